@@ -1,0 +1,52 @@
+# Short names for what people do here; each works in a clean clone. CMake does the work, see CMakePresets.json.
+PRESET ?= release
+JOBS   ?= $(shell nproc)
+PREFIX ?= /usr/local
+BUILD  := build/$(PRESET)
+
+SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
+
+.PHONY: build test demo bench-table install docs format format-check lint sanitize clean deps
+
+build: deps
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+test: build
+	ctest --preset $(PRESET) --parallel $(JOBS)
+
+# Installs and builds by itself, then shows everything that this machine can do, in a cache of its own.
+demo:
+	tools/demo.sh
+
+# The README's tables, from the newest file in bench/results; the test tools.readme_tables fails when they are out of step.
+bench-table:
+	tools/bench_table.py
+
+install: build
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+# Pages that are rendered from tables in the code.
+docs: deps
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --target docs --parallel $(JOBS)
+
+format: deps
+	clang-format-19 -i $(SOURCES)
+
+format-check: deps
+	clang-format-19 --dry-run --Werror $(SOURCES)
+
+lint: build
+	tools/lint.sh $(BUILD)
+
+# What holds no MLIR, under the address, undefined-behaviour and thread sanitizers.
+sanitize: deps
+	$(MAKE) test PRESET=asan
+	$(MAKE) test PRESET=tsan
+
+clean:
+	rm -rf build
+
+deps:
+	@tools/install-deps.sh --if-missing

@@ -1,0 +1,78 @@
+#include "autotune_cache/artifact_files.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "autotune_cache/cache_layout.h"
+#include "compiler/support/files.h"
+#include "compiler/support/hash.h"
+
+namespace hstujit {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A rename cannot replace a folder. One with the name of an entry is nobody's: it goes.
+void remove_folder_in_the_way(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(fs::symlink_status(path, error))) fs::remove_all(path, error);
+}
+
+Result<LoadedArtifact> load_once(const ArtifactFiles& files, std::string_view digest) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(files.metadata));
+  LoadedArtifact loaded;
+  Result<ArtifactMetadata> metadata = parse_metadata(text, digest);
+  if (!metadata.ok()) return Status(Code::kIo, "metadata: " + metadata.status().message());
+  loaded.metadata = std::move(metadata).value();
+
+  Result<std::string> cubin = read_file(files.cubin);
+  if (!cubin.ok()) return Status(Code::kIo, cubin.status().message());  // metadata without a cubin is a bad entry
+  loaded.cubin = std::move(cubin).value();
+  if (loaded.cubin.size() != loaded.metadata.size)
+    return Status(Code::kIo, fmt::format("the cubin has {} bytes, its metadata says {}", loaded.cubin.size(),
+                                         loaded.metadata.size));
+  if (sha256_hex(loaded.cubin) != loaded.metadata.sha256)
+    return Status(Code::kIo, "the cubin's SHA-256 differs from its metadata");
+  return loaded;
+}
+
+}  // namespace
+
+ArtifactFiles::ArtifactFiles(const std::string& root, std::string_view arch, std::string_view digest)
+    : cubin(artifact_folder(root, arch, digest) / fmt::format("{}.cubin", digest)),
+      metadata(artifact_folder(root, arch, digest) / fmt::format("{}.json", digest)) {}
+
+fs::path ArtifactFiles::note(std::string_view extension) const { return fs::path(cubin).replace_extension(extension); }
+
+Result<LoadedArtifact> load_artifact(const ArtifactFiles& files, std::string_view digest) {
+  Result<LoadedArtifact> loaded = load_once(files, digest);
+  // Between a writer's two renames, or a pruner's two removals, the files do not match: look again.
+  if (!loaded.ok() && loaded.status().code() == Code::kIo) return load_once(files, digest);
+  return loaded;
+}
+
+Status save_artifact(const ArtifactFiles& files, const ArtifactMetadata& metadata, std::string_view cubin) {
+  HSTUJIT_RETURN_IF_ERROR(make_directories(files.cubin.parent_path()));
+  remove_folder_in_the_way(files.cubin);
+  remove_folder_in_the_way(files.metadata);
+  HSTUJIT_RETURN_IF_ERROR(write_file_atomically(files.cubin, cubin));
+  return write_file_atomically(files.metadata, format_metadata(metadata));
+}
+
+void remove_artifact(const ArtifactFiles& files) {
+  std::error_code ignored;  // another process may have removed it already
+  fs::remove(files.metadata, ignored);
+  for (const std::string_view extension : kNoteExtensions) fs::remove(files.note(extension), ignored);
+  fs::remove(files.cubin, ignored);
+}
+
+std::optional<std::string> digest_of_file(const fs::path& path, std::string_view extension) {
+  const std::string name = path.filename().native();
+  if (!name.ends_with(extension)) return std::nullopt;
+  std::string digest = name.substr(0, name.size() - extension.size());
+  if (!is_digest(digest)) return std::nullopt;
+  return digest;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,44 @@
+// The two files of one entry and the notes beside them, on disk: how they are written, read and told apart from
+// anything else.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "autotune_cache/artifact_metadata.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+// Of the notes that may lie beside an entry: texts for people, which nothing here reads.
+inline constexpr std::string_view kNoteExtensions[] = {".mlir", ".cu", ".log"};
+
+struct ArtifactFiles {
+  std::filesystem::path cubin;
+  std::filesystem::path metadata;
+
+  std::filesystem::path note(std::string_view extension) const;
+
+  ArtifactFiles(const std::string& root, std::string_view arch, std::string_view digest);
+};
+
+struct LoadedArtifact {
+  ArtifactMetadata metadata;
+  std::string cubin;
+};
+
+// kNotFound when there is no entry; kIo with the reason when there is one that must not be used.
+Result<LoadedArtifact> load_artifact(const ArtifactFiles& files, std::string_view digest);
+
+// The cubin first, then the metadata: whoever sees metadata sees a complete entry.
+Status save_artifact(const ArtifactFiles& files, const ArtifactMetadata& metadata, std::string_view cubin);
+
+// With its notes. The metadata first, so that an interrupted removal leaves no entry that looks complete.
+void remove_artifact(const ArtifactFiles& files);
+
+// The digest of a file named "<digest><extension>"; nothing for any other name.
+std::optional<std::string> digest_of_file(const std::filesystem::path& path, std::string_view extension);
+
+}  // namespace hstujit

@@ -1,0 +1,64 @@
+#include "autotune_cache/artifact_metadata.h"
+
+#include "autotune_cache/checked_json.h"
+
+namespace hstujit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "hstujit-artifact-1";
+
+Json key_to_json(const ArtifactKey& key) {
+  return {{"generator", key.generator}, {"spec", key.spec}, {"direction", key.direction},
+          {"config", key.config},       {"arch", key.arch}, {"options", key.options}};
+}
+
+ArtifactKey key_from_json(const Json& json) {
+  ArtifactKey key;
+  key.generator = text_member(json, "generator");
+  key.spec = text_member(json, "spec");
+  key.direction = text_member(json, "direction");
+  key.config = text_member(json, "config");
+  key.arch = text_member(json, "arch");
+  if (const auto options = json.find("options"); options != json.end() && options->is_array()) {
+    for (const Json& option : *options) key.options.push_back(option.is_string() ? option.get<std::string>() : "");
+  }
+  return key;
+}
+
+}  // namespace
+
+std::string format_metadata(const ArtifactMetadata& metadata) {
+  Json resources = Json::parse(metadata.info.resources, nullptr, false);
+  if (!resources.is_object()) resources = Json::object();
+  return format_checked_json({{"format", kFormat},
+                              {"kernel", metadata.info.kernel},
+                              {"size", metadata.size},
+                              {"sha256", metadata.sha256},
+                              {"nvrtc", metadata.info.nvrtc},
+                              {"library", metadata.info.library},
+                              {"resources", std::move(resources)},
+                              {"key", key_to_json(metadata.key)}});
+}
+
+Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view digest) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kFormat));
+  ArtifactMetadata metadata;
+  if (const auto key = json.find("key"); key != json.end() && key->is_object()) metadata.key = key_from_json(*key);
+  const Result<std::string> own = artifact_digest(metadata.key);
+  if (!own.ok() || *own != digest) return Status(Code::kIo, "it belongs to another key");
+
+  metadata.info.kernel = text_member(json, "kernel");
+  metadata.info.nvrtc = text_member(json, "nvrtc");
+  metadata.info.library = text_member(json, "library");
+  if (const auto resources = json.find("resources"); resources != json.end())
+    metadata.info.resources = resources->dump();
+  metadata.sha256 = text_member(json, "sha256");
+  const int64_t size = integer_member(json, "size", -1);
+  if (size < 0) return Status(Code::kIo, "it does not say the size of the cubin");
+  metadata.size = static_cast<uint64_t>(size);
+  return metadata;
+}
+
+}  // namespace hstujit

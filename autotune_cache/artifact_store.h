@@ -1,0 +1,108 @@
+// The store of cubins: a directory to read and write over directories to read.
+//
+// No trouble with files is an error of the caller's: a bad entry is a logged miss that the next put replaces, and a
+// directory that cannot be written is logged once. Any number of threads and processes may use the same directories at
+// the same time, without locks, and may be killed at any moment: see docs/cache-format.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autotune_cache/artifact_metadata.h"
+#include "autotune_cache/cache_key.h"
+#include "autotune_cache/cache_layout.h"
+#include "compiler/support/log.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+struct Artifact {
+  std::string cubin;
+  ArtifactInfo info;
+  std::string directory;  // the cache directory that it came from
+};
+
+// A text for people beside an entry: what the cubin was compiled from, or what the compiler said.
+struct ArtifactNote {
+  std::string_view extension;  // ".mlir" ".cu" ".log"
+  std::string text;
+};
+
+struct StoredArtifact {
+  ArtifactMetadata metadata;
+  std::string digest;
+  std::string directory;
+  uint64_t bytes = 0;     // of both files
+  int64_t last_used = 0;  // seconds since 1970, exact to an hour
+};
+
+struct VerifiedFile {
+  std::string path;
+  std::string problem;  // empty for a good entry; else one sentence
+};
+
+struct PruneRequest {
+  std::optional<uint64_t> max_bytes;  // least recently used entries go until the rest fits
+  std::string nvrtc;                  // when set, entries built by that version go whatever the size
+};
+
+struct PruneReport {
+  int64_t removed = 0;
+  uint64_t removed_bytes = 0;
+  int64_t kept = 0;
+  uint64_t kept_bytes = 0;
+  int64_t leftovers = 0;  // files of interrupted writers that were removed
+};
+
+class ArtifactStore {
+ public:
+  // `max_bytes` bounds the user directory: put prunes from time to time. 0: unbounded.
+  ArtifactStore(CacheDirectories directories, Log log, uint64_t max_bytes = 0);
+  ~ArtifactStore();
+  ArtifactStore(const ArtifactStore&) = delete;
+  ArtifactStore& operator=(const ArtifactStore&) = delete;
+
+  // The cubin, checked against its length and SHA-256, from the first directory that has a good one.
+  std::optional<Artifact> find(const ArtifactKey& key);
+
+  // Keeps a cubin in the user directory; an entry that is good already is left as it is. True when the directory has
+  // it.
+  bool put(const ArtifactKey& key, std::string_view cubin, const ArtifactInfo& info);
+
+  // Keeps notes beside an entry of the user directory, in place of those that are there.
+  void annotate(const ArtifactKey& key, const std::vector<ArtifactNote>& notes);
+
+  // For an entry that is whole and yet of no use: removes it from the user directory, if its cubin is still this one.
+  // A read-only directory keeps its copy, but what is put afterwards is found before it.
+  void drop(const ArtifactKey& key, std::string_view cubin);
+
+  // Entries with readable metadata, of all directories, by directory, then arch and digest. Reads no cubin.
+  std::vector<StoredArtifact> list() const;
+
+  // Reads every file of every directory. Anything that find would not accept has a problem.
+  std::vector<VerifiedFile> verify() const;
+
+  // Of the user directory. Entries that this store found or put stay, whatever the request.
+  PruneReport prune(const PruneRequest& request);
+
+  const CacheDirectories& directories() const { return directories_; }
+
+ private:
+  struct State;
+  struct Candidate;
+
+  std::optional<Artifact> find_in(const std::string& root, const ArtifactKey& key, const std::string& digest);
+  void warn_once(const std::string& what, std::string_view event, std::string_view path, std::string_view reason);
+  void prune_sometimes(uint64_t written);
+
+  CacheDirectories directories_;
+  Log log_;
+  uint64_t max_bytes_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,41 @@
+// The key of a compiled kernel: everything that decides its bytes, and nothing else, as SHA-256 over named fields.
+//
+// The version of NVRTC is not in the key: a serving machine without NVRTC must be able to compute it. The version is in
+// the entry's metadata instead, and prune can drop what a given version built. No field may hold an absolute path.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+// Raised when the meaning of a field changes, so that old entries are never found again.
+inline constexpr int kArtifactSchema = 1;
+
+struct ArtifactKey {
+  std::string generator;             // digest of the template and the emitter
+  std::string spec;                  // canonical JSON
+  std::string direction;             // "forward", "backward"
+  std::string config;                // canonical JSON
+  std::vector<std::string> options;  // of compile_options()
+  std::string arch;                  // with suffix: "sm_90a"
+
+  bool operator==(const ArtifactKey&) const = default;
+
+  // Every field as (name, text), in the order of the key; the metadata of an entry shows the same list.
+  std::vector<std::pair<std::string, std::string>> named_fields() const;
+};
+
+// 64 hexadecimal digits. kInvalidArgument when a field is empty or `arch` cannot be the name of a folder.
+Result<std::string> artifact_digest(const ArtifactKey& key);
+
+// "sm_" and letters or digits, "sm_90a": it names a folder of the cache.
+bool is_arch_name(std::string_view arch);
+// 64 lower-case hexadecimal digits.
+bool is_digest(std::string_view text);
+
+}  // namespace hstujit

@@ -1,0 +1,52 @@
+// The database of tuning records: one file per key, in the same directories as the cubins, but apart from them.
+//
+// The same promises as ArtifactStore: trouble with files is a logged miss or a logged line, and no lock is taken.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autotune_cache/cache_layout.h"
+#include "autotune_cache/tuning_record.h"
+#include "compiler/support/log.h"
+
+namespace hstujit {
+
+struct StoredRecord {
+  TuningRecord record;
+  std::string digest;
+  std::string directory;
+};
+
+class TuningDatabase {
+ public:
+  // The records that come with the library are one more read-only directory, the last.
+  TuningDatabase(CacheDirectories directories, Log log);
+
+  // The record of the first directory that has a good one.
+  std::optional<TuningRecord> find(const TuningKey& key);
+
+  // Merges `record` into what find gives and keeps the result in the user directory. Two processes that add to the same
+  // key at once both look again afterwards, so that neither's timings are lost but in a narrow window. Returns the
+  // merged record, stored or not; kInvalidArgument when the record itself is wrong.
+  Result<TuningRecord> add(const TuningRecord& record);
+
+  // All readable records, by directory, then digest; a key may be in several directories.
+  std::vector<StoredRecord> list() const;
+
+ private:
+  std::optional<TuningRecord> find_in(const std::string& root, const std::string& digest);
+  Status store(const std::string& digest, const std::string& text) const;
+  void warn_once(const std::string& path, std::string_view event, std::string_view reason);
+
+  CacheDirectories directories_;
+  Log log_;
+  std::mutex mutex_;              // held for a look into the set only
+  std::set<std::string> warned_;  // paths that were logged already
+};
+
+}  // namespace hstujit

@@ -1,0 +1,236 @@
+#include "autotune_cache/tuning_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autotune_cache/checked_json.h"
+#include "compiler/support/hash.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "hstujit-tuning-1";
+
+bool is_time(double value) { return std::isfinite(value) && value > 0; }
+bool is_spread(double value) { return std::isfinite(value) && value >= 0; }
+
+template <typename Candidates>
+auto find_config(Candidates& candidates, std::string_view config) {
+  return std::find_if(candidates.begin(), candidates.end(),
+                      [config](const auto& candidate) { return same_config(candidate.config, config); });
+}
+
+template <typename Candidates>
+void erase_config(Candidates& candidates, std::string_view config) {
+  std::erase_if(candidates, [config](const auto& candidate) { return same_config(candidate.config, config); });
+}
+
+// In place of the candidate with the same config, else at the end: the order of a list stays as it was.
+template <typename Candidate>
+void replace_or_add(std::vector<Candidate>& candidates, const Candidate& candidate) {
+  const auto found = find_config(candidates, candidate.config);
+  if (found != candidates.end()) {
+    *found = candidate;
+  } else {
+    candidates.push_back(candidate);
+  }
+}
+
+Result<Json> config_to_json(const std::string& config) {
+  Json json = Json::parse(config, nullptr, false);
+  if (!json.is_object())
+    return Status(Code::kInvalidArgument, fmt::format("config is {}; it must be a JSON object", quote(config)));
+  return json;
+}
+
+std::string config_member(const Json& object, const char* name) {
+  const auto member = object.find(name);
+  return member != object.end() && member->is_object() ? member->dump() : std::string();
+}
+
+Json key_to_json(const TuningKey& key) {
+  return {{"op", key.op},     {"spec", key.spec},         {"direction", key.direction}, {"device", key.device},
+          {"arch", key.arch}, {"sm_count", key.sm_count}, {"bucket", key.bucket},       {"lengths", key.lengths}};
+}
+
+TuningKey key_from_json(const Json& json) {
+  TuningKey key;
+  key.op = text_member(json, "op");
+  key.spec = text_member(json, "spec");
+  key.direction = text_member(json, "direction");
+  key.device = text_member(json, "device");
+  key.arch = text_member(json, "arch");
+  key.sm_count = integer_member(json, "sm_count", 0);
+  key.bucket = integer_member(json, "bucket", 0);
+  key.lengths = text_member(json, "lengths");
+  return key;
+}
+
+Result<TimedCandidate> timed_from_json(const Json& json) {
+  if (!json.is_object()) return Status(Code::kIo, "a timed candidate is no object");
+  TimedCandidate candidate;
+  candidate.config = config_member(json, "config");
+  candidate.source_digest = text_member(json, "source");
+  candidate.median_us = number_member(json, "median_us", -1);
+  candidate.spread_us = number_member(json, "spread_us", -1);
+  if (candidate.config.empty() || !is_time(candidate.median_us) || !is_spread(candidate.spread_us))
+    return Status(Code::kIo, "a timed candidate has no config or no time");
+  return candidate;
+}
+
+Result<UntimedCandidate> rejected_from_json(const Json& json) {
+  if (!json.is_object()) return Status(Code::kIo, "a rejected candidate is no object");
+  UntimedCandidate candidate;
+  candidate.config = config_member(json, "config");
+  candidate.source_digest = text_member(json, "source");
+  candidate.reason = text_member(json, "reason");
+  candidate.detail = text_member(json, "detail");
+  if (candidate.config.empty() || candidate.reason.empty())
+    return Status(Code::kIo, "a rejected candidate has no config or no reason");
+  return candidate;
+}
+
+// For readers: what the winner gains, next to its parameters. Parsing takes the times from the list.
+Json choice_to_json(const TuningRecord& record, const std::string& config) {
+  Json json = {{"config", Json::parse(config, nullptr, false)}};
+  if (const TimedCandidate* timing = record.timing(config)) {
+    json["median_us"] = timing->median_us;
+    json["spread_us"] = timing->spread_us;
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string tuning_digest(const TuningKey& key) {
+  KeyHasher hasher("hstujit-tuning");
+  hasher.add("schema", kTuningSchema);
+  hasher.add("op", key.op).add("spec", key.spec).add("direction", key.direction).add("device", key.device);
+  hasher.add("arch", key.arch).add("sm_count", key.sm_count).add("bucket", key.bucket).add("lengths", key.lengths);
+  return hasher.finish();
+}
+
+bool same_config(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  // nlohmann::json, unlike ordered_json, compares objects without regard to the order of members.
+  const auto left = nlohmann::json::parse(a, nullptr, false);
+  const auto right = nlohmann::json::parse(b, nullptr, false);
+  return !left.is_discarded() && left == right;
+}
+
+const TimedCandidate* TuningRecord::timing(std::string_view config) const {
+  const auto found = find_config(timed, config);
+  return found != timed.end() ? &*found : nullptr;
+}
+
+const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::string_view source_digest) const {
+  const TimedCandidate* found = timing(config);
+  return found != nullptr && found->source_digest == source_digest ? found : nullptr;
+}
+
+std::string select_winner(const TuningRecord& record) {
+  const auto best =
+      std::min_element(record.timed.begin(), record.timed.end(),
+                       [](const TimedCandidate& a, const TimedCandidate& b) { return a.median_us < b.median_us; });
+  if (best == record.timed.end()) return {};
+  const TimedCandidate* heuristic = record.heuristic.empty() ? nullptr : record.timing(record.heuristic);
+  if (heuristic != nullptr && heuristic->median_us - best->median_us <= heuristic->spread_us + best->spread_us)
+    return heuristic->config;
+  return best->config;
+}
+
+Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer) {
+  if (!(older.key == newer.key))
+    return Status(Code::kInvalidArgument, fmt::format("tuning records {} and {} have different keys; only records of "
+                                                      "one key can be merged",
+                                                      tuning_digest(older.key), tuning_digest(newer.key)));
+  TuningRecord merged = older;
+  if (!newer.heuristic.empty()) merged.heuristic = newer.heuristic;
+  for (const TimedCandidate& candidate : newer.timed) {
+    erase_config(merged.rejected, candidate.config);
+    replace_or_add(merged.timed, candidate);
+  }
+  for (const UntimedCandidate& candidate : newer.rejected) {
+    erase_config(merged.timed, candidate.config);
+    replace_or_add(merged.rejected, candidate);
+  }
+  for (const auto& [name, value] : newer.environment) merged.environment[name] = value;
+  merged.winner = select_winner(merged);
+  return merged;
+}
+
+Result<std::string> format_record(const TuningRecord& record) {
+  Json timed = Json::array();
+  for (const TimedCandidate& candidate : record.timed) {
+    HSTUJIT_ASSIGN_OR_RETURN(Json config, config_to_json(candidate.config));
+    if (!is_time(candidate.median_us) || !is_spread(candidate.spread_us))
+      return Status(Code::kInvalidArgument,
+                    fmt::format("median_us is {} and spread_us is {} for config {}; times must be positive and finite",
+                                candidate.median_us, candidate.spread_us, candidate.config));
+    timed.push_back({{"config", std::move(config)},
+                     {"source", candidate.source_digest},
+                     {"median_us", candidate.median_us},
+                     {"spread_us", candidate.spread_us}});
+  }
+  Json rejected = Json::array();
+  for (const UntimedCandidate& candidate : record.rejected) {
+    HSTUJIT_ASSIGN_OR_RETURN(Json config, config_to_json(candidate.config));
+    if (candidate.reason.empty())
+      return Status(Code::kInvalidArgument,
+                    fmt::format("reason is empty for the rejected config {}; it must name why", candidate.config));
+    rejected.push_back({{"config", std::move(config)},
+                        {"source", candidate.source_digest},
+                        {"reason", candidate.reason},
+                        {"detail", candidate.detail}});
+  }
+
+  Json json = {{"format", kFormat}, {"key", key_to_json(record.key)}};
+  for (const auto& [name, config] : {std::pair("winner", record.winner), std::pair("heuristic", record.heuristic)}) {
+    if (config.empty()) continue;
+    HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const Json checked, config_to_json(config));
+    json[name] = choice_to_json(record, config);
+  }
+  json["timed"] = std::move(timed);
+  json["rejected"] = std::move(rejected);
+  json["environment"] = record.environment;
+  return format_checked_json(std::move(json));
+}
+
+Result<TuningRecord> parse_record(std::string_view text, std::string_view digest) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kFormat));
+  TuningRecord record;
+  if (const auto key = json.find("key"); key != json.end() && key->is_object()) record.key = key_from_json(*key);
+  if (tuning_digest(record.key) != digest) return Status(Code::kIo, "it belongs to another key");
+
+  const auto choice = [&json](const char* name) {
+    const auto member = json.find(name);
+    return member != json.end() && member->is_object() ? config_member(*member, "config") : std::string();
+  };
+  record.winner = choice("winner");
+  record.heuristic = choice("heuristic");
+  if (const auto list = json.find("timed"); list != json.end() && list->is_array()) {
+    for (const Json& item : *list) {
+      HSTUJIT_ASSIGN_OR_RETURN(TimedCandidate candidate, timed_from_json(item));
+      record.timed.push_back(std::move(candidate));
+    }
+  }
+  if (const auto list = json.find("rejected"); list != json.end() && list->is_array()) {
+    for (const Json& item : *list) {
+      HSTUJIT_ASSIGN_OR_RETURN(UntimedCandidate candidate, rejected_from_json(item));
+      record.rejected.push_back(std::move(candidate));
+    }
+  }
+  if (const auto environment = json.find("environment"); environment != json.end() && environment->is_object()) {
+    for (const auto& [name, value] : environment->items()) {
+      if (value.is_string()) record.environment[name] = value.get<std::string>();
+    }
+  }
+  return record;
+}
+
+}  // namespace hstujit

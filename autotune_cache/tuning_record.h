@@ -1,0 +1,89 @@
+// What tuning found out about one problem on one device: every candidate's time, every rejection, and the winner.
+//
+// Configs and specs are JSON text here, so that a record can hold the parameters of any operator, of older and newer
+// libraries, too. A winner is stored as parameters: it means the same whatever the order of a search space.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+// Raised when the meaning of a key field changes, so that old records are never found again.
+inline constexpr int kTuningSchema = 1;
+
+// What a tuning result depends on. `bucket` is the quantised max_seq_len: lookup and tuning quantise it by the same
+// function.
+struct TuningKey {
+  std::string op;
+  std::string spec;  // canonical JSON
+  std::string direction;
+  std::string device;  // as the driver names it
+  std::string arch;
+  int64_t sm_count = 0;
+  int64_t bucket = 0;
+  std::string lengths;  // name of the length profile; may be empty
+
+  bool operator==(const TuningKey&) const = default;
+};
+
+// 64 hexadecimal digits over the named fields.
+std::string tuning_digest(const TuningKey& key);
+
+struct TimedCandidate {
+  std::string config;         // JSON object
+  std::string source_digest;  // of the generated source that was timed: the time holds as long as the source does
+  double median_us = 0;
+  double spread_us = 0;  // half the distance between the quartiles, or whatever the tuner takes for noise
+
+  bool operator==(const TimedCandidate&) const = default;
+};
+
+struct UntimedCandidate {
+  std::string config;         // JSON object
+  std::string source_digest;  // empty when it was rejected before a source was made
+  std::string reason;         // short stable name: "spill", "shared_memory", "wrong_result", ...
+  std::string detail;         // the sentence with the figures
+
+  bool operator==(const UntimedCandidate&) const = default;
+};
+
+struct TuningRecord {
+  TuningKey key;
+  std::string winner;     // config; empty when no candidate has a time
+  std::string heuristic;  // the config that would run untuned; empty when unknown
+  std::vector<TimedCandidate> timed;
+  std::vector<UntimedCandidate> rejected;
+  std::map<std::string, std::string> environment;  // "driver", "nvrtc", "library", "date"
+
+  bool operator==(const TuningRecord&) const = default;
+
+  // The timing of a config, whatever source it is of; null when it has none.
+  const TimedCandidate* timing(std::string_view config) const;
+  // The same when it is of that very source, so that it need not be timed again.
+  const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest) const;
+};
+
+// True when both texts are the same JSON, whatever the order of members and the blanks.
+bool same_config(std::string_view a, std::string_view b);
+
+// The config with the least median, but the heuristic's unless the other is faster by more than the spread of both.
+// Equal medians: the first in the order of the list. Empty when nothing was timed.
+std::string select_winner(const TuningRecord& record);
+
+// Everything that either knows. For a config in both, `newer` counts, and a config is either timed or rejected, not
+// both; the winner is selected anew. The keys must be equal: kInvalidArgument otherwise.
+Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
+
+// A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.
+Result<std::string> format_record(const TuningRecord& record);
+
+// kIo with what is wrong when the text is damaged or belongs to another digest.
+Result<TuningRecord> parse_record(std::string_view text, std::string_view digest);
+
+}  // namespace hstujit

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
+
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|tune|bench|startup) INPUT... OUTPUT
+
+Prints one line about the result; exit 1 when it is a failed check.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import sys
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def matrix(report):
+    """Worst error as a share of its bound, per kind of instance (the middle of its name) and per mask (the first part)."""
+    runs = load(report)["runs"]
+    worst = {}
+    for run in runs:
+        for part in run["name"].split("-"):
+            share = run["error"] / run["bound"] if "error" in run else float("inf")
+            worst[part] = max(worst.get(part, 0), share)
+    wrong = [run["name"] for run in runs if not run.get("agrees")]
+    print(f"{len(runs) - len(wrong)} of {len(runs)} instances agree with float64, worst {max(worst.values()):.2f} of the bound")
+    return {"instances": len(runs), "agree": len(runs) - len(wrong), "wrong": wrong,
+            "worst_share_of_bound": {k: round(v, 3) for k, v in sorted(worst.items())}}, not wrong and bool(runs)
+
+
+def sanitizer(memcheck, racecheck):
+    result, good = {}, True
+    for tool, path in (("memcheck", memcheck), ("racecheck", racecheck)):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", text)
+        agree = len(re.findall(r"  agrees\s*$", text, re.M))
+        clean = bool(summary) and summary[-1].startswith("0 ") and agree > 0
+        result[tool] = {"summary": summary[-1] if summary else "none", "instances": agree}
+        good = good and clean
+        print(f"{tool}: {result[tool]['summary']} over {agree} instances")
+    return result, good
+
+
+def tune(report):
+    keys = load(report)["keys"]
+    slowest = max(key["seconds"] for key in keys)
+    print(f"{len(keys)} keys, at most {slowest:.1f} s each")
+    kept = ("name", "bucket", "winner", "winner_us", "winner_spread_us", "heuristic", "heuristic_us", "candidates", "timed", "seconds")
+    return {"slowest_key_s": slowest, "keys": [{k: key[k] for k in kept if k in key} for key in keys]}, True
+
+
+def startup(cold, warm):
+    result = {}
+    for name, path in (("cold", cold), ("warm", warm)):
+        with open(path, encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        result[name] = {key: round(statistics.median(row[key] for row in rows), 3) for key in rows[0]}
+        result[name]["processes"] = len(rows)
+        print(f"{name}: first call {result[name]['first_call_ms']:.1f} ms, launch {result[name]['launch_us']:.2f} us")
+    return result, True
+
+
+def write(path, content):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--commit", required=True)
+    parser.add_argument("--date", required=True)
+    parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
+    parser.add_argument("step", choices=("matrix", "sanitizer", "tune", "bench", "startup"))
+    parser.add_argument("files", nargs="+")
+    arguments = parser.parse_args()
+    doctor = json.loads(arguments.device)
+    *inputs, output = arguments.files
+    if arguments.step == "bench":  # already a report with its environment, which tools/bench_table.py reads
+        report = load(inputs[0])
+        report["environment"]["commit"] = arguments.commit
+        return write(output, report)
+    result, good = globals()[arguments.step](*inputs)
+    environment = {
+        "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),
+        "driver": doctor.get("driver", {}).get("version"), "nvrtc": doctor.get("nvrtc", {}).get("version"),
+        "library": doctor.get("version"),
+    }
+    write(output, {"step": arguments.step, "environment": environment, "result": result})
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

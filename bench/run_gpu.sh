@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, tuning, benchmark, start-up.
+#
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer tune bench startup"]
+#
+# BINARY_FOLDER holds hstujit and bench_startup (default: build/release/bin). Needs python3; compute-sanitizer for its step.
+# The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
+set -u -o pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer tune bench startup"
+while getopts b:o:s: option; do
+  case $option in
+    b) binaries=$OPTARG ;;
+    o) output=$OPTARG ;;
+    s) steps=$OPTARG ;;
+    *) exit 2 ;;
+  esac
+done
+mkdir -p "$output"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+hstujit=$binaries/hstujit cache=$work/cache failed=0
+day=$(date -u +%Y-%m-%d)
+commit=${HSTUJIT_COMMIT:-$(git -C "$here" rev-parse --short HEAD 2>/dev/null || echo unknown)}
+record() { python3 "$here/record.py" --commit "$commit" --date "$day" --device "$($hstujit doctor --json --cache-dir "$cache")" "$@"; }
+step() { case " $steps " in *" $1 "*) echo "== $1" ;; *) return 1 ;; esac }
+
+if step matrix; then
+  python3 "$here/../tests/gpu/make_matrix.py" > "$work/matrix.json"
+  $hstujit prewarm --config "$work/matrix.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
+  $hstujit run --config "$work/matrix.json" --check --json --cache-dir "$cache" > "$work/matrix.out" 2> "$work/log" || failed=1
+  record matrix "$work/matrix.out" "$output/matrix_$day.json" || failed=1
+fi
+
+if step sanitizer; then
+  # racecheck takes a barrier to order only the threads that arrive on it, so every lane arrives for it.
+  python3 "$here/../tests/gpu/make_matrix.py" --sanitizer > "$work/small.json"
+  for tool in memcheck racecheck; do
+    [ $tool = racecheck ] && export HSTUJIT_OVERRIDE='{"lanes_arrive": true}'
+    $hstujit prewarm --config "$work/small.json" --cache-dir "$cache" > /dev/null 2>&1
+    compute-sanitizer --tool $tool "$hstujit" run --config "$work/small.json" --check --cache-dir "$cache" > "$work/$tool.log" 2>&1 || failed=1
+    unset HSTUJIT_OVERRIDE
+  done
+  record sanitizer "$work/memcheck.log" "$work/racecheck.log" "$output/sanitizer_$day.json" || failed=1
+fi
+
+if step tune; then
+  for config in dlrm_hstu ml100k; do
+    $hstujit tune --config "$here/../examples/configs/$config.json" --budget 300s --json --cache-dir "$cache" > "$work/tune.out" 2> "$work/log" || failed=1
+    record tune "$work/tune.out" "$output/tune_${config}_$day.json" || failed=1
+  done
+fi
+
+if step bench; then
+  $hstujit bench --grid "$here/grid.json" --cache-dir "$cache" --out "$work/bench.out" || failed=1
+  record bench "$work/bench.out" "$output/bench_$day.json" || failed=1
+fi
+
+if step startup; then
+  export CUDA_CACHE_DISABLE=1  # NVRTC keeps a cache of its own, which would make a cold key warm
+  for repeat in 1 2 3; do
+    rm -rf "$work/fresh"
+    "$binaries/bench_startup" "$work/fresh" >> "$work/cold.out" || failed=1
+    for again in 1 2 3; do "$binaries/bench_startup" "$work/fresh" >> "$work/warm.out" || failed=1; done
+  done
+  record startup "$work/cold.out" "$work/warm.out" "$output/startup_$day.json" || failed=1
+fi
+exit $failed

@@ -1,0 +1,24 @@
+# hstujit_library(NAME short SOURCES ... [DEPS shorts] [LIBS external targets] [PRIVATE_LIBS external targets] [MLIR])
+#
+# One static, position-independent library per layer, named hstujit_<short>. DEPS are layers and are checked against
+# cmake/layers.cmake; LIBS are anything else. MLIR: the sources include MLIR, so they share its precompiled header.
+function(hstujit_library)
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR" "NAME" "SOURCES;DEPS;LIBS;PRIVATE_LIBS")
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "hstujit_library(${ARG_NAME}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  hstujit_check_layer(${ARG_NAME} ${ARG_DEPS})
+
+  set_property(GLOBAL APPEND PROPERTY HSTUJIT_LAYERS_BUILT ${ARG_NAME})
+  set_property(GLOBAL PROPERTY HSTUJIT_DEPS_${ARG_NAME} ${ARG_DEPS})
+
+  set(target hstujit_${ARG_NAME})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  target_link_libraries(${target} PUBLIC hstujit_base ${ARG_LIBS} PRIVATE ${ARG_PRIVATE_LIBS})
+  foreach(dep IN LISTS ARG_DEPS)
+    target_link_libraries(${target} PUBLIC hstujit_${dep})
+  endforeach()
+  if(ARG_MLIR)
+    hstujit_use_mlir(${target})
+  endif()
+endfunction()

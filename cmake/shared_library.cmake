@@ -1,0 +1,21 @@
+# hstujit_shared_library(NAME target EXPORTS pattern ROOTS shorts)
+#
+# A shared object made of the static libraries ROOTS and what they use. Only the symbols that match `pattern` are
+# visible: the version script hides what comes out of archives, so that LLVM or libsodium in it meet no other copy.
+function(hstujit_shared_library)
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;EXPORTS" "ROOTS")
+  set(script ${PROJECT_BINARY_DIR}/${ARG_NAME}.map)
+  file(CONFIGURE OUTPUT ${script} CONTENT "{\n  global: ${ARG_EXPORTS};\n  local: *;\n};\n")
+  set(source ${PROJECT_BINARY_DIR}/${ARG_NAME}_library.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// The contents of this library are in its archives.\n")
+
+  add_library(${ARG_NAME} SHARED ${source})
+  foreach(root IN LISTS ARG_ROOTS)
+    target_link_libraries(${ARG_NAME} PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,hstujit_${root}>)
+  endforeach()
+  target_link_options(${ARG_NAME} PRIVATE -Wl,--version-script=${script} -Wl,--as-needed)
+  set_target_properties(${ARG_NAME} PROPERTIES
+    LINK_DEPENDS ${script}
+    BUILD_RPATH_USE_ORIGIN ON
+    INSTALL_RPATH $ORIGIN)
+endfunction()

@@ -1,0 +1,50 @@
+# Compiler and linker: language level, warnings, visibility, sanitizers, ccache and lld where they exist.
+include(CheckLinkerFlag)
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/archives)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+# -fpch-preprocess lets ccache see through the precompiled header of the MLIR files.
+find_program(HSTUJIT_CCACHE ccache)
+if(HSTUJIT_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$"))
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+               ${HSTUJIT_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endif()
+endif()
+
+# A compiler looks for "ld.lld" only; a machine may have it under its versioned name alone.
+find_program(HSTUJIT_LLD NAMES ld.lld-22 ld.lld)
+if(HSTUJIT_LLD)
+  set(linker_folder ${PROJECT_BINARY_DIR}/linker)
+  file(MAKE_DIRECTORY ${linker_folder})
+  file(CREATE_LINK ${HSTUJIT_LLD} ${linker_folder}/ld.lld SYMBOLIC)
+  add_link_options(-B${linker_folder} -fuse-ld=lld)
+endif()
+
+add_compile_options(-Wall -Wextra -Wpedantic -Werror -ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections)
+
+if(HSTUJIT_SANITIZE)
+  add_compile_options(-fsanitize=${HSTUJIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${HSTUJIT_SANITIZE})
+else()
+  # A library that lacks a symbol fails here instead of at its first use.
+  add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:-Wl,-z,defs>)
+endif()

@@ -1,0 +1,21 @@
+// The boundary of libhstujit_compiler.so: what the runtime calls after dlopen, on a cache miss only.
+//
+// C functions and JSON text, so that neither side shares C++ types or allocators with the other.
+// Request: {"command": "compile"|"emit", "spec": {...}, "direction": "forward", "config": {...}, "device": {...},
+//           "options": {"lineinfo": bool, "nvrtc": "path of libnvrtc or empty"}}.
+// Output blobs, by name: "ir" (MLIR text), "source" (CUDA), "launcher" (emit: a main() for plain nvcc),
+// "cubin", "log", "resources" (JSON: registers, spill_load_bytes, spill_store_bytes, stack_bytes, static_shared_bytes,
+// nvrtc "13.0", compile_ms), "error" (one sentence). Returns a value of hstujit::Code.
+#pragma once
+
+#include <cstddef>
+
+#define HSTUJIT_COMPILER_ABI 1
+
+#pragma GCC visibility push(default)  // all else in the library is hidden
+extern "C" {
+typedef void (*hstujit_blob_sink)(void* context, const char* name, const void* data, size_t size);
+int hstujit_compiler_abi(void);
+int hstujit_compiler_run(const char* request_json, void* context, hstujit_blob_sink sink);
+}
+#pragma GCC visibility pop

@@ -1,0 +1,133 @@
+#include "compiler/emit/constants.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "compiler/emit/expression.h"
+
+namespace hstujit {
+
+namespace {
+
+std::string camel_case(std::string_view words) {
+  std::string result;
+  bool upper = true;
+  for (const char c : words) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) {
+      upper = true;
+      continue;
+    }
+    result += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return result;
+}
+
+std::string int_line(std::string_view name, int64_t value) {
+  return fmt::format("  static constexpr int {} = {};\n", name, value);
+}
+std::string double_line(std::string_view name, double value) {
+  return fmt::format("  static constexpr double {} = {};\n", name, double_literal(value));
+}
+std::string bool_line(std::string_view name, bool value) {
+  return fmt::format("  static constexpr bool {} = {};\n", name, value);
+}
+
+// One line per allowed spelling, in the order in which the field list gives them.
+std::string choice_lines(std::string_view field, std::string_view value, const std::vector<std::string>& choices) {
+  std::string text;
+  for (const std::string& choice : choices)
+    text += bool_line(constant_name(field) + camel_case(choice), choice == value);
+  return text;
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+const char* type_of(const ParamSlot& slot) {
+  switch (slot.kind) {
+    case ParamSlot::Kind::kPointer:
+      return slot.type.c_str();
+    case ParamSlot::Kind::kStride:
+    case ParamSlot::Kind::kSize:
+      return "long long";
+    case ParamSlot::Kind::kFloat:
+    case ParamSlot::Kind::kInverse:
+      return "float";
+    case ParamSlot::Kind::kInt:
+      return "int";
+    case ParamSlot::Kind::kTensorMap:
+      return "TensorMap";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string constant_name(std::string_view field) { return fmt::format("k{}", camel_case(field)); }
+
+Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
+                               std::optional<bool> mask_trivial) {
+  std::string text = "struct Spec {\n";
+  for (const auto& [name, value] : values.items()) {
+    if (name == "op") continue;
+    if (value.is_boolean()) {
+      text += int_line(constant_name(name), value.get<bool>() ? 1 : 0);
+    } else if (value.is_number_integer()) {
+      const auto number = value.get<int64_t>();
+      if (number < std::numeric_limits<int>::min() || number > std::numeric_limits<int>::max()) {
+        return Status(Code::kUnsupported,
+                      fmt::format("parameter {} is {}; generated source holds integers from {} to {}", name,
+                                  value.dump(), std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+      }
+      text += int_line(constant_name(name), number);
+    } else if (value.is_number()) {
+      text += double_line(constant_name(name), value.get<double>());
+    } else if (value.is_string()) {
+      const auto choices = schema.value(nlohmann::ordered_json::json_pointer("/properties/" + name + "/enum"),
+                                        std::vector<std::string>{value.get<std::string>()});
+      text += choice_lines(name, value.get<std::string>(), choices);
+    } else {
+      return Status(Code::kUnsupported, fmt::format("parameter {} is a JSON {}; generated source holds integers, "
+                                                    "numbers, booleans and texts",
+                                                    name, value.type_name()));
+    }
+  }
+  if (mask_trivial) text += bool_line("kMaskTrivial", *mask_trivial);
+  return text + "};\n";
+}
+
+std::string print_config(const KernelConfig& config, const std::vector<std::pair<std::string, std::string>>& derived) {
+  std::string text = "struct Config {\n";
+  for_each_field(config, [&](const auto& field, const auto& value) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+      // A text without choices, the skeleton, names the source itself.
+      text += choice_lines(field.name, value, split_words(field.choices));
+    } else {
+      text += int_line(constant_name(field.name), value);
+    }
+  });
+  for (const auto& [name, value] : derived) text += fmt::format("  static constexpr int {} = {};\n", name, value);
+  return text + "};\n";
+}
+
+std::string print_params(const std::vector<ParamSlot>& slots) {
+  std::string text = "struct Params {\n";
+  for (const ParamSlot& slot : slots) text += fmt::format("  {} {};\n", type_of(slot), slot.name);
+  text += "};\n";
+  const std::vector<uint32_t> offsets = slot_offsets(slots);
+  text += fmt::format("static_assert(sizeof(Params) == {}, \"the launcher packs this struct\");\n", offsets.back());
+  return text;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,27 @@
+// `struct Spec`, `struct Config` and `struct Params` of generated source, from field lists and slots.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/plan/kernel_config.h"
+#include "compiler/plan/launch_plan.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+// "block_m" -> "kBlockM"
+std::string constant_name(std::string_view field);
+
+// `values` is a spec's JSON, `schema` its operator's. Integers and booleans become int, other numbers double, exactly;
+// enumerations one bool per spelling that the field allows. `mask_trivial` is there for operators with a mask.
+// kUnsupported for a parameter that is none of these, or an integer that an int does not hold.
+Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
+                               std::optional<bool> mask_trivial);
+std::string print_config(const KernelConfig& config, const std::vector<std::pair<std::string, std::string>>& derived);
+std::string print_params(const std::vector<ParamSlot>& slots);
+
+}  // namespace hstujit

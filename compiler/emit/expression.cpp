@@ -1,0 +1,67 @@
+#include "compiler/emit/expression.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+
+namespace hstujit {
+
+namespace {
+
+Precedence tighter(Precedence precedence) { return static_cast<Precedence>(static_cast<int>(precedence) + 1); }
+
+template <typename Real>
+std::string shortest_decimal(Real value) {
+  char buffer[64];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  std::string text(buffer, result.ptr);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
+Expression binary(const Expression& a, std::string_view symbol, const Expression& b, Precedence precedence,
+                  bool associative) {
+  // Compilers warn about && within || without parentheses, and people misread it.
+  const Precedence least = precedence == Precedence::kOr ? Precedence::kEquality : precedence;
+  const auto side = [&](const Expression& x, bool right) {
+    if (x.precedence == precedence && (!right || associative)) return x.text;
+    return x.at(right ? (least == precedence ? tighter(precedence) : least) : least);
+  };
+  return {fmt::format("{} {} {}", side(a, false), symbol, side(b, true)), precedence};
+}
+
+Expression call(std::string_view function, std::initializer_list<Expression> arguments) {
+  std::string text(function);
+  text += '(';
+  const char* separator = "";
+  for (const Expression& argument : arguments) {
+    text += separator + argument.text;
+    separator = ", ";
+  }
+  return {text + ')', Precedence::kPrimary};
+}
+
+Expression prefix(std::string_view symbol, const Expression& a) {
+  // "--x" would be a decrement.
+  const bool repeats = !a.text.empty() && a.precedence == Precedence::kUnary && a.text.front() == symbol.front();
+  return {std::string(symbol) + (repeats ? "(" + a.text + ")" : a.at(Precedence::kUnary)), Precedence::kUnary};
+}
+
+Expression conditional(const Expression& condition, const Expression& a, const Expression& b) {
+  return {fmt::format("{} ? {} : {}", condition.at(Precedence::kOr), a.at(Precedence::kOr), b.text),
+          Precedence::kConditional};
+}
+
+std::string float_literal(float value) {
+  if (!std::isfinite(value)) return fmt::format("__int_as_float({:#x})", std::bit_cast<uint32_t>(value));
+  return shortest_decimal(value) + "f";
+}
+
+std::string double_literal(double value) { return shortest_decimal(value); }
+
+}  // namespace hstujit

@@ -1,0 +1,34 @@
+// C expressions with their precedence, so that parentheses stand where they are needed and nowhere else.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace hstujit {
+
+// The levels that are printed, binding tighter from first to last.
+enum class Precedence { kConditional, kOr, kAnd, kEquality, kRelation, kSum, kProduct, kUnary, kPrimary };
+
+struct Expression {
+  std::string text;
+  Precedence precedence = Precedence::kPrimary;
+
+  // The text, in parentheses unless it binds at least as tightly as `needed`.
+  std::string at(Precedence needed) const { return precedence < needed ? "(" + text + ")" : text; }
+};
+
+// `associative`: a - b stays as it is on the right of this operator's own level, as in a + (b - c).
+Expression binary(const Expression& a, std::string_view symbol, const Expression& b, Precedence precedence,
+                  bool associative);
+Expression call(std::string_view function, std::initializer_list<Expression> arguments);
+Expression prefix(std::string_view symbol, const Expression& a);
+Expression conditional(const Expression& condition, const Expression& a, const Expression& b);
+
+// The shortest decimal text that reads back as exactly `value`, with the suffix f; not-a-number and infinities by their
+// bits.
+std::string float_literal(float value);
+// The same of a finite double, without a suffix.
+std::string double_literal(double value);
+
+}  // namespace hstujit

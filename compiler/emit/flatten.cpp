@@ -1,0 +1,73 @@
+#include "compiler/emit/flatten.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace hstujit {
+
+namespace {
+
+constexpr std::string_view kCommon = "common/";
+constexpr std::string_view kInclude = "#include";
+constexpr std::string_view kRegions = "common/regions.cuh";
+
+// The path between the quotes of an #include line; empty for another line.
+std::string_view included_path(std::string_view line) {
+  if (!line.starts_with(kInclude)) return {};
+  const size_t begin = line.find('"'), end = line.rfind('"');
+  if (begin == std::string_view::npos || end <= begin) return line.substr(kInclude.size());
+  return line.substr(begin + 1, end - begin - 1);
+}
+
+class Flattener {
+ public:
+  explicit Flattener(const std::vector<EmbeddedTemplate>& templates) : templates_(templates) {}
+
+  Status add(std::string_view path, std::string_view from) {
+    if (path == kRegions || !seen_.insert(path).second) return {};
+    const EmbeddedTemplate* file = find(path);
+    if (!file) return Status(Code::kInternal, fmt::format("template {} includes {}, which is no template", from, path));
+    if (from.starts_with(kCommon) && !path.starts_with(kCommon)) {
+      return Status(Code::kInternal, fmt::format("template {} includes {}, which is not in common/", from, path));
+    }
+    std::string body;
+    for (size_t begin = 0; begin < file->text.size();) {
+      const size_t end = std::min(file->text.find('\n', begin), file->text.size());
+      const std::string_view line = file->text.substr(begin, end - begin);
+      begin = end + 1;
+      if (const std::string_view next = included_path(line); !next.empty()) {
+        HSTUJIT_RETURN_IF_ERROR(add(next, path));
+      } else if (!line.starts_with("#pragma once")) {
+        body.append(line).push_back('\n');
+      }
+    }
+    (path.starts_with(kCommon) ? flat.common : flat.own) += fmt::format("// ---- {}\n{}\n", path, body);
+    return {};
+  }
+
+  FlatTemplate flat;
+
+ private:
+  const EmbeddedTemplate* find(std::string_view path) const {
+    for (const EmbeddedTemplate& file : templates_) {
+      if (file.path == path) return &file;
+    }
+    return nullptr;
+  }
+
+  const std::vector<EmbeddedTemplate>& templates_;
+  std::set<std::string_view> seen_;
+};
+
+}  // namespace
+
+Result<FlatTemplate> flatten_template(const std::vector<EmbeddedTemplate>& templates, std::string_view entry,
+                                      const std::vector<std::string_view>& first) {
+  Flattener flattener(templates);
+  for (const std::string_view path : first) HSTUJIT_RETURN_IF_ERROR(flattener.add(path, "the emitter"));
+  HSTUJIT_RETURN_IF_ERROR(flattener.add(entry, "the skeleton"));
+  return std::move(flattener.flat);
+}
+
+}  // namespace hstujit

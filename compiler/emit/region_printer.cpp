@@ -1,0 +1,276 @@
+#include "compiler/emit/region_printer.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "compiler/emit/expression.h"
+#include "compiler/passes/region_functions.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+namespace hstujit {
+
+namespace {
+
+namespace arith = mlir::arith;
+namespace math = mlir::math;
+using mlir::Value;
+using Predicate = arith::CmpIPredicate;
+
+constexpr size_t kLongestExpression = 100;  // characters; a longer one becomes a variable
+
+std::optional<std::string> type_name(mlir::Type type) {
+  if (type.isF32()) return "float";
+  if (type.isInteger(1)) return "bool";
+  if (type.isIndex() || type.isInteger(32)) return "int";
+  return std::nullopt;
+}
+
+const char* symbol(Predicate predicate) {
+  switch (predicate) {
+    case Predicate::eq:
+      return "==";
+    case Predicate::ne:
+      return "!=";
+    case Predicate::slt:
+    case Predicate::ult:
+      return "<";
+    case Predicate::sle:
+    case Predicate::ule:
+      return "<=";
+    case Predicate::sgt:
+    case Predicate::ugt:
+      return ">";
+    case Predicate::sge:
+    case Predicate::uge:
+      return ">=";
+  }
+  llvm_unreachable("all predicates are covered");
+}
+
+const char* symbol(arith::CmpFPredicate predicate) {
+  switch (predicate) {
+    case arith::CmpFPredicate::OEQ:
+      return "==";
+    case arith::CmpFPredicate::UNE:
+      return "!=";
+    case arith::CmpFPredicate::OLT:
+      return "<";
+    case arith::CmpFPredicate::OLE:
+      return "<=";
+    case arith::CmpFPredicate::OGT:
+      return ">";
+    case arith::CmpFPredicate::OGE:
+      return ">=";
+    default:
+      return nullptr;
+  }
+}
+
+class RegionPrinter {
+ public:
+  explicit RegionPrinter(Activation activation) : mufu_(activation == Activation::kMufu) {}
+
+  Result<std::string> print(mlir::func::FuncOp function);
+
+ private:
+  using Optional = std::optional<Expression>;
+
+  Expression operand(mlir::Operation& op, unsigned i) { return expressions_.at(op.getOperand(i).getAsOpaquePointer()); }
+  Optional expression(mlir::Operation& op);
+  Optional integer_expression(mlir::Operation& op);
+  Optional float_expression(mlir::Operation& op);
+  Expression constant(arith::ConstantOp op);
+  Expression sum(arith::AddIOp op);
+  Expression compare(arith::CmpIOp op);
+  Optional compare_floats(arith::CmpFOp op);
+  Expression approximate(mlir::Operation& op, const char* fast, const char* accurate) {
+    return call(mufu_ ? fast : accurate, {operand(op, 0)});
+  }
+  Expression infix(mlir::Operation& op, const char* symbol, Precedence precedence, bool associative) {
+    return binary(operand(op, 0), symbol, operand(op, 1), precedence, associative);
+  }
+  // A name that says what the value is: c for conditions, i for positions, t for tanh, ...
+  std::string new_name(mlir::Operation& op);
+
+  const bool mufu_;
+  std::map<const void*, Expression> expressions_;
+  std::map<std::string, int> names_;
+};
+
+std::string RegionPrinter::new_name(mlir::Operation& op) {
+  std::string stem = llvm::TypeSwitch<mlir::Operation*, std::string>(&op)
+                         .Case([](math::TanhOp) { return "t"; })
+                         .Case([](math::ExpOp) { return "e"; })
+                         .Default([](mlir::Operation* other) {
+                           const mlir::Type type = other->getResult(0).getType();
+                           return type.isF32() ? "s" : type.isInteger(1) ? "b" : "i";
+                         });
+  return fmt::format("{}{}", stem, names_[stem]++);
+}
+
+Expression RegionPrinter::constant(arith::ConstantOp op) {
+  if (auto real = mlir::dyn_cast<mlir::FloatAttr>(op.getValue())) {
+    const float value = real.getValue().convertToFloat();
+    return {float_literal(value), std::signbit(value) ? Precedence::kUnary : Precedence::kPrimary};
+  }
+  auto integer = mlir::cast<mlir::IntegerAttr>(op.getValue());
+  if (op.getType().isInteger(1)) return {integer.getValue().isZero() ? "false" : "true"};
+  const int64_t value = integer.getInt();
+  return {fmt::to_string(value), value < 0 ? Precedence::kUnary : Precedence::kPrimary};
+}
+
+// a + -5 is written a - 5.
+Expression RegionPrinter::sum(arith::AddIOp op) {
+  llvm::APInt value;
+  if (mlir::matchPattern(op.getRhs(), mlir::m_ConstantInt(&value)) && value.isNegative()) {
+    return binary(operand(*op, 0), "-", {fmt::to_string(-value.getSExtValue())}, Precedence::kSum, true);
+  }
+  return infix(*op, "+", Precedence::kSum, true);
+}
+
+Expression RegionPrinter::compare(arith::CmpIOp op) {
+  const Predicate predicate = op.getPredicate();
+  const bool equality = predicate == Predicate::eq || predicate == Predicate::ne;
+  Expression a = operand(*op, 0), b = operand(*op, 1);
+  if (predicate >= Predicate::ult) {
+    a = call("static_cast<unsigned>", {a});
+    b = call("static_cast<unsigned>", {b});
+  }
+  return binary(a, symbol(predicate), b, equality ? Precedence::kEquality : Precedence::kRelation, false);
+}
+
+std::optional<Expression> RegionPrinter::compare_floats(arith::CmpFOp op) {
+  const char* text = symbol(op.getPredicate());
+  if (!text) return std::nullopt;
+  const bool equality =
+      op.getPredicate() == arith::CmpFPredicate::OEQ || op.getPredicate() == arith::CmpFPredicate::UNE;
+  return infix(*op, text, equality ? Precedence::kEquality : Precedence::kRelation, false);
+}
+
+std::optional<Expression> RegionPrinter::integer_expression(mlir::Operation& op) {
+  const bool is_bool = op.getResult(0).getType().isInteger(1);
+  return llvm::TypeSwitch<mlir::Operation*, Optional>(&op)
+      .Case([&](arith::AddIOp add) -> Optional { return sum(add); })
+      .Case([&](arith::SubIOp sub) -> Optional {
+        if (mlir::matchPattern(sub.getLhs(), mlir::m_Zero())) return prefix("-", operand(op, 1));
+        return infix(op, "-", Precedence::kSum, false);
+      })
+      .Case([&](arith::MulIOp) -> Optional { return infix(op, "*", Precedence::kProduct, false); })
+      .Case([&](arith::DivSIOp) -> Optional { return infix(op, "/", Precedence::kProduct, false); })
+      .Case([&](arith::RemSIOp) -> Optional { return infix(op, "%", Precedence::kProduct, false); })
+      .Case([&](arith::FloorDivSIOp) -> Optional { return call("floor_div", {operand(op, 0), operand(op, 1)}); })
+      .Case([&](arith::MaxSIOp) -> Optional { return call("max", {operand(op, 0), operand(op, 1)}); })
+      .Case([&](arith::MinSIOp) -> Optional { return call("min", {operand(op, 0), operand(op, 1)}); })
+      .Case([&](math::AbsIOp) -> Optional { return call("abs", {operand(op, 0)}); })
+      .Case([&](arith::AndIOp) -> Optional {
+        return is_bool ? Optional(infix(op, "&&", Precedence::kAnd, true)) : std::nullopt;
+      })
+      .Case([&](arith::OrIOp) -> Optional {
+        return is_bool ? Optional(infix(op, "||", Precedence::kOr, true)) : std::nullopt;
+      })
+      .Case([&](arith::XOrIOp exclusive) -> Optional {
+        if (!is_bool) return std::nullopt;
+        if (mlir::matchPattern(exclusive.getRhs(), mlir::m_One())) return prefix("!", operand(op, 0));
+        return infix(op, "!=", Precedence::kEquality, false);
+      })
+      .Case([&](arith::CmpIOp compare_op) -> Optional { return compare(compare_op); })
+      .Case([&](arith::CmpFOp compare_op) { return compare_floats(compare_op); })
+      .Case([&](arith::IndexCastOp) -> Optional { return operand(op, 0); })
+      .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
+}
+
+std::optional<Expression> RegionPrinter::float_expression(mlir::Operation& op) {
+  const auto a = [&] { return operand(op, 0); };
+  const auto b = [&] { return operand(op, 1); };
+  return llvm::TypeSwitch<mlir::Operation*, Optional>(&op)
+      .Case([&](arith::AddFOp) -> Optional { return infix(op, "+", Precedence::kSum, false); })
+      .Case([&](arith::SubFOp) -> Optional { return infix(op, "-", Precedence::kSum, false); })
+      .Case([&](arith::MulFOp) -> Optional { return infix(op, "*", Precedence::kProduct, false); })
+      .Case([&](arith::DivFOp) -> Optional {
+        return mufu_ ? call("fast_divide", {a(), b()}) : infix(op, "/", Precedence::kProduct, false);
+      })
+      .Case([&](arith::NegFOp) -> Optional { return prefix("-", a()); })
+      .Case([&](arith::MaxNumFOp) -> Optional { return call("fmaxf", {a(), b()}); })
+      .Case([&](arith::MinNumFOp) -> Optional { return call("fminf", {a(), b()}); })
+      .Case([&](arith::SIToFPOp) -> Optional { return call("static_cast<float>", {a()}); })
+      .Case([&](math::FmaOp) -> Optional { return call("fmaf", {a(), b(), operand(op, 2)}); })
+      .Case([&](math::AbsFOp) -> Optional { return call("fabsf", {a()}); })
+      .Case([&](math::ErfOp) -> Optional { return call("erff", {a()}); })
+      .Case([&](math::TanhOp) -> Optional { return approximate(op, "fast_tanh", "tanhf"); })
+      .Case([&](math::ExpOp) -> Optional { return approximate(op, "fast_exp", "expf"); })
+      .Case([&](math::Exp2Op) -> Optional { return approximate(op, "fast_exp2", "exp2f"); })
+      .Case([&](math::LogOp) -> Optional { return approximate(op, "fast_log", "logf"); })
+      .Case([&](math::SqrtOp) -> Optional { return approximate(op, "fast_sqrt", "sqrtf"); })
+      .Case([&](math::RsqrtOp) -> Optional { return approximate(op, "fast_rsqrt", "rsqrtf"); })
+      .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
+}
+
+std::optional<Expression> RegionPrinter::expression(mlir::Operation& op) {
+  if (op.getNumResults() != 1 || !type_name(op.getResult(0).getType())) return std::nullopt;
+  if (auto constant_op = mlir::dyn_cast<arith::ConstantOp>(op)) return constant(constant_op);
+  if (mlir::isa<arith::SelectOp>(op)) return conditional(operand(op, 0), operand(op, 1), operand(op, 2));
+  return op.getResult(0).getType().isF32() ? float_expression(op) : integer_expression(op);
+}
+
+Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
+  const bool returns_value = function.getNumResults() == 1;
+  const std::string result_type = returns_value ? type_name(function.getResultTypes()[0]).value_or("?") : "void";
+  std::string text = fmt::format("__device__ __forceinline__ {} {}(", result_type, function.getName().str());
+  const char* separator = "";
+  for (const mlir::BlockArgument argument : function.getArguments()) {
+    const auto type = type_name(argument.getType());
+    const std::string name = argument_name(function, argument.getArgNumber());
+    text += fmt::format("{}{} {}", separator, type.value_or("?"), name);
+    expressions_[argument.getAsOpaquePointer()] = {name};
+    separator = ", ";
+  }
+  for (unsigned i = 0; !returns_value && i < function.getNumResults(); ++i) {
+    text += fmt::format(", {}& {}", type_name(function.getResultTypes()[i]).value_or("?"), result_name(function, i));
+  }
+  text += ") {\n";
+  for (mlir::Operation& op : function.getBody().front().without_terminator()) {
+    const Optional found = expression(op);
+    if (!found) {
+      return Status(Code::kUnsupported, fmt::format("{} in {} cannot be written in CUDA",
+                                                    op.getName().getStringRef().str(), function.getName().str()));
+    }
+    const Value result = op.getResult(0);
+    const bool constant = op.hasTrait<mlir::OpTrait::ConstantLike>();
+    const bool inlined = constant || (result.hasOneUse() && found->text.size() <= kLongestExpression);
+    if (inlined) {
+      expressions_[result.getAsOpaquePointer()] = *found;
+      continue;
+    }
+    const std::string name = new_name(op);
+    text += fmt::format("  const {} {} = {};\n", *type_name(result.getType()), name, found->text);
+    expressions_[result.getAsOpaquePointer()] = {name};
+  }
+  mlir::Operation& end = *function.getBody().front().getTerminator();
+  if (returns_value) {
+    text += fmt::format("  return {};\n", operand(end, 0).text);
+  } else {
+    for (unsigned i = 0; i < end.getNumOperands(); ++i) {
+      text += fmt::format("  {} = {};\n", result_name(function, i), operand(end, i).text);
+    }
+  }
+  return text + "}\n";
+}
+
+}  // namespace
+
+Result<Activation> parse_activation(const std::string& text) {
+  if (text == "mufu") return Activation::kMufu;
+  if (text == "accurate") return Activation::kAccurate;
+  return Status(Code::kInvalidArgument, fmt::format("activation is \"{}\"; allowed are mufu and accurate", text));
+}
+
+Result<std::string> print_region(mlir::func::FuncOp function, Activation activation) {
+  return RegionPrinter(activation).print(function);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,23 @@
+// Region functions as CUDA: straight-line func.func over arith and math, printed as a person would write them.
+//
+// index is int. A value that is used once is written where it is used, so that one formula is one expression.
+#pragma once
+
+#include <string>
+
+#include "compiler/support/status.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace hstujit {
+
+// Which functions compute transcendentals: kMufu prints fast_tanh, fast_exp, ... of templates/common/math.cuh,
+// kAccurate CUDA's tanhf, expf, ....
+enum class Activation { kMufu, kAccurate };
+
+// "mufu" or "accurate"; kInvalidArgument for anything else.
+Result<Activation> parse_activation(const std::string& text);
+
+// kUnsupported with the operation's name when it cannot be written in CUDA.
+Result<std::string> print_region(mlir::func::FuncOp function, Activation activation);
+
+}  // namespace hstujit

@@ -1,0 +1,99 @@
+#include "compiler/host/arguments.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+
+namespace hstujit {
+
+namespace {
+
+Status invalid(const Argument& argument, const std::string& what) {
+  return Status(Code::kInvalidArgument, fmt::format("{} {}", argument.name, what));
+}
+
+}  // namespace
+
+Result<Arguments> Arguments::bind(const Signature& signature, const HstujitHostValue* values, size_t count) {
+  if (count != signature.size()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} arguments were given; this operator takes {}", count, signature.size()));
+  }
+  if (values == nullptr && count > 0)
+    return Status(Code::kInvalidArgument, "values is null; it must point to the arguments");
+  Arguments arguments(signature, values);
+  for (size_t i = 0; i < count; ++i) {
+    if (signature[i].kind == ArgumentKind::kTensor) {
+      HSTUJIT_RETURN_IF_ERROR(arguments.bind_tensor(signature[i], values[i]));
+    }
+  }
+  return arguments;
+}
+
+Status Arguments::bind_tensor(const Argument& argument, const HstujitHostValue& value) {
+  const size_t rank = argument.shape.size();
+  if (value.rank < 0 || static_cast<size_t>(value.rank) != rank) {
+    return invalid(argument, fmt::format("has rank {}; it must be {}", value.rank, rank));
+  }
+  if (value.shape == nullptr || value.strides == nullptr) return invalid(argument, "has no shape or no strides");
+  bool empty = false;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    HSTUJIT_RETURN_IF_ERROR(bind_dimension(argument, axis, value.shape[axis]));
+    empty = empty || value.shape[axis] == 0;
+  }
+  if (empty) return Status();
+  if (value.data == nullptr) return invalid(argument, "is null; only a tensor without elements may be");
+  if (reinterpret_cast<uintptr_t>(value.data) % size_of(argument.dtype) != 0) {
+    return invalid(argument, fmt::format("is not aligned to its {}-byte elements", size_of(argument.dtype)));
+  }
+  if (value.shape[rank - 1] > 1 && value.strides[rank - 1] != 1) {
+    return invalid(argument, fmt::format("has the innermost stride {}; it must be 1", value.strides[rank - 1]));
+  }
+  return Status();
+}
+
+Status Arguments::bind_dimension(const Argument& argument, size_t axis, int64_t size) {
+  const Dimension& dimension = argument.shape[axis];
+  if (size < 0) return invalid(argument, fmt::format("has size {} along axis {}; sizes are not negative", size, axis));
+  if (dimension.symbol.empty()) {
+    if (size == dimension.constant) return Status();
+    return invalid(argument, fmt::format("has size {} along axis {}; it must be {}", size, axis, dimension.constant));
+  }
+  // "B+1" fixes B.
+  std::string symbol = dimension.symbol;
+  int64_t value = size;
+  if (symbol.size() > 2 && symbol.substr(symbol.size() - 2) == "+1") {
+    symbol.resize(symbol.size() - 2);
+    value -= 1;
+    if (value < 0)
+      return invalid(argument, fmt::format("has no elements along axis {}; it must have {}", axis, dimension.symbol));
+  }
+  const auto [known, added] = symbols_.emplace(symbol, value);
+  if (added || known->second == value) return Status();
+  return invalid(argument, fmt::format("has size {} along axis {}; it must be {} = {}, as in the arguments before it",
+                                       size, axis, dimension.symbol, known->second + (size - value)));
+}
+
+int64_t Arguments::symbol(const std::string& name) const {
+  const auto found = symbols_.find(name);
+  assert(found != symbols_.end());
+  return found->second;
+}
+
+const HstujitHostValue& Arguments::find(std::string_view name) const {
+  const int index = find_argument(*signature_, name);
+  assert(index >= 0);
+  return values_[index];
+}
+
+int64_t Arguments::integer(std::string_view name) const { return find(name).integer; }
+double Arguments::real(std::string_view name) const { return find(name).real; }
+
+int64_t Arguments::element(std::string_view name, int64_t index) const {
+  const Argument& argument = (*signature_)[static_cast<size_t>(find_argument(*signature_, name))];
+  const HstujitHostValue& value = find(name);
+  if (argument.dtype == DataType::kInt32) return static_cast<const int32_t*>(value.data)[index];
+  return static_cast<const int64_t*>(value.data)[index];
+}
+
+}  // namespace hstujit

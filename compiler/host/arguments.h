@@ -1,0 +1,43 @@
+// What a launch was given, checked against the operator's signature.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/host/host_api.h"
+#include "compiler/spec/signature.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+class Arguments {
+ public:
+  // Checks count, rank, shape, strides and null pointers. Keeps references to both; it lives as long as one launch.
+  static Result<Arguments> bind(const Signature& signature, const HstujitHostValue* values, size_t count);
+
+  const Signature& signature() const { return *signature_; }
+  const HstujitHostValue& at(size_t index) const { return values_[index]; }
+
+  bool has(std::string_view name) const { return find_argument(*signature_, name) >= 0; }
+  // The value of a dimension's symbol, such as "L".
+  int64_t symbol(const std::string& name) const;
+  int64_t integer(std::string_view name) const;
+  double real(std::string_view name) const;
+  // One element of an int32 or int64 tensor of rank 1.
+  int64_t element(std::string_view name, int64_t index) const;
+
+ private:
+  Arguments(const Signature& signature, const HstujitHostValue* values) : signature_(&signature), values_(values) {}
+  Status bind_tensor(const Argument& argument, const HstujitHostValue& value);
+  Status bind_dimension(const Argument& argument, size_t axis, int64_t size);
+  const HstujitHostValue& find(std::string_view name) const;
+
+  const Signature* signature_;
+  const HstujitHostValue* values_;
+  std::map<std::string, int64_t> symbols_;
+};
+
+}  // namespace hstujit

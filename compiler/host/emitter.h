@@ -1,0 +1,88 @@
+// Loops, vectors and scratch memory: what the operators of the host backend are written with, on top of Ops.
+//
+// "Lanes" is a vector of RegisterTile::lanes elements. Scratch is one fp32 buffer per thread, handed out at compile
+// time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "compiler/host/target.h"
+#include "compiler/ir/ops.h"
+#include "compiler/spec/types.h"
+
+namespace hstujit {
+
+// A matrix in scratch memory: rows of `width` fp32 values from `base` on.
+struct ScratchMatrix {
+  int64_t base = 0;
+  int64_t width = 0;
+};
+
+class Emitter : public Ops {
+ public:
+  using Values = mlir::SmallVector<mlir::Value>;
+
+  Emitter(mlir::OpBuilder& builder, mlir::Location location, RegisterTile tile) : Ops(builder, location), tile_(tile) {}
+
+  const RegisterTile& tile() const { return tile_; }
+
+  // for (i = begin; i < end; i += step) body(i)
+  void loop(Value begin, Value end, int64_t step, const std::function<void(Value)>& body);
+  // The same, carrying values from one iteration to the next; returns the last ones.
+  Values loop(Value begin, Value end, int64_t step, const Values& initial,
+              const std::function<Values(Value, const Values&)>& body);
+  void when(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise = nullptr);
+
+  mlir::VectorType lanes_of(mlir::Type element, int64_t count) const;
+  mlir::VectorType lanes_of(mlir::Type element) const { return lanes_of(element, tile_.lanes); }
+  // A scalar in every lane. An index becomes i32: positions in a sequence fit, and twice as many fit in a register.
+  Value broadcast(Value scalar);
+  Value zero_lanes() { return broadcast(real(0)); }
+  // first, first + 1, first + 2, ... as i32 lanes; `first` is an index.
+  Value count_from(Value first);
+  // a * b + c, contracted where the processor can.
+  Value multiply_add(Value a, Value b, Value c);
+
+  // Scratch memory.
+  void set_scratch(Value memref) { scratch_ = memref; }
+  ScratchMatrix allocate(int64_t rows, int64_t width);
+  int64_t scratch_size() const { return scratch_size_; }
+  Value address(ScratchMatrix matrix, Value row, Value column);
+  Value load_scalar(Value address);
+  Value load_lanes(Value address);
+  void store_lanes(Value lanes, Value address);
+
+  // Rows of a tensor argument (rows, heads, width), converted from and to its data type.
+  // Copies `count` rows from `first_row` on into `to`, and sets the rows from there to `padded_count` to zero.
+  void copy_rows(Value tensor, DataType dtype, Value first_row, Value head, int64_t width, Value count,
+                 Value padded_count, ScratchMatrix to);
+  // Writes `count` rows of `from`, times `factor` (fp32), each value rounded once.
+  void write_rows(ScratchMatrix from, Value factor, Value tensor, DataType dtype, Value first_row, Value head,
+                  int64_t width, Value count);
+  // to[column][row] = from[row][column] for one block of lanes x lanes; the arguments are addresses of corners.
+  void transpose_block(Value from, int64_t from_width, Value to, int64_t to_width);
+
+  // c[row][column] += sum over k of a[row][k] * b[k][column] over one register tile, k from 0 to `depth`.
+  // `a`, `b`, `c` are addresses of corners; `accumulate` false starts from zero instead of c.
+  void multiply_tile(Value a, int64_t a_width, Value b, int64_t b_width, Value c, int64_t c_width, int64_t vectors,
+                     int64_t depth, bool accumulate);
+
+ private:
+  Value offset(Value address, int64_t by) { return by == 0 ? address : add(address, integer(by)); }
+  Value to_fp32(Value lanes, DataType dtype);
+  Value from_fp32(Value lanes, DataType dtype);
+  // Calls body(column, count) for every group of lanes of a row; the last may be shorter.
+  void for_each_group(int64_t width, const std::function<void(Value, int64_t)>& body);
+
+  RegisterTile tile_;
+  Value scratch_;
+  int64_t scratch_size_ = 0;
+};
+
+// The type that a tensor of this data type has in memory: bf16 is handled as 16-bit integers, so that no processor
+// needs instructions or library calls for it.
+mlir::Type storage_type(mlir::Builder& builder, DataType dtype);
+
+}  // namespace hstujit

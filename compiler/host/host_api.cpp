@@ -1,0 +1,113 @@
+// The C boundary: JSON in, codes and sentences out. No exception leaves it.
+#include "compiler/host/host_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "compiler/host/kernel.h"
+#include "compiler/spec/op_spec.h"
+
+namespace {
+
+using hstujit::Code;
+using hstujit::Direction;
+using hstujit::HostKernel;
+using hstujit::Result;
+using hstujit::Status;
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kMaxThreads = 1024;
+
+struct Request {
+  hstujit::OpSpecPtr spec;
+  Direction direction = Direction::kForward;
+  int threads = 0;
+};
+
+Status invalid(std::string message) { return Status(Code::kInvalidConfig, std::move(message)); }
+
+Result<Request> parse_request(const char* text) {
+  if (text == nullptr) return invalid("the request is null; it must be JSON text");
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return invalid("the request is not a JSON object");
+  Request request;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "spec") {
+      HSTUJIT_ASSIGN_OR_RETURN(request.spec, hstujit::parse_op_spec(value, "spec"));
+    } else if (key == "direction") {
+      const auto direction = value.is_string() ? hstujit::parse_direction(value.get<std::string>()) : std::nullopt;
+      if (!direction)
+        return invalid(fmt::format("direction is {}; allowed are \"forward\" and \"backward\"", value.dump()));
+      request.direction = *direction;
+    } else if (key == "threads") {
+      if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > kMaxThreads) {
+        return invalid(
+            fmt::format("threads is {}; allowed are integers from 0 (all) to {}", value.dump(), kMaxThreads));
+      }
+      request.threads = static_cast<int>(value.get<int64_t>());
+    } else {
+      return invalid(fmt::format("the request has an unknown field \"{}\"; allowed are spec, direction, threads", key));
+    }
+  }
+  if (request.spec == nullptr) return invalid("the request has no field \"spec\"");
+  return request;
+}
+
+Result<HostKernel> create(const char* text) {
+  HSTUJIT_ASSIGN_OR_RETURN(Request request, parse_request(text));
+  return HostKernel::create(request.spec, request.direction, request.threads);
+}
+
+void write_sentence(const std::string& sentence, char* error, size_t error_size) {
+  if (error == nullptr || error_size == 0) return;
+  const size_t length = std::min(sentence.size(), error_size - 1);
+  std::memcpy(error, sentence.data(), length);
+  error[length] = '\0';
+}
+
+// Runs `body`, which returns a Status, and writes its sentence.
+template <typename Body>
+int guarded(char* error, size_t error_size, Body&& body) {
+  Status status;
+  try {
+    status = body();
+  } catch (const std::bad_alloc&) {
+    status = Status(Code::kOutOfMemory, "the host backend ran out of memory");
+  } catch (const std::exception& exception) {
+    status = Status(Code::kInternal, fmt::format("the host backend failed: {}", exception.what()));
+  }
+  write_sentence(status.message(), error, error_size);
+  return static_cast<int>(status.code());
+}
+
+}  // namespace
+
+extern "C" {
+
+int hstujit_host_abi(void) { return HSTUJIT_HOST_ABI; }
+
+void* hstujit_host_create(const char* request_json, char* error, size_t error_size) {
+  HostKernel* kernel = nullptr;
+  guarded(error, error_size, [&]() -> Status {
+    HSTUJIT_ASSIGN_OR_RETURN(HostKernel created, create(request_json));
+    kernel = new HostKernel(std::move(created));
+    return Status();
+  });
+  return kernel;
+}
+
+int hstujit_host_launch(void* kernel, const HstujitHostValue* values, size_t count, char* error, size_t error_size) {
+  return guarded(error, error_size, [&]() -> Status {
+    if (kernel == nullptr)
+      return Status(Code::kInvalidArgument, "kernel is null; it must come from hstujit_host_create");
+    return static_cast<const HostKernel*>(kernel)->launch(values, count);
+  });
+}
+
+void hstujit_host_destroy(void* kernel) { delete static_cast<HostKernel*>(kernel); }
+}

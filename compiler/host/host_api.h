@@ -1,0 +1,29 @@
+// The boundary of libhstujit_host.so: the host backend, opened only when that backend is asked for.
+//
+// create: request {"spec": {...}, "direction": "forward", "threads": 0 (all)} -> handle, or null with one sentence in
+// `error`. launch: one HstujitHostValue per signature argument, in order; runs to completion. Returns a value of
+// hstujit::Code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define HSTUJIT_HOST_ABI 1
+
+#pragma GCC visibility push(default)  // all else in the library is hidden
+extern "C" {
+typedef struct HstujitHostValue {
+  void* data;              // tensors: first element; dtype as the signature says
+  const int64_t* shape;    // tensors
+  const int64_t* strides;  // tensors, in elements
+  int rank;                // 0 for scalars
+  double real;             // kFloat arguments
+  int64_t integer;         // kInt arguments
+} HstujitHostValue;
+
+int hstujit_host_abi(void);
+void* hstujit_host_create(const char* request_json, char* error, size_t error_size);
+int hstujit_host_launch(void* kernel, const HstujitHostValue* values, size_t count, char* error, size_t error_size);
+void hstujit_host_destroy(void* kernel);
+}
+#pragma GCC visibility pop

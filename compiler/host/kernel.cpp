@@ -1,0 +1,127 @@
+#include "compiler/host/kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "compiler/host/packed_arguments.h"
+#include "compiler/host/parallel.h"
+#include "compiler/ir/build.h"
+#include "compiler/passes/passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr llvm::StringLiteral kItemFunction = "compute_item";
+
+const HostOperatorEntry* find_operator(std::string_view op) {
+  const auto& entries = host_operators();
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.op == op; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+mlir::Type argument_type(mlir::Builder& builder, const Argument& argument) {
+  if (argument.kind == ArgumentKind::kFloat) return builder.getF32Type();
+  if (argument.kind == ArgumentKind::kInt) return builder.getIndexType();
+  const auto rank = static_cast<int64_t>(argument.shape.size());
+  llvm::SmallVector<int64_t> strides(rank, mlir::ShapedType::kDynamic);
+  strides.back() = 1;
+  const auto layout = mlir::StridedLayoutAttr::get(builder.getContext(), 0, strides);
+  return mlir::MemRefType::get(llvm::SmallVector<int64_t>(rank, mlir::ShapedType::kDynamic),
+                               storage_type(builder, argument.dtype), layout);
+}
+
+// compute_item(arguments of the signature..., coordinates..., scratch). Returns the number of fp32 values of scratch.
+Result<int64_t> emit_item_function(mlir::ModuleOp module, const Signature& signature, HostOperator& op,
+                                   const RegisterTile& tile) {
+  mlir::OpBuilder builder(module.getContext());
+  builder.setInsertionPointToEnd(module.getBody());
+  llvm::SmallVector<mlir::Type> types;
+  for (const Argument& argument : signature) types.push_back(argument_type(builder, argument));
+  types.append(WorkItem::kCoordinates, builder.getIndexType());
+  types.push_back(mlir::MemRefType::get({mlir::ShapedType::kDynamic}, builder.getF32Type()));
+
+  const mlir::Location location = builder.getUnknownLoc();
+  auto function = mlir::func::FuncOp::create(builder, location, kItemFunction, builder.getFunctionType(types, {}));
+  mlir::Block* body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  Emitter emit(builder, location, tile);
+  ItemFunction item{.emit = emit, .regions = module, .arguments = {}, .coordinates = {}};
+  unsigned next = 0;
+  for (const Argument& argument : signature) item.arguments.emplace(argument.name, body->getArgument(next++));
+  for (mlir::Value& coordinate : item.coordinates) coordinate = body->getArgument(next++);
+  emit.set_scratch(body->getArgument(next));
+  HSTUJIT_RETURN_IF_ERROR(op.emit(item));
+  mlir::func::ReturnOp::create(builder, location);
+
+  // The regions were emitted in place; their functions would only cost compile time.
+  for (auto other : llvm::make_early_inc_range(module.getOps<mlir::func::FuncOp>())) {
+    if (other != function) other.erase();
+  }
+  return emit.scratch_size();
+}
+
+struct FreeScratch {
+  void operator()(float* memory) const { std::free(memory); }
+};
+using Scratch = std::unique_ptr<float, FreeScratch>;
+
+// Zeroed: padding that an operator never writes then holds no NaN.
+Scratch allocate_scratch(int64_t size) {
+  constexpr size_t kAlignment = 64;
+  const size_t bytes = (static_cast<size_t>(size) * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
+  auto* memory = static_cast<float*>(std::aligned_alloc(kAlignment, std::max(bytes, kAlignment)));
+  if (memory != nullptr) std::fill_n(memory, size, 0.0F);
+  return Scratch(memory);
+}
+
+}  // namespace
+
+Result<HostKernel> HostKernel::create(OpSpecPtr spec, Direction direction, int threads,
+                                      std::optional<RegisterTile> given_tile) {
+  const HostOperatorEntry* entry = find_operator(spec->op());
+  if (entry == nullptr) {
+    return Status(Code::kUnsupported, fmt::format("the host backend does not compute operator {}", spec->op()));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(HostTarget target, HostTarget::detect());
+  const RegisterTile tile = given_tile.value_or(target.register_tile());
+  HSTUJIT_ASSIGN_OR_RETURN(HostOperatorPtr op, entry->make(spec, direction, tile));
+  const auto context = make_context();
+  prepare_context(*context);
+  HSTUJIT_ASSIGN_OR_RETURN(Module module, build_module(*context, *spec));
+  HSTUJIT_RETURN_IF_ERROR(run_passes(*module));
+  Signature signature = spec->signature(direction);
+  HSTUJIT_ASSIGN_OR_RETURN(const int64_t scratch_size, emit_item_function(*module, signature, *op, tile));
+  HSTUJIT_ASSIGN_OR_RETURN(JitFunction function, JitFunction::compile(*module, kItemFunction, target));
+  return HostKernel(std::move(signature), std::move(op), std::move(function), scratch_size,
+                    threads > 0 ? threads : available_threads());
+}
+
+Status HostKernel::launch(const HstujitHostValue* values, size_t count) const {
+  HSTUJIT_ASSIGN_OR_RETURN(const Arguments arguments, Arguments::bind(signature_, values, count));
+  HSTUJIT_ASSIGN_OR_RETURN(std::vector<WorkItem> items, operator_->items(arguments));
+  if (items.empty()) return Status();
+  // Stable, so that equal costs keep neighbours in memory together.
+  std::stable_sort(items.begin(), items.end(), [](const WorkItem& a, const WorkItem& b) { return a.cost > b.cost; });
+
+  const int threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(threads_), items.size()));
+  std::vector<Scratch> scratch;
+  std::vector<PackedArguments> packed;
+  for (int i = 0; i < threads; ++i) {
+    scratch.push_back(allocate_scratch(scratch_size_));
+    if (scratch.back() == nullptr) {
+      return Status(Code::kOutOfMemory, fmt::format("no memory for {} bytes of scratch on each of {} threads",
+                                                    scratch_size_ * static_cast<int64_t>(sizeof(float)), threads));
+    }
+    packed.emplace_back(arguments, scratch.back().get(), scratch_size_);
+  }
+  parallel_for(items.size(), threads, [&](int worker, size_t i) { function_(packed[worker].with(items[i])); });
+  return Status();
+}
+
+}  // namespace hstujit

@@ -1,0 +1,59 @@
+// How an operator is computed on the host: the interface behind which a new operator arrives.
+//
+// An operator is cut into work items that write disjoint parts of the outputs and read only inputs, so they may run in
+// any order and on any thread with the same result. compiler/host/operators/<op>.cpp defines make_host_<op>; CMake
+// lists them by glob. Everything else (checking arguments, code generation, threads, the C boundary) is common to all.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "compiler/host/arguments.h"
+#include "compiler/host/emitter.h"
+#include "compiler/spec/op_spec.h"
+#include "compiler/support/status.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace hstujit {
+
+struct WorkItem {
+  static constexpr size_t kCoordinates = 6;
+  std::array<int64_t, kCoordinates> coordinates{};  // what they mean is the operator's own matter
+  double cost = 0;                                  // relative; the most expensive items start first
+};
+
+// The function under construction that computes one work item.
+struct ItemFunction {
+  Emitter& emit;
+  // The passes' functions over the operator's regions.
+  mlir::ModuleOp regions;
+  // Tensors are memrefs of storage_type, kFloat is f32, kInt is index.
+  std::map<std::string_view, mlir::Value> arguments;
+  std::array<mlir::Value, WorkItem::kCoordinates> coordinates;
+
+  mlir::Value argument(std::string_view name) const { return arguments.at(name); }
+};
+
+class HostOperator {
+ public:
+  virtual ~HostOperator() = default;
+  // Writes the body of the item function at the emitter's place. Called once.
+  virtual Status emit(ItemFunction& function) = 0;
+  // The items of one launch. Whatever the tensors of indices hold, an item stays within the bounds of the tensors.
+  virtual Result<std::vector<WorkItem>> items(const Arguments& arguments) const = 0;
+};
+
+using HostOperatorPtr = std::unique_ptr<HostOperator>;
+
+struct HostOperatorEntry {
+  std::string_view op;
+  // kUnsupported for a direction that the host does not compute.
+  Result<HostOperatorPtr> (*make)(OpSpecPtr spec, Direction direction, const RegisterTile& tile);
+};
+const std::vector<HostOperatorEntry>& host_operators();
+
+}  // namespace hstujit

@@ -1,0 +1,37 @@
+#include "compiler/host/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace hstujit {
+
+int available_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+// Threads live for one call: a launch takes far longer than starting them, and a process that forks or unloads the
+// library meets no pool.
+void parallel_for(size_t count, int threads, const std::function<void(int worker, size_t i)>& body) {
+  std::atomic<size_t> next{0};
+  const auto work = [&](int worker) {
+    for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
+         i = next.fetch_add(1, std::memory_order_relaxed)) {
+      body(worker, i);
+    }
+  };
+  const int workers = static_cast<int>(std::min<size_t>(std::max(threads, 1), count));
+  std::vector<std::thread> others;
+  others.reserve(std::max(workers - 1, 0));
+  for (int worker = 1; worker < workers; ++worker) {
+    try {
+      others.emplace_back(work, worker);
+    } catch (const std::system_error&) {
+      break;
+    }
+  }
+  work(0);
+  for (std::thread& other : others) other.join();
+}
+
+}  // namespace hstujit

@@ -1,0 +1,16 @@
+// Runs independent work on several threads, the most expensive first.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace hstujit {
+
+// Processors that this process may use.
+int available_threads();
+
+// Calls body(worker, i) once for every i in [0, count), each on the next free thread, in increasing order of their
+// start. The calling thread is worker 0. Where the system refuses a thread, fewer do the work. `body` must not throw.
+void parallel_for(size_t count, int threads, const std::function<void(int worker, size_t i)>& body);
+
+}  // namespace hstujit

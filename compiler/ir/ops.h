@@ -1,0 +1,75 @@
+// Short names for the arith and math operations that builders and passes create.
+#pragma once
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+
+namespace hstujit {
+
+class Ops {
+ public:
+  using Value = mlir::Value;
+
+  Ops(mlir::OpBuilder& builder, mlir::Location location) : builder_(builder), location_(location) {}
+
+  mlir::OpBuilder& builder() { return builder_; }
+  mlir::Location location() const { return location_; }
+
+  // index
+  Value integer(int64_t value) { return mlir::arith::ConstantIndexOp::create(builder_, location_, value); }
+  Value add(Value a, Value b) { return make<mlir::arith::AddIOp>(a, b); }
+  Value sub(Value a, Value b) { return make<mlir::arith::SubIOp>(a, b); }
+  Value mul(Value a, Value b) { return make<mlir::arith::MulIOp>(a, b); }
+  Value div(Value a, Value b) { return make<mlir::arith::DivSIOp>(a, b); }
+  Value floor_div(Value a, Value b) { return make<mlir::arith::FloorDivSIOp>(a, b); }
+  Value max(Value a, Value b) { return make<mlir::arith::MaxSIOp>(a, b); }
+  Value min(Value a, Value b) { return make<mlir::arith::MinSIOp>(a, b); }
+  Value abs(Value a) { return make<mlir::math::AbsIOp>(a); }
+  Value neg(Value a) { return sub(integer(0), a); }
+
+  // i1
+  Value truth(bool value) { return mlir::arith::ConstantOp::create(builder_, location_, builder_.getBoolAttr(value)); }
+  Value compare(mlir::arith::CmpIPredicate predicate, Value a, Value b) {
+    return mlir::arith::CmpIOp::create(builder_, location_, predicate, a, b);
+  }
+  Value eq(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::eq, a, b); }
+  Value ne(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::ne, a, b); }
+  Value lt(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::slt, a, b); }
+  Value le(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::sle, a, b); }
+  Value gt(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::sgt, a, b); }
+  Value ge(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::sge, a, b); }
+  Value both(Value a, Value b) { return make<mlir::arith::AndIOp>(a, b); }
+  Value either(Value a, Value b) { return make<mlir::arith::OrIOp>(a, b); }
+  Value negate(Value a) { return make<mlir::arith::XOrIOp>(a, truth(true)); }
+  Value select(Value condition, Value a, Value b) { return make<mlir::arith::SelectOp>(condition, a, b); }
+
+  // f32
+  Value real(double value) {
+    return mlir::arith::ConstantOp::create(builder_, location_, builder_.getF32FloatAttr(static_cast<float>(value)));
+  }
+  Value addf(Value a, Value b) { return make<mlir::arith::AddFOp>(a, b); }
+  Value subf(Value a, Value b) { return make<mlir::arith::SubFOp>(a, b); }
+  Value mulf(Value a, Value b) { return make<mlir::arith::MulFOp>(a, b); }
+  Value divf(Value a, Value b) { return make<mlir::arith::DivFOp>(a, b); }
+  Value negf(Value a) { return make<mlir::arith::NegFOp>(a); }
+  Value maxf(Value a, Value b) { return make<mlir::arith::MaxNumFOp>(a, b); }
+  Value gtf(Value a, Value b) {
+    return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OGT, a, b);
+  }
+  Value fma(Value a, Value b, Value c) { return make<mlir::math::FmaOp>(a, b, c); }
+  Value tanh(Value a) { return make<mlir::math::TanhOp>(a); }
+  Value exp(Value a) { return make<mlir::math::ExpOp>(a); }
+  Value erf(Value a) { return make<mlir::math::ErfOp>(a); }
+
+ private:
+  template <typename Op, typename... Operands>
+  Value make(Operands... operands) {
+    return Op::create(builder_, location_, operands...);
+  }
+
+  mlir::OpBuilder& builder_;
+  mlir::Location location_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,43 @@
+// hstu.attention -> func.func @mask_valid, @score.
+#include "compiler/ir/hstu.h"
+#include "compiler/passes/passes.h"
+#include "compiler/passes/region_functions.h"
+
+namespace hstujit {
+
+namespace {
+
+void outline(mlir::OpBuilder& builder, mlir::Region& region, llvm::StringRef name,
+             llvm::ArrayRef<llvm::StringRef> arguments, llvm::StringRef result) {
+  auto yield = mlir::cast<hstu::YieldOp>(region.front().getTerminator());
+  const auto type = builder.getFunctionType(region.front().getArgumentTypes(), yield.getValue().getType());
+  auto function = create_region_function(builder, region.getLoc(), name, type, arguments, {result});
+  function.getBody().takeBody(region);
+  mlir::OpBuilder at_end(yield);
+  mlir::func::ReturnOp::create(at_end, yield.getLoc(), yield.getValue());
+  yield.erase();
+}
+
+struct OutlineRegions : mlir::PassWrapper<OutlineRegions, mlir::OperationPass<mlir::ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OutlineRegions)
+  llvm::StringRef getArgument() const final { return "hstu-outline-regions"; }
+  llvm::StringRef getDescription() const final { return "turn the regions of an operator into functions"; }
+  void getDependentDialects(mlir::DialectRegistry& registry) const override {
+    registry.insert<mlir::func::FuncDialect>();
+  }
+
+  void runOnOperation() override {
+    for (auto attention : llvm::make_early_inc_range(getOperation().getOps<hstu::AttentionOp>())) {
+      mlir::OpBuilder builder(attention);
+      outline(builder, attention.getMaskRegion(), kMaskValid, {"row", "col", "n", "t"}, "valid");
+      outline(builder, attention.getScoreRegion(), kScore, {"x", "alpha"}, "y");
+      attention.erase();
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<mlir::Pass> create_outline_regions_pass() { return std::make_unique<OutlineRegions>(); }
+
+}  // namespace hstujit

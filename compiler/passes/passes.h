@@ -1,0 +1,34 @@
+// The passes over the IR of one operator, and their order.
+//
+// Before: one hstu operator with its regions. After: one func.func per region function of docs/generated-source.md
+// (mask_valid, mask_tile, mask_columns, mask_rows, score, score_grad). Backends print or lower these functions.
+#pragma once
+
+#include <memory>
+
+#include "compiler/support/status.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace hstujit {
+
+// Replaces hstu.flag by the attribute of that name of the operator around it.
+std::unique_ptr<mlir::Pass> create_bind_flags_pass();
+// The operator's regions become functions: mask_valid, score. The operator is gone afterwards.
+std::unique_ptr<mlir::Pass> create_outline_regions_pass();
+// Rewrites arith and math as a person would write them; runs the canonicalization patterns of the dialects too.
+std::unique_ptr<mlir::Pass> create_simplify_pass();
+// mask_valid over intervals: mask_tile(r0, r1, c0, c1, n, t) -> (must, may).
+std::unique_ptr<mlir::Pass> create_lift_tile_pass();
+// mask_valid solved for one coordinate: mask_columns(r0, r1, n, t) -> (lo, hi) and mask_rows(c0, c1, n, t) -> (lo, hi).
+std::unique_ptr<mlir::Pass> create_derive_ranges_pass();
+// score and its derivative with respect to x: score_grad(x, alpha) -> (y, dy).
+std::unique_ptr<mlir::Pass> create_differentiate_pass();
+
+// All of them, in order.
+Status run_passes(mlir::ModuleOp module);
+
+// True when every pair of rows and columns below n is valid: only `column < n` is left of mask_valid.
+bool mask_is_trivial(mlir::ModuleOp module);
+
+}  // namespace hstujit

@@ -1,0 +1,29 @@
+// The functions that passes create and backends look up, and the names of their arguments and results.
+#pragma once
+
+#include <string>
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace hstujit {
+
+inline constexpr llvm::StringLiteral kMaskValid = "mask_valid";
+inline constexpr llvm::StringLiteral kMaskTile = "mask_tile";
+inline constexpr llvm::StringLiteral kMaskColumns = "mask_columns";
+inline constexpr llvm::StringLiteral kMaskRows = "mask_rows";
+inline constexpr llvm::StringLiteral kScore = "score";
+inline constexpr llvm::StringLiteral kScoreGrad = "score_grad";
+
+// Position of alpha among the arguments of score and score_grad, which are x and alpha.
+inline constexpr unsigned kScoreAlpha = 1;
+
+// A function at the builder's place. `arguments` and `results` name its values in printed source.
+mlir::func::FuncOp create_region_function(mlir::OpBuilder& builder, mlir::Location location, llvm::StringRef name,
+                                          mlir::FunctionType type, llvm::ArrayRef<llvm::StringRef> arguments,
+                                          llvm::ArrayRef<llvm::StringRef> results);
+
+std::string argument_name(mlir::func::FuncOp function, unsigned index);
+std::string result_name(mlir::func::FuncOp function, unsigned index);
+
+}  // namespace hstujit

@@ -1,0 +1,56 @@
+// Solves a condition for one of its arguments: given a value of type i1 and an argument of it ("the unknown"),
+// operations that compute a span [lo, hi) of [0, n) outside of which the condition is false. Other arguments lie in
+// intervals. Sound always; tight where the unknown enters through monotone operations and the valid values have no
+// holes.
+#pragma once
+
+#include <optional>
+
+#include "compiler/passes/intervals.h"
+
+namespace hstujit {
+
+// An end that is not there is the universe's, 0 or n. `none`: the span is empty whatever the arguments are.
+struct Span {
+  mlir::Value lo;         // inclusive
+  mlir::Value hi;         // exclusive
+  mlir::Value condition;  // where there is one and it is false, the span is empty
+  bool none = false;
+  bool never_empty = false;  // lo < hi is known, before clipping to the universe
+};
+
+class Spans {
+ public:
+  // `intervals` knows every argument but the unknown; `size` is n.
+  Spans(Ops& ops, Intervals& intervals, mlir::Value unknown, mlir::Value size)
+      : ops_(ops), intervals_(intervals), unknown_(unknown), size_(size) {}
+
+  // Where `condition` may be `wanted`. Nothing when an operation has no rule for intervals; it has been reported.
+  std::optional<Span> where(mlir::Value condition, bool wanted = true);
+
+  // The same in numbers, clipped to [0, n).
+  std::pair<mlir::Value, mlir::Value> ends(const Span& span);
+
+ private:
+  std::optional<Span> at_least(mlir::Value value, mlir::Value bound);
+  std::optional<Span> at_most(mlir::Value value, mlir::Value bound);
+  std::optional<Span> bounded(mlir::Value value, mlir::Value bound, bool below);
+  std::optional<Span> compared(mlir::arith::CmpIOp compare, bool wanted);
+  std::optional<Span> selected(mlir::arith::SelectOp select, bool below, mlir::Value bound);
+  std::optional<Span> scaled(mlir::Value value, int64_t factor, mlir::Value bound, bool below);
+  std::optional<Span> divided(mlir::Operation& division, mlir::Value bound, bool below);
+  static Span if_true(mlir::Value condition) { return {.lo = {}, .hi = {}, .condition = condition}; }
+  std::optional<Span> both(std::optional<Span> a, std::optional<Span> b);
+  std::optional<Span> either(std::optional<Span> a, std::optional<Span> b);
+  Span without_emptiness(const Span& span);
+  bool depends(mlir::Value value);
+  mlir::Value next(mlir::Value value) { return ops_.add(value, ops_.integer(1)); }
+
+  Ops& ops_;
+  Intervals& intervals_;
+  mlir::Value unknown_;
+  mlir::Value size_;
+  llvm::DenseMap<mlir::Value, bool> depends_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,51 @@
+// KernelConfig: the choice. Everything a template lets the tuner vary, as one flat field list.
+//
+// Not every skeleton reads every field; a field that a skeleton does not read keeps its default, so that two
+// configs are equal exactly when they give the same source.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "compiler/spec/fields.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+struct KernelConfig {
+  std::string skeleton;   // name of the template folder's entry: "hstu_attention/sm90"
+  int64_t block_m = 0;    // rows of a tile
+  int64_t block_n = 0;    // columns of a tile
+  int64_t stages = 1;     // depth of the shared-memory pipeline
+  int64_t consumers = 0;  // sm90: consumer warpgroups
+  int64_t warps = 0;      // sm80: warps of a block
+  // "grid": one block per tile; "persistent": resident blocks, each with its share of a list sorted by cost.
+  std::string schedule = "grid";
+  int64_t blocks_per_sm = 1;   // resident blocks the kernel is compiled for
+  bool overlap_tiles = false;  // sm90, persistent: a tile's first product runs while the previous tile ends
+  bool lanes_arrive = false;   // sm90: every lane, not one per warp, arrives on barriers; for racecheck, never tuned
+  std::string activation = "mufu";  // how the score's transcendental is computed: "mufu", "accurate"
+
+  bool operator==(const KernelConfig&) const = default;
+
+  static constexpr auto fields() {
+    using C = KernelConfig;
+    return std::make_tuple(
+        field("skeleton", &C::skeleton, "template"), field("block_m", &C::block_m, "rows of a tile"),
+        field("block_n", &C::block_n, "columns of a tile"), field("stages", &C::stages, "pipeline depth"),
+        field("consumers", &C::consumers, "consumer warpgroups"), field("warps", &C::warps, "warps of a block"),
+        field("schedule", &C::schedule, "tile schedule").one_of("grid persistent"),
+        field("blocks_per_sm", &C::blocks_per_sm, "resident blocks"),
+        field("overlap_tiles", &C::overlap_tiles, "overlap across tiles"),
+        field("lanes_arrive", &C::lanes_arrive, "every lane arrives on barriers"),
+        field("activation", &C::activation, "score arithmetic").one_of("mufu accurate"));
+  }
+};
+
+nlohmann::ordered_json to_json(const KernelConfig& config);
+Result<KernelConfig> parse_kernel_config(const nlohmann::ordered_json& json);
+// For tables: "sm90 128x128 stages=2 consumers=2 persistent". Fields with their default are left out, and two configs
+// of one operator that differ read differently.
+std::string describe(const KernelConfig& config);
+
+}  // namespace hstujit

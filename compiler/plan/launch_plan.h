@@ -1,0 +1,62 @@
+// LaunchPlan: how a kernel's parameters are packed and how many blocks it gets, as data.
+//
+// The emitter prints the kernel's `struct Params` from the same slots that the runtime fills, so the two cannot
+// disagree, and the runtime launches an operator it has never heard of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hstujit {
+
+struct TensorMapPlan {
+  // A tensor map over (rows L, heads H, dim D) of a rank-3 tensor: dimensions (D, H, L), innermost first.
+  int box_columns = 0;  // elements of D per box, with 128-byte swizzle
+  int box_rows = 0;     // rows per box
+};
+
+struct ParamSlot {
+  enum class Kind {
+    kPointer,    // data pointer of tensor `argument`                                8 bytes
+    kStride,     // stride of dimension `dimension`, in elements                      8 bytes, int64_t
+    kSize,       // size of dimension `dimension` plus `bias`                         8 bytes, int64_t
+    kFloat,      // scalar argument as float                                          4 bytes
+    kInt,        // scalar argument as int32_t                                        4 bytes
+    kInverse,    // 1 / (argument > 0 ? argument : argument `fallback`), as float     4 bytes
+    kTensorMap,  // CUtensorMap of tensor `argument`                                128 bytes, 64-byte aligned
+  };
+  std::string name;  // member of the device struct
+  Kind kind = Kind::kPointer;
+  int argument = 0;  // index in the signature
+  int dimension = 0;
+  int64_t bias = 0;
+  int fallback = 0;
+  std::string type;  // device type of a kPointer member, e.g. "const u16*" for data of 16 bits
+  TensorMapPlan map;
+};
+
+// blocks = product of factors; a factor is ceil(source / divisor).
+struct GridFactor {
+  enum class Source { kConstant, kScalar, kSize };
+  Source source = Source::kConstant;
+  int64_t constant = 1;
+  int argument = 0;
+  int dimension = 0;
+  int64_t bias = 0;
+  int64_t divisor = 1;
+};
+
+struct LaunchPlan {
+  std::string kernel_name;        // extern "C" symbol; says every parameter
+  int threads = 0;                // per block
+  int64_t shared_memory = 0;      // dynamic bytes per block
+  std::vector<ParamSlot> slots;   // in order of the device struct
+  std::vector<GridFactor> grid;   // blocks in x
+  int64_t persistent_blocks = 0;  // > 0: at most this many blocks are launched
+};
+
+// Byte offset of each slot, natural alignment, and the struct's size in the last element.
+std::vector<uint32_t> slot_offsets(const std::vector<ParamSlot>& slots);
+
+}  // namespace hstujit

@@ -1,0 +1,58 @@
+// Skeleton: the host face of a template. templates/<op>/<name>.cuh is the device code, templates/<op>/<name>.cpp
+// this interface over it: which configs exist, why others are rejected, how one is launched, how fast it should be.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "compiler/plan/kernel_config.h"
+#include "compiler/plan/launch_plan.h"
+#include "compiler/spec/device_spec.h"
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+// The size of a problem as the cost model sees it: enough to estimate, never part of a cubin's key.
+struct ProblemSize {
+  int64_t max_seq_len = 0;
+  int64_t batch = 256;
+  double mean_fill = 0.6;  // mean length / max_seq_len
+};
+
+struct Rejection {
+  std::string reason;  // a short stable name: "shared_memory", "registers", "head_dim", "dtype", ...
+  std::string detail;  // the sentence with the figures
+};
+
+class Skeleton {
+ public:
+  virtual ~Skeleton() = default;
+  virtual std::string_view name() const = 0;        // "hstu_attention/sm90"
+  virtual std::string_view entry_file() const = 0;  // "hstu_attention/sm90.cuh", relative to templates/
+  virtual std::string_view op() const = 0;
+  virtual Direction direction() const = 0;
+
+  // Every point of the space before restrictions; reject() says which ones cannot work here.
+  virtual std::vector<KernelConfig> space(const OpSpec& spec) const = 0;
+  virtual std::vector<Rejection> reject(const OpSpec& spec, const KernelConfig& config,
+                                        const DeviceSpec& device) const = 0;
+  virtual LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const = 0;
+  // Estimated milliseconds; only the order of estimates matters.
+  virtual double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                          const ProblemSize& size) const = 0;
+  // `constexpr` lines of the generated source's Config, beyond the fields of KernelConfig (derived sizes, instruction
+  // shapes).
+  virtual std::vector<std::pair<std::string, std::string>> constants(const OpSpec& spec,
+                                                                     const KernelConfig& config) const = 0;
+  // Generated device helpers that the template needs (wgmma wrappers of the exact shapes); may be empty.
+  virtual std::string prelude(const OpSpec& spec, const KernelConfig& config) const = 0;
+};
+
+// All skeletons of the build, in order of name.
+const std::vector<const Skeleton*>& skeletons();
+Result<const Skeleton*> find_skeleton(std::string_view name);
+
+}  // namespace hstujit

@@ -1,0 +1,98 @@
+// The JSON config: which operator instances a model calls, on which device, and how they are tuned (docs/config.md).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/spec/device_spec.h"
+#include "compiler/spec/length_bucket.h"
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+struct Tuning {
+  LengthMode length_mode = LengthMode::kPow2;
+  double budget_s = 120;
+  bool deterministic = false;
+
+  bool operator==(const Tuning&) const = default;
+
+  static constexpr auto fields() {
+    using T = Tuning;
+    return std::make_tuple(
+        field("length_mode", &T::length_mode, "how max_seq_len is quantised in tuning keys")
+            .one_of("pow2 static fine exact"),
+        field("budget_s", &T::budget_s, "seconds that tuning the whole file may take"),
+        field("deterministic", &T::deterministic, "only kernels whose results are bitwise equal run after run"));
+  }
+};
+
+// Lengths drawn evenly from [low * max_seq_len, high * max_seq_len].
+struct UniformLengths {
+  std::string distribution = "uniform";
+  double low = 0.2;
+  double high = 1.0;
+  int64_t batch = 256;
+  int64_t seed = 1;
+
+  bool operator==(const UniformLengths&) const = default;
+
+  static constexpr auto fields() {
+    using U = UniformLengths;
+    return std::make_tuple(field("distribution", &U::distribution, "how lengths are drawn").one_of("uniform"),
+                           field("low", &U::low, "shortest length, as a part of max_seq_len", 0, 1),
+                           field("high", &U::high, "longest length, as a part of max_seq_len", 0, 1),
+                           field("batch", &U::batch, "number of sequences", 1),
+                           field("seed", &U::seed, "seed of the lengths"));
+  }
+};
+
+// Where the lengths of a batch come from when an instance is tuned, run or timed.
+struct LengthSource {
+  UniformLengths uniform;     // unless `list` has entries
+  std::vector<int64_t> list;  // given, or read from a file
+};
+
+// One entry of "ops".
+struct Instance {
+  std::string name;
+  OpSpecPtr spec;
+  std::vector<Direction> directions;
+  std::vector<int64_t> max_seq_lens;  // ascending, at least one
+  LengthSource lengths;
+  int64_t num_targets = 0;  // targets of each sequence in generated inputs; 0 when the operator takes none
+  double alpha = 0;         // value of the launch argument of that name
+};
+
+struct Config {
+  std::optional<DeviceSpec> device;
+  Tuning tuning;
+  std::vector<Instance> instances;
+
+  // kNotFound, naming the instances there are, when there is none of that name.
+  Result<const Instance*> find(std::string_view name) const;
+};
+
+// `origin` stands in front of every message; files named in the config are relative to `folder`.
+// Failure: kInvalidConfig, or kUnsupported for a direction that an operator does not have.
+Result<Config> parse_config(std::string_view text, const std::string& origin, const std::filesystem::path& folder);
+Result<Config> load_config(const std::filesystem::path& path);
+
+// A benchmark grid: a bare JSON list of entries of "ops", whose "op" is hstu_attention where it is left out.
+Result<Config> parse_grid(std::string_view text, const std::string& origin, const std::filesystem::path& folder);
+Result<Config> load_grid(const std::filesystem::path& path);
+
+// One entry of "ops"; `path` is its JSON path.
+Result<Instance> parse_instance(const Json& json, const std::string& path, const std::filesystem::path& folder);
+
+// The names that an entry of "ops" may have besides its operator's parameters.
+const std::vector<std::string_view>& instance_field_names();
+
+// The batch for one of the instance's max_seq_len: the same for the same instance, on every machine. Listed lengths
+// that are longer are cut, as a model cuts its histories.
+Lengths make_lengths(const Instance& instance, int64_t max_seq_len);
+
+}  // namespace hstujit

@@ -1,0 +1,101 @@
+#include "compiler/spec/device_spec.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+
+#include "compiler/spec/fields_json.h"
+#include "compiler/support/files.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+namespace {
+
+struct KnownDevice {
+  std::string_view alias;
+  DeviceSpec spec;
+};
+
+constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
+constexpr int64_t kRegisters = 65536;
+// Shared memory a block may use after opting in: what an SM has, less the KiB that the system keeps for each block.
+constexpr int64_t kSharedSm80 = 163 * kKiB, kSharedSm86 = 99 * kKiB, kSharedSm90 = 227 * kKiB;
+
+// The first device of an architecture stands for it.
+const std::vector<KnownDevice>& devices() {
+  static const std::vector<KnownDevice> table = {
+      {"A100", {"NVIDIA A100-SXM4-80GB", "sm_80", 108, kSharedSm80, kRegisters, 2048, 40 * kMiB}},
+      {"A10", {"NVIDIA A10", "sm_86", 72, kSharedSm86, kRegisters, 1536, 6 * kMiB}},
+      {"RTX 3090", {"NVIDIA GeForce RTX 3090", "sm_86", 82, kSharedSm86, kRegisters, 1536, 6 * kMiB}},
+      {"L40S", {"NVIDIA L40S", "sm_89", 142, kSharedSm86, kRegisters, 1536, 96 * kMiB}},
+      {"RTX 4090", {"NVIDIA GeForce RTX 4090", "sm_89", 128, kSharedSm86, kRegisters, 1536, 72 * kMiB}},
+      {"H200", {"NVIDIA H200", "sm_90a", 132, kSharedSm90, kRegisters, 2048, 60 * kMiB}},
+      {"H100", {"NVIDIA H100 80GB HBM3", "sm_90a", 132, kSharedSm90, kRegisters, 2048, 50 * kMiB}},
+      {"H100 PCIe", {"NVIDIA H100 PCIe", "sm_90a", 114, kSharedSm90, kRegisters, 2048, 50 * kMiB}},
+      {"H20", {"NVIDIA H20", "sm_90a", 78, kSharedSm90, kRegisters, 2048, 60 * kMiB}},
+  };
+  return table;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+// "sm_" digits, then at most one suffix letter "a" or "f"; -1 when `arch` is something else.
+int parse_capability(std::string_view arch) {
+  if (!arch.starts_with("sm_")) return -1;
+  arch.remove_prefix(3);
+  int capability = -1;
+  const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), capability);
+  if (error != std::errc() || capability < 10) return -1;
+  const std::string_view suffix(end, static_cast<size_t>(arch.data() + arch.size() - end));
+  return suffix.empty() || suffix == "a" || suffix == "f" ? capability : -1;
+}
+
+}  // namespace
+
+int DeviceSpec::capability() const { return parse_capability(arch); }
+
+Json to_json(const DeviceSpec& device) { return fields_to_json(device); }
+
+Result<DeviceSpec> parse_device_spec(const Json& json, const std::string& path) {
+  DeviceSpec device;
+  HSTUJIT_RETURN_IF_ERROR(fields_from_json(json, path, device));
+  if (device.capability() < 0) {
+    return value_error(join_path(path, "arch"), device.arch, "a compute architecture such as \"sm_80\" or \"sm_90a\"");
+  }
+  return device;
+}
+
+Result<DeviceSpec> known_device(std::string_view name_or_arch) {
+  for (const auto& [alias, spec] : devices()) {
+    if (equal_ignoring_case(name_or_arch, alias) || equal_ignoring_case(name_or_arch, spec.name) ||
+        name_or_arch == spec.arch) {
+      return spec;
+    }
+  }
+  std::vector<std::string_view> allowed;
+  for (const auto& [alias, spec] : devices()) {
+    if (std::find(allowed.begin(), allowed.end(), spec.arch) == allowed.end()) allowed.push_back(spec.arch);
+  }
+  for (const auto& [alias, spec] : devices()) allowed.push_back(alias);
+  return Status(Code::kInvalidConfig, fmt::format("device {} is not known; allowed: {}, or a DeviceSpec file",
+                                                  quote(name_or_arch), fmt::join(allowed, ", ")));
+}
+
+Result<DeviceSpec> load_device_spec(const std::string& name_or_file) {
+  Result<DeviceSpec> known = known_device(name_or_file);
+  std::error_code ignored;
+  if (known.ok() || !std::filesystem::is_regular_file(name_or_file, ignored)) return known;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(name_or_file));
+  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_json_text(text, name_or_file));
+  return parse_device_spec(json, "");
+}
+
+}  // namespace hstujit

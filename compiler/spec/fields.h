@@ -1,0 +1,56 @@
+// One field list per value type gives equality, JSON, hashing, printing and emission.
+//
+// A value type T opts in with
+//     static constexpr auto fields() { return std::make_tuple(field("heads", &T::heads, "doc"), ...); }
+// and everything else walks that tuple, so a field is written down once.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+namespace hstujit {
+
+// What a field accepts, whatever its type: for validation, error sentences and the JSON schema.
+struct FieldRules {
+  std::string_view name;  // as in JSON and in the generated source
+  std::string_view doc;   // one line for the schema and for error messages
+  int64_t min = 0;        // inclusive bounds for numbers; ignored for other types
+  int64_t max = std::numeric_limits<int32_t>::max();
+  int64_t multiple = 1;  // integers are multiples of this
+  // Separated by spaces: what an enumeration or a text may be; empty: every spelling of its type.
+  std::string_view choices = {};
+};
+
+template <typename Owner, typename Value>
+struct Field : FieldRules {
+  Value Owner::* member;
+
+  constexpr Field one_of(std::string_view allowed) const {
+    Field copy = *this;
+    copy.choices = allowed;
+    return copy;
+  }
+  constexpr Field multiple_of(int64_t factor) const {
+    Field copy = *this;
+    copy.multiple = factor;
+    return copy;
+  }
+};
+
+template <typename Owner, typename Value>
+constexpr Field<Owner, Value> field(std::string_view name, Value Owner::* member, std::string_view doc, int64_t min = 0,
+                                    int64_t max = std::numeric_limits<int32_t>::max()) {
+  return {{name, doc, min, max, 1, {}}, member};
+}
+
+// Calls visit(field, value) for each field of `object`, in declaration order.
+template <typename T, typename Visitor>
+void for_each_field(T& object, Visitor&& visit) {
+  std::apply([&](const auto&... f) { (visit(f, object.*(f.member)), ...); }, std::remove_const_t<T>::fields());
+}
+
+}  // namespace hstujit

@@ -1,0 +1,169 @@
+#include "compiler/spec/fields_json.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+namespace {
+
+std::vector<std::string> choices_of(const FieldRules& rules) { return split(rules.choices, ' '); }
+
+// Number of single-character insertions, removals and replacements that make `a` into `b`.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+template <typename Enumeration, typename Parse>
+Status read_enumeration(const Json& json, const FieldRules& rules, const std::string& path, Enumeration& value,
+                        Parse parse) {
+  if (json.is_string() && allowed_by(rules, json)) {
+    if (const auto parsed = parse(json.get_ref<const std::string&>())) {
+      value = *parsed;
+      return {};
+    }
+  }
+  return value_error(path, json, describe_rules(rules, write_field(value)));
+}
+
+}  // namespace
+
+std::string join_path(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
+Status value_error(const std::string& path, const Json& value, std::string_view allowed) {
+  return Status(Code::kInvalidConfig, fmt::format("{} is {}; allowed: {}", path, brief_json(value), allowed));
+}
+
+std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& known) {
+  std::string_view best;
+  size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const std::string_view candidate : known) {
+    const size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance && distance < candidate.size()) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+Status check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed) {
+  if (!json.is_object()) return value_error(path.empty() ? "the document" : path, json, "a JSON object");
+  for (const auto& [name, value] : json.items()) {
+    if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
+    const std::string_view near = nearest_name(name, allowed);
+    return Status(
+        Code::kInvalidConfig,
+        fmt::format("{} (value {}) is not a known field{}; allowed: {}", join_path(path, name), brief_json(value),
+                    near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near), fmt::join(allowed, ", ")));
+  }
+  return {};
+}
+
+bool allowed_by(const FieldRules& rules, const Json& value) {
+  if (value.is_boolean()) return true;
+  if (value.is_number_integer()) {
+    if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(rules.max)) return false;
+    const auto number = value.get<int64_t>();
+    return number >= rules.min && number <= rules.max && number % rules.multiple == 0;
+  }
+  if (value.is_number()) {
+    const auto number = value.get<double>();
+    return number >= static_cast<double>(rules.min) && number <= static_cast<double>(rules.max);
+  }
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  if (rules.choices.empty()) return !text.empty();
+  const auto choices = choices_of(rules);
+  return std::find(choices.begin(), choices.end(), text) != choices.end();
+}
+
+std::string describe_rules(const FieldRules& rules, const Json& example) {
+  std::string allowed;
+  if (example.is_boolean()) {
+    allowed = "true or false";
+  } else if (example.is_number()) {
+    allowed =
+        fmt::format("{}{} from {} to {}", example.is_number_integer() ? "an integer" : "a number",
+                    rules.multiple > 1 ? fmt::format(", a multiple of {},", rules.multiple) : "", rules.min, rules.max);
+  } else if (!rules.choices.empty()) {
+    allowed = fmt::format("{}", fmt::join(choices_of(rules), ", "));
+  } else {
+    allowed = "a text that is not empty";
+  }
+  return rules.doc.empty() ? allowed : fmt::format("{} ({})", allowed, rules.doc);
+}
+
+Status read_field(const Json& json, const FieldRules& rules, const std::string& path, int64_t& value) {
+  if (!json.is_number_integer() || !allowed_by(rules, json))
+    return value_error(path, json, describe_rules(rules, value));
+  value = json.get<int64_t>();
+  return {};
+}
+
+Status read_field(const Json& json, const FieldRules& rules, const std::string& path, double& value) {
+  const bool valid = json.is_number() && std::isfinite(json.get<double>()) && allowed_by(rules, json.get<double>());
+  if (!valid) return value_error(path, json, describe_rules(rules, value));
+  value = json.get<double>();
+  return {};
+}
+
+Status read_field(const Json& json, const FieldRules& rules, const std::string& path, bool& value) {
+  if (!json.is_boolean()) return value_error(path, json, describe_rules(rules, value));
+  value = json.get<bool>();
+  return {};
+}
+
+Status read_field(const Json& json, const FieldRules& rules, const std::string& path, std::string& value) {
+  if (!json.is_string() || !allowed_by(rules, json)) return value_error(path, json, describe_rules(rules, value));
+  value = json.get<std::string>();
+  return {};
+}
+
+Status read_field(const Json& json, const FieldRules& rules, const std::string& path, DataType& value) {
+  return read_enumeration(json, rules, path, value, parse_data_type);
+}
+
+Status read_field(const Json& json, const FieldRules& rules, const std::string& path, MatmulPrecision& value) {
+  return read_enumeration(json, rules, path, value, parse_matmul_precision);
+}
+
+Json field_schema(const FieldRules& rules, const Json& initial) {
+  Json schema = Json::object();
+  if (initial.is_boolean()) {
+    schema["type"] = "boolean";
+  } else if (initial.is_number()) {
+    schema["type"] = initial.is_number_integer() ? "integer" : "number";
+    schema["minimum"] = rules.min;
+    schema["maximum"] = rules.max;
+    if (rules.multiple > 1) schema["multipleOf"] = rules.multiple;
+  } else if (rules.choices.empty()) {
+    schema["type"] = "string";
+    schema["minLength"] = 1;
+  } else {
+    schema["enum"] = choices_of(rules);
+  }
+  if (!rules.doc.empty()) schema["description"] = std::string(rules.doc);
+  if (allowed_by(rules, initial)) schema["default"] = initial;
+  return schema;
+}
+
+}  // namespace hstujit

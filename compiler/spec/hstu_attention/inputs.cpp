@@ -1,0 +1,61 @@
+// Random inputs of hstu_attention.
+#include <cmath>
+
+#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/parallel.h"
+#include "compiler/spec/random.h"
+#include "compiler/spec/rounding.h"
+
+namespace hstujit {
+
+namespace {
+
+HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType type, uint64_t seed, uint64_t stream) {
+  HostTensor tensor;
+  const auto rows = static_cast<size_t>(shape[0]), width = static_cast<size_t>(shape[1] * shape[2]);
+  tensor.shape = std::move(shape);
+  tensor.reals.resize(rows * width);
+  parallel_for(rows, [&](size_t row) {
+    for (size_t index = row * width; index < (row + 1) * width; ++index) {
+      tensor.reals[index] = round_to(type, deviation * random_normal(seed, stream, index));
+    }
+  });
+  return tensor;
+}
+
+HostValue tensor_value(HostTensor tensor) { return {std::move(tensor), 0}; }
+HostValue scalar_value(double scalar) { return {{}, scalar}; }
+
+}  // namespace
+
+std::vector<HostValue> HstuAttentionSpec::make_inputs(Direction, const Lengths& lengths, uint64_t seed) const {
+  const auto& p = params_;
+  HostTensor offsets;
+  offsets.integers.push_back(0);
+  for (const int64_t rows : lengths.rows) offsets.integers.push_back(offsets.integers.back() + rows);
+  offsets.shape = {static_cast<int64_t>(offsets.integers.size())};
+  const int64_t total = offsets.integers.back();
+
+  // alpha = 1 / Dqk and this deviation of q and k give scores alpha * dot of deviation 2: the bend of silu is in reach,
+  // and outputs stay far above the smallest numbers of fp16.
+  const double deviation = std::sqrt(2.0) * std::pow(static_cast<double>(p.attn_dim), 0.25);
+  std::vector<HostValue> values;
+  values.push_back(tensor_value(normal_tensor({total, p.heads, p.attn_dim}, deviation, p.dtype, seed, 0)));
+  values.push_back(tensor_value(normal_tensor({total, p.heads, p.attn_dim}, deviation, p.dtype, seed, 1)));
+  values.push_back(tensor_value(normal_tensor({total, p.heads, p.hidden_dim}, 1.0, p.dtype, seed, 2)));
+  values.push_back(tensor_value(std::move(offsets)));
+  if (p.num_targets) {
+    HostTensor targets;
+    targets.integers = lengths.num_targets;
+    targets.integers.resize(lengths.rows.size(), 0);
+    targets.shape = {static_cast<int64_t>(targets.integers.size())};
+    values.push_back(tensor_value(std::move(targets)));
+  }
+  values.push_back(scalar_value(static_cast<double>(lengths.max_seq_len)));
+  values.push_back(scalar_value(1.0 / static_cast<double>(p.attn_dim)));
+  values.push_back(scalar_value(0));
+  values.push_back({});  // out
+  return values;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,86 @@
+// hstu_attention in float64, as docs/ops.md writes it: one sequence and head at a time, one row at a time.
+#include <cmath>
+
+#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/parallel.h"
+
+namespace hstujit {
+
+namespace {
+
+using Score = double (*)(double);
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+Score score_function(const std::string& name) {
+  if (name == "relu") return [](double x) { return x > 0 ? x : 0.0; };
+  if (name == "relu2") return [](double x) { return x > 0 ? x * x : 0.0; };
+  if (name == "sigmoid") return sigmoid;
+  if (name == "tanh") return [](double x) { return std::tanh(x); };
+  if (name == "gelu") return [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); };
+  if (name == "identity") return [](double x) { return x; };
+  return [](double x) { return x * sigmoid(x); };  // silu
+}
+
+// The tensors of one call, addressed by row and head.
+struct Operands {
+  const double *q, *k, *v;
+  double* out;
+  int64_t heads, attn_dim, hidden_dim;
+  double alpha, scale;
+  Score score;
+};
+
+// Rows [first, first + n) of one head; the last t rows are targets.
+void attend(const HstuAttentionParams& params, const Operands& x, int64_t head, int64_t first, int64_t n, int64_t t) {
+  const auto row = [&](const auto* base, int64_t index, int64_t width) {
+    return base + ((first + index) * x.heads + head) * width;
+  };
+  for (int64_t i = 0; i < n; ++i) {
+    double* out = x.out + ((first + i) * x.heads + head) * x.hidden_dim;
+    const double* q = row(x.q, i, x.attn_dim);
+    for (int64_t j = 0; j < n; ++j) {
+      if (!hstu_attention_valid(params, i, j, n, t)) continue;
+      const double* k = row(x.k, j, x.attn_dim);
+      double dot = 0;
+      for (int64_t d = 0; d < x.attn_dim; ++d) dot += q[d] * k[d];
+      const double weight = x.score(x.alpha * dot) / x.scale;
+      const double* v = row(x.v, j, x.hidden_dim);
+      for (int64_t d = 0; d < x.hidden_dim; ++d) out[d] += weight * v[d];
+    }
+  }
+}
+
+}  // namespace
+
+void HstuAttentionSpec::reference(Direction direction, const Lengths&, std::vector<HostValue>& values) const {
+  const Signature arguments = signature(direction);
+  const auto value = [&](std::string_view name) -> HostValue& {
+    return values[static_cast<size_t>(find_argument(arguments, name))];
+  };
+  const std::vector<int64_t>& offsets = value("seq_offsets").tensor.integers;
+  const double scaling = value("scaling_seqlen").scalar;
+
+  HostTensor& out = value("out").tensor;
+  out.shape = {value("v").tensor.shape[0], params_.heads, params_.hidden_dim};
+  out.reals.assign(value("v").tensor.reals.size(), 0.0);
+
+  const Operands operands = {value("q").tensor.reals.data(),
+                             value("k").tensor.reals.data(),
+                             value("v").tensor.reals.data(),
+                             out.reals.data(),
+                             params_.heads,
+                             params_.attn_dim,
+                             params_.hidden_dim,
+                             value("alpha").scalar,
+                             scaling > 0 ? scaling : value("max_seq_len").scalar,
+                             score_function(params_.score)};
+  const auto heads = static_cast<size_t>(params_.heads);
+  parallel_for((offsets.size() - 1) * heads, [&](size_t index) {
+    const size_t b = index / heads;
+    const int64_t targets = params_.num_targets ? value("num_targets").tensor.integers[b] : 0;
+    attend(params_, operands, static_cast<int64_t>(index % heads), offsets[b], offsets[b + 1] - offsets[b], targets);
+  });
+}
+
+}  // namespace hstujit

@@ -1,0 +1,232 @@
+// One entry of "ops": the operator's own parameters, and what the config says about its calls.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "compiler/spec/config.h"
+#include "compiler/spec/random.h"
+#include "compiler/support/files.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Targets of a sequence in generated inputs when the config says only that there are some.
+constexpr int64_t kUsualTargets = 20;
+
+constexpr FieldRules kLengthRules{"length", "rows of a sequence"};
+constexpr FieldRules kMaxSeqLenRules{"max_seq_len", "no sequence is longer", 1};
+constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence"};
+
+Result<std::string> parse_name(const Json& json, const std::string& path) {
+  constexpr std::string_view kAllowed = "letters, digits, '_', '-' and '.', at least one";
+  const std::string place = join_path(path, "name");
+  if (!json.contains("name"))
+    return Status(Code::kInvalidConfig, fmt::format("{} is missing; allowed: {}", place, kAllowed));
+  const Json& name = json["name"];
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  };
+  if (!name.is_string()) return value_error(place, name, kAllowed);
+  const auto& text = name.get_ref<const std::string&>();
+  if (text.empty() || !std::all_of(text.begin(), text.end(), plain)) return value_error(place, name, kAllowed);
+  return text;
+}
+
+Result<std::vector<Direction>> parse_directions(const Json& json, const std::string& path, const OpSpec& spec) {
+  if (!json.is_array() || json.empty()) return value_error(path, json, "a list of \"forward\", \"backward\" or both");
+  std::vector<Direction> directions;
+  for (size_t index = 0; index < json.size(); ++index) {
+    const std::string place = fmt::format("{}[{}]", path, index);
+    const auto direction =
+        json[index].is_string() ? parse_direction(json[index].get_ref<const std::string&>()) : std::nullopt;
+    if (!direction) return value_error(place, json[index], "\"forward\" or \"backward\"");
+    if (!spec.supports(*direction)) {
+      return Status(Code::kUnsupported, fmt::format("{} is {}, but {} has no {} kernel yet", place,
+                                                    brief_json(json[index]), spec.op(), to_string(*direction)));
+    }
+    if (std::find(directions.begin(), directions.end(), *direction) == directions.end())
+      directions.push_back(*direction);
+  }
+  return directions;
+}
+
+// An integer, or a list of at least one when `json` is a list.
+Result<std::vector<int64_t>> parse_integers(const Json& json, const std::string& path, const FieldRules& rules) {
+  std::vector<int64_t> values(1);
+  if (!json.is_array()) {
+    HSTUJIT_RETURN_IF_ERROR(read_field(json, rules, path, values[0]));
+    return values;
+  }
+  if (json.empty()) return value_error(path, json, "a list of at least one " + std::string(rules.name));
+  values.resize(json.size());
+  for (size_t index = 0; index < json.size(); ++index) {
+    HSTUJIT_RETURN_IF_ERROR(read_field(json[index], rules, fmt::format("{}[{}]", path, index), values[index]));
+  }
+  return values;
+}
+
+// One length a line; blank lines and lines that begin with '#' are left out.
+Result<std::vector<int64_t>> read_lengths(const fs::path& path) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  std::vector<int64_t> lengths;
+  size_t number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    const size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string::npos || line[first] == '#') continue;
+    const size_t end = line.find_last_not_of(" \t\r") + 1;
+    int64_t length = -1;
+    const auto [rest, error] = std::from_chars(line.data() + first, line.data() + end, length);
+    if (error != std::errc() || rest != line.data() + end || length < 0 || length > kLengthRules.max) {
+      return Status(Code::kInvalidConfig, fmt::format("{}:{}: {} is not a length; allowed: an integer from 0 to {}",
+                                                      path.string(), number, quote(line), kLengthRules.max));
+    }
+    lengths.push_back(length);
+  }
+  if (lengths.empty())
+    return Status(Code::kInvalidConfig, fmt::format("{} holds no lengths; allowed: one integer a line", path.string()));
+  return lengths;
+}
+
+Result<LengthSource> parse_lengths(const Json& json, const std::string& path, const fs::path& folder) {
+  LengthSource source;
+  if (json.is_array()) {
+    HSTUJIT_ASSIGN_OR_RETURN(source.list, parse_integers(json, path, kLengthRules));
+    return source;
+  }
+  if (!json.is_object())
+    return value_error(path, json, "a list of lengths, {\"file\": ...} or {\"distribution\": \"uniform\", ...}");
+  if (json.contains("file")) {
+    HSTUJIT_RETURN_IF_ERROR(check_names(json, path, {"file"}));
+    if (!json["file"].is_string())
+      return value_error(path + ".file", json["file"], "a path, relative to the config's folder");
+    Result<std::vector<int64_t>> list = read_lengths(folder / json["file"].get_ref<const std::string&>());
+    if (!list.ok()) return list.status().with_context(path + ".file");
+    source.list = std::move(list).value();
+    return source;
+  }
+  HSTUJIT_RETURN_IF_ERROR(fields_from_json(json, path, source.uniform, {"file"}));
+  if (source.uniform.low > source.uniform.high) {
+    return value_error(path + ".low", source.uniform.low,
+                       fmt::format("a number up to \"high\", which is {}", source.uniform.high));
+  }
+  return source;
+}
+
+// max_seq_len with lengths, or rows alone: a problem without sequences is one sequence of so many rows.
+Status parse_size(const Json& json, const std::string& path, const fs::path& folder, Instance& instance) {
+  if (json.contains("rows")) {
+    for (const char* other : {"max_seq_len", "lengths"}) {
+      if (json.contains(other))
+        return value_error(join_path(path, "rows"), json["rows"], fmt::format("rows alone, or {} without it", other));
+    }
+    const FieldRules rules{"rows", "rows of the whole problem", 1};
+    int64_t rows = 0;
+    HSTUJIT_RETURN_IF_ERROR(read_field(json["rows"], rules, join_path(path, "rows"), rows));
+    instance.max_seq_lens = instance.lengths.list = {rows};
+    return {};
+  }
+  const std::string place = join_path(path, "max_seq_len");
+  if (!json.contains("max_seq_len")) {
+    return Status(Code::kInvalidConfig, fmt::format("{} is missing; allowed: {}, or a list of them", place,
+                                                    describe_rules(kMaxSeqLenRules, 1)));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(instance.max_seq_lens, parse_integers(json["max_seq_len"], place, kMaxSeqLenRules));
+  std::sort(instance.max_seq_lens.begin(), instance.max_seq_lens.end());
+  instance.max_seq_lens.erase(std::unique(instance.max_seq_lens.begin(), instance.max_seq_lens.end()),
+                              instance.max_seq_lens.end());
+  if (json.contains("lengths")) {
+    HSTUJIT_ASSIGN_OR_RETURN(instance.lengths, parse_lengths(json["lengths"], join_path(path, "lengths"), folder));
+  }
+  return {};
+}
+
+// Splits "num_targets: true | false | count" into the operator's flag and the count for generated inputs.
+Status take_num_targets(Json& parameters, const std::string& path, int64_t& count) {
+  const auto value = parameters.find("num_targets");
+  if (value == parameters.end()) return {};
+  if (value->is_boolean()) {
+    count = *value == true ? kUsualTargets : 0;
+    return {};
+  }
+  const std::string place = join_path(path, "num_targets");
+  if (!value->is_number_integer())
+    return value_error(place, *value, "true, false, or the number of targets in generated inputs");
+  HSTUJIT_RETURN_IF_ERROR(read_field(*value, kNumTargetsRules, place, count));
+  *value = count > 0;
+  return {};
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& instance_field_names() {
+  static const std::vector<std::string_view> names = {"name",    "op",   "directions", "max_seq_len",
+                                                      "lengths", "rows", "alpha"};
+  return names;
+}
+
+Result<Instance> parse_instance(const Json& json, const std::string& path, const fs::path& folder) {
+  if (!json.is_object()) return value_error(path, json, "a JSON object with \"name\" and \"op\"");
+  const auto op = json.find("op");
+  const auto operators = operator_names();
+  if (op != json.end() && op->is_string() &&
+      std::find(operators.begin(), operators.end(), op->get_ref<const std::string&>()) != operators.end()) {
+    const Json schema = operator_schema(op->get_ref<const std::string&>());
+    std::vector<std::string_view> allowed = instance_field_names();
+    for (const auto& field : schema["properties"].items()) allowed.push_back(field.key());
+    HSTUJIT_RETURN_IF_ERROR(check_names(json, path, allowed));
+  }
+
+  Instance instance;
+  Json parameters = json;
+  for (const std::string_view name : instance_field_names()) {
+    if (name != "op") parameters.erase(std::string(name));
+  }
+  HSTUJIT_RETURN_IF_ERROR(take_num_targets(parameters, path, instance.num_targets));
+  HSTUJIT_ASSIGN_OR_RETURN(instance.spec, parse_op_spec(parameters, path));
+  HSTUJIT_ASSIGN_OR_RETURN(instance.name, parse_name(json, path));
+  HSTUJIT_ASSIGN_OR_RETURN(instance.directions, parse_directions(json.value("directions", Json::array({"forward"})),
+                                                                 join_path(path, "directions"), *instance.spec));
+  HSTUJIT_RETURN_IF_ERROR(parse_size(json, path, folder, instance));
+  if (json.contains("alpha")) {
+    const Json& alpha = json["alpha"];
+    if (!alpha.is_number() || !std::isfinite(alpha.get<double>()))
+      return value_error(join_path(path, "alpha"), alpha, "a finite number");
+    instance.alpha = alpha.get<double>();
+  } else {
+    const Json spec = instance.spec->to_json();
+    instance.alpha = spec.contains("attn_dim") ? 1.0 / spec["attn_dim"].get<double>() : 1.0;
+  }
+  return instance;
+}
+
+Lengths make_lengths(const Instance& instance, int64_t max_seq_len) {
+  Lengths lengths;
+  lengths.max_seq_len = max_seq_len;
+  const UniformLengths& uniform = instance.lengths.uniform;
+  if (!instance.lengths.list.empty()) {
+    for (const int64_t length : instance.lengths.list) lengths.rows.push_back(std::min(length, max_seq_len));
+  } else {
+    const auto longest = static_cast<double>(max_seq_len);
+    const auto low = static_cast<int64_t>(std::floor(uniform.low * longest));
+    const auto high = static_cast<int64_t>(std::floor(uniform.high * longest));
+    const auto choices = static_cast<uint64_t>(high - low + 1);
+    for (int64_t b = 0; b < uniform.batch; ++b) {
+      const uint64_t bits = random_bits(static_cast<uint64_t>(uniform.seed), 0, static_cast<uint64_t>(b));
+      lengths.rows.push_back(low + static_cast<int64_t>(bits % choices));
+    }
+  }
+  if (find_argument(instance.spec->signature(Direction::kForward), "num_targets") >= 0) {
+    for (const int64_t rows : lengths.rows) lengths.num_targets.push_back(std::min(rows, instance.num_targets));
+  }
+  return lengths;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,45 @@
+#include "compiler/spec/op_spec.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "compiler/spec/fields_json.h"
+#include "compiler/spec/operator_table.h"
+
+namespace hstujit {
+
+namespace {
+
+const OperatorEntry* find_operator(std::string_view name) {
+  const auto& table = operator_table();
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const OperatorEntry& entry) { return entry.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Result<OpSpecPtr> parse_op_spec(const Json& json, const std::string& path) {
+  if (!json.is_object()) return value_error(path.empty() ? "the operator" : path, json, "a JSON object with \"op\"");
+  const auto names = operator_names();
+  const auto op = json.find("op");
+  if (op == json.end()) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("{} is missing; allowed: {}", join_path(path, "op"), fmt::join(names, ", ")));
+  }
+  const OperatorEntry* entry = op->is_string() ? find_operator(op->get_ref<const std::string&>()) : nullptr;
+  if (entry == nullptr) return value_error(join_path(path, "op"), *op, fmt::format("{}", fmt::join(names, ", ")));
+  return entry->parse(json, path);
+}
+
+std::vector<std::string_view> operator_names() {
+  std::vector<std::string_view> names;
+  for (const auto& entry : operator_table()) names.push_back(entry.name);
+  return names;
+}
+
+Json operator_schema(std::string_view op) { return find_operator(op)->schema(); }
+
+}  // namespace hstujit

@@ -1,0 +1,78 @@
+// OpSpec: the problem. One of the three value types that select a kernel (with KernelConfig and DeviceSpec).
+//
+// An operator is one folder here (compiler/spec/<op>/): its parameters, its signature, its float64 reference
+// and its cost in FLOPs and bytes. Specs are immutable once parsed and hold no lengths and no pointers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/spec/signature.h"
+#include "compiler/spec/types.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+// Row counts of the sequences of one batch, and what else a problem's size depends on.
+struct Lengths {
+  std::vector<int64_t> rows;         // per sequence, >= 0
+  std::vector<int64_t> num_targets;  // per sequence, in [0, rows]; empty when the op takes none
+  int64_t max_seq_len = 0;           // >= every entry of rows
+};
+
+// What one call must do at least: for ceilings and ratios in reports.
+struct Work {
+  double flops = 0;  // multiply and add counted separately, valid (row, column) pairs only
+  double bytes = 0;  // every input read once, every output written once
+};
+
+// One argument's value in host memory, in float64 or int64 whatever the device dtype is.
+struct HostTensor {
+  std::vector<int64_t> shape;
+  std::vector<double> reals;      // floating-point tensors
+  std::vector<int64_t> integers;  // integer tensors
+};
+
+// One value per signature argument: a tensor, or a scalar in `scalar`.
+struct HostValue {
+  HostTensor tensor;
+  double scalar = 0;
+};
+
+class OpSpec {
+ public:
+  virtual ~OpSpec() = default;
+
+  virtual std::string_view op() const = 0;             // "hstu_attention"
+  virtual nlohmann::ordered_json to_json() const = 0;  // canonical: every field, in field order, with "op" first
+  // Whether this operator has that direction; the functions below may be called for it only then, but for work().
+  virtual bool supports(Direction direction) const = 0;
+  virtual Signature signature(Direction direction) const = 0;
+  virtual Work work(Direction direction, const Lengths& lengths) const = 0;
+
+  // Random inputs for the given lengths, rounded to the spec's data type; outputs are left empty.
+  virtual std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const = 0;
+  // Fills the outputs of `values` in float64 from its inputs. Independent of the IR and of every template.
+  virtual void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const = 0;
+  // Largest allowed ||out - ref|| / ||ref|| for this dtype and direction (docs/ops.md, Numerics).
+  virtual double error_bound(Direction direction) const = 0;
+};
+
+using OpSpecPtr = std::shared_ptr<const OpSpec>;
+
+// Parses and validates one operator instance: `json` holds "op" and that operator's parameters only.
+// Failure: kInvalidConfig, with `path` (a JSON path such as "ops[2]") in front of the offending field.
+Result<OpSpecPtr> parse_op_spec(const nlohmann::ordered_json& json, const std::string& path);
+
+// Names of all operators, in alphabetical order.
+std::vector<std::string_view> operator_names();
+
+// JSON Schema of one operator's parameters: an object with "properties" and "required", "op" left out.
+// `op` must be one of operator_names().
+nlohmann::ordered_json operator_schema(std::string_view op);
+
+}  // namespace hstujit

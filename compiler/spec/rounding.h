@@ -1,0 +1,28 @@
+// Exact rounding of float64 to the data types, and dense tensors as the bytes that a device or a kernel sees.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "compiler/spec/op_spec.h"
+#include "compiler/spec/types.h"
+
+namespace hstujit {
+
+// The nearest value of `type`, ties to even, in one rounding; infinity beyond the largest one. Integer types: the
+// nearest integer.
+double round_to(DataType type, double value);
+
+// The 16 bits of the nearest value. A NaN stays a (quiet) NaN.
+uint16_t to_bf16_bits(double value);
+uint16_t to_fp16_bits(double value);
+double from_bf16_bits(uint16_t bits);
+double from_fp16_bits(uint16_t bits);
+
+// Dense, row-major, little-endian. Floating-point types take `reals`, integer types `integers`.
+std::vector<std::byte> pack(const HostTensor& tensor, DataType type);
+// Its inverse; `bytes` must hold as many elements as `shape` says.
+HostTensor unpack(const std::vector<std::byte>& bytes, DataType type, std::vector<int64_t> shape);
+
+}  // namespace hstujit

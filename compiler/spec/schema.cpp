@@ -1,0 +1,96 @@
+#include "compiler/spec/schema.h"
+
+#include "compiler/spec/config.h"
+
+namespace hstujit {
+
+namespace {
+
+Json object_schema(Json properties, Json required = Json::array()) {
+  return {{"type", "object"},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)},
+          {"additionalProperties", false}};
+}
+
+template <typename T>
+Json object_schema_of() {
+  Json schema = fields_schema<T>();
+  return object_schema(schema["properties"], schema["required"]);
+}
+
+Json integer_schema(int64_t minimum, const char* description) {
+  return {{"type", "integer"}, {"minimum", minimum}, {"description", description}};
+}
+
+Json list_of(Json items) { return {{"type", "array"}, {"minItems", 1}, {"items", std::move(items)}}; }
+
+Json lengths_schema() {
+  Json uniform = object_schema_of<UniformLengths>();
+  uniform["description"] = "drawn at random";
+  Json file = object_schema(
+      {{"file", {{"type", "string"}, {"description", "one length a line, path relative to this file"}}}}, {"file"});
+  Json schema = Json::object();
+  schema["description"] = "lengths of the sequences in generated inputs";
+  schema["oneOf"] = Json::array({list_of(integer_schema(0, "rows of a sequence")), file, uniform});
+  return schema;
+}
+
+Json instance_properties() {
+  const Json max_seq_len = integer_schema(1, "no sequence is longer");
+  Json properties = Json::object();
+  properties["name"] = {
+      {"type", "string"}, {"pattern", "^[A-Za-z0-9_.-]+$"}, {"description", "how commands name this instance"}};
+  properties["op"] = {{"type", "string"}};
+  properties["directions"] = list_of({{"enum", {"forward", "backward"}}});
+  properties["max_seq_len"]["oneOf"] = Json::array({max_seq_len, list_of(max_seq_len)});
+  properties["lengths"] = lengths_schema();
+  properties["rows"] = integer_schema(1, "rows of the whole problem, for operators without sequences");
+  properties["alpha"] = {{"type", "number"},
+                         {"description", "launch argument alpha in generated calls; 1 / attn_dim when left out"}};
+  return properties;
+}
+
+// The operator's parameters as they stand in a config, where num_targets may also be a count.
+Json parameters_of(std::string_view op) {
+  Json properties = operator_schema(op)["properties"];
+  if (properties.contains("num_targets")) {
+    Json& targets = properties["num_targets"];
+    targets["type"] = {"boolean", "integer"};
+    targets["minimum"] = 0;
+    targets["description"] = targets.value("description", "") + "; a count says how many in generated inputs";
+  }
+  return properties;
+}
+
+}  // namespace
+
+Json config_schema() {
+  Json defaults = instance_properties(), entries = Json::array();
+  defaults.erase("name");
+  for (const std::string_view op : operator_names()) {
+    const Json parameters = parameters_of(op);
+    defaults.update(parameters);
+    Json properties = instance_properties();
+    properties["op"] = {{"const", std::string(op)}};
+    properties.update(parameters);
+    entries.push_back(object_schema(std::move(properties), {"name", "op"}));
+  }
+  Json device = Json::object();
+  device["description"] = "architecture, product name or DeviceSpec file; the GPU present when left out";
+  device["oneOf"] = Json::array({{{"type", "string"}}, object_schema_of<DeviceSpec>()});
+
+  Json properties = Json::object();
+  properties["$schema"] = {{"type", "string"}};
+  properties["version"] = {{"const", 1}};
+  properties["device"] = device;
+  properties["tuning"] = object_schema_of<Tuning>();
+  properties["defaults"] = object_schema(std::move(defaults));
+  properties["ops"] = list_of({{"oneOf", entries}});
+
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "hstu-jit config"}};
+  schema.update(object_schema(std::move(properties), {"version", "ops"}));
+  return schema;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,12 @@
+// The JSON Schema of the config file, made from the same field lists that validate it: for editors.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace hstujit {
+
+// Draft 2020-12. Operators' parameters that must be given may also come from "defaults", which a schema cannot say; so
+// an entry of "ops" requires its name and op alone.
+nlohmann::ordered_json config_schema();
+
+}  // namespace hstujit

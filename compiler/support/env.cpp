@@ -1,0 +1,195 @@
+#include "compiler/support/env.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+const std::vector<EnvVariable>& environment_variables() {
+  using enum EnvKind;
+  static const std::vector<EnvVariable> table = {
+      {Env::kCacheDir, kPath, "HSTUJIT_CACHE_DIR", "", "",
+       "Where compiled kernels and tuning results are kept. Unset: `$XDG_CACHE_HOME/hstujit`, else "
+       "`$HOME/.cache/hstujit`."},
+      {Env::kCachePath, kPaths, "HSTUJIT_CACHE_PATH", "", "",
+       "Read-only caches that are searched after the cache directory, in order."},
+      {Env::kCacheMaxBytes, kNumber, "HSTUJIT_CACHE_MAX_BYTES", "4G", "",
+       "Size that the cache directory is kept below, least recently used entries first to go; `0` means unbounded. "
+       "`K`, `M`, `G` and `T` are powers of 1024."},
+      {Env::kOnMiss, kChoice, "HSTUJIT_ON_MISS", "heuristic", "heuristic|tune|fail",
+       "What happens when no cache holds a kernel: `heuristic` compiles the expected best configuration once, `tune` "
+       "measures candidates first, `fail` compiles nothing and returns an error."},
+      {Env::kLengthMode, kChoice, "HSTUJIT_LENGTH_MODE", "pow2", "pow2|static|fine|exact",
+       "How `max_seq_len` is rounded when tuning results are stored and looked up."},
+      {Env::kRecord, kPath, "HSTUJIT_RECORD", "", "",
+       "File to which the key of each miss is appended; `hstujit tune --from` tunes what it lists."},
+      {Env::kLog, kChoices, "HSTUJIT_LOG", "", "compile|cache|dispatch|tune",
+       "Categories of events that are written to standard error, one line each; `all` means all of them."},
+      {Env::kDump, kChoices, "HSTUJIT_DUMP", "", "ir|src|log",
+       "What is kept beside each cache entry when it is compiled: `ir` is the MLIR text, `<digest>.mlir`; `src` the "
+       "CUDA source, `<digest>.cu`; `log` what the compiler said, `<digest>.log`; `all` means all of it."},
+      {Env::kCheck, kFlag, "HSTUJIT_CHECK", "0", "",
+       "Check seq_offsets and num_targets on the device before each launch. It waits for the stream: for finding "
+       "mistakes."},
+      {Env::kOverride, kText, "HSTUJIT_OVERRIDE", "", "",
+       "JSON object of config fields that replace those of every chosen config, for debugging: "
+       "`{\"skeleton\": \"hstu_attention/sm80\", ...}` tries one config, `{\"lanes_arrive\": true}` suits racecheck."},
+      {Env::kLineinfo, kFlag, "HSTUJIT_LINEINFO", "0", "",
+       "Compile with line tables, so that a profiler shows the generated source. It is part of the cache key."},
+      {Env::kNvrtc, kPath, "HSTUJIT_NVRTC", "", "",
+       "libnvrtc 12.4 or newer: a file, or a folder that holds it. Unset: the loader's path, the CUDA toolkit, the "
+       "PyPI wheel."},
+      {Env::kCudaDriver, kPath, "HSTUJIT_CUDA_DRIVER", "", "",
+       "The driver library. Unset: `libcuda.so.1` of the loader's path."},
+      {Env::kCompilerLibrary, kPath, "HSTUJIT_COMPILER_LIBRARY", "", "",
+       "libhstujit_compiler.so. Unset: the one beside libhstujit.so, then the loader's path."},
+      {Env::kHostLibrary, kPath, "HSTUJIT_HOST_LIBRARY", "", "",
+       "libhstujit_host.so. Unset: the one beside libhstujit.so, then the loader's path."},
+  };
+  return table;
+}
+
+const EnvVariable& environment_variable(Env id) { return environment_variables()[static_cast<size_t>(id)]; }
+
+std::string environment_page() {
+  std::string page =
+      "# Environment variables\n\n"
+      "Written by `make docs` from the table in compiler/support/env.cpp; a test keeps the two equal.\n"
+      "An empty variable counts as unset. What a program sets through the API wins over the environment.\n\n"
+      "| variable | values | default | meaning |\n|---|---|---|---|\n";
+  for (const EnvVariable& variable : environment_variables()) {
+    std::string values;
+    switch (variable.kind) {
+      case EnvKind::kText:
+        values = "text";
+        break;
+      case EnvKind::kPath:
+        values = "path";
+        break;
+      case EnvKind::kPaths:
+        values = "paths, separated by `:`";
+        break;
+      case EnvKind::kFlag:
+        values = "`0` or `1`";
+        break;
+      case EnvKind::kNumber:
+        values = "number";
+        break;
+      case EnvKind::kChoice:
+        values = fmt::format("one of `{}`", fmt::join(split(variable.allowed, '|'), "`, `"));
+        break;
+      case EnvKind::kChoices:
+        values = fmt::format("any of `{}`, separated by commas", fmt::join(split(variable.allowed, '|'), "`, `"));
+        break;
+    }
+    const std::string fallback = variable.fallback.empty() ? "" : fmt::format("`{}`", variable.fallback);
+    page += fmt::format("| `{}` | {} | {} | {} |\n", variable.name, values, fallback, variable.doc);
+  }
+  return page;
+}
+
+Environment Environment::of_process() {
+  std::map<std::string, std::string> values;
+  const auto take = [&](std::string_view name) {
+    const std::string key(name);
+    if (const char* value = std::getenv(key.c_str())) values[key] = value;
+  };
+  for (const EnvVariable& variable : environment_variables()) take(variable.name);
+  take("HOME");
+  take("XDG_CACHE_HOME");
+  return Environment(std::move(values));
+}
+
+Environment Environment::of_values(std::map<std::string, std::string> values) { return Environment(std::move(values)); }
+
+std::string Environment::raw(std::string_view name) const {
+  const auto it = values_.find(std::string(name));
+  return it == values_.end() ? std::string() : it->second;
+}
+
+bool Environment::is_set(Env id) const { return !raw(environment_variable(id).name).empty(); }
+
+std::string Environment::text(Env id) const {
+  const EnvVariable& variable = environment_variable(id);
+  const std::string value = raw(variable.name);
+  return value.empty() ? std::string(variable.fallback) : value;
+}
+
+Result<bool> Environment::flag(Env id) const {
+  const std::string value = text(id);
+  for (std::string_view yes : {"1", "true", "on", "yes"}) {
+    if (value == yes) return true;
+  }
+  for (std::string_view no : {"0", "false", "off", "no"}) {
+    if (value == no) return false;
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is {}; allowed: 0 or 1", environment_variable(id).name, quote(value)));
+}
+
+Result<int64_t> Environment::number(Env id) const {
+  const std::string value = text(id);
+  const Status failure(Code::kInvalidArgument,
+                       fmt::format("{} is {}; allowed: a number from 0, with K, M, G or T behind it or nothing",
+                                   environment_variable(id).name, quote(value)));
+  int64_t number = 0;
+  const char* end = value.data() + value.size();
+  const auto parsed = std::from_chars(value.data(), end, number);
+  if (parsed.ec != std::errc() || number < 0) return failure;
+  constexpr std::string_view kUnits = "KMGT";
+  int shift = 0;
+  if (parsed.ptr != end) {
+    const size_t unit = kUnits.find(*parsed.ptr);
+    if (unit == std::string_view::npos || parsed.ptr + 1 != end) return failure;
+    shift = 10 * (static_cast<int>(unit) + 1);
+  }
+  if (number > (std::numeric_limits<int64_t>::max() >> shift)) return failure;
+  return number << shift;
+}
+
+Result<std::string> Environment::choice(Env id) const {
+  const EnvVariable& variable = environment_variable(id);
+  const std::string value = text(id);
+  const auto allowed = split(variable.allowed, '|');
+  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is {}; allowed: {}", variable.name, quote(value), fmt::join(allowed, ", ")));
+}
+
+Result<std::vector<std::string>> Environment::choices(Env id) const {
+  const EnvVariable& variable = environment_variable(id);
+  const auto allowed = split(variable.allowed, '|');
+  std::vector<std::string> chosen;
+  for (const std::string& part : split(text(id), ',')) {
+    if (part.empty()) continue;
+    if (part == "all") return allowed;
+    if (std::find(allowed.begin(), allowed.end(), part) == allowed.end()) {
+      return Status(Code::kInvalidArgument, fmt::format("{} contains {}; allowed: {}, all", variable.name, quote(part),
+                                                        fmt::join(allowed, ", ")));
+    }
+    chosen.push_back(part);
+  }
+  return chosen;
+}
+
+std::vector<std::string> Environment::paths(Env id) const {
+  auto parts = split(text(id), ':');
+  std::erase(parts, "");
+  return parts;
+}
+
+Result<std::string> Environment::cache_directory() const {
+  if (is_set(Env::kCacheDir)) return text(Env::kCacheDir);
+  if (const std::string base = raw("XDG_CACHE_HOME"); !base.empty()) return base + "/hstujit";
+  if (const std::string home = raw("HOME"); !home.empty()) return home + "/.cache/hstujit";
+  return Status(Code::kIo,
+                "there is no place for the cache: none of HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+}
+
+}  // namespace hstujit

@@ -1,0 +1,84 @@
+#include "compiler/support/log.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <type_traits>
+#include <utility>
+
+#include "compiler/support/text.h"
+
+namespace hstujit {
+namespace {
+
+constexpr std::array kCategories = {LogCategory::kCompile, LogCategory::kCache, LogCategory::kDispatch,
+                                    LogCategory::kTune};
+
+bool needs_quotes(std::string_view text) {
+  if (text.empty()) return true;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == ',' || c == '"' || c == '\\' || c == 0x7f) return true;
+  }
+  return false;
+}
+
+std::string format_value(const LogField& field) {
+  return std::visit(
+      [](const auto& value) -> std::string {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string_view>) {
+          return needs_quotes(value) ? quote(value) : std::string(value);
+        } else {
+          return fmt::format("{}", value);
+        }
+      },
+      field.value);
+}
+
+// One call to the C library per line: lines of several threads do not mix.
+void write_to_stderr(LogCategory, const std::string& line) {
+  const std::string whole = line + '\n';
+  std::fwrite(whole.data(), 1, whole.size(), stderr);
+}
+
+}  // namespace
+
+std::string_view to_string(LogCategory category) {
+  switch (category) {
+    case LogCategory::kCompile:
+      return "compile";
+    case LogCategory::kCache:
+      return "cache";
+    case LogCategory::kDispatch:
+      return "dispatch";
+    case LogCategory::kTune:
+      return "tune";
+  }
+  return "";
+}
+
+std::string log_line(LogCategory category, std::string_view event, std::initializer_list<LogField> fields) {
+  std::string line = fmt::format("hstujit,{},{}", to_string(category), event);
+  for (const LogField& field : fields) line += fmt::format(",{}={}", field.key, format_value(field));
+  return line;
+}
+
+Log::Log(Sink sink) : Log(std::move(sink), {kCategories.begin(), kCategories.end()}) {}
+
+Log::Log(Sink sink, const std::vector<LogCategory>& categories) : sink_(std::move(sink)) {
+  if (!sink_) return;
+  for (const LogCategory category : categories) mask_ |= bit(category);
+}
+
+Result<Log> Log::from_environment(const Environment& environment) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::vector<std::string> names, environment.choices(Env::kLog));
+  std::vector<LogCategory> categories;
+  for (const LogCategory category : kCategories) {
+    for (const std::string& name : names) {
+      if (name == to_string(category)) categories.push_back(category);
+    }
+  }
+  return Log(write_to_stderr, categories);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,207 @@
+/* hstu-jit: C API (C99).
+ *
+ * context -> config or op -> prepare -> workspace_size -> launch. Every handle may be used from any thread.
+ * Nothing throws or prints. Every function that can fail returns a hstujit_status; the sentence that says what was
+ * wrong is hstujit_last_error(), per thread, valid until the next failing call on that thread.
+ * Structs begin with their size, so that newer libraries accept older callers: set it with HSTUJIT_INIT(type).
+ * Reports are JSON text in a hstujit_text, released with hstujit_text_free; their fields are described in
+ * docs/reports.md.
+ */
+#ifndef HSTUJIT_HSTUJIT_H
+#define HSTUJIT_HSTUJIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hstujit/dlpack.h" /* DLTensor */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HSTUJIT_API __attribute__((visibility("default")))
+#define HSTUJIT_ABI_VERSION 1
+#ifdef __cplusplus
+#define HSTUJIT_INIT(type)     \
+  ([] {                        \
+    type value{};              \
+    value.size = sizeof(type); \
+    return value;              \
+  }())
+#else
+#define HSTUJIT_INIT(type) {.size = sizeof(type)}
+#endif
+
+typedef enum hstujit_status {
+  HSTUJIT_OK = 0,
+  HSTUJIT_INVALID_ARGUMENT = 1,
+  HSTUJIT_INVALID_CONFIG = 2,
+  HSTUJIT_UNSUPPORTED = 3,
+  HSTUJIT_NOT_FOUND = 4,
+  HSTUJIT_NO_DRIVER = 5,
+  HSTUJIT_NO_COMPILER = 6,
+  HSTUJIT_NO_DEVICE = 7,
+  HSTUJIT_COMPILE_FAILED = 8,
+  HSTUJIT_DRIVER_ERROR = 9,
+  HSTUJIT_CACHE_MISS = 10,
+  HSTUJIT_NOT_PREPARED = 11,
+  HSTUJIT_OUT_OF_MEMORY = 12,
+  HSTUJIT_CHECK_FAILED = 13,
+  HSTUJIT_IO = 14,
+  HSTUJIT_INTERNAL = 15
+} hstujit_status;
+
+typedef struct hstujit_context hstujit_context; /* cache layers, policy, compiled kernels */
+typedef struct hstujit_config hstujit_config;   /* a parsed JSON config: a list of op instances */
+typedef struct hstujit_op hstujit_op;           /* one op instance and direction, in one context */
+
+typedef struct hstujit_text {
+  char* data; /* NUL-terminated UTF-8 */
+  size_t size;
+} hstujit_text;
+
+/* The last value of each enumeration that callers pass in makes every int a value that the library may look at and
+ * refuse. */
+#define HSTUJIT_ENUM_MAX 0x7fffffff
+
+typedef enum hstujit_backend {
+  HSTUJIT_BACKEND_CUDA = 0,
+  HSTUJIT_BACKEND_HOST = 1,
+  HSTUJIT_BACKEND_MAX_ENUM = HSTUJIT_ENUM_MAX
+} hstujit_backend;
+typedef enum hstujit_direction {
+  HSTUJIT_FORWARD = 0,
+  HSTUJIT_BACKWARD = 1,
+  HSTUJIT_DIRECTION_MAX_ENUM = HSTUJIT_ENUM_MAX
+} hstujit_direction;
+typedef enum hstujit_miss_policy {
+  HSTUJIT_ON_MISS_DEFAULT = 0,   /* HSTUJIT_ON_MISS, else heuristic */
+  HSTUJIT_ON_MISS_HEURISTIC = 1, /* compile the heuristic's config once */
+  HSTUJIT_ON_MISS_TUNE = 2,
+  HSTUJIT_ON_MISS_FAIL = 3, /* HSTUJIT_CACHE_MISS, nothing compiled */
+  HSTUJIT_ON_MISS_MAX_ENUM = HSTUJIT_ENUM_MAX
+} hstujit_miss_policy;
+
+/* One event per call: category ("compile", "cache", "dispatch", "tune"), then one line without newline. */
+typedef void (*hstujit_log_callback)(void* user, const char* category, const char* line);
+/* done of total steps; `what` names the current one. Called from the thread that called the reporting function. */
+typedef void (*hstujit_progress_callback)(void* user, size_t done, size_t total, const char* what);
+
+typedef struct hstujit_context_options {
+  size_t size;
+  const char* cache_dir;  /* NULL: HSTUJIT_CACHE_DIR, else $XDG_CACHE_HOME/hstujit, else $HOME/.cache/hstujit */
+  const char* cache_path; /* NULL: HSTUJIT_CACHE_PATH; read-only layers, ':'-separated */
+  hstujit_miss_policy on_miss;
+  hstujit_log_callback log; /* NULL: stderr, for the categories in HSTUJIT_LOG */
+  void* log_user;
+} hstujit_context_options;
+
+/* ---- library ---- */
+HSTUJIT_API int hstujit_abi_version(void);
+HSTUJIT_API const char* hstujit_version(void);    /* "0.1.0" */
+HSTUJIT_API const char* hstujit_last_error(void); /* "" when nothing failed on this thread */
+HSTUJIT_API const char* hstujit_status_name(hstujit_status);
+HSTUJIT_API void hstujit_text_free(hstujit_text* text);
+/* JSON list of operators with their parameters and arguments, from which bindings can be generated. */
+HSTUJIT_API hstujit_status hstujit_operators(hstujit_text* out);
+/* JSON Schema of the config file; JSON list of the environment variables. */
+HSTUJIT_API hstujit_status hstujit_config_schema(hstujit_text* out);
+HSTUJIT_API hstujit_status hstujit_environment(hstujit_text* out);
+
+/* ---- context ---- */
+HSTUJIT_API hstujit_status hstujit_context_create(const hstujit_context_options* options, hstujit_context** out);
+HSTUJIT_API void hstujit_context_destroy(hstujit_context* context);
+/* Versions and paths of driver, NVRTC, compiler and host libraries, cache directories and their health, GPUs. Never
+ * fails because something is missing: it says so in the report. */
+HSTUJIT_API hstujit_status hstujit_doctor(hstujit_context* context, hstujit_text* out);
+
+/* ---- config: the JSON of docs/config.md ---- */
+HSTUJIT_API hstujit_status hstujit_config_load(const char* path, hstujit_config** out);
+HSTUJIT_API hstujit_status hstujit_config_parse(const char* json, const char* origin, hstujit_config** out);
+HSTUJIT_API void hstujit_config_destroy(hstujit_config* config);
+/* {"device": ..., "instances": [{"name", "op", "directions": [...], "spec": {...}, "max_seq_len": [...], "batch",
+ * "rows", ...}]} */
+HSTUJIT_API hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_text* out);
+
+/* ---- op ---- */
+/* Instance `name` of a config. */
+HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_config* config,
+                                                  const char* name, hstujit_direction direction,
+                                                  hstujit_backend backend, hstujit_op** out);
+/* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. */
+HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
+                                             hstujit_backend backend, hstujit_op** out);
+HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
+/* The signature: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "doc"} in launch order. */
+HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
+/* Position of argument `name`, or -1. */
+HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
+
+typedef struct hstujit_problem {
+  size_t size;
+  int64_t max_seq_len; /* chosen kernel is that of its bucket */
+  int device;          /* CUDA ordinal; the current context's device when < 0 */
+} hstujit_problem;
+
+/* Makes the kernel for this problem ready: memory, cache layers, else what the miss policy says. May compile; never
+ * call it while the current stream is being captured. Cheap when already prepared. */
+HSTUJIT_API hstujit_status hstujit_prepare(hstujit_op* op, const hstujit_problem* problem);
+
+typedef union hstujit_value {
+  const DLTensor* tensor;
+  double real;
+  int64_t integer;
+} hstujit_value;
+
+/* Bytes of device scratch memory that launch needs for these arguments; 0 is usual. */
+HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hstujit_value* values, size_t count,
+                                                  size_t* bytes);
+/* Enqueues the op on `stream` (a CUstream; ignored by the host backend, which returns when done). `values` holds one
+ * value per signature argument. Takes no lock, allocates nothing, never synchronises; may be captured in a CUDA graph.
+ * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket. */
+HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count,
+                                          void* workspace, void* stream);
+
+/* ---- work on whole configs; each returns a JSON report, also when some instances failed (then HSTUJIT_CHECK_FAILED or
+ * the first instance's status) ---- */
+typedef struct hstujit_run_options {
+  size_t size;
+  const char* arch; /* prewarm, emit, explain: "sm_90a", a product name or a DeviceSpec file; NULL: the GPU present */
+  const char* op_name; /* NULL: every instance */
+  int jobs;            /* parallel compiles; 0: one per core */
+  double budget_s;     /* tune: seconds for the whole call; 0: the config's */
+  hstujit_backend backend;
+  int check;             /* run: compare with the float64 reference */
+  int device;            /* CUDA ordinal */
+  int repeats;           /* bench: timed launches per candidate; 0: 50 */
+  const char* directory; /* emit: where files go */
+  uint64_t seed;
+  int64_t max_rows; /* run: at most this many rows per batch, 0: all; the report says what was left out */
+  hstujit_progress_callback progress;
+  void* progress_user;
+} hstujit_run_options;
+
+HSTUJIT_API hstujit_status hstujit_prewarm(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
+                                           hstujit_text* report);
+HSTUJIT_API hstujit_status hstujit_tune(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
+                                        hstujit_text* report);
+HSTUJIT_API hstujit_status hstujit_run(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
+                                       hstujit_text* report);
+HSTUJIT_API hstujit_status hstujit_bench(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
+                                         hstujit_text* report);
+HSTUJIT_API hstujit_status hstujit_emit(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
+                                        hstujit_text* report);
+HSTUJIT_API hstujit_status hstujit_explain(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
+                                           hstujit_text* report);
+
+/* ---- cache ---- */
+HSTUJIT_API hstujit_status hstujit_cache_list(hstujit_context*, hstujit_text* report);
+HSTUJIT_API hstujit_status hstujit_cache_verify(hstujit_context*, hstujit_text* report);
+/* Removes least recently used entries until at most `max_bytes` remain. */
+HSTUJIT_API hstujit_status hstujit_cache_prune(hstujit_context*, uint64_t max_bytes, hstujit_text* report);
+HSTUJIT_API hstujit_status hstujit_cache_path(hstujit_context*, hstujit_text* out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

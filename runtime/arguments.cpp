@@ -1,0 +1,277 @@
+#include "runtime/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace hstujit {
+
+namespace {
+
+using Kind = ArgumentFailure::Kind;
+
+uint8_t dlpack_code(DataType type) {
+  switch (type) {
+    case DataType::kBf16:
+      return kDLBfloat;
+    case DataType::kFp16:
+    case DataType::kFp32:
+      return kDLFloat;
+    case DataType::kInt32:
+    case DataType::kInt64:
+      return kDLInt;
+  }
+  return kDLInt;
+}
+
+// "B+1" is symbol "B" and 1.
+std::pair<std::string, int64_t> split_symbol(const std::string& text) {
+  const size_t plus = text.find('+');
+  if (plus == std::string::npos) return {text, 0};
+  int64_t bias = 0;
+  std::from_chars(text.data() + plus + 1, text.data() + text.size(), bias);
+  return {text.substr(0, plus), bias};
+}
+
+std::string dtype_text(const DLDataType& type) {
+  const char* name = type.code == kDLBfloat  ? "bfloat"
+                     : type.code == kDLFloat ? "float"
+                     : type.code == kDLInt   ? "int"
+                     : type.code == kDLUInt  ? "uint"
+                                             : nullptr;
+  std::string text = name == nullptr ? fmt::format("DLPack type {} of {} bits", type.code, type.bits)
+                                     : fmt::format("{}{}", name, type.bits);
+  if (type.lanes != 1) text += fmt::format("x{}", type.lanes);
+  return text;
+}
+
+std::string place_text(int device_type) {
+  switch (device_type) {
+    case kDLCPU:
+      return "host memory";
+    case kDLCUDA:
+      return "CUDA memory";
+    case kDLCUDAHost:
+      return "pinned host memory";
+    case kDLCUDAManaged:
+      return "managed CUDA memory";
+    default:
+      return fmt::format("memory of DLPack device type {}", device_type);
+  }
+}
+
+std::string shape_text(const Argument& argument) {
+  std::string text;
+  for (const Dimension& dimension : argument.shape) {
+    if (!text.empty()) text += ", ";
+    text += dimension.symbol.empty() ? std::to_string(dimension.constant) : dimension.symbol;
+  }
+  return "(" + text + ")";
+}
+
+}  // namespace
+
+int64_t tensor_stride(const DLTensor& tensor, int dimension) {
+  if (tensor.strides != nullptr) return tensor.strides[dimension];
+  int64_t stride = 1;
+  for (int inner = tensor.ndim - 1; inner > dimension; --inner) stride *= tensor.shape[inner];
+  return stride;
+}
+
+ArgumentChecker::ArgumentChecker(const Signature& signature) : signature_(signature) {
+  for (const Argument& argument : signature_) {
+    Checked checked;
+    checked.tensor = argument.kind == ArgumentKind::kTensor;
+    checked.integer = argument.kind == ArgumentKind::kInt;
+    checked.output = argument.role == ArgumentRole::kOutput;
+    if (checked.tensor) {
+      checked.code = dlpack_code(argument.dtype);
+      checked.bits = static_cast<uint8_t>(8 * size_of(argument.dtype));
+      checked.alignment = std::max(argument.alignment, static_cast<int>(size_of(argument.dtype)));
+      checked.rank = static_cast<int>(argument.shape.size());
+      for (int i = 0; i < checked.rank; ++i) {
+        const Dimension& dimension = argument.shape[i];
+        Size& size = checked.sizes[i];
+        size.constant = dimension.constant;
+        if (dimension.symbol.empty()) continue;
+        const auto [name, bias] = split_symbol(dimension.symbol);
+        size.constant = bias;
+        size.symbol = static_cast<int>(std::find(symbols_.begin(), symbols_.end(), name) - symbols_.begin());
+        if (size.symbol == static_cast<int>(symbols_.size())) symbols_.push_back(name);
+      }
+    }
+    arguments_.push_back(checked);
+  }
+}
+
+ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count, const Placement& placement,
+                                       bool* nothing_to_write) const {
+  if (count != arguments_.size() || values == nullptr) return {Kind::kCount, 0, 0, static_cast<int64_t>(count)};
+  Symbols symbols;
+  bool written = false;
+  for (int index = 0; index < static_cast<int>(count); ++index) {
+    const Checked& expected = arguments_[index];
+    if (expected.tensor) {
+      bool empty = false;
+      const ArgumentFailure failure = check_tensor(index, expected, values[index].tensor, placement, symbols, &empty);
+      if (!failure.none()) return failure;
+      written = written || (expected.output && !empty);
+    } else if (expected.integer) {
+      const int64_t value = values[index].integer;
+      if (expected.not_negative && value < 0) return {Kind::kNegativeInteger, index, 0, value};
+      if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
+    } else if (!std::isfinite(values[index].real)) {
+      return {Kind::kNotFinite, index};
+    }
+  }
+  *nothing_to_write = !written;
+  return {};
+}
+
+ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected, const DLTensor* tensor,
+                                              const Placement& placement, Symbols& symbols, bool* empty) const {
+  if (tensor == nullptr) return {Kind::kNullTensor, index};
+  const int type = tensor->device.device_type;
+  const bool right_place =
+      placement.on_device ? type == kDLCUDA || type == kDLCUDAManaged : type == kDLCPU || type == kDLCUDAHost;
+  if (!right_place) return {Kind::kDeviceType, index, 0, type};
+  if (type == kDLCUDA && tensor->device.device_id != placement.ordinal) {
+    return {Kind::kDeviceOrdinal, index, 0, tensor->device.device_id};
+  }
+  if (tensor->dtype.code != expected.code || tensor->dtype.bits != expected.bits || tensor->dtype.lanes != 1) {
+    return {Kind::kDtype, index};
+  }
+  if (tensor->ndim != expected.rank) return {Kind::kRank, index, 0, tensor->ndim};
+  if (tensor->shape == nullptr && expected.rank > 0) return {Kind::kNullShape, index};
+
+  int64_t elements = 1;
+  for (int i = 0; i < expected.rank; ++i) {
+    const Size& size = expected.sizes[i];
+    const int64_t actual = tensor->shape[i];
+    if (actual < 0) return {Kind::kNegativeSize, index, i, actual};
+    elements *= actual == 0 ? 0 : 1;
+    if (size.symbol < 0) {
+      if (actual != size.constant) return {Kind::kSize, index, i, actual, size.constant};
+      continue;
+    }
+    const uint32_t bit = uint32_t{1} << size.symbol;
+    if ((symbols.bound & bit) == 0) {
+      if (actual < size.constant) return {Kind::kSize, index, i, actual, size.constant, -1};
+      symbols.bound |= bit;
+      symbols.value[size.symbol] = actual - size.constant;
+      symbols.bound_by[size.symbol] = index;
+    } else if (actual != symbols.value[size.symbol] + size.constant) {
+      return {
+          Kind::kSymbol, index, i, actual, symbols.value[size.symbol] + size.constant, symbols.bound_by[size.symbol]};
+    }
+  }
+  *empty = elements == 0;
+  if (*empty) return {};
+
+  if (tensor->data == nullptr) return {Kind::kNullData, index};
+  if (reinterpret_cast<uintptr_t>(tensor_data(*tensor)) % static_cast<uintptr_t>(expected.alignment) != 0) {
+    return {Kind::kPointerAlignment, index, 0, 0, expected.alignment};
+  }
+  // Strides of dimensions of size 1 are never used; frameworks leave any number there.
+  const int64_t bytes = expected.bits / 8;
+  for (int i = 0; i < expected.rank; ++i) {
+    if (tensor->shape[i] == 1) continue;
+    const int64_t stride = tensor_stride(*tensor, i);
+    if (i == expected.rank - 1) {
+      if (stride != 1) return {Kind::kInnerStride, index, i, stride};
+    } else if (stride < 0) {
+      return {Kind::kNegativeStride, index, i, stride};
+    } else if (stride * bytes % expected.alignment != 0) {
+      return {Kind::kStrideAlignment, index, i, stride, expected.alignment};
+    }
+  }
+  return {};
+}
+
+Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_value* values,
+                                const Placement& placement) const {
+  if (failure.none()) return {};
+  if (failure.kind == Kind::kCount) {
+    std::string names;
+    for (const Argument& argument : signature_) names += (names.empty() ? "" : ", ") + argument.name;
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} values are given{}; this op takes {}: {}", failure.value,
+                              values == nullptr ? " at a null pointer" : "", signature_.size(), names));
+  }
+  const Argument& argument = signature_[failure.argument];
+  const auto dimension_name = [&] { return fmt::format("{}.shape[{}]", argument.name, failure.dimension); };
+  const auto stride_name = [&] { return fmt::format("{}.strides[{}]", argument.name, failure.dimension); };
+  std::string text;
+  switch (failure.kind) {
+    case Kind::kNone:
+    case Kind::kCount:
+      break;
+    case Kind::kNullTensor:
+      text = fmt::format("{} is a null pointer; it must be a tensor {}", argument.name, shape_text(argument));
+      break;
+    case Kind::kNullShape:
+      text = fmt::format("{}.shape is a null pointer; it must hold {} sizes {}", argument.name, argument.shape.size(),
+                         shape_text(argument));
+      break;
+    case Kind::kDeviceType:
+      text = fmt::format("{} is in {}; it must be in {}", argument.name, place_text(static_cast<int>(failure.value)),
+                         placement.on_device ? "CUDA memory" : "host memory");
+      break;
+    case Kind::kDeviceOrdinal:
+      text = fmt::format("{} is on CUDA device {}; it must be on device {}, that of the current context", argument.name,
+                         failure.value, placement.ordinal);
+      break;
+    case Kind::kDtype:
+      text = fmt::format("{} has dtype {}; it must be {}", argument.name,
+                         dtype_text(values[failure.argument].tensor->dtype), to_string(argument.dtype));
+      break;
+    case Kind::kRank:
+      text = fmt::format("{} has rank {}; it must have rank {}, shape {}", argument.name, failure.value,
+                         argument.shape.size(), shape_text(argument));
+      break;
+    case Kind::kNegativeSize:
+      text = fmt::format("{} is {}; it must be 0 or more", dimension_name(), failure.value);
+      break;
+    case Kind::kSize:
+      text = fmt::format("{} is {}; it must be {}{}, shape {}", dimension_name(), failure.value, failure.allowed,
+                         failure.other < 0 ? " or more" : "", shape_text(argument));
+      break;
+    case Kind::kSymbol:
+      text = fmt::format("{} is {}; it must be {} = {}, as in {}", dimension_name(), failure.value,
+                         argument.shape[failure.dimension].symbol, failure.allowed, signature_[failure.other].name);
+      break;
+    case Kind::kNullData:
+      text = fmt::format("{} has a null data pointer; only an empty tensor may", argument.name);
+      break;
+    case Kind::kInnerStride:
+      text = fmt::format("{} is {}; the innermost stride must be 1", stride_name(), failure.value);
+      break;
+    case Kind::kNegativeStride:
+      text = fmt::format("{} is {}; it must be 0 or more", stride_name(), failure.value);
+      break;
+    case Kind::kPointerAlignment:
+      text = fmt::format("{} is at address {}; it must be a multiple of {} bytes", argument.name,
+                         fmt::ptr(tensor_data(*values[failure.argument].tensor)), failure.allowed);
+      break;
+    case Kind::kStrideAlignment:
+      text = fmt::format("{} is {} elements, {} bytes; it must be a multiple of {} bytes", stride_name(), failure.value,
+                         failure.value * static_cast<int64_t>(size_of(argument.dtype)), failure.allowed);
+      break;
+    case Kind::kIntegerRange:
+      text = fmt::format("{} is {}; it must be between {} and {}", argument.name, failure.value,
+                         std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+      break;
+    case Kind::kNegativeInteger:
+      text = fmt::format("{} is {}; it must be 0 or more", argument.name, failure.value);
+      break;
+    case Kind::kNotFinite:
+      text = fmt::format("{} is {}; it must be a finite number", argument.name, values[failure.argument].real);
+      break;
+  }
+  return Status(Code::kInvalidArgument, text);
+}
+
+}  // namespace hstujit

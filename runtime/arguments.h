@@ -1,0 +1,109 @@
+// Checks the values of a launch against an operator's signature. The good path allocates nothing and formats nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "compiler/spec/signature.h"
+#include "compiler/support/status.h"
+#include "hstujit/hstujit.h"
+
+namespace hstujit {
+
+// Where the tensors of a launch must be.
+struct Placement {
+  bool on_device = true;  // CUDA memory, else host memory
+  int ordinal = 0;        // of the CUDA device
+};
+
+inline constexpr int kMaxRank = 8;
+
+// First element, and stride of one dimension in elements (a tensor without strides is contiguous).
+inline char* tensor_data(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
+int64_t tensor_stride(const DLTensor& tensor, int dimension);
+
+// What is wrong with a launch, as numbers; ArgumentChecker::explain makes a sentence of it.
+struct ArgumentFailure {
+  enum class Kind {
+    kNone,
+    kCount,  // value: how many were given
+    kNullTensor,
+    kNullShape,
+    kDeviceType,     // value: the DLPack device type
+    kDeviceOrdinal,  // value: the ordinal
+    kDtype,
+    kRank,          // value: the rank
+    kNegativeSize,  // value: the size
+    kSize,          // value: the size, allowed: what the dimension must be
+    kSymbol,        // value, allowed: sizes; other: the argument that bound the symbol
+    kNullData,
+    kInnerStride,     // value: the stride
+    kNegativeStride,  // value: the stride
+    kPointerAlignment,
+    kStrideAlignment,  // value: the stride
+    kIntegerRange,     // value: the integer
+    kNegativeInteger,  // value: the integer
+    kNotFinite,
+  };
+  Kind kind = Kind::kNone;
+  int argument = 0;
+  int dimension = 0;
+  int64_t value = 0;
+  int64_t allowed = 0;
+  int other = 0;
+
+  bool none() const { return kind == Kind::kNone; }
+};
+
+class ArgumentChecker {
+ public:
+  explicit ArgumentChecker(const Signature& signature);
+
+  // Integer argument `index` must be >= 0, or fit 32 bits: what a kernel's parameters ask for.
+  void require_not_negative(int index) { arguments_[index].not_negative = true; }
+  void require_int32(int index) { arguments_[index].int32 = true; }
+
+  // `values` holds `count` values. `nothing_to_write` becomes true when every output is empty: such a launch is done.
+  ArgumentFailure check(const hstujit_value* values, size_t count, const Placement& placement,
+                        bool* nothing_to_write) const;
+
+  // kInvalidArgument with one sentence: the argument, its value and what is allowed.
+  Status explain(const ArgumentFailure& failure, const hstujit_value* values, const Placement& placement) const;
+
+  const Signature& signature() const { return signature_; }
+
+ private:
+  // Sizes are `constant`, or the value of symbol `symbol` plus `constant`.
+  struct Size {
+    int symbol = -1;
+    int64_t constant = 0;
+  };
+  struct Checked {
+    bool tensor = false;
+    bool output = false;
+    bool integer = false;
+    bool not_negative = false;
+    bool int32 = false;
+    uint8_t code = 0;
+    uint8_t bits = 0;
+    int rank = 0;
+    int64_t alignment = 1;
+    std::array<Size, kMaxRank> sizes;
+  };
+  static constexpr int kMaxSymbols = 16;
+  struct Symbols {
+    std::array<int64_t, kMaxSymbols> value;
+    std::array<int, kMaxSymbols> bound_by;
+    uint32_t bound = 0;
+  };
+
+  ArgumentFailure check_tensor(int index, const Checked& expected, const DLTensor* tensor, const Placement& placement,
+                               Symbols& symbols, bool* empty) const;
+
+  Signature signature_;
+  std::vector<Checked> arguments_;
+  std::vector<std::string> symbols_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,65 @@
+#include "runtime/capi/boundary.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/generator_digest.h"
+#include "runtime/operations/operation.h"
+
+namespace hstujit::capi {
+
+namespace {
+
+thread_local std::string last_error;
+
+}  // namespace
+
+hstujit_status finish(const Status& status) {
+  last_error = status.message();
+  return static_cast<hstujit_status>(status.code());
+}
+
+Status null_pointer(const char* name, const char* must_be) {
+  return Status(Code::kInvalidArgument, fmt::format("{} is a null pointer; it must be {}", name, must_be));
+}
+
+Status check_size(const char* name, size_t size, size_t smallest) {
+  if (size >= smallest) return {};
+  return Status(Code::kInvalidArgument,
+                fmt::format("{}.size is {}; it must be {} or more, set it with HSTUJIT_INIT", name, size, smallest));
+}
+
+Status give_text(const std::string& text, hstujit_text* out) {
+  // Released by hstujit_text_free with the same allocator, whatever the caller links against.
+  char* const data = static_cast<char*>(std::malloc(text.size() + 1));
+  if (data == nullptr) throw std::bad_alloc();
+  std::memcpy(data, text.c_str(), text.size() + 1);
+  out->data = data;
+  out->size = text.size();
+  return {};
+}
+
+}  // namespace hstujit::capi
+
+extern "C" {
+
+int hstujit_abi_version(void) { return HSTUJIT_ABI_VERSION; }
+
+const char* hstujit_version(void) { return hstujit::library_version().data(); }
+
+const char* hstujit_last_error(void) { return hstujit::capi::last_error.c_str(); }
+
+const char* hstujit_status_name(hstujit_status status) {
+  return hstujit::code_name(static_cast<hstujit::Code>(status)).data();
+}
+
+void hstujit_text_free(hstujit_text* text) {
+  if (text == nullptr) return;
+  std::free(text->data);
+  text->data = nullptr;
+  text->size = 0;
+}
+
+}  // extern "C"

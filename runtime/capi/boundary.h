@@ -1,0 +1,59 @@
+// The boundary between C and C++: handles, the thread's last error, the place where exceptions become statuses.
+#pragma once
+
+#include <new>
+#include <string>
+
+#include "compiler/spec/config.h"
+#include "hstujit/hstujit.h"
+#include "runtime/engine.h"
+#include "runtime/op.h"
+
+struct hstujit_context {
+  hstujit::EnginePtr engine;
+};
+
+struct hstujit_config {
+  hstujit::Config config;
+};
+
+struct hstujit_op {
+  std::unique_ptr<hstujit::Op> op;
+};
+
+namespace hstujit::capi {
+
+// Keeps the sentence for hstujit_last_error and returns the code.
+hstujit_status finish(const Status& status);
+
+// kInvalidArgument: "<name> is a null pointer; <what it must be>".
+Status null_pointer(const char* name, const char* must_be);
+
+// Fails unless `size`, the first member of struct `name`, says at least the first published size of that struct.
+Status check_size(const char* name, size_t size, size_t smallest);
+
+// Copies text into `out`, which was checked for null.
+Status give_text(const std::string& text, hstujit_text* out);
+
+// Runs `body`, which returns a Status; nothing gets past it.
+template <typename Body>
+hstujit_status guarded(const Body& body) {
+  try {
+    const Status status = body();
+    return status.ok() ? HSTUJIT_OK : finish(status);
+  } catch (const std::bad_alloc&) {
+    return finish(Status(Code::kOutOfMemory, "the host's memory is used up"));
+  } catch (const std::exception& error) {
+    return finish(Status(Code::kInternal, std::string("a bug in hstu-jit: ") + error.what()));
+  } catch (...) {
+    return finish(Status(Code::kInternal, "a bug in hstu-jit: an unknown exception"));
+  }
+}
+
+}  // namespace hstujit::capi
+
+// Returns kInvalidArgument from the body of guarded() when `pointer` is null.
+#define HSTUJIT_REQUIRE(pointer, must_be)                                              \
+  do {                                                                                 \
+    if ((pointer) == nullptr) return ::hstujit::capi::null_pointer(#pointer, must_be); \
+  } while (false)

@@ -1,0 +1,152 @@
+// What the library can do, as JSON: operators, config schema, environment, configs.
+#include <nlohmann/json.hpp>
+
+#include "compiler/spec/schema.h"
+#include "runtime/capi/boundary.h"
+#include "runtime/capi/signature_json.h"
+#include "runtime/operations/operation.h"
+
+using namespace hstujit;
+using namespace hstujit::capi;
+
+namespace {
+
+// A signature depends on the parameters; one that every operator accepts is made from the schema's smallest values.
+Json example_signatures(std::string_view op, const Json& schema) {
+  Json instance = {{"op", op}};
+  for (const auto& name : schema.value("required", Json::array())) {
+    const Json& property = schema["properties"][name.get<std::string>()];
+    if (property.contains("minimum")) instance[name.get<std::string>()] = property["minimum"];
+  }
+  const auto spec = parse_op_spec(instance, std::string(op));
+  Json signatures = Json::object();
+  if (!spec.ok()) return signatures;
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    if ((*spec)->supports(direction)) {
+      signatures[std::string(to_string(direction))] = signature_json((*spec)->signature(direction));
+    }
+  }
+  return signatures;
+}
+
+std::string_view kind_name(EnvKind kind) {
+  switch (kind) {
+    case EnvKind::kText:
+      return "text";
+    case EnvKind::kPath:
+      return "path";
+    case EnvKind::kFlag:
+      return "flag";
+    case EnvKind::kNumber:
+      return "number";
+    case EnvKind::kChoice:
+      return "choice";
+    case EnvKind::kChoices:
+      return "choices";
+    case EnvKind::kPaths:
+      return "paths";
+  }
+  return "";
+}
+
+Json instance_json(const Instance& instance) {
+  Json directions = Json::array();
+  for (const Direction direction : instance.directions) directions.push_back(to_string(direction));
+  Json rows = Json::array();
+  Json batch = 0;
+  for (const int64_t length : instance.max_seq_lens) {
+    const Lengths lengths = make_lengths(instance, length);
+    int64_t total = 0;
+    for (const int64_t n : lengths.rows) total += n;
+    rows.push_back(total);
+    batch = lengths.rows.size();
+  }
+  return {{"name", instance.name},
+          {"op", instance.spec->op()},
+          {"directions", std::move(directions)},
+          {"spec", instance.spec->to_json()},
+          {"max_seq_len", instance.max_seq_lens},
+          {"batch", std::move(batch)},
+          {"rows", std::move(rows)},
+          {"num_targets", instance.num_targets},
+          {"alpha", instance.alpha}};
+}
+
+}  // namespace
+
+extern "C" {
+
+hstujit_status hstujit_operators(hstujit_text* out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(out, "where the text goes");
+    Json list = Json::array();
+    for (const std::string_view op : operator_names()) {
+      const Json schema = operator_schema(op);
+      list.push_back({{"op", op}, {"parameters", schema}, {"arguments", example_signatures(op, schema)}});
+    }
+    return give_text(list.dump(2), out);
+  });
+}
+
+hstujit_status hstujit_config_schema(hstujit_text* out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(out, "where the text goes");
+    return give_text(config_schema().dump(2), out);
+  });
+}
+
+hstujit_status hstujit_environment(hstujit_text* out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(out, "where the text goes");
+    Json list = Json::array();
+    for (const EnvVariable& variable : environment_variables()) {
+      list.push_back({{"name", variable.name},
+                      {"kind", kind_name(variable.kind)},
+                      {"default", variable.fallback},
+                      {"allowed", variable.allowed},
+                      {"doc", variable.doc}});
+    }
+    return give_text(list.dump(2), out);
+  });
+}
+
+hstujit_status hstujit_config_load(const char* path, hstujit_config** out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(path, "the path of a JSON config");
+    HSTUJIT_REQUIRE(out, "where the handle goes");
+    HSTUJIT_ASSIGN_OR_RETURN(Config config, load_config(path));
+    *out = new hstujit_config{std::move(config)};
+    return {};
+  });
+}
+
+hstujit_status hstujit_config_parse(const char* json, const char* origin, hstujit_config** out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(json, "the text of a JSON config");
+    HSTUJIT_REQUIRE(out, "where the handle goes");
+    HSTUJIT_ASSIGN_OR_RETURN(Config config, parse_config(json, origin == nullptr ? "config" : origin, ""));
+    *out = new hstujit_config{std::move(config)};
+    return {};
+  });
+}
+
+void hstujit_config_destroy(hstujit_config* config) { delete config; }
+
+hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_text* out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(config, "a handle of hstujit_config_load or hstujit_config_parse");
+    HSTUJIT_REQUIRE(out, "where the text goes");
+    const Config& value = config->config;
+    Json instances = Json::array();
+    for (const Instance& instance : value.instances) instances.push_back(instance_json(instance));
+    const Json json = {{"device", value.device ? Json(to_json(*value.device)) : Json(nullptr)},
+                       {"tuning",
+                        {{"length_mode", to_string(value.tuning.length_mode)},
+                         {"budget_s", value.tuning.budget_s},
+                         {"deterministic", value.tuning.deterministic}}},
+                       {"instances", std::move(instances)}};
+    return give_text(json.dump(2), out);
+  });
+}
+
+}  // extern "C"

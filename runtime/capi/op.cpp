@@ -1,0 +1,126 @@
+// Ops: from JSON to a launch.
+#include <cstring>
+
+#include "runtime/capi/boundary.h"
+#include "runtime/capi/signature_json.h"
+#include "runtime/operations/operation.h"
+
+using namespace hstujit;
+using namespace hstujit::capi;
+
+namespace {
+
+constexpr int64_t kUsualLength = 1024;
+
+Result<Direction> read_direction(hstujit_direction value) {
+  if (value == HSTUJIT_FORWARD) return Direction::kForward;
+  if (value == HSTUJIT_BACKWARD) return Direction::kBackward;
+  return Status(Code::kInvalidArgument, "direction is " + std::to_string(static_cast<int>(value)) +
+                                            "; it must be HSTUJIT_FORWARD (0) or HSTUJIT_BACKWARD (1)");
+}
+
+Result<Backend> read_backend(hstujit_backend value) {
+  if (value == HSTUJIT_BACKEND_CUDA) return Backend::kCuda;
+  if (value == HSTUJIT_BACKEND_HOST) return Backend::kHost;
+  return Status(Code::kInvalidArgument, "backend is " + std::to_string(static_cast<int>(value)) +
+                                            "; it must be HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
+}
+
+Status create(hstujit_context* context, OpOptions options, hstujit_op** out) {
+  HSTUJIT_ASSIGN_OR_RETURN(auto op, Op::create(context->engine, std::move(options)));
+  *out = new hstujit_op{std::move(op)};
+  return {};
+}
+
+// An instance of its own needs neither a name nor lengths: those matter to tuning only.
+Result<Instance> read_instance(const char* text, Direction direction, std::vector<int64_t>* listed) {
+  HSTUJIT_ASSIGN_OR_RETURN(Json json, parse_json_text(text, "op"));
+  if (json.is_object()) {
+    if (!json.contains("name")) json["name"] = "op";
+    if (!json.contains("max_seq_len") && !json.contains("rows")) json["max_seq_len"] = kUsualLength;
+    if (!json.contains("directions")) json["directions"] = {to_string(direction)};
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(Instance instance, parse_instance(json, "", ""));
+  if (json.contains("max_seq_len")) *listed = instance.max_seq_lens;
+  return instance;
+}
+
+}  // namespace
+
+extern "C" {
+
+hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_config* config, const char* name,
+                                      hstujit_direction direction, hstujit_backend backend, hstujit_op** out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+    HSTUJIT_REQUIRE(config, "a handle of hstujit_config_load or hstujit_config_parse");
+    HSTUJIT_REQUIRE(name, "the name of an instance in the config");
+    HSTUJIT_REQUIRE(out, "where the handle goes");
+    OpOptions options;
+    HSTUJIT_ASSIGN_OR_RETURN(const Instance* const instance, config->config.find(name));
+    options.instance = *instance;
+    options.listed = instance->max_seq_lens;
+    options.length_mode = length_mode_of(*context->engine, config->config);
+    HSTUJIT_ASSIGN_OR_RETURN(options.direction, read_direction(direction));
+    HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
+    return create(context, std::move(options), out);
+  });
+}
+
+hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
+                                 hstujit_backend backend, hstujit_op** out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+    HSTUJIT_REQUIRE(json, "the JSON of one instance");
+    HSTUJIT_REQUIRE(out, "where the handle goes");
+    OpOptions options;
+    HSTUJIT_ASSIGN_OR_RETURN(options.direction, read_direction(direction));
+    HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
+    HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(json, options.direction, &options.listed));
+    options.length_mode = context->engine->length_mode();
+    return create(context, std::move(options), out);
+  });
+}
+
+void hstujit_op_destroy(hstujit_op* op) { delete op; }
+
+hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
+    HSTUJIT_REQUIRE(out, "where the text goes");
+    return give_text(signature_json(op->op->signature()).dump(2), out);
+  });
+}
+
+int hstujit_op_argument(const hstujit_op* op, const char* name) {
+  if (op == nullptr || name == nullptr) return -1;
+  return find_argument(op->op->signature(), name);
+}
+
+hstujit_status hstujit_prepare(hstujit_op* op, const hstujit_problem* problem) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
+    HSTUJIT_REQUIRE(problem, "a hstujit_problem");
+    HSTUJIT_RETURN_IF_ERROR(check_size("hstujit_problem", problem->size, sizeof(hstujit_problem)));
+    return op->op->prepare(problem->max_seq_len, problem->device);
+  });
+}
+
+hstujit_status hstujit_workspace_size(const hstujit_op* op, const hstujit_value* values, size_t count, size_t* bytes) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
+    HSTUJIT_REQUIRE(bytes, "where the size goes");
+    HSTUJIT_ASSIGN_OR_RETURN(*bytes, op->op->workspace_size(values, count));
+    return {};
+  });
+}
+
+hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count, void* /*workspace*/,
+                              void* stream) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
+    return op->op->launch(values, count, static_cast<cuda::Stream>(stream));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,105 @@
+// Work on whole configs.
+#include "runtime/capi/boundary.h"
+#include "runtime/operations/operation.h"
+
+using namespace hstujit;
+using namespace hstujit::capi;
+
+namespace {
+
+std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : text; }
+
+Result<OperationOptions> read_options(const hstujit_run_options* given) {
+  OperationOptions options;
+  if (given == nullptr) return options;
+  HSTUJIT_RETURN_IF_ERROR(check_size("hstujit_run_options", given->size, sizeof(hstujit_run_options)));
+  const auto refuse = [](const char* name, const auto value, const char* allowed) {
+    return Status(Code::kInvalidArgument,
+                  std::string(name) + " is " + std::to_string(value) + "; it must be " + allowed);
+  };
+  if (given->jobs < 0) return refuse("jobs", given->jobs, "0 (one per core) or more");
+  if (!(given->budget_s >= 0)) return refuse("budget_s", given->budget_s, "0 (the config's) or more seconds");
+  if (given->device < 0) return refuse("device", given->device, "a CUDA ordinal, 0 or more");
+  if (given->repeats < 0) return refuse("repeats", given->repeats, "0 (50) or more");
+  if (given->max_rows < 0) return refuse("max_rows", given->max_rows, "0 (all) or more");
+  if (given->backend != HSTUJIT_BACKEND_CUDA && given->backend != HSTUJIT_BACKEND_HOST) {
+    return refuse("backend", static_cast<int>(given->backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
+  }
+  options.arch = text_or_empty(given->arch);
+  options.op_name = text_or_empty(given->op_name);
+  options.jobs = given->jobs;
+  options.budget_s = given->budget_s;
+  options.backend = given->backend == HSTUJIT_BACKEND_HOST ? Backend::kHost : Backend::kCuda;
+  options.check = given->check != 0;
+  options.device = given->device;
+  options.repeats = given->repeats;
+  options.directory = text_or_empty(given->directory);
+  options.seed = given->seed;
+  options.max_rows = given->max_rows;
+  if (given->progress != nullptr) {
+    options.progress = [progress = given->progress, user = given->progress_user](size_t done, size_t total,
+                                                                                 const std::string& what) {
+      progress(user, done, total, what.c_str());
+    };
+  }
+  return options;
+}
+
+// `operation` takes the engine, the config and the options, and returns an OperationResult.
+template <typename Operation>
+hstujit_status operate(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* given,
+                       hstujit_text* report, const Operation& operation) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+    HSTUJIT_REQUIRE(config, "a handle of hstujit_config_load or hstujit_config_parse");
+    HSTUJIT_REQUIRE(report, "where the text goes");
+    HSTUJIT_ASSIGN_OR_RETURN(const OperationOptions options, read_options(given));
+    const OperationResult result = operation(context->engine, config->config, options);
+    HSTUJIT_RETURN_IF_ERROR(give_text(result.report.dump(2, ' ', false, Json::error_handler_t::replace), report));
+    return result.status;
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+hstujit_status hstujit_prewarm(hstujit_context* context, const hstujit_config* config,
+                               const hstujit_run_options* options, hstujit_text* report) {
+  return operate(
+      context, config, options, report,
+      [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return prewarm(*engine, c, o); });
+}
+
+hstujit_status hstujit_tune(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
+                            hstujit_text* report) {
+  return operate(
+      context, config, options, report,
+      [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return tune(*engine, c, o); });
+}
+
+hstujit_status hstujit_run(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
+                           hstujit_text* report) {
+  return operate(context, config, options, report, run);
+}
+
+hstujit_status hstujit_bench(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
+                             hstujit_text* report) {
+  return operate(context, config, options, report, bench);
+}
+
+hstujit_status hstujit_emit(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
+                            hstujit_text* report) {
+  return operate(
+      context, config, options, report,
+      [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return emit(*engine, c, o); });
+}
+
+hstujit_status hstujit_explain(hstujit_context* context, const hstujit_config* config,
+                               const hstujit_run_options* options, hstujit_text* report) {
+  return operate(
+      context, config, options, report,
+      [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return explain(*engine, c, o); });
+}
+
+}  // extern "C"

@@ -1,0 +1,28 @@
+#include "runtime/capi/signature_json.h"
+
+namespace hstujit::capi {
+
+Json signature_json(const Signature& signature) {
+  Json list = Json::array();
+  for (const Argument& argument : signature) {
+    const bool tensor = argument.kind == ArgumentKind::kTensor;
+    Json entry = {{"name", argument.name},
+                  {"kind", tensor                                  ? "tensor"
+                           : argument.kind == ArgumentKind::kFloat ? "float"
+                                                                   : "int"},
+                  {"role", argument.role == ArgumentRole::kInput ? "input" : "output"}};
+    if (tensor) {
+      entry["dtype"] = to_string(argument.dtype);
+      entry["shape"] = Json::array();
+      for (const Dimension& dimension : argument.shape) {
+        entry["shape"].push_back(dimension.symbol.empty() ? Json(dimension.constant) : Json(dimension.symbol));
+      }
+      entry["alignment"] = argument.alignment;
+    }
+    entry["doc"] = argument.doc;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace hstujit::capi

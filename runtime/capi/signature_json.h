@@ -1,0 +1,13 @@
+// A signature as JSON: from this, bindings are generated.
+#pragma once
+
+#include "compiler/spec/json_text.h"
+#include "compiler/spec/signature.h"
+
+namespace hstujit::capi {
+
+// [{"name", "kind": "tensor"|"float"|"int", "role": "input"|"output", "dtype", "shape": ["L", 4, 128], "alignment",
+// "doc"}]; dtype, shape and alignment for tensors only.
+Json signature_json(const Signature& signature);
+
+}  // namespace hstujit::capi

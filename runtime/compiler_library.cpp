@@ -1,0 +1,84 @@
+#include "runtime/compiler_library.h"
+
+#include <fmt/format.h>
+
+#include "compiler/driver/compiler_api.h"
+#include "compiler/support/dynamic_library.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr char kFile[] = "libhstujit_compiler.so";
+
+void collect(void* context, const char* name, const void* data, size_t size) {
+  (*static_cast<Blobs*>(context))[name].assign(static_cast<const char*>(data), size);
+}
+
+Code code_from(int value) {
+  const bool known = value >= static_cast<int>(Code::kOk) && value <= static_cast<int>(Code::kInternal);
+  return known ? static_cast<Code>(value) : Code::kInternal;
+}
+
+class CompilerLibrary final : public KernelCompiler {
+ public:
+  CompilerLibrary(DynamicLibrary library, decltype(&hstujit_compiler_run) run, std::string nvrtc)
+      : library_(std::move(library)), run_(run), nvrtc_(std::move(nvrtc)) {}
+
+  Result<Blobs> compile(const CompileRequest& request) const override { return run("compile", request); }
+  Result<Blobs> emit(const CompileRequest& request) const override { return run("emit", request); }
+  std::string path() const override { return library_.path().empty() ? library_.name() : library_.path(); }
+
+ private:
+  Result<Blobs> run(const char* command, const CompileRequest& request) const {
+    const nlohmann::ordered_json json = {
+        {"command", command},
+        {"spec", request.spec->to_json()},
+        {"direction", to_string(request.direction)},
+        {"config", to_json(request.config)},
+        {"device", to_json(request.device)},
+        {"options", {{"lineinfo", request.lineinfo}, {"nvrtc", nvrtc_}}},
+    };
+    Blobs blobs;
+    const Code code = code_from(run_(json.dump().c_str(), &blobs, collect));
+    if (code == Code::kOk) return blobs;
+    const auto error = blobs.find("error");
+    return Status(code, error == blobs.end() || error->second.empty()
+                            ? fmt::format("{} failed to {} {} and gave no reason", path(), command, request.spec->op())
+                            : error->second);
+  }
+
+  DynamicLibrary library_;
+  decltype(&hstujit_compiler_run) run_;
+  std::string nvrtc_;
+};
+
+}  // namespace
+
+std::vector<std::string> library_candidates(const Environment& environment, Env variable, const std::string& file) {
+  if (environment.is_set(variable)) return {environment.text(variable)};
+  std::vector<std::string> candidates;
+  const std::string folder = folder_of_code(reinterpret_cast<const void*>(&library_candidates));
+  if (!folder.empty()) candidates.push_back(folder + "/" + file);
+  candidates.push_back(file);
+  return candidates;
+}
+
+Result<KernelCompilerPtr> open_compiler_library(const Environment& environment) {
+  // LLVM keeps thread-local state and exit handlers: unloading it is not safe.
+  HSTUJIT_ASSIGN_OR_RETURN(
+      DynamicLibrary library,
+      DynamicLibrary::open("the compiler library", library_candidates(environment, Env::kCompilerLibrary, kFile),
+                           Code::kNoCompiler, DynamicLibrary::Keep::kForever));
+  HSTUJIT_ASSIGN_OR_RETURN(auto* abi, library.function<decltype(hstujit_compiler_abi)>("hstujit_compiler_abi"));
+  if (const int found = abi(); found != HSTUJIT_COMPILER_ABI) {
+    return Status(Code::kNoCompiler,
+                  fmt::format("the compiler library {} has ABI {}; this libhstujit needs ABI {}, install "
+                              "both from one release",
+                              library.name(), found, HSTUJIT_COMPILER_ABI));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(auto* run, library.function<decltype(hstujit_compiler_run)>("hstujit_compiler_run"));
+  return KernelCompilerPtr(std::make_shared<CompilerLibrary>(std::move(library), run, environment.text(Env::kNvrtc)));
+}
+
+}  // namespace hstujit

@@ -1,0 +1,46 @@
+// libhstujit_compiler.so as the runtime sees it: opened at the first cache miss, never before.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "compiler/plan/kernel_config.h"
+#include "compiler/spec/device_spec.h"
+#include "compiler/spec/op_spec.h"
+#include "compiler/support/env.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+// Names and bytes of what a request gave back; compiler/driver/compiler_api.h lists them.
+using Blobs = std::map<std::string, std::string>;
+
+struct CompileRequest {
+  OpSpecPtr spec;
+  Direction direction = Direction::kForward;
+  KernelConfig config;
+  DeviceSpec device;
+  bool lineinfo = false;
+};
+
+// What turns a request into a cubin. Any number of threads may call it at once. Tests give their own.
+class KernelCompiler {
+ public:
+  virtual ~KernelCompiler() = default;
+  virtual Result<Blobs> compile(const CompileRequest& request) const = 0;
+  virtual Result<Blobs> emit(const CompileRequest& request) const = 0;
+  virtual std::string path() const = 0;
+};
+
+using KernelCompilerPtr = std::shared_ptr<const KernelCompiler>;
+
+// Opens HSTUJIT_COMPILER_LIBRARY and nowhere else when that is set; else libhstujit_compiler.so beside this library,
+// then where the loader looks. kNoCompiler with every place looked at, or when its ABI is another one.
+Result<KernelCompilerPtr> open_compiler_library(const Environment& environment);
+
+// What open looks at, in order, for open and for doctor; `file` is "libhstujit_compiler.so" or "libhstujit_host.so".
+std::vector<std::string> library_candidates(const Environment& environment, Env variable, const std::string& file);
+
+}  // namespace hstujit

@@ -1,0 +1,153 @@
+#include "runtime/engine.h"
+
+#include "compiler/support/files.h"
+#include "compiler/support/hash.h"
+#include "compiler/support/text.h"
+#include "runtime/problem_bucket.h"
+#include "runtime/shipped_records.h"
+
+namespace hstujit {
+
+namespace {
+
+Result<MissPolicy> policy_from(const Environment& environment) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, environment.choice(Env::kOnMiss));
+  if (text == "tune") return MissPolicy::kTune;
+  if (text == "fail") return MissPolicy::kFail;
+  return MissPolicy::kHeuristic;
+}
+
+}  // namespace
+
+std::string_view to_string(MissPolicy policy) {
+  switch (policy) {
+    case MissPolicy::kHeuristic:
+      return "heuristic";
+    case MissPolicy::kTune:
+      return "tune";
+    case MissPolicy::kFail:
+      return "fail";
+  }
+  return "";
+}
+
+Result<EnginePtr> Engine::create(EngineOptions options) {
+  const EnginePtr engine(new Engine(options));
+  const Environment& environment = engine->environment_;
+  if (options.log) {
+    engine->log_ = Log(std::move(options.log));
+  } else {
+    HSTUJIT_ASSIGN_OR_RETURN(engine->log_, Log::from_environment(environment));
+  }
+  if (options.on_miss) {
+    engine->on_miss_ = *options.on_miss;
+  } else {
+    HSTUJIT_ASSIGN_OR_RETURN(engine->on_miss_, policy_from(environment));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string mode, environment.choice(Env::kLengthMode));
+  engine->length_mode_ = parse_length_mode(mode).value_or(LengthMode::kPow2);
+  HSTUJIT_ASSIGN_OR_RETURN(engine->check_, environment.flag(Env::kCheck));
+  HSTUJIT_ASSIGN_OR_RETURN(engine->lineinfo_, environment.flag(Env::kLineinfo));
+  HSTUJIT_ASSIGN_OR_RETURN(const int64_t max_bytes, environment.number(Env::kCacheMaxBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(std::vector<std::string> dump, environment.choices(Env::kDump));
+
+  CacheDirectories directories;
+  if (options.cache_dir && options.cache_path) {
+    directories.user = *options.cache_dir;
+  } else {
+    directories = CacheDirectories::from_environment(environment, engine->log_);
+    if (options.cache_dir) directories.user = *options.cache_dir;
+  }
+  if (options.cache_path) {
+    directories.read_only.clear();
+    for (std::string& path : split(*options.cache_path, ':')) {
+      if (!path.empty()) directories.read_only.push_back(std::move(path));
+    }
+  }
+  engine->compiler_ = std::move(options.compiler);
+  engine->host_ = std::move(options.host);
+  engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
+  CacheDirectories records = directories;
+  if (!engine->shipped_records_.empty()) records.read_only.push_back(engine->shipped_records_);
+  engine->tuning_ = std::make_unique<TuningDatabase>(std::move(records), engine->log_);
+  // The cache lives as long as the engine, so it may refer to it.
+  Engine* const self = engine.get();
+  engine->kernels_ =
+      std::make_unique<KernelCache>(std::move(directories), engine->log_, static_cast<uint64_t>(max_bytes),
+                                    std::move(dump), [self] { return self->compiler(); });
+  return engine;
+}
+
+Result<CudaDriverPtr> Engine::driver() {
+  const std::lock_guard lock(mutex_);
+  if (!driver_) {
+    HSTUJIT_ASSIGN_OR_RETURN(driver_, CudaDriver::open(environment_.text(Env::kCudaDriver)));
+  }
+  return driver_;
+}
+
+Result<KernelCompilerPtr> Engine::compiler() {
+  const std::lock_guard lock(mutex_);
+  if (!compiler_) {
+    HSTUJIT_ASSIGN_OR_RETURN(compiler_, open_compiler_library(environment_));
+  }
+  return compiler_;
+}
+
+Result<HostBackendPtr> Engine::host() {
+  const std::lock_guard lock(mutex_);
+  if (!host_) {
+    HSTUJIT_ASSIGN_OR_RETURN(host_, open_host_library(environment_));
+  }
+  return host_;
+}
+
+Result<DeviceSpec> Engine::device(int ordinal) {
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, this->driver());
+  const std::lock_guard lock(mutex_);
+  if (const auto found = devices_.find(ordinal); found != devices_.end()) return found->second;
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceSpec spec, query_device(*driver, ordinal));
+  devices_.emplace(ordinal, spec);
+  return spec;
+}
+
+Result<DeviceSpec> Engine::target(const char* name, const std::optional<DeviceSpec>& configured, int ordinal) {
+  if (name != nullptr && *name != 0) return load_device_spec(name);
+  if (configured) return *configured;
+  Result<DeviceSpec> present = device(ordinal < 0 ? 0 : ordinal);
+  if (present.ok()) return present;
+  return Status(
+      present.status().code(),
+      "no device is given (the config's \"device\", or an architecture such as sm_90a), and there is no GPU to "
+      "take it from: " +
+          present.status().message());
+}
+
+Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext& context, int64_t shared_memory) {
+  const auto key = std::make_pair(binary.digest, context.id);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = modules_.find(key); found != modules_.end()) return found->second;
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, this->driver());
+  HSTUJIT_ASSIGN_OR_RETURN(ModulePtr loaded,
+                           Module::load(driver, context, binary.cubin, binary.info.kernel, shared_memory));
+  const std::lock_guard lock(mutex_);
+  // Another thread may have loaded it meanwhile: then that one is used, and this one is unloaded.
+  return modules_.emplace(key, std::move(loaded)).first->second;
+}
+
+void Engine::record_miss(const OpSpec& spec, Direction direction, int64_t length) {
+  if (!environment_.is_set(Env::kRecord)) return;
+  // The name says nothing but which entry it is, so that a recording can be wrapped into a config as it stands.
+  nlohmann::ordered_json entry = spec.to_json();
+  const std::string digest = sha256_hex(entry.dump() + std::string(to_string(direction)));
+  entry["name"] = std::string(spec.op()) + "-" + std::to_string(length) + "-" + digest.substr(0, 8);
+  entry["directions"] = {to_string(direction)};
+  entry[has_sequences(spec.signature(direction)) ? "max_seq_len" : "rows"] = length;
+  if (const Status status = append_line(environment_.text(Env::kRecord), entry.dump()); !status.ok()) {
+    log_.event(LogCategory::kDispatch, "not-recorded", {{"reason", status.message()}});
+  }
+}
+
+}  // namespace hstujit

@@ -1,0 +1,93 @@
+// Engine: what one context of the C API owns. Cache layers, policy, log, and the libraries that are opened when needed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "autotune_cache/tuning_database.h"
+#include "compiler/spec/length_bucket.h"
+#include "compiler/support/env.h"
+#include "compiler/support/log.h"
+#include "runtime/driver/module.h"
+#include "runtime/host_library.h"
+#include "runtime/kernel_cache.h"
+
+namespace hstujit {
+
+enum class MissPolicy { kHeuristic, kTune, kFail };
+std::string_view to_string(MissPolicy policy);  // "heuristic" "tune" "fail"
+
+struct EngineOptions {
+  Environment environment = Environment::of_process();
+  std::optional<MissPolicy> on_miss;      // else HSTUJIT_ON_MISS
+  std::optional<std::string> cache_dir;   // else HSTUJIT_CACHE_DIR and what stands in for it
+  std::optional<std::string> cache_path;  // else HSTUJIT_CACHE_PATH; separated by ':'
+  std::optional<std::string> records;     // shipped tuning records; else those installed with the library. Empty: none
+  Log::Sink log;                          // else HSTUJIT_LOG decides, to standard error
+  KernelCompilerPtr compiler;             // else libhstujit_compiler.so
+  HostBackendPtr host;                    // else libhstujit_host.so
+};
+
+class Engine {
+ public:
+  // kInvalidArgument when an environment variable has a value that is not allowed.
+  static Result<std::shared_ptr<Engine>> create(EngineOptions options);
+
+  const Environment& environment() const { return environment_; }
+  const Log& log() const { return log_; }
+  MissPolicy on_miss() const { return on_miss_; }
+  LengthMode length_mode() const { return length_mode_; }
+  bool check() const { return check_; }        // HSTUJIT_CHECK
+  bool lineinfo() const { return lineinfo_; }  // HSTUJIT_LINEINFO
+
+  KernelCache& kernels() { return *kernels_; }
+  TuningDatabase& tuning() { return *tuning_; }
+  const std::string& shipped_records() const { return shipped_records_; }  // the last folder of tuning(); "": none
+  SingleFlight<Status>& tunings() { return tunings_; }  // under way because of a miss, by tuning digest
+
+  // Each is opened by its first caller. Success is kept; a failure is tried again by the next call, so that a library
+  // installed meanwhile is found.
+  Result<CudaDriverPtr> driver();
+  Result<KernelCompilerPtr> compiler();
+  Result<HostBackendPtr> host();
+
+  // Asked of the driver once per device.
+  Result<DeviceSpec> device(int ordinal);
+  // `name` as in prewarm's --arch; else the config's device; else the GPU `ordinal`.
+  Result<DeviceSpec> target(const char* name, const std::optional<DeviceSpec>& configured, int ordinal);
+
+  // The kernel of `binary` in the current context, which is `context`; loaded once per context.
+  Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, int64_t shared_memory);
+
+  // Appends one line to the recording file, if there is one: an entry of a config's "ops". `length` is its max_seq_len,
+  // or its rows when the operator has no sequences.
+  void record_miss(const OpSpec& spec, Direction direction, int64_t length);
+
+ private:
+  explicit Engine(EngineOptions options) : environment_(std::move(options.environment)) {}
+
+  Environment environment_;
+  Log log_;
+  MissPolicy on_miss_ = MissPolicy::kHeuristic;
+  LengthMode length_mode_ = LengthMode::kPow2;
+  bool check_ = false;
+  bool lineinfo_ = false;
+  std::unique_ptr<KernelCache> kernels_;
+  std::unique_ptr<TuningDatabase> tuning_;
+  std::string shipped_records_;
+  SingleFlight<Status> tunings_;
+
+  std::mutex mutex_;  // of what follows; never held over a compile or a launch
+  CudaDriverPtr driver_;
+  KernelCompilerPtr compiler_;
+  HostBackendPtr host_;
+  std::map<int, DeviceSpec> devices_;
+  std::map<std::pair<std::string, unsigned long long>, ModulePtr> modules_;  // by digest and context
+};
+
+using EnginePtr = std::shared_ptr<Engine>;
+
+}  // namespace hstujit

@@ -1,0 +1,111 @@
+#include "runtime/host_library.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "compiler/host/host_api.h"
+#include "compiler/support/dynamic_library.h"
+#include "runtime/compiler_library.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr char kFile[] = "libhstujit_host.so";
+constexpr size_t kErrorBytes = 1024;
+
+struct HostFunctions {
+  explicit HostFunctions(DynamicLibrary opened) : library(std::move(opened)) {}
+
+  DynamicLibrary library;
+  decltype(&hstujit_host_create) create = nullptr;
+  decltype(&hstujit_host_launch) launch = nullptr;
+  decltype(&hstujit_host_destroy) destroy = nullptr;
+};
+
+class LibraryKernel final : public HostKernel {
+ public:
+  LibraryKernel(std::shared_ptr<const HostFunctions> functions, void* kernel)
+      : functions_(std::move(functions)), kernel_(kernel) {}
+  ~LibraryKernel() override { functions_->destroy(kernel_); }
+
+  Status launch(const Signature& signature, const hstujit_value* values) const override {
+    const size_t count = signature.size();
+    std::vector<HstujitHostValue> converted(count);
+    std::vector<std::array<int64_t, kMaxRank>> strides(count);
+    for (size_t i = 0; i < count; ++i) {
+      HstujitHostValue& value = converted[i];
+      if (signature[i].kind == ArgumentKind::kFloat) value.real = values[i].real;
+      if (signature[i].kind == ArgumentKind::kInt) value.integer = values[i].integer;
+      if (signature[i].kind != ArgumentKind::kTensor) continue;
+      const DLTensor& tensor = *values[i].tensor;
+      for (int d = 0; d < tensor.ndim; ++d) strides[i][d] = tensor_stride(tensor, d);
+      value.data = tensor_data(tensor);
+      value.shape = tensor.shape;
+      value.strides = strides[i].data();
+      value.rank = tensor.ndim;
+    }
+    char error[kErrorBytes] = {};
+    const int code = functions_->launch(kernel_, converted.data(), count, error, sizeof(error));
+    if (code == static_cast<int>(Code::kOk)) return {};
+    const bool known = code > 0 && code <= static_cast<int>(Code::kInternal);
+    return Status(known ? static_cast<Code>(code) : Code::kInternal,
+                  error[0] == 0 ? "the host backend failed and gave no reason" : error);
+  }
+
+ private:
+  std::shared_ptr<const HostFunctions> functions_;
+  void* kernel_;
+};
+
+class HostLibrary final : public HostBackend {
+ public:
+  explicit HostLibrary(std::shared_ptr<const HostFunctions> functions) : functions_(std::move(functions)) {}
+
+  Result<HostKernelPtr> create(const OpSpec& spec, Direction direction) const override {
+    const nlohmann::ordered_json request = {
+        {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", 0}};
+    char error[kErrorBytes] = {};
+    void* const kernel = functions_->create(request.dump().c_str(), error, sizeof(error));
+    if (kernel == nullptr) {
+      return Status(Code::kCompileFailed,
+                    error[0] == 0 ? fmt::format("the host backend refused {} and gave no reason", spec.op()) : error);
+    }
+    return HostKernelPtr(std::make_shared<LibraryKernel>(functions_, kernel));
+  }
+
+  std::string path() const override {
+    return functions_->library.path().empty() ? functions_->library.name() : functions_->library.path();
+  }
+
+ private:
+  std::shared_ptr<const HostFunctions> functions_;
+};
+
+}  // namespace
+
+Result<HostBackendPtr> open_host_library(const Environment& environment) {
+  HSTUJIT_ASSIGN_OR_RETURN(
+      DynamicLibrary library,
+      DynamicLibrary::open("the host backend", library_candidates(environment, Env::kHostLibrary, kFile),
+                           Code::kNoCompiler, DynamicLibrary::Keep::kForever));
+  const auto functions = std::make_shared<HostFunctions>(std::move(library));
+  HSTUJIT_ASSIGN_OR_RETURN(auto* abi, functions->library.function<decltype(hstujit_host_abi)>("hstujit_host_abi"));
+  if (const int found = abi(); found != HSTUJIT_HOST_ABI) {
+    return Status(
+        Code::kNoCompiler,
+        fmt::format("the host backend {} has ABI {}; this libhstujit needs ABI {}, install both from one release",
+                    functions->library.name(), found, HSTUJIT_HOST_ABI));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(functions->create,
+                           functions->library.function<decltype(hstujit_host_create)>("hstujit_host_create"));
+  HSTUJIT_ASSIGN_OR_RETURN(functions->launch,
+                           functions->library.function<decltype(hstujit_host_launch)>("hstujit_host_launch"));
+  HSTUJIT_ASSIGN_OR_RETURN(functions->destroy,
+                           functions->library.function<decltype(hstujit_host_destroy)>("hstujit_host_destroy"));
+  return HostBackendPtr(std::make_shared<HostLibrary>(functions));
+}
+
+}  // namespace hstujit

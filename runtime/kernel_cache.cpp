@@ -1,0 +1,194 @@
+#include "runtime/kernel_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "compiler/plan/compile_options.h"
+#include "compiler/plan/skeleton.h"
+#include "runtime/generator_digest.h"
+
+namespace hstujit {
+
+namespace {
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string text_of(const nlohmann::ordered_json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+std::string_view to_string(KernelOrigin origin) {
+  switch (origin) {
+    case KernelOrigin::kMemory:
+      return "memory";
+    case KernelOrigin::kDirectory:
+      return "directory";
+    case KernelOrigin::kCompiled:
+      return "compiled";
+  }
+  return "";
+}
+
+ArtifactKey artifact_key(const CompileRequest& request) {
+  ArtifactKey key;
+  key.generator = generator_digest();
+  key.spec = request.spec->to_json().dump();
+  key.direction = to_string(request.direction);
+  key.config = to_json(request.config).dump();
+  key.options = compile_options(request.device.arch, kCppStandard, request.lineinfo);
+  key.arch = request.device.arch;
+  return key;
+}
+
+KernelCache::KernelCache(CacheDirectories directories, Log log, uint64_t max_bytes, std::vector<std::string> dump,
+                         std::function<Result<KernelCompilerPtr>()> compiler)
+    : store_(std::move(directories), log, max_bytes),
+      log_(std::move(log)),
+      dump_(std::move(dump)),
+      compiler_(std::move(compiler)) {}
+
+KernelBinaryPtr KernelCache::find_in_memory(const std::string& digest) {
+  const std::lock_guard lock(mutex_);
+  const auto found = memory_.find(digest);
+  return found == memory_.end() ? nullptr : found->second;
+}
+
+void KernelCache::remember(const KernelBinaryPtr& binary) {
+  const std::lock_guard lock(mutex_);
+  memory_.insert_or_assign(binary->digest, binary);
+}
+
+KernelBinaryPtr KernelCache::load(const ArtifactKey& key, const std::string& digest) {
+  std::optional<Artifact> artifact = store_.find(key);
+  if (!artifact) return nullptr;
+  auto binary = std::make_shared<KernelBinary>();
+  binary->digest = digest;
+  binary->cubin = std::move(artifact->cubin);
+  binary->info = std::move(artifact->info);
+  binary->origin = KernelOrigin::kDirectory;
+  binary->directory = std::move(artifact->directory);
+  remember(binary);
+  return binary;
+}
+
+KernelBinaryPtr KernelCache::find(const CompileRequest& request) {
+  const ArtifactKey key = artifact_key(request);
+  const Result<std::string> digest = artifact_digest(key);
+  if (!digest.ok()) return nullptr;
+  if (KernelBinaryPtr binary = find_in_memory(*digest)) return binary;
+  return load(key, *digest);
+}
+
+Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may_compile) {
+  const ArtifactKey key = artifact_key(request);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(key));
+  if (KernelBinaryPtr binary = find_in_memory(digest)) return binary;
+  if (!may_compile) {
+    if (KernelBinaryPtr binary = load(key, digest)) return binary;
+    return Status(
+        Code::kCacheMiss,
+        fmt::format("the kernel {} {} ({}) for {} is in no cache directory, and the policy on a miss is \"fail\"; "
+                    "run hstujit prewarm, or allow \"heuristic\"",
+                    request.spec->op(), to_string(request.direction), describe(request.config), key.arch));
+  }
+
+  return flights_.run(digest, [&]() -> Result<KernelBinaryPtr> {
+    if (KernelBinaryPtr binary = find_in_memory(digest)) return binary;
+    return load_or_compile(request, digest);
+  });
+}
+
+Result<KernelBinaryPtr> KernelCache::load_or_compile(const CompileRequest& request, const std::string& digest) {
+  if (KernelBinaryPtr binary = load(artifact_key(request), digest)) return binary;
+  return compile_and_keep(request);
+}
+
+Result<KernelBinaryPtr> KernelCache::compile_and_keep(const CompileRequest& request) {
+  HSTUJIT_ASSIGN_OR_RETURN(KernelBinary compiled, compile(request));
+  return keep(request, std::move(compiled));
+}
+
+std::vector<ArtifactNote> KernelCache::notes_of(Blobs& blobs) const {
+  constexpr struct {
+    std::string_view choice;  // of HSTUJIT_DUMP
+    const char* blob;
+    std::string_view extension;
+  } kKinds[] = {{"ir", "ir", ".mlir"}, {"src", "source", ".cu"}, {"log", "log", ".log"}};
+  std::vector<ArtifactNote> notes;
+  for (const auto& kind : kKinds) {
+    const bool asked = std::find(dump_.begin(), dump_.end(), kind.choice) != dump_.end();
+    if (asked) notes.push_back({kind.extension, std::move(blobs[kind.blob])});
+  }
+  return notes;
+}
+
+Result<KernelBinaryPtr> KernelCache::replace(const CompileRequest& request, const KernelBinary& refused) {
+  const ArtifactKey key = artifact_key(request);
+  const auto is_refused = [&](const KernelBinary& binary) {
+    return binary.origin == KernelOrigin::kDirectory && binary.cubin == refused.cubin;
+  };
+  for (;;) {
+    Result<KernelBinaryPtr> fresh = flights_.run(refused.digest, [&]() -> Result<KernelBinaryPtr> {
+      KernelBinaryPtr known = find_in_memory(refused.digest);
+      if (known && !is_refused(*known)) return known;
+      store_.drop(key, refused.cubin);
+      // Another process may have replaced it; a read-only directory may still hold the refused one.
+      known = load(key, refused.digest);
+      if (known && !is_refused(*known)) return known;
+      return compile_and_keep(request);
+    });
+    // A flight that was under way may have been another thread's look-up, which gives the refused one: once more.
+    if (!fresh.ok() || !is_refused(**fresh)) return fresh;
+  }
+}
+
+Result<KernelBinary> KernelCache::compile(const CompileRequest& request) const {
+  HSTUJIT_ASSIGN_OR_RETURN(const KernelCompilerPtr compiler, compiler_());
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
+  const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
+  const auto start = std::chrono::steady_clock::now();
+  Result<Blobs> blobs = compiler->compile(request);
+  ++compiles_;
+  KernelBinary binary;
+  binary.compile_ms = milliseconds_since(start);
+  if (log_.enabled(LogCategory::kCompile)) {
+    log_.event(LogCategory::kCompile, blobs.ok() ? "compiled" : "failed",
+               {{"kernel", plan.kernel_name},
+                {"ms", binary.compile_ms},
+                {"reason", blobs.ok() ? std::string() : blobs.status().message()}});
+  }
+  if (!blobs.ok()) return blobs.status();
+  if ((*blobs)["cubin"].empty()) {
+    return Status(Code::kCompileFailed, fmt::format("the compiler library gave no cubin for {}", plan.kernel_name));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(binary.digest, artifact_digest(artifact_key(request)));
+  binary.cubin = std::move((*blobs)["cubin"]);
+  binary.info.kernel = plan.kernel_name;
+  binary.info.library = library_version();
+  const auto resources = nlohmann::ordered_json::parse((*blobs)["resources"], nullptr, false);
+  if (resources.is_object()) {
+    binary.info.resources = resources.dump();
+    binary.info.nvrtc = text_of(resources, "nvrtc");
+  }
+  binary.notes = notes_of(*blobs);
+  return binary;
+}
+
+KernelBinaryPtr KernelCache::keep(const CompileRequest& request, KernelBinary binary) {
+  const ArtifactKey key = artifact_key(request);
+  const std::vector<ArtifactNote> notes = std::exchange(binary.notes, {});
+  if (store_.put(key, binary.cubin, binary.info)) store_.annotate(key, notes);
+  const auto kept = std::make_shared<const KernelBinary>(std::move(binary));
+  remember(kept);
+  return kept;
+}
+
+}  // namespace hstujit

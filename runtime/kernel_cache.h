@@ -1,0 +1,83 @@
+// Cubins by key: this process's memory, then the cache directories, then the compiler; one flight per key.
+//
+// Threads that ask for one cold key at the same time wait for the first one's look-up and compile. No lock is held over
+// either, so that other keys go on.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "autotune_cache/artifact_store.h"
+#include "compiler/support/log.h"
+#include "runtime/compiler_library.h"
+#include "runtime/single_flight.h"
+
+namespace hstujit {
+
+enum class KernelOrigin { kMemory, kDirectory, kCompiled };
+std::string_view to_string(KernelOrigin origin);  // "memory" "directory" "compiled"
+
+struct KernelBinary {
+  std::string digest;
+  std::string cubin;
+  ArtifactInfo info;
+  KernelOrigin origin = KernelOrigin::kCompiled;  // where the first caller got it
+  std::string directory;                          // kDirectory: which one
+  double compile_ms = 0;                          // kCompiled
+  std::vector<ArtifactNote> notes;                // of compile(), for keep(): what HSTUJIT_DUMP asks for
+};
+using KernelBinaryPtr = std::shared_ptr<const KernelBinary>;
+
+ArtifactKey artifact_key(const CompileRequest& request);
+
+class KernelCache {
+ public:
+  // `dump`: values of HSTUJIT_DUMP. `compiler` is asked for at the first miss only.
+  KernelCache(CacheDirectories directories, Log log, uint64_t max_bytes, std::vector<std::string> dump,
+              std::function<Result<KernelCompilerPtr>()> compiler);
+
+  // kCacheMiss when no layer has the kernel and `may_compile` is false.
+  Result<KernelBinaryPtr> get(const CompileRequest& request, bool may_compile);
+
+  // Memory and directories only; null for a miss.
+  KernelBinaryPtr find(const CompileRequest& request);
+
+  // For a kernel that came from a directory, whole, and that the driver refuses: compiles it anew in place of the
+  // stored one, so that the next process finds the new one. Of the threads that have the same refused kernel, one
+  // compiles.
+  Result<KernelBinaryPtr> replace(const CompileRequest& request, const KernelBinary& refused);
+
+  // Compiles, whatever the layers have, and keeps nothing: for tuning candidates.
+  Result<KernelBinary> compile(const CompileRequest& request) const;
+
+  // Keeps a cubin that compile() returned in memory and in the user directory.
+  KernelBinaryPtr keep(const CompileRequest& request, KernelBinary binary);
+
+  ArtifactStore& store() { return store_; }
+  int64_t compiles() const { return compiles_; }
+
+ private:
+  KernelBinaryPtr find_in_memory(const std::string& digest);
+  Result<KernelBinaryPtr> load_or_compile(const CompileRequest& request, const std::string& digest);
+  Result<KernelBinaryPtr> compile_and_keep(const CompileRequest& request);
+  KernelBinaryPtr load(const ArtifactKey& key, const std::string& digest);
+  void remember(const KernelBinaryPtr& binary);
+  std::vector<ArtifactNote> notes_of(Blobs& blobs) const;
+
+  ArtifactStore store_;
+  Log log_;
+  std::vector<std::string> dump_;
+  std::function<Result<KernelCompilerPtr>()> compiler_;
+  mutable std::atomic<int64_t> compiles_{0};
+
+  SingleFlight<Result<KernelBinaryPtr>> flights_;  // by digest
+  std::mutex mutex_;                               // held for a look into the map only
+  std::unordered_map<std::string, KernelBinaryPtr> memory_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,86 @@
+#include "runtime/kernel_choice.h"
+
+#include <fmt/format.h>
+
+namespace hstujit {
+
+namespace {
+
+// Why a config cannot be used; empty, and *config filled in, when it can.
+std::string refusal(const OpSpec& spec, Direction direction, const DeviceSpec& device,
+                    const nlohmann::ordered_json& json, KernelConfig* config) {
+  const Result<KernelConfig> parsed = parse_kernel_config(json);
+  if (!parsed.ok()) return parsed.status().message();
+  *config = *parsed;
+  const Result<const Skeleton*> skeleton = find_skeleton(config->skeleton);
+  if (!skeleton.ok()) return skeleton.status().message();
+  if ((*skeleton)->op() != spec.op() || (*skeleton)->direction() != direction) {
+    return fmt::format("{} is no template of {} {}", config->skeleton, spec.op(), to_string(direction));
+  }
+  const std::vector<Rejection> rejections = (*skeleton)->reject(spec, *config, device);
+  return rejections.empty() ? std::string() : rejections.front().detail;
+}
+
+// HSTUJIT_OVERRIDE: its fields in place of the choice's.
+Status apply_override(const Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
+                      KernelChoice* choice) {
+  const std::string text = engine.environment().text(Env::kOverride);
+  if (text.empty()) return {};
+  const auto patch = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!patch.is_object()) {
+    return Status(Code::kInvalidArgument, "HSTUJIT_OVERRIDE is " + text + "; allowed: a JSON object of config fields");
+  }
+  nlohmann::ordered_json json = to_json(choice->config);
+  json.update(patch);
+  const std::string reason = refusal(spec, direction, device, json, &choice->config);
+  if (!reason.empty()) return Status(Code::kUnsupported, "HSTUJIT_OVERRIDE gives " + json.dump() + ": " + reason);
+  choice->why = "HSTUJIT_OVERRIDE over " + choice->why;
+  return {};
+}
+
+}  // namespace
+
+TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, int64_t bucket) {
+  TuningKey key;
+  key.op = spec.op();
+  key.spec = spec.to_json().dump();
+  key.direction = to_string(direction);
+  key.device = device.name;
+  key.arch = device.arch;
+  key.sm_count = device.sm_count;
+  key.bucket = bucket;
+  return key;
+}
+
+ProblemSize heuristic_size(int64_t bucket) {
+  ProblemSize size;
+  size.max_seq_len = bucket;
+  return size;
+}
+
+Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
+                                   int64_t bucket) {
+  KernelChoice choice;
+  const std::optional<TuningRecord> record = engine.tuning().find(tuning_key(spec, direction, device, bucket));
+  if (record && !record->winner.empty()) {
+    const std::string reason =
+        refusal(spec, direction, device, nlohmann::ordered_json::parse(record->winner, nullptr, false), &choice.config);
+    if (reason.empty()) {
+      choice.tuned = true;
+      const TimedCandidate* timing = record->timing(record->winner);
+      choice.why = timing == nullptr ? std::string("the tuning database's winner")
+                                     : fmt::format("the tuning database's winner of {} timed candidates, {:.1f} us",
+                                                   record->timed.size(), timing->median_us);
+      HSTUJIT_RETURN_IF_ERROR(apply_override(engine, spec, direction, device, &choice));
+      return choice;
+    }
+    engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
+                       {{"op", spec.op()}, {"bucket", bucket}, {"reason", reason}});
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(choice.config, heuristic_config(spec, direction, device, heuristic_size(bucket)));
+  choice.why = fmt::format("untuned on {}: the cost model's fastest estimate", device.name);
+  HSTUJIT_RETURN_IF_ERROR(apply_override(engine, spec, direction, device, &choice));
+  return choice;
+}
+
+}  // namespace hstujit

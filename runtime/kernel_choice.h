@@ -1,0 +1,28 @@
+// Which config a problem gets: the tuning database's winner for its bucket, else the heuristic's.
+#pragma once
+
+#include <string>
+
+#include "autotune_cache/tuning_record.h"
+#include "compiler/plan/search_space.h"
+#include "runtime/engine.h"
+
+namespace hstujit {
+
+struct KernelChoice {
+  KernelConfig config;
+  bool tuned = false;
+  std::string why;  // one sentence: for explain and the log
+};
+
+TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, int64_t bucket);
+
+// The size that heuristics see. It follows from the bucket alone, so that prewarm on one machine and prepare on another
+// choose the same kernel.
+ProblemSize heuristic_size(int64_t bucket);
+
+// kUnsupported when no template can do this on the device. A tuned config that this build rejects counts as untuned.
+Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
+                                   int64_t bucket);
+
+}  // namespace hstujit

@@ -1,0 +1,197 @@
+#include "runtime/op.h"
+
+#include <fmt/format.h>
+
+#include "runtime/data_checks.h"
+#include "runtime/tuning/tune_key.h"
+
+namespace hstujit {
+
+Op::Op(EnginePtr engine, OpOptions options)
+    : engine_(std::move(engine)),
+      options_(std::move(options)),
+      signature_(options_.instance.spec->signature(options_.direction)),
+      checker_(signature_),
+      max_seq_len_argument_(find_argument(signature_, "max_seq_len")) {
+  if (max_seq_len_argument_ >= 0) checker_.require_not_negative(max_seq_len_argument_);
+}
+
+Result<std::unique_ptr<Op>> Op::create(EnginePtr engine, OpOptions options) {
+  const OpSpec& spec = *options.instance.spec;
+  if (!spec.supports(options.direction)) {
+    return Status(Code::kUnsupported,
+                  fmt::format("direction is \"{}\"; {} has no {} kernel", to_string(options.direction), spec.op(),
+                              to_string(options.direction)));
+  }
+  return std::unique_ptr<Op>(new Op(std::move(engine), std::move(options)));
+}
+
+const Op::Prepared* Op::find(unsigned long long context_id, int64_t bucket) const {
+  const Table* const table = table_.load(std::memory_order_acquire);
+  if (table == nullptr) return nullptr;
+  for (const Prepared& prepared : *table) {
+    if (prepared.context_id == context_id && prepared.bucket == bucket) return &prepared;
+  }
+  return nullptr;
+}
+
+void Op::publish(Prepared prepared) {
+  const std::lock_guard lock(mutex_);
+  const Table* const current = table_.load(std::memory_order_relaxed);
+  auto next = std::make_unique<Table>();
+  if (current != nullptr) {
+    for (const Prepared& other : *current) {
+      // An entry of a context that was destroyed, and whose address a new one has, goes.
+      if (other.context == prepared.context &&
+          (other.context_id != prepared.context_id || other.bucket == prepared.bucket)) {
+        continue;
+      }
+      next->push_back(other);
+    }
+  }
+  next->push_back(std::move(prepared));
+  table_.store(next.get(), std::memory_order_release);
+  tables_.push_back(std::move(next));
+}
+
+Status Op::prepare(int64_t max_seq_len, int device) {
+  if (max_seq_len_argument_ >= 0 && max_seq_len < 1) {
+    return Status(Code::kInvalidArgument, fmt::format("max_seq_len is {}; it must be 1 or more", max_seq_len));
+  }
+  if (options_.backend == Backend::kHost) return prepare_host();
+  return prepare_cuda(max_seq_len, device);
+}
+
+Status Op::prepare_host() {
+  if (host_.load(std::memory_order_acquire) != nullptr) return {};
+  HSTUJIT_ASSIGN_OR_RETURN(const HostBackendPtr backend, engine_->host());
+  HSTUJIT_ASSIGN_OR_RETURN(HostKernelPtr kernel, backend->create(spec(), options_.direction));
+  const std::lock_guard lock(mutex_);
+  if (!host_kernel_) {
+    host_kernel_ = std::move(kernel);
+    host_.store(host_kernel_.get(), std::memory_order_release);
+  }
+  return {};
+}
+
+Status Op::prepare_cuda(int64_t max_seq_len, int device) {
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine_->driver());
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextGuard guard, ContextGuard::enter(driver, device));
+  const DeviceContext& context = guard.device();
+  const int64_t bucket = bucket_of(max_seq_len);
+  if (find(context.id, bucket) != nullptr) return {};
+  HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec spec, engine_->device(context.ordinal));
+  HSTUJIT_ASSIGN_OR_RETURN(LauncherPtr launcher, make_launcher(context, spec, bucket));
+  driver_.store(driver.get(), std::memory_order_release);
+  publish({context.context, context.id, bucket, std::move(launcher)});
+  return {};
+}
+
+Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const DeviceSpec& device, int64_t bucket) {
+  const OpSpecPtr& spec = options_.instance.spec;
+  const Direction direction = options_.direction;
+  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose_kernel(*engine_, *spec, direction, device, bucket));
+  if (!choice.tuned && engine_->on_miss() == MissPolicy::kTune) {
+    HSTUJIT_RETURN_IF_ERROR(tune_on_miss(*engine_, options_.instance, direction, context.ordinal, device, bucket));
+    HSTUJIT_ASSIGN_OR_RETURN(choice, choose_kernel(*engine_, *spec, direction, device, bucket));
+  }
+  const CompileRequest request{spec, direction, choice.config, device, engine_->lineinfo()};
+  KernelBinaryPtr binary = engine_->kernels().find(request);
+  const bool hit = binary != nullptr;
+  if (!choice.tuned || !hit) {
+    engine_->log().event(LogCategory::kDispatch, hit ? "untuned" : "miss",
+                         {{"op", spec->op()},
+                          {"direction", to_string(direction)},
+                          {"bucket", bucket},
+                          {"config", describe(choice.config)},
+                          {"policy", to_string(engine_->on_miss())}});
+    engine_->record_miss(*spec, direction, tuning_length(signature_, options_.instance, bucket));
+  }
+  if (!hit) {
+    HSTUJIT_ASSIGN_OR_RETURN(binary, engine_->kernels().get(request, engine_->on_miss() != MissPolicy::kFail));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(choice.config.skeleton));
+  const LaunchPlan plan = skeleton->launch_plan(*spec, choice.config, device);
+  Result<ModulePtr> module = engine_->module(*binary, context, plan.shared_memory);
+  if (!module.ok() && module.status().code() == Code::kCompileFailed && binary->origin == KernelOrigin::kDirectory &&
+      engine_->on_miss() != MissPolicy::kFail) {
+    // Whole, by its checksum, and yet no kernel for this device: whoever wrote it had another idea of the key.
+    engine_->log().event(
+        LogCategory::kCache, "rejected",
+        {{"key", binary->digest}, {"directory", binary->directory}, {"reason", module.status().message()}});
+    HSTUJIT_ASSIGN_OR_RETURN(binary, engine_->kernels().replace(request, *binary));
+    module = engine_->module(*binary, context, plan.shared_memory);
+  }
+  if (!module.ok()) return module.status();
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine_->driver());
+  return Launcher::create(driver, *module, signature_, plan);
+}
+
+Status Op::not_prepared(int64_t max_seq_len) const {
+  return Status(
+      Code::kNotPrepared,
+      fmt::format("no kernel of {} {} is prepared for max_seq_len {} (bucket {}) in the current context; call "
+                  "hstujit_prepare before hstujit_launch",
+                  spec().op(), to_string(options_.direction), max_seq_len, bucket_of(max_seq_len)));
+}
+
+Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream) const {
+  if (options_.backend == Backend::kHost) return launch_host(values, count);
+  if (values == nullptr || count != signature_.size()) {
+    return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
+  }
+  int64_t max_seq_len = 1;
+  if (max_seq_len_argument_ >= 0) {
+    max_seq_len = values[max_seq_len_argument_].integer;
+    if (max_seq_len < 0) {
+      return checker_.explain({ArgumentFailure::Kind::kNegativeInteger, max_seq_len_argument_, 0, max_seq_len}, values,
+                              {});
+    }
+  }
+  const CudaDriver* const driver = driver_.load(std::memory_order_acquire);
+  if (driver == nullptr) return not_prepared(max_seq_len);
+  cuda::Context context = nullptr;
+  HSTUJIT_CUDA_CHECK(*driver, context_get_current(&context));
+  if (context == nullptr) return not_prepared(max_seq_len);
+  unsigned long long context_id = 0;
+  if (const cuda::Error error = context_identity(*driver, context, &context_id); error != cuda::kSuccess) {
+    return driver->failure(error, "cuCtxGetId", __FILE__, __LINE__);
+  }
+  const Prepared* const prepared = find(context_id, bucket_of(max_seq_len));
+  if (prepared == nullptr) return not_prepared(max_seq_len);
+  if (engine_->check()) {
+    const Placement placement{true, prepared->launcher->module().device().ordinal};
+    bool nothing = false;
+    const ArgumentFailure failure = checker_.check(values, count, placement, &nothing);
+    if (!failure.none()) return checker_.explain(failure, values, placement);
+    HSTUJIT_RETURN_IF_ERROR(check_launch_data(driver, signature_, values, stream));
+  }
+  return prepared->launcher->launch(values, count, stream);
+}
+
+Status Op::launch_host(const hstujit_value* values, size_t count) const {
+  const Placement placement{false, 0};
+  bool nothing_to_write = false;
+  const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write);
+  if (!failure.none()) return checker_.explain(failure, values, placement);
+  const HostKernel* const kernel = host_.load(std::memory_order_acquire);
+  if (kernel == nullptr) {
+    return Status(Code::kNotPrepared,
+                  fmt::format("the host kernel of {} {} is not prepared; call hstujit_prepare before "
+                              "hstujit_launch",
+                              spec().op(), to_string(options_.direction)));
+  }
+  if (nothing_to_write) return {};
+  // The host backend reads offsets on the way to its loops, so a wrong one would be an access out of bounds.
+  HSTUJIT_RETURN_IF_ERROR(check_launch_data(nullptr, signature_, values, nullptr));
+  return kernel->launch(signature_, values);
+}
+
+Result<size_t> Op::workspace_size(const hstujit_value* values, size_t count) const {
+  if (values == nullptr || count != signature_.size()) {
+    return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
+  }
+  return size_t{0};
+}
+
+}  // namespace hstujit

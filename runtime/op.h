@@ -1,0 +1,84 @@
+// Op: one operator instance and direction in one engine, with the kernels that were prepared for it.
+//
+// prepare() may take its time; launch() reads one atomic pointer to an immutable table and goes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "compiler/spec/config.h"
+#include "runtime/engine.h"
+#include "runtime/kernel_choice.h"
+#include "runtime/launcher.h"
+#include "runtime/problem_bucket.h"
+
+namespace hstujit {
+
+enum class Backend { kCuda, kHost };
+
+struct OpOptions {
+  Instance instance;  // its lengths are for tuning on a miss only
+  Direction direction = Direction::kForward;
+  Backend backend = Backend::kCuda;
+  LengthMode length_mode = LengthMode::kPow2;
+  std::vector<int64_t> listed;  // lengths of LengthMode::kStatic
+};
+
+class Op {
+ public:
+  // kUnsupported when the operator has no such direction.
+  static Result<std::unique_ptr<Op>> create(EnginePtr engine, OpOptions options);
+
+  const OpSpec& spec() const { return *options_.instance.spec; }
+  Direction direction() const { return options_.direction; }
+  const Signature& signature() const { return signature_; }
+
+  // Makes the kernel of max_seq_len's bucket ready in the current context, or in that of `device` when >= 0.
+  Status prepare(int64_t max_seq_len, int device);
+
+  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream) const;
+
+  // Bytes of scratch memory that a launch of these values needs: none, for every kernel there is. Only their number is
+  // checked, so that it may be asked before there is a context or a tensor.
+  Result<size_t> workspace_size(const hstujit_value* values, size_t count) const;
+
+ private:
+  struct Prepared {
+    cuda::Context context = nullptr;
+    unsigned long long context_id = 0;
+    int64_t bucket = 0;
+    LauncherPtr launcher;
+  };
+  using Table = std::vector<Prepared>;
+
+  Op(EnginePtr engine, OpOptions options);
+
+  int64_t bucket_of(int64_t max_seq_len) const {
+    return problem_bucket(signature_, options_.length_mode, max_seq_len, options_.listed);
+  }
+  // By identity and not by address, which a new context may have after another one was destroyed.
+  const Prepared* find(unsigned long long context_id, int64_t bucket) const;
+  void publish(Prepared prepared);
+  Status prepare_host();
+  Status prepare_cuda(int64_t max_seq_len, int device);
+  Result<LauncherPtr> make_launcher(const DeviceContext& context, const DeviceSpec& device, int64_t bucket);
+  Status not_prepared(int64_t max_seq_len) const;
+  Status launch_host(const hstujit_value* values, size_t count) const;
+
+  EnginePtr engine_;
+  OpOptions options_;
+  Signature signature_;
+  ArgumentChecker checker_;
+  int max_seq_len_argument_ = -1;  // -1: the operator has no sequences, and one bucket
+
+  std::atomic<const Table*> table_{nullptr};
+  std::atomic<const CudaDriver*> driver_{nullptr};  // the engine's, for launches
+  std::atomic<const HostKernel*> host_{nullptr};
+  std::mutex mutex_;                                  // of the owners below; never held over a compile
+  std::vector<std::unique_ptr<const Table>> tables_;  // the current one and those that a launch may still read
+  HostKernelPtr host_kernel_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,133 @@
+// Times instances beside the device's ceilings, all in one run.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/generator_digest.h"
+#include "runtime/operations/operation.h"
+#include "runtime/tuning/candidate_bench.h"
+#include "runtime/tuning/ceilings.h"
+#include "runtime/tuning/device_problem.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr int kDefaultRepeats = 50;
+
+// One instance, ready to be launched.
+struct Timed {
+  Task task;
+  std::unique_ptr<Op> op;
+  DeviceProblem problem;
+  Work work;
+  int64_t rows = 0;
+  KernelChoice choice;
+};
+
+Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const OperationOptions& options,
+                         const DeviceSpec& device, const Task& task) {
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine->driver());
+  HSTUJIT_ASSIGN_OR_RETURN(auto op, make_op(engine, config, task, Backend::kCuda));
+  HSTUJIT_RETURN_IF_ERROR(op->prepare(task.max_seq_len, options.device));
+  const Lengths lengths = make_lengths(*task.instance, task.max_seq_len);
+  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData data,
+                           make_timing_data(task.instance->spec, task.direction, lengths, options.seed));
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, options.device));
+  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
+                           choose_kernel(*engine, *task.instance->spec, task.direction, device, task.bucket));
+  return Timed{task,        std::move(op),    std::move(problem), task.instance->spec->work(task.direction, lengths),
+               data.rows(), std::move(choice)};
+}
+
+Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceilings) {
+  Json row = timed.task.to_json();
+  const double seconds = time.median_ms * 1e-3;
+  const double memory_s = timed.work.bytes / ceilings.copy_bytes_per_s;
+  const double compute_s = ceilings.matmul_flops_per_s > 0 ? timed.work.flops / ceilings.matmul_flops_per_s : 0;
+  const double limit_s = std::max(memory_s, compute_s);
+  row["rows"] = timed.rows;
+  row["config"] = to_json(timed.choice.config);
+  row["tuned"] = timed.choice.tuned;
+  row["median_ms"] = time.median_ms;
+  row["spread"] = time.spread;
+  row["samples"] = time.samples;
+  row["gflop"] = timed.work.flops * 1e-9;
+  row["bytes"] = timed.work.bytes;
+  row["tflop_per_s"] = timed.work.flops / seconds * 1e-12;
+  row["gb_per_s"] = timed.work.bytes / seconds * 1e-9;
+  row["limit_ms"] = limit_s * 1e3;
+  row["limit_by"] = memory_s > compute_s ? "memory" : "compute";
+  row["fraction_of_limit"] = limit_s / seconds;
+  return row;
+}
+
+Json environment_json(Engine& engine, const CudaDriver& driver, const DeviceSpec& device) {
+  Json json = {{"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
+               {"gpu", device.name},
+               {"arch", device.arch},
+               {"driver", driver.version()},
+               {"library", library_version()},
+               {"generator", generator_digest()},
+               {"nvrtc", Json::array()}};
+  for (const StoredArtifact& artifact : engine.kernels().store().list()) {
+    const std::string& version = artifact.metadata.info.nvrtc;
+    if (!version.empty() && std::find(json["nvrtc"].begin(), json["nvrtc"].end(), version) == json["nvrtc"].end()) {
+      json["nvrtc"].push_back(version);
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+OperationResult bench(const EnginePtr& engine, const Config& config, const OperationOptions& options) {
+  OperationResult result;
+  const auto tasks = list_tasks(*engine, config, options.op_name);
+  if (!tasks.ok()) return {Json::object(), tasks.status()};
+  const auto device = engine->device(options.device);
+  if (!device.ok()) return {Json::object(), device.status()};
+  const auto driver = engine->driver();
+  if (!driver.ok()) return {Json::object(), driver.status()};
+  const auto guard = ContextGuard::enter(*driver, options.device);
+  if (!guard.ok()) return {Json::object(), guard.status()};
+  auto timer = DeviceTimer::create(*driver, device->l2_bytes);
+  if (!timer.ok()) return {Json::object(), timer.status()};
+  const auto ceilings = measure_ceilings(*driver, *device, *timer);
+  if (!ceilings.ok()) return {Json::object(), ceilings.status()};
+
+  const int repeats = options.repeats > 0 ? options.repeats : kDefaultRepeats;
+  Json rows = Json::array();
+  size_t done = 0;
+  for (const Task& task : *tasks) {
+    report_progress(options, done++, tasks->size(), task.label());
+    // One problem at a time: the tensors of a whole grid would not fit in device memory together.
+    auto timed = make_timed(engine, config, options, *device, task);
+    Status failure = timed.status();
+    if (timed.ok()) {
+      const LaunchFunction launch = [&](cuda::Stream stream) {
+        return timed->op->launch(timed->problem.values(), timed->problem.count(), stream);
+      };
+      const auto samples = timer->time({launch}, repeats);
+      failure = samples.status();
+      if (samples.ok()) rows.push_back(row_json(*timed, summarise((*samples)[0]), *ceilings));
+    }
+    if (failure.ok()) continue;
+    Json row = task.to_json();
+    row["error"] = error_json(failure);
+    rows.push_back(std::move(row));
+    result.fail(failure.with_context(task.label()));
+  }
+  report_progress(options, tasks->size(), tasks->size(), "done");
+  result.report = {{"environment", environment_json(*engine, **driver, *device)},
+                   {"ceilings",
+                    {{"copy_gb_per_s", ceilings->copy_bytes_per_s * 1e-9},
+                     {"matmul_tflop_per_s", ceilings->matmul_flops_per_s * 1e-12},
+                     {"matmul_source", ceilings->matmul_source}}},
+                   {"repeats", repeats},
+                   {"results", std::move(rows)}};
+  return result;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,102 @@
+// What this machine has: driver, GPUs, libraries, cache directories. Something missing is a finding, not a failure.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "compiler/support/dynamic_library.h"
+#include "runtime/generator_digest.h"
+#include "runtime/operations/operation.h"
+
+namespace hstujit {
+
+namespace {
+
+Json finding(const Status& status) { return {{"ok", false}, {"problem", status.message()}}; }
+
+Json driver_json(Engine& engine) {
+  const auto driver = engine.driver();
+  if (!driver.ok()) return finding(driver.status());
+  return {{"ok", true}, {"path", (*driver)->path()}, {"version", (*driver)->version()}};
+}
+
+Json devices_json(Engine& engine) {
+  Json devices = Json::array();
+  const auto driver = engine.driver();
+  if (!driver.ok()) return devices;
+  const auto count = device_count(**driver);
+  for (int ordinal = 0; count.ok() && ordinal < *count; ++ordinal) {
+    const auto device = engine.device(ordinal);
+    devices.push_back(device.ok() ? to_json(*device) : finding(device.status()));
+  }
+  return devices;
+}
+
+// NVRTC is opened by the compiler library, which a small compile would do; the loader's view is enough here.
+Json nvrtc_json(Engine& engine) {
+  const std::string asked = engine.environment().text(Env::kNvrtc);
+  std::vector<std::string> candidates = {"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so"};
+  if (!asked.empty()) {
+    candidates = {std::filesystem::is_directory(asked) ? asked + "/libnvrtc.so" : asked};
+  }
+  const auto library = DynamicLibrary::open("NVRTC", candidates, Code::kNoCompiler, DynamicLibrary::Keep::kForever);
+  if (!library.ok()) return finding(library.status());
+  int major = 0;
+  int minor = 0;
+  auto* const version = library->optional_function<int(int*, int*)>("nvrtcVersion");
+  if (version == nullptr || version(&major, &minor) != 0) {
+    return finding(Status(Code::kNoCompiler, library->name() + " does not tell its version"));
+  }
+  return {{"ok", true}, {"path", library->path()}, {"version", std::to_string(major) + "." + std::to_string(minor)}};
+}
+
+// `role`: "user", which is written, or what is only read: "read_only", "shipped" (tuning records alone).
+Json directory_json(const std::string& path, std::string_view role) {
+  const bool writable = role == "user";
+  std::error_code error;
+  Json row = {{"path", path}, {"exists", std::filesystem::is_directory(path, error)}, {"role", role}};
+  if (!writable) {
+    row["ok"] = row["exists"];
+    return row;
+  }
+  // A directory that does not exist yet is made by the first write, below the nearest one that does.
+  std::filesystem::path nearest = path;
+  while (!nearest.empty() && nearest.has_relative_path() && !std::filesystem::exists(nearest, error)) {
+    nearest = nearest.parent_path();
+  }
+  row["ok"] = !path.empty() && access(nearest.empty() ? "." : nearest.c_str(), W_OK) == 0;
+  return row;
+}
+
+template <typename T>
+Json library_json(const Result<std::shared_ptr<const T>>& library) {
+  if (!library.ok()) return finding(library.status());
+  return {{"ok", true}, {"path", (*library)->path()}};
+}
+
+}  // namespace
+
+Json doctor(Engine& engine) {
+  const CacheDirectories& directories = engine.kernels().store().directories();
+  Json caches = Json::array();
+  if (!directories.user.empty()) caches.push_back(directory_json(directories.user, "user"));
+  for (const std::string& path : directories.read_only) caches.push_back(directory_json(path, "read_only"));
+  if (!engine.shipped_records().empty()) caches.push_back(directory_json(engine.shipped_records(), "shipped"));
+  Json variables = Json::object();
+  for (const EnvVariable& variable : environment_variables()) {
+    if (engine.environment().is_set(variable.id)) {
+      variables[std::string(variable.name)] = engine.environment().text(variable.id);
+    }
+  }
+  return {{"library", {{"version", library_version()}, {"generator", generator_digest()}}},
+          {"driver", driver_json(engine)},
+          {"devices", devices_json(engine)},
+          {"compiler", library_json(engine.compiler())},
+          {"nvrtc", nvrtc_json(engine)},
+          {"host_backend", library_json(engine.host())},
+          {"cache", std::move(caches)},
+          {"on_miss", to_string(engine.on_miss())},
+          {"length_mode", to_string(engine.length_mode())},
+          {"environment", std::move(variables)}};
+}
+
+}  // namespace hstujit

@@ -1,0 +1,62 @@
+// Writes the generated source of each kernel that a config needs, its IR, and a program that runs it.
+#include <fmt/format.h>
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/support/files.h"
+#include "runtime/operations/operation.h"
+
+namespace hstujit {
+
+namespace {
+
+Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem::path& folder, const Task& task,
+                 Json& row) {
+  const OpSpecPtr& spec = task.instance->spec;
+  HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
+                           choose_kernel(engine, *spec, task.direction, device, task.bucket));
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(choice.config.skeleton));
+  const std::string kernel = skeleton->launch_plan(*spec, choice.config, device).kernel_name;
+  row["kernel"] = kernel;
+  row["config"] = to_json(choice.config);
+  row["tuned"] = choice.tuned;
+  HSTUJIT_ASSIGN_OR_RETURN(const KernelCompilerPtr compiler, engine.compiler());
+  HSTUJIT_ASSIGN_OR_RETURN(const Blobs blobs,
+                           compiler->emit({spec, task.direction, choice.config, device, engine.lineinfo()}));
+  row["files"] = Json::object();
+  constexpr std::pair<const char*, const char*> kFiles[] = {
+      {"source", "{}.cu"}, {"ir", "{}.mlir"}, {"launcher", "{}_main.cu"}};
+  for (const auto& [blob, pattern] : kFiles) {
+    const auto found = blobs.find(blob);
+    if (found == blobs.end()) continue;
+    const std::filesystem::path path = folder / fmt::format(fmt::runtime(pattern), kernel);
+    HSTUJIT_RETURN_IF_ERROR(write_file_atomically(path, found->second));
+    row["files"][blob] = path.string();
+  }
+  return {};
+}
+
+}  // namespace
+
+OperationResult emit(Engine& engine, const Config& config, const OperationOptions& options) {
+  OperationResult result;
+  const auto tasks = list_keys(engine, config, options.op_name);
+  if (!tasks.ok()) return {Json::object(), tasks.status()};
+  const auto device = engine.target(options.arch.c_str(), config.device, options.device);
+  if (!device.ok()) return {Json::object(), device.status()};
+  const std::filesystem::path folder = options.directory.empty() ? "." : options.directory;
+  if (const Status made = make_directories(folder); !made.ok()) return {Json::object(), made};
+  Json rows = Json::array();
+  for (const Task& task : *tasks) {
+    Json row = task.to_json();
+    if (const Status status = emit_task(engine, *device, folder, task, row); !status.ok()) {
+      row["error"] = error_json(status);
+      result.fail(status.with_context(task.label()));
+    }
+    rows.push_back(std::move(row));
+    report_progress(options, rows.size(), tasks->size(), task.label());
+  }
+  result.report = {{"device", to_json(*device)}, {"directory", folder.string()}, {"instances", std::move(rows)}};
+  return result;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,101 @@
+#include "runtime/operations/operation.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <tuple>
+
+#include "runtime/problem_bucket.h"
+
+namespace hstujit {
+
+std::string Task::label() const { return fmt::format("{} {} {}", instance->name, to_string(direction), max_seq_len); }
+
+Json Task::to_json() const {
+  return {{"name", instance->name},
+          {"op", instance->spec->op()},
+          {"direction", to_string(direction)},
+          {"max_seq_len", max_seq_len},
+          {"bucket", bucket}};
+}
+
+LengthMode length_mode_of(const Engine& engine, const Config& config) {
+  return engine.environment().is_set(Env::kLengthMode) ? engine.length_mode() : config.tuning.length_mode;
+}
+
+Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name) {
+  if (!op_name.empty()) HSTUJIT_RETURN_IF_ERROR(config.find(op_name).status());
+  const LengthMode mode = length_mode_of(engine, config);
+  std::vector<Task> tasks;
+  for (const Instance& instance : config.instances) {
+    if (!op_name.empty() && instance.name != op_name) continue;
+    for (const Direction direction : instance.directions) {
+      const Signature signature = instance.spec->signature(direction);
+      for (const int64_t length : instance.max_seq_lens) {
+        tasks.push_back({&instance, direction, length, problem_bucket(signature, mode, length, instance.max_seq_lens)});
+      }
+    }
+  }
+  return tasks;
+}
+
+Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, const std::string& op_name) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> tasks, list_tasks(engine, config, op_name));
+  std::set<std::tuple<const Instance*, Direction, int64_t>> seen;
+  std::vector<Task> keys;
+  for (const Task& task : tasks) {
+    if (seen.emplace(task.instance, task.direction, task.bucket).second) keys.push_back(task);
+  }
+  return keys;
+}
+
+void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what) {
+  if (options.progress) options.progress(done, total, what);
+}
+
+std::string_view code_name(Code code) {
+  switch (code) {
+    case Code::kOk:
+      return "ok";
+    case Code::kInvalidArgument:
+      return "invalid_argument";
+    case Code::kInvalidConfig:
+      return "invalid_config";
+    case Code::kUnsupported:
+      return "unsupported";
+    case Code::kNotFound:
+      return "not_found";
+    case Code::kNoDriver:
+      return "no_driver";
+    case Code::kNoCompiler:
+      return "no_compiler";
+    case Code::kNoDevice:
+      return "no_device";
+    case Code::kCompileFailed:
+      return "compile_failed";
+    case Code::kDriverError:
+      return "driver_error";
+    case Code::kCacheMiss:
+      return "cache_miss";
+    case Code::kNotPrepared:
+      return "not_prepared";
+    case Code::kOutOfMemory:
+      return "out_of_memory";
+    case Code::kCheckFailed:
+      return "check_failed";
+    case Code::kIo:
+      return "io";
+    case Code::kInternal:
+      return "internal";
+  }
+  return "unknown";
+}
+
+Json error_json(const Status& status) { return {{"code", code_name(status.code())}, {"message", status.message()}}; }
+
+Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend) {
+  return Op::create(
+      engine, {*task.instance, task.direction, backend, length_mode_of(*engine, config), task.instance->max_seq_lens});
+}
+
+}  // namespace hstujit

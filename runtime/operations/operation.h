@@ -1,0 +1,76 @@
+// What the operations on whole configs share: options, the report with its status, and the list of what is asked for.
+//
+// docs/reports.md describes the fields of every report.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/spec/config.h"
+#include "runtime/engine.h"
+#include "runtime/kernel_choice.h"
+#include "runtime/op.h"
+
+namespace hstujit {
+
+struct OperationOptions {
+  std::string arch;     // empty: the config's device, else the GPU present
+  std::string op_name;  // empty: every instance
+  int jobs = 0;
+  double budget_s = 0;
+  Backend backend = Backend::kCuda;
+  bool check = false;
+  int device = 0;
+  int repeats = 0;
+  std::string directory;
+  uint64_t seed = 0;
+  int64_t max_rows = 0;
+  std::function<void(size_t done, size_t total, const std::string& what)> progress;
+};
+
+// A report is there also when some of the work failed; then `status` is the first failure.
+struct OperationResult {
+  Json report = Json::object();
+  Status status;
+
+  void fail(const Status& failure) {
+    if (status.ok()) status = failure;
+  }
+};
+
+// One kernel that the config asks for.
+struct Task {
+  const Instance* instance = nullptr;
+  Direction direction = Direction::kForward;
+  int64_t max_seq_len = 0;
+  int64_t bucket = 0;
+
+  std::string label() const;  // "ranker_attention forward 1024"
+  Json to_json() const;       // {"name", "op", "direction", "max_seq_len", "bucket"}
+};
+
+// HSTUJIT_LENGTH_MODE where it is set, else the config's.
+LengthMode length_mode_of(const Engine& engine, const Config& config);
+
+// Every (instance, direction, max_seq_len), in the config's order. kNotFound for an unknown name.
+Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name);
+// The same with one task per bucket of an instance and direction.
+Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, const std::string& op_name);
+
+void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what);
+Json error_json(const Status& status);  // {"code": "no_device", "message": "..."}
+std::string_view code_name(Code code);  // "ok" "invalid_argument" ...
+
+// The op of a task, on the options' backend.
+Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend);
+
+OperationResult prewarm(Engine& engine, const Config& config, const OperationOptions& options);
+OperationResult tune(Engine& engine, const Config& config, const OperationOptions& options);
+OperationResult run(const EnginePtr& engine, const Config& config, const OperationOptions& options);
+OperationResult bench(const EnginePtr& engine, const Config& config, const OperationOptions& options);
+OperationResult emit(Engine& engine, const Config& config, const OperationOptions& options);
+OperationResult explain(Engine& engine, const Config& config, const OperationOptions& options);
+Json doctor(Engine& engine);
+
+}  // namespace hstujit

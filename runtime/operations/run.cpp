@@ -1,0 +1,129 @@
+// Runs instances on generated input, on either backend, and compares with the float64 reference when asked to.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "runtime/operations/operation.h"
+#include "runtime/tuning/device_problem.h"
+#include "runtime/tuning/strided_data.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr int64_t kExtraRows = 3;
+
+// The leading sequences that fit `max_rows`; the one that crosses it is cut.
+Lengths limit_rows(Lengths lengths, int64_t max_rows) {
+  if (max_rows <= 0) return lengths;
+  int64_t left = max_rows;
+  size_t count = 0;
+  for (; count < lengths.rows.size() && left > 0; ++count) {
+    lengths.rows[count] = std::min(lengths.rows[count], left);
+    left -= lengths.rows[count];
+    if (!lengths.num_targets.empty()) {
+      lengths.num_targets[count] = std::min(lengths.num_targets[count], lengths.rows[count]);
+    }
+  }
+  lengths.rows.resize(count);
+  if (!lengths.num_targets.empty()) lengths.num_targets.resize(count);
+  return lengths;
+}
+
+int64_t total_rows(const Lengths& lengths) {
+  int64_t total = 0;
+  for (const int64_t rows : lengths.rows) total += rows;
+  return total;
+}
+
+using Outputs = std::vector<std::vector<std::byte>>;
+
+Result<Outputs> run_on_host(Op& op, const ProblemData& problem, double* milliseconds) {
+  Outputs memory = problem.images;
+  std::vector<void*> addresses;
+  for (auto& image : memory) addresses.push_back(image.data());
+  const LaunchValues values(problem, addresses, {kDLCPU, 0});
+  HSTUJIT_RETURN_IF_ERROR(op.prepare(problem.lengths.max_seq_len, -1));
+  const auto start = std::chrono::steady_clock::now();
+  HSTUJIT_RETURN_IF_ERROR(op.launch(values.values(), values.count(), nullptr));
+  *milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return memory;
+}
+
+Result<Outputs> run_on_device(Engine& engine, Op& op, const ProblemData& problem, int ordinal, double* milliseconds) {
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextGuard guard, ContextGuard::enter(driver, ordinal));
+  HSTUJIT_RETURN_IF_ERROR(op.prepare(problem.lengths.max_seq_len, guard.device().ordinal));
+  HSTUJIT_ASSIGN_OR_RETURN(const DeviceProblem device, DeviceProblem::upload(driver, problem, guard.device().ordinal));
+  HSTUJIT_ASSIGN_OR_RETURN(const DeviceStream stream, DeviceStream::create(driver));
+  const auto start = std::chrono::steady_clock::now();
+  HSTUJIT_RETURN_IF_ERROR(op.launch(device.values(), device.count(), stream.get()));
+  HSTUJIT_RETURN_IF_ERROR(stream.synchronize());
+  *milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return device.download_outputs();
+}
+
+// Contiguous tensors first, then slices of wider ones: the answer must be as good.
+Status check(const ProblemData& problem, const Outputs& outputs,
+             const std::function<Result<Outputs>(const ProblemData&)>& run, Json& row) {
+  const std::vector<HostValue> reference = reference_outputs(problem);
+  Agreement agreement = compare(problem, reference, outputs);
+  if (agreement.good()) {
+    const ProblemData strided = spread(problem);
+    HSTUJIT_ASSIGN_OR_RETURN(const Outputs strided_outputs, run(strided));
+    HSTUJIT_ASSIGN_OR_RETURN(const Outputs packed, gather(strided, strided_outputs));
+    const double error = agreement.error;
+    agreement = compare(problem, reference, packed);
+    agreement.error = std::max(agreement.error, error);
+    if (!agreement.good()) agreement.sentence = "with strided tensors, " + agreement.sentence;
+  }
+  row["error"] = agreement.error;
+  row["bound"] = agreement.bound;
+  row["agrees"] = agreement.good();
+  return agreement.good() ? Status() : Status(Code::kCheckFailed, agreement.sentence);
+}
+
+Status run_task(const EnginePtr& engine, const Config& config, const OperationOptions& options, const Task& task,
+                Json& row) {
+  const Lengths whole = make_lengths(*task.instance, task.max_seq_len);
+  const Lengths lengths = limit_rows(whole, options.max_rows);
+  row["sequences"] = lengths.rows.size();
+  row["rows"] = total_rows(lengths);
+  row["rows_left_out"] = total_rows(whole) - total_rows(lengths);
+  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData problem,
+                           make_problem_data(task.instance->spec, task.direction, lengths, options.seed, kExtraRows));
+  HSTUJIT_ASSIGN_OR_RETURN(const auto op, make_op(engine, config, task, options.backend));
+  double milliseconds = 0;
+  const auto run = [&](const ProblemData& data) {
+    return options.backend == Backend::kHost ? run_on_host(*op, data, &milliseconds)
+                                             : run_on_device(*engine, *op, data, options.device, &milliseconds);
+  };
+  HSTUJIT_ASSIGN_OR_RETURN(const Outputs outputs, run(problem));
+  row["ms"] = milliseconds;
+  return options.check ? check(problem, outputs, run, row) : Status();
+}
+
+}  // namespace
+
+OperationResult run(const EnginePtr& engine, const Config& config, const OperationOptions& options) {
+  OperationResult result;
+  const auto tasks = list_tasks(*engine, config, options.op_name);
+  if (!tasks.ok()) return {Json::object(), tasks.status()};
+  Json rows = Json::array();
+  for (const Task& task : *tasks) {
+    Json row = task.to_json();
+    if (const Status status = run_task(engine, config, options, task, row); !status.ok()) {
+      row["failure"] = error_json(status);
+      result.fail(status.with_context(task.label()));
+    }
+    rows.push_back(std::move(row));
+    report_progress(options, rows.size(), tasks->size(), task.label());
+  }
+  result.report = {{"backend", options.backend == Backend::kHost ? "host" : "cuda"},
+                   {"checked", options.check},
+                   {"seed", options.seed},
+                   {"runs", std::move(rows)}};
+  return result;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,15 @@
+// Lengths at which a kernel over jagged rows is most likely to be wrong.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+// Sequences of 0 and 1 rows, of every usual tile size and one row more and less, and one long sequence among tiny ones,
+// none longer than `max_seq_len`; targets from none to all rows when the op takes them. The long one is cut so that the
+// float64 reference stays affordable. The same arguments give the same lengths.
+Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max_seq_len, uint64_t seed);
+
+}  // namespace hstujit

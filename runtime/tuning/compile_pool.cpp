@@ -1,0 +1,77 @@
+#include "runtime/tuning/compile_pool.h"
+
+#include <algorithm>
+
+#include "compiler/support/hash.h"
+
+namespace hstujit {
+
+CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates,
+                         const TuningRecord* earlier, int jobs, std::chrono::steady_clock::time_point deadline)
+    : engine_(engine), problem_(problem), candidates_(candidates), earlier_(earlier), deadline_(deadline) {
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  running_ = std::min(jobs > 0 ? jobs : cores, static_cast<int>(candidates.size()));
+  for (int i = 0, count = running_; i < count; ++i) threads_.emplace_back([this] { work(); });
+}
+
+CompilePool::~CompilePool() { stop_ = true; }
+
+void CompilePool::work() {
+  while (!stop_) {
+    const size_t index = next_index_++;
+    // The heuristic's config is compiled whatever the budget is.
+    if (index >= candidates_.size() || (index > 0 && std::chrono::steady_clock::now() >= deadline_)) break;
+    PoolResult result = produce(index);
+    const std::lock_guard lock(mutex_);
+    results_.push_back(std::move(result));
+    ready_.notify_one();
+  }
+  const std::lock_guard lock(mutex_);
+  --running_;
+  ready_.notify_one();
+}
+
+PoolResult CompilePool::produce(size_t index) const {
+  PoolResult result;
+  result.index = index;
+  try {
+    const CompileRequest request{problem_.spec, problem_.direction, candidates_[index].config, problem_.device,
+                                 engine_.lineinfo()};
+    const Result<KernelCompilerPtr> compiler = engine_.compiler();
+    if (!compiler.ok()) {
+      result.binary = compiler.status();
+      return result;
+    }
+    Result<Blobs> emitted = (*compiler)->emit(request);
+    if (!emitted.ok()) {
+      result.binary = emitted.status();
+      return result;
+    }
+    result.source_digest = sha256_hex((*emitted)["source"]);
+    const std::string config = to_json(request.config).dump();
+    result.known = earlier_ != nullptr && earlier_->valid_timing(config, result.source_digest) != nullptr;
+    if (result.known && index > 0) return result;
+    if (const KernelBinaryPtr cached = engine_.kernels().find(request)) {
+      result.binary = *cached;
+    } else {
+      result.binary = engine_.kernels().compile(request);
+    }
+  } catch (const std::exception& error) {
+    result.binary = Status(Code::kInternal, error.what());
+  }
+  return result;
+}
+
+std::optional<PoolResult> CompilePool::next() {
+  std::unique_lock lock(mutex_);
+  ready_.wait(lock, [&] { return !results_.empty() || running_ == 0; });
+  if (results_.empty()) return std::nullopt;
+  // The heuristic's config first, whatever was faster to compile: the others are timed in turns with it.
+  auto chosen = std::min_element(results_.begin(), results_.end(),
+                                 [](const PoolResult& a, const PoolResult& b) { return a.index < b.index; });
+  PoolResult result = std::move(*chosen);
+  results_.erase(chosen);
+  return result;
+}
+
+}  // namespace hstujit

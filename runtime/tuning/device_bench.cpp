@@ -1,0 +1,66 @@
+#include "runtime/tuning/device_bench.h"
+
+#include "compiler/plan/skeleton.h"
+#include "runtime/tuning/adversarial_lengths.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr uint64_t kSeed = 20261120;
+constexpr int64_t kExtraRows = 70;  // more than the rows of the smallest tile
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceBench>> DeviceBench::create(CudaDriverPtr driver, OpSpecPtr spec, Direction direction,
+                                                         const DeviceSpec& device, int ordinal,
+                                                         const Lengths& lengths) {
+  HSTUJIT_ASSIGN_OR_RETURN(ContextGuard guard, ContextGuard::enter(driver, ordinal));
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceTimer timer, DeviceTimer::create(driver, device.l2_bytes));
+  const Lengths adversarial = adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed);
+  HSTUJIT_ASSIGN_OR_RETURN(ProblemData check, make_problem_data(spec, direction, adversarial, kSeed, kExtraRows));
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem check_device, DeviceProblem::upload(driver, check, ordinal));
+  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData timed, make_timing_data(spec, direction, lengths, kSeed));
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem timed_device, DeviceProblem::upload(driver, timed, ordinal));
+  return std::unique_ptr<DeviceBench>(new DeviceBench(std::move(driver), std::move(spec), direction, device,
+                                                      std::move(guard), std::move(timer), std::move(check),
+                                                      std::move(check_device), std::move(timed_device)));
+}
+
+Result<int> DeviceBench::load(const CompiledCandidate& candidate) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(candidate.config.skeleton));
+  const LaunchPlan plan = skeleton->launch_plan(*spec_, candidate.config, device_);
+  HSTUJIT_ASSIGN_OR_RETURN(
+      ModulePtr module, Module::load(driver_, guard_.device(), candidate.cubin, plan.kernel_name, plan.shared_memory));
+  HSTUJIT_ASSIGN_OR_RETURN(LauncherPtr launcher,
+                           Launcher::create(driver_, std::move(module), spec_->signature(direction_), plan));
+  launchers_.emplace(next_, std::move(launcher));
+  return next_++;
+}
+
+Result<Agreement> DeviceBench::agreement(int number) {
+  if (reference_.empty()) reference_ = reference_outputs(check_);
+  HSTUJIT_RETURN_IF_ERROR(check_device_.poison_outputs(timer_.stream()));
+  HSTUJIT_RETURN_IF_ERROR(
+      launchers_.at(number)->launch(check_device_.values(), check_device_.count(), timer_.stream()));
+  HSTUJIT_CUDA_CHECK(*driver_, stream_synchronize(timer_.stream()));
+  HSTUJIT_ASSIGN_OR_RETURN(const auto outputs, check_device_.download_outputs());
+  return compare(check_, reference_, outputs);
+}
+
+Status DeviceBench::validate(int number) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Agreement result, agreement(number));
+  return result.good() ? Status() : Status(Code::kCheckFailed, result.sentence);
+}
+
+Result<std::vector<std::vector<double>>> DeviceBench::time(const std::vector<int>& numbers, int repeats) {
+  std::vector<LaunchFunction> kernels;
+  for (const int number : numbers) {
+    kernels.emplace_back([this, launcher = launchers_.at(number)](cuda::Stream stream) {
+      return launcher->launch(timed_.values(), timed_.count(), stream);
+    });
+  }
+  return timer_.time(kernels, repeats);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,56 @@
+// Candidates on a GPU of this process.
+#pragma once
+
+#include <map>
+
+#include "compiler/spec/device_spec.h"
+#include "runtime/launcher.h"
+#include "runtime/tuning/candidate_bench.h"
+#include "runtime/tuning/device_problem.h"
+#include "runtime/tuning/timer.h"
+
+namespace hstujit {
+
+class DeviceBench final : public CandidateBench {
+ public:
+  // Times on `lengths`, validates on adversarial ones of the same max_seq_len. The context of device `ordinal` is
+  // entered here and stays current on this thread for the object's life.
+  static Result<std::unique_ptr<DeviceBench>> create(CudaDriverPtr driver, OpSpecPtr spec, Direction direction,
+                                                     const DeviceSpec& device, int ordinal, const Lengths& lengths);
+
+  Result<int> load(const CompiledCandidate& candidate) override;
+  void unload(int number) override { launchers_.erase(number); }
+  Status validate(int number) override;
+  Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override;
+
+  // One run on the adversarial input, compared with the reference.
+  Result<Agreement> agreement(int number);
+
+ private:
+  DeviceBench(CudaDriverPtr driver, OpSpecPtr spec, Direction direction, const DeviceSpec& device, ContextGuard guard,
+              DeviceTimer timer, ProblemData check, DeviceProblem check_device, DeviceProblem timed)
+      : guard_(std::move(guard)),
+        driver_(std::move(driver)),
+        spec_(std::move(spec)),
+        direction_(direction),
+        device_(device),
+        timer_(std::move(timer)),
+        check_(std::move(check)),
+        check_device_(std::move(check_device)),
+        timed_(std::move(timed)) {}
+
+  ContextGuard guard_;  // first, so that it is left last
+  CudaDriverPtr driver_;
+  OpSpecPtr spec_;
+  Direction direction_;
+  DeviceSpec device_;
+  DeviceTimer timer_;
+  ProblemData check_;
+  DeviceProblem check_device_;
+  DeviceProblem timed_;
+  std::vector<HostValue> reference_;  // of check_, computed at the first validation
+  std::map<int, LauncherPtr> launchers_;
+  int next_ = 0;
+};
+
+}  // namespace hstujit

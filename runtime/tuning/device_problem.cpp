@@ -1,0 +1,35 @@
+#include "runtime/tuning/device_problem.h"
+
+namespace hstujit {
+
+Result<DeviceProblem> DeviceProblem::upload(CudaDriverPtr driver, const ProblemData& problem, int ordinal) {
+  std::vector<DeviceBuffer> buffers(problem.signature.size());
+  std::vector<void*> addresses(problem.signature.size(), nullptr);
+  for (size_t i = 0; i < problem.signature.size(); ++i) {
+    if (problem.signature[i].kind != ArgumentKind::kTensor) continue;
+    const std::vector<std::byte>& image = problem.images[i];
+    HSTUJIT_ASSIGN_OR_RETURN(buffers[i], DeviceBuffer::allocate(driver, image.size()));
+    HSTUJIT_RETURN_IF_ERROR(buffers[i].upload(image.data(), image.size()));
+    addresses[i] = buffers[i].data();
+  }
+  return DeviceProblem(problem.signature, std::move(buffers), LaunchValues(problem, addresses, {kDLCUDA, ordinal}));
+}
+
+Status DeviceProblem::poison_outputs(cuda::Stream stream) {
+  for (size_t i = 0; i < signature_.size(); ++i) {
+    if (signature_[i].role == ArgumentRole::kOutput) HSTUJIT_RETURN_IF_ERROR(buffers_[i].fill(kPoison, stream));
+  }
+  return {};
+}
+
+Result<std::vector<std::vector<std::byte>>> DeviceProblem::download_outputs() const {
+  std::vector<std::vector<std::byte>> outputs(signature_.size());
+  for (size_t i = 0; i < signature_.size(); ++i) {
+    if (signature_[i].role != ArgumentRole::kOutput) continue;
+    outputs[i].resize(buffers_[i].size());
+    HSTUJIT_RETURN_IF_ERROR(buffers_[i].download(outputs[i].data(), outputs[i].size()));
+  }
+  return outputs;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,79 @@
+// One problem instance with data: inputs as a kernel sees them, poisoned outputs, and the float64 answer.
+//
+// Outputs are filled with bytes 0xFF, a NaN in every floating-point type: an element that a kernel leaves out shows.
+// Ops over jagged rows get extra rows after the last sequence, which a kernel must neither use nor write.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "compiler/spec/op_spec.h"
+#include "runtime/arguments.h"
+
+namespace hstujit {
+
+inline constexpr unsigned char kPoison = 0xFF;
+
+struct ProblemData {
+  OpSpecPtr spec;
+  Direction direction = Direction::kForward;
+  Lengths lengths;
+  Signature signature;
+  int64_t extra_rows = 0;
+
+  std::vector<HostValue> values;               // as OpSpec::make_inputs gave them
+  std::vector<std::vector<int64_t>> shapes;    // by argument, extra rows included; empty for scalars
+  std::vector<std::vector<std::byte>> images;  // by argument, packed and contiguous; outputs are poison
+  std::vector<std::vector<int64_t>> strides;   // by argument, in elements; empty, or empty for one: contiguous
+  std::vector<size_t> offsets;                 // by argument, bytes before the first element; empty: none
+
+  int64_t rows() const;  // of all sequences together
+};
+
+// kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for ops with seq_offsets.
+Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
+                                      int64_t extra_rows);
+
+// The same for timing only: the float64 answer is not to be had. Data rows repeat those of the first few sequences,
+// because drawing hundreds of millions of random numbers would take longer than tuning.
+Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed);
+
+// Whether the argument's first dimension is the rows of all sequences.
+bool has_rows(const Argument& argument);
+
+// The values of a launch over memory that somebody else owns.
+class LaunchValues {
+ public:
+  // `data` holds one address per argument; those of scalars are ignored.
+  LaunchValues(const ProblemData& problem, const std::vector<void*>& data, DLDevice device);
+  LaunchValues(LaunchValues&&) = default;
+
+  const hstujit_value* values() const { return values_.data(); }
+  size_t count() const { return values_.size(); }
+
+ private:
+  std::vector<std::vector<int64_t>> shapes_;
+  std::vector<std::vector<int64_t>> strides_;
+  std::vector<DLTensor> tensors_;
+  std::vector<hstujit_value> values_;
+};
+
+// The outputs of the float64 reference, by argument.
+std::vector<HostValue> reference_outputs(const ProblemData& problem);
+
+struct Agreement {
+  double error = 0;      // largest ||out - ref|| / ||ref|| over the outputs; infinity with a NaN or an infinity in them
+  double bound = 0;      // what the spec allows
+  std::string sentence;  // empty when everything is as it must be
+
+  bool good() const { return sentence.empty(); }
+};
+
+// Compares outputs, as packed bytes by argument, with the reference. Besides the whole norm, every sequence must be
+// within kSequenceSlack times the bound on its own, so that one wrong short sequence does not drown among long ones.
+inline constexpr double kSequenceSlack = 4;
+Agreement compare(const ProblemData& problem, const std::vector<HostValue>& reference,
+                  const std::vector<std::vector<std::byte>>& outputs);
+
+}  // namespace hstujit

@@ -1,0 +1,46 @@
+#include "runtime/tuning/timer.h"
+
+#include <algorithm>
+
+namespace hstujit {
+
+namespace {
+
+constexpr int64_t kSmallestFlush = int64_t{64} << 20;
+
+}  // namespace
+
+Result<DeviceTimer> DeviceTimer::create(CudaDriverPtr driver, int64_t l2_bytes) {
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceStream stream, DeviceStream::create(driver));
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceEvent begin, DeviceEvent::create(driver));
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceEvent end, DeviceEvent::create(driver));
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceBuffer flush,
+                           DeviceBuffer::allocate(driver, static_cast<size_t>(std::max(2 * l2_bytes, kSmallestFlush))));
+  return DeviceTimer(std::move(driver), std::move(stream), std::move(begin), std::move(end), std::move(flush));
+}
+
+Result<double> DeviceTimer::time_once(const LaunchFunction& kernel) {
+  HSTUJIT_RETURN_IF_ERROR(flush_.fill(0, stream()));
+  HSTUJIT_CUDA_CHECK(*driver_, event_record(begin_.get(), stream()));
+  HSTUJIT_RETURN_IF_ERROR(kernel(stream()));
+  HSTUJIT_CUDA_CHECK(*driver_, event_record(end_.get(), stream()));
+  HSTUJIT_CUDA_CHECK(*driver_, event_synchronize(end_.get()));
+  float milliseconds = 0;
+  HSTUJIT_CUDA_CHECK(*driver_, event_elapsed(&milliseconds, begin_.get(), end_.get()));
+  return double{milliseconds};
+}
+
+Result<std::vector<std::vector<double>>> DeviceTimer::time(const std::vector<LaunchFunction>& kernels, int repeats) {
+  for (const LaunchFunction& kernel : kernels) HSTUJIT_RETURN_IF_ERROR(kernel(stream()));
+  HSTUJIT_RETURN_IF_ERROR(stream_.synchronize());
+  std::vector<std::vector<double>> samples(kernels.size());
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      HSTUJIT_ASSIGN_OR_RETURN(const double milliseconds, time_once(kernels[i]));
+      samples[i].push_back(milliseconds);
+    }
+  }
+  return samples;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,35 @@
+#include "runtime/tuning/tune_key.h"
+
+#include "runtime/kernel_choice.h"
+#include "runtime/problem_bucket.h"
+#include "runtime/tuning/device_bench.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr double kMissBudgetSeconds = 10;
+
+}  // namespace
+
+Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
+                                  const DeviceSpec& device, int64_t bucket, const TunerOptions& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
+  const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket);
+  HSTUJIT_ASSIGN_OR_RETURN(const auto bench, DeviceBench::create(driver, instance.spec, direction, device, ordinal,
+                                                                 make_lengths(instance, length)));
+  return tune_problem(engine, *bench, {instance.spec, direction, device, bucket}, options);
+}
+
+Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,
+                    const DeviceSpec& device, int64_t bucket) {
+  TunerOptions options;
+  options.budget_s = kMissBudgetSeconds;
+  const TuningKey key = tuning_key(*instance.spec, direction, device, bucket);
+  return engine.tunings().run(tuning_digest(key), [&] {
+    if (const auto record = engine.tuning().find(key); record && !record->winner.empty()) return Status();
+    return tune_on_device(engine, instance, direction, ordinal, device, bucket, options).status();
+  });
+}
+
+}  // namespace hstujit

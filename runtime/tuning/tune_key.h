@@ -1,0 +1,18 @@
+// Tuning one key on a GPU of this process.
+#pragma once
+
+#include "compiler/spec/config.h"
+#include "runtime/engine.h"
+#include "runtime/tuning/tuner.h"
+
+namespace hstujit {
+
+// Times on the instance's lengths at max_seq_len = `bucket`.
+Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
+                                  const DeviceSpec& device, int64_t bucket, const TunerOptions& options);
+
+// For the policy "tune": the same with a small budget, because somebody waits for a launch.
+Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,
+                    const DeviceSpec& device, int64_t bucket);
+
+}  // namespace hstujit

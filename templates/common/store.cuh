@@ -1,0 +1,60 @@
+// Rounding accumulators to the data type and storing wgmma / mma.sync fragments in whole 16-byte pieces.
+#pragma once
+#include "common/types.cuh"
+
+// Two fp32 values rounded to a pair of 16-bit floats, `low` in the low half.
+template <bool kBf16>
+__device__ __forceinline__ u32 pack_pair(float low, float high) {
+  u32 word;
+  if constexpr (kBf16) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  }
+  return word;
+}
+
+// Transposes a 4x4 matrix of words held by the four lanes of a quad: before, word j of lane i; after, word i of lane j.
+__device__ __forceinline__ void transpose_quad(u32 (&words)[4]) {
+  const int lane = threadIdx.x % 4;
+  const bool odd = lane & 1, upper = lane & 2;
+  // 2x2 blocks, then elements within them: each step swaps half of the words with one neighbour.
+  u32 send0 = upper ? words[0] : words[2], send1 = upper ? words[1] : words[3];
+  u32 got0 = __shfl_xor_sync(~0u, send0, 2), got1 = __shfl_xor_sync(~0u, send1, 2);
+  if (upper) {
+    words[0] = got0;
+    words[1] = got1;
+  } else {
+    words[2] = got0;
+    words[3] = got1;
+  }
+  send0 = odd ? words[0] : words[1], send1 = odd ? words[2] : words[3];
+  got0 = __shfl_xor_sync(~0u, send0, 1), got1 = __shfl_xor_sync(~0u, send1, 1);
+  if (odd) {
+    words[0] = got0;
+    words[2] = got1;
+  } else {
+    words[1] = got0;
+    words[3] = got1;
+  }
+}
+
+// Stores one row of an accumulator fragment already rounded to 16 bits. A thread's words are (column block of 8, row
+// half): words[2 * block + half] holds columns 8 * block + 2 * (lane % 4) and the next. All lanes of the warp call;
+// `store` is per row.
+template <int kColumns>
+__device__ __forceinline__ void store_fragment_row(u16* row, const u32 (&words)[kColumns / 4], int half, bool store) {
+  constexpr int kBlocks = kColumns / 8;
+  const int lane = threadIdx.x % 4;
+#pragma unroll
+  for (int block = 0; block + 4 <= kBlocks; block += 4) {
+    u32 part[4] = {words[2 * block + half], words[2 * block + 2 + half], words[2 * block + 4 + half],
+                   words[2 * block + 6 + half]};
+    transpose_quad(part);
+    if (store) *reinterpret_cast<uint4*>(row + block * 8 + lane * 8) = make_uint4(part[0], part[1], part[2], part[3]);
+  }
+#pragma unroll
+  for (int block = kBlocks / 4 * 4; block < kBlocks; ++block) {
+    if (store) *reinterpret_cast<u32*>(row + block * 8 + lane * 2) = words[2 * block + half];
+  }
+}

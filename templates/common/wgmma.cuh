@@ -1,0 +1,52 @@
+// Warpgroup matrix multiply: descriptors and ordering. The instructions themselves are generated in the exact shapes
+// a kernel needs (see the skeleton's prelude).
+#pragma once
+#include "common/types.cuh"
+
+constexpr int kSwizzleBytes = 128;                    // row pitch of every operand tile in shared memory
+constexpr int kSwizzleAtomBytes = 8 * kSwizzleBytes;  // the 128-byte swizzle repeats every 8 rows
+constexpr int kSwizzleColumns = kSwizzleBytes / 2;    // 16-bit elements per row of a tile
+
+// The value of lane 0, in a form that the compiler knows to be the same in the whole warp.
+__device__ __forceinline__ u32 warp_uniform(u32 value) { return __shfl_sync(~0u, value, 0); }
+
+// Lower word of the descriptor of an operand in 128-byte-swizzled shared memory, in a uniform register.
+// `leading_stride`: bytes between 64-column tiles, read only for operands whose columns are the N dimension
+// (transposed).
+__device__ __forceinline__ u32 wgmma_operand(u32 address, u32 leading_stride = 16) {
+  return warp_uniform((address >> 4) | (leading_stride >> 4) << 16);
+}
+
+// The descriptor of the part of an operand that starts `offset` bytes further on.
+__device__ __forceinline__ u64 wgmma_descriptor(u32 operand, u32 offset) {
+  constexpr u32 kSwizzle128 = 1u << 30;                           // of the upper word
+  constexpr u32 kUpper = (kSwizzleAtomBytes >> 4) | kSwizzle128;  // bytes between groups of 8 rows
+  return static_cast<u64>(kUpper) << 32 | (operand + (offset >> 4));
+}
+
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+__device__ __forceinline__ void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+// Waits until at most kPending of the most recent groups are still running.
+template <int kPending>
+__device__ __forceinline__ void wgmma_wait_group() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+// Accumulators that a running wgmma reads or writes must not be moved by the compiler across a wait or an issue.
+template <int kCount>
+__device__ __forceinline__ void wgmma_keep_in_place(float (&registers)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(registers[i])::"memory");
+}
+
+template <int kRegisters>
+__device__ __forceinline__ void setmaxnreg_dec() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+template <int kRegisters>
+__device__ __forceinline__ void setmaxnreg_inc() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}

@@ -1,0 +1,187 @@
+// Host face of sm80.cuh: hstu_attention forward for Ampere and Ada, and a second opinion on Hopper.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/plan/skeleton.h"
+#include "templates/hstu_attention/launch_slots.h"
+#include "templates/hstu_attention/sm80_cost.h"
+#include "templates/hstu_attention/sm80_resources.h"
+
+namespace hstujit {
+
+namespace {
+
+using sm80::Resources;
+
+constexpr int kCapability = 80;
+constexpr int64_t kSharedPerBlock = 1024;  // what the system keeps for itself of each resident block
+
+const HstuAttentionSpec& cast(const OpSpec& spec) { return static_cast<const HstuAttentionSpec&>(spec); }
+
+// What data is multiplied as: names kernels.
+std::string_view product_name(const HstuAttentionParams& params) {
+  return params.dtype == DataType::kFp32 ? to_string(params.precision) : to_string(params.dtype);
+}
+
+// Why `blocks` blocks cannot be resident on one multiprocessor; empty when they can.
+std::vector<Rejection> occupancy_limits(const Resources& resources, int64_t blocks, const DeviceSpec& device) {
+  std::vector<Rejection> reasons;
+  const int64_t capacity = device.shared_memory + kSharedPerBlock;
+  if (blocks * (resources.shared_bytes + kSharedPerBlock) > capacity) {
+    reasons.push_back({"shared_memory",
+                       fmt::format("{} block(s) of {} bytes of shared memory, and {} that the system keeps for each, "
+                                   "exceed the {} bytes of a multiprocessor",
+                                   blocks, resources.shared_bytes, kSharedPerBlock, capacity)});
+  }
+  if (blocks * resources.threads > device.max_threads) {
+    reasons.push_back({"threads", fmt::format("{} block(s) of {} threads exceed the {} threads of a multiprocessor",
+                                              blocks, resources.threads, device.max_threads)});
+  }
+  return reasons;
+}
+
+class HstuAttentionSm80 final : public Skeleton {
+ public:
+  std::string_view name() const override { return "hstu_attention/sm80"; }
+  std::string_view entry_file() const override { return "hstu_attention/sm80.cuh"; }
+  std::string_view op() const override { return "hstu_attention"; }
+  Direction direction() const override { return Direction::kForward; }
+
+  std::vector<KernelConfig> space(const OpSpec& spec) const override;
+  std::vector<Rejection> reject(const OpSpec& spec, const KernelConfig& config,
+                                const DeviceSpec& device) const override;
+  LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const override;
+  double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                  const ProblemSize& size) const override;
+  std::vector<std::pair<std::string, std::string>> constants(const OpSpec& spec,
+                                                             const KernelConfig& config) const override;
+  std::string prelude(const OpSpec&, const KernelConfig&) const override { return {}; }
+};
+
+std::vector<KernelConfig> HstuAttentionSm80::space(const OpSpec& spec) const {
+  const auto& params = cast(spec).params();
+  std::vector<KernelConfig> configs;
+  for (const int64_t block_m : {64, 128}) {
+    for (const int64_t warps : {4, 8}) {
+      for (const int64_t block_n : {64, 32, 128, 16}) {
+        // 16 columns are for wide rows of fp32, of which no more fit into the shared memory of an Ada block.
+        if (block_n == 16 && params.dtype != DataType::kFp32) continue;
+        for (const int64_t stages : {2, 3, 1}) {
+          for (const int64_t blocks_per_sm : {2, 1, 3}) {
+            KernelConfig config;
+            config.skeleton = name();
+            config.block_m = block_m;
+            config.block_n = block_n;
+            config.stages = stages;
+            config.warps = warps;
+            config.blocks_per_sm = blocks_per_sm;
+            config.activation = sm80::is_ieee(params) ? "accurate" : "mufu";
+            configs.push_back(std::move(config));
+          }
+        }
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> HstuAttentionSm80::reject(const OpSpec& spec, const KernelConfig& config,
+                                                 const DeviceSpec& device) const {
+  const auto& params = cast(spec).params();
+  std::vector<Rejection> reasons;
+  if (device.capability() < kCapability) {
+    reasons.push_back(
+        {"arch",
+         fmt::format("needs sm_80 or later (cp.async, mma.sync of bf16 and tf32), the device is {}", device.arch)});
+  }
+  if (config.schedule != "grid") {
+    reasons.push_back({"schedule", fmt::format("schedule {} is not implemented here, only grid", config.schedule)});
+  }
+  if (sm80::is_ieee(params) && config.activation != "accurate") {
+    reasons.push_back(
+        {"activation", fmt::format("activation {} loses the accuracy that precision ieee asks for; it must be accurate",
+                                   config.activation)});
+  }
+  if (!sm80::well_formed(config)) {
+    reasons.push_back(
+        {"tile",
+         fmt::format("{} rows over {} warps: a warp owns 16 or 32 rows, and block_n ({}) must be a multiple of 16",
+                     config.block_m, config.warps, config.block_n)});
+    return reasons;
+  }
+
+  const Resources resources(params, config);
+  const std::vector<Rejection> limits = occupancy_limits(resources, config.blocks_per_sm, device);
+  reasons.insert(reasons.end(), limits.begin(), limits.end());
+  if (resources.registers_needed > resources.register_cap) {
+    reasons.push_back({"registers", fmt::format("a thread needs about {} registers and gets {}",
+                                                resources.registers_needed, resources.register_cap)});
+  }
+  if (!reasons.empty()) return reasons;
+
+  // One block more at the same price: that config compiles to the same code and is the better one.
+  KernelConfig denser = config;
+  denser.blocks_per_sm += 1;
+  if (Resources(params, denser).register_cap == resources.register_cap &&
+      occupancy_limits(resources, denser.blocks_per_sm, device).empty()) {
+    reasons.push_back({"occupancy", fmt::format("{} blocks fit on a multiprocessor with the same {} registers a thread",
+                                                denser.blocks_per_sm, resources.register_cap)});
+  }
+  return reasons;
+}
+
+LaunchPlan HstuAttentionSm80::launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec&) const {
+  const auto& op = cast(spec);
+  const auto& params = op.params();
+  const Resources resources(params, config);
+  const Signature signature = spec.signature(Direction::kForward);
+
+  LaunchPlan plan;
+  plan.kernel_name =
+      fmt::format("hstu_attention_forward_sm80_{}_qk{}_v{}_m{}_n{}_s{}_w{}_b{}", product_name(params), params.attn_dim,
+                  params.hidden_dim, config.block_m, config.block_n, config.stages, config.warps, config.blocks_per_sm);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+  for (const char* tensor : {"q", "k", "v"}) {
+    ParamSlot slot;
+    slot.name = tensor;
+    slot.kind = ParamSlot::Kind::kPointer;
+    slot.argument = find_argument(signature, tensor);
+    slot.type = params.dtype == DataType::kFp32 ? "const float*" : "const u16*";
+    plan.slots.push_back(slot);
+    slot.kind = ParamSlot::Kind::kStride;
+    slot.type.clear();
+    slot.name = fmt::format("{}_row_stride", tensor);
+    plan.slots.push_back(slot);
+    slot.name = fmt::format("{}_head_stride", tensor);
+    slot.dimension = 1;
+    plan.slots.push_back(slot);
+  }
+  for (ParamSlot& slot : hstu_attention_common_slots(op)) plan.slots.push_back(std::move(slot));
+  plan.grid = hstu_attention_grid(op, config.block_m);
+  return plan;
+}
+
+double HstuAttentionSm80::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                                   const ProblemSize& size) const {
+  return sm80::estimate_ms(cast(spec).params(), config, device, size);
+}
+
+std::vector<std::pair<std::string, std::string>> HstuAttentionSm80::constants(const OpSpec& spec,
+                                                                              const KernelConfig& config) const {
+  const Resources resources(cast(spec).params(), config);
+  return {{"kThreads", fmt::to_string(resources.threads)},
+          {"kChunkColumns", fmt::to_string(resources.chunk_columns)},
+          {"kQueryInRegisters", fmt::to_string(resources.query_in_registers ? 1 : 0)},
+          {"kSharedBytes", fmt::to_string(resources.shared_bytes)}};
+}
+
+}  // namespace
+
+const Skeleton& hstu_attention_sm80_skeleton() {
+  static const HstuAttentionSm80 skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

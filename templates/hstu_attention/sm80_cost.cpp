@@ -1,0 +1,84 @@
+#include "templates/hstu_attention/sm80_cost.h"
+
+#include <algorithm>
+
+#include "templates/hstu_attention/launch_slots.h"
+#include "templates/hstu_attention/sm80_resources.h"
+
+namespace hstujit::sm80 {
+
+namespace {
+
+// Per multiprocessor and clock.
+struct Rates {
+  double tensor_16bit;  // multiply-adds of mma.sync, fp32 accumulation
+  double fma;           // fp32 multiply-adds
+  double l2_bytes;
+};
+
+Rates rates_of(int capability) {
+  if (capability >= 90) return {1230, 128, 36};  // mma.sync reaches about 60 % of what wgmma does
+  if (capability >= 86) return {512, 128, 24};
+  return {1024, 64, 40};
+}
+
+constexpr double kMufu = 16;                 // transcendentals per multiprocessor and clock
+constexpr double kAccurateFactor = 8;        // instructions of an accurate score, in units of the approximate one
+constexpr double kSharedBytes = 128;         // read per multiprocessor and clock
+constexpr double kSchedulers = 4;            // of a multiprocessor
+constexpr double kHidden = 2.5;              // warps per scheduler that hide one another's latencies
+constexpr double kImperfection = 1.15;       // over the busiest unit, when everything else is hidden
+constexpr double kTileCycles = 3000;         // a row tile's first loads and last stores, and
+constexpr double kTileCyclesPerColumn = 40;  // more for each column of the output
+constexpr double kEmptyCycles = 500;         // a block past its sequence's end
+constexpr double kExposedCycles = 900;       // a column block's loads, without a stage to run ahead
+constexpr double kBarrierCycles = 120;       // a column block's barrier and loop
+constexpr double kStartCycles = 5000;        // of a launch
+// On Hopper every copy, operand load and product takes issue slots that TMA and wgmma leave to the score.
+constexpr double kHopperIssue = 1.8;
+constexpr double kClockKhz = 1.7e6;
+
+}  // namespace
+
+double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config, const DeviceSpec& device,
+                   const ProblemSize& size) {
+  const Resources resources(params, config);
+  const Rates rates = rates_of(device.capability());
+  const bool ieee = is_ieee(params);
+  const auto rows = static_cast<int64_t>(std::max(1.0, size.mean_fill * static_cast<double>(size.max_seq_len)));
+  // Loads and barriers go by whole blocks; products and scores by warps and chunks, which skip what they may not see.
+  const TileCounts blocks = count_tiles(params, rows, config.block_m, config.block_n);
+  const TileCounts chunks = count_tiles(params, rows, resources.warp_rows, resources.chunk_columns);
+
+  const double element = static_cast<double>(size_of(params.dtype));
+  const double columns = static_cast<double>(resources.qk_row_bytes + resources.v_row_bytes) / element;
+  const double pairs = chunks.column_blocks * static_cast<double>(resources.warp_rows * resources.chunk_columns);
+  const double tensor_rate = params.dtype == DataType::kFp32 ? rates.tensor_16bit / 2 : rates.tensor_16bit;
+  const double multiply = pairs * columns / (ieee ? rates.fma : tensor_rate);
+  const double activate = pairs * (config.activation == "accurate" ? kAccurateFactor : 1) / kMufu;
+  const double query_bytes =
+      resources.query_in_registers ? 0 : static_cast<double>(resources.warp_rows * resources.qk_row_bytes);
+  const double operand_bytes =
+      static_cast<double>(resources.chunk_columns * (resources.qk_row_bytes + resources.v_row_bytes));
+  // Without ldmatrix the four lanes of a quad ask for the same words.
+  const double shared = chunks.column_blocks * (query_bytes + operand_bytes * (ieee ? 2 : 1)) / kSharedBytes;
+  const double loads = blocks.column_blocks * static_cast<double>(config.block_n) * columns * element / rates.l2_bytes;
+
+  const double resident = static_cast<double>(config.blocks_per_sm);
+  const double overlapped =
+      std::min(kHidden, std::max(1.0, static_cast<double>(config.warps) * resident / kSchedulers));
+  const double busiest = std::max({multiply, activate, shared, loads});
+  const double products = std::max(kImperfection * busiest, (multiply + activate + shared) / overlapped);
+  const double exposed = blocks.column_blocks * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
+  const double tiles =
+      blocks.row_tiles * (kTileCycles + kTileCyclesPerColumn * static_cast<double>(params.hidden_dim)) / resident;
+  const double all_tiles = static_cast<double>((size.max_seq_len + config.block_m - 1) / config.block_m);
+  const double empty = std::max(0.0, all_tiles - blocks.row_tiles) * kEmptyCycles / resident;
+
+  const double heads = static_cast<double>(params.heads * size.batch);
+  const double issue = device.capability() >= 90 ? kHopperIssue : 1;
+  const double cycles = heads * (issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
+  return (cycles + kStartCycles) / kClockKhz;
+}
+
+}  // namespace hstujit::sm80

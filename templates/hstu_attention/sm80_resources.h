@@ -1,0 +1,35 @@
+// What one block of the sm80 skeleton uses: shared memory, threads, registers, and the shapes that follow. The device
+// struct `sm80::Shared` has the same layout; the template asserts that its size is the same.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/plan/kernel_config.h"
+#include "compiler/spec/hstu_attention/spec.h"
+
+namespace hstujit::sm80 {
+
+constexpr int64_t kMaxRegisters = 255;  // per thread, of the architecture
+
+struct Resources {
+  // `config` must divide into warps of whole fragments: see well_formed().
+  Resources(const HstuAttentionParams& params, const KernelConfig& config);
+
+  int64_t threads = 0;
+  int64_t warp_rows = 0;      // rows of the tile that a warp owns
+  int64_t chunk_columns = 0;  // columns of a block that are worked on at a time
+  bool query_in_registers = false;
+  int64_t qk_row_bytes = 0;  // of q and k in shared memory: whole steps of a matrix instruction
+  int64_t v_row_bytes = 0;
+  int64_t shared_bytes = 0;
+  int64_t registers_needed = 0;  // estimate for a thread
+  int64_t register_cap = 0;      // what blocks_per_sm leaves to a thread
+};
+
+// fp32 data multiplied by fused multiply-adds, without tensor cores.
+bool is_ieee(const HstuAttentionParams& params);
+
+// Whether the tile divides into warps of 16 or 32 rows and blocks into chunks.
+bool well_formed(const KernelConfig& config);
+
+}  // namespace hstujit::sm80

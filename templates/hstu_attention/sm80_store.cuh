@@ -1,0 +1,69 @@
+// hstu_attention forward on Ampere and Ada: scaled, rounded once and stored, rows below n only.
+#pragma once
+#include "common/store.cuh"
+#include "hstu_attention/sm80_shared.cuh"
+
+namespace sm80 {
+
+// Stores of fp32 and of 16-bit data whose rows are not aligned to 16 bytes go straight from the fragments, as wide as
+// allowed.
+template <class Spec, class Config>
+__device__ __forceinline__ void store_pair(char* place, float low, float high) {
+  if constexpr (Spec::kDtypeFp32) {
+    float* out = reinterpret_cast<float*>(place);
+    if constexpr (Spec::kAlignment >= 8) {
+      *reinterpret_cast<float2*>(out) = make_float2(low, high);
+    } else {
+      out[0] = low;
+      out[1] = high;
+    }
+  } else {
+    const u32 word = pack_pair<Spec::kDtypeBf16>(low, high);
+    if constexpr (Spec::kAlignment >= 4) {
+      *reinterpret_cast<u32*>(place) = word;
+    } else {
+      u16* out = reinterpret_cast<u16*>(place);
+      out[0] = static_cast<u16>(word);
+      out[1] = static_cast<u16>(word >> 16);
+    }
+  }
+}
+
+// `out`: the head's columns of the sequence's first row; `row`: the warp's first row within the sequence, which has
+// `rows`.
+template <class Spec, class Config>
+__device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row, int rows,
+                                              const typename Shape<Spec, Config>::Outputs& outputs, float scale) {
+  using S = Shape<Spec, Config>;
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+  for (int i = 0; i < S::kRowTiles; ++i) {
+    if constexpr (!Spec::kDtypeFp32 && Spec::kAlignment >= 16) {
+      u32 words[2 * S::kOutputTiles];
+#pragma unroll
+      for (int j = 0; j < S::kOutputTiles; ++j) {
+        words[2 * j] = pack_pair<Spec::kDtypeBf16>(outputs[i][j][0] * scale, outputs[i][j][1] * scale);
+        words[2 * j + 1] = pack_pair<Spec::kDtypeBf16>(outputs[i][j][2] * scale, outputs[i][j][3] * scale);
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int r = row + i * 16 + half * 8 + g;
+        store_fragment_row<Spec::kHiddenDim>(reinterpret_cast<u16*>(out + r * row_bytes), words, half, r < rows);
+      }
+    } else {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int r = row + i * 16 + half * 8 + g;
+        if (r >= rows) continue;
+        char* line = out + r * row_bytes + 2 * t * S::kElementBytes;
+#pragma unroll
+        for (int j = 0; j < S::kOutputTiles; ++j) {
+          const float* pair = &outputs[i][j][2 * half];
+          store_pair<Spec, Config>(line + j * 8 * S::kElementBytes, pair[0] * scale, pair[1] * scale);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace sm80

@@ -1,0 +1,213 @@
+// Host face of sm90.cuh: hstu_attention forward for Hopper.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/plan/skeleton.h"
+#include "templates/hstu_attention/launch_slots.h"
+#include "templates/hstu_attention/sm90_resources.h"
+#include "templates/hstu_attention/sm90_wgmma.h"
+
+namespace hstujit {
+
+namespace {
+
+using sm90::Resources;
+
+const HstuAttentionSpec& cast(const OpSpec& spec) { return static_cast<const HstuAttentionSpec&>(spec); }
+
+class HstuAttentionSm90 final : public Skeleton {
+ public:
+  std::string_view name() const override { return "hstu_attention/sm90"; }
+  std::string_view entry_file() const override { return "hstu_attention/sm90.cuh"; }
+  std::string_view op() const override { return "hstu_attention"; }
+  Direction direction() const override { return Direction::kForward; }
+
+  std::vector<KernelConfig> space(const OpSpec& spec) const override;
+  std::vector<Rejection> reject(const OpSpec& spec, const KernelConfig& config,
+                                const DeviceSpec& device) const override;
+  LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const override;
+  double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                  const ProblemSize& size) const override;
+  std::vector<std::pair<std::string, std::string>> constants(const OpSpec& spec,
+                                                             const KernelConfig& config) const override;
+  std::string prelude(const OpSpec& spec, const KernelConfig& config) const override;
+};
+
+std::vector<KernelConfig> HstuAttentionSm90::space(const OpSpec& spec) const {
+  std::vector<KernelConfig> configs;
+  if (cast(spec).params().dtype == DataType::kFp32) return configs;
+  struct Shape {
+    int64_t consumers;
+    int64_t blocks_per_sm;
+    std::vector<int64_t> block_n;
+  };
+  const std::vector<Shape> shapes = {{2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {3, 1, {96, 80, 64}}};
+  for (const Shape& shape : shapes) {
+    for (const int64_t block_n : shape.block_n) {
+      for (const int64_t stages : {2, 3, 4}) {
+        for (const bool persistent : {true, false}) {
+          for (const bool overlap : {false, true}) {
+            if (overlap && !persistent) continue;
+            KernelConfig config;
+            config.skeleton = name();
+            config.block_m = 64 * shape.consumers;
+            config.block_n = block_n;
+            config.stages = stages;
+            config.consumers = shape.consumers;
+            config.schedule = persistent ? "persistent" : "grid";
+            config.blocks_per_sm = shape.blocks_per_sm;
+            config.overlap_tiles = overlap;
+            configs.push_back(std::move(config));
+          }
+        }
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> HstuAttentionSm90::reject(const OpSpec& spec, const KernelConfig& config,
+                                                 const DeviceSpec& device) const {
+  const auto& params = cast(spec).params();
+  std::vector<Rejection> reasons;
+  if (device.arch != "sm_90a") {
+    reasons.push_back({"arch", fmt::format("needs sm_90a (wgmma, TMA), the device is {}", device.arch)});
+  }
+  if (params.dtype == DataType::kFp32) {
+    reasons.push_back({"dtype", "dtype fp32 is not multiplied here: wgmma cannot transpose 32-bit operands"});
+  }
+  if (params.alignment < 16) {
+    reasons.push_back(
+        {"alignment", fmt::format("alignment {} is below the 16 bytes that tensor maps need", params.alignment)});
+  }
+  if (!reasons.empty()) return reasons;
+  const Resources resources(params, config);
+  // DeviceSpec has what one block may use; a multiprocessor has what it reserves for one block more.
+  const int64_t shared_total = device.shared_memory + 1024;
+  if (resources.shared_bytes_resident > shared_total) {
+    reasons.push_back(
+        {"shared_memory",
+         fmt::format("{} blocks of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
+                     config.blocks_per_sm, resources.shared_bytes, shared_total)});
+  }
+  if (resources.threads * config.blocks_per_sm > device.max_threads) {
+    reasons.push_back({"threads", fmt::format("{} blocks of {} threads exceed {}", config.blocks_per_sm,
+                                              resources.threads, device.max_threads)});
+  }
+  if (resources.registers_needed > resources.consumer_registers) {
+    reasons.push_back({"registers", fmt::format("a consumer thread needs about {} registers and gets {}",
+                                                resources.registers_needed, resources.consumer_registers)});
+  }
+  if (config.overlap_tiles && resources.query_stages < 2) {
+    reasons.push_back(
+        {"overlap_tiles", "overlap across tiles needs a persistent schedule and shared memory for two q buffers"});
+  }
+  return reasons;
+}
+
+LaunchPlan HstuAttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& config,
+                                          const DeviceSpec& device) const {
+  const auto& op = cast(spec);
+  const auto& params = op.params();
+  const Resources resources(params, config);
+  const Signature signature = spec.signature(Direction::kForward);
+
+  LaunchPlan plan;
+  plan.kernel_name =
+      fmt::format("hstu_attention_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", to_string(params.dtype),
+                  params.attn_dim, params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule,
+                  config.blocks_per_sm, config.overlap_tiles ? "_overlap" : "", config.lanes_arrive ? "_lanes" : "",
+                  config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+  const auto map_slot = [&](const char* name, const char* argument, int64_t rows) {
+    ParamSlot slot;
+    slot.name = name;
+    slot.kind = ParamSlot::Kind::kTensorMap;
+    slot.argument = find_argument(signature, argument);
+    slot.map = {64, static_cast<int>(rows)};
+    return slot;
+  };
+  plan.slots = {map_slot("q_map", "q", config.block_m), map_slot("k_map", "k", config.block_n),
+                map_slot("v_map", "v", config.block_n)};
+  for (ParamSlot& slot : hstu_attention_common_slots(op)) plan.slots.push_back(std::move(slot));
+  plan.grid = hstu_attention_grid(op, config.block_m);
+  if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+  return plan;
+}
+
+// Cycles of one multiprocessor, summed over the tiles it runs. The constants were fitted to 74 timings on an H200 over
+// eight cells of the benchmark (docs/journal.md): the mean error is 11 %, and the choice is within 13 % of the best
+// timed config.
+double HstuAttentionSm90::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                                   const ProblemSize& size) const {
+  const auto& params = cast(spec).params();
+  const Resources resources(params, config);
+  const bool persistent = config.schedule == "persistent";
+  const auto rows = static_cast<int64_t>(std::max(1.0, size.mean_fill * static_cast<double>(size.max_seq_len)));
+  const TileCounts tiles = count_tiles(params, rows, config.block_m, config.block_n);
+  const auto heads = static_cast<double>(params.heads * size.batch);
+  const auto consumers = static_cast<double>(config.consumers);
+  const auto blocks_per_sm = static_cast<double>(config.blocks_per_sm);
+
+  // One column block of one consumer warpgroup: the slowest of its own chain of steps, shared by all warpgroups of the
+  // multiprocessor, and of the units they share.
+  const double elements = 64.0 * static_cast<double>(config.block_n);
+  const double width = static_cast<double>(16 * ((params.attn_dim + 15) / 16) + params.hidden_dim);
+  const double tensor = elements * width / 2048;
+  const double activation = elements / 16;
+  const double chain = 0.274 * tensor + 0.122 * activation + 148;
+  const double l2 = static_cast<double>(config.block_n) * width * 2 / (83 * consumers);
+  double block = std::max({chain / (consumers * blocks_per_sm), 0.225 * tensor, 1.45 * activation, l2});
+  if (config.stages == 2) block *= 1.034;
+  block += 23;
+
+  double tile = 276 + 65 * static_cast<double>(params.hidden_dim);
+  if (!persistent) tile += 1825;
+  if (config.overlap_tiles) tile *= 1.03;
+  double cycles = heads * (tiles.column_blocks * block * consumers + tiles.row_tiles * tile / blocks_per_sm);
+  const double blocks_per_head = static_cast<double>(size.max_seq_len) / static_cast<double>(config.block_m);
+  const double empty = persistent ? 0 : heads * std::max(0.0, blocks_per_head - tiles.row_tiles);
+  cycles += empty * 1835 / blocks_per_sm;
+  cycles /= static_cast<double>(device.sm_count);
+  // A static list cannot balance tiles of which a few are much longer than the others.
+  if (persistent && resources.first_tile_first) cycles *= 1.69;
+  constexpr double kLaunch = 5000;
+  constexpr double kClockKhz = 1.7e6;
+  return (cycles + kLaunch) / kClockKhz;
+}
+
+std::vector<std::pair<std::string, std::string>> HstuAttentionSm90::constants(const OpSpec& spec,
+                                                                              const KernelConfig& config) const {
+  const Resources r(cast(spec).params(), config);
+  return {{"kThreads", fmt::to_string(r.threads)},
+          {"kQkTiles", fmt::to_string(r.qk_tiles)},
+          {"kPvTiles", fmt::to_string(r.pv_tiles)},
+          {"kQueryStages", fmt::to_string(r.query_stages)},
+          {"kScheduleSequences", fmt::to_string(r.schedule_sequences)},
+          {"kPairTiles", fmt::to_string(r.pair_tiles ? 1 : 0)},
+          {"kFirstTileFirst", fmt::to_string(r.first_tile_first ? 1 : 0)},
+          {"kSharedBytes", fmt::to_string(r.shared_bytes)},
+          {"kProducerRegisters", fmt::to_string(r.producer_registers)},
+          {"kConsumerRegisters", fmt::to_string(r.consumer_registers)}};
+}
+
+std::string HstuAttentionSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
+  const auto& params = cast(spec).params();
+  return sm90::print_wgmma("QkProduct", params.dtype, static_cast<int>(config.block_n), sm90::OperandA::kShared,
+                           false) +
+         "\n" +
+         sm90::print_wgmma("PvProduct", params.dtype, static_cast<int>(params.hidden_dim), sm90::OperandA::kRegisters,
+                           true);
+}
+
+}  // namespace
+
+const Skeleton& hstu_attention_sm90_skeleton() {
+  static const HstuAttentionSm90 skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,261 @@
+// hstu_attention forward on Hopper: a consumer warpgroup, which owns 64 rows of each tile.
+//
+// Per column block: S = q k^T (wgmma, both operands in shared memory), P = score(S) under the mask, in registers, and
+// O += P v (wgmma, P as the register operand). There is no softmax, so blocks are independent: the product q k^T of the
+// next block is issued before P v of this one, and its activation runs while P v is still in the tensor cores. Where q
+// is double buffered, the next block may be the first one of the next tile, so that a tile's end costs no bubble.
+#pragma once
+#include "common/regions.cuh"
+#include "common/store.cuh"
+#include "hstu_attention/sm90_shared.cuh"
+
+namespace sm90 {
+
+template <class Spec, class Config, class Params>
+class Consumer {
+ public:
+  __device__ __forceinline__ Consumer(Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {}
+
+  __device__ __forceinline__ void run() {
+    while (true) {
+      // No product is pending here.
+      if (!in_tile_) {
+        if (!open_tile()) return;
+        if (!tile_.has_blocks) {
+          release(shared_.q_empty[query_.stage()]);
+          close_tile(tile_);
+          continue;
+        }
+      }
+      if (!peek_block()) {
+        const bool last = block_.last;
+        skip_block();
+        if (last) {
+          release(shared_.q_empty[query_.stage()]);
+          close_tile(tile_);
+        }
+        continue;
+      }
+      issue_scores();
+      wgmma_wait_group<0>();
+      wgmma_keep_in_place(scores_);
+      release_scores_operands();
+      activate();
+      round_probabilities();
+      run_overlapped();
+    }
+  }
+
+ private:
+  static constexpr int kScores = Config::kBlockN / 2;    // fp32 accumulators of S a thread holds
+  static constexpr int kOutputs = Spec::kHiddenDim / 2;  // and of O
+  static constexpr int kQkSteps = ceil_div(Spec::kAttnDim, 16);
+  static constexpr int kPvSteps = Config::kBlockN / 16;
+  static constexpr int kStepsPerTile = kSwizzleColumns / 16;
+
+  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
+
+  // Waits for the next tile's description and its q. False when there are no more tiles.
+  __device__ __forceinline__ bool open_tile() {
+    mbarrier_wait(shared_address(&shared_.q_full[query_.stage()]), query_.parity());
+    tile_ = shared_.tile[query_.stage()];
+    if (tile_.done) return false;
+    in_tile_ = true;
+    started_ = false;
+    return true;
+  }
+
+  __device__ __forceinline__ void close_tile(const TileInfo& tile) {
+    store(tile);
+    query_.advance();
+    in_tile_ = false;
+  }
+
+  // Waits for the next block of the tile; whether this warpgroup's rows may see it.
+  __device__ __forceinline__ bool peek_block() {
+    mbarrier_wait(shared_address(&shared_.k_full[ring_.stage()]), ring_.parity());
+    block_ = shared_.block[ring_.stage()];
+    return (block_.may >> warpgroup_) & 1;
+  }
+
+  __device__ __forceinline__ void skip_block() {
+    release(shared_.k_empty[ring_.stage()]);
+    mbarrier_wait(shared_address(&shared_.v_full[ring_.stage()]), ring_.parity());
+    release(shared_.v_empty[ring_.stage()]);
+    ring_.advance();
+  }
+
+  __device__ __forceinline__ void issue_scores() {
+    const u32 q =
+        wgmma_operand(shared_address(shared_.q[query_.stage()]) + warpgroup_ * kWarpgroupRows * kSwizzleBytes);
+    const u32 k = wgmma_operand(shared_address(shared_.k[ring_.stage()]));
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < kQkSteps; ++step) {
+      const int tile = step / kStepsPerTile, offset = step % kStepsPerTile * 32;
+      QkProduct::issue(scores_, wgmma_descriptor(q, tile * Config::kBlockM * kSwizzleBytes + offset),
+                       wgmma_descriptor(k, tile * Config::kBlockN * kSwizzleBytes + offset), step > 0);
+    }
+    wgmma_commit_group();
+  }
+
+  // The product of the current block is done: k, and at the tile's end q, may be overwritten. The block becomes the
+  // pending one.
+  __device__ __forceinline__ void release_scores_operands() {
+    release(shared_.k_empty[ring_.stage()]);
+    if (block_.last) release(shared_.q_empty[query_.stage()]);
+    pending_last_ = block_.last;
+    pending_rows_ = tile_.rows - block_.column0;
+    ring_.advance();
+  }
+
+  // O += P v of the pending block.
+  __device__ __forceinline__ void issue_outputs(const Ring<Config::kStages>& pending) {
+    mbarrier_wait(shared_address(&shared_.v_full[pending.stage()]), pending.parity());
+    if constexpr (!kTailWarp<Config>) {
+      if (pending_rows_ < Config::kBlockN) {
+        zero_rows(shared_, pending.stage(), pending_rows_, threadIdx.x % kWarpgroup, kWarpgroup);
+        fence_proxy_async();
+        named_barrier_sync(1, kWarpgroup);
+      }
+    }
+    const u32 v = wgmma_operand(shared_address(shared_.v[pending.stage()]), Config::kBlockN * kSwizzleBytes);
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < kPvSteps; ++step) {
+      PvProduct::issue(outputs_, probabilities_[4 * step], probabilities_[4 * step + 1], probabilities_[4 * step + 2],
+                       probabilities_[4 * step + 3], wgmma_descriptor(v, step * 16 * kSwizzleBytes),
+                       step > 0 || started_);
+    }
+    wgmma_commit_group();
+    started_ = true;
+  }
+
+  // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows and column 8 * (i / 4) + 2 *
+  // (lane % 4) + (i & 1).
+  template <bool kMasked>
+  __device__ __forceinline__ void activate_scores() {
+    const int lane = threadIdx.x % 32;
+    int row = tile_.row0 + thread_row();
+    // What the mask derives from the row is computed here, not kept in registers across blocks: the accumulators need
+    // them.
+    if constexpr (kMasked) asm volatile("" : "+r"(row));
+    const int column = block_.column0 + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      const float y = score(scores_[i], params_.alpha);
+      if constexpr (kMasked) {
+        const bool valid = mask_valid(row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets);
+        scores_[i] = valid ? y : 0.0f;
+      } else {
+        scores_[i] = y;
+      }
+    }
+  }
+
+  __device__ __forceinline__ void activate() {
+    if ((block_.must >> warpgroup_) & 1) {
+      activate_scores<false>();
+    } else {
+      activate_scores<true>();
+    }
+  }
+
+  // The accumulator layout of S is the register-operand layout of P.
+  __device__ __forceinline__ void round_probabilities() {
+#pragma unroll
+    for (int i = 0; i < kScores / 2; ++i) {
+      probabilities_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
+    }
+  }
+
+  // The rule that keeps the pipeline alive: a warpgroup never waits for a later block's v while a product is pending,
+  // because the pending one holds the stage that v may need. It finishes the product before it skips a block.
+  //
+  // With one block pending, goes on while the very next block can be overlapped with it; returns with nothing pending.
+  __device__ __forceinline__ void run_overlapped() {
+    while (true) {
+      const TileInfo tile = tile_;
+      if (pending_last_) {
+        if constexpr (!Config::kOverlapTiles) break;
+        query_.advance();
+        mbarrier_wait(shared_address(&shared_.q_full[query_.stage()]), query_.parity());
+        tile_ = shared_.tile[query_.stage()];
+        if (tile_.done || !tile_.has_blocks || !peek_block()) {
+          finish();
+          store(tile);
+          in_tile_ = !tile_.done && tile_.has_blocks;
+          started_ = false;
+          return;
+        }
+      } else if (!peek_block()) {
+        break;
+      }
+      const Ring<Config::kStages> previous = ring_.previous();
+      const bool boundary = pending_last_;
+      issue_scores();
+      issue_outputs(previous);
+      wgmma_wait_group<1>();
+      wgmma_keep_in_place(scores_);
+      release_scores_operands();
+      activate();
+      wgmma_wait_group<0>();
+      wgmma_keep_in_place(outputs_);
+      release(shared_.v_empty[previous.stage()]);
+      if (boundary) {
+        store(tile);
+        started_ = false;
+      }
+      round_probabilities();
+    }
+    finish();
+    if (pending_last_) close_tile(tile_);
+  }
+
+  __device__ __forceinline__ void finish() {
+    const Ring<Config::kStages> pending = ring_.previous();
+    issue_outputs(pending);
+    wgmma_wait_group<0>();
+    wgmma_keep_in_place(outputs_);
+    release(shared_.v_empty[pending.stage()]);
+  }
+
+  // First of this thread's two rows within the tile; the other is 8 further on.
+  __device__ __forceinline__ int thread_row() const {
+    return warpgroup_ * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * 16 + threadIdx.x % 32 / 4;
+  }
+
+  __device__ __forceinline__ void store(const TileInfo& tile) {
+    u32 words[kOutputs / 2];
+#pragma unroll
+    for (int i = 0; i < kOutputs / 2; ++i) {
+      const u32 word = pack_pair<Spec::kDtypeBf16>(outputs_[2 * i] * params_.inverse_scale,
+                                                   outputs_[2 * i + 1] * params_.inverse_scale);
+      words[i] = started_ ? word : 0;  // rows that see no column
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = tile.row0 + thread_row() + half * 8;
+      u16* out = params_.out + (tile.start + row) * params_.out_row_stride + tile.head * params_.out_head_stride;
+      store_fragment_row<Spec::kHiddenDim>(out, words, half, row < tile.rows);
+    }
+  }
+
+  Shared<Config>& shared_;
+  const Params& params_;
+  const int warpgroup_;
+  Ring<Config::kQueryStages> query_;
+  Ring<Config::kStages> ring_;
+  int pending_rows_ = 0;       // rows of the pending block that belong to the sequence; may exceed the block
+  bool pending_last_ = false;  // it is its tile's last
+  bool in_tile_ = false;       // tile_ is open: some of its blocks are still to come
+  bool started_ = false;       // outputs_ holds a product of the tile to be stored next
+  TileInfo tile_;
+  BlockInfo block_;
+  float scores_[kScores];
+  u32 probabilities_[kScores / 2];
+  float outputs_[kOutputs];
+};
+
+}  // namespace sm90

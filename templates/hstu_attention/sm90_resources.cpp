@@ -1,0 +1,57 @@
+#include "templates/hstu_attention/sm90_resources.h"
+
+#include <algorithm>
+
+namespace hstujit::sm90 {
+
+namespace {
+
+constexpr int64_t kSwizzleBytes = 128;
+constexpr int64_t kTileColumns = 64;      // 16-bit elements in kSwizzleBytes
+constexpr int64_t kSharedLimit = 233472;  // bytes of a multiprocessor of sm_90, 1 KiB of each block's share reserved
+constexpr int64_t kReservedBytes = 1024;
+constexpr int64_t kRegisterFile = 65536;
+constexpr int64_t kMaxRegisters = 240;  // leaves the compiler's reserve below the 255 of the architecture
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+}  // namespace
+
+Resources::Resources(const HstuAttentionParams& params, const KernelConfig& config) {
+  const bool persistent = config.schedule == "persistent";
+  const bool producer_warpgroup = config.consumers > 1;
+  threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
+  qk_tiles = ceil_div(params.attn_dim, kTileColumns);
+  pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
+  pair_tiles = persistent && params.causal && params.max_attn_len == 0 && params.sla_k1 == 0 && params.sla_k2 == 0;
+  first_tile_first = params.contextual_seq_len > 0 && params.max_attn_len > 0;
+  schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
+
+  const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
+  const int64_t stage = (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
+  const auto total = [&](int64_t queries) {
+    // Barriers (8 bytes), TileInfo (32), BlockInfo (16), TailInfo (8), then the schedule.
+    const int64_t small = queries * (16 + 32) + config.stages * (32 + 16) + 16 + 8;
+    const int64_t schedule = 4 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
+    return queries * query + config.stages * stage + round_up(small + schedule + 64, 128);
+  };
+  const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
+  query_stages = persistent && resident(total(2)) <= kSharedLimit ? 2 : 1;
+  shared_bytes = total(query_stages);
+  shared_bytes_resident = resident(shared_bytes);
+
+  // The register file is shared out evenly at launch; setmaxnreg then moves what a producer warpgroup does not need.
+  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (threads * config.blocks_per_sm) / 8 * 8);
+  if (producer_warpgroup) {
+    producer_registers = 56;
+    consumer_registers =
+        std::min(kMaxRegisters, (even * (config.consumers + 1) - producer_registers) / config.consumers / 8 * 8);
+  } else {
+    consumer_registers = even;
+  }
+  // S and O accumulators, P as packed pairs, addresses and loop state.
+  registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + (producer_warpgroup ? 32 : 36);
+}
+
+}  // namespace hstujit::sm90

@@ -1,0 +1,30 @@
+// What one block of the sm90 skeleton uses: shared memory, threads, registers. The device struct `sm90::Shared` has the
+// same layout; the template asserts that it fits.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/plan/kernel_config.h"
+#include "compiler/spec/hstu_attention/spec.h"
+
+namespace hstujit::sm90 {
+
+struct Resources {
+  Resources(const HstuAttentionParams& params, const KernelConfig& config);
+
+  int64_t threads = 0;
+  int64_t qk_tiles = 0;            // 64-column tiles of q and k
+  int64_t pv_tiles = 0;            // of v
+  int64_t query_stages = 0;        // q buffers: two let the next tile's q arrive early
+  int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
+  bool pair_tiles = false;         // an item is a pair of row tiles whose costs add up to a constant
+  bool first_tile_first = false;   // the first row tile of a sequence is by far the longest
+  int64_t shared_bytes = 0;
+  int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each
+  int64_t producer_registers =
+      0;  // per thread, after setmaxnreg; 0: the producer is one warp and setmaxnreg is not used
+  int64_t consumer_registers = 0;
+  int64_t registers_needed = 0;  // estimate for a consumer thread
+};
+
+}  // namespace hstujit::sm90

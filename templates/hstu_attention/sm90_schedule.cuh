@@ -1,0 +1,217 @@
+// hstu_attention forward on Hopper: which row tiles a block works on, in which order.
+//
+// "grid": one block per (sequence, head, row tile), last row tile first; blocks past a sequence's end leave at once.
+// Where contextual rows see everything and others only a window, the first row tiles are by far the longest and go
+// before all others. "persistent": the grid fills the GPU once and each block walks a static list. Sequences are sorted
+// by length, longest first; row tiles of one (sequence, head) are neighbours in the list, so that blocks running at the
+// same time share k and v in L2. Under a causal mask row tile r costs about r + 1 column blocks, so an item is a pair
+// of row tiles (r, last - r): all items of a sequence cost the same and dealing them out round by round, in alternating
+// direction, balances the blocks.
+#pragma once
+#include "hstu_attention/sm90_shared.cuh"
+
+namespace sm90 {
+
+struct Tile {
+  int sequence;
+  int head;
+  int row_tile;
+};
+
+[[maybe_unused]] constexpr int kSortKeys = 64;  // sequences of at least this many row tiles count as equally long
+
+template <class Config>
+__device__ __forceinline__ int items_of(int row_tiles) {
+  return Config::kPairTiles ? (row_tiles + 1) / 2 : row_tiles;
+}
+
+// Sorts the sequences by number of row tiles and counts items; called by all threads of the block, before the barriers
+// are used. `scratch` is warps * kSortKeys counters. Every block computes the same order: the sort is stable and uses
+// no atomics.
+template <class Spec, class Config, class Offset>
+__device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offset* offsets, int batch, i64 total_rows) {
+  constexpr int kWarps = Config::kThreads / 32;
+  const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+  const u32 lanes_below = (1u << lane) - 1;
+  const auto row_tiles = [&](int b) {
+    return ceil_div(load_sequence<Offset>(offsets, nullptr, b, total_rows).rows, Config::kBlockM);
+  };
+  u16* counts = scratch + warp * kSortKeys;
+  const int per_warp = ceil_div(ceil_div(batch, kWarps), 32) * 32;
+  const int first = warp * per_warp, last = min(first + per_warp, batch);
+
+  for (int i = lane; i < kSortKeys; i += 32) counts[i] = 0;
+  __syncwarp();
+  for (int base = first; base < last; base += 32) {
+    const bool valid = base + lane < last;
+    const int key = valid ? min(row_tiles(base + lane), kSortKeys - 1) : kSortKeys;
+    const u32 peers = __match_any_sync(~0u, key);
+    if (valid && (peers & lanes_below) == 0) counts[key] += __popc(peers);
+    __syncwarp();
+  }
+  __syncthreads();
+  // counts[warp][key] becomes the first rank of that warp's sequences of that key; longer keys and lower warps come
+  // first.
+  if (warp == 0) {
+    u32 running = 0;
+    for (int group = kSortKeys / 32 - 1; group >= 0; --group) {
+      const int key = group * 32 + 31 - lane;  // lane 0 has the longest
+      u32 total = 0;
+      for (int w = 0; w < kWarps; ++w) total += scratch[w * kSortKeys + key];
+      u32 before = total;
+#pragma unroll
+      for (int d = 1; d < 32; d *= 2) {
+        const u32 other = __shfl_up_sync(~0u, before, d);
+        if (lane >= d) before += other;
+      }
+      const u32 group_total = __shfl_sync(~0u, before, 31);
+      u32 rank = running + before - total;
+      for (int w = 0; w < kWarps; ++w) {
+        const u16 count = scratch[w * kSortKeys + key];
+        scratch[w * kSortKeys + key] = static_cast<u16>(rank);
+        rank += count;
+      }
+      running += group_total;
+    }
+  }
+  __syncthreads();
+  for (int base = first; base < last; base += 32) {
+    const bool valid = base + lane < last;
+    const int tiles = valid ? row_tiles(base + lane) : 0;
+    const int key = valid ? min(tiles, kSortKeys - 1) : kSortKeys;
+    const u32 peers = __match_any_sync(~0u, key);
+    const int rank = valid ? counts[key] + __popc(peers & lanes_below) : 0;
+    __syncwarp();
+    if (valid) {
+      shared.schedule_order[rank] = static_cast<u16>(base + lane);
+      shared.schedule_first[rank] = items_of<Config>(tiles) * Spec::kHeads;
+      if ((peers & lanes_below) == 0) counts[key] += __popc(peers);
+    }
+    __syncwarp();
+  }
+  __syncthreads();
+  // schedule_first: counts -> exclusive prefix sums, 32 ranks at a time.
+  if (warp == 0) {
+    u32 running = 0;
+    for (int base = 0; base < batch; base += 32) {
+      const u32 own = base + lane < batch ? shared.schedule_first[base + lane] : 0;
+      u32 sum = own;
+#pragma unroll
+      for (int d = 1; d < 32; d *= 2) {
+        const u32 other = __shfl_up_sync(~0u, sum, d);
+        if (lane >= d) sum += other;
+      }
+      if (base + lane < batch) shared.schedule_first[base + lane] = running + sum - own;
+      running += __shfl_sync(~0u, sum, 31);
+    }
+    if (lane == 0) {
+      shared.schedule_first[batch] = running;
+      shared.schedule_total = static_cast<int>(running);
+    }
+  }
+}
+
+// Walks this block's tiles; used by one whole warp, all lanes in step.
+template <class Spec, class Config, class Params>
+class Schedule {
+ public:
+  __device__ __forceinline__ Schedule(const Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params), batch_(static_cast<int>(params.batch)) {}
+
+  // The next tile that has rows, with its sequence; false when there is none.
+  __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
+    if constexpr (Config::kSchedulePersistent) {
+      return batch_ <= Config::kScheduleSequences ? next_sorted(tile, sequence)
+                                                  : next_unsorted(tile, sequence, gridDim.x);
+    } else {
+      return next_unsorted(tile, sequence, 0);
+    }
+  }
+
+ private:
+  // Items in (sequence, head, row tile) order, some of them empty. `stride` 0: a block has one item only.
+  __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence, u32 stride) {
+    const int tiles = ceil_div(params_.max_seq_len, Config::kBlockM);
+    const i64 total = static_cast<i64>(tiles) * Spec::kHeads * batch_;
+    while (true) {
+      if (round_ > 0 && stride == 0) return false;
+      const i64 item = blockIdx.x + static_cast<i64>(round_++) * stride;
+      if (item >= total) return false;
+      const i64 pairs = static_cast<i64>(Spec::kHeads) * batch_;
+      i64 pair;
+      if (Config::kFirstTileFirst && item < pairs) {
+        pair = item;
+        tile.row_tile = 0;
+      } else {
+        const i64 rest = Config::kFirstTileFirst ? item - pairs : item;
+        const int others = Config::kFirstTileFirst ? tiles - 1 : tiles;
+        pair = rest / others;
+        tile.row_tile = tiles - 1 - static_cast<int>(rest - pair * others);
+      }
+      tile.head = static_cast<int>(pair % Spec::kHeads);
+      tile.sequence = static_cast<int>(pair / Spec::kHeads);
+      sequence = load(tile.sequence);
+      if (tile.row_tile * Config::kBlockM < sequence.rows) return true;
+    }
+  }
+
+  __device__ __forceinline__ bool next_sorted(Tile& tile, Sequence& sequence) {
+    if (second_half_ >= 0) {
+      tile = current_;
+      tile.row_tile = second_half_;
+      second_half_ = -1;
+      sequence = sequence_;
+      return true;
+    }
+    const int across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+    const i64 wide = static_cast<i64>(round_++) * gridDim.x + across;
+    if (wide >= shared_.schedule_total) return false;
+    const u32 item = static_cast<u32>(wide);
+    const int lane = threadIdx.x % 32;
+    // Ranks only grow from item to item; look at 32 of them at a time.
+    while (true) {
+      const bool starts_after = rank_ + 1 + lane >= batch_ || shared_.schedule_first[rank_ + 1 + lane] > item;
+      const u32 after = __ballot_sync(~0u, starts_after);
+      const int steps = after == 0 ? 32 : __ffs(after) - 1;
+      rank_ += steps;
+      if (steps < 32) break;
+    }
+    const int b = shared_.schedule_order[rank_];
+    sequence = load(b);
+    const int tiles = ceil_div(sequence.rows, Config::kBlockM);
+    const int items = items_of<Config>(tiles);
+    const int within = item - shared_.schedule_first[rank_];
+    tile.sequence = b;
+    tile.head = within / items;
+    const int position = within - tile.head * items;
+    tile.row_tile = tiles - 1 - position;
+    if (Config::kPairTiles && position != tiles - 1 - position) {
+      second_half_ = position;
+      current_ = tile;
+      sequence_ = sequence;
+    }
+    return true;
+  }
+
+  __device__ __forceinline__ Sequence load(int b) const {
+    return load_sequence(params_.seq_offsets, targets(), b, params_.total_rows);
+  }
+  __device__ __forceinline__ auto targets() const {
+    if constexpr (Spec::kNumTargets) {
+      return params_.num_targets;
+    } else {
+      return static_cast<decltype(params_.seq_offsets)>(nullptr);
+    }
+  }
+
+  const Shared<Config>& shared_;
+  const Params& params_;
+  const int batch_;
+  int round_ = 0;
+  int rank_ = 0;
+  int second_half_ = -1;  // row tile still to do of the current pair
+  Tile current_ = {};
+  Sequence sequence_ = {};
+};
+
+}  // namespace sm90

@@ -1,0 +1,127 @@
+// hstu_attention forward on Hopper: what a block keeps in shared memory.
+#pragma once
+#include "common/barrier.cuh"
+#include "common/jagged.cuh"
+#include "common/wgmma.cuh"
+
+namespace sm90 {
+
+constexpr int kWarpgroup = 128;
+constexpr int kWarpgroupRows = 64;  // rows of one wgmma
+
+// One row tile of one (sequence, head), as the producer describes it to the consumers.
+struct TileInfo {
+  i64 start;    // first row of the sequence in the (L, ...) tensors
+  int row0;     // first row of the tile, within the sequence
+  int rows;     // n
+  int targets;  // t
+  int head;
+  int has_blocks;  // 0: no column is visible to these rows, the output is zero
+  int done;        // 1: no more tiles; the other members are unset
+};
+
+// One column block of the current tile. Bit w of `may`/`must`: rows of consumer warpgroup w see some/all of its
+// columns.
+struct BlockInfo {
+  int column0;
+  int may;
+  int must;
+  int last;  // 1: the tile's last block
+};
+
+// A V block that reaches past its sequence: rows from `first_row` on must be zeroed before anybody multiplies by them.
+struct TailInfo {
+  int stage;  // < 0: no more tails
+  int first_row;
+};
+
+template <class Config>
+struct Tiles {
+  static constexpr int kQueryBytes = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
+  static constexpr int kKeyBytes = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;
+  static constexpr int kValueBytes = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
+};
+
+// Operand tiles are [64-column tile][row][64 columns], 128-byte swizzled, so every member before `q_full` is a multiple
+// of 1024 bytes.
+template <class Config>
+struct Shared {
+  unsigned char q[Config::kQueryStages][Tiles<Config>::kQueryBytes];
+  unsigned char k[Config::kStages][Tiles<Config>::kKeyBytes];
+  unsigned char v[Config::kStages][Tiles<Config>::kValueBytes];
+  u64 q_full[Config::kQueryStages];
+  u64 q_empty[Config::kQueryStages];
+  u64 k_full[Config::kStages];
+  u64 k_empty[Config::kStages];
+  u64 v_full[Config::kStages];
+  u64 v_empty[Config::kStages];
+  u64 tail_full;
+  u64 tail_empty;
+  TileInfo tile[Config::kQueryStages];
+  BlockInfo block[Config::kStages];
+  TailInfo tail;
+  int schedule_total;                                  // items of the persistent schedule
+  u32 schedule_first[Config::kScheduleSequences + 1];  // items before the sequence of this rank
+  u16 schedule_order[Config::kScheduleSequences];      // rank -> sequence, longest first
+};
+
+// Whether a warp of the producer's warpgroup zeroes V rows past the end of a sequence.
+template <class Config>
+constexpr bool kTailWarp = Config::kProducerRegisters != 0;
+
+// Zeroes the rows from `first_row` on of a V block: they belong to the next sequence, and their P is 0, but 0 * NaN is
+// NaN.
+template <class Config>
+__device__ __forceinline__ void zero_rows(Shared<Config>& shared, int stage, int first_row, int thread, int threads) {
+  constexpr int kPiecesPerRow = kSwizzleBytes / 16;
+#pragma unroll
+  for (int tile = 0; tile < Config::kPvTiles; ++tile) {
+    uint4* rows = reinterpret_cast<uint4*>(shared.v[stage] + tile * Config::kBlockN * kSwizzleBytes);
+    for (int i = first_row * kPiecesPerRow + thread; i < Config::kBlockN * kPiecesPerRow; i += threads) {
+      rows[i] = make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
+// Arrivals of one warp on a barrier through which it gives something back. compute-sanitizer's racecheck takes a
+// barrier to order the accesses of the threads that arrive only, so for it every lane arrives.
+template <class Config>
+constexpr int kArrivalsPerWarp = Config::kLanesArrive ? 32 : 1;
+
+// Gives back what the barrier guards, after all lanes of the warp have read it.
+template <class Config>
+__device__ __forceinline__ void release_warp(u64& barrier) {
+  __syncwarp();
+  if (Config::kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
+}
+
+// Position in a ring of shared-memory stages, with the parity of the pass it is in: one register, since consumers have
+// none to spare.
+template <int kStages>
+class Ring {
+ public:
+  __device__ __forceinline__ int stage() const { return kPowerOfTwo ? position_ % kStages : position_ >> 1; }
+  __device__ __forceinline__ u32 parity() const { return kPowerOfTwo ? position_ / kStages & 1 : position_ & 1; }
+  __device__ __forceinline__ void advance() {
+    if constexpr (kPowerOfTwo) {
+      ++position_;
+    } else {
+      position_ = stage() == kStages - 1 ? parity() ^ 1 : position_ + 2;
+    }
+  }
+  __device__ __forceinline__ Ring previous() const {
+    Ring ring;
+    if constexpr (kPowerOfTwo) {
+      ring.position_ = position_ - 1;
+    } else {
+      ring.position_ = stage() == 0 ? (kStages - 1) * 2 + (parity() ^ 1) : position_ - 2;
+    }
+    return ring;
+  }
+
+ private:
+  static constexpr bool kPowerOfTwo = (kStages & (kStages - 1)) == 0;
+  u32 position_ = 0;  // power of two: steps so far; else stage * 2 + parity
+};
+
+}  // namespace sm90

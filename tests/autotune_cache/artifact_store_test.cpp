@@ -1,0 +1,300 @@
+#include "autotune_cache/artifact_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cache_fixture.h"
+
+namespace hstujit {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using ArtifactStoreTest = CacheTest;
+
+const std::string kCubin = std::string("cubin\0bytes", 11);
+
+TEST_F(ArtifactStoreTest, RoundTrip) {
+  ArtifactStore writer(user_only(), log());
+  EXPECT_FALSE(writer.find(sample_key()).has_value());
+  EXPECT_TRUE(writer.put(sample_key(), kCubin, sample_info()));
+
+  ArtifactStore reader(user_only(), log());
+  const auto found = reader.find(sample_key());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->cubin, kCubin);
+  EXPECT_EQ(found->info, sample_info());
+  EXPECT_EQ(found->directory, path("user"));
+  EXPECT_FALSE(reader.find(sample_key(R"({"block_m":64})")).has_value());
+}
+
+TEST_F(ArtifactStoreTest, EmptyCubinIsKept) {
+  ArtifactStore store(user_only(), log());
+  EXPECT_TRUE(store.put(sample_key(), "", sample_info()));
+  ASSERT_TRUE(store.find(sample_key()).has_value());
+}
+
+TEST_F(ArtifactStoreTest, AGoodEntryIsLeftAsItIs) {
+  ArtifactStore store(user_only(), log());
+  EXPECT_TRUE(store.put(sample_key(), "first", sample_info()));
+  EXPECT_TRUE(store.put(sample_key(), "second", sample_info()));
+  EXPECT_EQ(store.find(sample_key())->cubin, "first");
+}
+
+TEST_F(ArtifactStoreTest, ADroppedEntryMakesRoomForAnother) {
+  ArtifactStore store(user_only(), log());
+  ASSERT_TRUE(store.put(sample_key(), "first", sample_info()));
+  store.drop(sample_key(), "first");
+  EXPECT_EQ(events("dropped"), 1);
+  EXPECT_FALSE(fs::exists(files_of(sample_key()).metadata));
+  EXPECT_FALSE(store.find(sample_key()).has_value());
+  EXPECT_TRUE(store.put(sample_key(), "second", sample_info()));
+  EXPECT_EQ(store.find(sample_key())->cubin, "second");
+}
+
+TEST_F(ArtifactStoreTest, OnlyTheEntryThatWasMeantIsDropped) {
+  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), "first", sample_info());
+  ArtifactStore store({.user = path("user"), .read_only = {path("system")}}, log());
+  store.drop(sample_key(), "first");
+  EXPECT_EQ(store.find(sample_key())->cubin, "first") << "read-only directories stay as they are";
+  ASSERT_TRUE(store.put(sample_key(), "replaced meanwhile", sample_info()));
+  store.drop(sample_key(), "first");
+  EXPECT_EQ(store.find(sample_key())->cubin, "replaced meanwhile");
+}
+
+TEST_F(ArtifactStoreTest, NotesLieBesideTheirEntryAndGoWithIt) {
+  ArtifactStore writer(user_only(), log());
+  ASSERT_TRUE(writer.put(sample_key(), "cubin", sample_info()));
+  writer.annotate(sample_key(), {{".cu", "source"}, {".mlir", "module {}"}});
+  const ArtifactFiles files = files_of(sample_key());
+  EXPECT_EQ(*read_file(files.note(".cu")), "source");
+  ArtifactStore store(user_only(), log());
+  ASSERT_EQ(store.verify().size(), 1u);
+  EXPECT_EQ(store.verify()[0].problem, "");
+  const PruneReport report = store.prune({.max_bytes = 0, .nvrtc = {}});
+  EXPECT_EQ(report.removed, 1);
+  EXPECT_GE(report.removed_bytes, std::string("cubinsourcemodule {}").size());
+  EXPECT_FALSE(fs::exists(files.note(".cu")));
+  EXPECT_FALSE(fs::exists(files.note(".mlir")));
+}
+
+TEST_F(ArtifactStoreTest, ANoteWithoutAnEntryIsALeftover) {
+  ArtifactStore store(user_only(), log());
+  const fs::path note = files_of(sample_key()).note(".log");
+  fs::create_directories(note.parent_path());
+  ASSERT_TRUE(write_file_atomically(note, "log").ok());
+  ASSERT_EQ(store.verify().size(), 1u);
+  EXPECT_THAT(store.verify()[0].problem, HasSubstr("it has no entry"));
+  EXPECT_EQ(store.prune({}).leftovers, 0) << "its writer may be under way";
+  set_age(note, std::chrono::hours(2));
+  EXPECT_EQ(store.prune({}).leftovers, 1);
+  EXPECT_FALSE(fs::exists(note));
+}
+
+TEST_F(ArtifactStoreTest, LaysFilesOutByArchAndDigest) {
+  ArtifactStore store(user_only(), log());
+  ASSERT_TRUE(store.put(sample_key(), kCubin, sample_info()));
+  const std::string digest = *artifact_digest(sample_key());
+  const std::string folder = path("user") + "/v1/sm_90a/" + digest.substr(0, 2) + "/";
+  EXPECT_TRUE(fs::is_regular_file(folder + digest + ".cubin"));
+  EXPECT_TRUE(fs::is_regular_file(folder + digest + ".json"));
+}
+
+TEST_F(ArtifactStoreTest, ReadsLayersInOrder) {
+  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), "system", sample_info());
+  const ArtifactKey other = sample_key(R"({"block_m":64})");
+  ArtifactStore({.user = path("shared"), .read_only = {}}, log()).put(other, "shared", sample_info());
+
+  ArtifactStore store({.user = path("user"), .read_only = {path("absent"), path("shared"), path("system")}}, log());
+  EXPECT_EQ(store.find(sample_key())->cubin, "system");
+  EXPECT_EQ(store.find(other)->cubin, "shared");
+  // A hit in a read-only layer is not copied, and put adds to the user's directory alone.
+  EXPECT_FALSE(fs::exists(path("user")));
+  EXPECT_TRUE(store.put(sample_key(), "user", sample_info()));
+  EXPECT_EQ(store.find(sample_key())->cubin, "user");
+  EXPECT_EQ(store.list().size(), 3u);
+}
+
+TEST_F(ArtifactStoreTest, ABadUpperLayerFallsThrough) {
+  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), "good", sample_info());
+  ArtifactStore store({.user = path("user"), .read_only = {path("system")}}, log());
+  ASSERT_TRUE(store.put(sample_key(), "mine", sample_info()));
+  ASSERT_TRUE(write_file_atomically(files_of(sample_key()).cubin, "rubbish").ok());
+  EXPECT_EQ(store.find(sample_key())->cubin, "good");
+}
+
+TEST_F(ArtifactStoreTest, CacheDirectoryThatIsAFile) {
+  ASSERT_TRUE(write_file_atomically(path("user"), "a file").ok());
+  ArtifactStore store(user_only(), log());
+  EXPECT_FALSE(store.find(sample_key()).has_value());
+  EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
+  EXPECT_FALSE(store.put(sample_key(R"({"block_m":64})"), kCubin, sample_info()));
+  EXPECT_EQ(events("directory_not_writable"), 1);  // logged once, not per entry
+  EXPECT_THAT(store.verify(), IsEmpty());
+  EXPECT_EQ(store.prune({.max_bytes = 0, .nvrtc = {}}).removed, 0);
+}
+
+TEST_F(ArtifactStoreTest, ReadOnlyDirectory) {
+  if (::geteuid() == 0) {
+    // Permissions do not stop root; a place where nobody can create a folder does.
+    ArtifactStore store({.user = "/proc/hstujit", .read_only = {}}, log());
+    EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
+    EXPECT_FALSE(store.find(sample_key()).has_value());
+  } else {
+    ASSERT_TRUE(make_directories(path("user")).ok());
+    fs::permissions(path("user"), fs::perms::owner_read | fs::perms::owner_exec);
+    ArtifactStore store(user_only(), log());
+    EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
+    EXPECT_FALSE(store.find(sample_key()).has_value());
+    fs::permissions(path("user"), fs::perms::owner_all);
+  }
+  EXPECT_EQ(events("directory_not_writable"), 1);
+}
+
+// A limit on the size of files stands in for a full disk: a write stops in the middle. In a process of its own.
+TEST_F(ArtifactStoreTest, AWriteThatStopsInTheMiddleIsLoggedOnce) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {4096, 4096};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ArtifactStore store(user_only(), log());
+    const bool refused = !store.put(sample_key(), std::string(10000, 'x'), sample_info()) &&
+                         !store.put(sample_key(), std::string(10000, 'x'), sample_info()) &&
+                         !store.find(sample_key()).has_value();
+    ::_exit(refused && events("directory_not_writable") == 1 && events("bad_entry") == 0 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(ArtifactStore(user_only(), log()).verify(), IsEmpty());
+}
+
+TEST_F(ArtifactStoreTest, MissingHomeMeansMemoryOnly) {
+  const CacheDirectories directories = CacheDirectories::from_environment(Environment::of_values({}), log());
+  EXPECT_EQ(events("no_directory"), 1);
+  EXPECT_EQ(directories.user, "");
+  ArtifactStore store(directories, log());
+  EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
+  EXPECT_FALSE(store.find(sample_key()).has_value());
+  EXPECT_EQ(store.prune({}).kept, 0);
+}
+
+TEST_F(ArtifactStoreTest, DirectoriesComeFromTheEnvironment) {
+  const CacheDirectories directories = CacheDirectories::from_environment(
+      Environment::of_values({{"HSTUJIT_CACHE_DIR", "/a"}, {"HSTUJIT_CACHE_PATH", "/b:/c"}}), log());
+  EXPECT_THAT(directories.in_order(), ::testing::ElementsAre("/a", "/b", "/c"));
+}
+
+// Four entries of which the first is the least recently used.
+class PruneTest : public CacheTest {
+ protected:
+  void SetUp() override {
+    CacheTest::SetUp();
+    ArtifactStore store(user_only(), log());
+    for (int i = 0; i < 4; ++i) {
+      ArtifactInfo info = sample_info();
+      info.nvrtc = i == 2 ? "12.8" : "13.0";
+      ASSERT_TRUE(store.put(key(i), std::string(10000, static_cast<char>('a' + i)), info));
+      set_age(files_of(key(i)).cubin, std::chrono::hours(40 - i));
+      set_age(files_of(key(i)).metadata, std::chrono::hours(40 - i));
+    }
+  }
+  static ArtifactKey key(int i) { return sample_key(R"({"block_m":)" + std::to_string(i) + "}"); }
+  std::vector<int> present() {
+    std::vector<int> kept;
+    for (int i = 0; i < 4; ++i) {
+      if (fs::exists(files_of(key(i)).cubin) && fs::exists(files_of(key(i)).metadata)) kept.push_back(i);
+    }
+    return kept;
+  }
+};
+
+TEST_F(PruneTest, LeastRecentlyUsedFirst) {
+  ArtifactStore store(user_only(), log());
+  const PruneReport report = store.prune({.max_bytes = 25000, .nvrtc = {}});
+  EXPECT_THAT(present(), ::testing::ElementsAre(2, 3));
+  EXPECT_EQ(report.removed, 2);
+  EXPECT_EQ(report.kept, 2);
+  EXPECT_LE(report.kept_bytes, 25000u);
+  EXPECT_GT(report.removed_bytes, 20000u);
+}
+
+TEST_F(PruneTest, AHitMakesAnEntryRecent) {
+  {
+    ASSERT_TRUE(ArtifactStore(user_only(), log()).find(key(0)).has_value());
+  }
+  ArtifactStore(user_only(), log()).prune({.max_bytes = 12000, .nvrtc = {}});
+  EXPECT_THAT(present(), ::testing::ElementsAre(0));
+}
+
+TEST_F(PruneTest, KeepsWhatThisProcessUses) {
+  ArtifactStore store(user_only(), log());
+  ASSERT_TRUE(store.find(key(1)).has_value());
+  set_age(files_of(key(1)).metadata, std::chrono::hours(1000));
+  const PruneReport report = store.prune({.max_bytes = 0, .nvrtc = {}});
+  EXPECT_THAT(present(), ::testing::ElementsAre(1));
+  EXPECT_EQ(report.kept, 1);
+}
+
+TEST_F(PruneTest, DropsWhatAVersionBuilt) {
+  ArtifactStore(user_only(), log()).prune({.max_bytes = {}, .nvrtc = "12.8"});
+  EXPECT_THAT(present(), ::testing::ElementsAre(0, 1, 3));
+}
+
+TEST_F(PruneTest, PutKeepsTheDirectoryBounded) {
+  ArtifactStore store(user_only(), log(), 25000);
+  ASSERT_TRUE(store.put(key(4), std::string(10000, 'e'), sample_info()));
+  EXPECT_THAT(present(), ::testing::ElementsAre(3));
+  EXPECT_TRUE(store.find(key(4)).has_value());
+}
+
+TEST_F(PruneTest, SweepsOldLeftoversOnly) {
+  const fs::path folder = files_of(key(0)).cubin.parent_path();
+  const fs::path old_file = folder / ".x.cubin.0123456789abcdef.tmp";
+  const fs::path new_file = folder / ".x.cubin.0123456789abcde0.tmp";
+  ASSERT_TRUE(write_file_atomically(old_file, "half").ok());
+  ASSERT_TRUE(write_file_atomically(new_file, "half").ok());
+  set_age(old_file, std::chrono::hours(2));
+  fs::remove(files_of(key(1)).metadata);  // as a writer killed 39 hours ago would have left it
+  const PruneReport report = ArtifactStore(user_only(), log()).prune({});
+  EXPECT_EQ(report.leftovers, 2);
+  EXPECT_FALSE(fs::exists(old_file));
+  EXPECT_TRUE(fs::exists(new_file));
+  EXPECT_THAT(present(), ::testing::ElementsAre(0, 2, 3));
+  EXPECT_FALSE(fs::exists(files_of(key(1)).cubin));
+}
+
+TEST_F(PruneTest, ListTellsWhatThereIs) {
+  const auto all = ArtifactStore(user_only(), log()).list();
+  ASSERT_EQ(all.size(), 4u);
+  for (const StoredArtifact& entry : all) {
+    EXPECT_EQ(entry.metadata.key.spec, sample_key().spec);
+    EXPECT_GT(entry.bytes, 10000u);
+    EXPECT_GT(entry.last_used, 0);
+  }
+}
+
+TEST_F(PruneTest, VerifyReportsEachEntry) {
+  ASSERT_TRUE(write_file_atomically(files_of(key(0)).cubin, "bad").ok());
+  ASSERT_TRUE(write_file_atomically(path("user/v1/sm_90a/notes.txt"), "mine").ok());
+  int good = 0;
+  std::vector<std::string> problems;
+  for (const VerifiedFile& file : ArtifactStore(user_only(), log()).verify()) {
+    if (file.problem.empty())
+      ++good;
+    else
+      problems.push_back(file.problem);
+  }
+  EXPECT_EQ(good, 3);
+  EXPECT_THAT(problems, ::testing::UnorderedElementsAre(HasSubstr("3 bytes"), HasSubstr("not a file of the cache")));
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,60 @@
+// A store over a temporary directory, with its log kept for looking at.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autotune_cache/artifact_files.h"
+#include "autotune_cache/artifact_store.h"
+#include "compiler/support/files.h"
+
+namespace hstujit {
+
+inline ArtifactKey sample_key(const std::string& config = R"({"block_m":128})") {
+  return {.generator = "d1",
+          .spec = R"({"op":"hstu_attention","heads":4})",
+          .direction = "forward",
+          .config = config,
+          .options = {"--gpu-architecture=sm_90a", "--std=c++17"},
+          .arch = "sm_90a"};
+}
+
+inline ArtifactInfo sample_info() {
+  return {.kernel = "hstu_attention_forward", .nvrtc = "13.0", .library = "0.1.0", .resources = R"({"registers":168})"};
+}
+
+class CacheTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = TempDir::create();
+    ASSERT_TRUE(folder.ok()) << folder.status().message();
+    folder_.emplace(std::move(folder).value());
+  }
+
+  std::string path(const std::string& name) const { return (folder_->path() / name).native(); }
+  CacheDirectories user_only() const { return {.user = path("user"), .read_only = {}}; }
+  Log log() {
+    return Log([this](LogCategory, const std::string& line) { lines_.push_back(line); });
+  }
+  // How many logged lines have this event.
+  int events(const std::string& name) const {
+    int count = 0;
+    for (const std::string& line : lines_) count += line.find("," + name + ",") != std::string::npos;
+    return count;
+  }
+  ArtifactFiles files_of(const ArtifactKey& key, const std::string& directory = "user") const {
+    return ArtifactFiles(path(directory), key.arch, *artifact_digest(key));
+  }
+  static void set_age(const std::filesystem::path& file, std::chrono::hours age) {
+    std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - age);
+  }
+
+  std::optional<TempDir> folder_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,106 @@
+// Every way to damage an entry: a logged miss, repaired by the next put, and never wrong bytes.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "autotune_cache/artifact_metadata.h"
+#include "cache_fixture.h"
+#include "compiler/support/hash.h"
+
+namespace hstujit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCubin = "the bytes of a cubin";
+
+void overwrite(const fs::path& path, const std::string& bytes) { ASSERT_TRUE(write_file_atomically(path, bytes).ok()); }
+
+void replace_by_folder(const fs::path& path) {
+  fs::remove(path);
+  ASSERT_TRUE(make_directories(path / "inside").ok());
+}
+
+struct Damage {
+  const char* name;
+  std::function<void(const ArtifactFiles&)> inflict;
+};
+
+std::string sound_metadata(uint64_t size, const std::string& config) {
+  return format_metadata({sample_key(config), sample_info(), size, sha256_hex(kCubin)});
+}
+
+const std::string kConfig = sample_key().config;
+
+const Damage kDamages[] = {
+    {"TruncatedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, std::string(kCubin).substr(0, 7)); }},
+    {"LongerCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, std::string(kCubin) + "x"); }},
+    {"FlippedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, "The bytes of a cubin"); }},
+    {"EmptyCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, ""); }},
+    {"MissingCubin", [](const ArtifactFiles& f) { fs::remove(f.cubin); }},
+    {"FolderForCubin", [](const ArtifactFiles& f) { replace_by_folder(f.cubin); }},
+    {"EmptyMetadata", [](const ArtifactFiles& f) { overwrite(f.metadata, ""); }},
+    {"TruncatedMetadata",
+     [](const ArtifactFiles& f) {
+       const std::string text = *read_file(f.metadata);
+       overwrite(f.metadata, text.substr(0, text.size() / 2));
+     }},
+    {"OtherJson", [](const ArtifactFiles& f) { overwrite(f.metadata, "[1, 2]"); }},
+    {"ForeignJson", [](const ArtifactFiles& f) { overwrite(f.metadata, R"({"format": "something else"})"); }},
+    {"MetadataOfAnotherKey",
+     [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(20, R"({"block_m":64})")); }},
+    {"WrongLength", [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(21, kConfig)); }},
+    {"FolderForMetadata", [](const ArtifactFiles& f) { replace_by_folder(f.metadata); }},
+};
+
+class DamagedEntryTest : public CacheTest, public ::testing::WithParamInterface<Damage> {};
+
+TEST_P(DamagedEntryTest, IsALoggedMissAndRepaired) {
+  {
+    ASSERT_TRUE(ArtifactStore(user_only(), log()).put(sample_key(), kCubin, sample_info()));
+  }
+  GetParam().inflict(files_of(sample_key()));
+
+  ArtifactStore store(user_only(), log());
+  EXPECT_FALSE(store.find(sample_key()).has_value());
+  EXPECT_FALSE(store.find(sample_key()).has_value());
+  EXPECT_EQ(events("bad_entry"), 1);  // one warning, not one per look
+  bool reported = false;
+  for (const VerifiedFile& file : store.verify()) reported = reported || !file.problem.empty();
+  const bool folder = fs::is_directory(files_of(sample_key()).metadata);  // verify reads files only
+  EXPECT_TRUE(reported || folder);
+
+  EXPECT_TRUE(store.put(sample_key(), kCubin, sample_info()));
+  const auto repaired = store.find(sample_key());
+  ASSERT_TRUE(repaired.has_value());
+  EXPECT_EQ(repaired->cubin, kCubin);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DamagedEntryTest, ::testing::ValuesIn(kDamages),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+using FlippedMetadataTest = CacheTest;
+
+TEST_F(FlippedMetadataTest, NoFlippedBitIsBelieved) {
+  {
+    ASSERT_TRUE(ArtifactStore(user_only(), log()).put(sample_key(), kCubin, sample_info()));
+  }
+  const ArtifactFiles files = files_of(sample_key());
+  const std::string digest = *artifact_digest(sample_key());
+  const std::string text = *read_file(files.metadata);
+  for (size_t i = 0; i < text.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = text;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+      const auto metadata = parse_metadata(flipped, digest);
+      if (!metadata.ok()) continue;
+      // Blanks between members may differ; what is said may not.
+      EXPECT_EQ(metadata->info, sample_info()) << "byte " << i << " bit " << bit;
+      EXPECT_EQ(metadata->key, sample_key());
+      EXPECT_EQ(metadata->sha256, sha256_hex(kCubin));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

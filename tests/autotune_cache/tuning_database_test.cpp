@@ -1,0 +1,224 @@
+#include "autotune_cache/tuning_database.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <set>
+
+#include "cache_fixture.h"
+
+namespace hstujit {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+TuningKey tuning_key() {
+  return {.op = "hstu_attention",
+          .spec = R"({"heads":4})",
+          .direction = "forward",
+          .device = "NVIDIA H200",
+          .arch = "sm_90a",
+          .sm_count = 132,
+          .bucket = 1024,
+          .lengths = "uniform"};
+}
+
+std::string config(int block_m) { return R"({"block_m":)" + std::to_string(block_m) + "}"; }
+
+TuningRecord record_of(std::vector<TimedCandidate> timed) {
+  TuningRecord record;
+  record.key = tuning_key();
+  record.timed = std::move(timed);
+  return record;
+}
+
+std::string path_of(const std::string& root) {
+  const std::string digest = tuning_digest(tuning_key());
+  return root + "/v1/tuning/" + digest.substr(0, 2) + "/" + digest + ".json";
+}
+
+using TuningDatabaseTest = CacheTest;
+
+TEST(TuningRecordTest, EachFieldChangesTheKey) {
+  std::vector<TuningKey> keys(9, tuning_key());
+  keys[1].op = "layer_norm";
+  keys[2].spec = R"({"heads":8})";
+  keys[3].direction = "backward";
+  keys[4].device = "NVIDIA H100";
+  keys[5].arch = "sm_90";
+  keys[6].sm_count = 114;
+  keys[7].bucket = 2048;
+  keys[8].lengths = "";
+  std::set<std::string> digests;
+  for (const TuningKey& key : keys) digests.insert(tuning_digest(key));
+  EXPECT_EQ(digests.size(), keys.size());
+}
+
+TEST(TuningRecordTest, WinnerIsTheLeastMedian) {
+  EXPECT_EQ(select_winner(record_of({})), "");
+  EXPECT_EQ(select_winner(record_of({{config(64), "s", 20, 1}, {config(128), "s", 10, 1}})), config(128));
+}
+
+TEST(TuningRecordTest, HeuristicIsDisplacedOnlyBeyondNoise) {
+  TuningRecord record = record_of({{config(64), "s", 10.5, 0.3}, {config(128), "s", 10.0, 0.3}});
+  record.heuristic = config(64);
+  EXPECT_EQ(select_winner(record), config(64));
+  record.timed[0].median_us = 10.7;
+  EXPECT_EQ(select_winner(record), config(128));
+}
+
+TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
+  EXPECT_TRUE(same_config(R"({"a":1,"b":2})", R"({ "b": 2, "a": 1 })"));
+  EXPECT_FALSE(same_config(R"({"a":1})", R"({"a":2})"));
+  EXPECT_FALSE(same_config("not json", "nor this"));
+}
+
+TEST(TuningRecordTest, RoundTrip) {
+  TuningRecord record = record_of({{config(64), "s1", 12.25, 0.5}, {config(128), "s2", 10.125, 0.25}});
+  record.rejected = {{config(256), "s3", "spill", "stores 128 bytes"}, {config(512), "", "shared_memory", "too much"}};
+  record.heuristic = config(64);
+  record.winner = config(128);
+  record.environment = {{"driver", "580.1"}, {"nvrtc", "13.0"}, {"library", "0.1.0"}, {"date", "2025-01-01"}};
+  const auto text = format_record(record);
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  const auto parsed = parse_record(*text, tuning_digest(record.key));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(*parsed, record);
+  EXPECT_FALSE(parse_record(*text, std::string(64, '0')).ok());
+}
+
+TEST(TuningRecordTest, RefusesTimesAndConfigsThatAreNone) {
+  EXPECT_THAT(format_record(record_of({{"text", "s", 1, 0}})).status().message(), HasSubstr("config"));
+  EXPECT_FALSE(format_record(record_of({{config(64), "s", 0, 0}})).ok());
+  EXPECT_FALSE(format_record(record_of({{config(64), "s", std::nan(""), 0}})).ok());
+  TuningRecord record = record_of({});
+  record.rejected = {{config(64), "", "", "no name"}};
+  EXPECT_THAT(format_record(record).status().message(), HasSubstr("reason"));
+}
+
+TEST(TuningRecordTest, MergeKeepsOldTimingsAndTakesNewOnes) {
+  TuningRecord older = record_of({{config(64), "s1", 20, 1}, {config(128), "s2", 10, 1}});
+  older.rejected = {{config(256), "s3", "hang", "no end"}, {config(32), "s4", "spill", "64 bytes"}};
+  older.environment = {{"driver", "1"}, {"nvrtc", "12.8"}};
+  TuningRecord newer = record_of({{config(64), "s1b", 5, 1}, {config(256), "s3b", 8, 1}});
+  newer.rejected = {{config(16), "s5", "wrong_result", "off by 3"}};
+  newer.environment = {{"driver", "2"}};
+  const auto merged = merge_records(older, newer);
+  ASSERT_TRUE(merged.ok());
+  ASSERT_EQ(merged->timed.size(), 3u);
+  EXPECT_EQ(merged->timed[0].source_digest, "s1b");
+  EXPECT_EQ(merged->timed[1], older.timed[1]);
+  EXPECT_EQ(merged->winner, config(64));
+  ASSERT_EQ(merged->rejected.size(), 2u);
+  EXPECT_EQ(merged->rejected[0].reason, "spill");
+  EXPECT_EQ(merged->rejected[1].reason, "wrong_result");
+  EXPECT_EQ(merged->environment.at("driver"), "2");
+  EXPECT_EQ(merged->environment.at("nvrtc"), "12.8");
+  // Nothing new: nothing changes.
+  EXPECT_EQ(*merge_records(*merged, *merged), *merged);
+
+  TuningRecord other = newer;
+  other.key.bucket = 1;
+  EXPECT_EQ(merge_records(older, other).status().code(), Code::kInvalidArgument);
+}
+
+TEST(TuningRecordTest, ATimingHoldsAsLongAsItsSource) {
+  const TuningRecord record = record_of({{config(64), "s1", 20, 1}});
+  EXPECT_NE(record.valid_timing(config(64), "s1"), nullptr);
+  EXPECT_EQ(record.valid_timing(config(64), "s2"), nullptr);
+  EXPECT_EQ(record.valid_timing(config(128), "s1"), nullptr);
+}
+
+TEST_F(TuningDatabaseTest, AddsAndFinds) {
+  TuningDatabase database(user_only(), log());
+  EXPECT_FALSE(database.find(tuning_key()).has_value());
+  ASSERT_TRUE(database.add(record_of({{config(64), "s1", 20, 1}})).ok());
+  const auto merged = database.add(record_of({{config(128), "s2", 10, 1}}));
+  ASSERT_TRUE(merged.ok());
+  TuningDatabase again(user_only(), log());
+  const auto found = again.find(tuning_key());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(*found, *merged);
+  EXPECT_EQ(found->timed.size(), 2u);
+  EXPECT_EQ(found->winner, config(128));
+  EXPECT_EQ(again.list().size(), 1u);
+}
+
+TEST_F(TuningDatabaseTest, ReadOnlyRecordsAreTheBaseOfTheUsers) {
+  {
+    ASSERT_TRUE(TuningDatabase({.user = path("shipped"), .read_only = {}}, log())
+                    .add(record_of({{config(64), "s1", 20, 1}}))
+                    .ok());
+  }
+  TuningDatabase database({.user = path("user"), .read_only = {path("shipped")}}, log());
+  EXPECT_EQ(database.find(tuning_key())->winner, config(64));
+  ASSERT_TRUE(database.add(record_of({{config(128), "s2", 10, 1}})).ok());
+  EXPECT_EQ(database.find(tuning_key())->timed.size(), 2u);
+  EXPECT_EQ(TuningDatabase({.user = path("shipped"), .read_only = {}}, log()).find(tuning_key())->timed.size(), 1u);
+}
+
+TEST_F(TuningDatabaseTest, DamagedRecordsAreLoggedMissesAndRepaired) {
+  const std::string file = path_of(path("user"));
+  const TuningRecord record = record_of({{config(64), "s1", 20, 1}});
+  const std::string sound = *format_record(record);
+  std::string flipped = sound;
+  flipped[flipped.find("20.0")] = '1';
+  for (const std::string& text : {std::string(), sound.substr(0, sound.size() / 2), flipped, std::string("{}")}) {
+    lines_.clear();
+    ASSERT_TRUE(make_directories(fs::path(file).parent_path()).ok());
+    ASSERT_TRUE(write_file_atomically(file, text).ok());
+    TuningDatabase database(user_only(), log());
+    EXPECT_FALSE(database.find(tuning_key()).has_value());
+    EXPECT_FALSE(database.find(tuning_key()).has_value());
+    EXPECT_EQ(events("bad_record"), 1);
+    ASSERT_TRUE(database.add(record).ok());
+    EXPECT_TRUE(database.find(tuning_key()).has_value());
+  }
+  fs::remove(file);
+  ASSERT_TRUE(make_directories(file).ok());
+  TuningDatabase database(user_only(), log());
+  EXPECT_FALSE(database.find(tuning_key()).has_value());
+  ASSERT_TRUE(database.add(record).ok());
+  EXPECT_TRUE(database.find(tuning_key()).has_value());
+}
+
+TEST_F(TuningDatabaseTest, WithoutADirectoryTheMergeStillCounts) {
+  ASSERT_TRUE(write_file_atomically(path("user"), "a file").ok());
+  for (const CacheDirectories& directories : {CacheDirectories{}, user_only()}) {
+    TuningDatabase database(directories, log());
+    const auto merged = database.add(record_of({{config(64), "s1", 20, 1}}));
+    ASSERT_TRUE(merged.ok());
+    EXPECT_EQ(merged->winner, config(64));
+  }
+  EXPECT_EQ(events("directory_not_writable"), 1);
+}
+
+TEST_F(TuningDatabaseTest, ProcessesAddToOneRecord) {
+  constexpr int kProcesses = 8;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      TuningDatabase database(user_only(), Log());
+      ::_exit(database.add(record_of({{config(i), "s", 10.0 + i, 0}})).ok() ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  // Losing a timing costs a repeat, so a lost update is no failure; an unreadable or empty record is one.
+  const auto found = TuningDatabase(user_only(), log()).find(tuning_key());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_GE(found->timed.size(), 1u);
+  EXPECT_EQ(events("bad_record"), 0);
+}
+
+}  // namespace
+}  // namespace hstujit

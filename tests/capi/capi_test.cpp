@@ -1,0 +1,223 @@
+// The C API through libhstujit.so: statuses, sentences, struct sizes, reports. Needs no GPU and no compiler library.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "compiler/support/files.h"
+#include "hstujit/hstujit.hpp"
+
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr char kOp[] = R"({"op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64})";
+constexpr char kConfig[] = R"({"version": 1, "device": "sm_90a", "ops": [
+  {"name": "ranker", "op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [256, 300],
+   "lengths": [5, 17, 300]}]})";
+
+class CapiTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::make_unique<hstujit::TempDir>(hstujit::TempDir::create().value());
+    cache_ = folder_->path().string();
+    context_ = make_context();
+  }
+
+  hstujit_context* make_context(hstujit_miss_policy policy = HSTUJIT_ON_MISS_DEFAULT) {
+    hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
+    options.cache_dir = cache_.c_str();
+    options.cache_path = "";
+    options.on_miss = policy;
+    hstujit_context* context = nullptr;
+    EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << hstujit_last_error();
+    return context;
+  }
+
+  void TearDown() override { hstujit_context_destroy(context_); }
+
+  // By parsing, so that nothing outlives the text.
+  static json parse(hstujit_text* text) {
+    json result = json::parse(text->data, text->data + text->size);
+    hstujit_text_free(text);
+    return result;
+  }
+
+  std::unique_ptr<hstujit::TempDir> folder_;
+  std::string cache_;
+  hstujit_context* context_ = nullptr;
+};
+
+// The layout of published structs never changes; new members go to the end.
+TEST(Abi, StructsKeepTheirLayout) {
+  EXPECT_EQ(hstujit_abi_version(), HSTUJIT_ABI_VERSION);
+  EXPECT_EQ(sizeof(hstujit_value), 8u);
+  EXPECT_EQ(sizeof(hstujit_text), 16u);
+  EXPECT_EQ(sizeof(hstujit_problem), 24u);
+  EXPECT_EQ(sizeof(hstujit_context_options), 48u);
+  EXPECT_EQ(sizeof(hstujit_run_options), 96u);
+  EXPECT_EQ(offsetof(hstujit_run_options, seed), 64u);
+  EXPECT_EQ(offsetof(hstujit_run_options, progress_user), 88u);
+}
+
+TEST_F(CapiTest, NullPointersAreSentences) {
+  EXPECT_EQ(hstujit_context_create(nullptr, nullptr), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(hstujit_last_error(), "out is a null pointer; it must be where the handle goes");
+  hstujit_op* op = nullptr;
+  EXPECT_EQ(hstujit_op_create(nullptr, kOp, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("context is a null pointer"));
+  EXPECT_EQ(hstujit_op_create(context_, nullptr, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("json is a null pointer"));
+  EXPECT_EQ(hstujit_launch(nullptr, nullptr, 0, nullptr, nullptr), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_prepare(nullptr, nullptr), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_doctor(context_, nullptr), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_op_argument(nullptr, "q"), -1);
+  hstujit_context_destroy(nullptr);
+  hstujit_config_destroy(nullptr);
+  hstujit_op_destroy(nullptr);
+  hstujit_text_free(nullptr);
+}
+
+TEST_F(CapiTest, UnsetStructSizesAreRefused) {
+  hstujit_context_options options = {};
+  hstujit_context* context = nullptr;
+  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_context_options.size is 0; it must be 48 or more"));
+  options.size = sizeof(options) + 64;
+  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << "a newer caller";
+  hstujit_context_destroy(context);
+}
+
+TEST_F(CapiTest, LastErrorIsTheThreads) {
+  EXPECT_EQ(hstujit_config_parse("{", "mine.json", nullptr), HSTUJIT_INVALID_ARGUMENT);
+  const std::string here = hstujit_last_error();
+  std::string there = "not asked";
+  std::thread([&] { there = hstujit_last_error(); }).join();
+  EXPECT_NE(here, "");
+  EXPECT_EQ(there, "");
+}
+
+TEST_F(CapiTest, BadJsonNamesItsPlace) {
+  hstujit_op* op = nullptr;
+  EXPECT_EQ(hstujit_op_create(context_, R"({"op": "hstu_attention", "heads": 0, "attn_dim": 64, "hidden_dim": 64})",
+                              HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
+            HSTUJIT_INVALID_CONFIG);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("heads is 0"));
+  hstujit_config* config = nullptr;
+  EXPECT_EQ(hstujit_config_parse("{ bad", "mine.json", &config), HSTUJIT_INVALID_CONFIG);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("mine.json"));
+  EXPECT_EQ(hstujit_config_load("/nowhere/config.json", &config), HSTUJIT_NOT_FOUND);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("/nowhere/config.json"));
+}
+
+TEST_F(CapiTest, EnumerationsOutOfRangeAreRefused) {
+  hstujit_op* op = nullptr;
+  EXPECT_EQ(hstujit_op_create(context_, kOp, static_cast<hstujit_direction>(7), HSTUJIT_BACKEND_CUDA, &op),
+            HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("direction is 7"));
+  EXPECT_EQ(hstujit_op_create(context_, kOp, HSTUJIT_FORWARD, static_cast<hstujit_backend>(7), &op),
+            HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("backend is 7"));
+}
+
+TEST_F(CapiTest, SignaturesAreDescribed) {
+  hstujit_op* op = nullptr;
+  ASSERT_EQ(hstujit_op_create(context_, kOp, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_OK)
+      << hstujit_last_error();
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_op_signature(op, &text), HSTUJIT_OK);
+  const json signature = parse(&text);
+  EXPECT_EQ(signature[0]["name"], "q");
+  EXPECT_EQ(signature[0]["shape"], json({"L", 2, 64}));
+  EXPECT_EQ(hstujit_op_argument(op, "out"), static_cast<int>(signature.size()) - 1);
+  EXPECT_EQ(hstujit_op_argument(op, "nothing"), -1);
+  hstujit_value values[8] = {};
+  EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, nullptr), HSTUJIT_NOT_PREPARED);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_prepare"));
+  hstujit_op_destroy(op);
+}
+
+TEST_F(CapiTest, TheLibraryDescribesItself) {
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_operators(&text), HSTUJIT_OK);
+  const json operators = parse(&text);
+  ASSERT_FALSE(operators.empty());
+  EXPECT_FALSE(operators[0]["arguments"]["forward"].empty());
+  ASSERT_EQ(hstujit_config_schema(&text), HSTUJIT_OK);
+  EXPECT_TRUE(parse(&text).contains("properties"));
+  ASSERT_EQ(hstujit_environment(&text), HSTUJIT_OK);
+  EXPECT_EQ(parse(&text)[0]["name"], "HSTUJIT_CACHE_DIR");
+  EXPECT_STREQ(hstujit_status_name(HSTUJIT_CACHE_MISS), "cache_miss");
+}
+
+TEST_F(CapiTest, ConfigsAreDescribedAndInstancesFound) {
+  const auto config = hstujit::api::Config::parse(kConfig);
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_config_describe(config.get(), &text), HSTUJIT_OK);
+  const json description = parse(&text);
+  EXPECT_EQ(description["device"]["arch"], "sm_90a");
+  EXPECT_EQ(description["instances"][0]["rows"], json({278, 322}));
+  hstujit_op* op = nullptr;
+  EXPECT_EQ(hstujit_op_from_config(context_, config.get(), "other", HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
+            HSTUJIT_NOT_FOUND);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("ranker"));
+}
+
+TEST_F(CapiTest, ExplainNeedsNoGpuWhenTheDeviceIsGiven) {
+  const auto config = hstujit::api::Config::parse(kConfig);
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_explain(context_, config.get(), nullptr, &text), HSTUJIT_OK) << hstujit_last_error();
+  const json report = parse(&text);
+  EXPECT_EQ(report["instances"][0]["bucket"], 256);
+  EXPECT_EQ(report["instances"][1]["bucket"], 512);
+  EXPECT_FALSE(report["instances"][0]["cache"]["hit"]);
+  EXPECT_EQ(report["instances"][0]["key"].get<std::string>().size(), 64u);
+}
+
+TEST_F(CapiTest, BadRunOptionsAreNamed) {
+  const auto config = hstujit::api::Config::parse(kConfig);
+  hstujit_run_options options = HSTUJIT_INIT(hstujit_run_options);
+  options.jobs = -1;
+  hstujit_text text = {};
+  EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("jobs is -1; it must be"));
+  options.jobs = 0;
+  options.op_name = "other";
+  EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_NOT_FOUND);
+  hstujit_text_free(&text);
+}
+
+TEST_F(CapiTest, DoctorAndCacheReportsNeverNeedAnything) {
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_doctor(context_, &text), HSTUJIT_OK) << hstujit_last_error();
+  const json report = parse(&text);
+  EXPECT_TRUE(report["driver"].contains("ok"));
+  EXPECT_EQ(report["cache"][0]["path"], cache_);
+  ASSERT_EQ(hstujit_cache_list(context_, &text), HSTUJIT_OK);
+  EXPECT_EQ(parse(&text)["kernels"].size(), 0u);
+  ASSERT_EQ(hstujit_cache_verify(context_, &text), HSTUJIT_OK);
+  EXPECT_EQ(parse(&text)["bad"].size(), 0u);
+  ASSERT_EQ(hstujit_cache_prune(context_, 0, &text), HSTUJIT_OK);
+  EXPECT_EQ(parse(&text)["kept"], 0);
+  ASSERT_EQ(hstujit_cache_path(context_, &text), HSTUJIT_OK);
+  EXPECT_EQ(std::string(text.data), cache_);
+  hstujit_text_free(&text);
+}
+
+TEST_F(CapiTest, TheCppLayerThrowsTheSentence) {
+  hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
+  options.cache_dir = cache_.c_str();
+  const hstujit::api::Context context(options);
+  try {
+    hstujit::api::Op(context, R"({"op": "nothing"})");
+    FAIL();
+  } catch (const hstujit::api::Error& error) {
+    EXPECT_EQ(error.status(), HSTUJIT_INVALID_CONFIG);
+    EXPECT_THAT(error.what(), HasSubstr("nothing"));
+  }
+}
+
+}  // namespace

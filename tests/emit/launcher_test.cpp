@@ -1,0 +1,128 @@
+// The program beside a generated kernel: what it fills in, what it leaves to its user, and that nvcc takes the pair.
+#include "compiler/emit/launcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/emit/source.h"
+#include "tests/emit/layer_norm.h"
+#include "tests/passes/attention_cases.h"
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Pair {
+  EmittedKernel kernel;
+  std::string launcher;
+};
+
+// The first config of `skeleton` that the device accepts.
+Pair emit_attention(const char* skeleton_name, const char* arch, const HstuAttentionParams& params) {
+  const HstuAttentionSpec spec(params);
+  const DeviceSpec device = *known_device(arch);
+  const Skeleton* skeleton = *find_skeleton(skeleton_name);
+  for (const KernelConfig& config : skeleton->space(spec)) {
+    if (!skeleton->reject(spec, config, device).empty()) continue;
+    auto kernel = emit_kernel(spec, Direction::kForward, config, device);
+    EXPECT_TRUE(kernel.ok()) << kernel.status().message();
+    std::string launcher = print_launcher(spec, Direction::kForward, kernel->plan, device);
+    return {std::move(*kernel), std::move(launcher)};
+  }
+  ADD_FAILURE() << "no config of " << skeleton_name << " on " << arch;
+  return {};
+}
+
+Pair emit_layer_norm() {
+  const LayerNormSpec spec;
+  const LayerNormSkeleton skeleton;
+  const DeviceSpec device = *known_device("sm_80");
+  auto kernel = emit_with(skeleton, layer_norm_templates(), layer_norm_schema(), spec, Direction::kForward,
+                          skeleton.space(spec)[0], device);
+  EXPECT_TRUE(kernel.ok()) << kernel.status().message();
+  std::string launcher = print_launcher(spec, Direction::kForward, kernel->plan, device);
+  return {std::move(*kernel), std::move(launcher)};
+}
+
+HstuAttentionParams with_targets() {
+  HstuAttentionParams params = attention_params();
+  params.num_targets = true;
+  return params;
+}
+
+TEST(Launcher, SaysHowItIsBuilt) {
+  for (const auto& [arch, target] : {std::pair{"sm_80", "-gencode arch=compute_80,code=sm_80"},
+                                     {"sm_90a", "-gencode arch=compute_90a,code=sm_90a"}}) {
+    const Pair pair = emit_attention("hstu_attention/sm80", arch, attention_params());
+    const std::string& kernel = pair.kernel.plan.kernel_name;
+    EXPECT_EQ(launcher_file(pair.kernel.plan), kernel + "_main.cu");
+    EXPECT_THAT(pair.launcher, HasSubstr("// Build: nvcc -std=c++17 " + std::string(target) + " " + kernel +
+                                         "_main.cu -o " + kernel + "\n"));
+    EXPECT_THAT(pair.launcher, HasSubstr("#include \"" + kernel + ".cu\"\n"));
+  }
+}
+
+TEST(Launcher, ShortSequencesHaveNoMoreTargetsThanRows) {
+  const Pair pair = emit_attention("hstu_attention/sm80", "sm_80", with_targets());
+  EXPECT_THAT(pair.launcher, HasSubstr("upload(convert<int64_t>(batch.targets(Chosen::num_targets)))"));
+  EXPECT_THAT(pair.launcher, HasSubstr("upload(convert<int64_t>(batch.offsets))"));
+  EXPECT_THAT(emit_attention("hstu_attention/sm80", "sm_80", attention_params()).launcher,
+              Not(HasSubstr("Chosen::num_targets")));
+}
+
+TEST(Launcher, WhatTheSignatureLeavesOpenIsAConstant) {
+  const std::string attention = emit_attention("hstu_attention/sm80", "sm_80", attention_params()).launcher;
+  EXPECT_THAT(attention, HasSubstr("struct Chosen {\n"
+                                   "  static constexpr double alpha = 1.0;\n"
+                                   "  static constexpr int64_t scaling_seqlen = 0;\n"
+                                   "};\n"));
+  const std::string norm = emit_layer_norm().launcher;
+  EXPECT_THAT(norm, HasSubstr("struct Chosen {\n"
+                              "  static constexpr int64_t size_K = 1024;\n"
+                              "  static constexpr double eps = 1.0;\n"
+                              "};\n"));
+  EXPECT_THAT(norm, HasSubstr("weight = random_tensor<float>(Chosen::size_K * 64, "));
+  EXPECT_THAT(norm, HasSubstr("row_index = upload(std::vector<int32_t>(batch.rows(), 0));"));
+}
+
+#ifdef HSTUJIT_NVCC
+// Compiles the pair in a folder of its own.
+void expect_compiles(const Pair& pair, const std::string& arch) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("hstujit_launcher_" + arch + "_" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  std::ofstream(folder / (pair.kernel.plan.kernel_name + ".cu")) << pair.kernel.source;
+  std::ofstream(folder / launcher_file(pair.kernel.plan)) << pair.launcher;
+  const std::string command = std::string("cd '") + folder.string() + "' && '" HSTUJIT_NVCC "' -ccbin '" +
+                              HSTUJIT_HOST_COMPILER + "' -std=c++17 " + nvcc_target(*known_device(arch)) + " -c " +
+                              launcher_file(pair.kernel.plan) + " -o launcher.o > log 2>&1";
+  const int code = std::system(command.c_str());
+  std::stringstream log;
+  log << std::ifstream(folder / "log").rdbuf();
+  EXPECT_EQ(code, 0) << command << "\n" << log.str();
+  fs::remove_all(folder);
+}
+
+TEST(Launcher, NvccCompilesAttention) {
+  expect_compiles(emit_attention("hstu_attention/sm80", "sm_80", with_targets()), "sm_80");
+}
+
+TEST(Launcher, NvccCompilesTensorMaps) {
+  expect_compiles(emit_attention("hstu_attention/sm90", "sm_90a", attention_params()), "sm_90a");
+}
+
+TEST(Launcher, NvccCompilesAnOperatorWithoutRegions) { expect_compiles(emit_layer_norm(), "sm_80"); }
+#else
+TEST(Launcher, NvccCompilesThePair) { GTEST_SKIP() << "nvcc was not found when the tests were configured"; }
+#endif
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,113 @@
+// An operator without mask and score, complete enough to be emitted: spec, template and host face of a small
+// layer_norm. What docs/adding-an-operator.md says of such operators is tested on it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/plan/skeleton.h"
+#include "templates/embedded.h"
+
+namespace hstujit {
+
+class LayerNormSpec final : public OpSpec {
+ public:
+  explicit LayerNormSpec(nlohmann::ordered_json parameters = {{"op", "layer_norm"}, {"width", 64}})
+      : parameters_(std::move(parameters)) {}
+
+  std::string_view op() const override { return "layer_norm"; }
+  nlohmann::ordered_json to_json() const override { return parameters_; }
+  bool supports(Direction direction) const override { return direction == Direction::kForward; }
+  Signature signature(Direction) const override {
+    const Dimension rows{"L", 0}, width{"", 64}, table{"K", 0};
+    const auto tensor = [](const char* name, ArgumentRole role, DataType type, std::vector<Dimension> shape) {
+      Argument argument;
+      argument.name = name;
+      argument.role = role;
+      argument.dtype = type;
+      argument.shape = std::move(shape);
+      return argument;
+    };
+    Argument eps;
+    eps.name = "eps";
+    eps.kind = ArgumentKind::kFloat;
+    return {tensor("x", ArgumentRole::kInput, DataType::kFp32, {rows, width}),
+            tensor("weight", ArgumentRole::kInput, DataType::kFp32, {table, width}),
+            tensor("row_index", ArgumentRole::kInput, DataType::kInt32, {rows}), eps,
+            tensor("y", ArgumentRole::kOutput, DataType::kFp32, {rows, width})};
+  }
+  Work work(Direction, const Lengths&) const override { return {}; }
+  std::vector<HostValue> make_inputs(Direction, const Lengths&, uint64_t) const override { return {}; }
+  void reference(Direction, const Lengths&, std::vector<HostValue>&) const override {}
+  double error_bound(Direction) const override { return 1e-5; }
+
+ private:
+  nlohmann::ordered_json parameters_;
+};
+
+class LayerNormSkeleton final : public Skeleton {
+ public:
+  std::string_view name() const override { return "layer_norm/simple"; }
+  std::string_view entry_file() const override { return "layer_norm/simple.cuh"; }
+  std::string_view op() const override { return "layer_norm"; }
+  Direction direction() const override { return Direction::kForward; }
+  std::vector<KernelConfig> space(const OpSpec&) const override {
+    KernelConfig config;
+    config.skeleton = name();
+    return {config};
+  }
+  std::vector<Rejection> reject(const OpSpec&, const KernelConfig&, const DeviceSpec&) const override { return {}; }
+  LaunchPlan launch_plan(const OpSpec&, const KernelConfig&, const DeviceSpec&) const override {
+    using Kind = ParamSlot::Kind;
+    const auto slot = [](const char* name, Kind kind, int argument, const char* type) {
+      ParamSlot result;
+      result.name = name;
+      result.kind = kind;
+      result.argument = argument;
+      result.type = type;
+      return result;
+    };
+    LaunchPlan plan;
+    plan.kernel_name = "layer_norm_simple";
+    plan.threads = 64;
+    plan.slots = {slot("x", Kind::kPointer, 0, "const float*"), slot("weight", Kind::kPointer, 1, "const float*"),
+                  slot("y", Kind::kPointer, 4, "float*"), slot("eps", Kind::kFloat, 3, "")};
+    GridFactor rows;
+    rows.source = GridFactor::Source::kSize;
+    plan.grid = {rows};
+    return plan;
+  }
+  double estimate(const OpSpec&, const KernelConfig&, const DeviceSpec&, const ProblemSize&) const override {
+    return 1;
+  }
+  std::vector<std::pair<std::string, std::string>> constants(const OpSpec&, const KernelConfig&) const override {
+    return {};
+  }
+  std::string prelude(const OpSpec&, const KernelConfig&) const override { return {}; }
+};
+
+// The build's templates and the operator's own.
+inline std::vector<EmbeddedTemplate> layer_norm_templates() {
+  std::vector<EmbeddedTemplate> templates = embedded_templates();
+  templates.push_back({"layer_norm/simple.cuh", R"cuda(#include "common/regions.cuh"
+template <class Spec, class Config, class Params>
+__device__ void kernel_main(const Params& params) {
+  const float* row = params.x + static_cast<i64>(blockIdx.x) * Spec::kWidth;
+  float sum = 0, squares = 0;
+  for (int i = 0; i < Spec::kWidth; ++i) {
+    sum += row[i];
+    squares += row[i] * row[i];
+  }
+  const float mean = sum / Spec::kWidth;
+  const float scale = rsqrtf(squares / Spec::kWidth - mean * mean + params.eps);
+  for (int i = threadIdx.x; i < Spec::kWidth; i += blockDim.x)
+    params.y[static_cast<i64>(blockIdx.x) * Spec::kWidth + i] = (row[i] - mean) * scale * params.weight[i];
+}
+)cuda"});
+  return templates;
+}
+
+inline nlohmann::ordered_json layer_norm_schema() {
+  return {{"properties", {{"width", {{"type", "integer"}}}, {"eps", {{"type", "number"}}}}}};
+}
+
+}  // namespace hstujit

@@ -1,0 +1,94 @@
+// Region functions as text.
+#include <gtest/gtest.h>
+
+#include "compiler/emit/expression.h"
+#include "compiler/emit/flatten.h"
+#include "compiler/emit/region_printer.h"
+#include "compiler/passes/region_functions.h"
+#include "mlir/Parser/Parser.h"
+#include "tests/golden/golden.h"
+#include "tests/passes/attention_cases.h"
+
+namespace hstujit {
+namespace {
+
+TEST(RegionPrinter, MatchesGoldenFiles) {
+  for (const auto& [name, params] : named_cases()) {
+    Regions regions = build_regions(params);
+    std::string text;
+    for (const llvm::StringLiteral function : {kMaskValid, kMaskTile, kMaskColumns, kMaskRows, kScore, kScoreGrad}) {
+      const auto printed = print_region(regions.function(function), Activation::kMufu);
+      ASSERT_TRUE(printed.ok()) << printed.status().message();
+      text += *printed + "\n";
+    }
+    expect_golden("regions/" + name + ".cuh", text);
+  }
+}
+
+TEST(RegionPrinter, AccurateActivationCallsCudaFunctions) {
+  Regions regions = build_regions(attention_params());
+  const auto printed = print_region(regions.function(kScore), Activation::kAccurate);
+  ASSERT_TRUE(printed.ok());
+  EXPECT_NE(printed->find(" tanhf("), std::string::npos) << *printed;
+  EXPECT_EQ(printed->find("fast_"), std::string::npos) << *printed;
+}
+
+TEST(RegionPrinter, UnsupportedOperationIsNamed) {
+  const auto context = make_context();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      "func.func @f(%x: f32) -> f32 {\n %y = math.cos %x : f32\n return %y : f32\n}", context.get());
+  ASSERT_TRUE(module);
+  const auto printed = print_region(module->lookupSymbol<mlir::func::FuncOp>("f"), Activation::kMufu);
+  ASSERT_FALSE(printed.ok());
+  EXPECT_EQ(printed.status().message(), "math.cos in f cannot be written in CUDA");
+}
+
+TEST(Expression, ParenthesesOnlyWhereNeeded) {
+  const Expression a{"a"}, b{"b"}, c{"c"};
+  const Expression sum = binary(a, "+", b, Precedence::kSum, true);
+  const Expression difference = binary(a, "-", b, Precedence::kSum, false);
+  const Expression either = binary(a, "||", b, Precedence::kOr, true),
+                   both = binary(a, "&&", b, Precedence::kAnd, true);
+  EXPECT_EQ(binary(sum, "*", c, Precedence::kProduct, false).text, "(a + b) * c");
+  EXPECT_EQ(binary(c, "+", difference, Precedence::kSum, true).text, "c + a - b");
+  EXPECT_EQ(binary(c, "-", difference, Precedence::kSum, false).text, "c - (a - b)");
+  EXPECT_EQ(binary(difference, "-", c, Precedence::kSum, false).text, "a - b - c");
+  EXPECT_EQ(binary(both, "||", c, Precedence::kOr, true).text, "(a && b) || c");
+  EXPECT_EQ(binary(either, "||", c, Precedence::kOr, true).text, "a || b || c");
+  EXPECT_EQ(binary(either, "&&", c, Precedence::kAnd, true).text, "(a || b) && c");
+  EXPECT_EQ(prefix("-", prefix("-", a)).text, "-(-a)");
+  EXPECT_EQ(prefix("!", both).text, "!(a && b)");
+  EXPECT_EQ(conditional(both, sum, conditional(c, a, b)).text, "a && b ? a + b : c ? a : b");
+  EXPECT_EQ(binary(conditional(a, b, c), "+", c, Precedence::kSum, true).text, "(a ? b : c) + c");
+}
+
+TEST(Expression, FloatLiteralsAreExact) {
+  EXPECT_EQ(float_literal(0.5f), "0.5f");
+  EXPECT_EQ(float_literal(1.0f), "1.0f");
+  EXPECT_EQ(float_literal(-2.0f), "-2.0f");
+  EXPECT_EQ(float_literal(1e30f), "1e+30f");
+  EXPECT_EQ(std::stof(float_literal(0.1f)), 0.1f);
+  EXPECT_EQ(std::stof(float_literal(0.70710677f)), 0.70710677f);
+  EXPECT_EQ(float_literal(std::numeric_limits<float>::infinity()), "__int_as_float(0x7f800000)");
+}
+
+TEST(Flatten, EachFileOnceAndCommonFirst) {
+  const std::vector<EmbeddedTemplate> files = {
+      {"common/a.cuh", "#pragma once\nint a;\n"},
+      {"common/b.cuh", "#include \"common/a.cuh\"\nint b;\n"},
+      {"op/entry.cuh", "#include \"op/part.cuh\"\n#include \"common/b.cuh\"\nint entry;\n"},
+      {"op/part.cuh", "#include \"common/a.cuh\"\nint part;\n"}};
+  const auto flat = flatten_template(files, "op/entry.cuh", {});
+  ASSERT_TRUE(flat.ok()) << flat.status().message();
+  EXPECT_EQ(flat->common, "// ---- common/a.cuh\nint a;\n\n// ---- common/b.cuh\nint b;\n\n");
+  EXPECT_EQ(flat->own, "// ---- op/part.cuh\nint part;\n\n// ---- op/entry.cuh\nint entry;\n\n");
+}
+
+TEST(Flatten, ForeignIncludeFails) {
+  const auto flat = flatten_template({{"op/entry.cuh", "#include <cuda_bf16.h>\n"}}, "op/entry.cuh", {});
+  ASSERT_FALSE(flat.ok());
+  EXPECT_NE(flat.status().message().find("cuda_bf16.h"), std::string::npos) << flat.status().message();
+}
+
+}  // namespace
+}  // namespace hstujit

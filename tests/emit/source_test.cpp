@@ -1,0 +1,164 @@
+// Whole generated sources: the same bytes every time, and accepted by NVRTC for every skeleton.
+#include "compiler/emit/source.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <thread>
+
+#include "compiler/emit/launcher.h"
+#include "compiler/nvrtc/nvrtc.h"
+#include "compiler/plan/skeleton.h"
+#include "tests/emit/layer_norm.h"
+#include "tests/passes/attention_cases.h"
+
+namespace hstujit {
+namespace {
+
+// The first config of each skeleton that `device` accepts for `params`.
+std::vector<KernelConfig> accepted_configs(const HstuAttentionParams& params, const DeviceSpec& device) {
+  const HstuAttentionSpec spec(params);
+  std::vector<KernelConfig> configs;
+  for (const Skeleton* skeleton : skeletons()) {
+    if (skeleton->op() != spec.op() || skeleton->direction() != Direction::kForward) continue;
+    for (const KernelConfig& config : skeleton->space(spec)) {
+      if (!skeleton->reject(spec, config, device).empty()) continue;
+      configs.push_back(config);
+      break;
+    }
+  }
+  return configs;
+}
+
+DeviceSpec device_of(const char* arch) {
+  const auto device = known_device(arch);
+  EXPECT_TRUE(device.ok()) << device.status().message();
+  return *device;
+}
+
+TEST(Source, SameBytesFromEveryThread) {
+  HstuAttentionParams params = attention_params();
+  params.num_targets = true;
+  params.max_attn_len = 100;
+  const HstuAttentionSpec spec(params);
+  const DeviceSpec device = device_of("sm_90a");
+  const auto configs = accepted_configs(params, device);
+  ASSERT_FALSE(configs.empty());
+  std::vector<std::string> sources(4);
+  std::vector<std::thread> threads;
+  for (std::string& source : sources) {
+    threads.emplace_back([&] {
+      const auto kernel = emit_kernel(spec, Direction::kForward, configs[0], device);
+      if (kernel.ok()) source = kernel->source + print_launcher(spec, Direction::kForward, kernel->plan, device);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(sources[0].empty());
+  for (const std::string& source : sources) EXPECT_EQ(source, sources[0]);
+  EXPECT_EQ(sources[0].find("#include \"common"), std::string::npos);
+  EXPECT_EQ(sources[0].find(HSTUJIT_SOURCE_DIR), std::string::npos);
+}
+
+TEST(Source, CompilesForEverySkeletonAndScore) {
+  const auto nvrtc = Nvrtc::open();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  for (const char* arch : {"sm_90a", "sm_80"}) {
+    const DeviceSpec device = device_of(arch);
+    for (const auto& [name, params] : named_cases()) {
+      if (name == "causal" || name == "target_groups") continue;  // parts of other cases; compiling is slow
+      for (const KernelConfig& config : accepted_configs(params, device)) {
+        const auto kernel = emit_kernel(HstuAttentionSpec(params), Direction::kForward, config, device);
+        ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+        CompileInput input;
+        input.source = kernel->source;
+        input.file_name = kernel->plan.kernel_name + ".cu";
+        input.entry = kernel->plan.kernel_name;
+        input.arch = arch;
+        std::string log;
+        const auto output = (*nvrtc)->compile(input, &log);
+        EXPECT_TRUE(output.ok()) << name << ", " << config.skeleton << ": "
+                                 << (output.ok() ? "" : output.status().message()) << log;
+      }
+    }
+  }
+}
+
+// Whether `source` has `name` as more than a part of another word.
+bool names(const std::string& source, const std::string& name) {
+  return std::regex_search(source, std::regex("\\b" + name + "\\b"));
+}
+
+TEST(Source, RegionsThatNoTemplateNamesLeaveNoTrace) {
+  const HstuAttentionParams params = attention_params();
+  for (const char* arch : {"sm_90a", "sm_80"}) {
+    const DeviceSpec device = device_of(arch);
+    for (const KernelConfig& config : accepted_configs(params, device)) {
+      const auto kernel = emit_kernel(HstuAttentionSpec(params), Direction::kForward, config, device);
+      ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+      for (const char* used : {"mask_valid", "mask_tile", "mask_columns", "score"})
+        EXPECT_TRUE(names(kernel->source, used)) << config.skeleton << " " << used;
+      for (const char* unused : {"mask_rows", "score_grad"})
+        EXPECT_FALSE(names(kernel->source, unused)) << config.skeleton << " " << unused;
+    }
+  }
+}
+
+// A template that names one region gets this one, whole words only.
+TEST(Source, ARegionIsPrintedForTheTemplateThatNamesIt) {
+  const DeviceSpec device = device_of("sm_80");
+  const HstuAttentionSpec spec(attention_params());
+  const auto configs = accepted_configs(attention_params(), device);
+  ASSERT_FALSE(configs.empty());
+  const Skeleton& skeleton = **find_skeleton(configs[0].skeleton);
+  std::vector<EmbeddedTemplate> templates;
+  for (const EmbeddedTemplate& file : embedded_templates()) {
+    if (file.path.starts_with("common/")) templates.push_back(file);
+  }
+  templates.push_back({skeleton.entry_file(), "// my_score and score_gradient are none\nvoid f() { mask_rows(); }\n"});
+  const auto kernel =
+      emit_with(skeleton, templates, operator_schema(spec.op()), spec, Direction::kForward, configs[0], device);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  EXPECT_NE(kernel->source.find("void mask_rows(int c0"), std::string::npos);
+  for (const char* other : {" mask_valid(", " mask_columns(", " score(", " score_grad("})
+    EXPECT_EQ(kernel->source.find(other), std::string::npos) << other;
+}
+
+TEST(Source, AnOperatorWithoutRegions) {
+  const LayerNormSpec spec({{"op", "layer_norm"}, {"width", 64}, {"dropout", 0.25}});
+  const LayerNormSkeleton skeleton;
+  const DeviceSpec device = device_of("sm_80");
+  const auto kernel = emit_with(skeleton, layer_norm_templates(), layer_norm_schema(), spec, Direction::kForward,
+                                skeleton.space(spec)[0], device);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  for (const char* name : {"mask_valid", "mask_tile", "score", "kMaskTrivial"})
+    EXPECT_FALSE(names(kernel->source, name)) << name;
+  EXPECT_TRUE(names(kernel->source, "kDropout = 0.25"));
+  const auto nvrtc = Nvrtc::open();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  CompileInput input;
+  input.source = kernel->source;
+  input.file_name = "layer_norm.cu";
+  input.entry = kernel->plan.kernel_name;
+  input.arch = device.arch;
+  std::string log;
+  const auto output = (*nvrtc)->compile(input, &log);
+  EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
+}
+
+TEST(Source, RejectedConfigIsUnsupported) {
+  const DeviceSpec device = device_of("sm_90a");
+  const auto configs = accepted_configs(attention_params(), device);
+  ASSERT_FALSE(configs.empty());
+  KernelConfig config = configs[0];
+  config.stages = 1000;
+  const auto kernel = emit_kernel(HstuAttentionSpec(attention_params()), Direction::kForward, config, device);
+  ASSERT_FALSE(kernel.ok());
+  EXPECT_EQ(kernel.status().code(), Code::kUnsupported);
+  EXPECT_EQ(
+      emit_kernel(HstuAttentionSpec(attention_params()), Direction::kBackward, configs[0], device).status().code(),
+      Code::kUnsupported);
+}
+
+}  // namespace
+}  // namespace hstujit

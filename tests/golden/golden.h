@@ -1,0 +1,30 @@
+// Golden files: text that a test expects, under tests/golden/. HSTUJIT_UPDATE_GOLDEN=1 writes them anew; read the
+// difference before committing it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace hstujit {
+
+inline void expect_golden(const std::string& name, const std::string& actual) {
+  const std::filesystem::path path = std::filesystem::path(HSTUJIT_SOURCE_DIR) / "tests" / "golden" / name;
+  const char* update = std::getenv("HSTUJIT_UPDATE_GOLDEN");
+  if (update != nullptr && std::string(update) == "1") {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << actual;
+    return;
+  }
+  std::ifstream file(path, std::ios::binary);
+  ASSERT_TRUE(file.good()) << name << " is missing; run with HSTUJIT_UPDATE_GOLDEN=1 to write it";
+  std::stringstream expected;
+  expected << file.rdbuf();
+  EXPECT_EQ(actual, expected.str()) << name << " differs; run with HSTUJIT_UPDATE_GOLDEN=1 if the change is meant";
+}
+
+}  // namespace hstujit

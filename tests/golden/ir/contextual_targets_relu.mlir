@@ -1,0 +1,118 @@
+module {
+  func.func @mask_valid(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "col"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i1 {hstu.name = "valid"}) {
+    %c6 = arith.constant 6 : index
+    %0 = arith.subi %arg2, %arg3 : index
+    %1 = arith.cmpi sge, %0, %c6 : index
+    %2 = arith.cmpi slt, %arg1, %0 : index
+    %3 = arith.andi %2, %1 : i1
+    %4 = arith.cmpi slt, %arg0, %c6 : index
+    %5 = arith.andi %4, %3 : i1
+    %6 = arith.cmpi sle, %arg1, %arg0 : index
+    %7 = arith.cmpi eq, %arg0, %arg1 : index
+    %8 = arith.ori %3, %7 : i1
+    %9 = arith.andi %6, %8 : i1
+    %10 = arith.ori %9, %5 : i1
+    %11 = arith.cmpi slt, %arg1, %arg2 : index
+    %12 = arith.andi %10, %11 : i1
+    return %12 : i1
+  }
+  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "must"}, i1 {hstu.name = "may"}) {
+    %c6 = arith.constant 6 : index
+    %0 = arith.cmpi sle, %arg3, %arg0 : index
+    %1 = arith.cmpi sle, %arg2, %arg1 : index
+    %2 = arith.subi %arg4, %arg5 : index
+    %3 = arith.cmpi slt, %arg3, %2 : index
+    %4 = arith.cmpi slt, %arg2, %2 : index
+    %5 = arith.cmpi sge, %2, %c6 : index
+    %6 = arith.andi %3, %5 : i1
+    %7 = arith.andi %4, %5 : i1
+    %8 = arith.cmpi sle, %arg1, %arg2 : index
+    %9 = arith.cmpi sge, %arg0, %arg3 : index
+    %10 = arith.andi %9, %8 : i1
+    %11 = arith.cmpi sge, %arg1, %arg2 : index
+    %12 = arith.cmpi sle, %arg0, %arg3 : index
+    %13 = arith.andi %12, %11 : i1
+    %14 = arith.ori %6, %10 : i1
+    %15 = arith.ori %7, %13 : i1
+    %16 = arith.andi %0, %14 : i1
+    %17 = arith.andi %1, %15 : i1
+    %18 = arith.cmpi slt, %arg1, %c6 : index
+    %19 = arith.cmpi slt, %arg0, %c6 : index
+    %20 = arith.andi %18, %6 : i1
+    %21 = arith.andi %19, %7 : i1
+    %22 = arith.ori %16, %20 : i1
+    %23 = arith.ori %17, %21 : i1
+    %24 = arith.cmpi slt, %arg3, %arg4 : index
+    %25 = arith.cmpi slt, %arg2, %arg4 : index
+    %26 = arith.andi %22, %24 : i1
+    %27 = arith.andi %23, %25 : i1
+    return %26, %27 : i1, i1
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 0.000000e+00 : f32
+    %0 = arith.mulf %arg0, %arg1 : f32
+    %1 = arith.maxnumf %0, %cst : f32
+    return %1 : f32
+  }
+  func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
+    %c0 = arith.constant 0 : index
+    %c6 = arith.constant 6 : index
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg1, %c1 : index
+    %1 = arith.subi %arg2, %arg3 : index
+    %2 = arith.cmpi sge, %1, %c6 : index
+    %3 = arith.cmpi sgt, %arg2, %arg3 : index
+    %4 = arith.andi %2, %3 : i1
+    %5 = arith.select %4, %c0, %arg2 : index
+    %6 = arith.minsi %5, %arg0 : index
+    %7 = arith.cmpi slt, %arg0, %c6 : index
+    %8 = arith.andi %7, %2 : i1
+    %9 = arith.minsi %0, %arg2 : index
+    %10 = arith.maxsi %6, %c0 : index
+    %11 = arith.cmpi slt, %10, %9 : index
+    %12 = arith.select %11, %6, %arg2 : index
+    %13 = arith.select %11, %0, %c0 : index
+    %14 = arith.andi %8, %3 : i1
+    %15 = arith.select %14, %c0, %arg2 : index
+    %16 = arith.select %14, %1, %c0 : index
+    %17 = arith.minsi %12, %15 : index
+    %18 = arith.maxsi %13, %16 : index
+    %19 = arith.minsi %18, %arg2 : index
+    %20 = arith.maxsi %17, %c0 : index
+    return %20, %19 : index, index
+  }
+  func.func @mask_rows(%arg0: index {hstu.name = "c0"}, %arg1: index {hstu.name = "c1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c6 = arith.constant 6 : index
+    %0 = arith.subi %arg2, %arg3 : index
+    %1 = arith.cmpi slt, %arg0, %0 : index
+    %2 = arith.cmpi sge, %0, %c6 : index
+    %3 = arith.andi %1, %2 : i1
+    %4 = arith.addi %arg1, %c1 : index
+    %5 = arith.select %3, %arg2, %c0 : index
+    %6 = arith.maxsi %5, %4 : index
+    %7 = arith.minsi %6, %arg2 : index
+    %8 = arith.maxsi %arg0, %c0 : index
+    %9 = arith.cmpi slt, %8, %7 : index
+    %10 = arith.select %9, %arg0, %arg2 : index
+    %11 = arith.select %9, %6, %c0 : index
+    %12 = arith.select %3, %c0, %arg2 : index
+    %13 = arith.select %3, %c6, %c0 : index
+    %14 = arith.minsi %10, %12 : index
+    %15 = arith.maxsi %11, %13 : index
+    %16 = arith.cmpi slt, %arg0, %arg2 : index
+    %17 = arith.maxsi %14, %c0 : index
+    %18 = arith.minsi %15, %arg2 : index
+    %19 = arith.select %16, %18, %c0 : index
+    return %17, %19 : index, index
+  }
+  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
+    %cst = arith.constant 0.000000e+00 : f32
+    %0 = arith.mulf %arg0, %arg1 : f32
+    %1 = arith.maxnumf %0, %cst : f32
+    %2 = arith.cmpf ogt, %0, %cst : f32
+    %3 = arith.select %2, %arg1, %cst : f32
+    return %1, %3 : f32, f32
+  }
+}

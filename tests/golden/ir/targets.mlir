@@ -1,0 +1,81 @@
+module {
+  func.func @mask_valid(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "col"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i1 {hstu.name = "valid"}) {
+    %0 = arith.subi %arg2, %arg3 : index
+    %1 = arith.cmpi slt, %arg1, %0 : index
+    %2 = arith.cmpi sle, %arg1, %arg0 : index
+    %3 = arith.cmpi eq, %arg0, %arg1 : index
+    %4 = arith.ori %1, %3 : i1
+    %5 = arith.andi %2, %4 : i1
+    %6 = arith.cmpi slt, %arg1, %arg2 : index
+    %7 = arith.andi %5, %6 : i1
+    return %7 : i1
+  }
+  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "must"}, i1 {hstu.name = "may"}) {
+    %0 = arith.cmpi sle, %arg3, %arg0 : index
+    %1 = arith.cmpi sle, %arg2, %arg1 : index
+    %2 = arith.subi %arg4, %arg5 : index
+    %3 = arith.cmpi slt, %arg3, %2 : index
+    %4 = arith.cmpi slt, %arg2, %2 : index
+    %5 = arith.cmpi sle, %arg1, %arg2 : index
+    %6 = arith.cmpi sge, %arg0, %arg3 : index
+    %7 = arith.andi %6, %5 : i1
+    %8 = arith.cmpi sge, %arg1, %arg2 : index
+    %9 = arith.cmpi sle, %arg0, %arg3 : index
+    %10 = arith.andi %9, %8 : i1
+    %11 = arith.ori %3, %7 : i1
+    %12 = arith.ori %4, %10 : i1
+    %13 = arith.andi %0, %11 : i1
+    %14 = arith.andi %1, %12 : i1
+    %15 = arith.cmpi slt, %arg3, %arg4 : index
+    %16 = arith.cmpi slt, %arg2, %arg4 : index
+    %17 = arith.andi %13, %15 : i1
+    %18 = arith.andi %14, %16 : i1
+    return %17, %18 : i1, i1
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg1, %cst : f32
+    %1 = arith.mulf %arg0, %0 : f32
+    %2 = math.tanh %1 : f32
+    %3 = math.fma %1, %2, %1 : f32
+    return %3 : f32
+  }
+  func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg1, %c1 : index
+    %1 = arith.cmpi sgt, %arg2, %arg3 : index
+    %2 = arith.select %1, %c0, %arg2 : index
+    %3 = arith.minsi %2, %arg0 : index
+    %4 = arith.minsi %0, %arg2 : index
+    %5 = arith.maxsi %3, %c0 : index
+    return %5, %4 : index, index
+  }
+  func.func @mask_rows(%arg0: index {hstu.name = "c0"}, %arg1: index {hstu.name = "c1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %0 = arith.subi %arg2, %arg3 : index
+    %1 = arith.cmpi slt, %arg0, %0 : index
+    %2 = arith.addi %arg1, %c1 : index
+    %3 = arith.select %1, %arg2, %c0 : index
+    %4 = arith.maxsi %3, %2 : index
+    %5 = arith.cmpi slt, %arg0, %arg2 : index
+    %6 = arith.maxsi %arg0, %c0 : index
+    %7 = arith.minsi %4, %arg2 : index
+    %8 = arith.select %5, %7, %c0 : index
+    return %6, %8 : index, index
+  }
+  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
+    %cst = arith.constant 1.000000e+00 : f32
+    %cst_0 = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg1, %cst_0 : f32
+    %1 = arith.mulf %arg0, %0 : f32
+    %2 = math.tanh %1 : f32
+    %3 = arith.negf %2 : f32
+    %4 = math.fma %3, %2, %cst : f32
+    %5 = math.fma %1, %2, %1 : f32
+    %6 = math.fma %1, %4, %2 : f32
+    %7 = math.fma %0, %6, %0 : f32
+    return %5, %7 : f32, f32
+  }
+}

@@ -1,0 +1,101 @@
+module {
+  func.func @mask_valid(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "col"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i1 {hstu.name = "valid"}) {
+    %c64 = arith.constant 64 : index
+    %c256 = arith.constant 256 : index
+    %0 = arith.subi %arg0, %arg1 : index
+    %1 = arith.subi %arg2, %c64 : index
+    %2 = arith.cmpi sge, %arg0, %1 : index
+    %3 = arith.cmpi sle, %0, %c256 : index
+    %4 = arith.ori %3, %2 : i1
+    %5 = arith.cmpi sle, %arg1, %arg0 : index
+    %6 = arith.andi %5, %4 : i1
+    %7 = arith.cmpi slt, %arg1, %arg2 : index
+    %8 = arith.andi %6, %7 : i1
+    return %8 : i1
+  }
+  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "must"}, i1 {hstu.name = "may"}) {
+    %c64 = arith.constant 64 : index
+    %c256 = arith.constant 256 : index
+    %0 = arith.cmpi sle, %arg3, %arg0 : index
+    %1 = arith.cmpi sle, %arg2, %arg1 : index
+    %2 = arith.subi %arg0, %arg3 : index
+    %3 = arith.subi %arg1, %arg2 : index
+    %4 = arith.cmpi sle, %3, %c256 : index
+    %5 = arith.cmpi sle, %2, %c256 : index
+    %6 = arith.subi %arg4, %c64 : index
+    %7 = arith.cmpi sge, %arg0, %6 : index
+    %8 = arith.cmpi sge, %arg1, %6 : index
+    %9 = arith.ori %4, %7 : i1
+    %10 = arith.ori %5, %8 : i1
+    %11 = arith.andi %0, %9 : i1
+    %12 = arith.andi %1, %10 : i1
+    %13 = arith.cmpi slt, %arg3, %arg4 : index
+    %14 = arith.cmpi slt, %arg2, %arg4 : index
+    %15 = arith.andi %11, %13 : i1
+    %16 = arith.andi %12, %14 : i1
+    return %15, %16 : i1, i1
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg1, %cst : f32
+    %1 = arith.mulf %arg0, %0 : f32
+    %2 = math.tanh %1 : f32
+    %3 = math.fma %1, %2, %1 : f32
+    return %3 : f32
+  }
+  func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c256 = arith.constant 256 : index
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg1, %c1 : index
+    %1 = arith.subi %arg0, %c256 : index
+    %2 = arith.subi %arg2, %c64 : index
+    %3 = arith.cmpi sge, %arg1, %2 : index
+    %4 = arith.cmpi slt, %1, %arg2 : index
+    %5 = arith.select %4, %1, %arg2 : index
+    %6 = arith.select %4, %arg2, %c0 : index
+    %7 = arith.select %3, %c0, %arg2 : index
+    %8 = arith.select %3, %arg2, %c0 : index
+    %9 = arith.minsi %5, %7 : index
+    %10 = arith.maxsi %6, %8 : index
+    %11 = arith.minsi %0, %10 : index
+    %12 = arith.minsi %11, %arg2 : index
+    %13 = arith.maxsi %9, %c0 : index
+    return %13, %12 : index, index
+  }
+  func.func @mask_rows(%arg0: index {hstu.name = "c0"}, %arg1: index {hstu.name = "c1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c257 = arith.constant 257 : index
+    %0 = arith.addi %arg1, %c257 : index
+    %1 = arith.subi %arg2, %c64 : index
+    %2 = arith.cmpi sgt, %0, %c0 : index
+    %3 = arith.select %2, %c0, %arg2 : index
+    %4 = arith.select %2, %0, %c0 : index
+    %5 = arith.cmpi slt, %1, %arg2 : index
+    %6 = arith.select %5, %1, %arg2 : index
+    %7 = arith.select %5, %arg2, %c0 : index
+    %8 = arith.minsi %3, %6 : index
+    %9 = arith.maxsi %4, %7 : index
+    %10 = arith.maxsi %arg0, %8 : index
+    %11 = arith.cmpi slt, %arg0, %arg2 : index
+    %12 = arith.maxsi %10, %c0 : index
+    %13 = arith.minsi %9, %arg2 : index
+    %14 = arith.select %11, %13, %c0 : index
+    return %12, %14 : index, index
+  }
+  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
+    %cst = arith.constant 1.000000e+00 : f32
+    %cst_0 = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg1, %cst_0 : f32
+    %1 = arith.mulf %arg0, %0 : f32
+    %2 = math.tanh %1 : f32
+    %3 = arith.negf %2 : f32
+    %4 = math.fma %3, %2, %cst : f32
+    %5 = math.fma %1, %2, %1 : f32
+    %6 = math.fma %1, %4, %2 : f32
+    %7 = math.fma %0, %6, %0 : f32
+    return %5, %7 : f32, f32
+  }
+}

@@ -1,0 +1,31 @@
+__device__ __forceinline__ bool mask_valid(int row, int col, int n, int t) {
+  return col < n;
+}
+
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may) {
+  must = c1 < n;
+  may = c0 < n;
+}
+
+__device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi) {
+  lo = 0;
+  hi = n;
+}
+
+__device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo, int& hi) {
+  lo = 0;
+  hi = c0 < n ? n : 0;
+}
+
+__device__ __forceinline__ float score(float x, float alpha) {
+  const float s0 = fmaxf(x * alpha, 0.0f);
+  return s0 * s0;
+}
+
+__device__ __forceinline__ void score_grad(float x, float alpha, float& y, float& dy) {
+  const float s0 = x * alpha;
+  const float s1 = fmaxf(s0, 0.0f);
+  y = s1 * s1;
+  dy = s1 * 2.0f * (s0 > 0.0f ? alpha : 0.0f);
+}
+

@@ -1,0 +1,33 @@
+__device__ __forceinline__ bool mask_valid(int row, int col, int n, int t) {
+  return col <= row && (col < n - t || row == col) && col < n;
+}
+
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may) {
+  const int i0 = n - t;
+  must = c1 <= r0 && (c1 < i0 || (r0 >= c1 && r1 <= c0)) && c1 < n;
+  may = c0 <= r1 && (c0 < i0 || (r0 <= c1 && r1 >= c0)) && c0 < n;
+}
+
+__device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi) {
+  lo = max(min(n > t ? 0 : n, r0), 0);
+  hi = min(r1 + 1, n);
+}
+
+__device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo, int& hi) {
+  lo = max(c0, 0);
+  hi = c0 < n ? min(max(c0 < n - t ? n : 0, c1 + 1), n) : 0;
+}
+
+__device__ __forceinline__ float score(float x, float alpha) {
+  const float s0 = x * (alpha * 0.5f);
+  return fmaf(s0, fast_tanh(s0), s0);
+}
+
+__device__ __forceinline__ void score_grad(float x, float alpha, float& y, float& dy) {
+  const float s0 = alpha * 0.5f;
+  const float s1 = x * s0;
+  const float t0 = fast_tanh(s1);
+  y = fmaf(s1, t0, s1);
+  dy = fmaf(s0, fmaf(s1, fmaf(-t0, t0, 1.0f), t0), s0);
+}
+

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Writes the config of the correctness matrix that is run on a GPU: every mask x data type x head dimension.
+
+    tests/gpu/make_matrix.py [--part I/N] > matrix.json
+    hstujit prewarm --config matrix.json && hstujit run --config matrix.json --check --json > result.json
+
+Lengths contain 0, 1, tile sizes +- 1 and one long sequence among tiny ones. Instances with alignment 8 have 16-bit data but
+cannot use tensor maps, so they check the sm80 kernels on the same masks.
+"""
+
+import argparse
+import json
+import sys
+
+LENGTHS = [0, 1, 63, 64, 65, 127, 128, 129, 0, 191, 192, 193, 2, 700, 1, 0]
+LONGEST = 1024
+
+MASKS = {
+    "causal": {},
+    "targets": {"num_targets": 20},
+    "window": {"max_attn_len": 50},
+    "window_targets": {"max_attn_len": 50, "num_targets": 20},
+    "context": {"contextual_seq_len": 7},
+    "context_targets": {"contextual_seq_len": 7, "num_targets": 20},
+    "context_window": {"contextual_seq_len": 7, "max_attn_len": 50},
+    "context_window_targets": {"contextual_seq_len": 7, "max_attn_len": 50, "num_targets": 20},
+    "window_full": {"max_attn_len": 50, "min_full_attn_seq_len": 30},
+    "context_window_full_targets": {"contextual_seq_len": 7, "max_attn_len": 50, "min_full_attn_seq_len": 30, "num_targets": 20},
+    "groups": {"num_targets": 20, "target_group_size": 4},
+    "context_window_groups": {"contextual_seq_len": 7, "max_attn_len": 50, "num_targets": 20, "target_group_size": 3},
+    "both_ways": {"causal": False},
+    "both_ways_window_targets": {"causal": False, "max_attn_len": 50, "num_targets": 20},
+    "both_ways_context_targets": {"causal": False, "contextual_seq_len": 7, "num_targets": 20},
+    "none": {"full_mask": True},
+    "semi_local": {"sla_k1": 40, "sla_k2": 25},
+    "semi_local_context_targets": {"sla_k1": 40, "sla_k2": 25, "contextual_seq_len": 30, "num_targets": 20},
+}
+DIMENSIONS = [(32, 32), (40, 40), (64, 64), (96, 96), (128, 128), (192, 192), (256, 256), (64, 128), (128, 64), (256, 128)]
+TYPES = {
+    "bf16": {"dtype": "bf16"},
+    "fp16": {"dtype": "fp16"},
+    "tf32": {"dtype": "fp32", "precision": "tf32"},
+    "fp32": {"dtype": "fp32", "precision": "ieee"},
+    "bf16_sm80": {"dtype": "bf16", "alignment": 8},
+    "fp16_sm80": {"dtype": "fp16", "alignment": 8},
+}
+SCORES = ["relu", "relu2", "sigmoid", "tanh", "gelu", "identity"]
+
+
+def instance(name, dims, **parameters):
+    return {
+        "name": name, "op": "hstu_attention", "heads": 2, "attn_dim": dims[0], "hidden_dim": dims[1],
+        "max_seq_len": LONGEST, "lengths": LENGTHS, **parameters,
+    }
+
+
+def instances():
+    for mask, mask_parameters in MASKS.items():
+        for kind, type_parameters in TYPES.items():
+            for dims in DIMENSIONS:
+                yield instance(f"{mask}-{kind}-{dims[0]}x{dims[1]}", dims, **mask_parameters, **type_parameters)
+    for score in SCORES:
+        for kind, type_parameters in TYPES.items():
+            yield instance(f"{score}-{kind}", (64, 64), score=score, **type_parameters)
+    for alignment in (2, 4):
+        yield instance(f"alignment{alignment}", (72, 40), dtype="bf16", alignment=alignment, num_targets=20)
+    for kind, type_parameters in TYPES.items():
+        yield instance(f"int32-{kind}", (64, 64), offsets_dtype="int32", num_targets=20, **type_parameters)
+
+
+def small_instances():
+    """For compute-sanitizer, which is slow: few masks, every kind, short sequences, all of Hopper's and Ampere's paths."""
+    masks = ("causal", "context_window_groups", "semi_local_context_targets", "none")
+    for chosen in instances():
+        name = chosen["name"]
+        if (name.endswith("-64x64") and name.split("-")[0] in masks) or name in (
+                "causal-bf16-128x128", "none-bf16-256x256", "targets-fp16-64x128", "alignment2", "relu-bf16", "int32-bf16"):
+            yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--part", default="0/1", help="I/N: every N-th instance from the I-th on")
+    parser.add_argument("--only", default="", help="only instances whose name contains this")
+    parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
+    arguments = parser.parse_args()
+    part, parts = (int(x) for x in arguments.part.split("/"))
+    source = small_instances() if arguments.sanitizer else instances()
+    chosen = [x for x in list(source)[part::parts] if arguments.only in x["name"]]
+    json.dump({"version": 1, "ops": chosen}, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()

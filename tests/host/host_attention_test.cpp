@@ -1,0 +1,185 @@
+// hstu_attention on the host against the float64 reference of the spec, through the C boundary.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/host/host_call.h"
+
+namespace hstujit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Empty, one row, a few, blocks' edges and one long sequence among tiny ones.
+const std::vector<int64_t> kRows = {0, 1, 5, 2, 600, 0, 33, 16, 257, 3, 64, 1};
+
+Lengths adversarial_lengths() {
+  Lengths lengths{.rows = kRows, .num_targets = {}, .max_seq_len = 640};
+  for (size_t i = 0; i < kRows.size(); ++i)
+    lengths.num_targets.push_back(std::min<int64_t>(kRows[i], static_cast<int64_t>(i * 3 % 20)));
+  lengths.num_targets[8] = 257;  // nothing but targets
+  return lengths;
+}
+
+Json base_spec() {
+  return {{"op", "hstu_attention"}, {"heads", 2},      {"attn_dim", 32},
+          {"hidden_dim", 32},       {"dtype", "fp32"}, {"precision", "ieee"}};
+}
+
+Json with(Json json, const Json& changes) {
+  json.update(changes);
+  return json;
+}
+
+// Runs the spec and compares; `seed` gives the inputs.
+void expect_agreement(const Json& json, const Lengths& lengths = adversarial_lengths(), int64_t row_padding = 0) {
+  SCOPED_TRACE(json.dump());
+  const OpSpecPtr spec = make_spec(json);
+  const HostHandle handle(*spec, 2);
+  ASSERT_NE(handle.get(), nullptr) << handle.error();
+  HostCall call(spec, lengths, 7, row_padding);
+  ASSERT_EQ(call.launch(handle), 0) << call.error();
+  std::vector<HostValue> expected = call.inputs();
+  spec->reference(Direction::kForward, lengths, expected);
+  const double error = relative_error(call.read("out").reals, expected.back().tensor.reals);
+  EXPECT_LE(error, spec->error_bound(Direction::kForward));
+}
+
+TEST(HostAttention, EveryMaskCombination) {
+  for (const bool causal : {true, false}) {
+    for (const bool targets : {false, true}) {
+      for (const int window : {0, 1, 40}) {
+        for (const int context : {0, 7}) {
+          Json changes = {
+              {"causal", causal}, {"num_targets", targets}, {"max_attn_len", window}, {"contextual_seq_len", context}};
+          expect_agreement(with(base_spec(), changes));
+          if (window > 0) expect_agreement(with(base_spec(), with(changes, {{"min_full_attn_seq_len", 11}})));
+          if (targets) expect_agreement(with(base_spec(), with(changes, {{"target_group_size", 3}})));
+        }
+      }
+    }
+  }
+}
+
+TEST(HostAttention, SemiLocalAndFullMasks) {
+  for (const bool targets : {false, true}) {
+    for (const int context : {0, 9}) {
+      expect_agreement(with(
+          base_spec(), {{"sla_k1", 21}, {"sla_k2", 6}, {"num_targets", targets}, {"contextual_seq_len", context}}));
+    }
+    expect_agreement(with(base_spec(), {{"sla_k1", 40}, {"num_targets", targets}}));
+  }
+  expect_agreement(with(base_spec(), {{"causal", false}, {"full_mask", true}}));
+}
+
+TEST(HostAttention, EveryScore) {
+  for (const char* score : {"silu", "relu", "relu2", "sigmoid", "tanh", "gelu", "identity"}) {
+    expect_agreement(with(base_spec(), {{"score", score}, {"num_targets", true}}));
+  }
+}
+
+TEST(HostAttention, EveryTypeAndHeadDimension) {
+  const std::vector<std::pair<int, int>> dimensions = {{8, 8}, {64, 64}, {40, 96}, {128, 24}, {256, 256}, {16, 136}};
+  for (const char* dtype : {"bf16", "fp16", "fp32"}) {
+    for (const auto& [attn_dim, hidden_dim] : dimensions) {
+      Json changes = {{"dtype", dtype}, {"attn_dim", attn_dim}, {"hidden_dim", hidden_dim}, {"heads", 1}};
+      Json json = with(base_spec(), changes);
+      if (changes["dtype"] != "fp32") json.erase("precision");
+      expect_agreement(json);
+    }
+  }
+}
+
+TEST(HostAttention, StridedInputsAndShortOffsets) {
+  for (const char* offsets : {"int32", "int64"}) {
+    expect_agreement(with(base_spec(), {{"offsets_dtype", offsets}, {"num_targets", true}}), adversarial_lengths(), 48);
+  }
+}
+
+TEST(HostAttention, ScalingSeqlenReplacesMaxSeqLen) {
+  const OpSpecPtr spec = make_spec(base_spec());
+  const HostHandle handle(*spec, 1);
+  const Lengths lengths{.rows = {70}, .num_targets = {}, .max_seq_len = 100};
+  HostCall call(spec, lengths, 3);
+  const int scaling = find_argument(spec->signature(Direction::kForward), "scaling_seqlen");
+  call.inputs()[static_cast<size_t>(scaling)].scalar = 10;
+  ASSERT_EQ(call.launch(handle), 0) << call.error();
+  std::vector<HostValue> expected = call.inputs();
+  spec->reference(Direction::kForward, lengths, expected);
+  EXPECT_LE(relative_error(call.read("out").reals, expected.back().tensor.reals), 1e-5);
+}
+
+TEST(HostAttention, ThreadsDoNotChangeOneBit) {
+  const OpSpecPtr spec = make_spec(with(base_spec(), {{"num_targets", true}}));
+  const HostHandle one(*spec, 1), four(*spec, 4);
+  HostCall a(spec, adversarial_lengths(), 5), b(spec, adversarial_lengths(), 5);
+  ASSERT_EQ(a.launch(one), 0) << a.error();
+  ASSERT_EQ(b.launch(four), 0) << b.error();
+  EXPECT_EQ(a.bytes("out"), b.bytes("out"));
+}
+
+TEST(HostAttention, NanStaysInItsSequence) {
+  for (const char* dtype : {"fp32", "bf16", "fp16"}) {
+    Json json = with(base_spec(), {{"dtype", dtype}});
+    if (json["dtype"] != "fp32") json.erase("precision");
+    const OpSpecPtr spec = make_spec(json);
+    const HostHandle handle(*spec, 2);
+    const Lengths lengths{.rows = {20, 45, 0, 7}, .num_targets = {}, .max_seq_len = 64};
+    HostCall clean(spec, lengths, 5), dirty(spec, lengths, 5);
+    const size_t row = 2 * 32;
+    for (size_t tensor = 0; tensor < 3; ++tensor) {
+      std::vector<double>& reals = dirty.inputs()[tensor].tensor.reals;
+      std::fill(reals.begin() + 20 * row, reals.begin() + 65 * row, std::numeric_limits<double>::quiet_NaN());
+    }
+    ASSERT_EQ(clean.launch(handle), 0) << clean.error();
+    ASSERT_EQ(dirty.launch(handle), 0) << dirty.error();
+    const HostTensor a = clean.read("out"), b = dirty.read("out");
+    for (size_t i = 0; i < a.reals.size(); ++i) {
+      if (i >= 20 * row && i < 65 * row) {
+        ASSERT_TRUE(std::isnan(b.reals[i])) << i;
+      } else {
+        ASSERT_EQ(a.reals[i], b.reals[i]) << i;
+      }
+    }
+  }
+}
+
+TEST(HostAttention, RowsOfNoSequenceAndGapsBetweenRowsAreNotWritten) {
+  const OpSpecPtr spec = make_spec(with(base_spec(), {{"heads", 1}}));
+  const HostHandle handle(*spec, 2);
+  const Lengths lengths{.rows = {3, 300}, .num_targets = {}, .max_seq_len = 300};
+  HostCall call(spec, lengths, 5, /*row_padding=*/16);
+  call.add_rows(37);
+  ASSERT_EQ(call.launch(handle), 0) << call.error();
+  const auto& bytes = call.bytes("out");
+  const size_t row = (32 + 16) * sizeof(float);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (i / row >= 303 || i % row >= 32 * sizeof(float)) {
+      ASSERT_EQ(bytes[i], HostCall::kUntouched) << i;
+    }
+  }
+}
+
+TEST(HostAttention, EmptyBatches) {
+  for (const std::vector<int64_t>& rows : {std::vector<int64_t>{}, std::vector<int64_t>{0, 0}}) {
+    const OpSpecPtr spec = make_spec(base_spec());
+    const HostHandle handle(*spec, 2);
+    HostCall call(spec, {.rows = rows, .num_targets = {}, .max_seq_len = 8}, 5);
+    EXPECT_EQ(call.launch(handle), 0) << call.error();
+  }
+}
+
+// A window makes the cost linear: 2^17 rows would take minutes if every pair were visited.
+TEST(HostAttention, WindowedLongSequence) {
+  const Json json = with(base_spec(), {{"heads", 1}, {"attn_dim", 8}, {"hidden_dim", 8}, {"max_attn_len", 16}});
+  expect_agreement(json, {.rows = {1 << 14}, .num_targets = {}, .max_seq_len = 1 << 14});
+  const OpSpecPtr spec = make_spec(json);
+  const HostHandle handle(*spec, 2);
+  HostCall call(spec, {.rows = {1 << 17}, .num_targets = {}, .max_seq_len = 1 << 17}, 5);
+  EXPECT_EQ(call.launch(handle), 0) << call.error();
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,74 @@
+// One call of the host backend through its C boundary, on tensors that the tests can reach into.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/host/host_api.h"
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+// A kernel of libhstujit_host; `error` says why there is none.
+class HostHandle {
+ public:
+  HostHandle(const OpSpec& spec, int threads);
+  HostHandle(const HostHandle&) = delete;
+  HostHandle& operator=(const HostHandle&) = delete;
+  ~HostHandle() { hstujit_host_destroy(handle_); }
+
+  void* get() const { return handle_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  void* handle_ = nullptr;
+  std::string error_;
+};
+
+// The arguments of one launch. Tensors of rank 3 may have room after each row, as column slices of a wider matrix have.
+class HostCall {
+ public:
+  HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding = 0);
+
+  // Returns the code; the sentence is in error().
+  int launch(const HostHandle& handle);
+  const std::string& error() const { return error_; }
+
+  std::vector<HostValue>& inputs() { return inputs_; }  // takes effect at the next launch
+  // Dense values of an argument after a launch, rounded as stored.
+  HostTensor read(std::string_view name) const;
+  const std::vector<std::byte>& bytes(std::string_view name) const;
+  HstujitHostValue& value(std::string_view name);
+  const std::vector<HstujitHostValue>& values() const { return values_; }
+  // Rows of `out` beyond those that the sequences cover, all set to kUntouched before a launch.
+  void add_rows(int64_t rows) { extra_rows_ = rows; }
+  void pack_inputs();
+
+  static constexpr std::byte kUntouched{0x5a};
+
+ private:
+  struct Storage {
+    std::vector<std::byte> bytes;
+    std::vector<int64_t> shape, strides;
+  };
+  size_t index(std::string_view name) const;
+
+  OpSpecPtr spec_;
+  Signature signature_;
+  std::vector<HostValue> inputs_;
+  int64_t rows_ = 0, extra_rows_ = 0, row_padding_ = 0;
+  std::vector<Storage> storage_;
+  std::vector<HstujitHostValue> values_;
+  std::string error_;
+};
+
+OpSpecPtr make_spec(const nlohmann::ordered_json& json);
+
+// ||a - b|| / ||b||, or infinity where a is not finite.
+double relative_error(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace hstujit

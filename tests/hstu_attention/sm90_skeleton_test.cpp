@@ -1,0 +1,246 @@
+// Host face of templates/hstu_attention/sm90.cuh: what Hopper gets a config for, what is refused and why, and figures
+// that add up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/hstu_attention/spec.h"
+#include "templates/hstu_attention/sm90_resources.h"
+
+namespace hstujit {
+namespace {
+
+using testing::Contains;
+using testing::IsEmpty;
+
+const Skeleton& skeleton() { return **find_skeleton("hstu_attention/sm90"); }
+DeviceSpec hopper() { return *known_device("sm_90a"); }
+
+HstuAttentionSpec make_spec(DataType dtype, int64_t attn_dim, int64_t hidden_dim, bool num_targets = false) {
+  HstuAttentionParams params;
+  params.heads = 4;
+  params.attn_dim = attn_dim;
+  params.hidden_dim = hidden_dim;
+  params.dtype = dtype;
+  params.num_targets = num_targets;
+  return HstuAttentionSpec(params);
+}
+
+// The pairs of tests/gpu/make_matrix.py, with both 16-bit types.
+std::vector<HstuAttentionSpec> matrix_specs() {
+  std::vector<HstuAttentionSpec> specs;
+  for (const auto& [attn_dim, hidden_dim] : {std::pair{32, 32},
+                                             {40, 40},
+                                             {64, 64},
+                                             {96, 96},
+                                             {128, 128},
+                                             {192, 192},
+                                             {256, 256},
+                                             {64, 128},
+                                             {128, 64},
+                                             {256, 128}}) {
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp16})
+      specs.push_back(make_spec(dtype, attn_dim, hidden_dim));
+  }
+  return specs;
+}
+
+std::vector<KernelConfig> accepted(const HstuAttentionSpec& spec) {
+  std::vector<KernelConfig> configs;
+  for (const KernelConfig& config : skeleton().space(spec)) {
+    if (skeleton().reject(spec, config, hopper()).empty()) configs.push_back(config);
+  }
+  return configs;
+}
+
+std::vector<std::string> reasons(const HstuAttentionSpec& spec, const KernelConfig& config, const DeviceSpec& on) {
+  std::vector<std::string> names;
+  for (const Rejection& rejection : skeleton().reject(spec, config, on)) names.push_back(rejection.reason);
+  return names;
+}
+
+int64_t constant(const HstuAttentionSpec& spec, const KernelConfig& config, std::string_view name) {
+  for (const auto& [key, value] : skeleton().constants(spec, config)) {
+    if (key == name) return std::stoll(value);
+  }
+  ADD_FAILURE() << "no constant " << name;
+  return -1;
+}
+
+TEST(Sm90Skeleton, EveryHeadDimensionHasAConfig) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) EXPECT_FALSE(accepted(spec).empty()) << spec.to_json();
+}
+
+TEST(Sm90Skeleton, NothingForFp32) {
+  const HstuAttentionSpec spec = make_spec(DataType::kFp32, 64, 64);
+  EXPECT_THAT(skeleton().space(spec), IsEmpty());
+  const KernelConfig config = accepted(make_spec(DataType::kBf16, 64, 64)).front();
+  EXPECT_THAT(reasons(spec, config, hopper()), Contains("dtype"));
+}
+
+TEST(Sm90Skeleton, RejectedConfigsSayWhyInFigures) {
+  std::set<std::string> seen;
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
+    for (KernelConfig config : skeleton().space(spec)) {
+      for (const int64_t stages : {config.stages, int64_t{40}}) {
+        config.stages = stages;
+        for (const Rejection& rejection : skeleton().reject(spec, config, hopper())) {
+          seen.insert(rejection.reason);
+          EXPECT_GT(rejection.detail.size(), 20u);
+          EXPECT_EQ(rejection.detail.find('\n'), std::string::npos);
+          // What two buffers of q need is said in words.
+          if (rejection.reason == "overlap_tiles") continue;
+          EXPECT_TRUE(std::regex_search(rejection.detail, std::regex("[0-9]+.*[0-9]+"))) << rejection.detail;
+        }
+      }
+    }
+  }
+  EXPECT_THAT(seen, testing::IsSupersetOf({"shared_memory", "registers"}));
+}
+
+TEST(Sm90Skeleton, RejectsWhatItCannotDo) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 64);
+  const KernelConfig config = accepted(spec).front();
+  EXPECT_THAT(reasons(spec, config, hopper()), IsEmpty());
+  for (const char* other : {"sm_80", "sm_89"})
+    EXPECT_THAT(reasons(spec, config, *known_device(other)), Contains("arch"));
+
+  HstuAttentionParams unaligned = spec.params();
+  unaligned.alignment = 8;
+  EXPECT_THAT(reasons(HstuAttentionSpec(unaligned), config, hopper()), Contains("alignment"));
+
+  DeviceSpec small = hopper();
+  small.shared_memory = 16 * 1024;
+  EXPECT_THAT(reasons(spec, config, small), Contains("shared_memory"));
+  DeviceSpec narrow = hopper();
+  narrow.max_threads = 128;
+  EXPECT_THAT(reasons(spec, config, narrow), Contains("threads"));
+
+  KernelConfig grid = config;
+  grid.schedule = "grid";
+  grid.overlap_tiles = true;
+  EXPECT_THAT(reasons(spec, grid, hopper()), Contains("overlap_tiles"));
+}
+
+// Operands are tiles of 64 columns in rows of 128 bytes; barriers and the schedule are what is left.
+TEST(Sm90Skeleton, SharedMemoryHoldsTheOperands) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
+    const int64_t qk_tiles = (spec.params().attn_dim + 63) / 64, pv_tiles = (spec.params().hidden_dim + 63) / 64;
+    for (const KernelConfig& config : accepted(spec)) {
+      const int64_t queries = constant(spec, config, "kQueryStages");
+      const int64_t operands =
+          128 * (queries * qk_tiles * config.block_m + config.stages * (qk_tiles + pv_tiles) * config.block_n);
+      const int64_t bytes = skeleton().launch_plan(spec, config, hopper()).shared_memory;
+      EXPECT_EQ(constant(spec, config, "kSharedBytes"), bytes);
+      EXPECT_GT(bytes, operands);
+      EXPECT_LT(bytes, operands + 16 * 1024);
+      EXPECT_LE(bytes, hopper().shared_memory);
+      // 1 KiB of a multiprocessor is reserved for each block, and a block's limit leaves out its own.
+      EXPECT_LE((bytes + 1024) * config.blocks_per_sm, hopper().shared_memory + 1024);
+    }
+  }
+}
+
+TEST(Sm90Skeleton, RegistersAndThreadsFitTheDevice) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
+    for (const KernelConfig& config : accepted(spec)) {
+      const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
+      EXPECT_EQ(constant(spec, config, "kThreads"), plan.threads);
+      EXPECT_LE(plan.threads, 1024);
+      EXPECT_LE(plan.threads * config.blocks_per_sm, hopper().max_threads);
+      EXPECT_EQ(config.block_m, 64 * config.consumers);
+
+      const sm90::Resources resources(spec.params(), config);
+      const int64_t consumers = 128 * config.consumers, producers = plan.threads - consumers;
+      // Without setmaxnreg the producer has as many as the others.
+      const int64_t of_producer =
+          resources.producer_registers > 0 ? resources.producer_registers : resources.consumer_registers;
+      EXPECT_LE(config.blocks_per_sm * (consumers * resources.consumer_registers + producers * of_producer),
+                hopper().registers);
+      EXPECT_LE(resources.registers_needed, resources.consumer_registers);
+      EXPECT_LE(resources.consumer_registers, 255);
+      // setmaxnreg takes multiples of 8.
+      EXPECT_EQ(resources.consumer_registers % 8, 0);
+      EXPECT_EQ(resources.producer_registers % 8, 0);
+    }
+  }
+}
+
+// The members that templates/hstu_attention/sm90*.cuh read.
+TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
+  for (const bool targets : {false, true}) {
+    const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 128, targets);
+    const Signature signature = spec.signature(Direction::kForward);
+    for (const KernelConfig& config : accepted(spec)) {
+      const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
+      std::set<std::string> names;
+      for (const ParamSlot& slot : plan.slots) {
+        EXPECT_TRUE(names.insert(slot.name).second) << slot.name;
+        ASSERT_GE(slot.argument, 0) << slot.name;
+        ASSERT_LT(slot.argument, static_cast<int>(signature.size())) << slot.name;
+        EXPECT_EQ(slot.kind == ParamSlot::Kind::kPointer, !slot.type.empty()) << slot.name;
+        if (slot.kind != ParamSlot::Kind::kTensorMap) continue;
+        EXPECT_EQ(slot.name, signature[static_cast<size_t>(slot.argument)].name + "_map");
+        EXPECT_EQ(slot.map.box_columns, 64);
+        EXPECT_EQ(slot.map.box_rows, slot.name == "q_map" ? config.block_m : config.block_n);
+        EXPECT_LE(slot.map.box_rows, 256) << "the driver's limit";
+      }
+      std::set<std::string> needed = {"q_map",          "k_map",           "v_map",       "out",
+                                      "out_row_stride", "out_head_stride", "seq_offsets", "total_rows",
+                                      "batch",          "max_seq_len",     "alpha",       "inverse_scale"};
+      if (targets) needed.insert("num_targets");
+      EXPECT_EQ(names, needed);
+    }
+  }
+}
+
+TEST(Sm90Skeleton, PersistentGridFillsTheDeviceOnce) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
+  std::set<std::string> schedules;
+  for (const KernelConfig& config : accepted(spec)) {
+    schedules.insert(config.schedule);
+    const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
+    EXPECT_EQ(plan.persistent_blocks, config.schedule == "persistent" ? hopper().sm_count * config.blocks_per_sm : 0);
+    EXPECT_EQ(plan.grid.size(), 3u);
+  }
+  EXPECT_EQ(schedules, (std::set<std::string>{"grid", "persistent"}));
+}
+
+// Fields that the space leaves at their defaults may be set by hand, and are said, too.
+TEST(Sm90Skeleton, KernelNamesTellConfigsApart) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
+    std::set<std::string> names;
+    size_t configs = 0;
+    for (const KernelConfig& config : accepted(spec)) {
+      for (const bool lanes : {false, true}) {
+        for (const char* activation : {"mufu", "accurate"}) {
+          KernelConfig changed = config;
+          changed.lanes_arrive = lanes;
+          changed.activation = activation;
+          names.insert(skeleton().launch_plan(spec, changed, hopper()).kernel_name);
+          ++configs;
+        }
+      }
+    }
+    EXPECT_EQ(names.size(), configs) << spec.to_json();
+    for (const std::string& name : names) EXPECT_TRUE(std::regex_match(name, std::regex("[a-z0-9_]+"))) << name;
+  }
+}
+
+TEST(Sm90Skeleton, EstimatesGrowWithTheProblem) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
+    for (const KernelConfig& config : accepted(spec)) {
+      const double small = skeleton().estimate(spec, config, hopper(), {256, 64, 0.6});
+      EXPECT_GT(small, 0);
+      EXPECT_GT(skeleton().estimate(spec, config, hopper(), {2048, 64, 0.6}), small);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,80 @@
+// The IR that operators are built as.
+#include "compiler/ir/build.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/ir/hstu.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "tests/golden/golden.h"
+#include "tests/passes/attention_cases.h"
+
+namespace hstujit {
+namespace {
+
+TEST(BuildIr, MatchesGoldenFile) {
+  const auto context = make_context();
+  HstuAttentionParams params = attention_params();
+  params.num_targets = true;
+  const auto module = build_module(*context, HstuAttentionSpec(params));
+  ASSERT_TRUE(module.ok()) << module.status().message();
+  expect_golden("ir/hstu_attention.mlir", to_text(**module));
+}
+
+TEST(BuildIr, TextReadsBack) {
+  const auto context = make_context();
+  for (const auto& [name, params] : named_cases()) {
+    const auto module = build_module(*context, HstuAttentionSpec(params));
+    ASSERT_TRUE(module.ok()) << name;
+    const std::string text = to_text(**module);
+    const auto parsed = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+    ASSERT_TRUE(parsed) << text;
+    EXPECT_EQ(to_text(*parsed), text);
+  }
+}
+
+TEST(BuildIr, RunPassesMatchesGoldenFile) {
+  for (const auto& [name, params] : named_cases()) {
+    const Regions regions = build_regions(params);
+    expect_golden("ir/" + name + ".mlir", to_text(*regions.module));
+  }
+}
+
+TEST(BuildIr, UnknownScoreIsUnsupported) {
+  const auto context = make_context();
+  HstuAttentionParams params = attention_params();
+  params.score = "softmax";
+  const auto module = build_module(*context, HstuAttentionSpec(params));
+  ASSERT_FALSE(module.ok());
+  EXPECT_EQ(module.status().code(), Code::kUnsupported);
+  EXPECT_NE(module.status().message().find("softmax"), std::string::npos);
+}
+
+TEST(Dialect, RejectsRegionsOfOtherTypes) {
+  const auto context = make_context();
+  const auto module = build_module(*context, HstuAttentionSpec(attention_params()));
+  ASSERT_TRUE(module.ok());
+  std::string text = to_text(**module);
+  const size_t place = text.rfind("hstu.yield");
+  text.replace(place, std::string::npos, "%no = arith.constant true\n hstu.yield %no : i1\n }\n}");
+  mlir::ScopedDiagnosticHandler quiet(context.get(), [](mlir::Diagnostic&) { return mlir::success(); });
+  EXPECT_FALSE(mlir::parseSourceString<mlir::ModuleOp>(text, context.get()));
+}
+
+TEST(Passes, FlagWithoutAttributeFails) {
+  const auto context = make_context();
+  const auto module = build_module(*context, HstuAttentionSpec(attention_params()));
+  ASSERT_TRUE(module.ok());
+  std::string text = to_text(**module);
+  const size_t place = text.find("hstu.flag \"causal\"");
+  ASSERT_NE(place, std::string::npos);
+  text.replace(place, 18, "hstu.flag \"casual\"");
+  const auto changed = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+  ASSERT_TRUE(changed);
+  const Status status = run_passes(*changed);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("casual"), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace hstujit

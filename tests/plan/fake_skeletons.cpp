@@ -1,0 +1,55 @@
+// A table of skeletons for the tests: three forward tilings of which the largest never fits, and one that is always
+// ruled out.
+#include "compiler/plan/skeleton.h"
+
+namespace hstujit {
+namespace {
+
+class FakeSkeleton : public Skeleton {
+ public:
+  FakeSkeleton(std::string_view name, bool usable) : name_(name), usable_(usable) {}
+  std::string_view name() const override { return name_; }
+  std::string_view entry_file() const override { return "fake.cuh"; }
+  std::string_view op() const override { return "hstu_attention"; }
+  Direction direction() const override { return Direction::kForward; }
+
+  std::vector<KernelConfig> space(const OpSpec&) const override {
+    std::vector<KernelConfig> configs;
+    for (const int64_t rows : {64, 128, 256}) {
+      KernelConfig config;
+      config.skeleton = std::string(name_);
+      config.block_m = rows;
+      configs.push_back(config);
+      config.schedule = "persistent";
+      configs.push_back(config);
+    }
+    return configs;
+  }
+  std::vector<Rejection> reject(const OpSpec&, const KernelConfig& config, const DeviceSpec& device) const override {
+    if (!usable_ || device.capability() < 90) return {{"device", "needs sm_90a"}};
+    if (config.block_m > 128) return {{"shared_memory", "needs too much"}};
+    return {};
+  }
+  LaunchPlan launch_plan(const OpSpec&, const KernelConfig&, const DeviceSpec&) const override { return {}; }
+  double estimate(const OpSpec&, const KernelConfig& config, const DeviceSpec&, const ProblemSize&) const override {
+    return 1.0 / static_cast<double>(config.block_m);
+  }
+  std::vector<std::pair<std::string, std::string>> constants(const OpSpec&, const KernelConfig&) const override {
+    return {};
+  }
+  std::string prelude(const OpSpec&, const KernelConfig&) const override { return ""; }
+
+ private:
+  std::string_view name_;
+  bool usable_;
+};
+
+}  // namespace
+
+const std::vector<const Skeleton*>& skeletons() {
+  static const FakeSkeleton usable("fake/usable", true), unusable("fake/unusable", false);
+  static const std::vector<const Skeleton*> table = {&unusable, &usable};
+  return table;
+}
+
+}  // namespace hstujit

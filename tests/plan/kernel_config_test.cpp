@@ -1,0 +1,65 @@
+#include "compiler/plan/kernel_config.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+
+KernelConfig config() {
+  KernelConfig config;
+  config.skeleton = "hstu_attention/sm90";
+  config.block_m = 128;
+  config.block_n = 64;
+  config.stages = 2;
+  config.consumers = 2;
+  config.schedule = "persistent";
+  return config;
+}
+
+TEST(KernelConfig, JsonRoundTrip) {
+  const auto parsed = parse_kernel_config(to_json(config()));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(*parsed, config());
+}
+
+TEST(KernelConfig, BadFieldsAreNamed) {
+  auto json = to_json(config());
+  json["schedule"] = "random";
+  EXPECT_THAT(parse_kernel_config(json).status().message(),
+              HasSubstr("config.schedule is \"random\"; allowed: grid, persistent"));
+  json = to_json(config());
+  json["stage"] = 3;
+  EXPECT_THAT(parse_kernel_config(json).status().message(),
+              HasSubstr("config.stage (value 3) is not a known field, did you mean \"stages\"?"));
+  json = to_json(config());
+  json.erase("skeleton");
+  EXPECT_THAT(parse_kernel_config(json).status().message(), HasSubstr("config.skeleton is missing"));
+}
+
+TEST(KernelConfig, DescribedInOneLine) { EXPECT_EQ(describe(config()), "sm90 128x64 stages=2 consumers=2 persistent"); }
+
+// Another value than the one it has.
+void change(int64_t& value) { ++value; }
+void change(bool& value) { value = !value; }
+void change(std::string& value) { value += "x"; }
+
+TEST(KernelConfig, EveryFieldChangesTheDescription) {
+  std::set<std::string> seen = {describe(config())};
+  size_t fields = 0;
+  const KernelConfig every;
+  for_each_field(every, [&](const auto& field, const auto&) {
+    KernelConfig other = config();
+    change(other.*(field.member));
+    EXPECT_TRUE(seen.insert(describe(other)).second) << field.name << ": " << describe(other);
+    ++fields;
+  });
+  EXPECT_EQ(seen.size(), fields + 1);
+}
+
+}  // namespace
+}  // namespace hstujit

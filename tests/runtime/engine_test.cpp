@@ -1,0 +1,285 @@
+// The engine: layers, policies, single flight, damaged entries, missing libraries and devices.
+#include <cstdlib>
+#include <filesystem>
+#include <latch>
+
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class EngineTest : public RuntimeTest {
+ protected:
+  Status prepare(const EnginePtr& engine) { return make_op(engine)->prepare(256, 0); }
+
+  // Each of `count` threads prepares an op of its own, all at the same moment; how many succeeded.
+  int prepare_at_once(const EnginePtr& engine, int count) {
+    std::latch start(count);
+    std::atomic<int> good{0};
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < count; ++i) {
+      threads.emplace_back([&] {
+        const auto op = make_op(engine);
+        start.arrive_and_wait();
+        good += op->prepare(256, 0).ok() ? 1 : 0;
+      });
+    }
+    threads.clear();
+    return good;
+  }
+};
+
+TEST_F(EngineTest, MemoryThenDirectoryThenCompiler) {
+  auto engine = make_engine();
+  ASSERT_TRUE(prepare(engine).ok());
+  EXPECT_EQ(compiler_->compiles, 1);
+  ASSERT_TRUE(prepare(engine).ok());
+  EXPECT_EQ(compiler_->compiles, 1) << "the second op finds it in memory";
+  EXPECT_EQ(fake().module_loads, 1) << "one module per context";
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(compiler_->compiles, 1) << "another process finds it in the cache directory";
+}
+
+TEST_F(EngineTest, ThirtyTwoThreadsWithOneColdKeyCompileOnce) {
+  compiler_->delay = std::chrono::milliseconds(100);
+  const auto engine = make_engine();
+  EXPECT_EQ(prepare_at_once(engine, 32), 32);
+  EXPECT_EQ(compiler_->compiles, 1);
+}
+
+TEST_F(EngineTest, OneOpIsPreparedAndLaunchedByManyThreads) {
+  const auto engine = make_engine();
+  const auto op = make_op(engine);
+  std::vector<std::jthread> threads;
+  std::atomic<int> failures{0};
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&, i] {
+      const CurrentContext context(*engine);
+      Lengths lengths;
+      lengths.rows = {5, 9};
+      lengths.max_seq_len = int64_t{64} << (i % 4);
+      const FakeLaunch launch(make_instance(), lengths);
+      for (int round = 0; round < 50; ++round) {
+        failures += op->prepare(lengths.max_seq_len, -1).ok() ? 0 : 1;
+        failures += op->launch(launch.values.data(), launch.values.size(), nullptr).ok() ? 0 : 1;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(fake().launches, 16 * 50);
+}
+
+TEST_F(EngineTest, AFailedCompileReachesEveryWaiterAndIsTriedAgain) {
+  compiler_->failure = Status(Code::kCompileFailed, "the source is bad");
+  const auto engine = make_engine();
+  EXPECT_EQ(prepare(engine).code(), Code::kCompileFailed);
+  EXPECT_THAT(prepare(engine).message(), HasSubstr("the source is bad"));
+  EXPECT_EQ(compiler_->compiles, 2);
+  compiler_->failure = {};
+  EXPECT_TRUE(prepare(engine).ok());
+}
+
+TEST_F(EngineTest, PolicyFailCompilesNothing) {
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  const Status miss = prepare(make_engine());
+  EXPECT_EQ(miss.code(), Code::kCacheMiss);
+  EXPECT_THAT(miss.message(), HasSubstr("hstu_attention forward"));
+  EXPECT_THAT(miss.message(), HasSubstr("prewarm"));
+  EXPECT_EQ(compiler_->compiles, 0);
+  values_.erase("HSTUJIT_ON_MISS");
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  EXPECT_TRUE(prepare(make_engine()).ok()) << "a hit is no miss";
+}
+
+TEST_F(EngineTest, ADamagedCubinIsRebuilt) {
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  int damaged = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_dir())) {
+    if (entry.path().extension() != ".cubin") continue;
+    ASSERT_TRUE(write_file_atomically(entry.path(), "other bytes").ok());
+    ++damaged;
+  }
+  ASSERT_EQ(damaged, 1);
+  EXPECT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(compiler_->compiles, 2);
+  EXPECT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(compiler_->compiles, 2) << "the rebuilt entry is good";
+}
+
+TEST_F(EngineTest, ACacheThatCannotBeWrittenIsNoError) {
+  ASSERT_TRUE(write_file_atomically(folder_->path() / "file", "").ok());
+  values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "file" / "below").string();
+  EXPECT_TRUE(prepare(make_engine()).ok());
+}
+
+TEST_F(EngineTest, AReadOnlyLayerIsFoundAndLeftAlone) {
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  values_["HSTUJIT_CACHE_PATH"] = cache_dir();
+  values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "other").string();
+  EXPECT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(compiler_->compiles, 1);
+}
+
+TEST_F(EngineTest, MissesAreRecordedAsEntriesOfAConfig) {
+  const std::string recording = (folder_->path() / "misses").string();
+  values_["HSTUJIT_RECORD"] = recording;
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  const auto text = read_file(recording);
+  ASSERT_TRUE(text.ok());
+  const auto json = parse_json_text(*text, recording);
+  ASSERT_TRUE(json.ok());
+  const auto instance = parse_instance(*json, "", "");
+  ASSERT_TRUE(instance.ok()) << instance.status().message();
+  EXPECT_EQ(instance->max_seq_lens, std::vector<int64_t>{256});
+}
+
+TEST_F(EngineTest, AMissingDriverSaysWhatWasLookedFor) {
+  values_["HSTUJIT_CUDA_DRIVER"] = "/nowhere/libcuda.so";
+  const Status status = prepare(make_engine());
+  EXPECT_EQ(status.code(), Code::kNoDriver);
+  EXPECT_THAT(status.message(), HasSubstr("/nowhere/libcuda.so"));
+}
+
+TEST_F(EngineTest, ALibraryThatIsNoDriverIsRefused) {
+  values_["HSTUJIT_CUDA_DRIVER"] = "libm.so.6";
+  const Status status = prepare(make_engine());
+  EXPECT_EQ(status.code(), Code::kNoDriver);
+  EXPECT_THAT(status.message(), HasSubstr("lacks the function cuInit"));
+}
+
+TEST_F(EngineTest, AMissingCompilerSaysWhatWasLookedFor) {
+  compiler_ = nullptr;
+  values_["HSTUJIT_COMPILER_LIBRARY"] = "/nowhere/libhstujit_compiler.so";
+  const Status status = prepare(make_engine());
+  EXPECT_EQ(status.code(), Code::kNoCompiler);
+  EXPECT_THAT(status.message(), HasSubstr("/nowhere/libhstujit_compiler.so"));
+}
+
+TEST_F(EngineTest, AMissingHostBackendSaysWhatWasLookedFor) {
+  values_["HSTUJIT_HOST_LIBRARY"] = "/nowhere/libhstujit_host.so";
+  const Status status = make_op(make_engine(), Backend::kHost)->prepare(256, -1);
+  EXPECT_EQ(status.code(), Code::kNoCompiler);
+  EXPECT_THAT(status.message(), HasSubstr("/nowhere/libhstujit_host.so"));
+}
+
+TEST_F(EngineTest, EveryDriverFailureOfPrepareIsAStatus) {
+  for (const char* function :
+       {"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
+        "cuCtxGetCurrent", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuModuleLoadData", "cuModuleGetFunction",
+        "cuFuncSetAttribute"}) {
+    fake().failing = function;
+    const Status status = prepare(make_engine());
+    EXPECT_FALSE(status.ok()) << function;
+    EXPECT_THAT(status.message(), HasSubstr("CUDA_ERROR_FAKE")) << function;
+    fake().failing = nullptr;
+  }
+}
+
+TEST_F(EngineTest, NoGpuAndWrongOrdinalAreNoDevice) {
+  EXPECT_EQ(make_op(make_engine())->prepare(256, 3).code(), Code::kNoDevice);
+  fake().devices = 0;
+  EXPECT_EQ(prepare(make_engine()).code(), Code::kNoDevice);
+}
+
+TEST_F(EngineTest, AForeignCubinInTheCacheIsRebuilt) {
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  fake().failing = "cuModuleLoadData";
+  fake().error = cuda::kErrorNoBinaryForGpu;
+  const Status status = prepare(make_engine());
+  EXPECT_EQ(status.code(), Code::kCompileFailed);
+  EXPECT_EQ(compiler_->compiles, 2) << "tried once more with bytes of its own";
+}
+
+TEST_F(EngineTest, AnEntryThatTheDriverRefusesIsReplacedForEveryProcess) {
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  fake().refused_image = "a cubin";
+  compiler_->cubin = "a better cubin";
+  const Status status = prepare(make_engine());
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(compiler_->compiles, 2);
+  EXPECT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(compiler_->compiles, 2) << "the next process finds the new one";
+}
+
+TEST_F(EngineTest, ARefusedEntryOfAReadOnlyLayerIsOverlaid) {
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  values_["HSTUJIT_CACHE_PATH"] = cache_dir();
+  values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "other").string();
+  fake().refused_image = "a cubin";
+  compiler_->cubin = "a better cubin";
+  EXPECT_TRUE(prepare(make_engine()).ok());
+  EXPECT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(compiler_->compiles, 2);
+}
+
+TEST_F(EngineTest, ThreadsWithOneRefusedEntryReplaceItOnce) {
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  fake().refused_image = "a cubin";
+  compiler_->cubin = "a better cubin";
+  compiler_->delay = std::chrono::milliseconds(100);
+  const auto engine = make_engine();
+  EXPECT_EQ(prepare_at_once(engine, 16), 16);
+  EXPECT_EQ(compiler_->compiles, 2);
+}
+
+TEST_F(EngineTest, WhatIsDumpedLiesBesideTheEntry) {
+  const auto text_beside = [&](const std::string& extension) -> std::string {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_dir())) {
+      if (entry.path().extension() != ".cubin") continue;
+      const auto text = read_file(std::filesystem::path(entry.path()).replace_extension(extension));
+      return text.ok() ? *text : std::string();
+    }
+    return "no entry";
+  };
+  values_["HSTUJIT_DUMP"] = "ir,log";
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(text_beside(".mlir"), "module {}");
+  EXPECT_EQ(text_beside(".log"), "the log");
+  EXPECT_EQ(text_beside(".cu"), "") << "not asked for";
+  std::filesystem::remove_all(cache_dir());
+  values_["HSTUJIT_DUMP"] = "all";
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(text_beside(".cu"), "// the source");
+}
+
+TEST_F(EngineTest, DevicesAreDescribedAsTheirCapabilitySays) {
+  const auto engine = make_engine();
+  const auto hopper = engine->device(0);
+  ASSERT_TRUE(hopper.ok());
+  EXPECT_EQ(hopper->arch, "sm_90a");
+  EXPECT_EQ(hopper->sm_count, 132);
+  EXPECT_EQ(hopper->shared_memory, 232448);
+  fake().major = 8;
+  EXPECT_EQ(make_engine()->device(0)->arch, "sm_80");
+}
+
+TEST_F(EngineTest, ABadEnvironmentIsRefusedWhenTheContextIsMade) {
+  values_["HSTUJIT_ON_MISS"] = "sometimes";
+  EngineOptions options;
+  options.environment = Environment::of_values(values_);
+  const auto engine = Engine::create(std::move(options));
+  EXPECT_EQ(engine.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(engine.status().message(), HasSubstr("sometimes"));
+}
+
+TEST_F(EngineTest, ADumpThatIsNotThereIsRefused) {
+  values_["HSTUJIT_DUMP"] = "ptx";
+  EngineOptions options;
+  options.environment = Environment::of_values(values_);
+  const auto engine = Engine::create(std::move(options));
+  EXPECT_EQ(engine.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(engine.status().message(), HasSubstr("HSTUJIT_DUMP contains \"ptx\"; allowed: ir, src, log, all"));
+}
+
+TEST_F(EngineTest, MaxSeqLenMustBePositive) {
+  const Status status = make_op(make_engine())->prepare(0, 0);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("max_seq_len is 0; it must be 1 or more"));
+}
+
+}  // namespace
+}  // namespace hstujit::test

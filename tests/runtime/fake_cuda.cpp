@@ -1,0 +1,229 @@
+#include "tests/runtime/fake_cuda.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+#define FAIL_IF_ASKED()                                                                             \
+  if (const char* name = fake_cuda()->failing; name != nullptr && std::strcmp(name, __func__) == 0) \
+  return fake_cuda()->error
+
+namespace {
+
+// One context per thread's stack of at most eight; any address will do.
+int primary_context = 0;
+thread_local void* stack[8];
+thread_local int depth = 0;
+
+}  // namespace
+
+FakeCuda* fake_cuda() {
+  static FakeCuda state;
+  return &state;
+}
+
+EXPORT int cuInit(unsigned) {
+  FAIL_IF_ASKED();
+  return 0;
+}
+EXPORT int cuDriverGetVersion(int* version) {
+  FAIL_IF_ASKED();
+  *version = 13000;
+  return 0;
+}
+EXPORT int cuGetErrorName(int, const char** name) {
+  *name = "CUDA_ERROR_FAKE";
+  return 0;
+}
+EXPORT int cuGetErrorString(int, const char** text) {
+  *text = "as the test asked";
+  return 0;
+}
+EXPORT int cuDeviceGetCount(int* count) {
+  FAIL_IF_ASKED();
+  *count = fake_cuda()->devices;
+  return 0;
+}
+EXPORT int cuDeviceGet(int* device, int ordinal) {
+  FAIL_IF_ASKED();
+  *device = ordinal;
+  return 0;
+}
+EXPORT int cuDeviceGetName(char* name, int size, int) {
+  FAIL_IF_ASKED();
+  std::strncpy(name, "Fake GPU", size);
+  return 0;
+}
+EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
+  FAIL_IF_ASKED();
+  switch (attribute) {
+    case 16:
+      *value = 132;
+      break;
+    case 38:
+      *value = 50 << 20;
+      break;
+    case 39:
+      *value = 2048;
+      break;
+    case 75:
+      *value = fake_cuda()->major;
+      break;
+    case 76:
+      *value = fake_cuda()->minor;
+      break;
+    case 82:
+      *value = 65536;
+      break;
+    case 97:
+      *value = 232448;
+      break;
+    default:
+      *value = 0;
+  }
+  return 0;
+}
+EXPORT int cuDevicePrimaryCtxRetain(void** context, int) {
+  FAIL_IF_ASKED();
+  *context = &primary_context;
+  return 0;
+}
+EXPORT int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+EXPORT int cuCtxGetCurrent(void** context) {
+  FAIL_IF_ASKED();
+  *context = depth > 0 ? stack[depth - 1] : nullptr;
+  return 0;
+}
+EXPORT int cuCtxGetDevice(int* device) {
+  FAIL_IF_ASKED();
+  *device = 0;
+  return 0;
+}
+EXPORT int cuCtxGetId(void* context, unsigned long long* id) {
+  FAIL_IF_ASKED();
+  *id = reinterpret_cast<unsigned long long>(context) + fake_cuda()->contexts_destroyed;
+  return 0;
+}
+EXPORT int cuCtxPushCurrent_v2(void* context) {
+  FAIL_IF_ASKED();
+  stack[depth++] = context;
+  return 0;
+}
+EXPORT int cuCtxPopCurrent_v2(void** context) {
+  *context = stack[--depth];
+  return 0;
+}
+EXPORT int cuModuleLoadData(void** module, const void* image) {
+  FAIL_IF_ASKED();
+  constexpr int kNoBinaryForGpu = 209;
+  const char* const refused = fake_cuda()->refused_image;
+  if (refused != nullptr && std::strncmp(static_cast<const char*>(image), refused, std::strlen(refused)) == 0) {
+    return kNoBinaryForGpu;
+  }
+  ++fake_cuda()->module_loads;
+  *module = fake_cuda();
+  return 0;
+}
+EXPORT int cuModuleUnload(void*) { return 0; }
+EXPORT int cuModuleGetFunction(void** function, void*, const char*) {
+  FAIL_IF_ASKED();
+  *function = fake_cuda();
+  return 0;
+}
+EXPORT int cuFuncGetAttribute(int* value, int, void*) {
+  *value = 0;
+  return 0;
+}
+EXPORT int cuFuncSetAttribute(void*, int, int) {
+  FAIL_IF_ASKED();
+  return 0;
+}
+// What the last launch was given; launches come from several threads.
+static std::mutex& last_launch() {
+  static std::mutex mutex;
+  return mutex;
+}
+EXPORT int cuLaunchKernel(void*, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                          unsigned shared, void*, void** parameters, void**) {
+  FAIL_IF_ASKED();
+  FakeCuda& state = *fake_cuda();
+  const std::lock_guard<std::mutex> lock(last_launch());
+  ++state.launches;
+  state.grid = grid;
+  state.threads = threads;
+  state.shared_memory = shared;
+  std::memcpy(state.parameters, parameters[0], sizeof(state.parameters));
+  return 0;
+}
+// "Device" memory is host memory.
+EXPORT int cuMemAlloc_v2(unsigned long long* pointer, size_t bytes) {
+  FAIL_IF_ASKED();
+  *pointer = reinterpret_cast<unsigned long long>(std::malloc(bytes));
+  return 0;
+}
+EXPORT int cuMemFree_v2(unsigned long long pointer) {
+  std::free(reinterpret_cast<void*>(pointer));
+  return 0;
+}
+EXPORT int cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
+  *free_bytes = 1;
+  *total = 2;
+  return 0;
+}
+EXPORT int cuMemcpyHtoD_v2(unsigned long long target, const void* source, size_t bytes) {
+  FAIL_IF_ASKED();
+  std::memcpy(reinterpret_cast<void*>(target), source, bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoH_v2(void* target, unsigned long long source, size_t bytes) {
+  FAIL_IF_ASKED();
+  std::memcpy(target, reinterpret_cast<void*>(source), bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long, unsigned long long, size_t, void*) { return 0; }
+EXPORT int cuMemsetD8Async(unsigned long long pointer, unsigned char byte, size_t bytes, void*) {
+  std::memset(reinterpret_cast<void*>(pointer), byte, bytes);
+  return 0;
+}
+EXPORT int cuStreamCreate(void** stream, unsigned) {
+  FAIL_IF_ASKED();
+  *stream = fake_cuda();
+  return 0;
+}
+EXPORT int cuStreamDestroy_v2(void*) { return 0; }
+EXPORT int cuStreamSynchronize(void*) {
+  FAIL_IF_ASKED();
+  return 0;
+}
+EXPORT int cuStreamIsCapturing(void*, int* status) {
+  *status = fake_cuda()->capturing;
+  return 0;
+}
+EXPORT int cuEventCreate(void** event, unsigned) {
+  FAIL_IF_ASKED();
+  *event = fake_cuda();
+  return 0;
+}
+EXPORT int cuEventDestroy_v2(void*) { return 0; }
+EXPORT int cuEventRecord(void*, void*) { return 0; }
+EXPORT int cuEventSynchronize(void*) {
+  FAIL_IF_ASKED();
+  return 0;
+}
+EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
+  *milliseconds = 1.5f;
+  return 0;
+}
+EXPORT int cuTensorMapEncodeTiled(void*, int type, uint32_t, void*, const uint64_t* dimensions, const uint64_t* strides,
+                                  const uint32_t* box, const uint32_t*, int, int, int, int) {
+  FAIL_IF_ASKED();
+  FakeCuda& state = *fake_cuda();
+  const std::lock_guard<std::mutex> lock(last_launch());
+  ++state.tensor_maps;
+  state.map_type = type;
+  std::memcpy(state.dimensions, dimensions, sizeof(state.dimensions));
+  std::memcpy(state.strides, strides, sizeof(state.strides));
+  std::memcpy(state.box, box, sizeof(state.box));
+  return 0;
+}

@@ -1,0 +1,44 @@
+// A CUDA driver without a GPU: a shared library that stands where libcuda.so.1 would be (HSTUJIT_CUDA_DRIVER), counts
+// what is done with it and fails where a test wants it to.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+struct FakeCuda {
+  std::atomic<const char*> failing{nullptr};        // name of the function that fails
+  std::atomic<int> error{999};                      // with this error
+  std::atomic<const char*> refused_image{nullptr};  // an image that begins so is no binary for this GPU
+  std::atomic<int> devices{1};
+  std::atomic<int> major{9};
+  std::atomic<int> minor{0};
+  std::atomic<int> launches{0};
+  std::atomic<int> module_loads{0};
+  std::atomic<int> tensor_maps{0};
+  std::atomic<int> capturing{0};
+  std::atomic<unsigned> contexts_destroyed{0};  // each gives the context that follows at its address another identity
+  // The last launch.
+  unsigned grid = 0;
+  unsigned threads = 0;
+  unsigned shared_memory = 0;
+  unsigned char parameters[512] = {};
+  // The last tensor map.
+  uint64_t dimensions[3] = {};
+  uint64_t strides[2] = {};
+  uint32_t box[3] = {};
+  int map_type = 0;
+
+  void reset() {
+    failing = nullptr;
+    error = 999;
+    refused_image = nullptr;
+    devices = 1;
+    major = 9;
+    minor = 0;
+    launches = module_loads = tensor_maps = capturing = 0;
+    contexts_destroyed = 0;
+  }
+};
+
+extern "C" __attribute__((visibility("default"))) FakeCuda* fake_cuda();

@@ -1,0 +1,272 @@
+// Launches against the fake driver: sentences for every bad value, packing, grids, empty problems, host time.
+#include <cstring>
+
+#include "runtime/data_checks.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LaunchTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    engine_ = make_engine();
+    context_ = std::make_unique<CurrentContext>(*engine_);
+    op_ = make_op(engine_);
+    const Status prepared = op_->prepare(256, -1);
+    ASSERT_TRUE(prepared.ok()) << prepared.message();
+    lengths_.rows = {5, 0, 130};
+    lengths_.max_seq_len = 200;
+    launch_ = std::make_unique<FakeLaunch>(make_instance(), lengths_);
+  }
+
+  Status launch() { return op_->launch(launch_->values.data(), launch_->values.size(), nullptr); }
+  void expect_refused(const std::string& part) {
+    const Status status = launch();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr(part));
+    EXPECT_EQ(fake().launches, 0);
+  }
+
+  EnginePtr engine_;
+  std::unique_ptr<CurrentContext> context_;
+  std::unique_ptr<Op> op_;
+  Lengths lengths_;
+  std::unique_ptr<FakeLaunch> launch_;
+};
+
+TEST_F(LaunchTest, GoodValuesAreLaunchedOnce) {
+  const Status status = launch();
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(fake().launches, 1);
+  EXPECT_GT(fake().grid, 0u);
+  EXPECT_GT(fake().threads, 0u);
+}
+
+TEST_F(LaunchTest, EachBadValueIsNamed) {
+  launch_->value("q").tensor = nullptr;
+  expect_refused("q is a null pointer");
+  launch_->value("q").tensor = &launch_->tensor("q");
+  launch_->tensor("k").dtype.bits = 32;
+  expect_refused("k has dtype bfloat32; it must be bf16");
+  launch_->tensor("k").dtype.bits = 16;
+  launch_->tensor("v").ndim = 2;
+  expect_refused("v has rank 2; it must have rank 3, shape (L, 2, 64)");
+  launch_->tensor("v").ndim = 3;
+  launch_->tensor("v").shape[1] = 3;
+  expect_refused("v.shape[1] is 3; it must be 2");
+  launch_->tensor("v").shape[1] = 2;
+  launch_->tensor("k").shape[0] = 134;
+  expect_refused("k.shape[0] is 134; it must be L = 135, as in q");
+  launch_->tensor("k").shape[0] = 135;
+  launch_->tensor("q").byte_offset = 2;
+  expect_refused("it must be a multiple of 16 bytes");
+  launch_->tensor("q").byte_offset = 0;
+  launch_->tensor("out").data = nullptr;
+  expect_refused("out has a null data pointer");
+}
+
+TEST_F(LaunchTest, StridesAndPlacesAreChecked) {
+  int64_t strides[] = {128, 64, 2};
+  launch_->tensor("q").strides = strides;
+  expect_refused("q.strides[2] is 2; the innermost stride must be 1");
+  strides[2] = 1;
+  strides[0] = 129;
+  expect_refused("q.strides[0] is 129 elements, 258 bytes; it must be a multiple of 16 bytes");
+  strides[0] = -128;
+  expect_refused("q.strides[0] is -128; it must be 0 or more");
+  launch_->tensor("q").strides = nullptr;
+  launch_->tensor("q").device.device_type = kDLCPU;
+  expect_refused("q is in host memory; it must be in CUDA memory");
+  launch_->tensor("q").device = {kDLCUDA, 3};
+  expect_refused("q is on CUDA device 3; it must be on device 0");
+}
+
+TEST_F(LaunchTest, ScalarsAreChecked) {
+  launch_->value("max_seq_len").integer = -3;
+  expect_refused("max_seq_len is -3; it must be 0 or more");
+  launch_->value("max_seq_len").integer = 200;
+  launch_->value("alpha").real = std::numeric_limits<double>::quiet_NaN();
+  expect_refused("alpha is nan; it must be a finite number");
+}
+
+TEST_F(LaunchTest, WrongCountListsTheArguments) {
+  const Status status = op_->launch(launch_->values.data(), 3, nullptr);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("3 values are given; this op takes 8: q, k, v, seq_offsets"));
+}
+
+TEST_F(LaunchTest, UnpreparedBucketIsNamed) {
+  launch_->value("max_seq_len").integer = 3000;
+  const Status status = launch();
+  EXPECT_EQ(status.code(), Code::kNotPrepared);
+  EXPECT_THAT(status.message(), HasSubstr("max_seq_len 3000 (bucket 4096)"));
+}
+
+TEST_F(LaunchTest, ANewContextAtTheAddressOfADestroyedOneIsNotPrepared) {
+  ASSERT_TRUE(launch().ok());
+  fake().contexts_destroyed = 1;
+  EXPECT_EQ(launch().code(), Code::kNotPrepared);
+  EXPECT_EQ(fake().launches, 1) << "the function of the destroyed context is not launched";
+  ASSERT_TRUE(op_->prepare(256, -1).ok());
+  EXPECT_EQ(fake().module_loads, 2);
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(fake().launches, 2);
+}
+
+TEST_F(LaunchTest, ADestroyedContextThatIsStillCurrentIsADriverError) {
+  fake().failing = "cuCtxGetId";
+  const Status status = launch();
+  EXPECT_EQ(status.code(), Code::kDriverError);
+  EXPECT_THAT(status.message(), HasSubstr("cuCtxGetId failed with CUDA_ERROR_FAKE"));
+}
+
+TEST_F(LaunchTest, NothingToWriteIsDoneWithoutALaunch) {
+  Lengths empty;
+  empty.rows = {0, 0};
+  empty.max_seq_len = 200;
+  launch_ = std::make_unique<FakeLaunch>(make_instance(), empty);
+  EXPECT_TRUE(launch().ok());
+  empty.rows = {};
+  launch_ = std::make_unique<FakeLaunch>(make_instance(), empty);
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(fake().launches, 0);
+}
+
+TEST_F(LaunchTest, MoreRowsThanATensorMapHasCoordinatesForAreUnsupported) {
+  const auto set_rows = [&](int64_t rows) {
+    for (const char* name : {"q", "k", "v", "out"}) launch_->tensor(name).shape[0] = rows;
+  };
+  set_rows(int64_t{1} << 31);
+  const Status status = launch();
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_THAT(status.message(), HasSubstr("q has 2147483648 rows"));
+  EXPECT_THAT(status.message(), HasSubstr("at most 2147483647 rows"));
+  EXPECT_EQ(fake().tensor_maps, 0);
+  EXPECT_EQ(fake().launches, 0);
+  set_rows((int64_t{1} << 31) - 1);
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(fake().launches, 1);
+}
+
+TEST_F(LaunchTest, FailuresOfTheDriverCarryItsWords) {
+  fake().failing = "cuLaunchKernel";
+  const Status status = launch();
+  EXPECT_EQ(status.code(), Code::kDriverError);
+  EXPECT_THAT(status.message(), HasSubstr("cuLaunchKernel failed with CUDA_ERROR_FAKE (as the test asked)"));
+}
+
+TEST_F(LaunchTest, CheckModeLooksAtTheOffsets) {
+  values_["HSTUJIT_CHECK"] = "1";
+  engine_ = make_engine();
+  op_ = make_op(engine_);
+  ASSERT_TRUE(op_->prepare(256, -1).ok());
+  EXPECT_TRUE(launch().ok());
+  fake().launches = 0;
+  static_cast<int64_t*>(launch_->tensor("seq_offsets").data)[1] = 9000;
+  expect_refused("seq_offsets[1] is 9000; it must be at most L = 135");
+  fake().capturing = 1;
+  EXPECT_TRUE(launch().ok()) << "nothing is looked at during a capture";
+}
+
+TEST_F(LaunchTest, ALaunchTakesLessThanFiveMicroseconds) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer is what would be timed";
+#endif
+  constexpr int kLaunches = 20000;
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kLaunches; ++i) ASSERT_TRUE(launch().ok());
+    const auto elapsed = std::chrono::steady_clock::now() - start;
+    best = std::min(best, std::chrono::duration<double, std::micro>(elapsed).count() / kLaunches);
+  }
+  RecordProperty("microseconds", std::to_string(best));
+  EXPECT_LT(best, 5.0);
+}
+
+// Packing by itself, with a plan of every kind of slot.
+TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
+  using Kind = ParamSlot::Kind;
+  const Signature signature = launch_->problem.signature;
+  const auto slot = [&](Kind kind, std::string_view argument) {
+    ParamSlot result;
+    result.name = argument;
+    result.kind = kind;
+    result.argument = find_argument(signature, argument);
+    return result;
+  };
+  LaunchPlan plan;
+  plan.kernel_name = "k";
+  plan.threads = 384;
+  plan.shared_memory = 1000;
+  plan.persistent_blocks = 7;
+  plan.slots = {slot(Kind::kFloat, "alpha"),
+                slot(Kind::kPointer, "k"),
+                slot(Kind::kStride, "v"),
+                slot(Kind::kSize, "q"),
+                slot(Kind::kInverse, "scaling_seqlen"),
+                slot(Kind::kInt, "max_seq_len"),
+                slot(Kind::kTensorMap, "q")};
+  plan.slots[3].bias = -1;
+  plan.slots[4].fallback = find_argument(signature, "max_seq_len");
+  plan.slots[6].map = {64, 128};
+  GridFactor factor;
+  factor.source = GridFactor::Source::kScalar;
+  factor.argument = find_argument(signature, "max_seq_len");
+  factor.divisor = 64;
+  GridFactor heads;
+  heads.constant = 3;
+  plan.grid = {factor, heads};
+
+  const CudaDriverPtr driver = *engine_->driver();
+  const auto context = current_context(*driver);
+  ASSERT_TRUE(context.ok());
+  const auto module = Module::load(driver, *context, "a cubin", "k", 1000);
+  ASSERT_TRUE(module.ok());
+  const auto launcher = Launcher::create(driver, *module, signature, plan);
+  ASSERT_TRUE(launcher.ok()) << launcher.status().message();
+  ASSERT_TRUE((*launcher)->launch(launch_->values.data(), launch_->values.size(), nullptr).ok());
+
+  const FakeCuda& seen = fake();
+  EXPECT_EQ(seen.grid, 7u) << "12 blocks, at most 7 of them resident";
+  EXPECT_EQ(seen.threads, 384u);
+  EXPECT_EQ(seen.shared_memory, 1000u);
+  const auto offsets = slot_offsets(plan.slots);
+  const auto read = [&]<typename T>(size_t index, T) {
+    T value;
+    std::memcpy(&value, seen.parameters + offsets[index], sizeof(value));
+    return value;
+  };
+  EXPECT_FLOAT_EQ(read(0, 0.0f), 1.0f / 64);
+  EXPECT_EQ(read(1, static_cast<void*>(nullptr)), launch_->tensor("k").data);
+  EXPECT_EQ(read(2, int64_t{0}), 128);
+  EXPECT_EQ(read(3, int64_t{0}), 134);
+  EXPECT_FLOAT_EQ(read(4, 0.0f), 1.0f / 200);
+  EXPECT_EQ(read(5, int32_t{0}), 200);
+  EXPECT_THAT(seen.dimensions, ::testing::ElementsAre(64, 2, 135));
+  EXPECT_THAT(seen.strides, ::testing::ElementsAre(128, 256));
+  EXPECT_THAT(seen.box, ::testing::ElementsAre(64, 1, 128));
+  EXPECT_EQ(seen.map_type, 9);
+
+  plan.persistent_blocks = 0;
+  const auto whole = Launcher::create(driver, *module, signature, plan);
+  ASSERT_TRUE((*whole)->launch(launch_->values.data(), launch_->values.size(), nullptr).ok());
+  EXPECT_EQ(seen.grid, 12u) << "ceil(200 / 64) * 3";
+}
+
+TEST(CheckJagged, NamesTheFirstMistake) {
+  const auto message = [](const Status& status) { return status.message(); };
+  EXPECT_TRUE(check_jagged({0, 3, 3, 9}, {1, 0, 6}, 6, 9).ok());
+  EXPECT_THAT(message(check_jagged({1, 3}, {}, 9, 9)), HasSubstr("seq_offsets[0] is 1; it must be 0"));
+  EXPECT_THAT(message(check_jagged({0, 3, 2}, {}, 9, 9)), HasSubstr("seq_offsets[2] is 2; it must be at least"));
+  EXPECT_THAT(message(check_jagged({0, 7}, {}, 6, 9)), HasSubstr("sequence 0 has 7 rows; max_seq_len = 6"));
+  EXPECT_THAT(message(check_jagged({0, 3}, {4}, 6, 9)), HasSubstr("num_targets[0] is 4; it must be between 0 and"));
+  EXPECT_THAT(message(check_jagged({0, 3}, {-1}, 6, 9)), HasSubstr("num_targets[0] is -1"));
+}
+
+}  // namespace
+}  // namespace hstujit::test

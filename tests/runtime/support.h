@@ -1,0 +1,151 @@
+// What the tests of the runtime share: the fake driver, a fake compiler, engines and ops over them.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "compiler/spec/rounding.h"
+#include "compiler/support/dynamic_library.h"
+#include "compiler/support/files.h"
+#include "runtime/op.h"
+#include "runtime/tuning/problem_data.h"
+#include "tests/runtime/fake_cuda.h"
+
+namespace hstujit::test {
+
+// The state of the fake driver, through the same library that the runtime opens.
+inline FakeCuda& fake() {
+  static FakeCuda* const state = [] {
+    auto library =
+        DynamicLibrary::open("the fake driver", {HSTUJIT_FAKE_CUDA}, Code::kNoDriver, DynamicLibrary::Keep::kForever);
+    return library.ok() ? (*library->optional_function<FakeCuda*()>("fake_cuda"))() : nullptr;
+  }();
+  return *state;
+}
+
+// Gives every kernel the same "cubin" after a while, and counts.
+class FakeCompiler final : public KernelCompiler {
+ public:
+  Result<Blobs> compile(const CompileRequest&) const override {
+    ++compiles;
+    std::this_thread::sleep_for(delay);
+    if (!failure.ok()) return failure;
+    return Blobs{{"cubin", cubin},
+                 {"resources", resources},
+                 {"ir", "module {}"},
+                 {"source", "// the source"},
+                 {"log", "the log"}};
+  }
+  Result<Blobs> emit(const CompileRequest& request) const override {
+    return Blobs{{"source", "// " + describe(request.config)}, {"ir", "module {}"}};
+  }
+  std::string path() const override { return "fake"; }
+
+  mutable std::atomic<int> compiles{0};
+  std::chrono::milliseconds delay{0};
+  Status failure;
+  std::string cubin = "a cubin";
+  std::string resources = R"({"registers": 100, "nvrtc": "13.0"})";
+};
+
+class RuntimeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fake().reset();
+    auto folder = TempDir::create();
+    ASSERT_TRUE(folder.ok());
+    folder_ = std::make_unique<TempDir>(std::move(*folder));
+    values_ = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA}, {"HSTUJIT_CACHE_DIR", cache_dir()}};
+  }
+
+  std::string cache_dir() const { return (folder_->path() / "cache").string(); }
+
+  EnginePtr make_engine() {
+    EngineOptions options;
+    options.environment = Environment::of_values(values_);
+    options.compiler = compiler_;
+    options.host = host_;
+    options.records = records_;
+    options.log = [this](LogCategory, const std::string& line) {
+      const std::lock_guard lock(log_mutex_);
+      log_.push_back(line);
+    };
+    auto engine = Engine::create(std::move(options));
+    EXPECT_TRUE(engine.ok()) << engine.status().message();
+    return *engine;
+  }
+
+  static Instance make_instance(const std::string& extra = "") {
+    const auto json = parse_json_text(R"({"name": "test", "op": "hstu_attention", "heads": 2, "attn_dim": 64,
+        "hidden_dim": 64, "max_seq_len": [128, 256], "lengths": [5, 0, 130])" +
+                                          extra + "}",
+                                      "test");
+    EXPECT_TRUE(json.ok());
+    auto instance = parse_instance(*json, "test", "");
+    EXPECT_TRUE(instance.ok()) << instance.status().message();
+    return *instance;
+  }
+
+  static std::unique_ptr<Op> make_op(const EnginePtr& engine, Backend backend = Backend::kCuda,
+                                     const std::string& extra = "") {
+    auto op = Op::create(engine, {make_instance(extra), Direction::kForward, backend, LengthMode::kPow2, {}});
+    EXPECT_TRUE(op.ok()) << op.status().message();
+    return std::move(*op);
+  }
+
+  std::unique_ptr<TempDir> folder_;
+  std::map<std::string, std::string> values_;
+  std::shared_ptr<FakeCompiler> compiler_ = std::make_shared<FakeCompiler>();
+  HostBackendPtr host_;
+  std::string records_;  // of shipped tuning records; "": none
+  std::mutex log_mutex_;
+  std::vector<std::string> log_;
+};
+
+// The values of a launch over host memory that stands for device memory.
+struct FakeLaunch {
+  explicit FakeLaunch(const Instance& instance, const Lengths& lengths, DLDeviceType type = kDLCUDA) {
+    auto made = make_problem_data(instance.spec, Direction::kForward, lengths, 1, 0);
+    EXPECT_TRUE(made.ok());
+    problem = std::move(*made);
+    std::vector<void*> addresses;
+    for (auto& image : problem.images) {
+      // Aligned as device memory is, also when empty.
+      memory.emplace_back(static_cast<char*>(std::aligned_alloc(256, (image.size() / 256 + 1) * 256)), &std::free);
+      std::copy(image.begin(), image.end(), reinterpret_cast<std::byte*>(memory.back().get()));
+      addresses.push_back(memory.back().get());
+    }
+    launch = std::make_unique<LaunchValues>(problem, addresses, DLDevice{type, 0});
+    values.assign(launch->values(), launch->values() + launch->count());
+    for (size_t i = 0; i < values.size(); ++i) {
+      tensors.push_back(problem.signature[i].kind == ArgumentKind::kTensor ? *values[i].tensor : DLTensor{});
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (problem.signature[i].kind == ArgumentKind::kTensor) values[i].tensor = &tensors[i];
+    }
+  }
+  int index(std::string_view name) const { return find_argument(problem.signature, name); }
+  DLTensor& tensor(std::string_view name) { return tensors[static_cast<size_t>(index(name))]; }
+  hstujit_value& value(std::string_view name) { return values[static_cast<size_t>(index(name))]; }
+
+  ProblemData problem;
+  std::vector<std::unique_ptr<char, decltype(&std::free)>> memory;
+  std::unique_ptr<LaunchValues> launch;
+  std::vector<DLTensor> tensors;
+  std::vector<hstujit_value> values;
+};
+
+// A thread with the fake primary context current, as a CUDA program has it.
+class CurrentContext {
+ public:
+  explicit CurrentContext(Engine& engine) : guard_(ContextGuard::enter(*engine.driver(), 0)) {}
+
+ private:
+  Result<ContextGuard> guard_;
+};
+
+}  // namespace hstujit::test

@@ -1,0 +1,191 @@
+// The tuner with times that the test makes up.
+#include "runtime/tuning/tuner.h"
+
+#include "runtime/operations/operation.h"
+#include "runtime/shipped_records.h"
+#include "runtime/tuning/adversarial_lengths.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Time, validity and loading of a candidate follow from its config.
+class FakeBench final : public CandidateBench {
+ public:
+  Result<int> load(const CompiledCandidate& candidate) override {
+    loaded.push_back(candidate.config);
+    return static_cast<int>(loaded.size()) - 1;
+  }
+  void unload(int) override {}
+  Status validate(int number) override { return validity(loaded[static_cast<size_t>(number)]); }
+  Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override {
+    std::vector<std::vector<double>> samples;
+    for (const int number : numbers) {
+      const double milliseconds = duration(loaded[static_cast<size_t>(number)]);
+      samples.emplace_back();
+      for (int i = 0; i < repeats; ++i) samples.back().push_back(milliseconds * (1 + 0.001 * (i % 3)));
+    }
+    return samples;
+  }
+
+  std::function<Status(const KernelConfig&)> validity = [](const KernelConfig&) { return Status(); };
+  std::function<double(const KernelConfig&)> duration = [](const KernelConfig&) { return 1.0; };
+  std::vector<KernelConfig> loaded;
+};
+
+class TunerTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    problem_ = {make_instance().spec, Direction::kForward, *known_device("sm_90a"), 1024};
+    space_ = search_space(*problem_.spec, problem_.direction, problem_.device, heuristic_size(1024)).candidates;
+    ASSERT_GT(space_.size(), 3u);
+    options_.jobs = 2;
+  }
+  Result<TuneReport> tune() { return tune_problem(*make_engine(), bench_, problem_, options_); }
+
+  FakeBench bench_;
+  TuneProblem problem_;
+  TunerOptions options_;
+  std::vector<Candidate> space_;
+};
+
+TEST_F(TunerTest, TheFastestWinsAndIsFoundAfterwards) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[2].config);
+  EXPECT_EQ(report->heuristic, space_[0].config);
+  EXPECT_EQ(report->timed, static_cast<int>(space_.size()));
+  const auto choice = choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024);
+  ASSERT_TRUE(choice.ok());
+  EXPECT_TRUE(choice->tuned);
+  EXPECT_EQ(choice->config, space_[2].config);
+}
+
+TEST_F(TunerTest, ShippedRecordsAreTheLastThatALookupTries) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  ASSERT_TRUE(tune().ok());
+  records_ = cache_dir();
+  values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "user").string();
+  const auto choose = [&] {
+    const auto engine = make_engine();
+    return *choose_kernel(*engine, *problem_.spec, problem_.direction, problem_.device, 1024);
+  };
+  EXPECT_TRUE(choose().tuned);
+  EXPECT_EQ(choose().config, space_[2].config);
+  const auto engine = make_engine();
+  EXPECT_THAT(engine->kernels().store().directories().in_order(), ::testing::ElementsAre(values_["HSTUJIT_CACHE_DIR"]))
+      << "they hold no cubins";
+  EXPECT_EQ(doctor(*engine)["cache"].back()["path"], records_);
+  EXPECT_EQ(doctor(*engine)["cache"].back()["role"], "shipped");
+  records_ = (folder_->path() / "absent").string();
+  EXPECT_FALSE(choose().tuned) << "a folder that is not there is no failure";
+}
+
+TEST(ShippedRecords, AreFoundFromTheFolderOfTheLibrary) {
+  const auto root = TempDir::create();
+  ASSERT_TRUE(root.ok());
+  const std::filesystem::path library = root->path() / "a" / "b" / "lib";
+  std::filesystem::create_directories(library);
+  EXPECT_EQ(shipped_records(library), "");
+  std::filesystem::create_directories(library / kRecordsFromLibrary);
+  EXPECT_EQ(shipped_records(library), std::filesystem::canonical(library / kRecordsFromLibrary));
+  EXPECT_EQ(shipped_records(""), "");
+  EXPECT_EQ(shipped_records(), "") << "a build tree has none";
+}
+
+TEST_F(TunerTest, TheHeuristicStaysWithinNoise) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.9995 : 1.0; };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->winner, space_[0].config);
+}
+
+TEST_F(TunerTest, AWrongFastOneIsRejectedAndNamed) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.1 : 1.0; };
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kCheckFailed, "out differs") : Status();
+  };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->winner, space_[0].config);
+  ASSERT_EQ(report->record.rejected.size(), 1u);
+  EXPECT_EQ(report->record.rejected[0].reason, "wrong_result");
+  EXPECT_EQ(report->record.rejected[0].detail, "out differs");
+}
+
+TEST_F(TunerTest, TheBudgetEndsCompilingButTheHeuristicIsTimed) {
+  options_.budget_s = 0;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->timed, 1);
+  EXPECT_EQ(report->skipped, static_cast<int>(space_.size()) - 1);
+  EXPECT_EQ(report->winner, space_[0].config);
+}
+
+TEST_F(TunerTest, ASecondRunKeepsTheFirstOnesTimes) {
+  ASSERT_TRUE(tune().ok());
+  const int compiles = compiler_->compiles;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->resumed, static_cast<int>(space_.size()) - 1);
+  EXPECT_EQ(compiler_->compiles, compiles) << "the heuristic's cubin is in the cache";
+}
+
+TEST_F(TunerTest, AWrongHeuristicIsAnError) {
+  bench_.validity = [](const KernelConfig&) { return Status(Code::kCheckFailed, "out differs"); };
+  const auto report = tune();
+  EXPECT_EQ(report.status().code(), Code::kCheckFailed);
+  EXPECT_THAT(report.status().message(), HasSubstr("the heuristic's config"));
+}
+
+TEST_F(TunerTest, SpillsAndFailedCompilesAreRejected) {
+  compiler_->resources = R"({"spill_store_bytes": 16})";
+  auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->timed, 1) << "the heuristic's alone: there must be something to run";
+  ASSERT_EQ(report->record.rejected.size(), space_.size() - 1);
+  EXPECT_EQ(report->record.rejected[0].reason, "spill");
+}
+
+TEST(AdversarialLengths, CoverTilesAndStayWithinTheLimit) {
+  const auto spec =
+      parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 64}, {"hidden_dim", 64}, {"num_targets", true}}, "");
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  const Lengths lengths = adversarial_lengths(**spec, Direction::kForward, 300, 1);
+  EXPECT_THAT(lengths.rows, ::testing::IsSupersetOf({0, 1, 63, 64, 65, 127, 128, 129, 300}));
+  ASSERT_EQ(lengths.num_targets.size(), lengths.rows.size());
+  for (size_t i = 0; i < lengths.rows.size(); ++i) {
+    EXPECT_LE(lengths.rows[i], 300);
+    EXPECT_LE(lengths.num_targets[i], lengths.rows[i]);
+  }
+}
+
+TEST(Compare, FindsWrongRowsMissingRowsAndWritesPastTheEnd) {
+  const auto spec = parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 16}, {"hidden_dim", 16}}, "");
+  ASSERT_TRUE(spec.ok());
+  Lengths lengths;
+  lengths.rows = {40, 1, 9};
+  lengths.max_seq_len = 40;
+  const auto problem = make_problem_data(*spec, Direction::kForward, lengths, 1, 4);
+  ASSERT_TRUE(problem.ok());
+  const auto reference = reference_outputs(*problem);
+  const size_t out = problem->signature.size() - 1;
+  std::vector<std::vector<std::byte>> outputs(problem->signature.size());
+  EXPECT_THAT(compare(*problem, reference, problem->images).sentence, HasSubstr("were not written"));
+  outputs[out] = pack(reference[out].tensor, DataType::kBf16);
+  outputs[out].resize(problem->images[out].size(), std::byte{kPoison});
+  EXPECT_EQ(compare(*problem, reference, outputs).sentence, "");
+  auto changed = outputs;
+  changed[out].back() = std::byte{0};
+  EXPECT_THAT(compare(*problem, reference, changed).sentence, HasSubstr("after the last sequence"));
+  changed = outputs;
+  for (size_t i = 40 * 32; i < 41 * 32; ++i) changed[out][i] = std::byte{0};
+  EXPECT_FALSE(compare(*problem, reference, changed).good()) << "one wrong sequence of one row";
+}
+
+}  // namespace
+}  // namespace hstujit::test

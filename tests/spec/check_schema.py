@@ -1,0 +1,29 @@
+"""Validates configs against the schema that a program prints; exits 77 where python3 has no jsonschema."""
+import json
+import re
+import subprocess
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    sys.exit(77)
+
+schema = json.loads(subprocess.run([sys.argv[1]], check=True, capture_output=True, text=True).stdout)
+validator = jsonschema.validators.validator_for(schema)
+validator.check_schema(schema)
+check = validator(schema)
+for path in sys.argv[2:]:
+    with open(path) as file:
+        config = json.loads(re.sub(r"^\s*//.*$", "", file.read(), flags=re.MULTILINE))
+    for entry in config["ops"]:  # the schema cannot say that defaults count
+        entry.setdefault("op", config.get("defaults", {}).get("op"))
+    check.validate(config)
+
+good = {"version": 1, "ops": [{"name": "a", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64}]}
+check.validate(good)
+for field, value in [("heads", 0), ("attn_dim", 12), ("dtype", "bf17"), ("unknown", 1), ("causal", 1), ("max_seq_len", 0)]:
+    bad = json.loads(json.dumps(good))
+    bad["ops"][0][field] = value
+    if check.is_valid(bad):
+        sys.exit(f"the schema accepts {field} = {value}")

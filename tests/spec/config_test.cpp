@@ -1,0 +1,220 @@
+#include "compiler/spec/config.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <numeric>
+
+#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/support/files.h"
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* kSource = HSTUJIT_SOURCE_DIR;
+
+// A config of one instance, with `fields` added to it.
+std::string one(const std::string& fields) {
+  return R"({"version": 1, "ops": [{"name": "a", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, )" + fields +
+         "}]}";
+}
+
+Status status_of(const std::string& text) { return parse_config(text, "model.json", "").status(); }
+
+std::string error_of(const std::string& text) {
+  const Status status = status_of(text);
+  EXPECT_FALSE(status.ok()) << text;
+  EXPECT_EQ(status.code(), Code::kInvalidConfig) << status.message();
+  return status.message();
+}
+
+TEST(Config, TheExamplesOfTheRepositoryLoad) {
+  for (const char* name : {"ml100k.json", "dlrm_hstu.json"}) {
+    const auto config = load_config(std::filesystem::path(kSource) / "examples/configs" / name);
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    EXPECT_GE(config->instances.size(), 3u);
+  }
+  const auto config = load_config(std::filesystem::path(kSource) / "examples/configs/ml100k.json");
+  EXPECT_EQ(make_lengths(config->instances[0], 1024).rows.size(), 943u);
+  EXPECT_EQ(config->instances[2].num_targets, 10);
+}
+
+TEST(Config, ReadsEveryPart) {
+  const auto config = parse_config(R"({
+    // a comment
+    "version": 1, "device": "sm_90a", "tuning": {"length_mode": "fine", "budget_s": 2.5, "deterministic": true},
+    "defaults": {"dtype": "fp16", "heads": 3, "num_targets": 7},
+    "ops": [{"name": "x", "op": "hstu_attention", "directions": ["forward"], "attn_dim": 32, "hidden_dim": 64, "heads": 5,
+             "max_seq_len": [512, 256, 512], "alpha": 0.25, "lengths": [3, 300]}]})",
+                                   "model.json", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->device->name, "NVIDIA H200");
+  EXPECT_EQ(config->tuning, (Tuning{LengthMode::kFine, 2.5, true}));
+  const auto found = config->find("x");
+  ASSERT_TRUE(found.ok());
+  const Instance& instance = **found;
+  const auto& params = static_cast<const HstuAttentionSpec&>(*instance.spec).params();
+  EXPECT_EQ(params.heads, 5);
+  EXPECT_EQ(params.dtype, DataType::kFp16);
+  EXPECT_TRUE(params.num_targets);
+  EXPECT_EQ(instance.max_seq_lens, (std::vector<int64_t>{256, 512}));
+  EXPECT_EQ(instance.alpha, 0.25);
+  const Lengths lengths = make_lengths(instance, 256);
+  EXPECT_EQ(lengths.rows, (std::vector<int64_t>{3, 256}));
+  EXPECT_EQ(lengths.num_targets, (std::vector<int64_t>{3, 7}));
+  EXPECT_EQ(config->find("y").status().message(), "op \"y\" is not in the config; it has: x");
+  EXPECT_EQ(config->find("y").status().code(), Code::kNotFound);
+}
+
+TEST(Config, MalformedTextIsNamedByLineAndColumn) {
+  EXPECT_THAT(error_of("{\n  \"version\": 1,\n  ]"), StartsWith("model.json:3:3: malformed JSON: "));
+  EXPECT_THAT(error_of(""), StartsWith("model.json:1:1: malformed JSON: "));
+  EXPECT_EQ(error_of(R"({"version": 1, "version": 1})"),
+            "model.json: the name \"version\" stands twice in one object; each may stand once");
+}
+
+TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
+  EXPECT_EQ(error_of(one(R"("max_seq_len": 0)")),
+            "model.json: ops[0].max_seq_len is 0; allowed: an integer from 1 to 2147483647 (no sequence is longer)");
+  EXPECT_THAT(error_of(one(R"("max_seq_len": [64, "x"])")),
+              StartsWith("model.json: ops[0].max_seq_len[1] is \"x\"; allowed: an integer"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": [])")),
+              HasSubstr("ops[0].max_seq_len is []; allowed: a list of at least one max_seq_len"));
+  EXPECT_THAT(error_of(one(R"("heads": 2)")), HasSubstr("ops[0].max_seq_len is missing; allowed: an integer from 1"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "head": 2)")),
+              HasSubstr("ops[0].head (value 2) is not a known field, did you mean \"heads\"?"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "alpha": "x")")),
+              HasSubstr("ops[0].alpha is \"x\"; allowed: a finite number"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "num_targets": 1.5)")),
+              HasSubstr("ops[0].num_targets is 1.5; allowed: true, false, or"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "num_targets": -1)")),
+              HasSubstr("ops[0].num_targets is -1; allowed: an integer from 0"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "rows": 2)")),
+              HasSubstr("ops[0].rows is 2; allowed: rows alone, or max_seq_len"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "directions": ["sideways"])")),
+              HasSubstr("ops[0].directions[0] is \"sideways\"; allowed: \"forward\" or \"backward\""));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "directions": [])")), HasSubstr("ops[0].directions is []; allowed"));
+  EXPECT_THAT(error_of(R"({"version": 2, "ops": []})"), HasSubstr("version is 2; allowed: 1"));
+  EXPECT_THAT(error_of(R"({"ops": []})"), HasSubstr("version is missing; allowed: 1"));
+  EXPECT_THAT(error_of(R"({"version": 1})"), HasSubstr("ops is missing; allowed: a list"));
+  EXPECT_THAT(error_of(R"({"version": 1, "ops": []})"), HasSubstr("ops is []; allowed: a list of at least one"));
+  EXPECT_THAT(error_of(R"({"version": 1, "ops": [3]})"), HasSubstr("ops[0] is 3; allowed: a JSON object"));
+  EXPECT_THAT(error_of(R"([])"), HasSubstr("the document is []; allowed: a JSON object"));
+  EXPECT_THAT(error_of(R"({"version": 1, "op": []})"),
+              HasSubstr("op (value []) is not a known field, did you mean \"ops\"?"));
+  EXPECT_THAT(error_of(R"({"version": 1, "device": "sm_12", "ops": []})"),
+              HasSubstr("device \"sm_12\" is not known; allowed: sm_80"));
+  EXPECT_THAT(error_of(R"({"version": 1, "tuning": {"length_mode": "pow3"}, "ops": []})"),
+              HasSubstr("tuning.length_mode is \"pow3\"; allowed: pow2, static, fine, exact"));
+  EXPECT_THAT(error_of(R"({"version": 1, "tuning": {"budget_s": -1}, "ops": []})"),
+              HasSubstr("tuning.budget_s is -1; allowed: a number from 0"));
+  EXPECT_THAT(error_of(R"({"version": 1, "defaults": {"dtyp": "bf16"}, "ops": []})"),
+              HasSubstr("defaults.dtyp (value \"bf16\") is not a known field, did you mean \"dtype\"?"));
+  EXPECT_THAT(error_of(R"({"version": 1, "defaults": {"name": "a"}, "ops": []})"),
+              HasSubstr("defaults.name (value \"a\") is not a known field"));
+}
+
+TEST(Config, NamesAreRequiredPlainAndUnique) {
+  const std::string tail = R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 64})";
+  EXPECT_THAT(error_of(R"({"version": 1, "ops": [{)" + tail + "]}"),
+              HasSubstr("ops[0].name is missing; allowed: letters"));
+  EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": "a/b", )" + tail + "]}"),
+              HasSubstr("ops[0].name is \"a/b\"; allowed: letters"));
+  EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": "a", )" + tail + R"(, {"name": "a", )" + tail + "]}"),
+              HasSubstr("ops[1].name is \"a\"; allowed: a name that ops[0] does not have already"));
+}
+
+TEST(Config, ADirectionWithoutKernelIsUnsupported) {
+  const Status status = status_of(one(R"("max_seq_len": 8, "directions": ["forward", "backward"])"));
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_EQ(status.message(),
+            "model.json: ops[0].directions[1] is \"backward\", but hstu_attention has no backward kernel yet");
+}
+
+TEST(Config, LengthsAreTheSameEveryTimeAndWithinBounds) {
+  const auto config = parse_config(
+      one(R"("max_seq_len": 100, "lengths": {"distribution": "uniform", "low": 0.5, "high": 1.0, "batch": 500, "seed": 3})"),
+      "m", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  const Lengths lengths = make_lengths(config->instances[0], 100);
+  EXPECT_EQ(lengths.rows, make_lengths(config->instances[0], 100).rows);
+  EXPECT_EQ(lengths.rows.size(), 500u);
+  EXPECT_EQ(*std::min_element(lengths.rows.begin(), lengths.rows.end()), 50);
+  EXPECT_EQ(*std::max_element(lengths.rows.begin(), lengths.rows.end()), 100);
+  EXPECT_EQ((std::vector<int64_t>(lengths.rows.begin(), lengths.rows.begin() + 4)),
+            (std::vector<int64_t>{69, 85, 62, 55}));
+  EXPECT_TRUE(lengths.num_targets.empty());
+}
+
+TEST(Config, LengthsThatAreWrong) {
+  const auto with = [](const std::string& lengths) { return one(R"("max_seq_len": 64, "lengths": )" + lengths); };
+  EXPECT_THAT(error_of(with("[]")), HasSubstr("ops[0].lengths is []; allowed: a list of at least one length"));
+  EXPECT_THAT(error_of(with("[1, -2]")), HasSubstr("ops[0].lengths[1] is -2; allowed: an integer from 0"));
+  EXPECT_THAT(error_of(with("5")), HasSubstr("ops[0].lengths is 5; allowed: a list of lengths"));
+  EXPECT_THAT(error_of(with(R"({"distribution": "zipf"})")),
+              HasSubstr("ops[0].lengths.distribution is \"zipf\"; allowed: uniform"));
+  EXPECT_THAT(error_of(with(R"({"low": 0.9, "high": 0.5})")),
+              HasSubstr("ops[0].lengths.low is 0.9; allowed: a number up to \"high\""));
+  EXPECT_THAT(error_of(with(R"({"low": 1.5})")), HasSubstr("ops[0].lengths.low is 1.5; allowed: a number from 0 to 1"));
+  EXPECT_THAT(error_of(with(R"({"bach": 3})")),
+              HasSubstr("ops[0].lengths.bach (value 3) is not a known field, did you mean \"batch\"?"));
+  EXPECT_THAT(status_of(with(R"({"file": "none.txt"})")).message(), HasSubstr("none.txt"));
+}
+
+TEST(Config, FilesAreRelativeToTheConfig) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  std::ofstream(folder->path() / "lengths.txt") << "# from a log\n12\n\n 7 \r\n";
+  std::ofstream(folder->path() / "bad.txt") << "12\nx7\n";
+  std::ofstream(folder->path() / "board.json")
+      << R"({"name": "Board", "arch": "sm_90a", "sm_count": 10, "shared_memory": 1000})";
+  const auto with = [&](const std::string& file) {
+    std::string text = one(R"("max_seq_len": 64, "lengths": {"file": ")" + file + "\"}");
+    text.insert(1, R"("device": "board.json", )");
+    std::ofstream(folder->path() / "model.json") << text;
+    return load_config(folder->path() / "model.json");
+  };
+  const auto config = with("lengths.txt");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->device->sm_count, 10);
+  EXPECT_EQ(make_lengths(config->instances[0], 64).rows, (std::vector<int64_t>{12, 7}));
+  EXPECT_THAT(with("bad.txt").status().message(),
+              HasSubstr("bad.txt:2: \"x7\" is not a length; allowed: an integer from 0"));
+  EXPECT_EQ(load_config(folder->path() / "none.json").status().code(), Code::kNotFound);
+}
+
+TEST(Config, RowsStandForOneSequence) {
+  const auto config = parse_config(one(R"("rows": 1000)"), "m", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->instances[0].max_seq_lens, (std::vector<int64_t>{1000}));
+  EXPECT_EQ(make_lengths(config->instances[0], 1000).rows, (std::vector<int64_t>{1000}));
+  EXPECT_EQ(config->instances[0].alpha, 1.0 / 64);
+}
+
+// The recorded baselines hold the number of valid pairs and rows that other programs counted for the same shapes.
+TEST(Grid, WorkAgreesWithTheRecordedBaselines) {
+  const std::filesystem::path bench = std::filesystem::path(kSource) / "bench";
+  const auto grid = load_grid(bench / "grid.json");
+  ASSERT_TRUE(grid.ok()) << grid.status().message();
+  const auto text = read_file(bench / "baselines/peers_h200_attention.json");
+  ASSERT_TRUE(text.ok());
+  const Json baselines = Json::parse(*text);
+  ASSERT_EQ(grid->instances.size(), baselines.size());
+  for (const Instance& instance : grid->instances) {
+    const auto& params = static_cast<const HstuAttentionSpec&>(*instance.spec).params();
+    const Lengths lengths = make_lengths(instance, instance.max_seq_lens[0]);
+    const Work work = instance.spec->work(Direction::kForward, lengths);
+    const double pairs = baselines[instance.name]["valid_pairs_per_head"].get<double>();
+    EXPECT_EQ(work.flops, 2.0 * static_cast<double>(params.heads * (params.attn_dim + params.hidden_dim)) * pairs)
+        << instance.name;
+    EXPECT_EQ(std::accumulate(lengths.rows.begin(), lengths.rows.end(), int64_t{0}), baselines[instance.name]["rows"])
+        << instance.name;
+    EXPECT_EQ(instance.alpha, 1.0 / static_cast<double>(params.attn_dim));
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

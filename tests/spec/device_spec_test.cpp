@@ -1,0 +1,76 @@
+#include "compiler/spec/device_spec.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "compiler/support/files.h"
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(DeviceSpec, KnownByArchitectureProductAndShortName) {
+  struct Case {
+    const char *name, *product;
+    int64_t sm_count, shared_memory;
+  };
+  for (const Case& c :
+       {Case{"sm_80", "NVIDIA A100-SXM4-80GB", 108, 166912}, Case{"sm_86", "NVIDIA A10", 72, 101376},
+        Case{"rtx 3090", "NVIDIA GeForce RTX 3090", 82, 101376}, Case{"sm_89", "NVIDIA L40S", 142, 101376},
+        Case{"RTX 4090", "NVIDIA GeForce RTX 4090", 128, 101376}, Case{"sm_90a", "NVIDIA H200", 132, 232448},
+        Case{"H100 PCIe", "NVIDIA H100 PCIe", 114, 232448}, Case{"NVIDIA H20", "NVIDIA H20", 78, 232448}}) {
+    const auto device = known_device(c.name);
+    ASSERT_TRUE(device.ok()) << device.status().message();
+    EXPECT_EQ(device->name, c.product);
+    EXPECT_EQ(device->sm_count, c.sm_count) << c.name;
+    EXPECT_EQ(device->shared_memory, c.shared_memory) << c.name;
+  }
+  EXPECT_EQ(known_device("H200")->capability(), 90);
+  EXPECT_EQ(known_device("sm_80")->capability(), 80);
+}
+
+TEST(DeviceSpec, AnUnknownNameListsWhatIsKnown) {
+  const Status status = known_device("sm_70").status();
+  EXPECT_EQ(status.code(), Code::kInvalidConfig);
+  EXPECT_THAT(status.message(),
+              HasSubstr("device \"sm_70\" is not known; allowed: sm_80, sm_86, sm_89, sm_90a, A100,"));
+}
+
+TEST(DeviceSpec, JsonRoundTrip) {
+  const DeviceSpec device = *known_device("H200");
+  const auto parsed = parse_device_spec(to_json(device));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(*parsed, device);
+}
+
+TEST(DeviceSpec, BadFieldsAreNamed) {
+  auto json = to_json(*known_device("H200"));
+  json["arch"] = "hopper";
+  EXPECT_EQ(parse_device_spec(json).status().message(),
+            "device.arch is \"hopper\"; allowed: a compute architecture such as \"sm_80\" or \"sm_90a\"");
+  json.erase("arch");
+  EXPECT_THAT(parse_device_spec(json).status().message(),
+              HasSubstr("device.arch is missing; allowed: a text that is not empty"));
+  json = to_json(*known_device("H200"));
+  json["sm_counts"] = 3;
+  EXPECT_THAT(parse_device_spec(json).status().message(),
+              HasSubstr("device.sm_counts (value 3) is not a known field, did you mean \"sm_count\"?"));
+}
+
+TEST(DeviceSpec, LoadedFromAFile) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const std::string path = folder->path() / "board.json";
+  std::ofstream(path) << R"({"name": "Board", "arch": "sm_90a", "sm_count": 10, "shared_memory": 232448})";
+  const auto device = load_device_spec(path);
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  EXPECT_EQ(device->sm_count, 10);
+  EXPECT_EQ(device->registers, 65536);
+  EXPECT_EQ(load_device_spec("no such file").status().code(), Code::kInvalidConfig);
+}
+
+}  // namespace
+}  // namespace hstujit

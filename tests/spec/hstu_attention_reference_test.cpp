@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/rounding.h"
+
+namespace hstujit {
+namespace {
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+// Inputs of one head of 8 and 8 columns, of which only the first of q, k and v is not zero.
+std::vector<HostValue> tiny_inputs(const HstuAttentionSpec& spec, const Lengths& lengths, const std::vector<double>& q,
+                                   const std::vector<double>& k, const std::vector<double>& v) {
+  auto values = spec.make_inputs(Direction::kForward, lengths, 1);
+  const std::vector<double>* columns[] = {&q, &k, &v};
+  for (size_t argument = 0; argument < 3; ++argument) {
+    auto& reals = values[argument].tensor.reals;
+    std::fill(reals.begin(), reals.end(), 0.0);
+    for (size_t row = 0; row < columns[argument]->size(); ++row) reals[8 * row] = (*columns[argument])[row];
+  }
+  return values;
+}
+
+HostValue& argument(const HstuAttentionSpec& spec, std::vector<HostValue>& values, std::string_view name) {
+  return values[static_cast<size_t>(find_argument(spec.signature(Direction::kForward), name))];
+}
+
+TEST(HstuAttentionReference, TwoSequencesByHand) {
+  const HstuAttentionSpec spec({.heads = 1, .attn_dim = 8, .hidden_dim = 8});
+  const Lengths lengths{{2, 0, 1}, {}, 4};
+  auto values = tiny_inputs(spec, lengths, {1, 2, 3}, {0.5, -1, 2}, {1, 10, 100});
+  argument(spec, values, "alpha").scalar = 0.5;
+  spec.reference(Direction::kForward, lengths, values);
+  const HostTensor& out = argument(spec, values, "out").tensor;
+  EXPECT_EQ(out.shape, (std::vector<int64_t>{3, 1, 8}));
+  EXPECT_NEAR(out.reals[0], silu(0.5 * 1 * 0.5) / 4, 1e-15);
+  EXPECT_NEAR(out.reals[8], (silu(0.5 * 2 * 0.5) * 1 + silu(0.5 * 2 * -1) * 10) / 4, 1e-15);
+  EXPECT_NEAR(out.reals[16], silu(0.5 * 3 * 2) * 100 / 4, 1e-12);
+  EXPECT_EQ(out.reals[1], 0);
+}
+
+TEST(HstuAttentionReference, ScalingReplacesMaxSeqLen) {
+  const HstuAttentionSpec spec({.heads = 1, .attn_dim = 8, .hidden_dim = 8});
+  const Lengths lengths{{1}, {}, 4};
+  auto values = tiny_inputs(spec, lengths, {2}, {3}, {5});
+  argument(spec, values, "alpha").scalar = 1;
+  argument(spec, values, "scaling_seqlen").scalar = 10;
+  spec.reference(Direction::kForward, lengths, values);
+  EXPECT_NEAR(argument(spec, values, "out").tensor.reals[0], silu(6) * 5 / 10, 1e-14);
+}
+
+TEST(HstuAttentionReference, EveryScore) {
+  const double x = -1.5;
+  const std::pair<const char*, double> scores[] = {
+      {"silu", silu(x)},      {"relu", 0},
+      {"relu2", 0},           {"sigmoid", 1 / (1 + std::exp(-x))},
+      {"tanh", std::tanh(x)}, {"gelu", 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)))},
+      {"identity", x}};
+  for (const auto& [score, expected] : scores) {
+    const HstuAttentionSpec spec({.heads = 1, .attn_dim = 8, .hidden_dim = 8, .score = score});
+    const Lengths lengths{{1}, {}, 1};
+    auto values = tiny_inputs(spec, lengths, {x}, {1}, {1});
+    argument(spec, values, "alpha").scalar = 1;
+    spec.reference(Direction::kForward, lengths, values);
+    EXPECT_NEAR(argument(spec, values, "out").tensor.reals[0], expected, 1e-14) << score;
+  }
+}
+
+TEST(HstuAttentionReference, TargetsComeFromTheirTensor) {
+  const HstuAttentionSpec spec({.heads = 1, .attn_dim = 8, .hidden_dim = 8, .num_targets = true, .score = "identity"});
+  const Lengths lengths{{3}, {2}, 1};
+  auto values = tiny_inputs(spec, lengths, {1, 1, 1}, {1, 1, 1}, {1, 10, 100});
+  argument(spec, values, "alpha").scalar = 1;
+  spec.reference(Direction::kForward, lengths, values);
+  const auto& out = argument(spec, values, "out").tensor.reals;
+  EXPECT_EQ(out[0], 1);
+  EXPECT_EQ(out[8], 11);
+  EXPECT_EQ(out[16], 101);
+}
+
+TEST(HstuAttentionInputs, RoundedDeterministicAndNotVanishing) {
+  const HstuAttentionSpec spec(
+      {.heads = 2, .attn_dim = 16, .hidden_dim = 24, .dtype = DataType::kFp16, .num_targets = true});
+  const Lengths lengths{{40, 0, 9}, {3, 0, 9}, 64};
+  auto values = spec.make_inputs(Direction::kForward, lengths, 7);
+  const auto again = spec.make_inputs(Direction::kForward, lengths, 7),
+             other = spec.make_inputs(Direction::kForward, lengths, 8);
+  ASSERT_EQ(values.size(), spec.signature(Direction::kForward).size());
+  EXPECT_EQ(values[0].tensor.reals, again[0].tensor.reals);
+  EXPECT_NE(values[0].tensor.reals, other[0].tensor.reals);
+  EXPECT_NE(values[0].tensor.reals, values[1].tensor.reals);
+  EXPECT_EQ(values[3].tensor.integers, (std::vector<int64_t>{0, 40, 40, 49}));
+  EXPECT_EQ(values[4].tensor.integers, lengths.num_targets);
+  for (const double value : values[2].tensor.reals) ASSERT_EQ(value, round_to(DataType::kFp16, value));
+  spec.reference(Direction::kForward, lengths, values);
+  double square = 0;
+  for (const double value : values.back().tensor.reals) square += value * value;
+  EXPECT_GT(std::sqrt(square / static_cast<double>(values.back().tensor.reals.size())), 1e-3);
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,140 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/spec/fields_json.h"
+#include "compiler/spec/hstu_attention/spec.h"
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// The smallest instance, with `extra` over it.
+Json instance(const Json& extra = Json::object()) {
+  Json json;
+  json["op"] = "hstu_attention";
+  json["attn_dim"] = 64;
+  json["hidden_dim"] = 64;
+  json.update(extra);
+  return json;
+}
+
+std::string error_of(const char* extra) {
+  const auto result = parse_op_spec(instance(Json::parse(extra)), "ops[2]");
+  EXPECT_FALSE(result.ok()) << extra;
+  if (result.ok()) return "";
+  EXPECT_EQ(result.status().code(), Code::kInvalidConfig);
+  return result.status().message();
+}
+
+Json canonical(const char* extra) {
+  const auto result = parse_op_spec(instance(Json::parse(extra)), "op");
+  EXPECT_TRUE(result.ok()) << extra << ": " << result.status().message();
+  return result.ok() ? (*result)->to_json() : Json();
+}
+
+TEST(HstuAttentionSpec, CanonicalJsonHasEveryFieldInOrderAndRoundTrips) {
+  const Json json = canonical("{}");
+  EXPECT_EQ(json.begin().key(), "op");
+  EXPECT_EQ(json.size(), field_names<HstuAttentionParams>().size() + 1);
+  const auto again = parse_op_spec(json, "");
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ((*again)->to_json().dump(), json.dump());
+  const Json full = canonical(R"({"full_mask": true})");
+  EXPECT_EQ((*parse_op_spec(full, ""))->to_json().dump(), full.dump());
+}
+
+TEST(HstuAttentionSpec, SentencesNamePathValueAndWhatIsAllowed) {
+  EXPECT_EQ(error_of(R"({"heads": 0})"),
+            "ops[2].heads is 0; allowed: an integer from 1 to 1024 (number of attention heads H)");
+  EXPECT_EQ(error_of(R"({"attn_dim": 12})"),
+            "ops[2].attn_dim is 12; allowed: an integer, a multiple of 8, from 8 to 256 (head dimension of q and k, a "
+            "multiple of 8)");
+  EXPECT_THAT(error_of(R"({"heads": 2.5})"), StartsWith("ops[2].heads is 2.5; allowed: an integer from 1"));
+  EXPECT_THAT(error_of(R"({"heads": 18446744073709551615})"),
+              StartsWith("ops[2].heads is 18446744073709551615; allowed"));
+  EXPECT_EQ(error_of(R"({"dtype": "int32"})"),
+            "ops[2].dtype is \"int32\"; allowed: bf16, fp16, fp32 (data type of q, k, v and out)");
+  EXPECT_THAT(error_of(R"({"causal": 1})"), StartsWith("ops[2].causal is 1; allowed: true or false"));
+  EXPECT_THAT(error_of(R"({"score": "softmax"})"),
+              StartsWith("ops[2].score is \"softmax\"; allowed: silu, relu, relu2, sigmoid"));
+  EXPECT_THAT(error_of(R"({"max_atn_len": 5})"), StartsWith("ops[2].max_atn_len (value 5) is not a known field, did "
+                                                            "you mean \"max_attn_len\"?; allowed: heads, attn_dim"));
+  EXPECT_THAT(error_of(R"({"zzzzzzzzzzzz": 5})"),
+              StartsWith("ops[2].zzzzzzzzzzzz (value 5) is not a known field; allowed: heads"));
+  EXPECT_THAT(parse_op_spec(Json::parse(R"({"op": "hstu_attention"})"), "").status().message(),
+              StartsWith("attn_dim is missing; allowed"));
+  EXPECT_THAT(parse_op_spec(Json::parse(R"({"op": "softmax"})"), "x").status().message(),
+              HasSubstr("x.op is \"softmax\"; allowed: hstu_attention"));
+  EXPECT_THAT(parse_op_spec(Json::parse("{}"), "").status().message(), StartsWith("op is missing; allowed: "));
+}
+
+TEST(HstuAttentionSpec, RulesBetweenFields) {
+  EXPECT_EQ(error_of(R"({"alignment": 12})"), "ops[2].alignment is 12; allowed: 2, 4, 8 or 16");
+  EXPECT_THAT(error_of(R"({"dtype": "fp32", "alignment": 2})"), HasSubstr("an element of fp32 has 4 bytes"));
+  EXPECT_THAT(error_of(R"({"target_group_size": 2})"),
+              HasSubstr("target_group_size is 2, but only targets come in groups"));
+  EXPECT_THAT(error_of(R"({"full_mask": true, "causal": true})"), HasSubstr("causal is true, but with no mask"));
+  EXPECT_THAT(error_of(R"({"full_mask": true, "num_targets": true})"),
+              HasSubstr("num_targets is true, but with no mask"));
+  EXPECT_THAT(error_of(R"({"full_mask": true, "max_attn_len": 3})"), HasSubstr("max_attn_len is 3, but with no mask"));
+  EXPECT_THAT(error_of(R"({"full_mask": true, "contextual_seq_len": 3})"),
+              HasSubstr("contextual_seq_len is 3, but with no mask"));
+  EXPECT_THAT(error_of(R"({"full_mask": true, "sla_k1": 3})"), HasSubstr("sla_k1 is 3, but with no mask"));
+  EXPECT_THAT(error_of(R"({"max_attn_len": -1})"),
+              HasSubstr("max_attn_len is -1, but that means no mask and needs causal=false"));
+  EXPECT_THAT(error_of(R"({"max_attn_len": -1, "causal": false, "full_mask": false})"),
+              HasSubstr("full_mask is false, but max_attn_len -1"));
+  EXPECT_THAT(error_of(R"({"max_attn_len": -2, "causal": false})"),
+              StartsWith("ops[2].max_attn_len is -2; allowed: an integer from 0"));
+  EXPECT_THAT(error_of(R"({"sla_k1": 2, "max_attn_len": 4})"),
+              HasSubstr("max_attn_len is 4, but semi-local attention"));
+  EXPECT_THAT(error_of(R"({"sla_k1": 2, "causal": false})"), HasSubstr("causal is false, but semi-local attention"));
+  EXPECT_THAT(error_of(R"({"sla_k1": 2, "num_targets": true, "target_group_size": 2})"),
+              HasSubstr("target_group_size is 2, but semi-local attention"));
+}
+
+TEST(HstuAttentionSpec, EqualMeaningsHaveOneForm) {
+  EXPECT_EQ(canonical(R"({"precision": "ieee"})"), canonical("{}"));
+  EXPECT_NE(canonical(R"({"precision": "ieee", "dtype": "fp32"})"), canonical(R"({"dtype": "fp32"})"));
+  EXPECT_EQ(canonical(R"({"min_full_attn_seq_len": 5})"), canonical("{}"));
+  EXPECT_NE(canonical(R"({"min_full_attn_seq_len": 5, "max_attn_len": 9})"), canonical(R"({"max_attn_len": 9})"));
+  EXPECT_EQ(canonical(R"({"sla_k1": 4, "contextual_seq_len": 3})"), canonical(R"({"sla_k1": 4, "sla_k2": 3})"));
+  EXPECT_EQ(canonical(R"({"causal": false, "max_attn_len": -1})"), canonical(R"({"full_mask": true})"));
+  EXPECT_EQ(canonical(R"({"causal": false, "full_mask": true, "max_attn_len": -1})"),
+            canonical(R"({"full_mask": true})"));
+}
+
+TEST(HstuAttentionSpec, SignatureFollowsTheParameters) {
+  const HstuAttentionSpec plain({.heads = 2, .attn_dim = 32, .hidden_dim = 48});
+  const HstuAttentionSpec targets(
+      {.heads = 2, .attn_dim = 32, .hidden_dim = 48, .offsets_dtype = DataType::kInt32, .num_targets = true});
+  std::vector<std::string> names;
+  for (const Argument& argument : targets.signature(Direction::kForward)) names.push_back(argument.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"q", "k", "v", "seq_offsets", "num_targets", "max_seq_len", "alpha",
+                                             "scaling_seqlen", "out"}));
+  EXPECT_EQ(plain.signature(Direction::kForward).size(), 8u);
+  EXPECT_EQ(find_argument(plain.signature(Direction::kForward), "num_targets"), -1);
+  const Argument out = targets.signature(Direction::kForward).back();
+  EXPECT_EQ(out.role, ArgumentRole::kOutput);
+  EXPECT_EQ(out.shape[0].symbol, "L");
+  EXPECT_EQ(out.shape[2].constant, 48);
+  EXPECT_EQ(targets.signature(Direction::kForward)[3].dtype, DataType::kInt32);
+  EXPECT_TRUE(plain.supports(Direction::kForward));
+  EXPECT_FALSE(plain.supports(Direction::kBackward));
+}
+
+TEST(HstuAttentionSpec, WorkCountsValidPairsAndBytesOnce) {
+  const HstuAttentionSpec spec({.heads = 2, .attn_dim = 16, .hidden_dim = 8});
+  const Lengths lengths{{3, 1}, {}, 4};
+  const Work forward = spec.work(Direction::kForward, lengths), backward = spec.work(Direction::kBackward, lengths);
+  EXPECT_EQ(forward.flops, 2 * 2 * (16 + 8) * 7);
+  EXPECT_EQ(forward.bytes, 4 * 2 * (16 + 16 + 8 + 8) * 2);
+  EXPECT_EQ(backward.flops, 2 * 2 * (3 * 16 + 2 * 8) * 7);
+  EXPECT_EQ(backward.bytes, 4 * 2 * (4 * 16 + 3 * 8) * 2);
+}
+
+}  // namespace
+}  // namespace hstujit

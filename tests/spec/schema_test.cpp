@@ -1,0 +1,58 @@
+#include "compiler/spec/schema.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/spec/config.h"
+#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/support/files.h"
+
+namespace hstujit {
+namespace {
+
+TEST(Schema, HasEveryFieldWithItsRules) {
+  const Json schema = config_schema();
+  const Json& entry = schema["properties"]["ops"]["items"]["oneOf"][0];
+  EXPECT_EQ(entry["properties"]["op"]["const"], "hstu_attention");
+  EXPECT_EQ(entry["additionalProperties"], false);
+  for (const std::string_view name : field_names<HstuAttentionParams>())
+    EXPECT_TRUE(entry["properties"].contains(name)) << name;
+  for (const std::string_view name : instance_field_names()) EXPECT_TRUE(entry["properties"].contains(name)) << name;
+  EXPECT_EQ(entry["required"], Json::array({"name", "op"}));
+  EXPECT_EQ(entry["properties"]["attn_dim"]["multipleOf"], 8);
+  EXPECT_EQ(entry["properties"]["attn_dim"]["maximum"], 256);
+  EXPECT_FALSE(entry["properties"]["attn_dim"].contains("default"));
+  EXPECT_EQ(entry["properties"]["dtype"]["enum"], Json::array({"bf16", "fp16", "fp32"}));
+  EXPECT_EQ(entry["properties"]["dtype"]["default"], "bf16");
+  EXPECT_EQ(entry["properties"]["num_targets"]["type"], Json::array({"boolean", "integer"}));
+  EXPECT_EQ(entry["properties"]["max_attn_len"]["minimum"], -1);
+  EXPECT_TRUE(schema["properties"]["defaults"]["properties"].contains("heads"));
+  EXPECT_FALSE(schema["properties"]["defaults"]["properties"].contains("name"));
+  EXPECT_EQ(schema["properties"]["tuning"]["properties"]["length_mode"]["default"], "pow2");
+  EXPECT_EQ(schema["required"], Json::array({"version", "ops"}));
+}
+
+// What the examples name by "$schema".
+TEST(Schema, FileIsCurrent) {
+  const auto file = read_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "hstujit.schema.json");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(*file, config_schema().dump(2) + "\n") << "run `make docs`";
+}
+
+TEST(Schema, EveryNameOfTheExamplesIsInIt) {
+  const Json schema = config_schema();
+  for (const char* name : {"ml100k.json", "dlrm_hstu.json"}) {
+    const auto text = read_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "examples/configs" / name);
+    ASSERT_TRUE(text.ok());
+    const auto config = parse_json_text(*text, name);
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    for (const auto& [field, value] : config->items()) EXPECT_TRUE(schema["properties"].contains(field)) << field;
+    for (const Json& entry : (*config)["ops"]) {
+      for (const auto& [field, value] : entry.items()) {
+        EXPECT_TRUE(schema["properties"]["ops"]["items"]["oneOf"][0]["properties"].contains(field)) << field;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,139 @@
+#include "compiler/support/env.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "compiler/support/files.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(EnvironmentTable, IsInTheOrderOfItsIdentifiers) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < environment_variables().size(); ++i) {
+    const EnvVariable& variable = environment_variables()[i];
+    EXPECT_EQ(static_cast<size_t>(variable.id), i) << variable.name;
+    EXPECT_THAT(variable.name, StartsWith("HSTUJIT_"));
+    EXPECT_FALSE(variable.doc.empty()) << variable.name;
+    EXPECT_TRUE(names.insert(variable.name).second) << variable.name;
+  }
+}
+
+TEST(EnvironmentTable, DefaultsAreAllowedValues) {
+  const Environment nothing = Environment::of_values({});
+  for (const EnvVariable& variable : environment_variables()) {
+    EXPECT_FALSE(nothing.is_set(variable.id));
+    switch (variable.kind) {
+      case EnvKind::kFlag:
+        EXPECT_TRUE(nothing.flag(variable.id).ok()) << variable.name;
+        break;
+      case EnvKind::kNumber:
+        EXPECT_TRUE(nothing.number(variable.id).ok()) << variable.name;
+        break;
+      case EnvKind::kChoice:
+        EXPECT_TRUE(nothing.choice(variable.id).ok()) << variable.name;
+        break;
+      case EnvKind::kChoices:
+        EXPECT_TRUE(nothing.choices(variable.id).ok()) << variable.name;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+TEST(EnvironmentTable, TheDocumentationIsRenderedFromIt) {
+  const auto page = read_file(std::string(HSTUJIT_SOURCE_DIR) + "/docs/environment.md");
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  EXPECT_EQ(*page, environment_page()) << "run `make docs`";
+}
+
+TEST(Environment, AnEmptyVariableCountsAsUnset) {
+  const Environment environment = Environment::of_values({{"HSTUJIT_ON_MISS", ""}});
+  EXPECT_FALSE(environment.is_set(Env::kOnMiss));
+  EXPECT_EQ(environment.text(Env::kOnMiss), "heuristic");
+}
+
+TEST(Environment, Flags) {
+  for (const char* yes : {"1", "true", "on", "yes"})
+    EXPECT_TRUE(*Environment::of_values({{"HSTUJIT_CHECK", yes}}).flag(Env::kCheck));
+  for (const char* no : {"0", "false", "off", "no", ""})
+    EXPECT_FALSE(*Environment::of_values({{"HSTUJIT_CHECK", no}}).flag(Env::kCheck));
+  const auto wrong = Environment::of_values({{"HSTUJIT_CHECK", "maybe"}}).flag(Env::kCheck);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(wrong.status().message(), "HSTUJIT_CHECK is \"maybe\"; allowed: 0 or 1");
+}
+
+TEST(Environment, Numbers) {
+  const auto bytes = [](const char* text) {
+    return Environment::of_values({{"HSTUJIT_CACHE_MAX_BYTES", text}}).number(Env::kCacheMaxBytes);
+  };
+  EXPECT_EQ(*bytes(""), int64_t{4} << 30);
+  EXPECT_EQ(*bytes("0"), 0);
+  EXPECT_EQ(*bytes("12345"), 12345);
+  EXPECT_EQ(*bytes("3K"), 3072);
+  EXPECT_EQ(*bytes("2T"), int64_t{2} << 40);
+  for (const char* wrong : {"-1", "x", "1KB", "1.5G", " 1", "9223372036854775808", "9223372036854775807K"}) {
+    EXPECT_THAT(bytes(wrong).status().message(), AllOf(HasSubstr("HSTUJIT_CACHE_MAX_BYTES"), HasSubstr(quote(wrong))))
+        << wrong;
+  }
+}
+
+TEST(Environment, Choices) {
+  EXPECT_EQ(*Environment::of_values({{"HSTUJIT_ON_MISS", "fail"}}).choice(Env::kOnMiss), "fail");
+  EXPECT_EQ(Environment::of_values({{"HSTUJIT_ON_MISS", "panic"}}).choice(Env::kOnMiss).status().message(),
+            "HSTUJIT_ON_MISS is \"panic\"; allowed: heuristic, tune, fail");
+  EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "cache,,tune"}}).choices(Env::kLog),
+              ElementsAre("cache", "tune"));
+  EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "all"}}).choices(Env::kLog),
+              ElementsAre("compile", "cache", "dispatch", "tune"));
+  EXPECT_EQ(Environment::of_values({{"HSTUJIT_LOG", "cache,hash"}}).choices(Env::kLog).status().message(),
+            "HSTUJIT_LOG contains \"hash\"; allowed: compile, cache, dispatch, tune, all");
+}
+
+TEST(Environment, NothingIsDumpedThatTheCompilerDoesNotGive) {
+  EXPECT_EQ(Environment::of_values({{"HSTUJIT_DUMP", "src,sass"}}).choices(Env::kDump).status().message(),
+            "HSTUJIT_DUMP contains \"sass\"; allowed: ir, src, log, all");
+}
+
+TEST(Environment, Paths) {
+  EXPECT_THAT(Environment::of_values({{"HSTUJIT_CACHE_PATH", "/a::/b:"}}).paths(Env::kCachePath),
+              ElementsAre("/a", "/b"));
+  EXPECT_TRUE(Environment::of_values({}).paths(Env::kCachePath).empty());
+}
+
+TEST(Environment, CacheDirectory) {
+  EXPECT_EQ(*Environment::of_values({{"HSTUJIT_CACHE_DIR", "/c"}, {"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}})
+                 .cache_directory(),
+            "/c");
+  EXPECT_EQ(*Environment::of_values({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}).cache_directory(), "/x/hstujit");
+  EXPECT_EQ(*Environment::of_values({{"HOME", "/h"}}).cache_directory(), "/h/.cache/hstujit");
+  EXPECT_EQ(Environment::of_values({}).cache_directory().status().code(), Code::kIo);
+}
+
+TEST(Environment, OfTheProcess) {
+  ::setenv("HSTUJIT_RECORD", "/tmp/misses", 1);
+  EXPECT_EQ(Environment::of_process().text(Env::kRecord), "/tmp/misses");
+  ::unsetenv("HSTUJIT_RECORD");
+  EXPECT_FALSE(Environment::of_process().is_set(Env::kRecord));
+}
+
+TEST(Text, SplitKeepsEmptyParts) {
+  EXPECT_THAT(split("a,,b,", ','), ElementsAre("a", "", "b", ""));
+  EXPECT_TRUE(split("", ',').empty());
+}
+
+TEST(Text, QuoteMakesOneLine) { EXPECT_EQ(quote("a\"b\\c\n\t\x01"), "\"a\\\"b\\\\c\\n\\t\\x01\""); }
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,187 @@
+#include "compiler/support/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hstujit {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Files : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto created = TempDir::create();
+    ASSERT_TRUE(created.ok()) << created.status().message();
+    folder_.emplace(std::move(created).value());
+  }
+  std::filesystem::path path(const std::string& name) const { return folder_->path() / name; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_->path())) {
+      found.push_back(entry.path().filename().native());
+    }
+    return found;
+  }
+
+  std::optional<TempDir> folder_;
+};
+
+TEST_F(Files, WhatIsWrittenIsRead) {
+  for (const std::string& bytes : {std::string(), std::string("a\0b\n", 4), std::string(100000, 'x')}) {
+    ASSERT_TRUE(write_file_atomically(path("f"), bytes).ok());
+    const auto read = read_file(path("f"));
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(*read, bytes);
+  }
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+}
+
+TEST_F(Files, FilesWithoutASizeAreRead) {
+  const auto read = read_file("/proc/self/status");
+  ASSERT_TRUE(read.ok());
+  EXPECT_THAT(*read, HasSubstr("Pid:"));
+}
+
+TEST_F(Files, NewFilesFollowTheUmask) {
+  const mode_t old = ::umask(022);
+  ASSERT_TRUE(write_file_atomically(path("f"), "x").ok());
+  ::umask(old);
+  struct stat info;
+  ASSERT_EQ(::stat(path("f").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0644u);
+}
+
+TEST_F(Files, AMissingFileIsNotFoundAndNamed) {
+  const auto read = read_file(path("absent"));
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.status().code(), Code::kNotFound);
+  EXPECT_THAT(read.status().message(), HasSubstr(path("absent").native()));
+  EXPECT_THAT(read.status().message(), HasSubstr("No such file"));
+}
+
+TEST_F(Files, AFolderIsNotAFile) {
+  const auto read = read_file(folder_->path());
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.status().code(), Code::kIo);
+  EXPECT_THAT(read.status().message(), HasSubstr("Is a directory"));
+}
+
+TEST_F(Files, AFailedWriteLeavesNothing) {
+  ASSERT_TRUE(make_directories(path("taken/inside")).ok());
+  const Status status = write_file_atomically(path("taken"), "x");
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_THAT(status.message(), HasSubstr("taken"));
+  EXPECT_EQ(names(), std::vector<std::string>{"taken"});
+  EXPECT_EQ(write_file_atomically(path("absent/f"), "x").code(), Code::kNotFound);
+}
+
+TEST_F(Files, FoldersAreMadeOnceAndTwice) {
+  EXPECT_TRUE(make_directories(path("a/b/c")).ok());
+  EXPECT_TRUE(make_directories(path("a/b/c")).ok());
+  ASSERT_TRUE(write_file_atomically(path("file"), "x").ok());
+  const Status status = make_directories(path("file/below"));
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_THAT(status.message(), HasSubstr("Not a directory"));
+}
+
+TEST_F(Files, LinesAreAppendedWhole) {
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([&, i] {
+      for (int n = 0; n < 50; ++n)
+        EXPECT_TRUE(append_line(path("log"), std::string(60, static_cast<char>('a' + i))).ok());
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const auto text = read_file(path("log"));
+  ASSERT_TRUE(text.ok());
+  size_t lines = 0;
+  for (size_t begin = 0; begin < text->size(); begin += 61, ++lines) {
+    EXPECT_EQ(text->substr(begin, 61), std::string(60, (*text)[begin]) + "\n");
+  }
+  EXPECT_EQ(lines, 200u);
+}
+
+TEST_F(Files, TemporaryNamesAreRecognised) {
+  EXPECT_TRUE(is_abandoned_temporary(".name.0123456789abcdef.tmp"));
+  EXPECT_TRUE(is_abandoned_temporary("folder/.a.cubin.0123456789abcdef.tmp"));
+  EXPECT_FALSE(is_abandoned_temporary("name.0123456789abcdef.tmp"));
+  EXPECT_FALSE(is_abandoned_temporary(".name.0123456789abcdeg.tmp"));
+  EXPECT_FALSE(is_abandoned_temporary(".name.tmp"));
+  EXPECT_FALSE(is_abandoned_temporary(".tmp"));
+  EXPECT_FALSE(is_abandoned_temporary("0123456789abcdef.cubin"));
+}
+
+TEST_F(Files, TheTemporaryFolderGoesWithItsOwner) {
+  std::filesystem::path where;
+  {
+    auto created = TempDir::create(folder_->path());
+    ASSERT_TRUE(created.ok());
+    TempDir moved = std::move(created).value();
+    where = moved.path();
+    ASSERT_TRUE(write_file_atomically(where / "f", "x").ok());
+    EXPECT_TRUE(std::filesystem::exists(where));
+  }
+  EXPECT_FALSE(std::filesystem::exists(where));
+  EXPECT_EQ(TempDir::create(path("absent")).status().code(), Code::kNotFound);
+}
+
+// A writer that is killed at any moment leaves a whole file, the old one or a new one, and at most temporaries
+// that can be told from it.
+TEST_F(Files, AWriterKilledInTheMiddleLeavesAWholeFile) {
+  constexpr size_t kSize = 1 << 20;
+  ASSERT_TRUE(write_file_atomically(path("f"), std::string(kSize, 'A')).ok());
+  for (int round = 0; round < 40; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (int i = 0;; ++i) {
+        if (!write_file_atomically(path("f"), std::string(kSize, static_cast<char>('A' + i % 26))).ok()) ::_exit(1);
+      }
+    }
+    ::usleep(500 + 733 * static_cast<useconds_t>(round));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int state = 0;
+    ASSERT_EQ(::waitpid(child, &state, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL);
+
+    const auto read = read_file(path("f"));
+    ASSERT_TRUE(read.ok());
+    ASSERT_EQ(read->size(), kSize);
+    ASSERT_TRUE(std::all_of(read->begin(), read->end(), [&](char c) { return c == read->front(); }));
+  }
+  for (const std::string& name : names()) EXPECT_TRUE(name == "f" || is_abandoned_temporary(name)) << name;
+}
+
+// Readers beside several writers never see a mixture.
+TEST_F(Files, ReadersSeeOneWriterOrAnother) {
+  ASSERT_TRUE(write_file_atomically(path("f"), std::string(50000, 'A')).ok());
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 3; ++i) {
+    writers.emplace_back([&, i] {
+      for (int n = 0; n < 30; ++n) {
+        EXPECT_TRUE(write_file_atomically(path("f"), std::string(50000, static_cast<char>('A' + i))).ok());
+      }
+    });
+  }
+  for (int n = 0; n < 100; ++n) {
+    const auto read = read_file(path("f"));
+    ASSERT_TRUE(read.ok());
+    ASSERT_EQ(*read, std::string(50000, read->front()));
+  }
+  for (std::thread& writer : writers) writer.join();
+}
+
+}  // namespace
+}  // namespace hstujit

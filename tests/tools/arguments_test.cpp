@@ -1,0 +1,204 @@
+// What a user gets for a mistake: one sentence, and the exit code that docs/cli.md promises.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/program.h"
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr int kDone = 0;
+constexpr int kBadRequest = 2;
+constexpr int kUnavailable = 3;
+
+TEST(Arguments, HelpAndVersionAreNoMistakes) {
+  const Outcome help = hstujit_tool({"--help"});
+  EXPECT_EQ(help.code, kDone);
+  for (const char* command : {"prewarm", "tune", "run", "bench", "emit", "explain", "doctor", "cache"}) {
+    EXPECT_THAT(help.out, HasSubstr(command));
+    const Outcome own = hstujit_tool({command, "--help"});
+    EXPECT_EQ(own.code, kDone) << command;
+    EXPECT_FALSE(own.out.empty()) << command;
+  }
+  const Outcome version = hstujit_tool({"--version"});
+  EXPECT_EQ(version.code, kDone);
+  EXPECT_THAT(version.out, StartsWith("hstujit "));
+}
+
+struct Mistake {
+  std::vector<std::string> arguments;
+  std::string sentence;  // part of standard error
+};
+
+TEST(Arguments, MistakesAreNamedAndExitWith2) {
+  const std::vector<Mistake> mistakes = {
+      {{}, "subcommand is required; see hstujit --help"},
+      {{"polish"}, "there is no command \"polish\"; commands: prewarm, tune, run, bench, emit, explain, doctor, cache"},
+      {{"prewarm"}, "--config is required; see hstujit prewarm --help"},
+      {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
+      {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},
+      {{"prewarm", "--config", "a", "--jobs", "many"}, "many"},
+      {{"run", "--config", "a", "--backend", "tpu"}, "tpu"},
+      {{"run", "--config", "a", "--max-rows", "-3"}, "--max-rows"},
+      {{"tune"}, "--config or --from"},
+      {{"tune", "--config", "a", "--from", "b"}, "--from"},
+      {{"tune", "--config", "a", "--budget", "soon"},
+       "\"soon\" is no duration; allowed: a number above 0 with s, m or h"},
+      {{"tune", "--config", "a", "--devices", "0,x"}, "x"},
+      {{"bench"}, "--config or --grid"},
+      {{"bench", "--config", "a", "--grid", "b"}, "--grid"},
+      {{"cache"}, "subcommand is required"},
+      {{"cache", "wash"}, "there is no command \"wash\"; commands: ls, verify, prune, path"},
+      {{"doctor", "now"}, "\"now\" is one argument too many; see hstujit doctor --help"},
+      {{"cache", "prune"}, "--max-bytes is required"},
+      {{"cache", "prune", "--max-bytes", "big"}, "\"big\" is no size"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const Outcome outcome = hstujit_tool(mistake.arguments);
+    const std::string shown = testing::PrintToString(mistake.arguments);
+    EXPECT_EQ(outcome.code, kBadRequest) << shown << outcome.err;
+    EXPECT_THAT(outcome.err, StartsWith("hstujit: ")) << shown;
+    EXPECT_THAT(outcome.err, HasSubstr(mistake.sentence)) << shown;
+    EXPECT_EQ(outcome.out, "") << shown;
+  }
+}
+
+TEST(Config, AMissingFileIsNamed) {
+  for (const char* command : {"prewarm", "run", "emit", "explain", "tune", "bench"}) {
+    const Outcome outcome = hstujit_tool({command, "--config", "/nonexistent/model.json"});
+    EXPECT_EQ(outcome.code, kBadRequest) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/model.json")) << command;
+  }
+  EXPECT_EQ(hstujit_tool({"bench", "--grid", "/nonexistent/grid.json"}).code, kBadRequest);
+  EXPECT_EQ(hstujit_tool({"tune", "--from", "/nonexistent/misses"}).code, kBadRequest);
+}
+
+TEST(Config, MalformedJsonIsNamedByLineAndColumn) {
+  const Scratch scratch;
+  const std::string path = scratch.file("bad.json", "{\n  \"version\": 1,\n  \"ops\": [}\n");
+  const Outcome outcome = hstujit_tool({"prewarm", "--config", path, "--arch", "sm_90a"});
+  EXPECT_EQ(outcome.code, kBadRequest);
+  EXPECT_THAT(outcome.err, HasSubstr(path + ":3:11: malformed JSON"));
+
+  const Outcome grid = hstujit_tool({"bench", "--grid", scratch.file("grid.json", "[\n{,}]")});
+  EXPECT_EQ(grid.code, kBadRequest);
+  EXPECT_THAT(grid.err, HasSubstr("grid.json:2:2: malformed JSON"));
+}
+
+TEST(Config, WrongFieldsAreNamedByPath) {
+  const Scratch scratch;
+  const Outcome unknown = hstujit_tool({"explain", "--config", scratch.config(R"("max_atn_len": 5)")});
+  EXPECT_EQ(unknown.code, kBadRequest);
+  EXPECT_THAT(unknown.err, HasSubstr("ops[0].max_atn_len"));
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean \"max_attn_len\"?"));
+
+  const Outcome op =
+      hstujit_tool({"explain", "--config",
+                    scratch.file("op.json", R"({"version": 1, "ops": [{"name": "a", "op": "hstu_atention"}]})")});
+  EXPECT_EQ(op.code, kBadRequest);
+  EXPECT_THAT(op.err, HasSubstr("hstu_atention"));
+  EXPECT_THAT(op.err, HasSubstr("hstu_attention"));
+}
+
+TEST(Config, AnUnknownInstanceIsNamedWithThoseThereAre) {
+  const Scratch scratch;
+  for (const char* command : {"prewarm", "emit", "explain", "run"}) {
+    std::vector<std::string> arguments = {command, "--config", scratch.config(), "--op", "large"};
+    if (std::string(command) != "run") arguments.insert(arguments.end(), {"--arch", "sm_90a"});
+    const Outcome outcome = hstujit_tool(arguments);
+    EXPECT_EQ(outcome.code, kBadRequest) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("op \"large\" is not in the config; it has: small")) << command;
+  }
+}
+
+TEST(Config, AnUnknownArchitectureIsABadRequest) {
+  const Scratch scratch;
+  const Outcome outcome = hstujit_tool({"explain", "--config", scratch.config(), "--arch", "sm_12"});
+  EXPECT_EQ(outcome.code, kBadRequest);
+  EXPECT_THAT(outcome.err, HasSubstr("sm_12"));
+}
+
+TEST(Missing, DriverIsNamedWithWhatWasLookedFor) {
+  const Scratch scratch;
+  const Variables none = {{"HSTUJIT_CUDA_DRIVER", "/nonexistent/libcuda.so.1"}};
+  const std::vector<std::vector<std::string>> commands = {{"prewarm", "--config", scratch.config()},
+                                                          {"tune", "--config", scratch.config()},
+                                                          {"bench", "--config", scratch.config()},
+                                                          {"run", "--config", scratch.config()},
+                                                          {"tune", "--devices", "0,1", "--config", scratch.config()}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.end(), {"--cache-dir", scratch.cache()});
+    const Outcome outcome = hstujit_tool(command, none);
+    EXPECT_EQ(outcome.code, kUnavailable) << testing::PrintToString(command) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libcuda.so.1")) << command[0];
+  }
+}
+
+TEST(Missing, NvrtcIsNamedWithWhatWasLookedFor) {
+  const Scratch scratch;
+  const Outcome outcome =
+      hstujit_tool({"prewarm", "--config", scratch.config(), "--arch", "sm_90a", "--cache-dir", scratch.cache()},
+                   {{"HSTUJIT_NVRTC", "/nonexistent/libnvrtc.so"}});
+  EXPECT_EQ(outcome.code, kUnavailable) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libnvrtc.so"));
+  EXPECT_EQ(outcome.last_line(), "prewarmed: 1 kernels, 0 compiled, 0 hits, 1 failed");
+}
+
+TEST(Missing, CompilerLibraryIsNamedWithWhatWasLookedFor) {
+  const Scratch scratch;
+  const Outcome outcome =
+      hstujit_tool({"prewarm", "--config", scratch.config(), "--arch", "sm_90a", "--cache-dir", scratch.cache()},
+                   {{"HSTUJIT_COMPILER_LIBRARY", "/nonexistent/libhstujit_compiler.so"}});
+  EXPECT_EQ(outcome.code, kUnavailable) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libhstujit_compiler.so"));
+}
+
+TEST(Missing, HostLibraryIsNamedWithWhatWasLookedFor) {
+  const Scratch scratch;
+  const Outcome outcome = hstujit_tool({"run", "--config", scratch.config(), "--backend", "host"},
+                                       {{"HSTUJIT_HOST_LIBRARY", "/nonexistent/libhstujit_host.so"}});
+  EXPECT_EQ(outcome.code, kUnavailable) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libhstujit_host.so"));
+}
+
+TEST(Missing, DoctorReportsAllOfItAndIsDone) {
+  const Variables none = {{"HSTUJIT_CUDA_DRIVER", "/nonexistent/libcuda.so.1"},
+                          {"HSTUJIT_NVRTC", "/nonexistent/libnvrtc.so"},
+                          {"HSTUJIT_HOST_LIBRARY", "/nonexistent/libhstujit_host.so"}};
+  const Outcome outcome = hstujit_tool({"doctor"}, none);
+  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  for (const auto& [name, path] : none) EXPECT_THAT(outcome.out, HasSubstr(path));
+  const auto report = hstujit_tool({"doctor", "--json"}, none).json();
+  ASSERT_TRUE(report.is_object());
+  EXPECT_FALSE(report["driver"]["ok"]);
+  EXPECT_FALSE(report["nvrtc"]["ok"]);
+}
+
+TEST(Environment, AWrongVariableIsABadRequest) {
+  const Outcome outcome = hstujit_tool({"doctor"}, {{"HSTUJIT_ON_MISS", "panic"}});
+  EXPECT_EQ(outcome.code, kBadRequest);
+  EXPECT_THAT(outcome.err, HasSubstr("HSTUJIT_ON_MISS"));
+  EXPECT_THAT(outcome.err, HasSubstr("panic"));
+}
+
+TEST(Cache, PathFollowsOptionThenEnvironment) {
+  EXPECT_EQ(hstujit_tool({"cache", "path", "--cache-dir", "/a/b"}).out, "/a/b\n");
+  EXPECT_EQ(hstujit_tool({"cache", "path"}, {{"HSTUJIT_CACHE_DIR", "/c"}}).out, "/c\n");
+  EXPECT_EQ(hstujit_tool({"cache", "path"}, {{"XDG_CACHE_HOME", "/d"}}).out, "/d/hstujit\n");
+  const Outcome none = hstujit_tool({"cache", "path"}, {{"XDG_CACHE_HOME", ""}, {"HOME", ""}});
+  EXPECT_EQ(none.code, kBadRequest);
+  EXPECT_THAT(none.err, HasSubstr("HSTUJIT_CACHE_DIR"));
+}
+
+TEST(Cache, AnEmptyOneIsFine) {
+  const Scratch scratch;
+  std::filesystem::create_directories(scratch.cache());
+  EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", scratch.cache()}).code, kDone);
+  EXPECT_EQ(hstujit_tool({"cache", "ls", "--cache-dir", scratch.cache()}).out, "0 kernels, 0 B; 0 tuning records\n");
+}
+
+}  // namespace
+}  // namespace hstujit

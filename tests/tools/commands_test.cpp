@@ -1,0 +1,175 @@
+// Commands that do their work, from a config to files, without a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "tests/tools/program.h"
+
+namespace hstujit {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class Compiling : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
+  }
+
+  Outcome prewarm(const std::string& cache, std::vector<std::string> more = {}, bool unprivileged = false) const {
+    std::vector<std::string> arguments = {"prewarm", "--config", config_, "--arch", "sm_90a", "--cache-dir", cache};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return hstujit_tool(arguments, {}, unprivileged);
+  }
+
+  // The entry whose name ends in `extension`.
+  fs::path entry(const std::string& extension) const {
+    for (const auto& file : fs::recursive_directory_iterator(scratch_.cache())) {
+      if (file.path().extension() == extension) return file.path();
+    }
+    return {};
+  }
+
+  Scratch scratch_;
+  std::string config_ = scratch_.config();
+};
+
+TEST_F(Compiling, ASecondPrewarmCompilesNothingAndIsQuick) {
+  const Outcome first = prewarm(scratch_.cache());
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
+  EXPECT_THAT(first.err, HasSubstr("prewarm 1/1 small forward 256\n"));
+  const Outcome second = prewarm(scratch_.cache());
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_EQ(second.last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits");
+  EXPECT_LT(second.seconds, 0.5);
+}
+
+TEST_F(Compiling, JsonIsTheWholeOfStandardOutput) {
+  const auto prewarmed = prewarm(scratch_.cache(), {"--json"}).json();
+  ASSERT_TRUE(prewarmed.is_object());
+  EXPECT_EQ(prewarmed["compiled"], 1);
+  const auto explained =
+      hstujit_tool({"explain", "--config", config_, "--arch", "sm_90a", "--cache-dir", scratch_.cache(), "--json"})
+          .json();
+  ASSERT_TRUE(explained.is_object());
+  EXPECT_EQ(explained["instances"][0]["cache"]["hit"], true);
+  EXPECT_EQ(explained["instances"][0]["key"], prewarmed["instances"][0]["key"]);
+  const auto listed = hstujit_tool({"cache", "ls", "--cache-dir", scratch_.cache(), "--json"}).json();
+  ASSERT_TRUE(listed.is_object());
+  EXPECT_EQ(listed["kernels"].size(), 1u);
+  EXPECT_TRUE(hstujit_tool({"cache", "verify", "--cache-dir", scratch_.cache(), "--json"}).json().is_object());
+  EXPECT_TRUE(hstujit_tool({"doctor", "--json"}).json().is_object());
+}
+
+TEST_F(Compiling, TablesHaveNoColourInAPipe) {
+  const Outcome outcome = prewarm(scratch_.cache());
+  EXPECT_EQ(outcome.out.find('\033'), std::string::npos);
+  EXPECT_EQ(outcome.err.find('\033'), std::string::npos);
+}
+
+TEST_F(Compiling, ExplainSaysWhereTheKernelIs) {
+  const std::vector<std::string> explain = {"explain", "--config",    config_,         "--arch",
+                                            "sm_90a",  "--cache-dir", scratch_.cache()};
+  EXPECT_THAT(hstujit_tool(explain).out, HasSubstr("miss; searched " + scratch_.cache()));
+  ASSERT_EQ(prewarm(scratch_.cache()).code, 0);
+  EXPECT_THAT(hstujit_tool(explain).out, HasSubstr("hit in " + scratch_.cache()));
+}
+
+TEST_F(Compiling, ADamagedKernelIsNamedByVerifyAndBuiltAnew) {
+  ASSERT_EQ(prewarm(scratch_.cache()).code, 0);
+  EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", scratch_.cache()}).code, 0);
+  const fs::path cubin = entry(".cubin");
+  ASSERT_FALSE(cubin.empty());
+  fs::resize_file(cubin, fs::file_size(cubin) / 2);
+  const Outcome verify = hstujit_tool({"cache", "verify", "--cache-dir", scratch_.cache()});
+  EXPECT_EQ(verify.code, 1);
+  EXPECT_THAT(verify.out, HasSubstr(cubin.stem().string()));
+  EXPECT_EQ(prewarm(scratch_.cache()).last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
+  EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", scratch_.cache()}).code, 0);
+}
+
+TEST_F(Compiling, PruneToNothingRemovesEverything) {
+  ASSERT_EQ(prewarm(scratch_.cache()).code, 0);
+  const Outcome prune = hstujit_tool({"cache", "prune", "--max-bytes", "0", "--cache-dir", scratch_.cache()});
+  EXPECT_EQ(prune.code, 0) << prune.err;
+  EXPECT_THAT(prune.out, HasSubstr("pruned: 1 kernels removed"));
+  EXPECT_THAT(hstujit_tool({"cache", "ls", "--cache-dir", scratch_.cache()}).out, HasSubstr("0 kernels"));
+}
+
+TEST_F(Compiling, AReadOnlyCacheStillWorks) {
+  ASSERT_EQ(prewarm(scratch_.cache()).code, 0);
+  // Readable by everybody, writable by nobody; the folders above it must be open to the user that runs the program.
+  for (fs::path folder = scratch_.path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    std::error_code ignored;
+    fs::permissions(folder,
+                    fs::perms::group_exec | fs::perms::others_exec | fs::perms::group_read | fs::perms::others_read,
+                    fs::perm_options::add, ignored);
+  }
+  const auto set_writable = [&](bool writable) {
+    for (const auto& file : fs::recursive_directory_iterator(scratch_.cache())) {
+      chmod(file.path().c_str(), file.is_directory() ? (writable ? 0755 : 0555) : (writable ? 0644 : 0444));
+    }
+    chmod(scratch_.cache().c_str(), writable ? 0755 : 0555);
+  };
+  set_writable(false);
+  const Outcome hit = prewarm(scratch_.cache(), {}, true);
+  const std::string other =
+      scratch_.file("other.json", R"({"version": 1, "ops": [{"name": "other", "op": "hstu_attention",
+    "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 256, "causal": false, "lengths": [9]}]})");
+  chmod(other.c_str(), 0644);
+  const Outcome miss =
+      hstujit_tool({"prewarm", "--config", other, "--arch", "sm_90a", "--cache-dir", scratch_.cache()}, {}, true);
+  set_writable(true);
+  if (hit.code == 127) GTEST_SKIP() << "another user cannot run the program here";
+  EXPECT_EQ(hit.code, 0) << hit.err;
+  EXPECT_EQ(hit.last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits");
+  EXPECT_EQ(miss.code, 0) << miss.err;
+  EXPECT_EQ(miss.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
+}
+
+TEST_F(Compiling, WhatEmitWritesCompilesWithNvcc) {
+  const fs::path folder = scratch_.path() / "emitted";
+  const Outcome emit = hstujit_tool({"emit", "--config", config_, "--arch", "sm_90a", "-o", folder.string(), "--json"});
+  ASSERT_EQ(emit.code, 0) << emit.err;
+  const auto files = emit.json()["instances"][0]["files"];
+  ASSERT_TRUE(files.contains("source") && files.contains("ir") && files.contains("launcher")) << emit.out;
+  for (const auto& [kind, path] : files.items()) EXPECT_GT(fs::file_size(path.get<std::string>()), 100u) << kind;
+
+  std::string nvcc = "nvcc";
+  if (run_program({nvcc, "--version"}).code != 0) nvcc = "/usr/local/cuda/bin/nvcc";
+  if (run_program({nvcc, "--version"}).code != 0) GTEST_SKIP() << "no nvcc here";
+  const Outcome compiled = run_program({nvcc, "-std=c++17", "-gencode", "arch=compute_90a,code=sm_90a", "-o",
+                                        (folder / "program").string(), files["launcher"].get<std::string>()});
+  EXPECT_EQ(compiled.code, 0) << compiled.out << compiled.err;
+}
+
+TEST(Host, RunsAndAgreesWithTheReference) {
+  const Scratch scratch;
+  const std::vector<std::string> run = {"run",       "--config", scratch.config(R"("num_targets": 3)"),
+                                        "--backend", "host",     "--check"};
+  const Outcome outcome = hstujit_tool(run);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("agrees"));
+  std::vector<std::string> limited = run;
+  limited.insert(limited.end(), {"--max-rows", "100", "--json"});
+  const auto report = hstujit_tool(limited).json();
+  ASSERT_TRUE(report.is_object());
+  EXPECT_EQ(report["runs"][0]["rows"], 100);
+  EXPECT_EQ(report["runs"][0]["rows_left_out"], 306);
+  EXPECT_EQ(report["runs"][0]["agrees"], true);
+}
+
+TEST(Output, AFullDiskIsAFailure) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  const Outcome outcome =
+      run_program({"/bin/sh", "-c", "exec \"$0\" doctor >/dev/full", HSTUJIT_BINARY_DIR "/bin/hstujit"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("cannot write to standard output"));
+}
+
+}  // namespace
+}  // namespace hstujit

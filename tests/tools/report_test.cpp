@@ -1,0 +1,61 @@
+#include "tools/hstujit/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace hstujit {
+namespace {
+
+const Json kConfig = Json::parse(R"({"skeleton": "hstu_attention/sm90", "block_m": 128, "block_n": 64, "stages": 2,
+  "consumers": 0, "warps": 1, "schedule": "persistent", "blocks_per_sm": 1, "overlap_tiles": true})");
+
+TEST(Report, ShowsAConfigOnOneLine) {
+  EXPECT_EQ(config_text(kConfig), "sm90 128x64 stages=2 persistent overlap_tiles");
+  EXPECT_EQ(config_text(nullptr), "");
+}
+
+TEST(Report, MissingFieldsAreEmpty) {
+  const Json row = Json::parse(R"({"name": "a", "n": 3, "yes": true, "list": [1, "b"], "none": null})");
+  EXPECT_EQ(text_of(row, "name"), "a");
+  EXPECT_EQ(text_of(row, "n"), "3");
+  EXPECT_EQ(text_of(row, "yes"), "yes");
+  EXPECT_EQ(text_of(row, "list"), "1, b");
+  EXPECT_EQ(text_of(row, "none"), "");
+  EXPECT_EQ(text_of(row, "absent"), "");
+  EXPECT_EQ(number_text(row, "n", 2, 0.5), "1.50");
+  EXPECT_EQ(number_text(row, "name", 2), "");
+  EXPECT_EQ(number_of(row, "absent", 7), 7);
+  EXPECT_TRUE(member(nullptr, "x").is_null());
+}
+
+TEST(Report, DevicesAreOneLine) {
+  EXPECT_EQ(device_text(Json::parse(R"({"name": "NVIDIA H200", "arch": "sm_90a", "sm_count": 132})")),
+            "NVIDIA H200, sm_90a, 132 SMs");
+  EXPECT_EQ(device_text(nullptr), "");
+}
+
+TEST(Report, DriverVersionsAreWrittenAsCudaVersions) {
+  EXPECT_EQ(driver_text(13000), "13.0");
+  EXPECT_EQ(driver_text(12040), "12.4");
+  EXPECT_EQ(driver_text("12.8"), "12.8");
+  EXPECT_EQ(driver_text(nullptr), "");
+}
+
+TEST(Report, AFailureThatManyShareIsNamedOnce) {
+  const Json rows = Json::parse(R"([
+    {"name": "a", "direction": "forward", "bucket": 256, "error": {"code": "no_compiler", "message": "no NVRTC"}},
+    {"name": "b", "direction": "forward", "max_seq_len": 512, "error": {"code": "no_compiler", "message": "no NVRTC"}},
+    {"name": "c", "error": 0.5}, {"name": "d"}])");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(print_failures(rows, "error"), 2u);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "hstujit: a forward 256, b forward 512: no NVRTC\n");
+}
+
+TEST(Report, AStatusWithoutReportIsAFailure) {
+  EXPECT_FALSE(take_report(HSTUJIT_NO_DEVICE, {}).ok());
+  EXPECT_EQ(take_report(HSTUJIT_NO_DEVICE, {}).status().code(), Code::kNoDevice);
+}
+
+}  // namespace
+}  // namespace hstujit

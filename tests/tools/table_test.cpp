@@ -1,0 +1,94 @@
+#include "tools/hstujit/table.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "tools/hstujit/progress.h"
+#include "tools/hstujit/terminal.h"
+
+namespace hstujit {
+namespace {
+
+TEST(Table, AlignsColumnsByDisplayWidth) {
+  Table table({{"name"}, {"time [us]", Align::kRight}, {"note"}});
+  table.add({"rank-256", "93.5", "µs are one column"});
+  table.add({"x", "1204.0"});
+  EXPECT_EQ(table.render(false),
+            "name      time [us]  note\n"
+            "--------  ---------  -----------------\n"
+            "rank-256       93.5  µs are one column\n"
+            "x            1204.0\n");
+}
+
+TEST(Table, LeavesOutColumnsThatNothingUses) {
+  Table table({{"name"}, {"rejected"}, {"time [us]", Align::kRight}});
+  table.add({"a", "", "1"});
+  table.add({"b", "", "22"});
+  EXPECT_EQ(table.render(false), "name  time [us]\n----  ---------\na             1\nb            22\n");
+}
+
+TEST(Table, ColourDoesNotMoveColumns) {
+  Table table({{"outcome"}, {"n", Align::kRight}});
+  table.add({Cell("hit", Tone::kGood), "1"});
+  EXPECT_EQ(table.render(true),
+            "outcome  n\n"
+            "\033[2m-------\033[0m  \033[2m-\033[0m\n"
+            "\033[32mhit\033[0m      1\n");
+}
+
+TEST(Table, WithoutRowsPrintsNothingButLineEnds) { EXPECT_EQ(Table({{"name"}}).render(false), "\n\n"); }
+
+TEST(Fields, ValuesBeginInOneColumn) {
+  Fields fields;
+  fields.add("a", "1");
+  fields.add("long name", Cell("bad", Tone::kBad));
+  EXPECT_EQ(fields.render(false), "a          1\nlong name  bad\n");
+  EXPECT_EQ(fields.render(true), "a          1\nlong name  \033[31mbad\033[0m\n");
+}
+
+TEST(ProgressLine, ShowsBarCountAndName) {
+  EXPECT_EQ(progress_line("prewarm", 1, 2, "a forward 256", 80),
+            "prewarm [============            ] 1/2 a forward 256");
+  EXPECT_EQ(progress_line("prewarm", 0, 0, "", 80), "prewarm [========================] 0/0 ");
+}
+
+TEST(ProgressLine, IsCutToTheWidth) {
+  const std::string line = progress_line("tune", 3, 9, "a very long name of a candidate", 40);
+  EXPECT_EQ(display_width(line), 40u);
+  EXPECT_TRUE(line.ends_with("…")) << line;
+}
+
+std::string written_by(bool terminal) {
+  std::FILE* file = std::tmpfile();
+  {
+    Progress progress("run", file, terminal, 60);
+    Progress::callback(&progress, 1, 2, "first");
+    Progress::callback(&progress, 2, 2, nullptr);
+  }
+  std::rewind(file);
+  char text[512] = {};
+  const size_t size = std::fread(text, 1, sizeof(text), file);
+  std::fclose(file);
+  return std::string(text, size);
+}
+
+TEST(Progress, PrintsLinesWhereThereIsNoTerminal) { EXPECT_EQ(written_by(false), "run 1/2 first\nrun 2/2 \n"); }
+
+TEST(Progress, RewritesOneLineOnATerminalAndRemovesIt) {
+  const std::string text = written_by(true);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  EXPECT_TRUE(text.ends_with("\r\033[K")) << text;
+}
+
+TEST(Terminal, AFileIsNone) {
+  std::FILE* file = std::tmpfile();
+  EXPECT_FALSE(is_terminal(fileno(file)));
+  EXPECT_FALSE(wants_colour(fileno(file)));
+  EXPECT_EQ(terminal_width(fileno(file)), 80);
+  std::fclose(file);
+}
+
+}  // namespace
+}  // namespace hstujit

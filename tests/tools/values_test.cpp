@@ -1,0 +1,88 @@
+#include "tools/hstujit/values.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/hstujit/exit_code.h"
+#include "tools/hstujit/recording.h"
+
+namespace hstujit {
+namespace {
+
+TEST(Duration, TakesUnits) {
+  EXPECT_EQ(*parse_duration("90"), 90);
+  EXPECT_EQ(*parse_duration("60s"), 60);
+  EXPECT_EQ(*parse_duration("2m"), 120);
+  EXPECT_EQ(*parse_duration("1.5h"), 5400);
+}
+
+TEST(Duration, RefusesTheRestWithASentence) {
+  for (const char* text : {"", "s", "-1s", "0", "5 parsecs", "inf", "nan"}) {
+    const Result<double> seconds = parse_duration(text);
+    ASSERT_FALSE(seconds.ok()) << text;
+    EXPECT_EQ(seconds.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(seconds.status().message().find("allowed: a number above 0"), std::string::npos);
+  }
+}
+
+TEST(Bytes, TakesUnits) {
+  EXPECT_EQ(*parse_bytes("0"), 0u);
+  EXPECT_EQ(*parse_bytes("4096"), 4096u);
+  EXPECT_EQ(*parse_bytes("512K"), 512u << 10);
+  EXPECT_EQ(*parse_bytes("1.5G"), 3ull << 29);
+  EXPECT_EQ(*parse_bytes("2MiB"), 2u << 20);
+  EXPECT_EQ(*parse_bytes("1TB"), 1ull << 40);
+}
+
+TEST(Bytes, RefusesTheRest) {
+  for (const char* text : {"", "G", "-1", "5X", "1KM", "1e30", "1i"}) EXPECT_FALSE(parse_bytes(text).ok()) << text;
+}
+
+TEST(Quantities, AreReadable) {
+  EXPECT_EQ(bytes_text(812), "812 B");
+  EXPECT_EQ(bytes_text(1.2 * 1024 * 1024), "1.2 MiB");
+  EXPECT_EQ(seconds_text(0.351), "0.35 s");
+  EXPECT_EQ(seconds_text(74.12), "74.1 s");
+  EXPECT_EQ(seconds_text(312), "5 min 12 s");
+}
+
+TEST(ExitCode, EveryCodeHasOne) {
+  EXPECT_EQ(exit_code(Code::kOk), ExitCode::kDone);
+  for (const Code code : {Code::kInvalidArgument, Code::kInvalidConfig, Code::kNotFound}) {
+    EXPECT_EQ(exit_code(code), ExitCode::kBadRequest);
+  }
+  for (const Code code : {Code::kNoDriver, Code::kNoCompiler, Code::kNoDevice}) {
+    EXPECT_EQ(exit_code(code), ExitCode::kUnavailable);
+  }
+  for (const Code code : {Code::kUnsupported, Code::kCompileFailed, Code::kDriverError, Code::kCacheMiss,
+                          Code::kNotPrepared, Code::kOutOfMemory, Code::kCheckFailed, Code::kIo, Code::kInternal}) {
+    EXPECT_EQ(exit_code(code), ExitCode::kFailed);
+  }
+  EXPECT_EQ(exit_code(static_cast<Code>(99)), ExitCode::kFailed);
+}
+
+TEST(Recording, EachMissIsAskedForOnce) {
+  const auto config =
+      config_of_recording("{\"name\": \"a\", \"heads\": 1}\n\n{\"name\":\"a\",\"heads\":1}\n{\"name\":\"b\"}", "r");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(*config, R"({"version":1,"ops":[{"name":"a","heads":1},{"name":"b"}]})");
+}
+
+TEST(Recording, NamesTheBadLine) {
+  EXPECT_EQ(config_of_recording("{}\n[1]\n", "misses.jsonl").status().message(),
+            "misses.jsonl:2: not a JSON object; allowed: lines that HSTUJIT_RECORD wrote");
+  EXPECT_EQ(config_of_recording("\n", "r").status().message(), "r: no recorded miss in it");
+}
+
+TEST(Grid, BecomesAConfig) {
+  EXPECT_EQ(*config_of_grid("[{\"name\": \"a\"}] // end", "g"),
+            R"({"version":1,"defaults":{"op":"hstu_attention"},"ops":[{"name":"a"}]})");
+  EXPECT_EQ(*config_of_grid(R"([{"lengths": {"file": "a.txt"}}, {"lengths": {"file": "/b.txt"}}, 5])", "x/g.json"),
+            R"({"version":1,"defaults":{"op":"hstu_attention"},"ops":[{"lengths":{"file":"x/a.txt"}},)"
+            R"({"lengths":{"file":"/b.txt"}},5]})");
+  EXPECT_EQ(*config_of_grid("[{", "g"), "[{");
+  EXPECT_EQ(config_of_grid("{}", "g.json").status().message(),
+            "g.json: a grid is a JSON list of op instances; a config goes to --config");
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Writes the README's performance tables from the newest file in bench/results.
+
+    tools/bench_table.py            rewrite the block between the bench:begin and bench:end markers of README.md
+    tools/bench_table.py --check    exit 1, with the difference, when the block is not what would be written
+
+A results file is what `hstujit bench --out` wrote. The times of other libraries are in bench/baselines.
+"""
+import argparse
+import difflib
+import json
+import pathlib
+import sys
+
+BEGIN = "<!-- bench:begin -->"
+END = "<!-- bench:end -->"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# The columns of other libraries: title, then the names of their entries in a baseline file. A name in STARRED is a
+# measurement of not quite the same work.
+PEERS = [
+    ("Triton", ["triton"]),
+    ("Meta CUDA", ["meta_cuda", "meta_cuda_min_full_1"]),
+    ("NVIDIA CUTLASS", ["nvidia_cutlass"]),
+]
+STARRED = {"meta_cuda_min_full_1": "takes this mask only with a full-attention tail; measured with a tail of one row"}
+DIRECTIONS = [("forward", "fwd_ms"), ("backward", "bwd_ms")]
+
+
+class Mistake(Exception):
+    """Something in a file that is not as it must be; one sentence."""
+
+
+def load(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Mistake(f"cannot read {path}: {error.strerror}") from error
+    except json.JSONDecodeError as error:
+        raise Mistake(f"{path}:{error.lineno}:{error.colno}: malformed JSON: {error.msg}") from error
+
+
+def newest_result(folder):
+    """(path, report) of the newest benchmark by its own date, then by name; None without any.
+
+    The folder also holds what the other steps of bench/run_gpu.sh recorded; those files name their "step".
+    """
+    reports = [(path, load(path)) for path in sorted(folder.glob("*.json"))]
+    reports = [(path, report) for path, report in reports if "step" not in report]
+    for path, report in reports:
+        if not report.get("results") or "date" not in report.get("environment", {}):
+            raise Mistake(f"{path}: not a report of hstujit bench: environment.date or results is missing")
+    return max(reports, key=lambda entry: (entry[1]["environment"]["date"], entry[0].name), default=None)
+
+
+def peer_times(baseline):
+    """[(time in ms, name of the entry) or None] in the order of PEERS."""
+    times = []
+    for _, entries in PEERS:
+        known = [(baseline[name], name) for name in entries if name in baseline]
+        times.append(min(known) if known else None)
+    return times
+
+
+def format_row(row, baseline):
+    ours = row["median_ms"]
+    peers = peer_times(baseline)
+    cells = [row["name"], f"{row['rows']:,}", f"**{ours:.3f}** ± {100 * row['spread']:.1f} %"]
+    for peer in peers:
+        cells.append("–" if peer is None else f"{peer[0]:.3f}" + ("*" if peer[1] in STARRED else ""))
+    known = [peer[0] for peer in peers if peer is not None]
+    cells.append(f"**{min(known) / ours:.2f}×**" if known else "–")
+    cells.append(f"{row['limit_ms']:.3f} ({row['limit_by']})")
+    cells.append(f"{100 * row['fraction_of_limit']:.0f} %")
+    starred = {peer[1] for peer in peers if peer is not None and peer[1] in STARRED}
+    return "| " + " | ".join(cells) + " |", starred
+
+
+def direction_table(direction, key, rows, baselines):
+    lines = [f"**{direction.capitalize()}** (ms)", ""]
+    titles = ["shape", "rows", "hstu-jit"] + [title for title, _ in PEERS] + ["best public / hstu-jit", "limit", "of limit"]
+    lines.append("| " + " | ".join(titles) + " |")
+    lines.append("|---|" + "--:|" * (len(titles) - 1))
+    starred = set()
+    for row in rows:
+        line, stars = format_row(row, baselines.get(row["name"], {}).get(key, {}))
+        lines.append(line)
+        starred |= stars
+    lines.append("")
+    return lines, starred
+
+
+def driver_version(version):
+    """13000 is CUDA 13.0."""
+    return f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else version
+
+
+def render(path, report, baselines):
+    """The text between the markers, without them."""
+    environment, ceilings = report["environment"], report["ceilings"]
+    nvrtc = environment.get("nvrtc", "")
+    nvrtc = ", ".join(nvrtc) if isinstance(nvrtc, list) else nvrtc
+    lines = [
+        f"{environment['gpu']} ({environment['arch']}), driver for CUDA {driver_version(environment['driver'])}, NVRTC {nvrtc}, "
+        f"{environment['date']}; cold L2, median of {report['repeats']} launches, from `bench/results/{path.name}`.",
+        f"The limit is what the ceilings of the same run allow: a copy at {ceilings['copy_gb_per_s']:,.0f} GB/s"
+        + (
+            f", a matrix product at {ceilings['matmul_tflop_per_s']:,.0f} TFLOP/s"
+            if ceilings.get("matmul_tflop_per_s")
+            else ""
+        )
+        + ".",
+        "",
+    ]
+    starred = set()
+    failed = []
+    for direction, key in DIRECTIONS:
+        rows = [row for row in report["results"] if row["direction"] == direction]
+        failed += [f"{row['name']} {direction}" for row in rows if "median_ms" not in row]
+        rows = [row for row in rows if "median_ms" in row]
+        if rows:
+            table, stars = direction_table(direction, key, rows, baselines)
+            lines += table
+            starred |= stars
+    lines += [f"\\* {STARRED[name]}." for name in sorted(starred)] + ([""] if starred else [])
+    lines += ([f"Failed: {', '.join(failed)}.", ""] if failed else [])
+    lines.append("Other libraries' times are those of `bench/baselines`, the best of each one's settings on the same GPU model.")
+    return "\n".join(lines) + "\n"
+
+
+def with_block(readme, block, path):
+    begin, end = readme.find(BEGIN), readme.find(END)
+    if begin < 0 or end < begin:
+        raise Mistake(f"{path} lacks the lines {BEGIN} and {END}")
+    return readme[: begin + len(BEGIN)] + "\n" + block + readme[end:]
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the README is out of step")
+    parser.add_argument("--readme", type=pathlib.Path, default=ROOT / "README.md")
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--baseline", type=pathlib.Path, default=ROOT / "bench" / "baselines" / "peers_h200_attention.json")
+    options = parser.parse_args(arguments)
+
+    newest = newest_result(options.results)
+    block = render(*newest, load(options.baseline)) if newest else ""
+    readme = options.readme.read_text(encoding="utf-8")
+    wanted = with_block(readme, block, options.readme)
+    if not options.check:
+        options.readme.write_text(wanted, encoding="utf-8")
+        return 0
+    if readme == wanted:
+        return 0
+    sys.stdout.writelines(
+        difflib.unified_diff(readme.splitlines(True), wanted.splitlines(True), str(options.readme), "as generated"))
+    print(f"{options.readme} is not in step with {options.results}: run `make bench-table`", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Mistake as mistake:
+        print(f"bench_table: {mistake}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,47 @@
+#include "tools/hstujit/api.h"
+
+#include <fmt/format.h>
+
+namespace hstujit {
+
+Status api_status(hstujit_status status) {
+  if (status == HSTUJIT_OK) return {};
+  const std::string sentence = hstujit_last_error();
+  // Code mirrors hstujit_status value by value.
+  return Status(static_cast<Code>(status),
+                sentence.empty() ? fmt::format("the library returned {}", hstujit_status_name(status)) : sentence);
+}
+
+Result<ContextPtr> open_context(const std::string& cache_dir) {
+  hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
+  if (!cache_dir.empty()) options.cache_dir = cache_dir.c_str();
+  hstujit_context* context = nullptr;
+  HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_context_create(&options, &context)));
+  return ContextPtr(context);
+}
+
+Result<ConfigPtr> load_config(const std::string& path) {
+  hstujit_config* config = nullptr;
+  HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_config_load(path.c_str(), &config)));
+  return ConfigPtr(config);
+}
+
+Result<ConfigPtr> parse_config(const std::string& json, const std::string& origin) {
+  hstujit_config* config = nullptr;
+  HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_config_parse(json.c_str(), origin.c_str(), &config)));
+  return ConfigPtr(config);
+}
+
+Result<Report> take_report(hstujit_status status, hstujit_text text) {
+  Report report;
+  report.status = api_status(status);
+  if (text.data != nullptr) report.text.assign(text.data, text.size);
+  hstujit_text_free(&text);
+  if (report.text.empty() && !report.status.ok()) return report.status;
+  report.json = Json::parse(report.text, nullptr, /*allow_exceptions=*/false);
+  if (report.json.is_discarded()) return Status(Code::kInternal, "the library's report is not JSON: " + report.text);
+  if (!report.status.ok() && report.json.empty()) return report.status;
+  return report;
+}
+
+}  // namespace hstujit

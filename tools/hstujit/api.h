@@ -1,0 +1,50 @@
+// The C API as owned handles and Results: everything the tool knows of the library goes through here.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "compiler/support/status.h"
+#include "hstujit/hstujit.h"
+
+namespace hstujit {
+
+using Json = nlohmann::ordered_json;
+
+// The failure of a call that returned `status`, with the library's sentence; kOk for HSTUJIT_OK.
+Status api_status(hstujit_status status);
+
+struct ContextDeleter {
+  void operator()(hstujit_context* context) const { hstujit_context_destroy(context); }
+};
+struct ConfigDeleter {
+  void operator()(hstujit_config* config) const { hstujit_config_destroy(config); }
+};
+using ContextPtr = std::unique_ptr<hstujit_context, ContextDeleter>;
+using ConfigPtr = std::unique_ptr<hstujit_config, ConfigDeleter>;
+
+// `cache_dir` as given to --cache-dir; empty: what the environment says.
+Result<ContextPtr> open_context(const std::string& cache_dir);
+Result<ConfigPtr> load_config(const std::string& path);
+Result<ConfigPtr> parse_config(const std::string& json, const std::string& origin);
+
+// A report, whether or not everything in it succeeded.
+struct Report {
+  std::string text;  // as the library wrote it
+  Json json;
+  Status status;  // what failed, if anything did
+};
+
+// Takes over `text`. Failure: `status` failed before there was anything to report, or the text is no JSON.
+Result<Report> take_report(hstujit_status status, hstujit_text text);
+
+// Calls one of the API's reporting functions: report_of(hstujit_doctor, context).
+template <typename Function, typename... Arguments>
+Result<Report> report_of(Function function, Arguments... arguments) {
+  hstujit_text text = {};
+  const hstujit_status status = function(arguments..., &text);
+  return take_report(status, text);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,94 @@
+#include "tools/hstujit/command.h"
+
+#include <fmt/format.h>
+
+#include "tools/hstujit/progress.h"
+#include "tools/hstujit/values.h"
+
+namespace hstujit {
+
+namespace {
+
+// "60s" becomes the number of seconds before CLI11 reads it as one.
+std::string duration_in_seconds(std::string& text) {
+  const Result<double> seconds = parse_duration(text);
+  if (!seconds.ok()) return seconds.status().message();
+  text = fmt::format("{}", *seconds);
+  return "";
+}
+
+}  // namespace
+
+CLI::Option* add_config(CLI::App& command, Options& options) {
+  return command.add_option("--config", options.config, "JSON config: the op instances (docs/config.md)")
+      ->required()
+      ->type_name("FILE");
+}
+
+void add_op(CLI::App& command, Options& options) {
+  command.add_option("--op", options.op, "only this instance of the config")->type_name("NAME");
+}
+
+void add_arch(CLI::App& command, Options& options) {
+  command
+      .add_option(
+          "--arch", options.arch,
+          "sm_90a, a product name such as H200, or a DeviceSpec file; default: the config's device, else the GPU")
+      ->type_name("ARCH");
+}
+
+void add_cache_dir(CLI::App& command, Options& options) {
+  command.add_option("--cache-dir", options.cache_dir, "cache directory; default: HSTUJIT_CACHE_DIR")->type_name("DIR");
+}
+
+void add_jobs(CLI::App& command, Options& options) {
+  command.add_option("--jobs,-j", options.jobs, "compiles in parallel; default: one per core")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+}
+
+void add_device(CLI::App& command, Options& options) {
+  command.add_option("--device", options.device, "CUDA device")->type_name("N")->check(CLI::Range(0, 1023));
+}
+
+void add_budget(CLI::App& command, Options& options) {
+  command.add_option("--budget", options.budget_s, "time for the whole call, such as 60s or 5m; default: the config's")
+      ->type_name("TIME")
+      ->transform(CLI::Validator(duration_in_seconds, ""));
+}
+
+void add_json(CLI::App& command, Options& options) {
+  command.add_flag("--json", options.json, "print the report as JSON (docs/reports.md)");
+}
+
+hstujit_run_options run_options(const Options& options) {
+  hstujit_run_options run = HSTUJIT_INIT(hstujit_run_options);
+  run.arch = options.arch.empty() ? nullptr : options.arch.c_str();
+  run.op_name = options.op.empty() ? nullptr : options.op.c_str();
+  run.directory = options.directory.empty() ? nullptr : options.directory.c_str();
+  run.backend = options.backend == "host" ? HSTUJIT_BACKEND_HOST : HSTUJIT_BACKEND_CUDA;
+  run.jobs = options.jobs;
+  run.device = options.device;
+  run.budget_s = options.budget_s;
+  return run;
+}
+
+Result<Report> run_operation(Operation operation, const std::string& label, const Options& options,
+                             const hstujit_config* config, hstujit_run_options run) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
+  Progress progress(label);
+  run.progress = &Progress::callback;
+  run.progress_user = &progress;
+  return report_of(operation, context.get(), config, &run);
+}
+
+Status show(const Report& report, const Options& options, const std::function<size_t(const Json&)>& print) {
+  if (options.json) {
+    fmt::print("{}{}", report.text, report.text.ends_with('\n') ? "" : "\n");
+    return report.status;
+  }
+  const bool named = print(report.json) > 0;
+  return named && !report.status.ok() ? Status(report.status.code(), "") : report.status;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,64 @@
+// A command of the program: it declares its options and sets `action` when the command line names it.
+//
+// Each command is one file, commands/<name>.cpp, with one function below. An action prints its report and returns what
+// failed; main turns that into the sentence on standard error and the exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "tools/hstujit/api.h"
+
+namespace hstujit {
+
+using Action = std::function<Status()>;
+
+void add_prewarm(CLI::App& app, Action& action);
+void add_tune(CLI::App& app, Action& action);
+void add_run(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+void add_emit(CLI::App& app, Action& action);
+void add_explain(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
+void add_cache(CLI::App& app, Action& action);
+
+// Options that several commands share. A command adds those it has.
+struct Options {
+  std::string config;
+  std::string op;
+  std::string arch;
+  std::string cache_dir;
+  std::string directory;
+  std::string backend = "cuda";
+  int jobs = 0;
+  int device = 0;
+  double budget_s = 0;
+  bool json = false;
+};
+
+CLI::Option* add_config(CLI::App& command, Options& options);  // required
+void add_op(CLI::App& command, Options& options);
+void add_arch(CLI::App& command, Options& options);
+void add_cache_dir(CLI::App& command, Options& options);
+void add_jobs(CLI::App& command, Options& options);
+void add_device(CLI::App& command, Options& options);
+void add_budget(CLI::App& command, Options& options);
+void add_json(CLI::App& command, Options& options);
+
+// The same for the library; its pointers are into `options`.
+hstujit_run_options run_options(const Options& options);
+
+// The operations of the API on whole configs.
+using Operation = hstujit_status (*)(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
+                                     hstujit_text*);
+
+// Opens the context and runs one with a progress bar named `label`.
+Result<Report> run_operation(Operation operation, const std::string& label, const Options& options,
+                             const hstujit_config* config, hstujit_run_options run);
+
+// Prints a report: as the library wrote it with --json, else by `print`, which returns how many failures it has named.
+// Returns what failed, without a sentence where it was named already.
+Status show(const Report& report, const Options& options, const std::function<size_t(const Json&)>& print);
+
+}  // namespace hstujit

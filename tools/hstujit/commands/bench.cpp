@@ -1,0 +1,111 @@
+// hstujit bench: times instances beside the ceilings of the device, all in one run.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "compiler/support/files.h"
+#include "tools/hstujit/command.h"
+#include "tools/hstujit/recording.h"
+#include "tools/hstujit/report.h"
+
+namespace hstujit {
+
+namespace {
+
+struct BenchOptions : Options {
+  std::string grid;
+  std::string out;
+  int repeats = 0;
+};
+
+void print_environment(const Json& report) {
+  const Json& environment = member(report, "environment");
+  const Json& ceilings = member(report, "ceilings");
+  fmt::print("device: {}, {}, driver {}, NVRTC {}\n", text_of(environment, "gpu"), text_of(environment, "arch"),
+             driver_text(member(environment, "driver")), text_of(environment, "nvrtc"));
+  fmt::print("ceilings of this run: copy {} GB/s", number_text(ceilings, "copy_gb_per_s", 0));
+  if (number_of(ceilings, "matmul_tflop_per_s") > 0) {
+    fmt::print(", matrix product {} TFLOP/s ({})", number_text(ceilings, "matmul_tflop_per_s", 0),
+               text_of(ceilings, "matmul_source"));
+  }
+  fmt::print("; cold L2, median of {} launches\n\n", text_of(report, "repeats"));
+}
+
+size_t print_report(const Json& report) {
+  print_environment(report);
+  Table table({{"instance"},
+               {"direction"},
+               {"max_seq_len", Align::kRight},
+               {"rows", Align::kRight},
+               {"config"},
+               {"from"},
+               {"time [ms]", Align::kRight},
+               {"spread [%]", Align::kRight},
+               {"work [GFLOP]", Align::kRight},
+               {"data [MB]", Align::kRight},
+               {"TFLOP/s", Align::kRight},
+               {"GB/s", Align::kRight},
+               {"limit [ms]", Align::kRight},
+               {"of limit [%]", Align::kRight},
+               {"limited by"}});
+  for (const Json& row : member(report, "results")) {
+    if (row.contains("error")) {
+      table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), "",
+                 Cell("failed", Tone::kBad)});
+      continue;
+    }
+    table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), text_of(row, "rows"),
+               config_text(member(row, "config")), member(row, "tuned") == true ? "tuning" : "heuristic",
+               number_text(row, "median_ms", 4), number_text(row, "spread", 1, 100), number_text(row, "gflop", 1),
+               number_text(row, "bytes", 1, 1e-6), number_text(row, "tflop_per_s", 1), number_text(row, "gb_per_s", 0),
+               number_text(row, "limit_ms", 4), number_text(row, "fraction_of_limit", 1, 100),
+               text_of(row, "limit_by")});
+  }
+  table.print();
+  return print_failures(member(report, "results"), "error");
+}
+
+Result<ConfigPtr> open_config(const BenchOptions& options) {
+  if (options.grid.empty()) return load_config(options.config);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(options.grid));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string config, config_of_grid(text, options.grid));
+  return parse_config(config, options.grid);
+}
+
+Status bench(const BenchOptions& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, open_config(options));
+  hstujit_run_options run = run_options(options);
+  run.repeats = options.repeats;
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_bench, "bench", options, config.get(), run));
+  if (!options.out.empty()) {
+    HSTUJIT_RETURN_IF_ERROR(write_file_atomically(std::filesystem::absolute(options.out), report.text + "\n"));
+  }
+  return show(report, options, print_report);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<BenchOptions>();
+  CLI::App& command = *app.add_subcommand("bench", "Time instances beside the device's ceilings");
+  CLI::Option* config = add_config(command, *options)->required(false);
+  CLI::Option* grid =
+      command.add_option("--grid", options->grid, "instead of a config: a list of instances, such as bench/grid.json")
+          ->type_name("FILE");
+  config->excludes(grid);
+  add_op(command, *options);
+  command.add_option("--out", options->out, "also write the report to this file")->type_name("FILE");
+  command.add_option("--repeats", options->repeats, "timed launches of each instance; default: 50")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  add_device(command, *options);
+  add_cache_dir(command, *options);
+  add_json(command, *options);
+  command.callback([options, &action] {
+    if (options->config.empty() && options->grid.empty()) throw CLI::RequiredError("--config or --grid");
+    action = [options]() -> Status { return bench(*options); };
+  });
+}
+
+}  // namespace hstujit

@@ -1,0 +1,162 @@
+// hstujit cache: look at the cache, check it, bound it, say where it is.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <memory>
+
+#include "tools/hstujit/command.h"
+#include "tools/hstujit/report.h"
+#include "tools/hstujit/values.h"
+
+namespace hstujit {
+
+namespace {
+
+struct CacheOptions : Options {
+  uint64_t max_bytes = 0;
+};
+
+constexpr size_t kShownDigits = 12;  // of a digest: enough to find the file
+
+std::string size_in_bytes(std::string& text) {
+  const Result<uint64_t> bytes = parse_bytes(text);
+  if (!bytes.ok()) return bytes.status().message();
+  text = fmt::format("{}", *bytes);
+  return "";
+}
+
+std::string date_text(double seconds) {
+  return seconds > 0 ? fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(static_cast<std::time_t>(seconds))) : "";
+}
+
+void print_kernels(const Json& kernels) {
+  Table table({{"digest"},
+               {"kernel"},
+               {"arch"},
+               {"NVRTC"},
+               {"registers", Align::kRight},
+               {"size [KiB]", Align::kRight},
+               {"last used"},
+               {"directory"}});
+  for (const Json& kernel : kernels) {
+    table.add({text_of(kernel, "digest").substr(0, kShownDigits), text_of(kernel, "kernel"), text_of(kernel, "arch"),
+               text_of(kernel, "nvrtc"), text_of(member(kernel, "resources"), "registers"),
+               number_text(kernel, "bytes", 1, 1.0 / 1024), date_text(number_of(kernel, "last_used")),
+               text_of(kernel, "directory")});
+  }
+  if (!table.empty()) table.print();
+}
+
+void print_records(const Json& records) {
+  Table table({{"record"},
+               {"operator"},
+               {"direction"},
+               {"device"},
+               {"bucket [rows]", Align::kRight},
+               {"winner"},
+               {"timed", Align::kRight},
+               {"rejected", Align::kRight},
+               {"directory"}});
+  for (const Json& record : records) {
+    table.add({text_of(record, "digest").substr(0, kShownDigits), text_of(record, "op"), text_of(record, "direction"),
+               text_of(record, "device"), text_of(record, "bucket"), config_text(member(record, "winner")),
+               text_of(record, "timed"), text_of(record, "rejected"), text_of(record, "directory")});
+  }
+  if (table.empty()) return;
+  fmt::print("\n");
+  table.print();
+}
+
+size_t print_list(const Json& report) {
+  print_kernels(member(report, "kernels"));
+  print_records(member(report, "tuning"));
+  fmt::print("{}{} kernels, {}; {} tuning records\n", member(report, "kernels").empty() ? "" : "\n",
+             member(report, "kernels").size(), bytes_text(number_of(report, "bytes")), member(report, "tuning").size());
+  return 0;
+}
+
+size_t print_verification(const Json& report) {
+  for (const Json& file : member(report, "bad")) {
+    fmt::print("{}: {}\n", text_of(file, "path"), text_of(file, "problem"));
+  }
+  fmt::print("verified: {} files, {} bad\n", text_of(report, "files"), member(report, "bad").size());
+  return 0;
+}
+
+size_t print_pruning(const Json& report) {
+  fmt::print("pruned: {} kernels removed, {}; {} kept, {}; {} leftovers of interrupted writers removed\n",
+             text_of(report, "removed"), bytes_text(number_of(report, "removed_bytes")), text_of(report, "kept"),
+             bytes_text(number_of(report, "kept_bytes")), text_of(report, "leftovers"));
+  return 0;
+}
+
+Status print_path(const CacheOptions& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
+  hstujit_text text = {};
+  HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_cache_path(context.get(), &text)));
+  const std::string path(text.data, text.size);
+  hstujit_text_free(&text);
+  if (path.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; --cache-dir "
+                  "names one");
+  }
+  fmt::print("{}\n", path);
+  return {};
+}
+
+template <typename Call>
+Status report_on(const CacheOptions& options, const Call& call, size_t (*print)(const Json&)) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report, call(context.get()));
+  return show(report, options, print);
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<CacheOptions>();
+  CLI::App& cache = *app.add_subcommand("cache", "Look at the cache, check it, bound it");
+  cache.require_subcommand(1);
+
+  CLI::App& list = *cache.add_subcommand("ls", "List kernels and tuning records of every cache directory");
+  add_cache_dir(list, *options);
+  add_json(list, *options);
+  list.callback([options, &action] {
+    action = [options] {
+      return report_on(*options, [](hstujit_context* c) { return report_of(&hstujit_cache_list, c); }, print_list);
+    };
+  });
+
+  CLI::App& verify = *cache.add_subcommand("verify", "Read every file and name those that are damaged; exit 1 for any");
+  add_cache_dir(verify, *options);
+  add_json(verify, *options);
+  verify.callback([options, &action] {
+    action = [options] {
+      return report_on(
+          *options, [](hstujit_context* c) { return report_of(&hstujit_cache_verify, c); }, print_verification);
+    };
+  });
+
+  CLI::App& prune = *cache.add_subcommand("prune", "Remove least recently used kernels until the rest fits");
+  prune.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")
+      ->required()
+      ->type_name("SIZE")
+      ->transform(CLI::Validator(size_in_bytes, ""));
+  add_cache_dir(prune, *options);
+  add_json(prune, *options);
+  prune.callback([options, &action] {
+    action = [options] {
+      return report_on(
+          *options, [&](hstujit_context* c) { return report_of(&hstujit_cache_prune, c, options->max_bytes); },
+          print_pruning);
+    };
+  });
+
+  CLI::App& path = *cache.add_subcommand("path", "Print the cache directory that is written");
+  add_cache_dir(path, *options);
+  path.callback([options, &action] { action = [options] { return print_path(*options); }; });
+}
+
+}  // namespace hstujit

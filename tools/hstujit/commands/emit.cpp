@@ -1,0 +1,78 @@
+// hstujit emit: writes the generated source of instances, their IR, and a program that runs them.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "tools/hstujit/command.h"
+#include "tools/hstujit/report.h"
+
+namespace hstujit {
+
+namespace {
+
+size_t print_report(const Json& report) {
+  fmt::print("device: {}\n", device_text(member(report, "device")));
+  Fields fields;
+  for (const Json& row : member(report, "instances")) {
+    if (!row.contains("files")) continue;
+    fmt::print("{} {} {}: {}\n", text_of(row, "name"), text_of(row, "direction"), text_of(row, "bucket"),
+               config_text(member(row, "config")));
+    for (const auto& [kind, path] : row["files"].items()) fields.add("  " + kind, text_of(path));
+    fields.print();
+    fields = {};
+  }
+  return print_failures(member(report, "instances"), "error");
+}
+
+// The report of several instances in one.
+void append(Report& whole, const Report& part) {
+  if (whole.json.is_null()) whole.json = {{"device", nullptr}, {"directory", nullptr}, {"instances", Json::array()}};
+  whole.json["device"] = member(part.json, "device");
+  for (const Json& row : member(part.json, "instances")) whole.json["instances"].push_back(row);
+  if (whole.status.ok()) whole.status = part.status;
+}
+
+// Instances that differ in nothing that a kernel's name says would write the same files: each has a folder of its own
+// unless there is only one.
+Status emit(const Options& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
+  HSTUJIT_ASSIGN_OR_RETURN(const Report described, report_of(&hstujit_config_describe, config.get()));
+  const Json& instances = member(described.json, "instances");
+  if (!options.op.empty() || instances.size() == 1) {
+    HSTUJIT_ASSIGN_OR_RETURN(const Report report,
+                             run_operation(&hstujit_emit, "emit", options, config.get(), run_options(options)));
+    return show(report, options, print_report);
+  }
+  Report whole;
+  for (const Json& instance : instances) {
+    Options own = options;
+    own.op = text_of(instance, "name");
+    own.directory = (std::filesystem::path(options.directory) / own.op).string();
+    HSTUJIT_ASSIGN_OR_RETURN(const Report report,
+                             run_operation(&hstujit_emit, "emit " + own.op, own, config.get(), run_options(own)));
+    append(whole, report);
+  }
+  whole.json["directory"] = options.directory;
+  whole.text = whole.json.dump(2);
+  return show(whole, options, print_report);
+}
+
+}  // namespace
+
+void add_emit(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  options->directory = ".";
+  CLI::App& command = *app.add_subcommand("emit", "Write the generated CUDA source, its IR and a launcher");
+  add_config(command, *options);
+  add_op(command, *options);
+  add_arch(command, *options);
+  command.add_option("-o,--output", options->directory, "folder for the files")
+      ->type_name("DIR")
+      ->capture_default_str();
+  add_cache_dir(command, *options);
+  add_json(command, *options);
+  command.callback([options, &action] { action = [options] { return emit(*options); }; });
+}
+
+}  // namespace hstujit

@@ -1,0 +1,96 @@
+// hstujit explain: which kernel each instance gets, why, and where it is cached. Compiles nothing.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "tools/hstujit/command.h"
+#include "tools/hstujit/report.h"
+#include "tools/hstujit/values.h"
+
+namespace hstujit {
+
+namespace {
+
+Cell cache_cell(const Json& row) {
+  const Json& cache = member(row, "cache");
+  if (member(cache, "hit") == true) {
+    const std::string directory = text_of(cache, "directory");
+    return {fmt::format("hit in {}", directory.empty() ? text_of(cache, "layer") : directory), Tone::kGood};
+  }
+  return {fmt::format("miss; searched {}; on a miss: {}", text_of(cache, "searched"), text_of(row, "on_miss")),
+          Tone::kBad};
+}
+
+std::string resources_text(const Json& row) {
+  const Json& resources = member(row, "resources");
+  const Json& launch = member(row, "launch");
+  std::string text = fmt::format("{} threads, {} of shared memory", text_of(launch, "threads"),
+                                 bytes_text(number_of(launch, "shared_memory")));
+  if (resources.is_object()) {
+    text += fmt::format(", {} registers, {:.0f} bytes spilled, cubin {}, NVRTC {}", text_of(resources, "registers"),
+                        number_of(resources, "spill_load_bytes") + number_of(resources, "spill_store_bytes"),
+                        bytes_text(number_of(row, "cubin_bytes")), text_of(row, "nvrtc"));
+  }
+  return text;
+}
+
+void print_search(const Json& search) {
+  fmt::print("  search space: {} candidates, {} rejected", text_of(search, "candidates"), text_of(search, "rejected"));
+  const char* separator = ": ";
+  for (const auto& [reason, count] : member(search, "reasons").items()) {
+    fmt::print("{}{} {}", separator, reason, text_of(count));
+    separator = ", ";
+  }
+  fmt::print("\n");
+  Table table({{"    best by the cost model"}, {"estimate [ms]", Align::kRight}});
+  for (const Json& candidate : member(search, "best_estimates")) {
+    table.add({"    " + config_text(member(candidate, "config")), number_text(candidate, "estimate_ms", 4)});
+  }
+  if (!table.empty()) table.print();
+}
+
+void print_instance(const Json& row) {
+  fmt::print("\n{} {} {}\n", text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"));
+  Fields fields;
+  fields.add("  bucket", text_of(row, "bucket") + " rows");
+  fields.add("  tuning", text_of(row, "tuning_record") + ", key " + text_of(row, "tuning_key"));
+  if (row.contains("config")) {
+    fields.add("  config", config_text(row["config"]));
+    fields.add("  why", text_of(row, "why"));
+    fields.add("  kernel", text_of(row, "kernel"));
+    fields.add("  key", text_of(row, "key"));
+    fields.add("  cache", cache_cell(row));
+    fields.add("  resources", resources_text(row));
+  }
+  fields.print();
+  print_search(member(row, "search_space"));
+}
+
+size_t print_report(const Json& report) {
+  fmt::print("device: {}\nlengths are quantised by: {}\n", device_text(member(report, "device")),
+             text_of(report, "length_mode"));
+  for (const Json& row : member(report, "instances")) print_instance(row);
+  return print_failures(member(report, "instances"), "error");
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand("explain", "Say which kernel an instance gets, why, and from where");
+  add_config(command, *options);
+  add_op(command, *options);
+  add_arch(command, *options);
+  add_cache_dir(command, *options);
+  add_json(command, *options);
+  command.callback([options, &action] {
+    action = [options]() -> Status {
+      HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options->config));
+      HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_explain, "explain", *options, config.get(),
+                                                                  run_options(*options)));
+      return show(report, *options, print_report);
+    };
+  });
+}
+
+}  // namespace hstujit

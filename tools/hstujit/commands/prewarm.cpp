@@ -1,0 +1,76 @@
+// hstujit prewarm: fills the cache with the cubins that a config needs.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "tools/hstujit/command.h"
+#include "tools/hstujit/report.h"
+#include "tools/hstujit/values.h"
+
+namespace hstujit {
+
+namespace {
+
+Tone tone_of(const std::string& outcome) {
+  if (outcome == "hit") return Tone::kFaint;
+  return outcome == "compiled" ? Tone::kGood : Tone::kBad;
+}
+
+size_t print_report(const Json& report) {
+  Table table({{"instance"},
+               {"direction"},
+               {"bucket [rows]", Align::kRight},
+               {"config"},
+               {"from"},
+               {"outcome"},
+               {"compile [ms]", Align::kRight},
+               {"cubin [KiB]", Align::kRight},
+               {"registers", Align::kRight},
+               {"spills [B]", Align::kRight}});
+  for (const Json& row : member(report, "instances")) {
+    const Json& resources = member(row, "resources");
+    const bool measured = resources.is_object();
+    const double spills = number_of(resources, "spill_load_bytes") + number_of(resources, "spill_store_bytes");
+    const std::string outcome = row.contains("outcome") ? text_of(row, "outcome") : "failed";
+    const Json& tuned = member(row, "tuned");
+    table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "bucket"),
+               config_text(member(row, "config")),
+               tuned.is_null() ? ""
+               : tuned == true ? "tuning"
+                               : "heuristic",
+               Cell(outcome, tone_of(outcome)), number_text(row, "compile_ms", 0),
+               number_text(row, "cubin_bytes", 1, 1.0 / 1024), text_of(resources, "registers"),
+               measured ? Cell(fmt::format("{:.0f}", spills), spills > 0 ? Tone::kBad : Tone::kPlain) : Cell("")});
+  }
+  fmt::print("device: {}\n\n", device_text(member(report, "device")));
+  table.print();
+  const size_t failures = print_failures(member(report, "instances"), "error");
+  const auto count = [&](const char* name) { return static_cast<int64_t>(number_of(report, name)); };
+  fmt::print("\nprewarmed: {} kernels, {} compiled, {} hits{}\n", count("kernels"), count("compiled"), count("hits"),
+             count("failed") > 0 ? fmt::format(", {} failed", count("failed")) : "");
+  return failures;
+}
+
+}  // namespace
+
+void add_prewarm(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand("prewarm", "Fill the cache with the kernels that a config needs");
+  add_config(command, *options);
+  add_op(command, *options);
+  add_arch(command, *options);
+  add_jobs(command, *options);
+  add_cache_dir(command, *options);
+  add_json(command, *options);
+  command.callback([options, &action] {
+    action = [options]() -> Status {
+      HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options->config));
+      HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_prewarm, "prewarm", *options, config.get(),
+                                                                  run_options(*options)));
+      return show(report, *options, print_report);
+    };
+  });
+}
+
+}  // namespace hstujit

@@ -1,0 +1,201 @@
+// hstujit tune: times candidates on the GPUs and keeps the winners.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "compiler/support/files.h"
+#include "tools/hstujit/command.h"
+#include "tools/hstujit/progress.h"
+#include "tools/hstujit/recording.h"
+#include "tools/hstujit/report.h"
+#include "tools/hstujit/values.h"
+
+namespace hstujit {
+
+namespace {
+
+struct TuneOptions : Options {
+  std::string recording;
+  std::vector<int> devices = {0};
+};
+
+std::string rejections_text(const Json& rejected) {
+  std::map<std::string, int> reasons;
+  for (const Json& candidate : rejected) ++reasons[text_of(candidate, "reason")];
+  std::string text;
+  for (const auto& [reason, count] : reasons) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, reason);
+  }
+  return text;
+}
+
+void print_keys(const Json& keys) {
+  Table table({{"instance"},
+               {"direction"},
+               {"bucket [rows]", Align::kRight},
+               {"winner"},
+               {"time [us]", Align::kRight},
+               {"spread [us]", Align::kRight},
+               {"heuristic [us]", Align::kRight},
+               {"gain", Align::kRight},
+               {"timed", Align::kRight},
+               {"known", Align::kRight},
+               {"not reached", Align::kRight},
+               {"rejected"}});
+  for (const Json& key : keys) {
+    const double winner = number_of(key, "winner_us");
+    const double gain = winner > 0 ? number_of(key, "heuristic_us") / winner : 0;
+    table.add({text_of(key, "name"), text_of(key, "direction"), text_of(key, "bucket"),
+               key.contains("error") ? Cell("failed", Tone::kBad) : Cell(config_text(member(key, "winner"))),
+               number_text(key, "winner_us", 1), number_text(key, "winner_spread_us", 1),
+               number_text(key, "heuristic_us", 1),
+               gain > 0 ? Cell(fmt::format("{:.2f}x", gain), gain > 1.02 ? Tone::kGood : Tone::kPlain) : Cell(""),
+               text_of(key, "timed"), text_of(key, "resumed"), text_of(key, "skipped"),
+               rejections_text(member(key, "rejected"))});
+  }
+  table.print();
+}
+
+size_t print_report(const Json& report) {
+  fmt::print("device: {}\n\n", device_text(member(report, "device")));
+  const Json& keys = member(report, "keys");
+  print_keys(keys);
+  const size_t failures = print_failures(keys, "error");
+  fmt::print("\ntuned: {} keys in {}, budget {}\n", keys.size() - failures, seconds_text(number_of(report, "seconds")),
+             seconds_text(number_of(report, "budget_s")));
+  return failures;
+}
+
+Result<ConfigPtr> open_config(const TuneOptions& options) {
+  if (options.recording.empty()) return load_config(options.config);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(options.recording));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string config, config_of_recording(text, options.recording));
+  return parse_config(config, options.recording);
+}
+
+// Several GPUs: each takes the next instance when it is done with one.
+class ParallelTuning {
+ public:
+  ParallelTuning(const TuneOptions& options, hstujit_context* context, const hstujit_config* config,
+                 std::vector<std::string> instances, double budget_s)
+      : options_(options), context_(context), config_(config), instances_(std::move(instances)), budget_s_(budget_s) {
+    reports_.resize(instances_.size());
+  }
+
+  Result<Report> run() {
+    {
+      std::vector<std::jthread> threads;
+      for (const int device : options_.devices) threads.emplace_back([this, device] { work(device); });
+    }
+    progress_.finish();
+    return merged();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void work(int device) {
+    for (size_t index = next_++; index < instances_.size(); index = next_++) {
+      hstujit_run_options run = run_options(options_);
+      run.device = device;
+      run.op_name = instances_[index].c_str();
+      // An equal part of what is left, for the instances that this GPU will still get.
+      const double left = budget_s_ - std::chrono::duration<double>(Clock::now() - start_).count();
+      const size_t devices = options_.devices.size();
+      const size_t rounds = (instances_.size() - index + devices - 1) / devices;
+      run.budget_s = std::max(left, 1.0) / static_cast<double>(rounds);
+      run.progress = &Progress::callback;
+      run.progress_user = &progress_;
+      reports_[index] = std::make_unique<Result<Report>>(report_of(&hstujit_tune, context_, config_, &run));
+    }
+  }
+
+  Result<Report> merged() const {
+    Report merged;
+    merged.json = {{"device", nullptr}, {"budget_s", budget_s_}, {"seconds", 0}, {"keys", Json::array()}};
+    for (const auto& report : reports_) {
+      if (!report->ok()) return report->status();
+      if (merged.status.ok()) merged.status = (*report)->status;
+      merged.json["device"] = member((*report)->json, "device");
+      for (const Json& key : member((*report)->json, "keys")) merged.json["keys"].push_back(key);
+    }
+    merged.json["seconds"] = std::chrono::duration<double>(Clock::now() - start_).count();
+    merged.text = merged.json.dump(2);
+    return merged;
+  }
+
+  const TuneOptions& options_;
+  hstujit_context* context_;
+  const hstujit_config* config_;
+  std::vector<std::string> instances_;
+  double budget_s_;
+  Clock::time_point start_ = Clock::now();
+  std::atomic<size_t> next_{0};
+  Progress progress_{"tune"};
+  std::vector<std::unique_ptr<Result<Report>>> reports_;  // by instance
+};
+
+Result<Report> tune_on_devices(const TuneOptions& options, const hstujit_config* config) {
+  constexpr double kUsualBudget = 120;  // of a config that does not say
+  HSTUJIT_ASSIGN_OR_RETURN(const Report described, report_of(&hstujit_config_describe, config));
+  std::vector<std::string> instances;
+  for (const Json& instance : member(described.json, "instances")) {
+    const std::string name = text_of(instance, "name");
+    if (options.op.empty() || options.op == name) instances.push_back(name);
+  }
+  // A name that the config lacks: the library has the sentence.
+  if (instances.empty()) instances.push_back(options.op);
+  const double configured = number_of(member(described.json, "tuning"), "budget_s", kUsualBudget);
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
+  ParallelTuning tuning(options, context.get(), config, std::move(instances),
+                        options.budget_s > 0 ? options.budget_s : configured);
+  return tuning.run();
+}
+
+Status tune(const TuneOptions& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, open_config(options));
+  if (options.devices.size() > 1) {
+    HSTUJIT_ASSIGN_OR_RETURN(const Report report, tune_on_devices(options, config.get()));
+    return show(report, options, print_report);
+  }
+  hstujit_run_options run = run_options(options);
+  run.device = options.devices.front();
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_tune, "tune", options, config.get(), run));
+  return show(report, options, print_report);
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<TuneOptions>();
+  CLI::App& command = *app.add_subcommand("tune", "Time candidates on the GPU and keep the winners");
+  CLI::Option* config = add_config(command, *options)->required(false);
+  CLI::Option* recording =
+      command.add_option("--from", options->recording, "instead of a config: what HSTUJIT_RECORD listed")
+          ->type_name("RECORDING");
+  config->excludes(recording);
+  add_op(command, *options);
+  add_budget(command, *options);
+  command.add_option("--devices", options->devices, "CUDA devices that tune in parallel, such as 0,1")
+      ->type_name("N,N")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1023));
+  // Times of the same source are always kept; the flag is there so that scripts can say what they rely on.
+  command.add_flag("--resume")
+      ->description("go on where an earlier run ended; always so: times of the same source are kept");
+  add_jobs(command, *options);
+  add_cache_dir(command, *options);
+  add_json(command, *options);
+  command.callback([options, &action] {
+    if (options->config.empty() && options->recording.empty()) throw CLI::RequiredError("--config or --from");
+    action = [options]() -> Status { return tune(*options); };
+  });
+}
+
+}  // namespace hstujit

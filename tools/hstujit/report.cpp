@@ -1,0 +1,96 @@
+#include "tools/hstujit/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+namespace hstujit {
+
+const Json& member(const Json& object, std::string_view name) {
+  static const Json nothing;
+  if (!object.is_object()) return nothing;
+  const auto found = object.find(std::string(name));
+  return found == object.end() ? nothing : *found;
+}
+
+std::string text_of(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (!value.is_array()) return value.dump();
+  std::string text;
+  for (const Json& item : value) {
+    if (!text.empty()) text += ", ";
+    text += text_of(item);
+  }
+  return text;
+}
+
+std::string text_of(const Json& object, std::string_view name) { return text_of(member(object, name)); }
+
+std::string number_text(const Json& object, std::string_view name, int digits, double factor) {
+  const Json& value = member(object, name);
+  return value.is_number() ? fmt::format("{:.{}f}", value.get<double>() * factor, digits) : "";
+}
+
+double number_of(const Json& object, std::string_view name, double fallback) {
+  const Json& value = member(object, name);
+  return value.is_number() ? value.get<double>() : fallback;
+}
+
+std::string config_text(const Json& config) {
+  if (!config.is_object()) return "";
+  const std::string skeleton = text_of(config, "skeleton");
+  std::string text = skeleton.substr(skeleton.rfind('/') + 1);
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : " ") + part; };
+  if (number_of(config, "block_m") > 0 && number_of(config, "block_n") > 0) {
+    add(text_of(config, "block_m") + "x" + text_of(config, "block_n"));
+  }
+  for (const auto& [name, value] : config.items()) {
+    if (name == "skeleton" || name == "block_m" || name == "block_n") continue;
+    if (value.is_string()) add(value.get<std::string>());
+    if (value.is_boolean() && value.get<bool>()) add(name);
+    // 0 means that the template does not read it, 1 is the least of everything that is counted.
+    if (value.is_number() && value.get<double>() > 1) add(fmt::format("{}={}", name, value.dump()));
+  }
+  return text;
+}
+
+std::string device_text(const Json& device) {
+  if (!device.is_object()) return "";
+  return fmt::format("{}, {}, {} SMs", text_of(device, "name"), text_of(device, "arch"), text_of(device, "sm_count"));
+}
+
+std::string driver_text(const Json& version) {
+  if (!version.is_number_integer()) return text_of(version);
+  const auto number = version.get<int64_t>();
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+size_t print_failures(const Json& rows, std::string_view field) {
+  std::vector<std::pair<std::string, std::string>> failures;  // message, the rows that have it
+  size_t count = 0;
+  for (const Json& row : rows) {
+    const Json& failure = member(row, field);
+    if (!failure.is_object()) continue;
+    ++count;
+    const std::string message = text_of(failure, "message");
+    const Json& length = member(row, "bucket").is_null() ? member(row, "max_seq_len") : member(row, "bucket");
+    const std::string place = fmt::format("{} {} {}", text_of(row, "name"), text_of(row, "direction"), text_of(length));
+    const auto same =
+        std::find_if(failures.begin(), failures.end(), [&](const auto& known) { return known.first == message; });
+    if (same == failures.end()) {
+      failures.emplace_back(message, place);
+    } else {
+      same->second += ", " + place;
+    }
+  }
+  std::fflush(stdout);
+  for (const auto& [message, places] : failures) fmt::print(stderr, "hstujit: {}: {}\n", places, message);
+  return count;
+}
+
+}  // namespace hstujit

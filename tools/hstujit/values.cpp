@@ -1,0 +1,81 @@
+#include "tools/hstujit/values.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace hstujit {
+
+namespace {
+
+struct Number {
+  double value = 0;
+  std::string_view rest;  // what follows it
+};
+
+std::optional<Number> leading_number(std::string_view text) {
+  Number number;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
+  if (error != std::errc() || !std::isfinite(number.value)) return std::nullopt;
+  number.rest = text.substr(static_cast<size_t>(end - text.data()));
+  return number;
+}
+
+}  // namespace
+
+Result<double> parse_duration(std::string_view text) {
+  const std::optional<Number> number = leading_number(text);
+  double factor = 0;
+  if (number) {
+    if (number->rest.empty() || number->rest == "s") factor = 1;
+    if (number->rest == "m" || number->rest == "min") factor = 60;
+    if (number->rest == "h") factor = 3600;
+  }
+  if (factor == 0 || number->value <= 0) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("\"{}\" is no duration; allowed: a number above 0 with s, m or h, such as 60s", text));
+  }
+  return number->value * factor;
+}
+
+Result<uint64_t> parse_bytes(std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  constexpr double kLargest = 1e18;
+  const std::optional<Number> number = leading_number(text);
+  double bytes = -1;
+  if (number && number->value >= 0) {
+    std::string_view unit = number->rest;
+    if (!unit.empty() && unit.back() == 'B') unit.remove_suffix(1);
+    if (!unit.empty() && unit.back() == 'i' && unit.size() == 2) unit.remove_suffix(1);
+    const size_t power = unit.empty() ? 0 : kUnits.find(unit) + 1;
+    const bool known = unit.empty() || (unit.size() == 1 && kUnits.find(unit) != std::string_view::npos);
+    if (known) bytes = number->value * std::pow(1024.0, static_cast<double>(power));
+  }
+  if (bytes < 0 || bytes > kLargest) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("\"{}\" is no size; allowed: a number with K, M, G or T, such as 512M", text));
+  }
+  return static_cast<uint64_t>(bytes);
+}
+
+std::string bytes_text(double bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string seconds_text(double seconds) {
+  constexpr double kMinute = 60;
+  if (seconds < 10) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 2 * kMinute) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+}  // namespace hstujit
