@@ -2,7 +2,7 @@
 
 namespace hstujit {
 
-Result<DeviceProblem> DeviceProblem::upload(CudaDriverPtr driver, const ProblemData& problem, int ordinal) {
+Result<DeviceProblem> DeviceProblem::upload(const CudaDriverPtr& driver, const ProblemData& problem, int ordinal) {
   std::vector<DeviceBuffer> buffers(problem.signature.size());
   std::vector<void*> addresses(problem.signature.size(), nullptr);
   for (size_t i = 0; i < problem.signature.size(); ++i) {

@@ -9,7 +9,7 @@ namespace hstujit {
 class DeviceProblem {
  public:
   // Uploads the inputs into the current context, which is on device `ordinal`; outputs are poison.
-  static Result<DeviceProblem> upload(CudaDriverPtr driver, const ProblemData& problem, int ordinal);
+  static Result<DeviceProblem> upload(const CudaDriverPtr& driver, const ProblemData& problem, int ordinal);
 
   const hstujit_value* values() const { return values_.values(); }
   size_t count() const { return values_.count(); }
