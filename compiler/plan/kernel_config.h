@@ -22,7 +22,7 @@ struct KernelConfig {
   // "grid": one block per tile; "persistent": resident blocks, each with its share of a list sorted by cost.
   std::string schedule = "grid";
   int64_t blocks_per_sm = 1;   // resident blocks the kernel is compiled for
-  bool overlap_tiles = false;  // sm90, persistent: a tile's first product runs while the previous tile ends
+  bool ping_pong = false;      // sm90: consumer warpgroups issue their products in turns
   bool lanes_arrive = false;   // sm90: every lane, not one per warp, arrives on barriers; for racecheck, never tuned
   std::string activation = "mufu";  // how the score's transcendental is computed: "mufu", "accurate"
 
@@ -36,7 +36,7 @@ struct KernelConfig {
         field("consumers", &C::consumers, "consumer warpgroups"), field("warps", &C::warps, "warps of a block"),
         field("schedule", &C::schedule, "tile schedule").one_of("grid persistent"),
         field("blocks_per_sm", &C::blocks_per_sm, "resident blocks"),
-        field("overlap_tiles", &C::overlap_tiles, "overlap across tiles"),
+        field("ping_pong", &C::ping_pong, "products in turns"),
         field("lanes_arrive", &C::lanes_arrive, "every lane arrives on barriers"),
         field("activation", &C::activation, "score arithmetic").one_of("mufu accurate"));
   }

@@ -8,18 +8,38 @@ struct Sequence {
   int targets;  // t
 };
 
+// What the tensors say of one sequence, unchecked. Apart from `clamp`, so that the loads may run while something else is
+// computed.
+template <class Offset>
+struct SequenceWords {
+  Offset begin;
+  Offset end;
+  Offset targets;
+};
+
+// `num_targets` may be null: no sequence has any.
+template <class Offset>
+__device__ __forceinline__ SequenceWords<Offset> load_words(const Offset* offsets, const Offset* num_targets,
+                                                            int index) {
+  return {offsets[index], offsets[index + 1], num_targets == nullptr ? Offset(0) : num_targets[index]};
+}
+
 // Offsets that decrease, are negative or pass `total_rows`, and target counts outside [0, n], are clamped, so that no
 // content of these tensors makes a kernel touch a row outside [0, total_rows).
 template <class Offset>
+__device__ __forceinline__ Sequence clamp_words(const SequenceWords<Offset>& words, i64 total_rows) {
+  Sequence sequence;
+  sequence.start = min(max(static_cast<i64>(words.begin), 0ll), total_rows);
+  constexpr i64 kMostRows = 0x7fffffff;  // positions within a sequence are int
+  const i64 end = min(max(static_cast<i64>(words.end), sequence.start), total_rows);
+  sequence.rows = static_cast<int>(min(end - sequence.start, kMostRows));
+  sequence.targets =
+      static_cast<int>(min(max(static_cast<i64>(words.targets), 0ll), static_cast<i64>(sequence.rows)));
+  return sequence;
+}
+
+template <class Offset>
 __device__ __forceinline__ Sequence load_sequence(const Offset* offsets, const Offset* num_targets, int index,
                                                   i64 total_rows) {
-  const i64 begin = offsets[index];
-  const i64 end = offsets[index + 1];
-  Sequence sequence;
-  sequence.start = min(max(begin, 0ll), total_rows);
-  constexpr i64 kMostRows = 0x7fffffff;  // positions within a sequence are int
-  sequence.rows = static_cast<int>(min(min(max(end, sequence.start), total_rows) - sequence.start, kMostRows));
-  const i64 targets = num_targets == nullptr ? 0 : static_cast<i64>(num_targets[index]);
-  sequence.targets = static_cast<int>(min(max(targets, 0ll), static_cast<i64>(sequence.rows)));
-  return sequence;
+  return clamp_words(load_words(offsets, num_targets, index), total_rows);
 }

@@ -1,4 +1,5 @@
-// Rounding accumulators to the data type and storing wgmma / mma.sync fragments in whole 16-byte pieces.
+// Rounding accumulators to the data type and storing wgmma / mma.sync fragments in whole 16-byte pieces: straight to
+// global memory, or to shared memory in the layout of the copy engine.
 #pragma once
 #include "common/types.cuh"
 
@@ -56,5 +57,31 @@ __device__ __forceinline__ void store_fragment_row(u16* row, const u32 (&words)[
 #pragma unroll
   for (int block = kBlocks / 4 * 4; block < kBlocks; ++block) {
     if (store) *reinterpret_cast<u32*>(row + block * 8 + lane * 2) = words[2 * block + half];
+  }
+}
+
+// Writes a warp's 16 rows of an accumulator fragment, already rounded to 16 bits, to shared memory: tiles of 64 columns,
+// `tile_bytes` apart, rows of 128 bytes in the 128-byte swizzle. `rows` is the address of the first row, which starts a
+// swizzle atom. Words as in store_fragment_row. All lanes of the warp call.
+template <int kColumns>
+__device__ __forceinline__ void stage_fragment(u32 rows, int tile_bytes, const u32 (&words)[kColumns / 4]) {
+  constexpr int kBlocks = kColumns / 8;
+  // stmatrix stores four 8x8 matrices: the two row halves of a column block, then those of the next. A lane gives the
+  // address of row lane % 8 of matrix lane / 8.
+  const int lane = threadIdx.x % 32;
+  const u32 row = rows + (lane & 15) * 128;
+  const int swizzle = (lane >> 4) ^ (lane & 7);
+#pragma unroll
+  for (int block = 0; block < kBlocks; block += 2) {
+    const u32 address = row + block / 8 * tile_bytes + ((swizzle ^ block % 8) << 4);
+    const u32* w = words + 2 * block;
+    if (block + 1 < kBlocks) {
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(w[0]),
+                   "r"(w[1]), "r"(w[2]), "r"(w[3])
+                   : "memory");
+    } else {
+      asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(w[0]), "r"(w[1])
+                   : "memory");
+    }
   }
 }

@@ -48,8 +48,8 @@ std::vector<KernelConfig> HstuAttentionSm90::space(const OpSpec& spec) const {
     for (const int64_t block_n : shape.block_n) {
       for (const int64_t stages : {2, 3, 4}) {
         for (const bool persistent : {true, false}) {
-          for (const bool overlap : {false, true}) {
-            if (overlap && !persistent) continue;
+          for (const bool ping_pong : {false, true}) {
+            if (ping_pong && shape.consumers == 1) continue;
             KernelConfig config;
             config.skeleton = name();
             config.block_m = 64 * shape.consumers;
@@ -58,7 +58,7 @@ std::vector<KernelConfig> HstuAttentionSm90::space(const OpSpec& spec) const {
             config.consumers = shape.consumers;
             config.schedule = persistent ? "persistent" : "grid";
             config.blocks_per_sm = shape.blocks_per_sm;
-            config.overlap_tiles = overlap;
+            config.ping_pong = ping_pong;
             configs.push_back(std::move(config));
           }
         }
@@ -100,10 +100,6 @@ std::vector<Rejection> HstuAttentionSm90::reject(const OpSpec& spec, const Kerne
     reasons.push_back({"registers", fmt::format("a consumer thread needs about {} registers and gets {}",
                                                 resources.registers_needed, resources.consumer_registers)});
   }
-  if (config.overlap_tiles && resources.query_stages < 2) {
-    reasons.push_back(
-        {"overlap_tiles", "overlap across tiles needs a persistent schedule and shared memory for two q buffers"});
-  }
   return reasons;
 }
 
@@ -118,7 +114,7 @@ LaunchPlan HstuAttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig
   plan.kernel_name =
       fmt::format("hstu_attention_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", to_string(params.dtype),
                   params.attn_dim, params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule,
-                  config.blocks_per_sm, config.overlap_tiles ? "_overlap" : "", config.lanes_arrive ? "_lanes" : "",
+                  config.blocks_per_sm, config.ping_pong ? "_turns" : "", config.lanes_arrive ? "_lanes" : "",
                   config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
@@ -130,8 +126,11 @@ LaunchPlan HstuAttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig
     slot.map = {64, static_cast<int>(rows)};
     return slot;
   };
-  plan.slots = {map_slot("q_map", "q", config.block_m), map_slot("k_map", "k", config.block_n),
-                map_slot("v_map", "v", config.block_n)};
+  constexpr int64_t kPieceRows = 16;  // as in sm90_shared.cuh
+  plan.slots = {map_slot("q_map", "q", config.block_m),      map_slot("k_map", "k", config.block_n),
+                map_slot("v_map", "v", config.block_n),      map_slot("q_piece_map", "q", kPieceRows),
+                map_slot("k_piece_map", "k", kPieceRows),    map_slot("v_piece_map", "v", kPieceRows)};
+  if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", kPieceRows));
   for (ParamSlot& slot : hstu_attention_common_slots(op)) plan.slots.push_back(std::move(slot));
   plan.grid = hstu_attention_grid(op, config.block_m);
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
@@ -166,7 +165,6 @@ double HstuAttentionSm90::estimate(const OpSpec& spec, const KernelConfig& confi
 
   double tile = 276 + 65 * static_cast<double>(params.hidden_dim);
   if (!persistent) tile += 1825;
-  if (config.overlap_tiles) tile *= 1.03;
   double cycles = heads * (tiles.column_blocks * block * consumers + tiles.row_tiles * tile / blocks_per_sm);
   const double blocks_per_head = static_cast<double>(size.max_seq_len) / static_cast<double>(config.block_m);
   const double empty = persistent ? 0 : heads * std::max(0.0, blocks_per_head - tiles.row_tiles);

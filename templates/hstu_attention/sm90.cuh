@@ -32,7 +32,7 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  static_assert(sizeof(Shared<Config>) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Shared<Config>) < 256,
+  static_assert(sizeof(Shared<Config>) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Shared<Config>) < 128,
                 "the host face and the template disagree on shared memory");
   Shared<Config>& shared = *reinterpret_cast<Shared<Config>*>(shared_bytes);
   const int warp = threadIdx.x / 32;
@@ -41,6 +41,9 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     prefetch_tensormap(params.q_map);
     prefetch_tensormap(params.k_map);
     prefetch_tensormap(params.v_map);
+    prefetch_tensormap(params.q_piece_map);
+    prefetch_tensormap(params.k_piece_map);
+    prefetch_tensormap(params.v_piece_map);
     init_barriers(shared);
   }
   if constexpr (Config::kSchedulePersistent) {
@@ -58,14 +61,15 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if constexpr (Config::kProducerRegisters != 0) {
     if (warp >= kProducerWarp) {
       setmaxnreg_dec<Config::kProducerRegisters>();
-      if (warp == kProducerWarp) produce<Spec, Config>(shared, params);
-      if (warp == kProducerWarp + 1) zero_tails(shared);
+      if (warp == kProducerWarp) Producer<Loads::kQueriesAndKeys, Spec, Config, Params>(shared, params).run();
+      if (warp == kProducerWarp + 1) Producer<Loads::kValues, Spec, Config, Params>(shared, params).run();
+      if (warp == kProducerWarp + 2) zero_tails(shared);
     } else {
       setmaxnreg_inc<Config::kConsumerRegisters>();
       Consumer<Spec, Config, Params>(shared, params).run();
     }
   } else if (warp == kProducerWarp) {
-    produce<Spec, Config>(shared, params);
+    Producer<Loads::kAll, Spec, Config, Params>(shared, params).run();
   } else {
     Consumer<Spec, Config, Params>(shared, params).run();
   }

@@ -2,11 +2,11 @@
 //
 // Per column block: S = q k^T (wgmma, both operands in shared memory), P = score(S) under the mask, in registers, and
 // O += P v (wgmma, P as the register operand). There is no softmax, so blocks are independent: the product q k^T of the
-// next block is issued before P v of this one, and its activation runs while P v is still in the tensor cores. Where q
-// is double buffered, the next block may be the first one of the next tile, so that a tile's end costs no bubble.
+// next block is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
 #pragma once
 #include "common/regions.cuh"
 #include "common/store.cuh"
+#include "common/tma.cuh"
 #include "hstu_attention/sm90_shared.cuh"
 
 namespace sm90 {
@@ -18,26 +18,25 @@ class Consumer {
       : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {}
 
   __device__ __forceinline__ void run() {
+    if (Config::kPingPong && warpgroup_ == Config::kConsumers - 1) pass_turn();
     while (true) {
       // No product is pending here.
       if (!in_tile_) {
         if (!open_tile()) return;
         if (!tile_.has_blocks) {
-          release(shared_.q_empty[query_.stage()]);
-          close_tile(tile_);
+          close_tile();
           continue;
         }
       }
       if (!peek_block()) {
-        const bool last = block_.last;
+        const bool last = block_.flags & BlockInfo::kLast;
         skip_block();
-        if (last) {
-          release(shared_.q_empty[query_.stage()]);
-          close_tile(tile_);
-        }
+        if (last) close_tile();
         continue;
       }
+      await_turn();
       issue_scores();
+      pass_turn();
       wgmma_wait_group<0>();
       wgmma_keep_in_place(scores_);
       release_scores_operands();
@@ -56,9 +55,22 @@ class Consumer {
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
 
+  // With ping_pong, warpgroups issue their products in turns, once per column block: while one activates, another's
+  // products run, and they do not fall into step.
+  __device__ __forceinline__ void await_turn() {
+    if constexpr (Config::kPingPong) named_barrier_sync(kTurn + warpgroup_, 2 * kWarpgroup);
+  }
+  __device__ __forceinline__ void pass_turn() {
+    if constexpr (Config::kPingPong) {
+      named_barrier_arrive(kTurn + (warpgroup_ + 1) % Config::kConsumers, 2 * kWarpgroup);
+    }
+  }
+
   // Waits for the next tile's description and its q. False when there are no more tiles.
   __device__ __forceinline__ bool open_tile() {
+    if (Config::kQueryStages == 1) release_stored();
     mbarrier_wait(shared_address(&shared_.q_full[query_.stage()]), query_.parity());
+    release_stored();
     tile_ = shared_.tile[query_.stage()];
     if (tile_.done) return false;
     in_tile_ = true;
@@ -66,20 +78,30 @@ class Consumer {
     return true;
   }
 
-  __device__ __forceinline__ void close_tile(const TileInfo& tile) {
-    store(tile);
+  __device__ __forceinline__ void close_tile() {
+    store();
     query_.advance();
     in_tile_ = false;
+  }
+
+  // Gives back the q buffer of the previous tile, from which its outputs are being stored.
+  __device__ __forceinline__ void release_stored() {
+    if (!storing_) return;
+    if (threadIdx.x % 32 == 0) bulk_wait_sources_read();
+    release(shared_.q_empty[query_.previous().stage()]);
+    storing_ = false;
   }
 
   // Waits for the next block of the tile; whether this warpgroup's rows may see it.
   __device__ __forceinline__ bool peek_block() {
     mbarrier_wait(shared_address(&shared_.k_full[ring_.stage()]), ring_.parity());
     block_ = shared_.block[ring_.stage()];
-    return (block_.may >> warpgroup_) & 1;
+    return block_.flags & BlockInfo::may(warpgroup_);
   }
 
   __device__ __forceinline__ void skip_block() {
+    await_turn();
+    pass_turn();
     release(shared_.k_empty[ring_.stage()]);
     mbarrier_wait(shared_address(&shared_.v_full[ring_.stage()]), ring_.parity());
     release(shared_.v_empty[ring_.stage()]);
@@ -100,12 +122,10 @@ class Consumer {
     wgmma_commit_group();
   }
 
-  // The product of the current block is done: k, and at the tile's end q, may be overwritten. The block becomes the
-  // pending one.
+  // The product of the current block is done: k may be overwritten. The block becomes the pending one.
   __device__ __forceinline__ void release_scores_operands() {
     release(shared_.k_empty[ring_.stage()]);
-    if (block_.last) release(shared_.q_empty[query_.stage()]);
-    pending_last_ = block_.last;
+    pending_last_ = block_.flags & BlockInfo::kLast;
     pending_rows_ = tile_.rows - block_.column0;
     ring_.advance();
   }
@@ -117,7 +137,7 @@ class Consumer {
       if (pending_rows_ < Config::kBlockN) {
         zero_rows(shared_, pending.stage(), pending_rows_, threadIdx.x % kWarpgroup, kWarpgroup);
         fence_proxy_async();
-        named_barrier_sync(1, kWarpgroup);
+        named_barrier_sync(kWithinWarpgroup, kWarpgroup);
       }
     }
     const u32 v = wgmma_operand(shared_address(shared_.v[pending.stage()]), Config::kBlockN * kSwizzleBytes);
@@ -155,7 +175,7 @@ class Consumer {
   }
 
   __device__ __forceinline__ void activate() {
-    if ((block_.must >> warpgroup_) & 1) {
+    if (block_.flags & BlockInfo::must(warpgroup_)) {
       activate_scores<false>();
     } else {
       activate_scores<true>();
@@ -173,29 +193,15 @@ class Consumer {
   // The rule that keeps the pipeline alive: a warpgroup never waits for a later block's v while a product is pending,
   // because the pending one holds the stage that v may need. It finishes the product before it skips a block.
   //
-  // With one block pending, goes on while the very next block can be overlapped with it; returns with nothing pending.
+  // With one block pending, goes on while the tile's very next block can be overlapped with it; returns with nothing
+  // pending.
   __device__ __forceinline__ void run_overlapped() {
-    while (true) {
-      const TileInfo tile = tile_;
-      if (pending_last_) {
-        if constexpr (!Config::kOverlapTiles) break;
-        query_.advance();
-        mbarrier_wait(shared_address(&shared_.q_full[query_.stage()]), query_.parity());
-        tile_ = shared_.tile[query_.stage()];
-        if (tile_.done || !tile_.has_blocks || !peek_block()) {
-          finish();
-          store(tile);
-          in_tile_ = !tile_.done && tile_.has_blocks;
-          started_ = false;
-          return;
-        }
-      } else if (!peek_block()) {
-        break;
-      }
+    while (!pending_last_ && peek_block()) {
       const Ring<Config::kStages> previous = ring_.previous();
-      const bool boundary = pending_last_;
+      await_turn();
       issue_scores();
       issue_outputs(previous);
+      pass_turn();
       wgmma_wait_group<1>();
       wgmma_keep_in_place(scores_);
       release_scores_operands();
@@ -203,14 +209,10 @@ class Consumer {
       wgmma_wait_group<0>();
       wgmma_keep_in_place(outputs_);
       release(shared_.v_empty[previous.stage()]);
-      if (boundary) {
-        store(tile);
-        started_ = false;
-      }
       round_probabilities();
     }
     finish();
-    if (pending_last_) close_tile(tile_);
+    if (pending_last_) close_tile();
   }
 
   __device__ __forceinline__ void finish() {
@@ -226,7 +228,7 @@ class Consumer {
     return warpgroup_ * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * 16 + threadIdx.x % 32 / 4;
   }
 
-  __device__ __forceinline__ void store(const TileInfo& tile) {
+  __device__ __forceinline__ void store() {
     u32 words[kOutputs / 2];
 #pragma unroll
     for (int i = 0; i < kOutputs / 2; ++i) {
@@ -234,11 +236,46 @@ class Consumer {
                                                    outputs_[2 * i + 1] * params_.inverse_scale);
       words[i] = started_ ? word : 0;  // rows that see no column
     }
+    const int first = warpgroup_ * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * 16;  // row of this warp's 16
+    const bool whole = tile_.row0 + first + 16 <= tile_.rows;
+    // All warps of the warpgroup are past the products that read q.
+    if (kStoreOverQuery<Config>) named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
+    if (kStoreOverQuery<Config> && whole) {
+      store_over_query(words, first);
+    } else {
+      store_rows(words);
+    }
+    if (kStoreOverQuery<Config>) {
+      storing_ = true;
+    } else {
+      release(shared_.q_empty[query_.stage()]);
+    }
+  }
+
+  // Row by row: the rows past the sequence's end belong to the next one.
+  __device__ __forceinline__ void store_rows(const u32 (&words)[kOutputs / 2]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = tile.row0 + thread_row() + half * 8;
-      u16* out = params_.out + (tile.start + row) * params_.out_row_stride + tile.head * params_.out_head_stride;
-      store_fragment_row<Spec::kHiddenDim>(out, words, half, row < tile.rows);
+      const int row = tile_.row0 + thread_row() + half * 8;
+      u16* out = params_.out + (tile_.start + row) * params_.out_row_stride + tile_.head * params_.out_head_stride;
+      store_fragment_row<Spec::kHiddenDim>(out, words, half, row < tile_.rows);
+    }
+  }
+
+  // The copy engine stores all 16 rows of the warp, from where their q was, while the next tile is computed.
+  __device__ __forceinline__ void store_over_query(const u32 (&words)[kOutputs / 2], int first) {
+    constexpr int kTileBytes = Config::kBlockM * kSwizzleBytes;
+    const u32 rows = shared_address(shared_.q[query_.stage()]) + first * kSwizzleBytes;
+    stage_fragment<Spec::kHiddenDim>(rows, kTileBytes, words);
+    fence_proxy_async();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+#pragma unroll
+      for (int part = 0; part < Config::kPvTiles; ++part) {
+        store_bulk_tensor_3d(rows + part * kTileBytes, params_.out_map, part * kSwizzleColumns, tile_.head,
+                             static_cast<int>(tile_.start) + tile_.row0 + first);
+      }
+      bulk_commit_group();
     }
   }
 
@@ -250,7 +287,8 @@ class Consumer {
   int pending_rows_ = 0;       // rows of the pending block that belong to the sequence; may exceed the block
   bool pending_last_ = false;  // it is its tile's last
   bool in_tile_ = false;       // tile_ is open: some of its blocks are still to come
-  bool started_ = false;       // outputs_ holds a product of the tile to be stored next
+  bool storing_ = false;       // the q buffer before query_ is not given back yet
+  bool started_ = false;       // outputs_ holds a product of the tile
   TileInfo tile_;
   BlockInfo block_;
   float scores_[kScores];

@@ -1,5 +1,5 @@
-// hstu_attention forward on Hopper: the producer warp, which walks tiles and column blocks and feeds the pipeline, and
-// the tail warp, which zeroes V rows past the end of a sequence.
+// hstu_attention forward on Hopper: the producer warps, which walk tiles and column blocks and feed the pipeline, and the
+// tail warp, which zeroes V rows past the end of a sequence.
 #pragma once
 #include "common/regions.cuh"
 #include "common/tma.cuh"
@@ -22,27 +22,25 @@ class VisibleBlocks {
 
   __device__ __forceinline__ BlockInfo pop() {
     const int index = __ffs(visible_) - 1;
-    BlockInfo block = {column_ + index * Config::kBlockN, 0, 0, 0};
-#pragma unroll
-    for (int w = 0; w < Config::kConsumers; ++w) {
-      block.may |= (may_[w] >> index & 1) << w;
-      block.must |= (must_[w] >> index & 1) << w;
-    }
+    BlockInfo block = {column_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
     visible_ &= visible_ - 1;
     if (visible_ == 0) {
       column_ += 32 * Config::kBlockN;
       classify();
     }
-    block.last = visible_ == 0;
+    if (visible_ == 0) block.flags |= BlockInfo::kLast;
     return block;
   }
 
  private:
+  static constexpr int kMayMask = BlockInfo::may(Config::kConsumers) - 1;
+
   // Classifies 32 blocks from column_ on, further ones when none of these is visible.
   __device__ __forceinline__ void classify() {
     for (; column_ < column_end_; column_ += 32 * Config::kBlockN) {
       const int first_column = column_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
-#pragma unroll
+      flags_ = 0;
+#pragma unroll 1  // producers have few registers
       for (int w = 0; w < Config::kConsumers; ++w) {
         const int first_row = row0_ + w * kWarpgroupRows;
         bool must = false, may = false;
@@ -50,10 +48,9 @@ class VisibleBlocks {
           mask_tile(first_row, min(first_row + kWarpgroupRows, sequence_.rows) - 1, first_column,
                     first_column + Config::kBlockN - 1, sequence_.rows, sequence_.targets, must, may);
         }
-        may_[w] = __ballot_sync(~0u, may);
-        must_[w] = __ballot_sync(~0u, must);
-        visible_ |= may_[w];
+        flags_ |= (may ? BlockInfo::may(w) : 0) | (must ? BlockInfo::must(w) : 0);
       }
+      visible_ = __ballot_sync(~0u, flags_ & kMayMask);
       if (visible_ != 0) return;
     }
   }
@@ -62,93 +59,141 @@ class VisibleBlocks {
   const int row0_;
   int column_;  // first column of block 0 of the bit masks
   int column_end_;
-  u32 visible_ = 0;  // bit i: block i is still to come
-  u32 may_[Config::kConsumers];
-  u32 must_[Config::kConsumers];
+  u32 visible_ = 0;  // bit i: block i, counted from column_, is still to come
+  int flags_;        // BlockInfo::flags of the block of this lane
 };
 
+// Loads kRows rows of one head from `row` on, of which the first `rows` belong to the sequence. At a sequence's end only
+// those are loaded, in pieces of kPieceRows: what follows in memory is of no use. By one lane.
 template <int kTiles, int kRows>
-__device__ __forceinline__ void load_operand(u32 destination, const TensorMap& map, u32 barrier, int head, int row) {
+__device__ __forceinline__ void load_operand(u32 destination, const TensorMap& map, const TensorMap& piece_map,
+                                             u32 barrier, int head, int row, int rows) {
+  if (rows >= kRows) {
+    mbarrier_arrive_expect_tx(barrier, kTiles * kRows * kSwizzleBytes);
 #pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    cp_async_bulk_tensor_3d(destination + tile * kRows * kSwizzleBytes, map, barrier, tile * kSwizzleColumns, head,
-                            row);
+    for (int tile = 0; tile < kTiles; ++tile) {
+      cp_async_bulk_tensor_3d(destination + tile * kRows * kSwizzleBytes, map, barrier, tile * kSwizzleColumns, head,
+                              row);
+    }
+  } else {
+    mbarrier_arrive_expect_tx(barrier, kTiles * ceil_div(rows, kPieceRows) * kPieceRows * kSwizzleBytes);
+    for (int first = 0; first < rows; first += kPieceRows) {
+#pragma unroll 1
+      for (int tile = 0; tile < kTiles; ++tile) {
+        cp_async_bulk_tensor_3d(destination + (tile * kRows + first) * kSwizzleBytes, piece_map, barrier,
+                                tile * kSwizzleColumns, head, row + first);
+      }
+    }
   }
 }
 
-template <class Spec, class Config, class Params>
-__device__ void produce(Shared<Config>& shared, const Params& params) {
-  using Bytes = Tiles<Config>;
-  const bool leader = threadIdx.x % 32 == 0;
-  Schedule<Spec, Config, Params> schedule(shared, params);
-  Ring<Config::kQueryStages> query;
-  Ring<Config::kStages> ring;
-  u32 tail_parity = 0;
-  Tile tile;
-  Sequence sequence;
-  while (schedule.next(tile, sequence)) {
-    const int row0 = tile.row_tile * Config::kBlockM;
-    VisibleBlocks<Config> blocks(sequence, row0, min(row0 + Config::kBlockM, sequence.rows));
+// What a producer warp loads. Where there is a warpgroup of producers, one warp loads q and k and another one v: each walks
+// the same list, and neither waits for the other's buffers.
+enum class Loads { kAll, kQueriesAndKeys, kValues };
 
-    const u32 q_full = shared_address(&shared.q_full[query.stage()]);
-    mbarrier_wait(shared_address(&shared.q_empty[query.stage()]), query.parity() ^ 1);
-    if (leader) {
-      shared.tile[query.stage()] = {sequence.start,  row0, sequence.rows, sequence.targets, tile.head,
-                                    !blocks.empty(), 0};
-      if (!blocks.empty()) {
-        mbarrier_arrive_expect_tx(q_full, Bytes::kQueryBytes);
-        load_operand<Config::kQkTiles, Config::kBlockM>(shared_address(shared.q[query.stage()]), params.q_map, q_full,
-                                                        tile.head, static_cast<int>(sequence.start) + row0);
+template <Loads kLoads, class Spec, class Config, class Params>
+class Producer {
+ public:
+  __device__ __forceinline__ Producer(Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params), leader_(threadIdx.x % 32 == 0) {}
+
+  __device__ __forceinline__ void run() {
+    Schedule<Spec, Config, Params> schedule(shared_, params_);
+    Tile tile;
+    Sequence sequence;
+    while (schedule.next(tile, sequence)) {
+      const int row0 = tile.row_tile * Config::kBlockM;
+      VisibleBlocks<Config> blocks(sequence, row0, min(row0 + Config::kBlockM, sequence.rows));
+      if (kQueriesAndKeys) load_query(tile, sequence, row0, !blocks.empty());
+      while (!blocks.empty()) {
+        const BlockInfo block = blocks.pop();
+        const int row = static_cast<int>(sequence.start) + block.column0;
+        const int rows = sequence.rows - block.column0;
+        if (kQueriesAndKeys) load_keys(block, tile.head, row, rows);
+        if (kValues) load_values(tile.head, row, rows);
+        ring_.advance();
+      }
+    }
+    finish();
+  }
+
+ private:
+  static constexpr bool kQueriesAndKeys = kLoads != Loads::kValues;
+  static constexpr bool kValues = kLoads != Loads::kQueriesAndKeys;
+
+  __device__ __forceinline__ void load_query(const Tile& tile, const Sequence& sequence, int row0, bool has_blocks) {
+    const u32 full = shared_address(&shared_.q_full[query_.stage()]);
+    mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.parity() ^ 1);
+    if (leader_) {
+      shared_.tile[query_.stage()] = {sequence.start, row0, sequence.rows, sequence.targets, tile.head, has_blocks, 0};
+      if (has_blocks) {
+        load_operand<Config::kQkTiles, Config::kBlockM>(shared_address(shared_.q[query_.stage()]), params_.q_map,
+                                                        params_.q_piece_map, full, tile.head,
+                                                        static_cast<int>(sequence.start) + row0, sequence.rows - row0);
       } else {
-        mbarrier_arrive(q_full);
+        mbarrier_arrive(full);
       }
     }
     __syncwarp();
-    query.advance();
+    query_.advance();
+  }
 
-    while (!blocks.empty()) {
-      const BlockInfo block = blocks.pop();
-      const int row = static_cast<int>(sequence.start) + block.column0;
-      const int s = ring.stage();
-      // With one consumer, it zeroes the rows past the sequence's end itself.
-      const bool tail = kTailWarp<Config> && block.column0 + Config::kBlockN > sequence.rows;
-      mbarrier_wait(shared_address(&shared.k_empty[s]), ring.parity() ^ 1);
-      if (leader) {
-        const u32 k_full = shared_address(&shared.k_full[s]);
-        shared.block[s] = block;
-        mbarrier_arrive_expect_tx(k_full, Bytes::kKeyBytes);
-        load_operand<Config::kQkTiles, Config::kBlockN>(shared_address(shared.k[s]), params.k_map, k_full, tile.head,
-                                                        row);
+  // `rows`: how many from `row` on belong to the sequence; may exceed the block.
+  __device__ __forceinline__ void load_keys(const BlockInfo& block, int head, int row, int rows) {
+    const int s = ring_.stage();
+    mbarrier_wait(shared_address(&shared_.k_empty[s]), ring_.parity() ^ 1);
+    if (leader_) {
+      const u32 full = shared_address(&shared_.k_full[s]);
+      shared_.block[s] = block;
+      load_operand<Config::kQkTiles, Config::kBlockN>(shared_address(shared_.k[s]), params_.k_map, params_.k_piece_map,
+                                                      full, head, row, rows);
+    }
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ void load_values(int head, int row, int rows) {
+    const int s = ring_.stage();
+    // With one consumer, it zeroes the rows past the sequence's end itself.
+    const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
+    mbarrier_wait(shared_address(&shared_.v_empty[s]), ring_.parity() ^ 1);
+    if (tail) {
+      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
+      tail_parity_ ^= 1;
+    }
+    if (leader_) {
+      const u32 full = tail ? shared_address(&shared_.tail_full) : shared_address(&shared_.v_full[s]);
+      if (tail) shared_.tail = {s, rows};
+      load_operand<Config::kPvTiles, Config::kBlockN>(shared_address(shared_.v[s]), params_.v_map, params_.v_piece_map,
+                                                      full, head, row, rows);
+    }
+    __syncwarp();
+  }
+
+  // Tells the consumers, and the tail warp, that there is nothing more.
+  __device__ __forceinline__ void finish() {
+    if (kQueriesAndKeys) {
+      mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.parity() ^ 1);
+      if (leader_) {
+        shared_.tile[query_.stage()].done = 1;
+        mbarrier_arrive(shared_address(&shared_.q_full[query_.stage()]));
       }
-      mbarrier_wait(shared_address(&shared.v_empty[s]), ring.parity() ^ 1);
-      if (tail) {
-        mbarrier_wait(shared_address(&shared.tail_empty), tail_parity ^ 1);
-        tail_parity ^= 1;
+    }
+    if (kValues && kTailWarp<Config>) {
+      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
+      if (leader_) {
+        shared_.tail.stage = -1;
+        mbarrier_arrive(shared_address(&shared_.tail_full));
       }
-      if (leader) {
-        const u32 v_full = tail ? shared_address(&shared.tail_full) : shared_address(&shared.v_full[s]);
-        if (tail) shared.tail = {s, sequence.rows - block.column0};
-        mbarrier_arrive_expect_tx(v_full, Bytes::kValueBytes);
-        load_operand<Config::kPvTiles, Config::kBlockN>(shared_address(shared.v[s]), params.v_map, v_full, tile.head,
-                                                        row);
-      }
-      __syncwarp();
-      ring.advance();
     }
   }
-  mbarrier_wait(shared_address(&shared.q_empty[query.stage()]), query.parity() ^ 1);
-  if (leader) {
-    shared.tile[query.stage()].done = 1;
-    mbarrier_arrive(shared_address(&shared.q_full[query.stage()]));
-  }
-  if constexpr (kTailWarp<Config>) {
-    mbarrier_wait(shared_address(&shared.tail_empty), tail_parity ^ 1);
-    if (leader) {
-      shared.tail.stage = -1;
-      mbarrier_arrive(shared_address(&shared.tail_full));
-    }
-  }
-}
+
+  Shared<Config>& shared_;
+  const Params& params_;
+  const bool leader_;
+  Ring<Config::kQueryStages> query_;
+  Ring<Config::kStages> ring_;
+  u32 tail_parity_ = 0;
+};
 
 // Zeroes V rows past their sequence's end, as the producer announces them. One warp.
 template <class Config>

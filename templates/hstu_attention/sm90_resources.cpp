@@ -31,10 +31,10 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
   const int64_t stage = (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
   const auto total = [&](int64_t queries) {
-    // Barriers (8 bytes), TileInfo (32), BlockInfo (16), TailInfo (8), then the schedule.
-    const int64_t small = queries * (16 + 32) + config.stages * (32 + 16) + 16 + 8;
+    // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8), then the schedule.
+    const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;
     const int64_t schedule = 4 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
-    return queries * query + config.stages * stage + round_up(small + schedule + 64, 128);
+    return queries * query + config.stages * stage + round_up(small + schedule, 128);
   };
   const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
   query_stages = persistent && resident(total(2)) <= kSharedLimit ? 2 : 1;

@@ -13,7 +13,6 @@
 namespace sm90 {
 
 struct Tile {
-  int sequence;
   int head;
   int row_tile;
 };
@@ -111,24 +110,27 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
   }
 }
 
-// Walks this block's tiles; used by one whole warp, all lanes in step.
+// Walks this block's tiles; used by one whole warp, all lanes in step. Two warps that walk at the same time see the same
+// tiles.
 template <class Spec, class Config, class Params>
 class Schedule {
  public:
   __device__ __forceinline__ Schedule(const Shared<Config>& shared, const Params& params)
-      : shared_(shared), params_(params), batch_(static_cast<int>(params.batch)) {}
+      : shared_(shared), params_(params), batch_(static_cast<int>(params.batch)) {
+    if (sorted()) find_item();
+  }
 
-  // The next tile that has rows, with its sequence; false when there is none.
+  // The next tile that has rows, with its sequence; false when there is none. The arguments hold what the last call gave.
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
-    if constexpr (Config::kSchedulePersistent) {
-      return batch_ <= Config::kScheduleSequences ? next_sorted(tile, sequence)
-                                                  : next_unsorted(tile, sequence, gridDim.x);
-    } else {
-      return next_unsorted(tile, sequence, 0);
-    }
+    if (sorted()) return next_sorted(tile, sequence);
+    return next_unsorted(tile, sequence, Config::kSchedulePersistent ? gridDim.x : 0);
   }
 
  private:
+  __device__ __forceinline__ bool sorted() const {
+    return Config::kSchedulePersistent && batch_ <= Config::kScheduleSequences;
+  }
+
   // Items in (sequence, head, row tile) order, some of them empty. `stride` 0: a block has one item only.
   __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence, u32 stride) {
     const int tiles = ceil_div(params_.max_seq_len, Config::kBlockM);
@@ -149,23 +151,38 @@ class Schedule {
         tile.row_tile = tiles - 1 - static_cast<int>(rest - pair * others);
       }
       tile.head = static_cast<int>(pair % Spec::kHeads);
-      tile.sequence = static_cast<int>(pair / Spec::kHeads);
-      sequence = load(tile.sequence);
+      sequence = load_sequence(params_.seq_offsets, targets(), static_cast<int>(pair / Spec::kHeads), params_.total_rows);
       if (tile.row_tile * Config::kBlockM < sequence.rows) return true;
     }
   }
 
   __device__ __forceinline__ bool next_sorted(Tile& tile, Sequence& sequence) {
     if (second_half_ >= 0) {
-      tile = current_;
       tile.row_tile = second_half_;
       second_half_ = -1;
-      sequence = sequence_;
       return true;
     }
+    if (within_ < 0) return false;
+    sequence = clamp_words(words_, params_.total_rows);
+    const int tiles = ceil_div(sequence.rows, Config::kBlockM);
+    const int items = items_of<Config>(tiles);
+    tile.head = within_ / items;
+    const int position = within_ - tile.head * items;
+    tile.row_tile = tiles - 1 - position;
+    if (Config::kPairTiles && position != tiles - 1 - position) second_half_ = position;
+    find_item();
+    return true;
+  }
+
+  // Finds this block's item of the next round and starts to load its sequence: the loads take longer than all the rest,
+  // and are needed one call later.
+  __device__ __forceinline__ void find_item() {
     const int across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
     const i64 wide = static_cast<i64>(round_++) * gridDim.x + across;
-    if (wide >= shared_.schedule_total) return false;
+    if (wide >= shared_.schedule_total) {
+      within_ = -1;
+      return;
+    }
     const u32 item = static_cast<u32>(wide);
     const int lane = threadIdx.x % 32;
     // Ranks only grow from item to item; look at 32 of them at a time.
@@ -176,26 +193,10 @@ class Schedule {
       rank_ += steps;
       if (steps < 32) break;
     }
-    const int b = shared_.schedule_order[rank_];
-    sequence = load(b);
-    const int tiles = ceil_div(sequence.rows, Config::kBlockM);
-    const int items = items_of<Config>(tiles);
-    const int within = item - shared_.schedule_first[rank_];
-    tile.sequence = b;
-    tile.head = within / items;
-    const int position = within - tile.head * items;
-    tile.row_tile = tiles - 1 - position;
-    if (Config::kPairTiles && position != tiles - 1 - position) {
-      second_half_ = position;
-      current_ = tile;
-      sequence_ = sequence;
-    }
-    return true;
+    within_ = static_cast<int>(item - shared_.schedule_first[rank_]);
+    words_ = load_words(params_.seq_offsets, targets(), shared_.schedule_order[rank_]);
   }
 
-  __device__ __forceinline__ Sequence load(int b) const {
-    return load_sequence(params_.seq_offsets, targets(), b, params_.total_rows);
-  }
   __device__ __forceinline__ auto targets() const {
     if constexpr (Spec::kNumTargets) {
       return params_.num_targets;
@@ -208,10 +209,11 @@ class Schedule {
   const Params& params_;
   const int batch_;
   int round_ = 0;
-  int rank_ = 0;
   int second_half_ = -1;  // row tile still to do of the current pair
-  Tile current_ = {};
-  Sequence sequence_ = {};
+  // The item after the current one, in a sorted schedule:
+  int rank_ = 0;     // of its sequence
+  int within_ = -1;  // its number within the sequence; < 0: there is none
+  decltype(load_words(Params().seq_offsets, Params().seq_offsets, 0)) words_ = {};
 };
 
 }  // namespace sm90

@@ -9,6 +9,8 @@ namespace sm90 {
 constexpr int kWarpgroup = 128;
 constexpr int kWarpgroupRows = 64;  // rows of one wgmma
 
+constexpr int kPieceRows = 16;      // rows of a box at the end of a sequence, and of one that a warp stores
+
 // One row tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {
   i64 start;    // first row of the sequence in the (L, ...) tensors
@@ -20,13 +22,15 @@ struct TileInfo {
   int done;        // 1: no more tiles; the other members are unset
 };
 
-// One column block of the current tile. Bit w of `may`/`must`: rows of consumer warpgroup w see some/all of its
-// columns.
+// One column block of the current tile.
 struct BlockInfo {
   int column0;
-  int may;
-  int must;
-  int last;  // 1: the tile's last block
+  int flags;
+
+  static constexpr int kLast = 1 << 16;  // the tile's last block
+  // Rows of consumer warpgroup `w` see some / all of its columns.
+  static constexpr __device__ int may(int w) { return 1 << w; }
+  static constexpr __device__ int must(int w) { return 1 << (8 + w); }
 };
 
 // A V block that reaches past its sequence: rows from `first_row` on must be zeroed before anybody multiplies by them.
@@ -35,6 +39,7 @@ struct TailInfo {
   int first_row;
 };
 
+// Bytes of one buffer.
 template <class Config>
 struct Tiles {
   static constexpr int kQueryBytes = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
@@ -64,6 +69,15 @@ struct Shared {
   u32 schedule_first[Config::kScheduleSequences + 1];  // items before the sequence of this rank
   u16 schedule_order[Config::kScheduleSequences];      // rank -> sequence, longest first
 };
+
+// Named barriers of a block. Ids from kTurn on: one for each consumer warpgroup, see Consumer::await_turn.
+constexpr int kWithinWarpgroup = 1;  // and one more for each further consumer warpgroup
+constexpr int kTurn = 8;
+
+// Whether outputs go through shared memory: over the q of their own tile, which is no longer needed and has the layout
+// that the copy engine stores from.
+template <class Config>
+constexpr bool kStoreOverQuery = Config::kPvTiles <= Config::kQkTiles;
 
 // Whether a warp of the producer's warpgroup zeroes V rows past the end of a sequence.
 template <class Config>
