@@ -21,9 +21,9 @@ struct KernelConfig {
   int64_t warps = 0;      // sm80: warps of a block
   // "grid": one block per tile; "persistent": resident blocks, each with its share of a list sorted by cost.
   std::string schedule = "grid";
-  int64_t blocks_per_sm = 1;   // resident blocks the kernel is compiled for
-  bool ping_pong = false;      // sm90: consumer warpgroups issue their products in turns
-  bool lanes_arrive = false;   // sm90: every lane, not one per warp, arrives on barriers; for racecheck, never tuned
+  int64_t blocks_per_sm = 1;  // resident blocks the kernel is compiled for
+  bool ping_pong = false;     // sm90: consumer warpgroups issue their products in turns
+  bool lanes_arrive = false;  // sm90: every lane, not one per warp, arrives on barriers; for racecheck, never tuned
   std::string activation = "mufu";  // how the score's transcendental is computed: "mufu", "accurate"
 
   bool operator==(const KernelConfig&) const = default;

@@ -8,8 +8,8 @@ struct Sequence {
   int targets;  // t
 };
 
-// What the tensors say of one sequence, unchecked. Apart from `clamp`, so that the loads may run while something else is
-// computed.
+// What the tensors say of one sequence, unchecked. Apart from `clamp`, so that the loads may run while something else
+// is computed.
 template <class Offset>
 struct SequenceWords {
   Offset begin;
@@ -33,8 +33,7 @@ __device__ __forceinline__ Sequence clamp_words(const SequenceWords<Offset>& wor
   constexpr i64 kMostRows = 0x7fffffff;  // positions within a sequence are int
   const i64 end = min(max(static_cast<i64>(words.end), sequence.start), total_rows);
   sequence.rows = static_cast<int>(min(end - sequence.start, kMostRows));
-  sequence.targets =
-      static_cast<int>(min(max(static_cast<i64>(words.targets), 0ll), static_cast<i64>(sequence.rows)));
+  sequence.targets = static_cast<int>(min(max(static_cast<i64>(words.targets), 0ll), static_cast<i64>(sequence.rows)));
   return sequence;
 }
 

@@ -60,9 +60,9 @@ __device__ __forceinline__ void store_fragment_row(u16* row, const u32 (&words)[
   }
 }
 
-// Writes a warp's 16 rows of an accumulator fragment, already rounded to 16 bits, to shared memory: tiles of 64 columns,
-// `tile_bytes` apart, rows of 128 bytes in the 128-byte swizzle. `rows` is the address of the first row, which starts a
-// swizzle atom. Words as in store_fragment_row. All lanes of the warp call.
+// Writes a warp's 16 rows of an accumulator fragment, already rounded to 16 bits, to shared memory: tiles of 64
+// columns, `tile_bytes` apart, rows of 128 bytes in the 128-byte swizzle. `rows` is the address of the first row, which
+// starts a swizzle atom. Words as in store_fragment_row. All lanes of the warp call.
 template <int kColumns>
 __device__ __forceinline__ void stage_fragment(u32 rows, int tile_bytes, const u32 (&words)[kColumns / 4]) {
   constexpr int kBlocks = kColumns / 8;

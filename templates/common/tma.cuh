@@ -19,8 +19,8 @@ __device__ __forceinline__ void cp_async_bulk_tensor_3d(u32 destination, const T
 
 // The other direction. Parts of the box outside the tensor are not written.
 __device__ __forceinline__ void store_bulk_tensor_3d(u32 source, const TensorMap& map, int column, int head, int row) {
-  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map), "r"(source),
-               "r"(column), "r"(head), "r"(row)
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+               "r"(source), "r"(column), "r"(head), "r"(row)
                : "memory");
 }
 

@@ -82,6 +82,17 @@ std::vector<Rejection> HstuAttentionSm90::reject(const OpSpec& spec, const Kerne
     reasons.push_back(
         {"alignment", fmt::format("alignment {} is below the 16 bytes that tensor maps need", params.alignment)});
   }
+  if (config.consumers < 1 || config.consumers > 3 || config.block_m != 64 * config.consumers) {
+    reasons.push_back(
+        {"block_m", fmt::format("block_m {} with {} consumers; allowed: 64 rows for each of 1 to 3 consumers",
+                                config.block_m, config.consumers)});
+  }
+  if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
+    reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
+  }
+  if (config.ping_pong && config.consumers < 2) {
+    reasons.push_back({"ping_pong", "products in turns need two consumers"});
+  }
   if (!reasons.empty()) return reasons;
   const Resources resources(params, config);
   // DeviceSpec has what one block may use; a multiprocessor has what it reserves for one block more.
@@ -127,9 +138,9 @@ LaunchPlan HstuAttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig
     return slot;
   };
   constexpr int64_t kPieceRows = 16;  // as in sm90_shared.cuh
-  plan.slots = {map_slot("q_map", "q", config.block_m),      map_slot("k_map", "k", config.block_n),
-                map_slot("v_map", "v", config.block_n),      map_slot("q_piece_map", "q", kPieceRows),
-                map_slot("k_piece_map", "k", kPieceRows),    map_slot("v_piece_map", "v", kPieceRows)};
+  plan.slots = {map_slot("q_map", "q", config.block_m),   map_slot("k_map", "k", config.block_n),
+                map_slot("v_map", "v", config.block_n),   map_slot("q_piece_map", "q", kPieceRows),
+                map_slot("k_piece_map", "k", kPieceRows), map_slot("v_piece_map", "v", kPieceRows)};
   if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", kPieceRows));
   for (ParamSlot& slot : hstu_attention_common_slots(op)) plan.slots.push_back(std::move(slot));
   plan.grid = hstu_attention_grid(op, config.block_m);
@@ -165,6 +176,10 @@ double HstuAttentionSm90::estimate(const OpSpec& spec, const KernelConfig& confi
 
   double tile = 276 + 65 * static_cast<double>(params.hidden_dim);
   if (!persistent) tile += 1825;
+  if (config.ping_pong) {
+    block *= resources.first_tile_first ? 1.04 : 0.975;
+    tile += 250;
+  }
   double cycles = heads * (tiles.column_blocks * block * consumers + tiles.row_tiles * tile / blocks_per_sm);
   const double blocks_per_head = static_cast<double>(size.max_seq_len) / static_cast<double>(config.block_m);
   const double empty = persistent ? 0 : heads * std::max(0.0, blocks_per_head - tiles.row_tiles);

@@ -1,5 +1,5 @@
-// hstu_attention forward on Hopper: the producer warps, which walk tiles and column blocks and feed the pipeline, and the
-// tail warp, which zeroes V rows past the end of a sequence.
+// hstu_attention forward on Hopper: the producer warps, which walk tiles and column blocks and feed the pipeline, and
+// the tail warp, which zeroes V rows past the end of a sequence.
 #pragma once
 #include "common/regions.cuh"
 #include "common/tma.cuh"
@@ -63,8 +63,8 @@ class VisibleBlocks {
   int flags_;        // BlockInfo::flags of the block of this lane
 };
 
-// Loads kRows rows of one head from `row` on, of which the first `rows` belong to the sequence. At a sequence's end only
-// those are loaded, in pieces of kPieceRows: what follows in memory is of no use. By one lane.
+// Loads kRows rows of one head from `row` on, of which the first `rows` belong to the sequence. At a sequence's end
+// only those are loaded, in pieces of kPieceRows: what follows in memory is of no use. By one lane.
 template <int kTiles, int kRows>
 __device__ __forceinline__ void load_operand(u32 destination, const TensorMap& map, const TensorMap& piece_map,
                                              u32 barrier, int head, int row, int rows) {
@@ -87,8 +87,8 @@ __device__ __forceinline__ void load_operand(u32 destination, const TensorMap& m
   }
 }
 
-// What a producer warp loads. Where there is a warpgroup of producers, one warp loads q and k and another one v: each walks
-// the same list, and neither waits for the other's buffers.
+// What a producer warp loads. Where there is a warpgroup of producers, one warp loads q and k and another one v: each
+// walks the same list, and neither waits for the other's buffers.
 enum class Loads { kAll, kQueriesAndKeys, kValues };
 
 template <Loads kLoads, class Spec, class Config, class Params>

@@ -110,8 +110,8 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
   }
 }
 
-// Walks this block's tiles; used by one whole warp, all lanes in step. Two warps that walk at the same time see the same
-// tiles.
+// Walks this block's tiles; used by one whole warp, all lanes in step. Two warps that walk at the same time see the
+// same tiles.
 template <class Spec, class Config, class Params>
 class Schedule {
  public:
@@ -120,7 +120,8 @@ class Schedule {
     if (sorted()) find_item();
   }
 
-  // The next tile that has rows, with its sequence; false when there is none. The arguments hold what the last call gave.
+  // The next tile that has rows, with its sequence; false when there is none. The arguments hold what the last call
+  // gave.
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
     if (sorted()) return next_sorted(tile, sequence);
     return next_unsorted(tile, sequence, Config::kSchedulePersistent ? gridDim.x : 0);
@@ -151,7 +152,8 @@ class Schedule {
         tile.row_tile = tiles - 1 - static_cast<int>(rest - pair * others);
       }
       tile.head = static_cast<int>(pair % Spec::kHeads);
-      sequence = load_sequence(params_.seq_offsets, targets(), static_cast<int>(pair / Spec::kHeads), params_.total_rows);
+      sequence =
+          load_sequence(params_.seq_offsets, targets(), static_cast<int>(pair / Spec::kHeads), params_.total_rows);
       if (tile.row_tile * Config::kBlockM < sequence.rows) return true;
     }
   }

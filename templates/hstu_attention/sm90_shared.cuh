@@ -9,7 +9,7 @@ namespace sm90 {
 constexpr int kWarpgroup = 128;
 constexpr int kWarpgroupRows = 64;  // rows of one wgmma
 
-constexpr int kPieceRows = 16;      // rows of a box at the end of a sequence, and of one that a warp stores
+constexpr int kPieceRows = 16;  // rows of a box at the end of a sequence, and of one that a warp stores
 
 // One row tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {

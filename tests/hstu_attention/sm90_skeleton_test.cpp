@@ -93,8 +93,6 @@ TEST(Sm90Skeleton, RejectedConfigsSayWhyInFigures) {
           seen.insert(rejection.reason);
           EXPECT_GT(rejection.detail.size(), 20u);
           EXPECT_EQ(rejection.detail.find('\n'), std::string::npos);
-          // What two buffers of q need is said in words.
-          if (rejection.reason == "overlap_tiles") continue;
           EXPECT_TRUE(std::regex_search(rejection.detail, std::regex("[0-9]+.*[0-9]+"))) << rejection.detail;
         }
       }
@@ -120,11 +118,29 @@ TEST(Sm90Skeleton, RejectsWhatItCannotDo) {
   DeviceSpec narrow = hopper();
   narrow.max_threads = 128;
   EXPECT_THAT(reasons(spec, config, narrow), Contains("threads"));
+}
 
-  KernelConfig grid = config;
-  grid.schedule = "grid";
-  grid.overlap_tiles = true;
-  EXPECT_THAT(reasons(spec, grid, hopper()), Contains("overlap_tiles"));
+// Records and HSTUJIT_OVERRIDE may hold anything.
+TEST(Sm90Skeleton, RejectsShapesThatItDoesNotHave) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 64);
+  KernelConfig config = accepted(spec).front();
+  const auto with = [&](auto change) {
+    KernelConfig changed = config;
+    change(changed);
+    return reasons(spec, changed, hopper());
+  };
+  for (const int64_t rows : {0, 64, 100, 192}) {
+    EXPECT_THAT(with([&](KernelConfig& c) { c.consumers = 2, c.block_m = rows; }), Contains("block_m")) << rows;
+  }
+  for (const int64_t consumers : {0, 4}) {
+    EXPECT_THAT(with([&](KernelConfig& c) { c.consumers = consumers, c.block_m = 64 * consumers; }),
+                Contains("block_m"));
+  }
+  for (const int64_t columns : {0, 24, 272}) {
+    EXPECT_THAT(with([&](KernelConfig& c) { c.block_n = columns; }), Contains("block_n")) << columns;
+  }
+  EXPECT_THAT(with([&](KernelConfig& c) { c.consumers = 1, c.block_m = 64, c.ping_pong = true; }),
+              Contains("ping_pong"));
 }
 
 // Operands are tiles of 64 columns in rows of 128 bytes; barriers and the schedule are what is left.
@@ -173,8 +189,8 @@ TEST(Sm90Skeleton, RegistersAndThreadsFitTheDevice) {
 
 // The members that templates/hstu_attention/sm90*.cuh read.
 TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
-  for (const bool targets : {false, true}) {
-    const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 128, targets);
+  for (const auto& [targets, attn_dim] : {std::pair{false, 64}, {true, 64}, {true, 128}}) {
+    const HstuAttentionSpec spec = make_spec(DataType::kBf16, attn_dim, 128, targets);
     const Signature signature = spec.signature(Direction::kForward);
     for (const KernelConfig& config : accepted(spec)) {
       const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
@@ -185,15 +201,22 @@ TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
         ASSERT_LT(slot.argument, static_cast<int>(signature.size())) << slot.name;
         EXPECT_EQ(slot.kind == ParamSlot::Kind::kPointer, !slot.type.empty()) << slot.name;
         if (slot.kind != ParamSlot::Kind::kTensorMap) continue;
-        EXPECT_EQ(slot.name, signature[static_cast<size_t>(slot.argument)].name + "_map");
+        const std::string& tensor = signature[static_cast<size_t>(slot.argument)].name;
         EXPECT_EQ(slot.map.box_columns, 64);
-        EXPECT_EQ(slot.map.box_rows, slot.name == "q_map" ? config.block_m : config.block_n);
+        if (slot.name == tensor + "_piece_map" || slot.name == "out_map") {
+          EXPECT_EQ(slot.map.box_rows, 16);  // kPieceRows
+        } else {
+          EXPECT_EQ(slot.name, tensor + "_map");
+          EXPECT_EQ(slot.map.box_rows, tensor == "q" ? config.block_m : config.block_n);
+        }
         EXPECT_LE(slot.map.box_rows, 256) << "the driver's limit";
       }
-      std::set<std::string> needed = {"q_map",          "k_map",           "v_map",       "out",
-                                      "out_row_stride", "out_head_stride", "seq_offsets", "total_rows",
-                                      "batch",          "max_seq_len",     "alpha",       "inverse_scale"};
+      std::set<std::string> needed = {
+          "q_map",       "k_map",      "v_map",        "q_piece_map", "k_piece_map",    "v_piece_map",
+          "out",         "total_rows", "seq_offsets",  "batch",       "out_row_stride", "out_head_stride",
+          "max_seq_len", "alpha",      "inverse_scale"};
       if (targets) needed.insert("num_targets");
+      if (attn_dim >= 128) needed.insert("out_map");  // outputs are staged where q was, if they fit
       EXPECT_EQ(names, needed);
     }
   }
