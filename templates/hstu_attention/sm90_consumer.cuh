@@ -237,17 +237,17 @@ class Consumer {
       words[i] = started_ ? word : 0;  // rows that see no column
     }
     const int first = warpgroup_ * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * 16;  // row of this warp's 16
-    const bool whole = tile_.row0 + first + 16 <= tile_.rows;
-    // All warps of the warpgroup are past the products that read q.
-    if (kStoreOverQuery<Config>) named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-    if (kStoreOverQuery<Config> && whole) {
-      store_over_query(words, first);
-    } else {
-      store_rows(words);
-    }
-    if (kStoreOverQuery<Config>) {
+    if constexpr (kStoreOverQuery<Config>) {
+      // All warps of the warpgroup are past the products that read q.
+      named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
+      if (tile_.row0 + first + kPieceRows <= tile_.rows) {
+        store_over_query(words, first);
+      } else {
+        store_rows(words);
+      }
       storing_ = true;
     } else {
+      store_rows(words);
       release(shared_.q_empty[query_.stage()]);
     }
   }
