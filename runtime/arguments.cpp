@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -25,15 +24,6 @@ uint8_t dlpack_code(DataType type) {
       return kDLInt;
   }
   return kDLInt;
-}
-
-// "B+1" is symbol "B" and 1.
-std::pair<std::string, int64_t> split_symbol(const std::string& text) {
-  const size_t plus = text.find('+');
-  if (plus == std::string::npos) return {text, 0};
-  int64_t bias = 0;
-  std::from_chars(text.data() + plus + 1, text.data() + text.size(), bias);
-  return {text.substr(0, plus), bias};
 }
 
 std::string dtype_text(const DLDataType& type) {
@@ -67,7 +57,7 @@ std::string shape_text(const Argument& argument) {
   std::string text;
   for (const Dimension& dimension : argument.shape) {
     if (!text.empty()) text += ", ";
-    text += dimension.symbol.empty() ? std::to_string(dimension.constant) : dimension.symbol;
+    text += to_string(dimension);
   }
   return "(" + text + ")";
 }
@@ -94,13 +84,11 @@ ArgumentChecker::ArgumentChecker(const Signature& signature) : signature_(signat
       checked.rank = static_cast<int>(argument.shape.size());
       for (int i = 0; i < checked.rank; ++i) {
         const Dimension& dimension = argument.shape[i];
-        Size& size = checked.sizes[i];
-        size.constant = dimension.constant;
-        if (dimension.symbol.empty()) continue;
-        const auto [name, bias] = split_symbol(dimension.symbol);
-        size.constant = bias;
-        size.symbol = static_cast<int>(std::find(symbols_.begin(), symbols_.end(), name) - symbols_.begin());
-        if (size.symbol == static_cast<int>(symbols_.size())) symbols_.push_back(name);
+        int& symbol = checked.symbols[i];
+        symbol = -1;
+        if (dimension.is_constant()) continue;
+        symbol = static_cast<int>(std::find(symbols_.begin(), symbols_.end(), dimension.symbol) - symbols_.begin());
+        if (symbol == static_cast<int>(symbols_.size())) symbols_.push_back(dimension.symbol);
       }
     }
     arguments_.push_back(checked);
@@ -149,24 +137,22 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
 
   int64_t elements = 1;
   for (int i = 0; i < expected.rank; ++i) {
-    const Size& size = expected.sizes[i];
+    const Dimension& dimension = signature_[index].shape[i];
+    const int symbol = expected.symbols[i];
     const int64_t actual = tensor->shape[i];
     if (actual < 0) return {Kind::kNegativeSize, index, i, actual};
     elements *= actual == 0 ? 0 : 1;
-    if (size.symbol < 0) {
-      if (actual != size.constant) return {Kind::kSize, index, i, actual, size.constant};
+    if (symbol >= 0 && (symbols.bound >> symbol & 1) != 0) {
+      const int64_t size = dimension.size(symbols.value[symbol]);
+      if (actual != size) return {Kind::kSymbol, index, i, actual, size, symbols.bound_by[symbol]};
       continue;
     }
-    const uint32_t bit = uint32_t{1} << size.symbol;
-    if ((symbols.bound & bit) == 0) {
-      if (actual < size.constant) return {Kind::kSize, index, i, actual, size.constant, -1};
-      symbols.bound |= bit;
-      symbols.value[size.symbol] = actual - size.constant;
-      symbols.bound_by[size.symbol] = index;
-    } else if (actual != symbols.value[size.symbol] + size.constant) {
-      return {
-          Kind::kSymbol, index, i, actual, symbols.value[size.symbol] + size.constant, symbols.bound_by[size.symbol]};
-    }
+    const std::optional<int64_t> value = dimension.symbol_value(actual);
+    if (!value) return {Kind::kSize, index, i, actual};
+    if (symbol < 0) continue;
+    symbols.bound |= uint32_t{1} << symbol;
+    symbols.value[symbol] = *value;
+    symbols.bound_by[symbol] = index;
   }
   *empty = elements == 0;
   if (*empty) return {};
@@ -236,12 +222,12 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {}; it must be 0 or more", dimension_name(), failure.value);
       break;
     case Kind::kSize:
-      text = fmt::format("{} is {}; it must be {}{}, shape {}", dimension_name(), failure.value, failure.allowed,
-                         failure.other < 0 ? " or more" : "", shape_text(argument));
+      text = fmt::format("{} is {}; it must be {}, shape {}", dimension_name(), failure.value,
+                         to_string(argument.shape[failure.dimension]), shape_text(argument));
       break;
     case Kind::kSymbol:
       text = fmt::format("{} is {}; it must be {} = {}, as in {}", dimension_name(), failure.value,
-                         argument.shape[failure.dimension].symbol, failure.allowed, signature_[failure.other].name);
+                         to_string(argument.shape[failure.dimension]), failure.allowed, signature_[failure.other].name);
       break;
     case Kind::kNullData:
       text = fmt::format("{} has a null data pointer; only an empty tensor may", argument.name);

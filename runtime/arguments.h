@@ -35,7 +35,7 @@ struct ArgumentFailure {
     kDtype,
     kRank,          // value: the rank
     kNegativeSize,  // value: the size
-    kSize,          // value: the size, allowed: what the dimension must be
+    kSize,          // value: the size, which the dimension cannot have
     kSymbol,        // value, allowed: sizes; other: the argument that bound the symbol
     kNullData,
     kInnerStride,     // value: the stride
@@ -74,11 +74,6 @@ class ArgumentChecker {
   const Signature& signature() const { return signature_; }
 
  private:
-  // Sizes are `constant`, or the value of symbol `symbol` plus `constant`.
-  struct Size {
-    int symbol = -1;
-    int64_t constant = 0;
-  };
   struct Checked {
     bool tensor = false;
     bool output = false;
@@ -89,7 +84,7 @@ class ArgumentChecker {
     uint8_t bits = 0;
     int rank = 0;
     int64_t alignment = 1;
-    std::array<Size, kMaxRank> sizes;
+    std::array<int, kMaxRank> symbols{};  // by dimension: the number of its symbol, -1 of a constant
   };
   static constexpr int kMaxSymbols = 16;
   struct Symbols {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -14,20 +13,6 @@
 namespace hstujit {
 
 namespace {
-
-struct SymbolSize {
-  std::string name;
-  int64_t bias = 0;
-};
-
-SymbolSize parse_symbol(const std::string& text) {
-  SymbolSize result{text};
-  if (const size_t plus = text.find('+'); plus != std::string::npos) {
-    result.name = text.substr(0, plus);
-    std::from_chars(text.data() + plus + 1, text.data() + text.size(), result.bias);
-  }
-  return result;
-}
 
 bool is_integer(DataType type) { return type == DataType::kInt32 || type == DataType::kInt64; }
 
@@ -64,7 +49,7 @@ Norms norms(const std::vector<double>& output, const std::vector<double>& refere
 }  // namespace
 
 bool has_rows(const Argument& argument) {
-  return argument.kind == ArgumentKind::kTensor && !argument.shape.empty() && argument.shape[0].symbol == kRowSymbol;
+  return argument.kind == ArgumentKind::kTensor && !argument.shape.empty() && argument.shape[0].is(kRowSymbol);
 }
 
 int64_t ProblemData::rows() const {
@@ -96,9 +81,15 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
       return Status(Code::kInternal, fmt::format("the input {} of {} has no data", argument.name, problem.spec->op()));
     }
     for (size_t d = 0; d < argument.shape.size(); ++d) {
-      if (argument.shape[d].symbol.empty()) continue;
-      const SymbolSize symbol = parse_symbol(argument.shape[d].symbol);
-      symbols[symbol.name] = tensor.shape[d] - symbol.bias;
+      const Dimension& dimension = argument.shape[d];
+      if (dimension.is_constant()) continue;
+      const std::optional<int64_t> value = dimension.symbol_value(tensor.shape[d]);
+      if (!value) {
+        return Status(Code::kInternal,
+                      fmt::format("dimension {} of the input {} of {} has size {}", to_string(dimension), argument.name,
+                                  problem.spec->op(), tensor.shape[d]));
+      }
+      symbols[dimension.symbol] = *value;
     }
   }
   for (size_t i = 0; i < count; ++i) {
@@ -106,12 +97,11 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
     if (argument.kind != ArgumentKind::kTensor) continue;
     std::vector<int64_t>& shape = problem.shapes[i];
     for (const Dimension& dimension : argument.shape) {
-      const SymbolSize symbol = parse_symbol(dimension.symbol);
-      if (!dimension.symbol.empty() && !symbols.contains(symbol.name)) {
+      if (!dimension.is_constant() && !symbols.contains(dimension.symbol)) {
         return Status(Code::kInternal, fmt::format("no input of {} says how large {} of {} is", problem.spec->op(),
-                                                   dimension.symbol, argument.name));
+                                                   to_string(dimension), argument.name));
       }
-      shape.push_back(dimension.symbol.empty() ? dimension.constant : symbols[symbol.name] + symbol.bias);
+      shape.push_back(dimension.size(dimension.is_constant() ? 0 : symbols[dimension.symbol]));
     }
     if (has_rows(argument)) shape[0] += problem.extra_rows;
     const size_t bytes = static_cast<size_t>(elements_of(shape)) * size_of(argument.dtype);
@@ -138,7 +128,7 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
     if (argument.kind != ArgumentKind::kTensor || has_rows(argument)) return true;
     if (argument.name == "seq_offsets" || argument.name == "num_targets") return true;
     return std::all_of(argument.shape.begin(), argument.shape.end(),
-                       [](const Dimension& dimension) { return dimension.symbol.empty(); });
+                       [](const Dimension& dimension) { return dimension.is_constant(); });
   };
   if (rows == 0 || first.rows.size() == lengths.rows.size() ||
       !std::all_of(signature.begin(), signature.end(), repeatable)) {

@@ -105,7 +105,7 @@ TEST_F(HostApiLaunch, RefusesAnInnermostStride) {
 TEST_F(HostApiLaunch, RefusesOffsetsWithoutElements) {
   const int64_t shape[] = {0};
   call_.value("seq_offsets").shape = shape;
-  expect_refusal("seq_offsets has no elements along axis 0");
+  expect_refusal("seq_offsets has size 0 along axis 0; it must be B+1");
 }
 
 TEST_F(HostApiLaunch, RefusesNoScale) {
