@@ -110,6 +110,7 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
     } else if (expected.integer) {
       const int64_t value = values[index].integer;
       if (expected.not_negative && value < 0) return {Kind::kNegativeInteger, index, 0, value};
+      if (value > signature_[index].most) return {Kind::kTooLarge, index, 0, value};
       if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
     } else if (!std::isfinite(values[index].real)) {
       return {Kind::kNotFinite, index};
@@ -252,6 +253,9 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       break;
     case Kind::kNegativeInteger:
       text = fmt::format("{} is {}; it must be 0 or more", argument.name, failure.value);
+      break;
+    case Kind::kTooLarge:
+      text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.most);
       break;
     case Kind::kNotFinite:
       text = fmt::format("{} is {}; it must be a finite number", argument.name, values[failure.argument].real);

@@ -44,6 +44,7 @@ struct ArgumentFailure {
     kStrideAlignment,  // value: the stride
     kIntegerRange,     // value: the integer
     kNegativeInteger,  // value: the integer
+    kTooLarge,         // value: the integer
     kNotFinite,
   };
   Kind kind = Kind::kNone;

@@ -55,8 +55,12 @@ void Op::publish(Prepared prepared) {
 }
 
 Status Op::prepare(int64_t max_seq_len, int device) {
-  if (max_seq_len_argument_ >= 0 && max_seq_len < 1) {
-    return Status(Code::kInvalidArgument, fmt::format("max_seq_len is {}; it must be 1 or more", max_seq_len));
+  if (max_seq_len_argument_ >= 0) {
+    const int64_t most = signature_[max_seq_len_argument_].most;
+    if (max_seq_len < 1 || max_seq_len > most) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("max_seq_len is {}; it must be between 1 and {}", max_seq_len, most));
+    }
   }
   if (options_.backend == Backend::kHost) return prepare_host();
   return prepare_cuda(max_seq_len, device);
@@ -143,9 +147,10 @@ Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream
   int64_t max_seq_len = 1;
   if (max_seq_len_argument_ >= 0) {
     max_seq_len = values[max_seq_len_argument_].integer;
-    if (max_seq_len < 0) {
-      return checker_.explain({ArgumentFailure::Kind::kNegativeInteger, max_seq_len_argument_, 0, max_seq_len}, values,
-                              {});
+    const bool too_large = max_seq_len > signature_[max_seq_len_argument_].most;
+    if (max_seq_len < 0 || too_large) {
+      const auto kind = too_large ? ArgumentFailure::Kind::kTooLarge : ArgumentFailure::Kind::kNegativeInteger;
+      return checker_.explain({kind, max_seq_len_argument_, 0, max_seq_len}, values, {});
     }
   }
   const CudaDriver* const driver = driver_.load(std::memory_order_acquire);

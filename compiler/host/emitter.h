@@ -37,7 +37,8 @@ class Emitter : public Ops {
 
   mlir::VectorType lanes_of(mlir::Type element, int64_t count) const;
   mlir::VectorType lanes_of(mlir::Type element) const { return lanes_of(element, tile_.lanes); }
-  // A scalar in every lane. An index becomes i32: positions in a sequence fit, and twice as many fit in a register.
+  // A scalar in every lane. An index becomes i32: positions in a sequence fit (compiler/spec/limits.h), and twice as
+  // many fit in a register.
   Value broadcast(Value scalar);
   Value zero_lanes() { return broadcast(real(0)); }
   // first, first + 1, first + 2, ... as i32 lanes; `first` is an index.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "compiler/spec/config.h"
+#include "compiler/spec/limits.h"
 #include "compiler/spec/random.h"
 #include "compiler/support/files.h"
 #include "compiler/support/text.h"
@@ -19,9 +20,9 @@ namespace fs = std::filesystem;
 // Targets of a sequence in generated inputs when the config says only that there are some.
 constexpr int64_t kUsualTargets = 20;
 
-constexpr FieldRules kLengthRules{"length", "rows of a sequence"};
-constexpr FieldRules kMaxSeqLenRules{"max_seq_len", "no sequence is longer", 1};
-constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence"};
+constexpr FieldRules kLengthRules{"length", "rows of a sequence", 0, kMaxSeqLen};
+constexpr FieldRules kMaxSeqLenRules{"max_seq_len", "no sequence is longer", 1, kMaxSeqLen};
+constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence", 0, kMaxSeqLen};
 
 Result<std::string> parse_name(const Json& json, const std::string& path) {
   constexpr std::string_view kAllowed = "letters, digits, '_', '-' and '.', at least one";

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,7 @@ struct Argument {
   std::vector<Dimension> shape;      // tensors; innermost stride must be 1, others are free
   int alignment = 1;                 // tensors: bytes that the data pointer and all outer strides must be multiples of
   std::string_view doc;
+  int64_t most = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
 };
 
 using Signature = std::vector<Argument>;

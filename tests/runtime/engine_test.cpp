@@ -278,7 +278,7 @@ TEST_F(EngineTest, ADumpThatIsNotThereIsRefused) {
 TEST_F(EngineTest, MaxSeqLenMustBePositive) {
   const Status status = make_op(make_engine())->prepare(0, 0);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("max_seq_len is 0; it must be 1 or more"));
+  EXPECT_THAT(status.message(), HasSubstr("max_seq_len is 0; it must be between 1 and 268435456"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Launches against the fake driver: sentences for every bad value, packing, grids, empty problems, host time.
 #include <cstring>
 
+#include "compiler/spec/limits.h"
 #include "runtime/data_checks.h"
 #include "tests/runtime/support.h"
 
@@ -88,6 +89,10 @@ TEST_F(LaunchTest, StridesAndPlacesAreChecked) {
 TEST_F(LaunchTest, ScalarsAreChecked) {
   launch_->value("max_seq_len").integer = -3;
   expect_refused("max_seq_len is -3; it must be 0 or more");
+  launch_->value("max_seq_len").integer = kMaxSeqLen + 1;
+  expect_refused("max_seq_len is 268435457; it must be at most 268435456");
+  EXPECT_THAT(op_->prepare(kMaxSeqLen + 1, -1).message(),
+              HasSubstr("max_seq_len is 268435457; it must be between 1 and 268435456"));
   launch_->value("max_seq_len").integer = 200;
   launch_->value("alpha").real = std::numeric_limits<double>::quiet_NaN();
   expect_refused("alpha is nan; it must be a finite number");

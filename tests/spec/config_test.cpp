@@ -78,7 +78,12 @@ TEST(Config, MalformedTextIsNamedByLineAndColumn) {
 
 TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
   EXPECT_EQ(error_of(one(R"("max_seq_len": 0)")),
-            "model.json: ops[0].max_seq_len is 0; allowed: an integer from 1 to 2147483647 (no sequence is longer)");
+            "model.json: ops[0].max_seq_len is 0; allowed: an integer from 1 to 268435456 (no sequence is longer)");
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 268435457)")), HasSubstr("max_seq_len is 268435457; allowed: an integer"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "lengths": [268435457])")),
+              HasSubstr("lengths[0] is 268435457; allowed"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "num_targets": 268435457)")),
+              HasSubstr("num_targets is 268435457; allowed"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": [64, "x"])")),
               StartsWith("model.json: ops[0].max_seq_len[1] is \"x\"; allowed: an integer"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": [])")),

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "compiler/host/lift_lanes.h"
 #include "compiler/host/operator.h"
 #include "compiler/passes/region_functions.h"
 #include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/limits.h"
 
 namespace hstujit {
 
@@ -246,9 +246,9 @@ Result<std::vector<WorkItem>> HstuAttention::items(const Arguments& arguments) c
   for (int64_t sequence = 0; sequence < sequences; ++sequence) {
     const int64_t end = std::clamp(arguments.element("seq_offsets", sequence + 1), start, rows);
     const int64_t n = end - start;
-    if (n > std::numeric_limits<int32_t>::max()) {
-      return Status(Code::kUnsupported, fmt::format("sequence {} has {} rows; the host backend takes at most {}",
-                                                    sequence, n, std::numeric_limits<int32_t>::max()));
+    if (n > kMaxSeqLen) {
+      return Status(Code::kUnsupported,
+                    fmt::format("sequence {} has {} rows; the host backend takes at most {}", sequence, n, kMaxSeqLen));
     }
     const int64_t targets =
         params_.num_targets ? std::clamp<int64_t>(arguments.element("num_targets", sequence), 0, n) : 0;

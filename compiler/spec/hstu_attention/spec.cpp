@@ -81,6 +81,8 @@ Result<HstuAttentionParams> canonical_hstu_attention(HstuAttentionParams p, cons
   if (semi_local) HSTUJIT_RETURN_IF_ERROR(check_semi_local(p, path));
 
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
+  // A window over every sequence there can be is none.
+  if (p.max_attn_len >= kMaxSeqLen || p.min_full_attn_seq_len >= kMaxSeqLen) p.max_attn_len = 0;
   if (p.max_attn_len == 0) p.min_full_attn_seq_len = 0;
   if (semi_local) {
     p.sla_k2 = std::max(p.sla_k2, p.contextual_seq_len);
@@ -146,6 +148,7 @@ Signature HstuAttentionSpec::signature(Direction) const {
   if (p.num_targets)
     signature.push_back(integers("num_targets", Dimension::of("B"), "targets at the end of each sequence"));
   signature.push_back(scalar("max_seq_len", ArgumentKind::kInt, "no sequence is longer"));
+  signature.back().most = kMaxSeqLen;
   signature.push_back(scalar("alpha", ArgumentKind::kFloat, "factor of the dot products"));
   signature.push_back(scalar("scaling_seqlen", ArgumentKind::kInt, "divisor of the scores; max_seq_len when <= 0"));
   signature.push_back(data("out", ArgumentRole::kOutput, p.hidden_dim, "result"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/spec/fields.h"
+#include "compiler/spec/limits.h"
 #include "compiler/spec/op_spec.h"
 
 namespace hstujit {
@@ -40,12 +41,13 @@ struct HstuAttentionParams {
               16),
         field("causal", &P::causal, "row i sees only columns j <= i"),
         field("num_targets", &P::num_targets, "takes a num_targets tensor: the last rows of a sequence are targets"),
-        field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1),
-        field("max_attn_len", &P::max_attn_len, "window in ids; 0 means none"),
-        field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window"),
-        field("contextual_seq_len", &P::contextual_seq_len, "leading rows that see the whole history"),
-        field("sla_k1", &P::sla_k1, "semi-local attention: local part"),
-        field("sla_k2", &P::sla_k2, "semi-local attention: global part"),
+        field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1, kMaxSeqLen),
+        field("max_attn_len", &P::max_attn_len, "window in ids; 0 means none", 0, kMaxSeqLen),
+        field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window", 0,
+              kMaxSeqLen),
+        field("contextual_seq_len", &P::contextual_seq_len, "leading rows that see the whole history", 0, kMaxSeqLen),
+        field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
+        field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
         field("score", &P::score, "pointwise score function").one_of("silu relu relu2 sigmoid tanh gelu identity"));
   }
