@@ -42,7 +42,7 @@ ArtifactKey artifact_key(const CompileRequest& request) {
   key.generator = generator_digest();
   key.spec = request.spec->to_json().dump();
   key.direction = to_string(request.direction);
-  key.config = to_json(request.config).dump();
+  key.config = key_text(request.config);
   key.options = compile_options(request.device.arch, kCppStandard, request.lineinfo);
   key.arch = request.device.arch;
   return key;

@@ -44,6 +44,10 @@ struct KernelConfig {
 
 nlohmann::ordered_json to_json(const KernelConfig& config);
 Result<KernelConfig> parse_kernel_config(const nlohmann::ordered_json& json);
+// What cache keys and tuning records know a config by: JSON of the skeleton and of the fields that differ from their
+// defaults. A field that is added later leaves the text of every older config as it was; for the same reason a default
+// never changes.
+std::string key_text(const KernelConfig& config);
 // For tables: "sm90 128x128 stages=2 consumers=2 persistent". Fields with their default are left out, and two configs
 // of one operator that differ read differently.
 std::string describe(const KernelConfig& config);

@@ -48,7 +48,7 @@ PoolResult CompilePool::produce(size_t index) const {
       return result;
     }
     result.source_digest = sha256_hex((*emitted)["source"]);
-    const std::string config = to_json(request.config).dump();
+    const std::string config = key_text(request.config);
     result.known = earlier_ != nullptr && earlier_->valid_timing(config, result.source_digest) != nullptr;
     if (result.known && index > 0) return result;
     if (const KernelBinaryPtr cached = engine_.kernels().find(request)) {

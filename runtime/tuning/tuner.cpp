@@ -57,7 +57,7 @@ class Run {
     std::string source_digest;
   };
 
-  std::string config_text(size_t index) const { return to_json(candidates_[index].config).dump(); }
+  std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
   void reject(const PoolResult& result, std::string reason, std::string detail);
   Status take_heuristic(PoolResult result);
   void take(PoolResult result);

@@ -27,6 +27,20 @@ TEST(KernelConfig, JsonRoundTrip) {
   EXPECT_EQ(*parsed, config());
 }
 
+TEST(KernelConfig, TheKeyHasNoFieldThatIsAtItsDefault) {
+  EXPECT_EQ(key_text(config()), R"({"skeleton":"hstu_attention/sm90","block_m":128,"block_n":64,"stages":2,)"
+                                R"("consumers":2,"schedule":"persistent"})");
+  KernelConfig plain;
+  plain.skeleton = "norm/rows";
+  EXPECT_EQ(key_text(plain), R"({"skeleton":"norm/rows"})");
+}
+
+TEST(KernelConfig, TheKeyReadsBackAsTheConfig) {
+  const auto parsed = parse_kernel_config(nlohmann::ordered_json::parse(key_text(config())));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(*parsed, config());
+}
+
 TEST(KernelConfig, BadFieldsAreNamed) {
   auto json = to_json(config());
   json["schedule"] = "random";
@@ -48,14 +62,15 @@ void change(int64_t& value) { ++value; }
 void change(bool& value) { value = !value; }
 void change(std::string& value) { value += "x"; }
 
-TEST(KernelConfig, EveryFieldChangesTheDescription) {
-  std::set<std::string> seen = {describe(config())};
+TEST(KernelConfig, EveryFieldChangesTheDescriptionAndTheKey) {
+  std::set<std::string> seen = {describe(config())}, keys = {key_text(config())};
   size_t fields = 0;
   const KernelConfig every;
   for_each_field(every, [&](const auto& field, const auto&) {
     KernelConfig other = config();
     change(other.*(field.member));
     EXPECT_TRUE(seen.insert(describe(other)).second) << field.name << ": " << describe(other);
+    EXPECT_TRUE(keys.insert(key_text(other)).second) << field.name << ": " << key_text(other);
     ++fields;
   });
   EXPECT_EQ(seen.size(), fields + 1);
