@@ -4,6 +4,8 @@
 #include <bit>
 #include <string>
 
+#include "compiler/support/integers.h"
+
 namespace hstujit {
 
 namespace {
@@ -25,7 +27,7 @@ int64_t next_pow2(int64_t length) {
 int64_t fine(int64_t length) {
   if (length <= kFineFrom) return next_pow2(length);
   const int64_t step = next_pow2(length) / 2 / kFineSteps;
-  return (length + step - 1) / step * step;
+  return round_up(length, step);
 }
 
 int64_t nearest_listed(int64_t length, const std::vector<int64_t>& listed) {
