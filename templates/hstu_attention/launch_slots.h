@@ -5,6 +5,7 @@
 
 #include "compiler/plan/launch_plan.h"
 #include "compiler/spec/hstu_attention/spec.h"
+#include "templates/hstu_attention/tile_counts.h"
 
 namespace hstujit {
 
@@ -15,12 +16,5 @@ std::vector<ParamSlot> hstu_attention_common_slots(const HstuAttentionSpec& spec
 
 // Factors of "one block per (sequence, head, row tile)".
 std::vector<GridFactor> hstu_attention_grid(const HstuAttentionSpec& spec, int64_t block_m);
-
-// Tiles that a tiling really works off in one sequence of `rows` rows without targets: what cost models share.
-struct TileCounts {
-  double row_tiles = 0;      // per (sequence, head)
-  double column_blocks = 0;  // per (sequence, head), over all its row tiles
-};
-TileCounts count_tiles(const HstuAttentionParams& params, int64_t rows, int64_t block_m, int64_t block_n);
 
 }  // namespace hstujit

@@ -88,8 +88,7 @@ TEST(MaskTile, SoundAndMostlyExactOnSmallTiles) {
 // worse than it is.
 TEST(MaskTile, ExactOnAlignedTiles) {
   for (const HstuAttentionParams& params : all_masks()) {
-    const bool semi_local = params.sla_k1 > 0 || params.sla_k2 > 0;
-    if (!params.causal || semi_local || params.target_group_size > 1) continue;
+    if (!params.causal || params.semi_local() || params.target_group_size > 1) continue;
     Regions regions = build_regions(params);
     Evaluator<> tile(regions.function(kMaskTile));
     for (const int64_t n : {8, 17, 40}) {
@@ -218,8 +217,8 @@ TEST(MaskRanges, NoIntegerOverflows) {
 // Causal, with or without targets and a window: the ranges are exact.
 TEST(MaskRanges, ExactForCommonMasks) {
   for (const HstuAttentionParams& params : all_masks()) {
-    const bool semi_local = params.sla_k1 > 0 || params.sla_k2 > 0;
-    if (!params.causal || semi_local || params.contextual_seq_len > 0 || params.target_group_size > 1) continue;
+    if (!params.causal || params.semi_local() || params.contextual_seq_len > 0 || params.target_group_size > 1)
+      continue;
     if (params.min_full_attn_seq_len > 0) continue;
     Regions regions = build_regions(params);
     Evaluator<> columns(regions.function(kMaskColumns));

@@ -76,15 +76,14 @@ Result<HstuAttentionParams> canonical_hstu_attention(HstuAttentionParams p, cons
     return rule_error(path, "target_group_size", p.target_group_size,
                       "only targets come in groups; allowed: 1, or num_targets=true with it");
   }
-  const bool semi_local = p.sla_k1 > 0 || p.sla_k2 > 0;
   if (p.full_mask) HSTUJIT_RETURN_IF_ERROR(check_full_mask(p, path));
-  if (semi_local) HSTUJIT_RETURN_IF_ERROR(check_semi_local(p, path));
+  if (p.semi_local()) HSTUJIT_RETURN_IF_ERROR(check_semi_local(p, path));
 
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   // A window over every sequence there can be is none.
   if (p.max_attn_len >= kMaxSeqLen || p.min_full_attn_seq_len >= kMaxSeqLen) p.max_attn_len = 0;
   if (p.max_attn_len == 0) p.min_full_attn_seq_len = 0;
-  if (semi_local) {
+  if (p.semi_local()) {
     p.sla_k2 = std::max(p.sla_k2, p.contextual_seq_len);
     p.contextual_seq_len = 0;
   }

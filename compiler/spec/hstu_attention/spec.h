@@ -7,6 +7,9 @@
 
 namespace hstujit {
 
+// Every score function by name: what configs may say. The reference and compiler/ir/scores.cpp compute each of them.
+inline constexpr std::string_view kHstuScores = "silu relu relu2 sigmoid tanh gelu identity";
+
 struct HstuAttentionParams {
   int64_t heads = 1;                                   // H
   int64_t attn_dim = 0;                                // Dqk, per head
@@ -24,9 +27,10 @@ struct HstuAttentionParams {
   int64_t sla_k1 = 0;  // either > 0 switches semi-local attention on
   int64_t sla_k2 = 0;
   bool full_mask = false;      // "no mask": every pair of a sequence is valid (docs/ops.md: causal=false, window -1)
-  std::string score = "silu";  // silu relu relu2 sigmoid tanh gelu identity
+  std::string score = "silu";  // one of kHstuScores
 
   bool operator==(const HstuAttentionParams&) const = default;
+  bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
 
   static constexpr auto fields() {
     using P = HstuAttentionParams;
@@ -49,7 +53,7 @@ struct HstuAttentionParams {
         field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
         field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
-        field("score", &P::score, "pointwise score function").one_of("silu relu relu2 sigmoid tanh gelu identity"));
+        field("score", &P::score, "pointwise score function").one_of(kHstuScores));
   }
 };
 
