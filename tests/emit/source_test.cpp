@@ -151,6 +151,34 @@ TEST(Source, WhatIsNotUsedLeavesTheBytesAsTheyAre) {
   EXPECT_EQ(source.find(key_text(configs[0])), source.find("{\"skeleton\"")) << "the header has the canonical config";
 }
 
+TEST(Source, ATemplateIncludesCommonFilesAndItsOwnFolderOnly) {
+  const LayerNormSpec spec;
+  const LayerNormSkeleton skeleton;
+  const DeviceSpec device = device_of("sm_80");
+  const auto error_with = [&](std::string_view path, std::string_view text) {
+    std::vector<EmbeddedTemplate> templates = {{"common/types.cuh", ""},
+                                               {"common/math.cuh", ""},
+                                               {"layer_norm/helper.cuh", "#include \"common/math.cuh\"\n"},
+                                               {"other_op/helper.cuh", ""},
+                                               {"layer_norm/simple.cuh", "#include \"layer_norm/helper.cuh\"\n"}};
+    for (EmbeddedTemplate& file : templates) {
+      if (file.path == path) file.text = text;
+    }
+    return emit_with(skeleton, templates, layer_norm_schema(), spec, Direction::kForward, skeleton.space(spec)[0],
+                     device)
+        .status()
+        .message();
+  };
+  EXPECT_EQ(error_with("", ""), "");
+  EXPECT_EQ(error_with("layer_norm/simple.cuh", "#include \"other_op/helper.cuh\"\n"),
+            "template layer_norm/simple.cuh includes other_op/helper.cuh; it may include files of common/ and of its "
+            "own folder, layer_norm/");
+  EXPECT_EQ(error_with("common/math.cuh", "#include \"layer_norm/helper.cuh\"\n"),
+            "template common/math.cuh includes layer_norm/helper.cuh; it may include files of common/");
+  EXPECT_EQ(error_with("layer_norm/simple.cuh", "#include \"layer_norm/none.cuh\"\n"),
+            "template layer_norm/simple.cuh includes layer_norm/none.cuh, which is no template");
+}
+
 TEST(Source, AnOperatorWithoutRegions) {
   const LayerNormSpec spec({{"op", "layer_norm"}, {"width", 64}, {"dropout", 0.25}});
   const LayerNormSkeleton skeleton;
