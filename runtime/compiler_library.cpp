@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/driver/compiler_api.h"
+#include "compiler/generator/generator_digest.h"
 #include "compiler/support/dynamic_library.h"
 
 namespace hstujit {
@@ -76,6 +77,14 @@ Result<KernelCompilerPtr> open_compiler_library(const Environment& environment) 
                   fmt::format("the compiler library {} has ABI {}; this libhstujit needs ABI {}, install "
                               "both from one release",
                               library.name(), found, HSTUJIT_COMPILER_ABI));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(auto* generator,
+                           library.function<decltype(hstujit_compiler_generator)>("hstujit_compiler_generator"));
+  if (const std::string_view found = generator(); found != generator_digest()) {
+    return Status(Code::kNoCompiler,
+                  fmt::format("the compiler library {} has the generator {}; this libhstujit keys its cache by the "
+                              "generator {}, install both from one build",
+                              library.name(), found, generator_digest()));
   }
   HSTUJIT_ASSIGN_OR_RETURN(auto* run, library.function<decltype(hstujit_compiler_run)>("hstujit_compiler_run"));
   return KernelCompilerPtr(std::make_shared<CompilerLibrary>(std::move(library), run, environment.text(Env::kNvrtc)));

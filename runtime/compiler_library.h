@@ -37,7 +37,8 @@ class KernelCompiler {
 using KernelCompilerPtr = std::shared_ptr<const KernelCompiler>;
 
 // Opens HSTUJIT_COMPILER_LIBRARY and nowhere else when that is set; else libhstujit_compiler.so beside this library,
-// then where the loader looks. kNoCompiler with every place looked at, or when its ABI is another one.
+// then where the loader looks. kNoCompiler with every place looked at, or when its ABI or its
+// generator is another one: its cubins would lie under keys that say something else.
 Result<KernelCompilerPtr> open_compiler_library(const Environment& environment);
 
 // What open looks at, in order, for open and for doctor; `file` is "libhstujit_compiler.so" or "libhstujit_host.so".

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <utility>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"
-#include "runtime/generator_digest.h"
 
 namespace hstujit {
 

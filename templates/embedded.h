@@ -15,7 +15,7 @@ struct EmbeddedTemplate {
 const std::vector<EmbeddedTemplate>& embedded_templates();
 
 // SHA-256 over the paths and texts of all of them, 64 hexadecimal digits. Cache keys hold generator_digest() of
-// runtime/generator_digest.h, which covers the templates and everything else that decides generated source.
+// compiler/generator/generator_digest.h, which covers the templates and everything else that decides generated source.
 std::string_view template_digest();
 
 }  // namespace hstujit

@@ -10,6 +10,7 @@
 #include "compiler/driver/request.h"
 #include "compiler/emit/launcher.h"
 #include "compiler/emit/source.h"
+#include "compiler/generator/generator_digest.h"
 #include "compiler/nvrtc/nvrtc.h"
 
 namespace hstujit {
@@ -85,6 +86,9 @@ Status run(std::string_view text, const Blobs& blobs) {
 }  // namespace hstujit
 
 int hstujit_compiler_abi(void) { return HSTUJIT_COMPILER_ABI; }
+
+// A literal, so NUL-terminated.
+const char* hstujit_compiler_generator(void) { return hstujit::generator_digest().data(); }
 
 int hstujit_compiler_run(const char* request_json, void* context, hstujit_blob_sink sink) {
   using namespace hstujit;

@@ -10,12 +10,16 @@
 
 #include <cstddef>
 
-#define HSTUJIT_COMPILER_ABI 1
+#define HSTUJIT_COMPILER_ABI 2
 
 #pragma GCC visibility push(default)  // all else in the library is hidden
 extern "C" {
 typedef void (*hstujit_blob_sink)(void* context, const char* name, const void* data, size_t size);
 int hstujit_compiler_abi(void);
+// The digest of the generator in this library (compiler/generator/generator_digest.h). Cache keys hold the caller's:
+// one that has another must not use this library, or it would keep cubins under keys of sources that they were not made
+// of.
+const char* hstujit_compiler_generator(void);
 int hstujit_compiler_run(const char* request_json, void* context, hstujit_blob_sink sink);
 }
 #pragma GCC visibility pop

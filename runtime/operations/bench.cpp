@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/generator_digest.h"
+#include "compiler/generator/generator_digest.h"
 #include "runtime/operations/operation.h"
 #include "runtime/tuning/candidate_bench.h"
 #include "runtime/tuning/ceilings.h"

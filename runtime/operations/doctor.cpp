@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/support/dynamic_library.h"
-#include "runtime/generator_digest.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/generator_digest.h"
+#include "compiler/generator/generator_digest.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/tuning/compile_pool.h"
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/device_spec.h"
 #include "compiler/support/status.h"
@@ -95,6 +96,11 @@ TEST(CompilerApi, MissingNvrtcIsNoCompiler) {
 TEST(CompilerApi, NullArgumentsAreRefused) {
   EXPECT_EQ(static_cast<Code>(hstujit_compiler_run(nullptr, nullptr, nullptr)), Code::kInvalidArgument);
   EXPECT_EQ(hstujit_compiler_abi(), HSTUJIT_COMPILER_ABI);
+}
+
+TEST(CompilerApi, SaysTheDigestOfItsGenerator) {
+  EXPECT_EQ(hstujit_compiler_generator(), std::string(generator_digest()));
+  EXPECT_EQ(generator_digest().size(), 64U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <latch>
 
+#include "compiler/generator/generator_digest.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {
@@ -157,6 +158,23 @@ TEST_F(EngineTest, AMissingCompilerSaysWhatWasLookedFor) {
   const Status status = prepare(make_engine());
   EXPECT_EQ(status.code(), Code::kNoCompiler);
   EXPECT_THAT(status.message(), HasSubstr("/nowhere/libhstujit_compiler.so"));
+}
+
+TEST_F(EngineTest, ACompilerOfAnotherGeneratorIsRefused) {
+  const auto library = DynamicLibrary::open("the fake compiler", {HSTUJIT_FAKE_COMPILER}, Code::kNoCompiler,
+                                            DynamicLibrary::Keep::kForever);
+  ASSERT_TRUE(library.ok()) << library.status().message();
+  auto* const say = library->optional_function<void(const char*)>("fake_compiler_generator");
+  compiler_ = nullptr;
+  values_["HSTUJIT_COMPILER_LIBRARY"] = HSTUJIT_FAKE_COMPILER;
+  const std::string other(64, '0');
+  say(other.c_str());
+  const Status refused = prepare(make_engine());
+  EXPECT_EQ(refused.code(), Code::kNoCompiler);
+  EXPECT_THAT(refused.message(), HasSubstr("has the generator " + other));
+  EXPECT_THAT(refused.message(), HasSubstr("by the generator " + std::string(generator_digest())));
+  say(std::string(generator_digest()).c_str());
+  EXPECT_THAT(prepare(make_engine()).message(), HasSubstr("the fake compiler compiles nothing"));
 }
 
 TEST_F(EngineTest, AMissingHostBackendSaysWhatWasLookedFor) {
