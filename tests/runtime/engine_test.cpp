@@ -111,6 +111,16 @@ TEST_F(EngineTest, ADamagedCubinIsRebuilt) {
   EXPECT_EQ(compiler_->compiles, 2) << "the rebuilt entry is good";
 }
 
+TEST_F(EngineTest, ACompilerThatGivesNoElfImageFails) {
+  compiler_->cubin = "";
+  EXPECT_THAT(prepare(make_engine()).message(), HasSubstr("gave 0 bytes"));
+  compiler_->cubin = std::string(100, 'x');
+  const Status status = prepare(make_engine());
+  EXPECT_EQ(status.code(), Code::kCompileFailed);
+  EXPECT_THAT(status.message(), HasSubstr("which are no cubin"));
+  EXPECT_EQ(fake().module_loads, 0);
+}
+
 TEST_F(EngineTest, ACacheThatCannotBeWrittenIsNoError) {
   ASSERT_TRUE(write_file_atomically(folder_->path() / "file", "").ok());
   values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "file" / "below").string();
@@ -214,8 +224,10 @@ TEST_F(EngineTest, AForeignCubinInTheCacheIsRebuilt) {
 
 TEST_F(EngineTest, AnEntryThatTheDriverRefusesIsReplacedForEveryProcess) {
   ASSERT_TRUE(prepare(make_engine()).ok());
-  fake().refused_image = "a cubin";
-  compiler_->cubin = "a better cubin";
+  fake().refused_image =
+      "\x7f\x45\x4c\x46"
+      "a cubin";
+  compiler_->cubin = cubin_of("a better cubin");
   const Status status = prepare(make_engine());
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(compiler_->compiles, 2);
@@ -227,8 +239,10 @@ TEST_F(EngineTest, ARefusedEntryOfAReadOnlyLayerIsOverlaid) {
   ASSERT_TRUE(prepare(make_engine()).ok());
   values_["HSTUJIT_CACHE_PATH"] = cache_dir();
   values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "other").string();
-  fake().refused_image = "a cubin";
-  compiler_->cubin = "a better cubin";
+  fake().refused_image =
+      "\x7f\x45\x4c\x46"
+      "a cubin";
+  compiler_->cubin = cubin_of("a better cubin");
   EXPECT_TRUE(prepare(make_engine()).ok());
   EXPECT_TRUE(prepare(make_engine()).ok());
   EXPECT_EQ(compiler_->compiles, 2);
@@ -236,8 +250,10 @@ TEST_F(EngineTest, ARefusedEntryOfAReadOnlyLayerIsOverlaid) {
 
 TEST_F(EngineTest, ThreadsWithOneRefusedEntryReplaceItOnce) {
   ASSERT_TRUE(prepare(make_engine()).ok());
-  fake().refused_image = "a cubin";
-  compiler_->cubin = "a better cubin";
+  fake().refused_image =
+      "\x7f\x45\x4c\x46"
+      "a cubin";
+  compiler_->cubin = cubin_of("a better cubin");
   compiler_->delay = std::chrono::milliseconds(100);
   const auto engine = make_engine();
   EXPECT_EQ(prepare_at_once(engine, 16), 16);
