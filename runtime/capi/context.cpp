@@ -94,6 +94,7 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"direction", record.key.direction},
                          {"device", record.key.device},
                          {"bucket", record.key.bucket},
+                         {"workload", record.workload},
                          {"winner", Json::parse(record.winner, nullptr, false)},
                          {"timed", record.timed.size()},
                          {"rejected", record.rejected.size()},

@@ -49,7 +49,8 @@ PoolResult CompilePool::produce(size_t index) const {
     }
     result.source_digest = sha256_hex((*emitted)["source"]);
     const std::string config = to_json(request.config).dump();
-    result.known = earlier_ != nullptr && earlier_->valid_timing(config, result.source_digest) != nullptr;
+    result.known =
+        earlier_ != nullptr && earlier_->valid_timing(config, result.source_digest, problem_.workload) != nullptr;
     if (result.known && index > 0) return result;
     if (const KernelBinaryPtr cached = engine_.kernels().find(request)) {
       result.binary = *cached;

@@ -20,7 +20,7 @@ namespace hstujit {
 struct PoolResult {
   size_t index = 0;  // in the list of candidates
   std::string source_digest;
-  bool known = false;  // timed by an earlier run: not compiled
+  bool known = false;  // timed by an earlier run, on this workload: not compiled
   Result<KernelBinary> binary = Status(Code::kInternal, "not compiled");
 };
 

@@ -4,6 +4,7 @@
 #include "runtime/operations/operation.h"
 #include "runtime/shipped_records.h"
 #include "runtime/tuning/adversarial_lengths.h"
+#include "runtime/tuning/workload.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {
@@ -39,7 +40,7 @@ class TunerTest : public RuntimeTest {
  protected:
   void SetUp() override {
     RuntimeTest::SetUp();
-    problem_ = {make_instance().spec, Direction::kForward, *known_device("sm_90a"), 1024};
+    problem_ = {make_instance().spec, Direction::kForward, *known_device("sm_90a"), 1024, "batch"};
     space_ = search_space(*problem_.spec, problem_.direction, problem_.device, heuristic_size(1024)).candidates;
     ASSERT_GT(space_.size(), 3u);
     options_.jobs = 2;
@@ -133,6 +134,42 @@ TEST_F(TunerTest, ASecondRunKeepsTheFirstOnesTimes) {
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->resumed, static_cast<int>(space_.size()) - 1);
   EXPECT_EQ(compiler_->compiles, compiles) << "the heuristic's cubin is in the cache";
+}
+
+TEST_F(TunerTest, AnotherWorkloadIsTimedAnewAndItsWinnerIsTheKeys) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  ASSERT_TRUE(tune().ok());
+  // A batch of a tenth: every time is below those of the first, and another config is the fastest.
+  problem_.workload = "small batch";
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[1].config ? 0.05 : 0.1; };
+  const auto other = tune();
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(other->resumed, 0);
+  EXPECT_EQ(other->timed, static_cast<int>(space_.size()));
+  EXPECT_EQ(other->winner, space_[1].config);
+  EXPECT_LT(other->winner_us, 100);
+  const auto choose = [&] {
+    return choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024)->config;
+  };
+  EXPECT_EQ(choose(), space_[1].config) << "whatever the launch will be";
+
+  problem_.workload = "batch";
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  const auto again = tune();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->resumed, static_cast<int>(space_.size()) - 1) << "the first batch's times are still there";
+  EXPECT_EQ(again->winner, space_[2].config) << "and are not compared with the small one's";
+  EXPECT_EQ(choose(), space_[2].config);
+}
+
+TEST(WorkloadName, FollowsFromEveryLength) {
+  const Lengths lengths{{5, 9}, {1, 2}, 16};
+  EXPECT_THAT(workload_name(lengths), ::testing::StartsWith("b2-n16-r14-t3-"));
+  EXPECT_EQ(workload_name(lengths), workload_name({{5, 9}, {1, 2}, 16}));
+  for (const Lengths& other : {Lengths{{9, 5}, {1, 2}, 16}, Lengths{{5, 9}, {2, 1}, 16}, Lengths{{5, 9}, {}, 16},
+                               Lengths{{5, 9}, {1, 2}, 17}, Lengths{{5, 9, 0}, {1, 2, 0}, 16}}) {
+    EXPECT_NE(workload_name(other), workload_name(lengths));
+  }
 }
 
 TEST_F(TunerTest, AWrongHeuristicIsAnError) {
