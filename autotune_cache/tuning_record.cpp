@@ -156,6 +156,14 @@ const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::s
   return found != timed.end() && found->source_digest == source_digest ? &*found : nullptr;
 }
 
+const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {
+  const auto found = find_config(rejected, config);
+  const bool holds =
+      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest &&
+      std::find(std::begin(kPassingReasons), std::end(kPassingReasons), found->reason) == std::end(kPassingReasons);
+  return holds ? &*found : nullptr;
+}
+
 std::string select_winner(const TuningRecord& record) {
   const std::vector<TimedCandidate> timings = record.timings();
   const auto best = std::min_element(timings.begin(), timings.end(),

@@ -45,11 +45,15 @@ struct TimedCandidate {
   bool operator==(const TimedCandidate&) const = default;
 };
 
+// The reasons of rejections that say something about the moment and not about the source: such a candidate is tried
+// again by the next run.
+inline constexpr std::string_view kPassingReasons[] = {"load", "failed"};
+
 struct UntimedCandidate {
   std::string config;         // JSON object
   std::string source_digest;  // empty when it was rejected before a source was made
-  std::string reason;         // short stable name: "spill", "shared_memory", "wrong_result", ...
-  std::string detail;         // the sentence with the figures
+  std::string reason;  // short stable name: "spill", "shared_memory", "wrong_result", ...; kPassingReasons do not last
+  std::string detail;  // the sentence with the figures
 
   bool operator==(const UntimedCandidate&) const = default;
 };
@@ -72,6 +76,8 @@ struct TuningRecord {
   // The same on `on_workload`, when it is of that very source, so that it need not be timed again.
   const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest,
                                      std::string_view on_workload) const;
+  // The rejection of a config that holds for that very source, so that it need not be tried again.
+  const UntimedCandidate* valid_rejection(std::string_view config, std::string_view source_digest) const;
 };
 
 // True when both texts are the same JSON, whatever the order of members and the blanks.

@@ -98,7 +98,11 @@ Status Run::take_heuristic(PoolResult result) {
 }
 
 void Run::take(PoolResult result) {
-  if (!result.binary.ok()) return reject(result, "compile", result.binary.status().message());
+  if (!result.binary.ok()) {
+    // A compiler that is missing or out of memory says nothing about the source.
+    const bool lasts = result.binary.status().code() == Code::kCompileFailed;
+    return reject(result, lasts ? "compile" : "failed", result.binary.status().message());
+  }
   if (auto [reason, detail] = resource_rejection(result.binary->info.resources); !reason.empty()) {
     return reject(result, std::move(reason), std::move(detail));
   }
@@ -193,8 +197,8 @@ Result<TuneReport> Run::run() {
         HSTUJIT_RETURN_IF_ERROR(take_heuristic(std::move(*result)));
         for (PoolResult& early : waiting) take(std::move(early));
         waiting.clear();
-      } else if (result->known) {
-        ++report_.resumed;
+      } else if (result->known != PoolResult::Known::kNothing) {
+        report_.resumed += result->known == PoolResult::Known::kTimed ? 1 : 0;
       } else if (!heuristic_) {
         waiting.push_back(std::move(*result));
       } else {

@@ -137,6 +137,18 @@ TEST(TuningRecordTest, ATimingHoldsAsLongAsItsSource) {
   EXPECT_EQ(record.valid_timing(config(64), "s1", "another batch"), nullptr);
 }
 
+TEST(TuningRecordTest, ARejectionHoldsAsLongAsItsSource) {
+  TuningRecord record = record_of({});
+  record.rejected = {{config(64), "s1", "spill", "16 bytes"},
+                     {config(32), "s2", "failed", "busy"},
+                     {config(16), "", "shared_memory", "too much"}};
+  EXPECT_NE(record.valid_rejection(config(64), "s1"), nullptr);
+  EXPECT_EQ(record.valid_rejection(config(64), "s2"), nullptr);
+  EXPECT_EQ(record.valid_rejection(config(128), "s1"), nullptr);
+  EXPECT_EQ(record.valid_rejection(config(32), "s2"), nullptr) << "that may have been the moment";
+  EXPECT_EQ(record.valid_rejection(config(16), ""), nullptr) << "no source to compare";
+}
+
 TEST(TuningRecordTest, TimesOfTwoWorkloadsAreKeptAndNeverCompared) {
   const TuningRecord older = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
   TuningRecord newer = record_of({{config(64), "small", "s1", 2, 0.1}, {config(128), "small", "s2", 3, 0.1}});

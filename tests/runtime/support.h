@@ -48,13 +48,14 @@ class FakeCompiler final : public KernelCompiler {
                  {"log", "the log"}};
   }
   Result<Blobs> emit(const CompileRequest& request) const override {
-    return Blobs{{"source", "// " + describe(request.config)}, {"ir", "module {}"}};
+    return Blobs{{"source", "// " + describe(request.config) + source_suffix}, {"ir", "module {}"}};
   }
   std::string path() const override { return "fake"; }
 
   mutable std::atomic<int> compiles{0};
   std::chrono::milliseconds delay{0};
   Status failure;
+  std::string source_suffix;
   std::string cubin = cubin_of("a cubin");
   std::string resources = R"({"registers": 100, "nvrtc": "13.0"})";
 };

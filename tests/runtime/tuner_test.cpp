@@ -188,6 +188,51 @@ TEST_F(TunerTest, SpillsAndFailedCompilesAreRejected) {
   EXPECT_EQ(report->record.rejected[0].reason, "spill");
 }
 
+TEST_F(TunerTest, ARejectedCandidateIsTriedAgainOnlyWhenItsSourceChanged) {
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kCheckFailed, "out differs") : Status();
+  };
+  ASSERT_TRUE(tune().ok());
+  const int compiles = compiler_->compiles;
+  const auto tries = [&] { return std::count(bench_.loaded.begin(), bench_.loaded.end(), space_[2].config); };
+  ASSERT_EQ(tries(), 1);
+  auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(tries(), 1) << "it is not run again";
+  EXPECT_EQ(compiler_->compiles, compiles) << "nor compiled";
+  EXPECT_EQ(report->resumed, static_cast<int>(space_.size()) - 2);
+  ASSERT_EQ(report->record.rejected.size(), 1u);
+  EXPECT_EQ(report->record.rejected[0].reason, "wrong_result");
+
+  compiler_->source_suffix = " // repaired";
+  bench_.validity = [](const KernelConfig&) { return Status(); };
+  report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(tries(), 2);
+  EXPECT_TRUE(report->record.rejected.empty());
+}
+
+TEST_F(TunerTest, SpillsAndFailedCompilesAreNotCompiledAgain) {
+  compiler_->resources = R"({"spill_store_bytes": 16})";
+  ASSERT_TRUE(tune().ok());
+  const int compiles = compiler_->compiles;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(compiler_->compiles, compiles);
+  EXPECT_EQ(report->record.rejected.size(), space_.size() - 1);
+}
+
+TEST_F(TunerTest, WhatFailedForTheMomentIsTriedAgain) {
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kDriverError, "busy") : Status();
+  };
+  ASSERT_TRUE(tune().ok());
+  bench_.validity = [](const KernelConfig&) { return Status(); };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->record.rejected.empty());
+}
+
 TEST(AdversarialLengths, CoverTilesAndStayWithinTheLimit) {
   const auto spec =
       parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 64}, {"hidden_dim", 64}, {"num_targets", true}}, "");
