@@ -74,7 +74,7 @@ int64_t ProblemData::rows() const {
 }
 
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
-                                      int64_t extra_rows) {
+                                      int64_t extra_rows, std::optional<double> alpha) {
   ProblemData problem;
   problem.spec = std::move(spec);
   problem.direction = direction;
@@ -85,6 +85,10 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
 
   const size_t count = problem.signature.size();
   problem.values.resize(count);
+  const int alpha_index = find_argument(problem.signature, "alpha");
+  if (alpha && alpha_index >= 0 && problem.signature[alpha_index].kind == ArgumentKind::kFloat) {
+    problem.values[alpha_index].scalar = *alpha;
+  }
   problem.shapes.resize(count);
   problem.images.resize(count);
   std::map<std::string, int64_t> symbols;
@@ -122,7 +126,8 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   return problem;
 }
 
-Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed) {
+Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
+                                     std::optional<double> alpha) {
   constexpr int64_t kDistinctRows = 8192;
   Lengths first;
   first.max_seq_len = lengths.max_seq_len;
@@ -142,10 +147,10 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
   };
   if (rows == 0 || first.rows.size() == lengths.rows.size() ||
       !std::all_of(signature.begin(), signature.end(), repeatable)) {
-    return make_problem_data(std::move(spec), direction, lengths, seed, 0);
+    return make_problem_data(std::move(spec), direction, lengths, seed, 0, alpha);
   }
 
-  HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0));
+  HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0, alpha));
   problem.lengths = lengths;
   const int64_t total = problem.rows();
   for (size_t i = 0; i < signature.size(); ++i) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,13 +32,15 @@ struct ProblemData {
   int64_t rows() const;  // of all sequences together
 };
 
-// kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for ops with seq_offsets.
+// kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for ops with seq_offsets. `alpha`
+// is the value of the real argument of that name, where the operator has one, in place of the spec's own.
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
-                                      int64_t extra_rows);
+                                      int64_t extra_rows, std::optional<double> alpha = {});
 
 // The same for timing only: the float64 answer is not to be had. Data rows repeat those of the first few sequences,
 // because drawing hundreds of millions of random numbers would take longer than tuning.
-Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed);
+Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
+                                     std::optional<double> alpha = {});
 
 // Whether the argument's first dimension is the rows of all sequences.
 bool has_rows(const Argument& argument);

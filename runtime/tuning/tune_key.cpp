@@ -18,8 +18,8 @@ Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Dire
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
   const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket);
   const Lengths lengths = make_lengths(instance, length);
-  HSTUJIT_ASSIGN_OR_RETURN(const auto bench,
-                           DeviceBench::create(driver, instance.spec, direction, device, ordinal, lengths));
+  HSTUJIT_ASSIGN_OR_RETURN(const auto bench, DeviceBench::create(driver, instance.spec, direction, device, ordinal,
+                                                                 lengths, instance.alpha));
   return tune_problem(engine, *bench, {instance.spec, direction, device, bucket, workload_name(lengths)}, options);
 }
 
