@@ -45,6 +45,13 @@ TEST_F(OperationsTest, TheConfigsAlphaIsLaunched) {
   EXPECT_TRUE(launched_with(1.0F / 64)) << "left out: 1 / attn_dim";
 }
 
+TEST_F(OperationsTest, UploadsHaveArrivedBeforeALaunch) {
+  ASSERT_TRUE(run(make_engine(), config_of(), {}).status.ok());
+  EXPECT_EQ(tune(*make_engine(), config_of(), {}).status.code(), Code::kCheckFailed);
+  EXPECT_EQ(fake().launches, 2);
+  EXPECT_EQ(fake().races, 0);
+}
+
 TEST(TimingData, HasTheAlphaThatIsAskedFor) {
   const auto spec = parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 16}, {"hidden_dim", 16}}, "");
   ASSERT_TRUE(spec.ok()) << spec.status().message();
