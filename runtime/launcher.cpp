@@ -32,7 +32,9 @@ double number(const hstujit_value& value, bool is_integer) {
 
 Result<LauncherPtr> Launcher::create(CudaDriverPtr driver, ModulePtr module, const Signature& signature,
                                      const LaunchPlan& plan) {
-  const std::shared_ptr<Launcher> launcher(new Launcher(std::move(driver), std::move(module), signature, plan));
+  HSTUJIT_ASSIGN_OR_RETURN(ArgumentChecker checker, ArgumentChecker::create(signature));
+  const std::shared_ptr<Launcher> launcher(
+      new Launcher(std::move(driver), std::move(module), plan, std::move(checker)));
   HSTUJIT_RETURN_IF_ERROR(launcher->validate_plan(signature).with_context(plan.kernel_name));
   return LauncherPtr(launcher);
 }

@@ -27,8 +27,8 @@ class Launcher {
   const LaunchPlan& plan() const { return plan_; }
 
  private:
-  Launcher(CudaDriverPtr driver, ModulePtr module, const Signature& signature, const LaunchPlan& plan)
-      : driver_(std::move(driver)), module_(std::move(module)), plan_(plan), checker_(signature) {}
+  Launcher(CudaDriverPtr driver, ModulePtr module, const LaunchPlan& plan, ArgumentChecker checker)
+      : driver_(std::move(driver)), module_(std::move(module)), plan_(plan), checker_(std::move(checker)) {}
 
   Status validate_plan(const Signature& signature);
   Status check_map_rows(const hstujit_value* values) const;

@@ -7,11 +7,11 @@
 
 namespace hstujit {
 
-Op::Op(EnginePtr engine, OpOptions options)
+Op::Op(EnginePtr engine, OpOptions options, ArgumentChecker checker)
     : engine_(std::move(engine)),
       options_(std::move(options)),
       signature_(options_.instance.spec->signature(options_.direction)),
-      checker_(signature_),
+      checker_(std::move(checker)),
       max_seq_len_argument_(find_argument(signature_, "max_seq_len")) {
   if (max_seq_len_argument_ >= 0) checker_.require_not_negative(max_seq_len_argument_);
 }
@@ -23,7 +23,8 @@ Result<std::unique_ptr<Op>> Op::create(EnginePtr engine, OpOptions options) {
                   fmt::format("direction is \"{}\"; {} has no {} kernel", to_string(options.direction), spec.op(),
                               to_string(options.direction)));
   }
-  return std::unique_ptr<Op>(new Op(std::move(engine), std::move(options)));
+  HSTUJIT_ASSIGN_OR_RETURN(ArgumentChecker checker, ArgumentChecker::create(spec.signature(options.direction)));
+  return std::unique_ptr<Op>(new Op(std::move(engine), std::move(options), std::move(checker)));
 }
 
 const Op::Prepared* Op::find(unsigned long long context_id, int64_t bucket) const {

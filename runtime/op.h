@@ -28,7 +28,7 @@ struct OpOptions {
 
 class Op {
  public:
-  // kUnsupported when the operator has no such direction.
+  // kUnsupported when the operator has no such direction, or a signature that launches have no room for.
   static Result<std::unique_ptr<Op>> create(EnginePtr engine, OpOptions options);
 
   const OpSpec& spec() const { return *options_.instance.spec; }
@@ -53,7 +53,7 @@ class Op {
   };
   using Table = std::vector<Prepared>;
 
-  Op(EnginePtr engine, OpOptions options);
+  Op(EnginePtr engine, OpOptions options, ArgumentChecker checker);
 
   int64_t bucket_of(int64_t max_seq_len) const {
     return problem_bucket(signature_, options_.length_mode, max_seq_len, options_.listed);
