@@ -76,6 +76,7 @@ TEST(CompilerApi, BadRequestsAreSentences) {
       {broken([](Json& r) { r["direction"] = "up"; }), "direction is \"up\""},
       {broken([](Json& r) { r.erase("config"); }), "config must be an object"},
       {broken([](Json& r) { r["spec"]["heads"] = 0; }), "heads"},
+      {broken([](Json& r) { r["config"]["blocks_per_sm"] = 0; }), "config.blocks_per_sm is 0"},
       {broken([](Json& r) { r["options"]["fast"] = true; }), "options.fast"}};
   for (const auto& [request, part] : cases) {
     BlobMap blobs;
