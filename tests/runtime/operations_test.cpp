@@ -1,5 +1,6 @@
 // Work on whole configs against the fake driver: what reaches the launches of run, bench and tune.
 #include <cstring>
+#include <filesystem>
 
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
@@ -50,6 +51,29 @@ TEST_F(OperationsTest, UploadsHaveArrivedBeforeALaunch) {
   EXPECT_EQ(tune(*make_engine(), config_of(), {}).status.code(), Code::kCheckFailed);
   EXPECT_EQ(fake().launches, 2);
   EXPECT_EQ(fake().races, 0);
+}
+
+TEST_F(OperationsTest, InstancesWithOneKernelNameKeepTheirFilesApart) {
+  const auto config =
+      parse_config(R"({"version": 1, "device": "sm_90a", "defaults": {"op": "hstu_attention", "heads": 2,
+      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}, "ops": [{"name": "plain"}, {"name": "gated", "score": "relu"}]})",
+                   "test", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  OperationOptions options;
+  options.directory = (folder_->path() / "emitted").string();
+  const OperationResult both = emit(*make_engine(), *config, options);
+  ASSERT_TRUE(both.status.ok()) << both.status.message();
+  const Json& rows = both.report["instances"];
+  ASSERT_EQ(rows.size(), 2u);
+  for (const Json& row : rows) {
+    const std::filesystem::path source = row["files"]["source"].get<std::string>();
+    EXPECT_TRUE(std::filesystem::exists(source)) << source;
+    EXPECT_EQ(source.parent_path(), std::filesystem::path(options.directory) / row["name"].get<std::string>());
+  }
+  options.op_name = "gated";
+  const OperationResult one = emit(*make_engine(), *config, options);
+  const std::filesystem::path source = one.report["instances"][0]["files"]["source"].get<std::string>();
+  EXPECT_EQ(source.parent_path(), options.directory) << "one instance needs no folder";
 }
 
 TEST(TimingData, HasTheAlphaThatIsAskedFor) {
