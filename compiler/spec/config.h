@@ -81,10 +81,6 @@ struct Config {
 Result<Config> parse_config(std::string_view text, const std::string& origin, const std::filesystem::path& folder);
 Result<Config> load_config(const std::filesystem::path& path);
 
-// A benchmark grid: a bare JSON list of entries of "ops", whose "op" is hstu_attention where it is left out.
-Result<Config> parse_grid(std::string_view text, const std::string& origin, const std::filesystem::path& folder);
-Result<Config> load_grid(const std::filesystem::path& path);
-
 // One entry of "ops"; `path` is its JSON path.
 Result<Instance> parse_instance(const Json& json, const std::string& path, const std::filesystem::path& folder);
 
