@@ -28,6 +28,12 @@ class CompilerLibrary final : public KernelCompiler {
 
   Result<Blobs> compile(const CompileRequest& request) const override { return run("compile", request); }
   Result<Blobs> emit(const CompileRequest& request) const override { return run("emit", request); }
+  Result<NvrtcLibrary> nvrtc() const override {
+    HSTUJIT_ASSIGN_OR_RETURN(Blobs blobs, run({{"command", "nvrtc"}, {"options", {{"nvrtc", nvrtc_}}}}, "find NVRTC"));
+    const auto json = nlohmann::json::parse(blobs["nvrtc"], nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) return Status(Code::kInternal, fmt::format("{} did not say which NVRTC it uses", path()));
+    return NvrtcLibrary{json.value("path", ""), json.value("version", "")};
+  }
   std::string path() const override { return library_.path().empty() ? library_.name() : library_.path(); }
 
  private:
@@ -40,12 +46,16 @@ class CompilerLibrary final : public KernelCompiler {
         {"device", to_json(request.device)},
         {"options", {{"lineinfo", request.lineinfo}, {"nvrtc", nvrtc_}}},
     };
+    return run(json, fmt::format("{} {}", command, request.spec->op()));
+  }
+
+  Result<Blobs> run(const nlohmann::ordered_json& json, const std::string& what) const {
     Blobs blobs;
     const Code code = code_from(run_(json.dump().c_str(), &blobs, collect));
     if (code == Code::kOk) return blobs;
     const auto error = blobs.find("error");
     return Status(code, error == blobs.end() || error->second.empty()
-                            ? fmt::format("{} failed to {} {} and gave no reason", path(), command, request.spec->op())
+                            ? fmt::format("{} failed to {} and gave no reason", path(), what)
                             : error->second);
   }
 

@@ -25,12 +25,19 @@ struct CompileRequest {
   bool lineinfo = false;
 };
 
+struct NvrtcLibrary {
+  std::string path;
+  std::string version;  // "13.0"
+};
+
 // What turns a request into a cubin. Any number of threads may call it at once. Tests give their own.
 class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
   virtual Result<Blobs> compile(const CompileRequest& request) const = 0;
   virtual Result<Blobs> emit(const CompileRequest& request) const = 0;
+  // The NVRTC that compile would use; kNoCompiler with every place looked at.
+  virtual Result<NvrtcLibrary> nvrtc() const = 0;
   virtual std::string path() const = 0;
 };
 

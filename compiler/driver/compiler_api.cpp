@@ -70,8 +70,15 @@ Status compile(const Request& request, const EmittedKernel& kernel, const Blobs&
   return {};
 }
 
+Status tell_nvrtc(const Request& request, const Blobs& blobs) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::shared_ptr<const Nvrtc> nvrtc, Nvrtc::open(request.nvrtc));
+  blobs.put("nvrtc", nlohmann::ordered_json{{"path", nvrtc->path()}, {"version", nvrtc->version()}}.dump());
+  return {};
+}
+
 Status run(std::string_view text, const Blobs& blobs) {
   HSTUJIT_ASSIGN_OR_RETURN(const Request request, parse_request(text));
+  if (request.command == Command::kNvrtc) return tell_nvrtc(request, blobs);
   HSTUJIT_ASSIGN_OR_RETURN(const EmittedKernel kernel,
                            emit_kernel(*request.spec, request.direction, request.config, request.device));
   blobs.put("ir", kernel.ir);

@@ -94,6 +94,23 @@ TEST(CompilerApi, MissingNvrtcIsNoCompiler) {
   EXPECT_FALSE(blobs["source"].empty());
 }
 
+TEST(CompilerApi, SaysWhichNvrtcItUses) {
+  BlobMap blobs;
+  EXPECT_EQ(run(R"({"command": "nvrtc", "options": {"nvrtc": "/nonexistent/libnvrtc.so"}})", blobs), Code::kNoCompiler);
+  EXPECT_NE(blobs["error"].find("/nonexistent/libnvrtc.so"), std::string::npos) << blobs["error"];
+  blobs.clear();
+  const Code code = run(R"({"command": "nvrtc", "options": {"nvrtc": ""}})", blobs);
+  if (code == Code::kNoCompiler) {
+    // All the places of the search, not a list of doctor's own.
+    EXPECT_NE(blobs["error"].find("site-packages"), std::string::npos) << blobs["error"];
+    return;
+  }
+  ASSERT_EQ(code, Code::kOk) << blobs["error"];
+  const Json nvrtc = Json::parse(blobs["nvrtc"], nullptr, false);
+  EXPECT_NE(nvrtc.value("path", "").find("nvrtc"), std::string::npos);
+  EXPECT_NE(nvrtc.value("version", ""), "");
+}
+
 TEST(CompilerApi, NullArgumentsAreRefused) {
   EXPECT_EQ(static_cast<Code>(hstujit_compiler_run(nullptr, nullptr, nullptr)), Code::kInvalidArgument);
   EXPECT_EQ(hstujit_compiler_abi(), HSTUJIT_COMPILER_ABI);

@@ -76,6 +76,15 @@ TEST_F(OperationsTest, InstancesWithOneKernelNameKeepTheirFilesApart) {
   EXPECT_EQ(source.parent_path(), options.directory) << "one instance needs no folder";
 }
 
+TEST_F(OperationsTest, DoctorNamesTheNvrtcThatACompileWouldUse) {
+  EXPECT_EQ(doctor(*make_engine())["nvrtc"], Json({{"ok", true}, {"path", "/a/libnvrtc.so.13"}, {"version", "13.0"}}));
+  compiler_ = nullptr;
+  values_["HSTUJIT_COMPILER_LIBRARY"] = "/nowhere/libhstujit_compiler.so";
+  const Json missing = doctor(*make_engine())["nvrtc"];
+  EXPECT_EQ(missing["ok"], false);
+  EXPECT_THAT(missing["problem"].get<std::string>(), ::testing::HasSubstr("/nowhere/libhstujit_compiler.so"));
+}
+
 TEST(TimingData, HasTheAlphaThatIsAskedFor) {
   const auto spec = parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 16}, {"hidden_dim", 16}}, "");
   ASSERT_TRUE(spec.ok()) << spec.status().message();

@@ -50,6 +50,7 @@ class FakeCompiler final : public KernelCompiler {
   Result<Blobs> emit(const CompileRequest& request) const override {
     return Blobs{{"source", "// " + describe(request.config) + source_suffix}, {"ir", "module {}"}};
   }
+  Result<NvrtcLibrary> nvrtc() const override { return NvrtcLibrary{"/a/libnvrtc.so.13", "13.0"}; }
   std::string path() const override { return "fake"; }
 
   mutable std::atomic<int> compiles{0};
