@@ -23,8 +23,7 @@ struct Tuning {
   static constexpr auto fields() {
     using T = Tuning;
     return std::make_tuple(
-        field("length_mode", &T::length_mode, "how max_seq_len is quantised in tuning keys")
-            .one_of("pow2 static fine exact"),
+        field("length_mode", &T::length_mode, "how max_seq_len is quantised in tuning keys").one_of(kLengthModeNames),
         field("budget_s", &T::budget_s, "seconds that tuning the whole file may take"),
         field("deterministic", &T::deterministic, "only kernels whose results are bitwise equal run after run"));
   }
