@@ -24,8 +24,7 @@ fs::path record_path(const std::string& root, std::string_view digest) {
 // True when merging `part` into `whole` would change nothing that was measured.
 bool contains(const TuningRecord& whole, const TuningRecord& part) {
   const auto has_timed = [&](const TimedCandidate& candidate) {
-    const TimedCandidate* timing = whole.timing(candidate.config);
-    return timing != nullptr && timing->source_digest == candidate.source_digest;
+    return whole.valid_timing(candidate.config, candidate.source_digest, candidate.workload) != nullptr;
   };
   const auto has_rejected = [&](const UntimedCandidate& candidate) {
     return std::any_of(whole.rejected.begin(), whole.rejected.end(), [&](const UntimedCandidate& other) {

@@ -62,6 +62,26 @@ std::string shape_text(const Argument& argument) {
   return "(" + text + ")";
 }
 
+// That no two elements of an output are one: from the smallest stride to the largest, each must step over all that the
+// smaller ones span. Layouts that interleave without meeting are refused with them; nobody makes such.
+ArgumentFailure check_apart(int index, const DLTensor& tensor) {
+  std::array<bool, kMaxRank> done{};
+  int64_t span = 1;  // elements
+  for (int round = 0; round < tensor.ndim; ++round) {
+    int smallest = -1;
+    for (int i = tensor.ndim - 1; i >= 0; --i) {
+      if (done[i] || tensor.shape[i] == 1) continue;
+      if (smallest < 0 || tensor_stride(tensor, i) < tensor_stride(tensor, smallest)) smallest = i;
+    }
+    if (smallest < 0) break;
+    done[smallest] = true;
+    const int64_t stride = tensor_stride(tensor, smallest);
+    if (stride < span) return {Kind::kOverlap, index, smallest, stride, span};
+    span += (tensor.shape[smallest] - 1) * stride;
+  }
+  return {};
+}
+
 }  // namespace
 
 int64_t tensor_stride(const DLTensor& tensor, int dimension) {
@@ -71,8 +91,19 @@ int64_t tensor_stride(const DLTensor& tensor, int dimension) {
   return stride;
 }
 
-ArgumentChecker::ArgumentChecker(const Signature& signature) : signature_(signature) {
+Result<ArgumentChecker> ArgumentChecker::create(const Signature& signature) {
+  ArgumentChecker checker(signature);
+  HSTUJIT_RETURN_IF_ERROR(checker.read_signature());
+  return checker;
+}
+
+Status ArgumentChecker::read_signature() {
   for (const Argument& argument : signature_) {
+    if (argument.shape.size() > static_cast<size_t>(kMaxRank)) {
+      return Status(Code::kUnsupported,
+                    fmt::format("{} has rank {}, shape {}; a tensor may have at most {} dimensions", argument.name,
+                                argument.shape.size(), shape_text(argument), kMaxRank));
+    }
     Checked checked;
     checked.tensor = argument.kind == ArgumentKind::kTensor;
     checked.integer = argument.kind == ArgumentKind::kInt;
@@ -89,10 +120,16 @@ ArgumentChecker::ArgumentChecker(const Signature& signature) : signature_(signat
         if (dimension.is_constant()) continue;
         symbol = static_cast<int>(std::find(symbols_.begin(), symbols_.end(), dimension.symbol) - symbols_.begin());
         if (symbol == static_cast<int>(symbols_.size())) symbols_.push_back(dimension.symbol);
+        if (symbols_.size() > static_cast<size_t>(kMaxSymbols)) {
+          return Status(Code::kUnsupported,
+                        fmt::format("{} has the size {}, symbol number {} of this signature; at most {} are allowed",
+                                    argument.name, dimension.symbol, symbols_.size(), kMaxSymbols));
+        }
       }
     }
     arguments_.push_back(checked);
   }
+  return {};
 }
 
 ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count, const Placement& placement,
@@ -110,14 +147,60 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
     } else if (expected.integer) {
       const int64_t value = values[index].integer;
       if (expected.not_negative && value < 0) return {Kind::kNegativeInteger, index, 0, value};
-      if (value > signature_[index].most) return {Kind::kTooLarge, index, 0, value};
+      if (value > signature_[index].most) return {Kind::kIntegerTooLarge, index, 0, value};
       if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
     } else if (!std::isfinite(values[index].real)) {
       return {Kind::kNotFinite, index};
     }
   }
   *nothing_to_write = !written;
+  return check_outputs(values);
+}
+
+ArgumentFailure ArgumentChecker::check_outputs(const hstujit_value* values) const {
+  const auto is_empty = [](const DLTensor& tensor) {
+    return std::any_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t size) { return size == 0; });
+  };
+  for (int index = 0; index < static_cast<int>(arguments_.size()); ++index) {
+    if (!arguments_[index].output || is_empty(*values[index].tensor)) continue;
+    for (int other = 0; other < index; ++other) {
+      if (!arguments_[other].output || is_empty(*values[other].tensor)) continue;
+      if (tensor_data(*values[other].tensor) == tensor_data(*values[index].tensor)) {
+        return {Kind::kSameOutput, index, 0, 0, 0, other};
+      }
+    }
+  }
   return {};
+}
+
+ArgumentFailure ArgumentChecker::check_layout(int index, const Checked& expected, const DLTensor& tensor) {
+  const int64_t bytes = expected.bits / 8;
+  // The strides of a contiguous tensor follow from its sizes, whose product must be a number of bytes.
+  int64_t elements = bytes;
+  for (int i = 0; i < expected.rank; ++i) {
+    if (__builtin_mul_overflow(elements, tensor.shape[i], &elements))
+      return {Kind::kTooLarge, index, i, tensor.shape[i]};
+  }
+  // Strides of dimensions of size 1 are never used; frameworks leave any number there.
+  int64_t span = bytes;  // from the first to behind the last byte
+  for (int i = 0; i < expected.rank; ++i) {
+    if (tensor.shape[i] == 1) continue;
+    const int64_t stride = tensor_stride(tensor, i);
+    if (i == expected.rank - 1) {
+      if (stride != 1) return {Kind::kInnerStride, index, i, stride};
+    } else if (stride < 0) {
+      return {Kind::kNegativeStride, index, i, stride};
+    }
+    int64_t step = 0;
+    if (__builtin_mul_overflow(stride, bytes, &step)) return {Kind::kTooLarge, index, i, stride};
+    if (i < expected.rank - 1 && step % expected.alignment != 0) {
+      return {Kind::kStrideAlignment, index, i, stride, expected.alignment};
+    }
+    if (__builtin_mul_overflow(tensor.shape[i] - 1, step, &step) || __builtin_add_overflow(span, step, &span)) {
+      return {Kind::kTooLarge, index, i, stride};
+    }
+  }
+  return expected.output ? check_apart(index, tensor) : ArgumentFailure();
 }
 
 ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected, const DLTensor* tensor,
@@ -162,20 +245,7 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
   if (reinterpret_cast<uintptr_t>(tensor_data(*tensor)) % static_cast<uintptr_t>(expected.alignment) != 0) {
     return {Kind::kPointerAlignment, index, 0, 0, expected.alignment};
   }
-  // Strides of dimensions of size 1 are never used; frameworks leave any number there.
-  const int64_t bytes = expected.bits / 8;
-  for (int i = 0; i < expected.rank; ++i) {
-    if (tensor->shape[i] == 1) continue;
-    const int64_t stride = tensor_stride(*tensor, i);
-    if (i == expected.rank - 1) {
-      if (stride != 1) return {Kind::kInnerStride, index, i, stride};
-    } else if (stride < 0) {
-      return {Kind::kNegativeStride, index, i, stride};
-    } else if (stride * bytes % expected.alignment != 0) {
-      return {Kind::kStrideAlignment, index, i, stride, expected.alignment};
-    }
-  }
-  return {};
+  return check_layout(index, expected, *tensor);
 }
 
 Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_value* values,
@@ -247,6 +317,18 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {} elements, {} bytes; it must be a multiple of {} bytes", stride_name(), failure.value,
                          failure.value * static_cast<int64_t>(size_of(argument.dtype)), failure.allowed);
       break;
+    case Kind::kTooLarge:
+      text = fmt::format("{} has a size or stride of {} in dimension {}; a tensor may span less than 2^63 bytes",
+                         argument.name, failure.value, failure.dimension);
+      break;
+    case Kind::kOverlap:
+      text = fmt::format("{} is {}; it must be {} or more, since elements of an output must not overlap", stride_name(),
+                         failure.value, failure.allowed);
+      break;
+    case Kind::kSameOutput:
+      text = fmt::format("{} begins at address {}, as {} does; outputs must not overlap", argument.name,
+                         fmt::ptr(tensor_data(*values[failure.argument].tensor)), signature_[failure.other].name);
+      break;
     case Kind::kIntegerRange:
       text = fmt::format("{} is {}; it must be between {} and {}", argument.name, failure.value,
                          std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
@@ -254,7 +336,7 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
     case Kind::kNegativeInteger:
       text = fmt::format("{} is {}; it must be 0 or more", argument.name, failure.value);
       break;
-    case Kind::kTooLarge:
+    case Kind::kIntegerTooLarge:
       text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.most);
       break;
     case Kind::kNotFinite:

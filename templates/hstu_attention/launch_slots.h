@@ -5,7 +5,6 @@
 
 #include "compiler/plan/launch_plan.h"
 #include "compiler/spec/hstu_attention/spec.h"
-#include "templates/hstu_attention/tile_counts.h"
 
 namespace hstujit {
 

@@ -1,9 +1,11 @@
 #include "compiler/plan/kernel_config.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 namespace hstujit {
 namespace {
@@ -53,6 +55,23 @@ TEST(KernelConfig, BadFieldsAreNamed) {
   json = to_json(config());
   json.erase("skeleton");
   EXPECT_THAT(parse_kernel_config(json).status().message(), HasSubstr("config.skeleton is missing"));
+}
+
+TEST(KernelConfig, SizesThatNoDeviceHasAreRefused) {
+  const std::tuple<const char*, int64_t, const char*> cases[] = {
+      {"blocks_per_sm", 0, "an integer from 1 to 32"}, {"blocks_per_sm", 33, "an integer from 1 to 32"},
+      {"stages", 0, "an integer from 1 to 16"},        {"stages", 17, "an integer from 1 to 16"},
+      {"block_m", -64, "an integer from 0 to 16384"},  {"block_m", 16385, "an integer from 0 to 16384"},
+      {"block_n", -1, "an integer from 0 to 16384"},   {"block_n", int64_t{1} << 40, "an integer from 0 to 16384"},
+      {"consumers", 8, "an integer from 0 to 7"},      {"warps", 33, "an integer from 0 to 32"}};
+  for (const auto& [name, value, allowed] : cases) {
+    auto json = to_json(config());
+    json[name] = value;
+    const auto parsed = parse_kernel_config(json);
+    EXPECT_EQ(parsed.status().code(), Code::kInvalidConfig) << name << " " << value;
+    EXPECT_THAT(parsed.status().message(),
+                HasSubstr(fmt::format("config.{} is {}; allowed: {}", name, value, allowed)));
+  }
 }
 
 TEST(KernelConfig, DescribedInOneLine) { EXPECT_EQ(describe(config()), "sm90 128x64 stages=2 consumers=2 persistent"); }

@@ -19,7 +19,7 @@ class Dimensions : public ::testing::Test {
 
   // The sentence about tensors of these sizes; empty when they are right.
   std::string check(const Signature& signature, std::vector<int64_t> sizes) {
-    const ArgumentChecker checker(signature);
+    const Result<ArgumentChecker> checker = ArgumentChecker::create(signature);
     alignas(16) int32_t data[64] = {};
     std::vector<DLTensor> tensors(sizes.size());
     std::vector<hstujit_value> values(sizes.size());
@@ -33,8 +33,8 @@ class Dimensions : public ::testing::Test {
     }
     const Placement placement{.on_device = false};
     bool nothing = false;
-    const ArgumentFailure failure = checker.check(values.data(), values.size(), placement, &nothing);
-    return checker.explain(failure, values.data(), placement).message();
+    const ArgumentFailure failure = checker->check(values.data(), values.size(), placement, &nothing);
+    return checker->explain(failure, values.data(), placement).message();
   }
 
   const Argument counts_ = integers("counts", Dimension::of("B", 1));

@@ -141,6 +141,23 @@ TEST_F(LaunchTest, NothingToWriteIsDoneWithoutALaunch) {
   EXPECT_EQ(fake().launches, 0);
 }
 
+TEST_F(LaunchTest, ALengthOfZeroIsRefusedWhileThereAreRowsToWrite) {
+  ASSERT_TRUE(op_->prepare(64, -1).ok());
+  launch_->value("max_seq_len").integer = 0;
+  expect_refused("max_seq_len is 0, and there are outputs to write; it must be 1 or more");
+  Lengths none;
+  none.rows = {0, 0};
+  none.max_seq_len = 0;
+  launch_ = std::make_unique<FakeLaunch>(make_instance(), none);
+  EXPECT_TRUE(launch().ok()) << "no rows";
+  // Rows that belong to no sequence are nobody's.
+  launch_ = std::make_unique<FakeLaunch>(make_instance(), lengths_);
+  launch_->value("max_seq_len").integer = 0;
+  launch_->tensor("seq_offsets").shape[0] = 1;
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(fake().launches, 0);
+}
+
 TEST_F(LaunchTest, MoreRowsThanATensorMapHasCoordinatesForAreUnsupported) {
   const auto set_rows = [&](int64_t rows) {
     for (const char* name : {"q", "k", "v", "out"}) launch_->tensor(name).shape[0] = rows;
@@ -230,7 +247,7 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   const CudaDriverPtr driver = *engine_->driver();
   const auto context = current_context(*driver);
   ASSERT_TRUE(context.ok());
-  const auto module = Module::load(driver, *context, "a cubin", "k", 1000);
+  const auto module = Module::load(driver, *context, cubin_of("a cubin"), "k", 1000);
   ASSERT_TRUE(module.ok());
   const auto launcher = Launcher::create(driver, *module, signature, plan);
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();
