@@ -34,6 +34,8 @@ Result<LoadedArtifact> load_once(const ArtifactFiles& files, std::string_view di
                                          loaded.metadata.size));
   if (sha256_hex(loaded.cubin) != loaded.metadata.sha256)
     return Status(Code::kIo, "the cubin's SHA-256 differs from its metadata");
+  if (!is_cubin(loaded.cubin))
+    return Status(Code::kIo, fmt::format("the cubin, {} bytes, is no ELF image", loaded.cubin.size()));
   return loaded;
 }
 
@@ -44,6 +46,11 @@ ArtifactFiles::ArtifactFiles(const std::string& root, std::string_view arch, std
       metadata(artifact_folder(root, arch, digest) / fmt::format("{}.json", digest)) {}
 
 fs::path ArtifactFiles::note(std::string_view extension) const { return fs::path(cubin).replace_extension(extension); }
+
+bool is_cubin(std::string_view bytes) {
+  constexpr size_t kHeaderBytes = 64;  // of a 64-bit ELF image
+  return bytes.size() >= kHeaderBytes && bytes.starts_with("\x7f\x45\x4c\x46");
+}
 
 Result<LoadedArtifact> load_artifact(const ArtifactFiles& files, std::string_view digest) {
   Result<LoadedArtifact> loaded = load_once(files, digest);

@@ -24,6 +24,10 @@ struct ArtifactFiles {
   ArtifactFiles(const std::string& root, std::string_view arch, std::string_view digest);
 };
 
+// Whether these bytes can be a cubin at all, which is an ELF image: no bytes, or others, are none, whatever their
+// checksum says, and the driver would read past the end of a short one.
+bool is_cubin(std::string_view bytes);
+
 struct LoadedArtifact {
   ArtifactMetadata metadata;
   std::string cubin;

@@ -82,6 +82,10 @@ bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const Ar
     log_.event(LogCategory::kCache, "not_stored", {{"reason", digest.status().message()}});
     return false;
   }
+  if (!is_cubin(cubin)) {
+    log_.event(LogCategory::kCache, "not_stored", {{"digest", *digest}, {"reason", "the cubin is no ELF image"}});
+    return false;
+  }
   if (directories_.user.empty()) return false;
   const ArtifactFiles files(directories_.user, key.arch, *digest);
   {

@@ -70,7 +70,7 @@ class ArtifactStore {
   std::optional<Artifact> find(const ArtifactKey& key);
 
   // Keeps a cubin in the user directory; an entry that is good already is left as it is. True when the directory has
-  // it.
+  // it; bytes that are no cubin are not kept.
   bool put(const ArtifactKey& key, std::string_view cubin, const ArtifactInfo& info);
 
   // Keeps notes beside an entry of the user directory, in place of those that are there.

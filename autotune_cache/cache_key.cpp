@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "compiler/support/arch.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/text.h"
 
@@ -11,17 +10,10 @@ namespace hstujit {
 namespace {
 
 constexpr size_t kDigestDigits = 64;
-constexpr std::string_view kArchPrefix = "sm_";
-constexpr size_t kLongestArch = 32;
 
 }  // namespace
 
-bool is_arch_name(std::string_view arch) {
-  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  if (!arch.starts_with(kArchPrefix) || arch.size() > kLongestArch) return false;
-  arch.remove_prefix(kArchPrefix.size());
-  return !arch.empty() && std::all_of(arch.begin(), arch.end(), allowed);
-}
+bool is_arch_name(std::string_view arch) { return arch_number(arch).has_value(); }
 
 bool is_digest(std::string_view text) {
   return text.size() == kDigestDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How often a writer looks whether another one has replaced what it wrote. Each time one of them gets through.
-constexpr int kAttempts = 8;
+// How often a writer looks whether another one has replaced what it wrote. Each time it has merged more of the others'.
+constexpr int kAttempts = 64;
 
 fs::path record_path(const std::string& root, std::string_view digest) {
   return tuning_folder(root, digest) / fmt::format("{}.json", digest);
@@ -24,8 +24,7 @@ fs::path record_path(const std::string& root, std::string_view digest) {
 // True when merging `part` into `whole` would change nothing that was measured.
 bool contains(const TuningRecord& whole, const TuningRecord& part) {
   const auto has_timed = [&](const TimedCandidate& candidate) {
-    const TimedCandidate* timing = whole.timing(candidate.config);
-    return timing != nullptr && timing->source_digest == candidate.source_digest;
+    return whole.valid_timing(candidate.config, candidate.source_digest, candidate.workload) != nullptr;
   };
   const auto has_rejected = [&](const UntimedCandidate& candidate) {
     return std::any_of(whole.rejected.begin(), whole.rejected.end(), [&](const UntimedCandidate& other) {
@@ -76,13 +75,15 @@ std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key) {
   return std::nullopt;
 }
 
-Status TuningDatabase::store(const std::string& digest, const std::string& text) const {
+Result<std::optional<TuningRecord>> TuningDatabase::store(const std::string& digest, const std::string& text) const {
   const fs::path path = record_path(directories_.user, digest);
   HSTUJIT_RETURN_IF_ERROR(make_directories(path.parent_path()));
   // A rename cannot replace a folder. One with the name of a record is nobody's: it goes.
   std::error_code error;
   if (fs::is_directory(fs::symlink_status(path, error))) fs::remove_all(path, error);
-  return write_file_atomically(path, text);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::optional<std::string> displaced, exchange_file(path, text));
+  Result<TuningRecord> record = parse_record(displaced.value_or(""), digest);
+  return record.ok() ? std::optional(std::move(record).value()) : std::nullopt;
 }
 
 Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
@@ -90,19 +91,26 @@ Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
   TuningRecord empty;
   empty.key = record.key;
   // Once by itself, so that a caller's own mistake is told apart from trouble with files.
-  HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, merge_records(empty, record));
-  HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const std::string checked, format_record(merged));
+  HSTUJIT_ASSIGN_OR_RETURN(TuningRecord wanted, merge_records(empty, record));
+  HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const std::string checked, format_record(wanted));
+
+  TuningRecord merged = wanted;
 
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (const std::optional<TuningRecord> stored = find(record.key)) {
-      if (attempt > 0 && contains(*stored, record)) return *stored;
-      HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(*stored, record));
+      if (attempt > 0 && contains(*stored, wanted)) return *stored;
+      HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(*stored, wanted));
     }
     if (directories_.user.empty()) return merged;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));
-    if (const Status status = store(digest, text); !status.ok()) {
-      warn_once("write " + directories_.user, "directory_not_writable", status.message());
+    const Result<std::optional<TuningRecord>> displaced = store(digest, text);
+    if (!displaced.ok()) {
+      warn_once("write " + directories_.user, "directory_not_writable", displaced.status().message());
       return merged;
+    }
+    // Written since it was looked for: what it has is in no file now.
+    if (*displaced && !contains(merged, **displaced)) {
+      HSTUJIT_ASSIGN_OR_RETURN(wanted, merge_records(**displaced, wanted));
     }
   }
   return merged;

@@ -30,9 +30,9 @@ class TuningDatabase {
   // The record of the first directory that has a good one.
   std::optional<TuningRecord> find(const TuningKey& key);
 
-  // Merges `record` into what find gives and keeps the result in the user directory. Two processes that add to the same
-  // key at once both look again afterwards, so that neither's timings are lost but in a narrow window. Returns the
-  // merged record, stored or not; kInvalidArgument when the record itself is wrong.
+  // Merges `record` into what find gives and keeps the result in the user directory. Of several processes that add
+  // to the same key at once, each merges what it has displaced and looks again, so that nobody's timings are lost.
+  // Returns the merged record, stored or not; kInvalidArgument when the record itself is wrong.
   Result<TuningRecord> add(const TuningRecord& record);
 
   // All readable records, by directory, then digest; a key may be in several directories.
@@ -40,7 +40,8 @@ class TuningDatabase {
 
  private:
   std::optional<TuningRecord> find_in(const std::string& root, const std::string& digest);
-  Status store(const std::string& digest, const std::string& text) const;
+  // The record that the new one has displaced, if there was a good one.
+  Result<std::optional<TuningRecord>> store(const std::string& digest, const std::string& text) const;
   void warn_once(const std::string& path, std::string_view event, std::string_view reason);
 
   CacheDirectories directories_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "autotune_cache/checked_json.h"
 #include "compiler/support/hash.h"
@@ -30,10 +31,24 @@ void erase_config(Candidates& candidates, std::string_view config) {
   std::erase_if(candidates, [config](const auto& candidate) { return same_config(candidate.config, config); });
 }
 
-// In place of the candidate with the same config, else at the end: the order of a list stays as it was.
+template <typename Candidates>
+auto find_timing(Candidates& candidates, std::string_view config, std::string_view workload) {
+  return std::find_if(candidates.begin(), candidates.end(), [&](const TimedCandidate& candidate) {
+    return candidate.workload == workload && same_config(candidate.config, config);
+  });
+}
+
+auto find_same(std::vector<TimedCandidate>& candidates, const TimedCandidate& candidate) {
+  return find_timing(candidates, candidate.config, candidate.workload);
+}
+auto find_same(std::vector<UntimedCandidate>& candidates, const UntimedCandidate& candidate) {
+  return find_config(candidates, candidate.config);
+}
+
+// In place of the one that it is a newer finding of, else at the end: the order of a list stays as it was.
 template <typename Candidate>
 void replace_or_add(std::vector<Candidate>& candidates, const Candidate& candidate) {
-  const auto found = find_config(candidates, candidate.config);
+  const auto found = find_same(candidates, candidate);
   if (found != candidates.end()) {
     *found = candidate;
   } else {
@@ -55,7 +70,7 @@ std::string config_member(const Json& object, const char* name) {
 
 Json key_to_json(const TuningKey& key) {
   return {{"op", key.op},     {"spec", key.spec},         {"direction", key.direction}, {"device", key.device},
-          {"arch", key.arch}, {"sm_count", key.sm_count}, {"bucket", key.bucket},       {"lengths", key.lengths}};
+          {"arch", key.arch}, {"sm_count", key.sm_count}, {"bucket", key.bucket}};
 }
 
 TuningKey key_from_json(const Json& json) {
@@ -67,7 +82,6 @@ TuningKey key_from_json(const Json& json) {
   key.arch = text_member(json, "arch");
   key.sm_count = integer_member(json, "sm_count", 0);
   key.bucket = integer_member(json, "bucket", 0);
-  key.lengths = text_member(json, "lengths");
   return key;
 }
 
@@ -75,6 +89,7 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
   if (!json.is_object()) return Status(Code::kIo, "a timed candidate is no object");
   TimedCandidate candidate;
   candidate.config = config_member(json, "config");
+  candidate.workload = text_member(json, "workload");
   candidate.source_digest = text_member(json, "source");
   candidate.median_us = number_member(json, "median_us", -1);
   candidate.spread_us = number_member(json, "spread_us", -1);
@@ -111,7 +126,7 @@ std::string tuning_digest(const TuningKey& key) {
   KeyHasher hasher("hstujit-tuning");
   hasher.add("schema", kTuningSchema);
   hasher.add("op", key.op).add("spec", key.spec).add("direction", key.direction).add("device", key.device);
-  hasher.add("arch", key.arch).add("sm_count", key.sm_count).add("bucket", key.bucket).add("lengths", key.lengths);
+  hasher.add("arch", key.arch).add("sm_count", key.sm_count).add("bucket", key.bucket);
   return hasher.finish();
 }
 
@@ -123,21 +138,37 @@ bool same_config(std::string_view a, std::string_view b) {
   return !left.is_discarded() && left == right;
 }
 
+std::vector<TimedCandidate> TuningRecord::timings() const {
+  std::vector<TimedCandidate> list;
+  std::copy_if(timed.begin(), timed.end(), std::back_inserter(list),
+               [this](const TimedCandidate& candidate) { return candidate.workload == workload; });
+  return list;
+}
+
 const TimedCandidate* TuningRecord::timing(std::string_view config) const {
-  const auto found = find_config(timed, config);
+  const auto found = find_timing(timed, config, workload);
   return found != timed.end() ? &*found : nullptr;
 }
 
-const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::string_view source_digest) const {
-  const TimedCandidate* found = timing(config);
-  return found != nullptr && found->source_digest == source_digest ? found : nullptr;
+const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::string_view source_digest,
+                                                 std::string_view on_workload) const {
+  const auto found = find_timing(timed, config, on_workload);
+  return found != timed.end() && found->source_digest == source_digest ? &*found : nullptr;
+}
+
+const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {
+  const auto found = find_config(rejected, config);
+  const bool holds =
+      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest &&
+      std::find(std::begin(kPassingReasons), std::end(kPassingReasons), found->reason) == std::end(kPassingReasons);
+  return holds ? &*found : nullptr;
 }
 
 std::string select_winner(const TuningRecord& record) {
-  const auto best =
-      std::min_element(record.timed.begin(), record.timed.end(),
-                       [](const TimedCandidate& a, const TimedCandidate& b) { return a.median_us < b.median_us; });
-  if (best == record.timed.end()) return {};
+  const std::vector<TimedCandidate> timings = record.timings();
+  const auto best = std::min_element(timings.begin(), timings.end(),
+                                     [](const auto& a, const auto& b) { return a.median_us < b.median_us; });
+  if (best == timings.end()) return {};
   const TimedCandidate* heuristic = record.heuristic.empty() ? nullptr : record.timing(record.heuristic);
   if (heuristic != nullptr && heuristic->median_us - best->median_us <= heuristic->spread_us + best->spread_us)
     return heuristic->config;
@@ -150,6 +181,7 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
                                                       "one key can be merged",
                                                       tuning_digest(older.key), tuning_digest(newer.key)));
   TuningRecord merged = older;
+  if (!newer.workload.empty()) merged.workload = newer.workload;
   if (!newer.heuristic.empty()) merged.heuristic = newer.heuristic;
   for (const TimedCandidate& candidate : newer.timed) {
     erase_config(merged.rejected, candidate.config);
@@ -173,6 +205,7 @@ Result<std::string> format_record(const TuningRecord& record) {
                     fmt::format("median_us is {} and spread_us is {} for config {}; times must be positive and finite",
                                 candidate.median_us, candidate.spread_us, candidate.config));
     timed.push_back({{"config", std::move(config)},
+                     {"workload", candidate.workload},
                      {"source", candidate.source_digest},
                      {"median_us", candidate.median_us},
                      {"spread_us", candidate.spread_us}});
@@ -189,7 +222,7 @@ Result<std::string> format_record(const TuningRecord& record) {
                         {"detail", candidate.detail}});
   }
 
-  Json json = {{"format", kFormat}, {"key", key_to_json(record.key)}};
+  Json json = {{"format", kFormat}, {"key", key_to_json(record.key)}, {"workload", record.workload}};
   for (const auto& [name, config] : {std::pair("winner", record.winner), std::pair("heuristic", record.heuristic)}) {
     if (config.empty()) continue;
     HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const Json checked, config_to_json(config));
@@ -207,6 +240,7 @@ Result<TuningRecord> parse_record(std::string_view text, std::string_view digest
   if (const auto key = json.find("key"); key != json.end() && key->is_object()) record.key = key_from_json(*key);
   if (tuning_digest(record.key) != digest) return Status(Code::kIo, "it belongs to another key");
 
+  record.workload = text_member(json, "workload");
   const auto choice = [&json](const char* name) {
     const auto member = json.find(name);
     return member != json.end() && member->is_object() ? config_member(*member, "config") : std::string();

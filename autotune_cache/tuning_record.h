@@ -15,10 +15,11 @@
 namespace hstujit {
 
 // Raised when the meaning of a key field changes, so that old records are never found again.
-inline constexpr int kTuningSchema = 1;
+inline constexpr int kTuningSchema = 2;
 
-// What a tuning result depends on. `bucket` is the quantised max_seq_len: lookup and tuning quantise it by the same
-// function.
+// What a look-up knows when it asks for a winner. `bucket` is the quantised max_seq_len: lookup and tuning quantise it
+// by the same function. The lengths of a batch are not in it, since nobody knows them before the launch: they are the
+// workload of a timing.
 struct TuningKey {
   std::string op;
   std::string spec;  // canonical JSON
@@ -27,7 +28,6 @@ struct TuningKey {
   std::string arch;
   int64_t sm_count = 0;
   int64_t bucket = 0;
-  std::string lengths;  // name of the length profile; may be empty
 
   bool operator==(const TuningKey&) const = default;
 };
@@ -37,6 +37,7 @@ std::string tuning_digest(const TuningKey& key);
 
 struct TimedCandidate {
   std::string config;         // JSON object
+  std::string workload;       // names the batch that it was timed on; times of two workloads are never compared
   std::string source_digest;  // of the generated source that was timed: the time holds as long as the source does
   double median_us = 0;
   double spread_us = 0;  // half the distance between the quartiles, or whatever the tuner takes for noise
@@ -44,17 +45,22 @@ struct TimedCandidate {
   bool operator==(const TimedCandidate&) const = default;
 };
 
+// The reasons of rejections that say something about the moment and not about the source: such a candidate is tried
+// again by the next run.
+inline constexpr std::string_view kPassingReasons[] = {"load", "failed"};
+
 struct UntimedCandidate {
   std::string config;         // JSON object
   std::string source_digest;  // empty when it was rejected before a source was made
-  std::string reason;         // short stable name: "spill", "shared_memory", "wrong_result", ...
-  std::string detail;         // the sentence with the figures
+  std::string reason;  // short stable name: "spill", "shared_memory", "wrong_result", ...; kPassingReasons do not last
+  std::string detail;  // the sentence with the figures
 
   bool operator==(const UntimedCandidate&) const = default;
 };
 
 struct TuningRecord {
   TuningKey key;
+  std::string workload;   // the last one that was tuned on: `winner` is the winner of its timings
   std::string winner;     // config; empty when no candidate has a time
   std::string heuristic;  // the config that would run untuned; empty when unknown
   std::vector<TimedCandidate> timed;
@@ -63,21 +69,27 @@ struct TuningRecord {
 
   bool operator==(const TuningRecord&) const = default;
 
-  // The timing of a config, whatever source it is of; null when it has none.
+  // The timings of `workload`, in the order of the list.
+  std::vector<TimedCandidate> timings() const;
+  // The timing of a config on `workload`, whatever source it is of; null when it has none.
   const TimedCandidate* timing(std::string_view config) const;
-  // The same when it is of that very source, so that it need not be timed again.
-  const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest) const;
+  // The same on `on_workload`, when it is of that very source, so that it need not be timed again.
+  const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest,
+                                     std::string_view on_workload) const;
+  // The rejection of a config that holds for that very source, so that it need not be tried again.
+  const UntimedCandidate* valid_rejection(std::string_view config, std::string_view source_digest) const;
 };
 
 // True when both texts are the same JSON, whatever the order of members and the blanks.
 bool same_config(std::string_view a, std::string_view b);
 
-// The config with the least median, but the heuristic's unless the other is faster by more than the spread of both.
-// Equal medians: the first in the order of the list. Empty when nothing was timed.
+// The config with the least median on the record's workload, but the heuristic's unless the other is faster by more
+// than the spread of both. Equal medians: the first in the order of the list. Empty when nothing was timed.
 std::string select_winner(const TuningRecord& record);
 
-// Everything that either knows. For a config in both, `newer` counts, and a config is either timed or rejected, not
-// both; the winner is selected anew. The keys must be equal: kInvalidArgument otherwise.
+// Everything that either knows. For a config that both timed on one workload, `newer` counts, and a config is either
+// timed or rejected, not both; the workload is `newer`'s when it has one, and the winner is selected anew. The keys
+// must be equal: kInvalidArgument otherwise.
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
 
 // A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.

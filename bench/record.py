@@ -90,7 +90,7 @@ def main():
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),
         "driver": doctor.get("driver", {}).get("version"), "nvrtc": doctor.get("nvrtc", {}).get("version"),
-        "library": doctor.get("version"),
+        "library": doctor.get("library", {}).get("version"),
     }
     write(output, {"step": arguments.step, "environment": environment, "result": result})
     return 0 if good else 1

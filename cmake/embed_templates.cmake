@@ -1,7 +1,5 @@
-# hstujit_embed_templates(OUT file): a C++ source with every templates/**/*.cuh and one digest of them all.
-#
-# Generated source says the digest in its header; cache keys hold the generator's, which covers templates, too
-# (runtime/generator_digest.cmake). Changing, adding or removing a template generates the file anew.
+# hstujit_embed_templates(OUT file): a C++ source with every templates/**/*.cuh. Changing, adding or removing a template
+# generates the file anew.
 function(hstujit_embed_templates)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "" "OUT" "")
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/templates/*.cuh)

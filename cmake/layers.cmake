@@ -3,9 +3,10 @@
 # hstujit_library checks the DEPS of each target against this table at configure time; check_includes.cmake, run as a
 # test, checks every #include of a layer against its DEPS.
 
-set(HSTUJIT_LAYERS support spec plan templates skeletons cache ir passes emit nvrtc driver host runtime tools)
+set(HSTUJIT_LAYERS support generator spec plan templates skeletons cache ir passes emit nvrtc driver host runtime tools)
 
 set(HSTUJIT_FOLDER_support compiler/support)
+set(HSTUJIT_FOLDER_generator compiler/generator)
 set(HSTUJIT_FOLDER_spec compiler/spec)
 set(HSTUJIT_FOLDER_plan compiler/plan)
 set(HSTUJIT_FOLDER_templates templates)
@@ -21,6 +22,7 @@ set(HSTUJIT_FOLDER_runtime runtime)
 set(HSTUJIT_FOLDER_tools tools)
 
 set(HSTUJIT_ALLOWED_support)
+set(HSTUJIT_ALLOWED_generator)
 set(HSTUJIT_ALLOWED_spec support)
 set(HSTUJIT_ALLOWED_plan support spec skeletons)
 set(HSTUJIT_ALLOWED_templates support)
@@ -30,9 +32,9 @@ set(HSTUJIT_ALLOWED_ir support spec plan)
 set(HSTUJIT_ALLOWED_passes support spec plan ir)
 set(HSTUJIT_ALLOWED_emit support spec plan templates skeletons ir passes)
 set(HSTUJIT_ALLOWED_nvrtc support plan)
-set(HSTUJIT_ALLOWED_driver support spec plan templates skeletons ir passes emit nvrtc)
+set(HSTUJIT_ALLOWED_driver support generator spec plan templates skeletons ir passes emit nvrtc)
 set(HSTUJIT_ALLOWED_host support spec plan ir passes)
-set(HSTUJIT_ALLOWED_runtime support spec plan templates skeletons cache)
+set(HSTUJIT_ALLOWED_runtime support generator spec plan templates skeletons cache)
 set(HSTUJIT_ALLOWED_tools support)
 
 # Linked but not included: plan declares skeletons(), the generated table of the build defines it.

@@ -5,8 +5,14 @@
 # the shared library. DEPENDS are targets that must be built first (a library opened with dlopen, a tool).
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
 # A test whose layer is not part of this build (HSTUJIT_BUILD_COMPILER=OFF) is left out.
+#
+# Tests that compile find the wheel that tools/install-deps.sh puts below build/nvrtc where there is no CUDA toolkit: it is
+# the last place of the loader's.
 find_package(GTest REQUIRED)
 include(GoogleTest)
+
+file(GLOB hstujit_nvrtc_wheel ${PROJECT_SOURCE_DIR}/build/nvrtc/nvidia/*/lib)
+list(JOIN hstujit_nvrtc_wheel ":" hstujit_nvrtc_wheel)
 
 function(hstujit_test)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;NO_MAIN" "NAME;TIMEOUT" "SOURCES;DEPS;LIBS;LABELS;ENVIRONMENT;DEPENDS")
@@ -54,6 +60,9 @@ function(hstujit_test)
   set(properties LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
   if(ARG_ENVIRONMENT)
     list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
+  endif()
+  if(hstujit_nvrtc_wheel)
+    list(APPEND properties ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=path_list_append:${hstujit_nvrtc_wheel}")
   endif()
   gtest_discover_tests(${target} TEST_PREFIX "${ARG_NAME}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        PROPERTIES ${properties})

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -25,15 +24,6 @@ uint8_t dlpack_code(DataType type) {
       return kDLInt;
   }
   return kDLInt;
-}
-
-// "B+1" is symbol "B" and 1.
-std::pair<std::string, int64_t> split_symbol(const std::string& text) {
-  const size_t plus = text.find('+');
-  if (plus == std::string::npos) return {text, 0};
-  int64_t bias = 0;
-  std::from_chars(text.data() + plus + 1, text.data() + text.size(), bias);
-  return {text.substr(0, plus), bias};
 }
 
 std::string dtype_text(const DLDataType& type) {
@@ -67,9 +57,29 @@ std::string shape_text(const Argument& argument) {
   std::string text;
   for (const Dimension& dimension : argument.shape) {
     if (!text.empty()) text += ", ";
-    text += dimension.symbol.empty() ? std::to_string(dimension.constant) : dimension.symbol;
+    text += to_string(dimension);
   }
   return "(" + text + ")";
+}
+
+// That no two elements of an output are one: from the smallest stride to the largest, each must step over all that the
+// smaller ones span. Layouts that interleave without meeting are refused with them; nobody makes such.
+ArgumentFailure check_apart(int index, const DLTensor& tensor) {
+  std::array<bool, kMaxRank> done{};
+  int64_t span = 1;  // elements
+  for (int round = 0; round < tensor.ndim; ++round) {
+    int smallest = -1;
+    for (int i = tensor.ndim - 1; i >= 0; --i) {
+      if (done[i] || tensor.shape[i] == 1) continue;
+      if (smallest < 0 || tensor_stride(tensor, i) < tensor_stride(tensor, smallest)) smallest = i;
+    }
+    if (smallest < 0) break;
+    done[smallest] = true;
+    const int64_t stride = tensor_stride(tensor, smallest);
+    if (stride < span) return {Kind::kOverlap, index, smallest, stride, span};
+    span += (tensor.shape[smallest] - 1) * stride;
+  }
+  return {};
 }
 
 }  // namespace
@@ -81,8 +91,19 @@ int64_t tensor_stride(const DLTensor& tensor, int dimension) {
   return stride;
 }
 
-ArgumentChecker::ArgumentChecker(const Signature& signature) : signature_(signature) {
+Result<ArgumentChecker> ArgumentChecker::create(const Signature& signature) {
+  ArgumentChecker checker(signature);
+  HSTUJIT_RETURN_IF_ERROR(checker.read_signature());
+  return checker;
+}
+
+Status ArgumentChecker::read_signature() {
   for (const Argument& argument : signature_) {
+    if (argument.shape.size() > static_cast<size_t>(kMaxRank)) {
+      return Status(Code::kUnsupported,
+                    fmt::format("{} has rank {}, shape {}; a tensor may have at most {} dimensions", argument.name,
+                                argument.shape.size(), shape_text(argument), kMaxRank));
+    }
     Checked checked;
     checked.tensor = argument.kind == ArgumentKind::kTensor;
     checked.integer = argument.kind == ArgumentKind::kInt;
@@ -94,17 +115,21 @@ ArgumentChecker::ArgumentChecker(const Signature& signature) : signature_(signat
       checked.rank = static_cast<int>(argument.shape.size());
       for (int i = 0; i < checked.rank; ++i) {
         const Dimension& dimension = argument.shape[i];
-        Size& size = checked.sizes[i];
-        size.constant = dimension.constant;
-        if (dimension.symbol.empty()) continue;
-        const auto [name, bias] = split_symbol(dimension.symbol);
-        size.constant = bias;
-        size.symbol = static_cast<int>(std::find(symbols_.begin(), symbols_.end(), name) - symbols_.begin());
-        if (size.symbol == static_cast<int>(symbols_.size())) symbols_.push_back(name);
+        int& symbol = checked.symbols[i];
+        symbol = -1;
+        if (dimension.is_constant()) continue;
+        symbol = static_cast<int>(std::find(symbols_.begin(), symbols_.end(), dimension.symbol) - symbols_.begin());
+        if (symbol == static_cast<int>(symbols_.size())) symbols_.push_back(dimension.symbol);
+        if (symbols_.size() > static_cast<size_t>(kMaxSymbols)) {
+          return Status(Code::kUnsupported,
+                        fmt::format("{} has the size {}, symbol number {} of this signature; at most {} are allowed",
+                                    argument.name, dimension.symbol, symbols_.size(), kMaxSymbols));
+        }
       }
     }
     arguments_.push_back(checked);
   }
+  return {};
 }
 
 ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count, const Placement& placement,
@@ -122,13 +147,60 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
     } else if (expected.integer) {
       const int64_t value = values[index].integer;
       if (expected.not_negative && value < 0) return {Kind::kNegativeInteger, index, 0, value};
+      if (value > signature_[index].most) return {Kind::kIntegerTooLarge, index, 0, value};
       if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
     } else if (!std::isfinite(values[index].real)) {
       return {Kind::kNotFinite, index};
     }
   }
   *nothing_to_write = !written;
+  return check_outputs(values);
+}
+
+ArgumentFailure ArgumentChecker::check_outputs(const hstujit_value* values) const {
+  const auto is_empty = [](const DLTensor& tensor) {
+    return std::any_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t size) { return size == 0; });
+  };
+  for (int index = 0; index < static_cast<int>(arguments_.size()); ++index) {
+    if (!arguments_[index].output || is_empty(*values[index].tensor)) continue;
+    for (int other = 0; other < index; ++other) {
+      if (!arguments_[other].output || is_empty(*values[other].tensor)) continue;
+      if (tensor_data(*values[other].tensor) == tensor_data(*values[index].tensor)) {
+        return {Kind::kSameOutput, index, 0, 0, 0, other};
+      }
+    }
+  }
   return {};
+}
+
+ArgumentFailure ArgumentChecker::check_layout(int index, const Checked& expected, const DLTensor& tensor) {
+  const int64_t bytes = expected.bits / 8;
+  // The strides of a contiguous tensor follow from its sizes, whose product must be a number of bytes.
+  int64_t elements = bytes;
+  for (int i = 0; i < expected.rank; ++i) {
+    if (__builtin_mul_overflow(elements, tensor.shape[i], &elements))
+      return {Kind::kTooLarge, index, i, tensor.shape[i]};
+  }
+  // Strides of dimensions of size 1 are never used; frameworks leave any number there.
+  int64_t span = bytes;  // from the first to behind the last byte
+  for (int i = 0; i < expected.rank; ++i) {
+    if (tensor.shape[i] == 1) continue;
+    const int64_t stride = tensor_stride(tensor, i);
+    if (i == expected.rank - 1) {
+      if (stride != 1) return {Kind::kInnerStride, index, i, stride};
+    } else if (stride < 0) {
+      return {Kind::kNegativeStride, index, i, stride};
+    }
+    int64_t step = 0;
+    if (__builtin_mul_overflow(stride, bytes, &step)) return {Kind::kTooLarge, index, i, stride};
+    if (i < expected.rank - 1 && step % expected.alignment != 0) {
+      return {Kind::kStrideAlignment, index, i, stride, expected.alignment};
+    }
+    if (__builtin_mul_overflow(tensor.shape[i] - 1, step, &step) || __builtin_add_overflow(span, step, &span)) {
+      return {Kind::kTooLarge, index, i, stride};
+    }
+  }
+  return expected.output ? check_apart(index, tensor) : ArgumentFailure();
 }
 
 ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected, const DLTensor* tensor,
@@ -149,24 +221,22 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
 
   int64_t elements = 1;
   for (int i = 0; i < expected.rank; ++i) {
-    const Size& size = expected.sizes[i];
+    const Dimension& dimension = signature_[index].shape[i];
+    const int symbol = expected.symbols[i];
     const int64_t actual = tensor->shape[i];
     if (actual < 0) return {Kind::kNegativeSize, index, i, actual};
     elements *= actual == 0 ? 0 : 1;
-    if (size.symbol < 0) {
-      if (actual != size.constant) return {Kind::kSize, index, i, actual, size.constant};
+    if (symbol >= 0 && (symbols.bound >> symbol & 1) != 0) {
+      const int64_t size = dimension.size(symbols.value[symbol]);
+      if (actual != size) return {Kind::kSymbol, index, i, actual, size, symbols.bound_by[symbol]};
       continue;
     }
-    const uint32_t bit = uint32_t{1} << size.symbol;
-    if ((symbols.bound & bit) == 0) {
-      if (actual < size.constant) return {Kind::kSize, index, i, actual, size.constant, -1};
-      symbols.bound |= bit;
-      symbols.value[size.symbol] = actual - size.constant;
-      symbols.bound_by[size.symbol] = index;
-    } else if (actual != symbols.value[size.symbol] + size.constant) {
-      return {
-          Kind::kSymbol, index, i, actual, symbols.value[size.symbol] + size.constant, symbols.bound_by[size.symbol]};
-    }
+    const std::optional<int64_t> value = dimension.symbol_value(actual);
+    if (!value) return {Kind::kSize, index, i, actual};
+    if (symbol < 0) continue;
+    symbols.bound |= uint32_t{1} << symbol;
+    symbols.value[symbol] = *value;
+    symbols.bound_by[symbol] = index;
   }
   *empty = elements == 0;
   if (*empty) return {};
@@ -175,20 +245,7 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
   if (reinterpret_cast<uintptr_t>(tensor_data(*tensor)) % static_cast<uintptr_t>(expected.alignment) != 0) {
     return {Kind::kPointerAlignment, index, 0, 0, expected.alignment};
   }
-  // Strides of dimensions of size 1 are never used; frameworks leave any number there.
-  const int64_t bytes = expected.bits / 8;
-  for (int i = 0; i < expected.rank; ++i) {
-    if (tensor->shape[i] == 1) continue;
-    const int64_t stride = tensor_stride(*tensor, i);
-    if (i == expected.rank - 1) {
-      if (stride != 1) return {Kind::kInnerStride, index, i, stride};
-    } else if (stride < 0) {
-      return {Kind::kNegativeStride, index, i, stride};
-    } else if (stride * bytes % expected.alignment != 0) {
-      return {Kind::kStrideAlignment, index, i, stride, expected.alignment};
-    }
-  }
-  return {};
+  return check_layout(index, expected, *tensor);
 }
 
 Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_value* values,
@@ -236,12 +293,12 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {}; it must be 0 or more", dimension_name(), failure.value);
       break;
     case Kind::kSize:
-      text = fmt::format("{} is {}; it must be {}{}, shape {}", dimension_name(), failure.value, failure.allowed,
-                         failure.other < 0 ? " or more" : "", shape_text(argument));
+      text = fmt::format("{} is {}; it must be {}, shape {}", dimension_name(), failure.value,
+                         to_string(argument.shape[failure.dimension]), shape_text(argument));
       break;
     case Kind::kSymbol:
       text = fmt::format("{} is {}; it must be {} = {}, as in {}", dimension_name(), failure.value,
-                         argument.shape[failure.dimension].symbol, failure.allowed, signature_[failure.other].name);
+                         to_string(argument.shape[failure.dimension]), failure.allowed, signature_[failure.other].name);
       break;
     case Kind::kNullData:
       text = fmt::format("{} has a null data pointer; only an empty tensor may", argument.name);
@@ -260,12 +317,27 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {} elements, {} bytes; it must be a multiple of {} bytes", stride_name(), failure.value,
                          failure.value * static_cast<int64_t>(size_of(argument.dtype)), failure.allowed);
       break;
+    case Kind::kTooLarge:
+      text = fmt::format("{} has a size or stride of {} in dimension {}; a tensor may span less than 2^63 bytes",
+                         argument.name, failure.value, failure.dimension);
+      break;
+    case Kind::kOverlap:
+      text = fmt::format("{} is {}; it must be {} or more, since elements of an output must not overlap", stride_name(),
+                         failure.value, failure.allowed);
+      break;
+    case Kind::kSameOutput:
+      text = fmt::format("{} begins at address {}, as {} does; outputs must not overlap", argument.name,
+                         fmt::ptr(tensor_data(*values[failure.argument].tensor)), signature_[failure.other].name);
+      break;
     case Kind::kIntegerRange:
       text = fmt::format("{} is {}; it must be between {} and {}", argument.name, failure.value,
                          std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
       break;
     case Kind::kNegativeInteger:
       text = fmt::format("{} is {}; it must be 0 or more", argument.name, failure.value);
+      break;
+    case Kind::kIntegerTooLarge:
+      text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.most);
       break;
     case Kind::kNotFinite:
       text = fmt::format("{} is {}; it must be a finite number", argument.name, values[failure.argument].real);

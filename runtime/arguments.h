@@ -17,7 +17,9 @@ struct Placement {
   int ordinal = 0;        // of the CUDA device
 };
 
+// What a check without allocations has room for.
 inline constexpr int kMaxRank = 8;
+inline constexpr int kMaxSymbols = 16;
 
 // First element, and stride of one dimension in elements (a tensor without strides is contiguous).
 inline char* tensor_data(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
@@ -35,15 +37,19 @@ struct ArgumentFailure {
     kDtype,
     kRank,          // value: the rank
     kNegativeSize,  // value: the size
-    kSize,          // value: the size, allowed: what the dimension must be
+    kSize,          // value: the size, which the dimension cannot have
     kSymbol,        // value, allowed: sizes; other: the argument that bound the symbol
     kNullData,
     kInnerStride,     // value: the stride
     kNegativeStride,  // value: the stride
     kPointerAlignment,
     kStrideAlignment,  // value: the stride
+    kTooLarge,         // value: the size or stride that makes the tensor span more bytes than an int64_t counts
+    kOverlap,          // value: the stride; allowed: the least that keeps elements of an output apart
+    kSameOutput,       // other: the output that begins at the same address
     kIntegerRange,     // value: the integer
     kNegativeInteger,  // value: the integer
+    kIntegerTooLarge,  // value: the integer
     kNotFinite,
   };
   Kind kind = Kind::kNone;
@@ -58,7 +64,8 @@ struct ArgumentFailure {
 
 class ArgumentChecker {
  public:
-  explicit ArgumentChecker(const Signature& signature);
+  // kUnsupported when a tensor has more than kMaxRank dimensions, or all together more than kMaxSymbols symbols.
+  static Result<ArgumentChecker> create(const Signature& signature);
 
   // Integer argument `index` must be >= 0, or fit 32 bits: what a kernel's parameters ask for.
   void require_not_negative(int index) { arguments_[index].not_negative = true; }
@@ -74,11 +81,6 @@ class ArgumentChecker {
   const Signature& signature() const { return signature_; }
 
  private:
-  // Sizes are `constant`, or the value of symbol `symbol` plus `constant`.
-  struct Size {
-    int symbol = -1;
-    int64_t constant = 0;
-  };
   struct Checked {
     bool tensor = false;
     bool output = false;
@@ -89,15 +91,19 @@ class ArgumentChecker {
     uint8_t bits = 0;
     int rank = 0;
     int64_t alignment = 1;
-    std::array<Size, kMaxRank> sizes;
+    std::array<int, kMaxRank> symbols{};  // by dimension: the number of its symbol, -1 of a constant
   };
-  static constexpr int kMaxSymbols = 16;
   struct Symbols {
     std::array<int64_t, kMaxSymbols> value;
     std::array<int, kMaxSymbols> bound_by;
     uint32_t bound = 0;
   };
 
+  explicit ArgumentChecker(const Signature& signature) : signature_(signature) {}
+
+  Status read_signature();
+  static ArgumentFailure check_layout(int index, const Checked& expected, const DLTensor& tensor);
+  ArgumentFailure check_outputs(const hstujit_value* values) const;
   ArgumentFailure check_tensor(int index, const Checked& expected, const DLTensor* tensor, const Placement& placement,
                                Symbols& symbols, bool* empty) const;
 

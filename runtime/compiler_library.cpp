@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/driver/compiler_api.h"
+#include "compiler/generator/generator_digest.h"
 #include "compiler/support/dynamic_library.h"
 
 namespace hstujit {
@@ -27,6 +28,12 @@ class CompilerLibrary final : public KernelCompiler {
 
   Result<Blobs> compile(const CompileRequest& request) const override { return run("compile", request); }
   Result<Blobs> emit(const CompileRequest& request) const override { return run("emit", request); }
+  Result<NvrtcLibrary> nvrtc() const override {
+    HSTUJIT_ASSIGN_OR_RETURN(Blobs blobs, run({{"command", "nvrtc"}, {"options", {{"nvrtc", nvrtc_}}}}, "find NVRTC"));
+    const auto json = nlohmann::json::parse(blobs["nvrtc"], nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) return Status(Code::kInternal, fmt::format("{} did not say which NVRTC it uses", path()));
+    return NvrtcLibrary{json.value("path", ""), json.value("version", "")};
+  }
   std::string path() const override { return library_.path().empty() ? library_.name() : library_.path(); }
 
  private:
@@ -39,12 +46,16 @@ class CompilerLibrary final : public KernelCompiler {
         {"device", to_json(request.device)},
         {"options", {{"lineinfo", request.lineinfo}, {"nvrtc", nvrtc_}}},
     };
+    return run(json, fmt::format("{} {}", command, request.spec->op()));
+  }
+
+  Result<Blobs> run(const nlohmann::ordered_json& json, const std::string& what) const {
     Blobs blobs;
     const Code code = code_from(run_(json.dump().c_str(), &blobs, collect));
     if (code == Code::kOk) return blobs;
     const auto error = blobs.find("error");
     return Status(code, error == blobs.end() || error->second.empty()
-                            ? fmt::format("{} failed to {} {} and gave no reason", path(), command, request.spec->op())
+                            ? fmt::format("{} failed to {} and gave no reason", path(), what)
                             : error->second);
   }
 
@@ -76,6 +87,14 @@ Result<KernelCompilerPtr> open_compiler_library(const Environment& environment) 
                   fmt::format("the compiler library {} has ABI {}; this libhstujit needs ABI {}, install "
                               "both from one release",
                               library.name(), found, HSTUJIT_COMPILER_ABI));
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(auto* generator,
+                           library.function<decltype(hstujit_compiler_generator)>("hstujit_compiler_generator"));
+  if (const std::string_view found = generator(); found != generator_digest()) {
+    return Status(Code::kNoCompiler,
+                  fmt::format("the compiler library {} has the generator {}; this libhstujit keys its cache by the "
+                              "generator {}, install both from one build",
+                              library.name(), found, generator_digest()));
   }
   HSTUJIT_ASSIGN_OR_RETURN(auto* run, library.function<decltype(hstujit_compiler_run)>("hstujit_compiler_run"));
   return KernelCompilerPtr(std::make_shared<CompilerLibrary>(std::move(library), run, environment.text(Env::kNvrtc)));

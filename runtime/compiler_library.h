@@ -25,19 +25,27 @@ struct CompileRequest {
   bool lineinfo = false;
 };
 
+struct NvrtcLibrary {
+  std::string path;
+  std::string version;  // "13.0"
+};
+
 // What turns a request into a cubin. Any number of threads may call it at once. Tests give their own.
 class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
   virtual Result<Blobs> compile(const CompileRequest& request) const = 0;
   virtual Result<Blobs> emit(const CompileRequest& request) const = 0;
+  // The NVRTC that compile would use; kNoCompiler with every place looked at.
+  virtual Result<NvrtcLibrary> nvrtc() const = 0;
   virtual std::string path() const = 0;
 };
 
 using KernelCompilerPtr = std::shared_ptr<const KernelCompiler>;
 
 // Opens HSTUJIT_COMPILER_LIBRARY and nowhere else when that is set; else libhstujit_compiler.so beside this library,
-// then where the loader looks. kNoCompiler with every place looked at, or when its ABI is another one.
+// then where the loader looks. kNoCompiler with every place looked at, or when its ABI or its
+// generator is another one: its cubins would lie under keys that say something else.
 Result<KernelCompilerPtr> open_compiler_library(const Environment& environment);
 
 // What open looks at, in order, for open and for doctor; `file` is "libhstujit_compiler.so" or "libhstujit_host.so".

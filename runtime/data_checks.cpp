@@ -79,8 +79,7 @@ Status check_launch_data(const CudaDriver* driver, const Signature& signature, c
   if (const int index = find_argument(signature, "max_seq_len"); index >= 0) max_seq_len = values[index].integer;
   int64_t total_rows = std::numeric_limits<int64_t>::max();
   for (size_t i = 0; i < signature.size(); ++i) {
-    if (signature[i].kind == ArgumentKind::kTensor && !signature[i].shape.empty() &&
-        signature[i].shape[0].symbol == "L") {
+    if (signature[i].kind == ArgumentKind::kTensor && !signature[i].shape.empty() && signature[i].shape[0].is("L")) {
       total_rows = values[i].tensor->shape[0];
       break;
     }

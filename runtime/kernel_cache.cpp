@@ -6,9 +6,10 @@
 #include <chrono>
 #include <utility>
 
+#include "autotune_cache/artifact_files.h"
+#include "compiler/generator/generator_digest.h"
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"
-#include "runtime/generator_digest.h"
 
 namespace hstujit {
 
@@ -42,7 +43,7 @@ ArtifactKey artifact_key(const CompileRequest& request) {
   key.generator = generator_digest();
   key.spec = request.spec->to_json().dump();
   key.direction = to_string(request.direction);
-  key.config = to_json(request.config).dump();
+  key.config = key_text(request.config);
   key.options = compile_options(request.device.arch, kCppStandard, request.lineinfo);
   key.arch = request.device.arch;
   return key;
@@ -166,8 +167,10 @@ Result<KernelBinary> KernelCache::compile(const CompileRequest& request) const {
                 {"reason", blobs.ok() ? std::string() : blobs.status().message()}});
   }
   if (!blobs.ok()) return blobs.status();
-  if ((*blobs)["cubin"].empty()) {
-    return Status(Code::kCompileFailed, fmt::format("the compiler library gave no cubin for {}", plan.kernel_name));
+  if (!is_cubin((*blobs)["cubin"])) {
+    return Status(Code::kCompileFailed,
+                  fmt::format("the compiler library gave {} bytes for {}, which are no cubin: it is an ELF image",
+                              (*blobs)["cubin"].size(), plan.kernel_name));
   }
   HSTUJIT_ASSIGN_OR_RETURN(binary.digest, artifact_digest(artifact_key(request)));
   binary.cubin = std::move((*blobs)["cubin"]);

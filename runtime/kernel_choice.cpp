@@ -70,7 +70,7 @@ Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction
       const TimedCandidate* timing = record->timing(record->winner);
       choice.why = timing == nullptr ? std::string("the tuning database's winner")
                                      : fmt::format("the tuning database's winner of {} timed candidates, {:.1f} us",
-                                                   record->timed.size(), timing->median_us);
+                                                   record->timings().size(), timing->median_us);
       HSTUJIT_RETURN_IF_ERROR(apply_override(engine, spec, direction, device, &choice));
       return choice;
     }

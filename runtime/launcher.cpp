@@ -32,7 +32,9 @@ double number(const hstujit_value& value, bool is_integer) {
 
 Result<LauncherPtr> Launcher::create(CudaDriverPtr driver, ModulePtr module, const Signature& signature,
                                      const LaunchPlan& plan) {
-  const std::shared_ptr<Launcher> launcher(new Launcher(std::move(driver), std::move(module), signature, plan));
+  HSTUJIT_ASSIGN_OR_RETURN(ArgumentChecker checker, ArgumentChecker::create(signature));
+  const std::shared_ptr<Launcher> launcher(
+      new Launcher(std::move(driver), std::move(module), plan, std::move(checker)));
   HSTUJIT_RETURN_IF_ERROR(launcher->validate_plan(signature).with_context(plan.kernel_name));
   return LauncherPtr(launcher);
 }
@@ -117,6 +119,21 @@ int64_t Launcher::blocks(const hstujit_value* values) const {
   return total;
 }
 
+Status Launcher::explain_empty_grid(const hstujit_value* values) const {
+  const GridFactor* scalar = nullptr;
+  for (const GridFactor& factor : plan_.grid) {
+    if (factor.source == Source::kConstant) continue;
+    const hstujit_value& value = values[factor.argument];
+    // Nothing to do: no sequence, say, though there are rows that belong to none.
+    if (factor.source == Source::kSize && value.tensor->shape[factor.dimension] + factor.bias <= 0) return {};
+    if (factor.source == Source::kScalar && value.integer + factor.bias <= 0) scalar = &factor;
+  }
+  if (scalar == nullptr) return {};
+  return Status(Code::kInvalidArgument, fmt::format("{} is {}, and there are outputs to write; it must be {} or more",
+                                                    checker_.signature()[scalar->argument].name,
+                                                    values[scalar->argument].integer, 1 - scalar->bias));
+}
+
 cuda::Error Launcher::pack(const hstujit_value* values, std::byte* parameters) const {
   for (size_t i = 0; i < plan_.slots.size(); ++i) {
     const ParamSlot& slot = plan_.slots[i];
@@ -169,7 +186,7 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   if (nothing_to_write) return {};
   HSTUJIT_RETURN_IF_ERROR(check_map_rows(values));
   int64_t grid = blocks(values);
-  if (grid == 0) return {};
+  if (grid == 0) return explain_empty_grid(values);
   if (plan_.persistent_blocks > 0) grid = std::min(grid, plan_.persistent_blocks);
   if (grid > kMaxBlocks) {
     return Status(Code::kInvalidArgument, fmt::format("these sizes need {} blocks of {}; at most {} can be launched",

@@ -19,19 +19,21 @@ class Launcher {
   static Result<std::shared_ptr<const Launcher>> create(CudaDriverPtr driver, ModulePtr module,
                                                         const Signature& signature, const LaunchPlan& plan);
 
-  // The module's context must be current. Empty outputs and a grid of no blocks are done without a launch.
+  // The module's context must be current. Empty outputs, and a batch of no sequences, are done without a launch;
+  // kInvalidArgument for a length of 0 that would leave outputs unwritten.
   Status launch(const hstujit_value* values, size_t count, cuda::Stream stream) const;
 
   const Module& module() const { return *module_; }
   const LaunchPlan& plan() const { return plan_; }
 
  private:
-  Launcher(CudaDriverPtr driver, ModulePtr module, const Signature& signature, const LaunchPlan& plan)
-      : driver_(std::move(driver)), module_(std::move(module)), plan_(plan), checker_(signature) {}
+  Launcher(CudaDriverPtr driver, ModulePtr module, const LaunchPlan& plan, ArgumentChecker checker)
+      : driver_(std::move(driver)), module_(std::move(module)), plan_(plan), checker_(std::move(checker)) {}
 
   Status validate_plan(const Signature& signature);
   Status check_map_rows(const hstujit_value* values) const;
   int64_t blocks(const hstujit_value* values) const;
+  Status explain_empty_grid(const hstujit_value* values) const;
   cuda::Error pack(const hstujit_value* values, std::byte* parameters) const;
 
   CudaDriverPtr driver_;

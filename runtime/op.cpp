@@ -7,11 +7,11 @@
 
 namespace hstujit {
 
-Op::Op(EnginePtr engine, OpOptions options)
+Op::Op(EnginePtr engine, OpOptions options, ArgumentChecker checker)
     : engine_(std::move(engine)),
       options_(std::move(options)),
       signature_(options_.instance.spec->signature(options_.direction)),
-      checker_(signature_),
+      checker_(std::move(checker)),
       max_seq_len_argument_(find_argument(signature_, "max_seq_len")) {
   if (max_seq_len_argument_ >= 0) checker_.require_not_negative(max_seq_len_argument_);
 }
@@ -23,40 +23,17 @@ Result<std::unique_ptr<Op>> Op::create(EnginePtr engine, OpOptions options) {
                   fmt::format("direction is \"{}\"; {} has no {} kernel", to_string(options.direction), spec.op(),
                               to_string(options.direction)));
   }
-  return std::unique_ptr<Op>(new Op(std::move(engine), std::move(options)));
-}
-
-const Op::Prepared* Op::find(unsigned long long context_id, int64_t bucket) const {
-  const Table* const table = table_.load(std::memory_order_acquire);
-  if (table == nullptr) return nullptr;
-  for (const Prepared& prepared : *table) {
-    if (prepared.context_id == context_id && prepared.bucket == bucket) return &prepared;
-  }
-  return nullptr;
-}
-
-void Op::publish(Prepared prepared) {
-  const std::lock_guard lock(mutex_);
-  const Table* const current = table_.load(std::memory_order_relaxed);
-  auto next = std::make_unique<Table>();
-  if (current != nullptr) {
-    for (const Prepared& other : *current) {
-      // An entry of a context that was destroyed, and whose address a new one has, goes.
-      if (other.context == prepared.context &&
-          (other.context_id != prepared.context_id || other.bucket == prepared.bucket)) {
-        continue;
-      }
-      next->push_back(other);
-    }
-  }
-  next->push_back(std::move(prepared));
-  table_.store(next.get(), std::memory_order_release);
-  tables_.push_back(std::move(next));
+  HSTUJIT_ASSIGN_OR_RETURN(ArgumentChecker checker, ArgumentChecker::create(spec.signature(options.direction)));
+  return std::unique_ptr<Op>(new Op(std::move(engine), std::move(options), std::move(checker)));
 }
 
 Status Op::prepare(int64_t max_seq_len, int device) {
-  if (max_seq_len_argument_ >= 0 && max_seq_len < 1) {
-    return Status(Code::kInvalidArgument, fmt::format("max_seq_len is {}; it must be 1 or more", max_seq_len));
+  if (max_seq_len_argument_ >= 0) {
+    const int64_t most = signature_[max_seq_len_argument_].most;
+    if (max_seq_len < 1 || max_seq_len > most) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("max_seq_len is {}; it must be between 1 and {}", max_seq_len, most));
+    }
   }
   if (options_.backend == Backend::kHost) return prepare_host();
   return prepare_cuda(max_seq_len, device);
@@ -79,11 +56,12 @@ Status Op::prepare_cuda(int64_t max_seq_len, int device) {
   HSTUJIT_ASSIGN_OR_RETURN(const ContextGuard guard, ContextGuard::enter(driver, device));
   const DeviceContext& context = guard.device();
   const int64_t bucket = bucket_of(max_seq_len);
-  if (find(context.id, bucket) != nullptr) return {};
+  if (table_.find(context.id, bucket) != nullptr) return {};
   HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec spec, engine_->device(context.ordinal));
   HSTUJIT_ASSIGN_OR_RETURN(LauncherPtr launcher, make_launcher(context, spec, bucket));
   driver_.store(driver.get(), std::memory_order_release);
-  publish({context.context, context.id, bucket, std::move(launcher)});
+  const std::lock_guard lock(mutex_);
+  table_.add({context.context, context.id, bucket, std::move(launcher)});
   return {};
 }
 
@@ -123,6 +101,10 @@ Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const Device
     module = engine_->module(*binary, context, plan.shared_memory);
   }
   if (!module.ok()) return module.status();
+  {
+    const std::lock_guard lock(mutex_);
+    if (LauncherPtr shared = table_.launcher_of(**module)) return shared;
+  }
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine_->driver());
   return Launcher::create(driver, *module, signature_, plan);
 }
@@ -143,9 +125,10 @@ Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream
   int64_t max_seq_len = 1;
   if (max_seq_len_argument_ >= 0) {
     max_seq_len = values[max_seq_len_argument_].integer;
-    if (max_seq_len < 0) {
-      return checker_.explain({ArgumentFailure::Kind::kNegativeInteger, max_seq_len_argument_, 0, max_seq_len}, values,
-                              {});
+    const bool too_large = max_seq_len > signature_[max_seq_len_argument_].most;
+    if (max_seq_len < 0 || too_large) {
+      const auto kind = too_large ? ArgumentFailure::Kind::kIntegerTooLarge : ArgumentFailure::Kind::kNegativeInteger;
+      return checker_.explain({kind, max_seq_len_argument_, 0, max_seq_len}, values, {});
     }
   }
   const CudaDriver* const driver = driver_.load(std::memory_order_acquire);
@@ -157,7 +140,7 @@ Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream
   if (const cuda::Error error = context_identity(*driver, context, &context_id); error != cuda::kSuccess) {
     return driver->failure(error, "cuCtxGetId", __FILE__, __LINE__);
   }
-  const Prepared* const prepared = find(context_id, bucket_of(max_seq_len));
+  const Prepared* const prepared = table_.find(context_id, bucket_of(max_seq_len));
   if (prepared == nullptr) return not_prepared(max_seq_len);
   if (engine_->check()) {
     const Placement placement{true, prepared->launcher->module().device().ordinal};

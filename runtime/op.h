@@ -1,6 +1,6 @@
 // Op: one operator instance and direction in one engine, with the kernels that were prepared for it.
 //
-// prepare() may take its time; launch() reads one atomic pointer to an immutable table and goes.
+// prepare() may take its time; launch() looks into a table that needs no lock and goes.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include "runtime/engine.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/launcher.h"
+#include "runtime/prepared_table.h"
 #include "runtime/problem_bucket.h"
 
 namespace hstujit {
@@ -28,7 +29,7 @@ struct OpOptions {
 
 class Op {
  public:
-  // kUnsupported when the operator has no such direction.
+  // kUnsupported when the operator has no such direction, or a signature that launches have no room for.
   static Result<std::unique_ptr<Op>> create(EnginePtr engine, OpOptions options);
 
   const OpSpec& spec() const { return *options_.instance.spec; }
@@ -45,22 +46,11 @@ class Op {
   Result<size_t> workspace_size(const hstujit_value* values, size_t count) const;
 
  private:
-  struct Prepared {
-    cuda::Context context = nullptr;
-    unsigned long long context_id = 0;
-    int64_t bucket = 0;
-    LauncherPtr launcher;
-  };
-  using Table = std::vector<Prepared>;
-
-  Op(EnginePtr engine, OpOptions options);
+  Op(EnginePtr engine, OpOptions options, ArgumentChecker checker);
 
   int64_t bucket_of(int64_t max_seq_len) const {
     return problem_bucket(signature_, options_.length_mode, max_seq_len, options_.listed);
   }
-  // By identity and not by address, which a new context may have after another one was destroyed.
-  const Prepared* find(unsigned long long context_id, int64_t bucket) const;
-  void publish(Prepared prepared);
   Status prepare_host();
   Status prepare_cuda(int64_t max_seq_len, int device);
   Result<LauncherPtr> make_launcher(const DeviceContext& context, const DeviceSpec& device, int64_t bucket);
@@ -73,11 +63,10 @@ class Op {
   ArgumentChecker checker_;
   int max_seq_len_argument_ = -1;  // -1: the operator has no sequences, and one bucket
 
-  std::atomic<const Table*> table_{nullptr};
+  PreparedTable table_;                             // written under the mutex
   std::atomic<const CudaDriver*> driver_{nullptr};  // the engine's, for launches
   std::atomic<const HostKernel*> host_{nullptr};
-  std::mutex mutex_;                                  // of the owners below; never held over a compile
-  std::vector<std::unique_ptr<const Table>> tables_;  // the current one and those that a launch may still read
+  std::mutex mutex_;  // of those who prepare; never held over a compile
   HostKernelPtr host_kernel_;
 };
 

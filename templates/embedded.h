@@ -1,4 +1,4 @@
-// The text of every template, embedded at build time, and their digest, which generated source says in its header.
+// The text of every template, embedded at build time.
 #pragma once
 
 #include <string_view>
@@ -13,9 +13,5 @@ struct EmbeddedTemplate {
 
 // In order of path.
 const std::vector<EmbeddedTemplate>& embedded_templates();
-
-// SHA-256 over the paths and texts of all of them, 64 hexadecimal digits. Cache keys hold generator_digest() of
-// runtime/generator_digest.h, which covers the templates and everything else that decides generated source.
-std::string_view template_digest();
 
 }  // namespace hstujit

@@ -5,8 +5,9 @@
 #   tools/install-deps.sh --if-missing  the same, and print nothing when all is there
 #
 # LLVM and MLIR 22 come from apt.llvm.org where the distribution has no such packages. NVRTC 12.4 or newer is taken from
-# an installed CUDA toolkit, else from the PyPI wheel nvidia-cuda-nvrtc, which goes to build/nvrtc; HSTUJIT_NVRTC then
-# names the folder. Building needs no NVRTC: without one, what compiles CUDA source says what it looked for.
+# an installed CUDA toolkit, else from the PyPI wheel nvidia-cuda-nvrtc, which goes to build/nvrtc, where the tests find
+# it; for anything else HSTUJIT_NVRTC names the folder. Building needs no NVRTC: without one, what compiles CUDA source
+# says what it looked for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -10,6 +10,7 @@
 #include "compiler/driver/request.h"
 #include "compiler/emit/launcher.h"
 #include "compiler/emit/source.h"
+#include "compiler/generator/generator_digest.h"
 #include "compiler/nvrtc/nvrtc.h"
 
 namespace hstujit {
@@ -69,8 +70,15 @@ Status compile(const Request& request, const EmittedKernel& kernel, const Blobs&
   return {};
 }
 
+Status tell_nvrtc(const Request& request, const Blobs& blobs) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::shared_ptr<const Nvrtc> nvrtc, Nvrtc::open(request.nvrtc));
+  blobs.put("nvrtc", nlohmann::ordered_json{{"path", nvrtc->path()}, {"version", nvrtc->version()}}.dump());
+  return {};
+}
+
 Status run(std::string_view text, const Blobs& blobs) {
   HSTUJIT_ASSIGN_OR_RETURN(const Request request, parse_request(text));
+  if (request.command == Command::kNvrtc) return tell_nvrtc(request, blobs);
   HSTUJIT_ASSIGN_OR_RETURN(const EmittedKernel kernel,
                            emit_kernel(*request.spec, request.direction, request.config, request.device));
   blobs.put("ir", kernel.ir);
@@ -85,6 +93,9 @@ Status run(std::string_view text, const Blobs& blobs) {
 }  // namespace hstujit
 
 int hstujit_compiler_abi(void) { return HSTUJIT_COMPILER_ABI; }
+
+// A literal, so NUL-terminated.
+const char* hstujit_compiler_generator(void) { return hstujit::generator_digest().data(); }
 
 int hstujit_compiler_run(const char* request_json, void* context, hstujit_blob_sink sink) {
   using namespace hstujit;

@@ -48,8 +48,13 @@ Result<Request> parse_request(std::string_view text) {
   if (!json.is_object()) return invalid("request: not a JSON object");
   Request request;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string command, text_of(json, "command"));
+  if (command == "nvrtc") {
+    request.command = Command::kNvrtc;
+    HSTUJIT_RETURN_IF_ERROR(parse_options(json, request));
+    return request;
+  }
   if (command != "compile" && command != "emit") {
-    return invalid(fmt::format("request: command is \"{}\"; allowed are compile and emit", command));
+    return invalid(fmt::format("request: command is \"{}\"; allowed are compile, emit and nvrtc", command));
   }
   request.command = command == "emit" ? Command::kEmit : Command::kCompile;
 

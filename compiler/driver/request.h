@@ -11,8 +11,9 @@
 
 namespace hstujit {
 
-enum class Command { kCompile, kEmit };
+enum class Command { kCompile, kEmit, kNvrtc };
 
+// kNvrtc has options and nothing else.
 struct Request {
   Command command = Command::kCompile;
   OpSpecPtr spec;

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/emit/expression.h"
+#include "compiler/emit/identifier.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -42,16 +44,6 @@ std::string choice_lines(std::string_view field, std::string_view value, const s
   for (const std::string& choice : choices)
     text += bool_line(constant_name(field) + camel_case(choice), choice == value);
   return text;
-}
-
-std::vector<std::string> split_words(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
 }
 
 const char* type_of(const ParamSlot& slot) {
@@ -107,14 +99,19 @@ Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohm
   return text + "};\n";
 }
 
-std::string print_config(const KernelConfig& config, const std::vector<std::pair<std::string, std::string>>& derived) {
+std::string print_config(const KernelConfig& config, const std::vector<std::pair<std::string, std::string>>& derived,
+                         std::string_view user) {
   std::string text = "struct Config {\n";
   for_each_field(config, [&](const auto& field, const auto& value) {
+    const std::string name = constant_name(field.name);
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
       // A text without choices, the skeleton, names the source itself.
-      text += choice_lines(field.name, value, split_words(field.choices));
+      for (const std::string& choice : split(field.choices, ' ')) {
+        const std::string choice_name = name + camel_case(choice);
+        if (names_identifier(user, choice_name)) text += bool_line(choice_name, choice == value);
+      }
     } else {
-      text += int_line(constant_name(field.name), value);
+      if (names_identifier(user, name)) text += int_line(name, value);
     }
   });
   for (const auto& [name, value] : derived) text += fmt::format("  static constexpr int {} = {};\n", name, value);

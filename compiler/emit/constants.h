@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,10 @@ std::string constant_name(std::string_view field);
 // kUnsupported for a parameter that is none of these, or an integer that an int does not hold.
 Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
                                std::optional<bool> mask_trivial);
-std::string print_config(const KernelConfig& config, const std::vector<std::pair<std::string, std::string>>& derived);
+// The fields of which `user`, the text of the prelude and the operator's templates, names a constant, and all of
+// `derived`: a field that a template does not read leaves no trace in its source.
+std::string print_config(const KernelConfig& config, const std::vector<std::pair<std::string, std::string>>& derived,
+                         std::string_view user);
 std::string print_params(const std::vector<ParamSlot>& slots);
 
 }  // namespace hstujit

@@ -18,7 +18,7 @@ struct FlatTemplate {
 };
 
 // `first` are files that are there whether the entry includes them or not. kInternal when a file includes one that is
-// not among `templates`, or when a file of common/ includes one outside of it.
+// not among `templates`, or that is neither of common/ nor, for a file outside of common/, of the entry's folder.
 Result<FlatTemplate> flatten_template(const std::vector<EmbeddedTemplate>& templates, std::string_view entry,
                                       const std::vector<std::string_view>& first);
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <cstdlib>
 
 namespace hstujit {
 
@@ -156,9 +156,9 @@ bool is_real(DataType type) { return type != DataType::kInt32 && type != DataTyp
 // What a launch gets where a signature says no more than a name and a type. Whatever is not in this table is a member
 // of the program's `struct Chosen`, for its user to change:
 //
-//   size      L                 rows of the batch
-//             B, B+1            its sequences, and one more
-//             another symbol    Chosen::size_<symbol>, 1024; "M+2" is that of M and 2
+//   symbol    L                 rows of the batch
+//             B                 its sequences
+//             another           Chosen::size_<symbol>, 1024
 //   integer   max_seq_len       the batch's
 //             another           Chosen::<name>, 0: an optional size is at its default
 //   real      every             Chosen::<name>, 1
@@ -170,7 +170,7 @@ struct Known {
   std::string_view name;
   std::string_view text;
 };
-constexpr Known kSizes[] = {{"L", "batch.rows()"}, {"B", "batch.sequences()"}};
+constexpr Known kSymbols[] = {{"L", "batch.rows()"}, {"B", "batch.sequences()"}};
 constexpr Known kScalars[] = {{"max_seq_len", "batch.max_seq_len"}};
 constexpr Known kIntegerTensors[] = {{"seq_offsets", "batch.offsets"},
                                      {"num_targets", "batch.targets(Chosen::num_targets)"}};
@@ -183,19 +183,13 @@ std::string_view look_up(const Known (&table)[count], std::string_view name) {
   return {};
 }
 
-// "B+1" is "B" and "1"; what has no plus is all symbol.
-std::pair<std::string, std::string> split_symbol(const std::string& text) {
-  const size_t plus = text.find('+');
-  if (plus == std::string::npos) return {text, ""};
-  return {text.substr(0, plus), text.substr(plus + 1)};
-}
-
 std::string size_text(const Dimension& dimension) {
-  if (dimension.symbol.empty()) return fmt::format("{}", dimension.constant);
-  const auto [symbol, bias] = split_symbol(dimension.symbol);
-  const std::string_view known = look_up(kSizes, symbol);
-  const std::string size = known.empty() ? "Chosen::size_" + symbol : std::string(known);
-  return bias.empty() ? size : fmt::format("({} + {})", size, bias);
+  if (dimension.is_constant()) return fmt::to_string(dimension.bias);
+  const std::string_view known = look_up(kSymbols, dimension.symbol);
+  std::string size = known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol) : std::string(known);
+  if (dimension.factor != 1) size = fmt::format("{} * {}", dimension.factor, size);
+  if (dimension.bias == 0) return size;
+  return fmt::format("({} {} {})", size, dimension.bias < 0 ? '-' : '+', std::abs(dimension.bias));
 }
 
 std::string elements_text(const Argument& argument, size_t first = 0) {
@@ -214,9 +208,8 @@ std::string print_choices(const Signature& signature) {
   };
   for (const Argument& argument : signature) {
     for (const Dimension& dimension : argument.shape) {
-      const std::string symbol = split_symbol(dimension.symbol).first;
-      if (symbol.empty() || !look_up(kSizes, symbol).empty()) continue;
-      add(fmt::format("  static constexpr int64_t size_{} = 1024;\n", symbol));
+      if (dimension.is_constant() || !look_up(kSymbols, dimension.symbol).empty()) continue;
+      add(fmt::format("  static constexpr int64_t size_{} = 1024;\n", dimension.symbol));
     }
     if (argument.kind == ArgumentKind::kInt && look_up(kScalars, argument.name).empty())
       add(fmt::format("  static constexpr int64_t {} = 0;\n", argument.name));

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "compiler/emit/constants.h"
 #include "compiler/emit/flatten.h"
+#include "compiler/emit/identifier.h"
 #include "compiler/emit/region_printer.h"
 #include "compiler/ir/build.h"
 #include "compiler/passes/passes.h"
@@ -27,21 +27,8 @@ std::string header(const OpSpec& spec, Direction direction, const KernelConfig& 
       "//   spec      {}\n"
       "//   direction {}\n"
       "//   config    {}\n"
-      "//   device    {}\n"
-      "//   templates {}\n\n",
-      spec.to_json().dump(), to_string(direction), to_json(config).dump(), device.arch, template_digest());
-}
-
-bool is_identifier_part(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-// Whether `text` has `name` as a whole identifier.
-bool names_identifier(std::string_view text, std::string_view name) {
-  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    const size_t end = at + name.size();
-    const bool starts = at == 0 || !is_identifier_part(text[at - 1]);
-    if (starts && (end == text.size() || !is_identifier_part(text[end]))) return true;
-  }
-  return false;
+      "//   device    {}\n\n",
+      spec.to_json().dump(), to_string(direction), key_text(config), device.arch);
 }
 
 // The region functions that `user`, the text of the template, names, and those that these name. A region calls only
@@ -101,12 +88,13 @@ Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<Embe
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"}));
   const std::string prelude = skeleton.prelude(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial));
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(*module, activation, prelude + "\n" + flat.own));
+  const std::string user = prelude + "\n" + flat.own;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(*module, activation, user));
 
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;
   kernel.source += "// ---- generated\n" + constants + "\n";
-  kernel.source += print_config(config, skeleton.constants(spec, config)) + "\n";
+  kernel.source += print_config(config, skeleton.constants(spec, config), user) + "\n";
   if (!prelude.empty()) kernel.source += prelude + "\n";
   kernel.source += regions;
   kernel.source += print_params(kernel.plan.slots) + "\n";

@@ -25,6 +25,8 @@ Result<Arguments> Arguments::bind(const Signature& signature, const HstujitHostV
   for (size_t i = 0; i < count; ++i) {
     if (signature[i].kind == ArgumentKind::kTensor) {
       HSTUJIT_RETURN_IF_ERROR(arguments.bind_tensor(signature[i], values[i]));
+    } else if (signature[i].kind == ArgumentKind::kInt && values[i].integer > signature[i].most) {
+      return invalid(signature[i], fmt::format("is {}; it must be at most {}", values[i].integer, signature[i].most));
     }
   }
   return arguments;
@@ -55,23 +57,18 @@ Status Arguments::bind_tensor(const Argument& argument, const HstujitHostValue& 
 Status Arguments::bind_dimension(const Argument& argument, size_t axis, int64_t size) {
   const Dimension& dimension = argument.shape[axis];
   if (size < 0) return invalid(argument, fmt::format("has size {} along axis {}; sizes are not negative", size, axis));
-  if (dimension.symbol.empty()) {
-    if (size == dimension.constant) return Status();
-    return invalid(argument, fmt::format("has size {} along axis {}; it must be {}", size, axis, dimension.constant));
+  if (const auto known = symbols_.find(dimension.symbol); known != symbols_.end()) {
+    const int64_t expected = dimension.size(known->second);
+    if (size == expected) return Status();
+    return invalid(argument, fmt::format("has size {} along axis {}; it must be {} = {}, as in the arguments before it",
+                                         size, axis, to_string(dimension), expected));
   }
-  // "B+1" fixes B.
-  std::string symbol = dimension.symbol;
-  int64_t value = size;
-  if (symbol.size() > 2 && symbol.substr(symbol.size() - 2) == "+1") {
-    symbol.resize(symbol.size() - 2);
-    value -= 1;
-    if (value < 0)
-      return invalid(argument, fmt::format("has no elements along axis {}; it must have {}", axis, dimension.symbol));
+  const std::optional<int64_t> value = dimension.symbol_value(size);
+  if (!value) {
+    return invalid(argument, fmt::format("has size {} along axis {}; it must be {}", size, axis, to_string(dimension)));
   }
-  const auto [known, added] = symbols_.emplace(symbol, value);
-  if (added || known->second == value) return Status();
-  return invalid(argument, fmt::format("has size {} along axis {}; it must be {} = {}, as in the arguments before it",
-                                       size, axis, dimension.symbol, known->second + (size - value)));
+  if (!dimension.is_constant()) symbols_.emplace(dimension.symbol, *value);
+  return Status();
 }
 
 int64_t Arguments::symbol(const std::string& name) const {

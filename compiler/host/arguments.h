@@ -15,7 +15,8 @@ namespace hstujit {
 
 class Arguments {
  public:
-  // Checks count, rank, shape, strides and null pointers. Keeps references to both; it lives as long as one launch.
+  // Checks count, rank, shape, strides, null pointers and the bounds of integers. Keeps references to both; it lives as
+  // long as one launch.
   static Result<Arguments> bind(const Signature& signature, const HstujitHostValue* values, size_t count);
 
   const Signature& signature() const { return *signature_; }

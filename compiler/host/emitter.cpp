@@ -1,5 +1,6 @@
 #include "compiler/host/emitter.h"
 
+#include "compiler/support/integers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,8 +16,6 @@ namespace {
 constexpr int64_t kScratchAlignment = 16;
 
 constexpr auto kContract = mlir::arith::FastMathFlags::contract;
-
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 
@@ -112,7 +111,7 @@ void Emitter::store_lanes(Value lanes, Value address) {
 }
 
 void Emitter::for_each_group(int64_t width, const std::function<void(Value, int64_t)>& body) {
-  const int64_t whole = width / tile_.lanes * tile_.lanes;
+  const int64_t whole = round_down(width, tile_.lanes);
   if (whole > 0) loop(integer(0), integer(whole), tile_.lanes, [&](Value column) { body(column, tile_.lanes); });
   if (whole < width) body(integer(whole), width - whole);
 }
@@ -153,18 +152,22 @@ Value Emitter::from_fp32(Value lanes, DataType dtype) {
   return mlir::arith::TruncIOp::create(builder(), location(), lanes_of(builder().getI16Type(), count), result);
 }
 
-void Emitter::copy_rows(Value tensor, DataType dtype, Value first_row, Value head, int64_t width, Value count,
-                        Value padded_count, ScratchMatrix to) {
-  const mlir::Type element = storage_type(builder(), dtype);
+Emitter::Values Emitter::place(const TensorRows& rows, Value row, Value column) {
+  const Value absolute = add(rows.first_row, row);
+  return rows.head ? Values{absolute, rows.head, column} : Values{absolute, column};
+}
+
+void Emitter::copy_rows(const TensorRows& from, Value count, Value padded_count, ScratchMatrix to) {
+  const mlir::Type element = storage_type(builder(), from.dtype);
   loop(integer(0), count, 1, [&](Value row) {
-    for_each_group(width, [&](Value column, int64_t lanes) {
-      const Value values = mlir::vector::LoadOp::create(builder(), location(), lanes_of(element, lanes), tensor,
-                                                        mlir::ValueRange{add(first_row, row), head, column});
-      store_lanes(to_fp32(values, dtype), address(to, row, column));
+    for_each_group(from.width, [&](Value column, int64_t lanes) {
+      const Value values = mlir::vector::LoadOp::create(builder(), location(), lanes_of(element, lanes), from.tensor,
+                                                        place(from, row, column));
+      store_lanes(to_fp32(values, from.dtype), address(to, row, column));
     });
   });
   loop(count, padded_count, 1, [&](Value row) {
-    for_each_group(width, [&](Value column, int64_t lanes) {
+    for_each_group(from.width, [&](Value column, int64_t lanes) {
       const mlir::VectorType type = lanes_of(builder().getF32Type(), lanes);
       store_lanes(mlir::arith::ConstantOp::create(builder(), location(), mlir::DenseElementsAttr::get(type, 0.0F)),
                   address(to, row, column));
@@ -172,16 +175,15 @@ void Emitter::copy_rows(Value tensor, DataType dtype, Value first_row, Value hea
   });
 }
 
-void Emitter::write_rows(ScratchMatrix from, Value factor, Value tensor, DataType dtype, Value first_row, Value head,
-                         int64_t width, Value count) {
+void Emitter::write_rows(ScratchMatrix from, Value factor, const TensorRows& to, Value count) {
   loop(integer(0), count, 1, [&](Value row) {
-    for_each_group(width, [&](Value column, int64_t lanes) {
+    for_each_group(to.width, [&](Value column, int64_t lanes) {
       const mlir::VectorType type = lanes_of(builder().getF32Type(), lanes);
       const Value sums =
           mlir::vector::LoadOp::create(builder(), location(), type, scratch_, address(from, row, column));
       const Value factors = mlir::vector::BroadcastOp::create(builder(), location(), type, factor);
-      mlir::vector::StoreOp::create(builder(), location(), from_fp32(mulf(sums, factors), dtype), tensor,
-                                    mlir::ValueRange{add(first_row, row), head, column});
+      mlir::vector::StoreOp::create(builder(), location(), from_fp32(mulf(sums, factors), to.dtype), to.tensor,
+                                    place(to, row, column));
     });
   });
 }

@@ -20,6 +20,15 @@ struct ScratchMatrix {
   int64_t width = 0;
 };
 
+// Rows of a tensor argument (rows, width) or (rows, heads, width) from one on; converted from and to its data type.
+struct TensorRows {
+  mlir::Value tensor;
+  DataType dtype = DataType::kFp32;
+  int64_t width = 0;
+  mlir::Value first_row;
+  mlir::Value head;  // null where there are no heads
+};
+
 class Emitter : public Ops {
  public:
   using Values = mlir::SmallVector<mlir::Value>;
@@ -37,7 +46,8 @@ class Emitter : public Ops {
 
   mlir::VectorType lanes_of(mlir::Type element, int64_t count) const;
   mlir::VectorType lanes_of(mlir::Type element) const { return lanes_of(element, tile_.lanes); }
-  // A scalar in every lane. An index becomes i32: positions in a sequence fit, and twice as many fit in a register.
+  // A scalar in every lane. An index becomes i32: positions in a sequence fit (compiler/spec/limits.h), and twice as
+  // many fit in a register.
   Value broadcast(Value scalar);
   Value zero_lanes() { return broadcast(real(0)); }
   // first, first + 1, first + 2, ... as i32 lanes; `first` is an index.
@@ -54,13 +64,10 @@ class Emitter : public Ops {
   Value load_lanes(Value address);
   void store_lanes(Value lanes, Value address);
 
-  // Rows of a tensor argument (rows, heads, width), converted from and to its data type.
-  // Copies `count` rows from `first_row` on into `to`, and sets the rows from there to `padded_count` to zero.
-  void copy_rows(Value tensor, DataType dtype, Value first_row, Value head, int64_t width, Value count,
-                 Value padded_count, ScratchMatrix to);
+  // Copies `count` rows of `from` into `to`, and sets the rows from there to `padded_count` to zero.
+  void copy_rows(const TensorRows& from, Value count, Value padded_count, ScratchMatrix to);
   // Writes `count` rows of `from`, times `factor` (fp32), each value rounded once.
-  void write_rows(ScratchMatrix from, Value factor, Value tensor, DataType dtype, Value first_row, Value head,
-                  int64_t width, Value count);
+  void write_rows(ScratchMatrix from, Value factor, const TensorRows& to, Value count);
   // to[column][row] = from[row][column] for one block of lanes x lanes; the arguments are addresses of corners.
   void transpose_block(Value from, int64_t from_width, Value to, int64_t to_width);
 
@@ -70,6 +77,8 @@ class Emitter : public Ops {
                      int64_t depth, bool accumulate);
 
  private:
+  // Where element (row, column) of `rows` is, counted from its first row.
+  Values place(const TensorRows& rows, Value row, Value column);
   Value offset(Value address, int64_t by) { return by == 0 ? address : add(address, integer(by)); }
   Value to_fp32(Value lanes, DataType dtype);
   Value from_fp32(Value lanes, DataType dtype);

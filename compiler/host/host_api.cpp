@@ -16,7 +16,7 @@ namespace {
 
 using hstujit::Code;
 using hstujit::Direction;
-using hstujit::HostKernel;
+using hstujit::JitKernel;
 using hstujit::Result;
 using hstujit::Status;
 using Json = nlohmann::ordered_json;
@@ -58,9 +58,9 @@ Result<Request> parse_request(const char* text) {
   return request;
 }
 
-Result<HostKernel> create(const char* text) {
+Result<JitKernel> create(const char* text) {
   HSTUJIT_ASSIGN_OR_RETURN(Request request, parse_request(text));
-  return HostKernel::create(request.spec, request.direction, request.threads);
+  return JitKernel::create(request.spec, request.direction, request.threads);
 }
 
 void write_sentence(const std::string& sentence, char* error, size_t error_size) {
@@ -92,10 +92,10 @@ extern "C" {
 int hstujit_host_abi(void) { return HSTUJIT_HOST_ABI; }
 
 void* hstujit_host_create(const char* request_json, char* error, size_t error_size) {
-  HostKernel* kernel = nullptr;
+  JitKernel* kernel = nullptr;
   guarded(error, error_size, [&]() -> Status {
-    HSTUJIT_ASSIGN_OR_RETURN(HostKernel created, create(request_json));
-    kernel = new HostKernel(std::move(created));
+    HSTUJIT_ASSIGN_OR_RETURN(JitKernel created, create(request_json));
+    kernel = new JitKernel(std::move(created));
     return Status();
   });
   return kernel;
@@ -105,9 +105,9 @@ int hstujit_host_launch(void* kernel, const HstujitHostValue* values, size_t cou
   return guarded(error, error_size, [&]() -> Status {
     if (kernel == nullptr)
       return Status(Code::kInvalidArgument, "kernel is null; it must come from hstujit_host_create");
-    return static_cast<const HostKernel*>(kernel)->launch(values, count);
+    return static_cast<const JitKernel*>(kernel)->launch(values, count);
   });
 }
 
-void hstujit_host_destroy(void* kernel) { delete static_cast<HostKernel*>(kernel); }
+void hstujit_host_destroy(void* kernel) { delete static_cast<JitKernel*>(kernel); }
 }

@@ -7,9 +7,10 @@
 #include <memory>
 
 #include "compiler/host/packed_arguments.h"
-#include "compiler/host/parallel.h"
 #include "compiler/ir/build.h"
 #include "compiler/passes/passes.h"
+#include "compiler/support/integers.h"
+#include "compiler/support/parallel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -74,7 +75,7 @@ using Scratch = std::unique_ptr<float, FreeScratch>;
 // Zeroed: padding that an operator never writes then holds no NaN.
 Scratch allocate_scratch(int64_t size) {
   constexpr size_t kAlignment = 64;
-  const size_t bytes = (static_cast<size_t>(size) * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t bytes = round_up(static_cast<size_t>(size) * sizeof(float), kAlignment);
   auto* memory = static_cast<float*>(std::aligned_alloc(kAlignment, std::max(bytes, kAlignment)));
   if (memory != nullptr) std::fill_n(memory, size, 0.0F);
   return Scratch(memory);
@@ -82,8 +83,8 @@ Scratch allocate_scratch(int64_t size) {
 
 }  // namespace
 
-Result<HostKernel> HostKernel::create(OpSpecPtr spec, Direction direction, int threads,
-                                      std::optional<RegisterTile> given_tile) {
+Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int threads,
+                                    std::optional<RegisterTile> given_tile) {
   const HostOperatorEntry* entry = find_operator(spec->op());
   if (entry == nullptr) {
     return Status(Code::kUnsupported, fmt::format("the host backend does not compute operator {}", spec->op()));
@@ -98,11 +99,11 @@ Result<HostKernel> HostKernel::create(OpSpecPtr spec, Direction direction, int t
   Signature signature = spec->signature(direction);
   HSTUJIT_ASSIGN_OR_RETURN(const int64_t scratch_size, emit_item_function(*module, signature, *op, tile));
   HSTUJIT_ASSIGN_OR_RETURN(JitFunction function, JitFunction::compile(*module, kItemFunction, target));
-  return HostKernel(std::move(signature), std::move(op), std::move(function), scratch_size,
-                    threads > 0 ? threads : available_threads());
+  return JitKernel(std::move(signature), std::move(op), std::move(function), scratch_size,
+                   threads > 0 ? threads : available_threads());
 }
 
-Status HostKernel::launch(const HstujitHostValue* values, size_t count) const {
+Status JitKernel::launch(const HstujitHostValue* values, size_t count) const {
   HSTUJIT_ASSIGN_OR_RETURN(const Arguments arguments, Arguments::bind(signature_, values, count));
   HSTUJIT_ASSIGN_OR_RETURN(std::vector<WorkItem> items, operator_->items(arguments));
   if (items.empty()) return Status();

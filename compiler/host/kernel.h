@@ -12,18 +12,18 @@
 
 namespace hstujit {
 
-class HostKernel {
+class JitKernel {
  public:
   // `threads` 0: all that this process may use. `tile` replaces the choice made for this processor: code for narrower
   // registers runs on wider ones too.
-  static Result<HostKernel> create(OpSpecPtr spec, Direction direction, int threads,
-                                   std::optional<RegisterTile> tile = std::nullopt);
+  static Result<JitKernel> create(OpSpecPtr spec, Direction direction, int threads,
+                                  std::optional<RegisterTile> tile = std::nullopt);
 
   // Runs to completion. Several threads may launch at once.
   Status launch(const HstujitHostValue* values, size_t count) const;
 
  private:
-  HostKernel(Signature signature, HostOperatorPtr op, JitFunction function, int64_t scratch_size, int threads)
+  JitKernel(Signature signature, HostOperatorPtr op, JitFunction function, int64_t scratch_size, int threads)
       : signature_(std::move(signature)),
         operator_(std::move(op)),
         function_(std::move(function)),

@@ -1,5 +1,5 @@
 // The few things this project reads from a cubin, which is an ELF file of 64 bits, little-endian. Every offset is
-// checked: the bytes may come from a cache that somebody else wrote.
+// checked, so that output of an NVRTC this project does not know is an error and no crash.
 #pragma once
 
 #include <cstdint>

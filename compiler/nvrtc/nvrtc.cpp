@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <utility>
 
 #include "compiler/nvrtc/nvrtc_search.h"
+#include "compiler/support/arch.h"
 #include "compiler/support/dynamic_library.h"
 #include "compiler/support/text.h"
 
@@ -124,24 +124,13 @@ std::string first_error(std::string_view log) {
   return last.empty() ? "the compiler gave no reason" : last;
 }
 
-// The number of "sm_90a"; 0 when the text is no such name.
-int arch_number(std::string_view arch) {
-  if (!arch.starts_with("sm_")) return 0;
-  arch.remove_prefix(3);
-  int number = 0;
-  const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), number);
-  const std::string_view suffix(end, static_cast<size_t>(arch.data() + arch.size() - end));
-  const bool valid = error == std::errc() && (suffix.empty() || suffix == "a" || suffix == "f");
-  return valid ? number : 0;
-}
-
 Status check_input(const CompileInput& input) {
   if (input.source.empty()) return Status(Code::kInvalidArgument, "source is empty; it must be CUDA source text");
   if (input.source.find('\0') != std::string::npos)
     return Status(Code::kInvalidArgument, "source contains a zero byte; it must be text");
   if (input.entry.empty())
     return Status(Code::kInvalidArgument, "entry is empty; it must name an extern \"C\" kernel of the source");
-  if (arch_number(input.arch) == 0)
+  if (!arch_number(input.arch))
     return Status(Code::kInvalidArgument,
                   fmt::format("arch is {}; it must be like \"sm_80\" or \"sm_90a\"", quote(input.arch)));
   if (input.cpp_standard != 17 && input.cpp_standard != 20)

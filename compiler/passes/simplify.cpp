@@ -1,4 +1,5 @@
-// Rewrites that make regions cheap and their text plain. Index arithmetic does not overflow: positions are below 2^31.
+// Rewrites that make regions cheap and their text plain. Index arithmetic does not overflow, with any parameters and
+// in any order of terms: all numbers in it are at most kMaxSeqLen or small (compiler/spec/limits.h).
 #include "compiler/ir/ops.h"
 #include "compiler/passes/intervals.h"
 #include "compiler/passes/passes.h"

@@ -8,6 +8,15 @@ namespace hstujit {
 
 Json to_json(const KernelConfig& config) { return fields_to_json(config); }
 
+std::string key_text(const KernelConfig& config) {
+  const KernelConfig defaults;
+  Json json = Json::object();
+  for_each_field(config, [&](const auto& field, const auto& value) {
+    if (value != defaults.*(field.member)) json[std::string(field.name)] = write_field(value);
+  });
+  return json.dump();
+}
+
 Result<KernelConfig> parse_kernel_config(const Json& json) {
   KernelConfig config;
   HSTUJIT_RETURN_IF_ERROR(fields_from_json(json, "config", config));

@@ -2,6 +2,9 @@
 //
 // Not every skeleton reads every field; a field that a skeleton does not read keeps its default, so that two
 // configs are equal exactly when they give the same source.
+//
+// The bounds are those of every device there is, so that no template meets a size that it would divide by, or one whose
+// products overflow; what a template needs beyond them is for its reject() to say.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,6 +16,12 @@
 namespace hstujit {
 
 struct KernelConfig {
+  static constexpr int64_t kMostTile = 16384;   // rows or columns of a tile
+  static constexpr int64_t kMostStages = 16;    // no shared memory holds more
+  static constexpr int64_t kMostConsumers = 7;  // warpgroups of a block of 1024 threads beside the one that loads
+  static constexpr int64_t kMostWarps = 32;     // of such a block
+  static constexpr int64_t kMostBlocks = 32;    // resident on a multiprocessor
+
   std::string skeleton;   // name of the template folder's entry: "hstu_attention/sm90"
   int64_t block_m = 0;    // rows of a tile
   int64_t block_n = 0;    // columns of a tile
@@ -30,20 +39,26 @@ struct KernelConfig {
 
   static constexpr auto fields() {
     using C = KernelConfig;
-    return std::make_tuple(
-        field("skeleton", &C::skeleton, "template"), field("block_m", &C::block_m, "rows of a tile"),
-        field("block_n", &C::block_n, "columns of a tile"), field("stages", &C::stages, "pipeline depth"),
-        field("consumers", &C::consumers, "consumer warpgroups"), field("warps", &C::warps, "warps of a block"),
-        field("schedule", &C::schedule, "tile schedule").one_of("grid persistent"),
-        field("blocks_per_sm", &C::blocks_per_sm, "resident blocks"),
-        field("ping_pong", &C::ping_pong, "products in turns"),
-        field("lanes_arrive", &C::lanes_arrive, "every lane arrives on barriers"),
-        field("activation", &C::activation, "score arithmetic").one_of("mufu accurate"));
+    return std::make_tuple(field("skeleton", &C::skeleton, "template"),
+                           field("block_m", &C::block_m, "rows of a tile", 0, kMostTile),
+                           field("block_n", &C::block_n, "columns of a tile", 0, kMostTile),
+                           field("stages", &C::stages, "pipeline depth", 1, kMostStages),
+                           field("consumers", &C::consumers, "consumer warpgroups", 0, kMostConsumers),
+                           field("warps", &C::warps, "warps of a block", 0, kMostWarps),
+                           field("schedule", &C::schedule, "tile schedule").one_of("grid persistent"),
+                           field("blocks_per_sm", &C::blocks_per_sm, "resident blocks", 1, kMostBlocks),
+                           field("ping_pong", &C::ping_pong, "products in turns"),
+                           field("lanes_arrive", &C::lanes_arrive, "every lane arrives on barriers"),
+                           field("activation", &C::activation, "score arithmetic").one_of("mufu accurate"));
   }
 };
 
 nlohmann::ordered_json to_json(const KernelConfig& config);
 Result<KernelConfig> parse_kernel_config(const nlohmann::ordered_json& json);
+// What cache keys and tuning records know a config by: JSON of the skeleton and of the fields that differ from their
+// defaults. A field that is added later leaves the text of every older config as it was; for the same reason a default
+// never changes.
+std::string key_text(const KernelConfig& config);
 // For tables: "sm90 128x128 stages=2 consumers=2 persistent". Fields with their default are left out, and two configs
 // of one operator that differ read differently.
 std::string describe(const KernelConfig& config);

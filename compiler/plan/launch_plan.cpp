@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/support/integers.h"
+
 namespace hstujit {
 
 namespace {
@@ -27,8 +29,6 @@ Layout layout_of(ParamSlot::Kind kind) {
   return {0, 1};
 }
 
-uint32_t align_up(uint32_t offset, uint32_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
-
 }  // namespace
 
 std::vector<uint32_t> slot_offsets(const std::vector<ParamSlot>& slots) {
@@ -36,12 +36,12 @@ std::vector<uint32_t> slot_offsets(const std::vector<ParamSlot>& slots) {
   uint32_t end = 0, strictest = 1;
   for (const ParamSlot& slot : slots) {
     const Layout layout = layout_of(slot.kind);
-    end = align_up(end, layout.alignment);
+    end = round_up(end, layout.alignment);
     offsets.push_back(end);
     end += layout.size;
     strictest = std::max(strictest, layout.alignment);
   }
-  offsets.push_back(align_up(end, strictest));
+  offsets.push_back(round_up(end, strictest));
   return offsets;
 }
 

@@ -1,7 +1,8 @@
 // LaunchPlan: how a kernel's parameters are packed and how many blocks it gets, as data.
 //
-// The emitter prints the kernel's `struct Params` from the same slots that the runtime fills, so the two cannot
-// disagree, and the runtime launches an operator it has never heard of.
+// The emitter prints the kernel's `struct Params` from the same slots that the runtime fills: members and their order
+// come from one list, and a static_assert of the source holds the size that slot_offsets() gives. The runtime launches
+// an operator it has never heard of.
 #pragma once
 
 #include <cstdint>

@@ -129,18 +129,4 @@ Result<Config> load_config(const fs::path& path) {
   return parse_config(text, path.string(), path.parent_path());
 }
 
-Result<Config> parse_grid(std::string_view text, const std::string& origin, const fs::path& folder) {
-  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_json_text(text, origin));
-  Result<std::vector<Instance>> instances = parse_instances(json, "grid", {{"op", "hstu_attention"}}, folder);
-  if (!instances.ok()) return instances.status().with_context(origin);
-  Config config;
-  config.instances = std::move(instances).value();
-  return config;
-}
-
-Result<Config> load_grid(const fs::path& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
-  return parse_grid(text, path.string(), path.parent_path());
-}
-
 }  // namespace hstujit

@@ -23,8 +23,7 @@ struct Tuning {
   static constexpr auto fields() {
     using T = Tuning;
     return std::make_tuple(
-        field("length_mode", &T::length_mode, "how max_seq_len is quantised in tuning keys")
-            .one_of("pow2 static fine exact"),
+        field("length_mode", &T::length_mode, "how max_seq_len is quantised in tuning keys").one_of(kLengthModeNames),
         field("budget_s", &T::budget_s, "seconds that tuning the whole file may take"),
         field("deterministic", &T::deterministic, "only kernels whose results are bitwise equal run after run"));
   }
@@ -80,10 +79,6 @@ struct Config {
 // Failure: kInvalidConfig, or kUnsupported for a direction that an operator does not have.
 Result<Config> parse_config(std::string_view text, const std::string& origin, const std::filesystem::path& folder);
 Result<Config> load_config(const std::filesystem::path& path);
-
-// A benchmark grid: a bare JSON list of entries of "ops", whose "op" is hstu_attention where it is left out.
-Result<Config> parse_grid(std::string_view text, const std::string& origin, const std::filesystem::path& folder);
-Result<Config> load_grid(const std::filesystem::path& path);
 
 // One entry of "ops"; `path` is its JSON path.
 Result<Instance> parse_instance(const Json& json, const std::string& path, const std::filesystem::path& folder);

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <filesystem>
 
 #include "compiler/spec/fields_json.h"
+#include "compiler/support/arch.h"
 #include "compiler/support/files.h"
 #include "compiler/support/text.h"
 
@@ -47,20 +47,9 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-// "sm_" digits, then at most one suffix letter "a" or "f"; -1 when `arch` is something else.
-int parse_capability(std::string_view arch) {
-  if (!arch.starts_with("sm_")) return -1;
-  arch.remove_prefix(3);
-  int capability = -1;
-  const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), capability);
-  if (error != std::errc() || capability < 10) return -1;
-  const std::string_view suffix(end, static_cast<size_t>(arch.data() + arch.size() - end));
-  return suffix.empty() || suffix == "a" || suffix == "f" ? capability : -1;
-}
-
 }  // namespace
 
-int DeviceSpec::capability() const { return parse_capability(arch); }
+int DeviceSpec::capability() const { return arch_number(arch).value_or(-1); }
 
 Json to_json(const DeviceSpec& device) { return fields_to_json(device); }
 

@@ -21,7 +21,7 @@ struct DeviceSpec {
   int64_t l2_bytes = 0;
 
   bool operator==(const DeviceSpec&) const = default;
-  int capability() const;  // 90 for sm_90a, 80 for sm_80
+  int capability() const;  // 90 for sm_90a, 80 for sm_80; -1 for an arch that is none
 
   static constexpr auto fields() {
     using D = DeviceSpec;

@@ -1,4 +1,4 @@
-// One entry of "ops": the operator's own parameters, and what the config says about its calls.
+// Parsing of one entry of "ops": the operator's own parameters, and what the config says about its calls.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "compiler/spec/config.h"
-#include "compiler/spec/random.h"
+#include "compiler/spec/limits.h"
 #include "compiler/support/files.h"
 #include "compiler/support/text.h"
 
@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 // Targets of a sequence in generated inputs when the config says only that there are some.
 constexpr int64_t kUsualTargets = 20;
 
-constexpr FieldRules kLengthRules{"length", "rows of a sequence"};
-constexpr FieldRules kMaxSeqLenRules{"max_seq_len", "no sequence is longer", 1};
-constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence"};
+constexpr FieldRules kLengthRules{"length", "rows of a sequence", 0, kMaxSeqLen};
+constexpr FieldRules kMaxSeqLenRules{"max_seq_len", "no sequence is longer", 1, kMaxSeqLen};
+constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence", 0, kMaxSeqLen};
 
 Result<std::string> parse_name(const Json& json, const std::string& path) {
   constexpr std::string_view kAllowed = "letters, digits, '_', '-' and '.', at least one";
@@ -205,28 +205,6 @@ Result<Instance> parse_instance(const Json& json, const std::string& path, const
     instance.alpha = spec.contains("attn_dim") ? 1.0 / spec["attn_dim"].get<double>() : 1.0;
   }
   return instance;
-}
-
-Lengths make_lengths(const Instance& instance, int64_t max_seq_len) {
-  Lengths lengths;
-  lengths.max_seq_len = max_seq_len;
-  const UniformLengths& uniform = instance.lengths.uniform;
-  if (!instance.lengths.list.empty()) {
-    for (const int64_t length : instance.lengths.list) lengths.rows.push_back(std::min(length, max_seq_len));
-  } else {
-    const auto longest = static_cast<double>(max_seq_len);
-    const auto low = static_cast<int64_t>(std::floor(uniform.low * longest));
-    const auto high = static_cast<int64_t>(std::floor(uniform.high * longest));
-    const auto choices = static_cast<uint64_t>(high - low + 1);
-    for (int64_t b = 0; b < uniform.batch; ++b) {
-      const uint64_t bits = random_bits(static_cast<uint64_t>(uniform.seed), 0, static_cast<uint64_t>(b));
-      lengths.rows.push_back(low + static_cast<int64_t>(bits % choices));
-    }
-  }
-  if (find_argument(instance.spec->signature(Direction::kForward), "num_targets") >= 0) {
-    for (const int64_t rows : lengths.rows) lengths.num_targets.push_back(std::min(rows, instance.num_targets));
-  }
-  return lengths;
 }
 
 }  // namespace hstujit

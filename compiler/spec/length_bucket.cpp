@@ -4,6 +4,8 @@
 #include <bit>
 #include <string>
 
+#include "compiler/support/integers.h"
+
 namespace hstujit {
 
 namespace {
@@ -12,10 +14,7 @@ constexpr int64_t kSmallestPow2 = 64;
 constexpr int64_t kFineFrom = 8192;
 constexpr int64_t kFineSteps = 4;
 
-constexpr std::pair<LengthMode, std::string_view> kModes[] = {{LengthMode::kPow2, "pow2"},
-                                                              {LengthMode::kStatic, "static"},
-                                                              {LengthMode::kFine, "fine"},
-                                                              {LengthMode::kExact, "exact"}};
+constexpr LengthMode kModes[] = {LengthMode::kPow2, LengthMode::kStatic, LengthMode::kFine, LengthMode::kExact};
 
 int64_t next_pow2(int64_t length) {
   return std::max(kSmallestPow2,
@@ -25,7 +24,7 @@ int64_t next_pow2(int64_t length) {
 int64_t fine(int64_t length) {
   if (length <= kFineFrom) return next_pow2(length);
   const int64_t step = next_pow2(length) / 2 / kFineSteps;
-  return (length + step - 1) / step * step;
+  return round_up(length, step);
 }
 
 int64_t nearest_listed(int64_t length, const std::vector<int64_t>& listed) {
@@ -40,15 +39,14 @@ int64_t nearest_listed(int64_t length, const std::vector<int64_t>& listed) {
 }  // namespace
 
 std::string_view to_string(LengthMode mode) {
-  for (const auto& [value, text] : kModes) {
-    if (value == mode) return text;
-  }
-  return "unknown";
+  std::string_view names = kLengthModeNames;
+  for (int before = static_cast<int>(mode); before > 0; --before) names.remove_prefix(names.find(' ') + 1);
+  return names.substr(0, names.find(' '));
 }
 
 std::optional<LengthMode> parse_length_mode(std::string_view text) {
-  for (const auto& [value, spelling] : kModes) {
-    if (spelling == text) return value;
+  for (const LengthMode mode : kModes) {
+    if (to_string(mode) == text) return mode;
   }
   return std::nullopt;
 }

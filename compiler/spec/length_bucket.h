@@ -18,7 +18,10 @@ enum class LengthMode {
   kExact,   // the length itself
 };
 
-std::string_view to_string(LengthMode mode);  // "pow2" "static" "fine" "exact"
+// In the order of the enumeration, separated by spaces.
+inline constexpr std::string_view kLengthModeNames = "pow2 static fine exact";
+
+std::string_view to_string(LengthMode mode);
 std::optional<LengthMode> parse_length_mode(std::string_view text);
 
 Status read_field(const Json& json, const FieldRules& rules, const std::string& path, LengthMode& value);

@@ -78,6 +78,22 @@ double round_to(DataType type, double value) {
   }
 }
 
+double smallest_step(DataType type) {
+  const auto step = [](const Format& format) { return std::ldexp(1.0, format.min_exponent - format.mantissa); };
+  switch (type) {
+    case DataType::kBf16:
+      return step(kBf16Format);
+    case DataType::kFp16:
+      return step(kFp16Format);
+    case DataType::kFp32:
+      return step(kFp32Format);
+    case DataType::kInt32:
+    case DataType::kInt64:
+      return 0;
+  }
+  return 0;
+}
+
 uint16_t to_bf16_bits(double value) {
   if (std::isnan(value)) return static_cast<uint16_t>(0x7fc0 | (std::signbit(value) ? 0x8000 : 0));
   // Every bf16 value is an fp32 value whose low half is zero.

@@ -14,6 +14,10 @@ namespace hstujit {
 // nearest integer.
 double round_to(DataType type, double value);
 
+// The distance of neighbouring values of a floating-point type near 0, below its normal numbers: 2^-24 for fp16. 0 for
+// an integer type.
+double smallest_step(DataType type);
+
 // The 16 bits of the nearest value. A NaN stays a (quiet) NaN.
 uint16_t to_bf16_bits(double value);
 uint16_t to_fp16_bits(double value);

@@ -1,6 +1,7 @@
 #include "compiler/spec/schema.h"
 
 #include "compiler/spec/config.h"
+#include "compiler/spec/limits.h"
 
 namespace hstujit {
 
@@ -19,8 +20,8 @@ Json object_schema_of() {
   return object_schema(schema["properties"], schema["required"]);
 }
 
-Json integer_schema(int64_t minimum, const char* description) {
-  return {{"type", "integer"}, {"minimum", minimum}, {"description", description}};
+Json integer_schema(int64_t minimum, int64_t maximum, const char* description) {
+  return {{"type", "integer"}, {"minimum", minimum}, {"maximum", maximum}, {"description", description}};
 }
 
 Json list_of(Json items) { return {{"type", "array"}, {"minItems", 1}, {"items", std::move(items)}}; }
@@ -32,12 +33,12 @@ Json lengths_schema() {
       {{"file", {{"type", "string"}, {"description", "one length a line, path relative to this file"}}}}, {"file"});
   Json schema = Json::object();
   schema["description"] = "lengths of the sequences in generated inputs";
-  schema["oneOf"] = Json::array({list_of(integer_schema(0, "rows of a sequence")), file, uniform});
+  schema["oneOf"] = Json::array({list_of(integer_schema(0, kMaxSeqLen, "rows of a sequence")), file, uniform});
   return schema;
 }
 
 Json instance_properties() {
-  const Json max_seq_len = integer_schema(1, "no sequence is longer");
+  const Json max_seq_len = integer_schema(1, kMaxSeqLen, "no sequence is longer");
   Json properties = Json::object();
   properties["name"] = {
       {"type", "string"}, {"pattern", "^[A-Za-z0-9_.-]+$"}, {"description", "how commands name this instance"}};
@@ -45,7 +46,8 @@ Json instance_properties() {
   properties["directions"] = list_of({{"enum", {"forward", "backward"}}});
   properties["max_seq_len"]["oneOf"] = Json::array({max_seq_len, list_of(max_seq_len)});
   properties["lengths"] = lengths_schema();
-  properties["rows"] = integer_schema(1, "rows of the whole problem, for operators without sequences");
+  properties["rows"] =
+      integer_schema(1, FieldRules().max, "rows of the whole problem, for operators without sequences");
   properties["alpha"] = {{"type", "number"},
                          {"description", "launch argument alpha in generated calls; 1 / attn_dim when left out"}};
   return properties;
@@ -58,6 +60,7 @@ Json parameters_of(std::string_view op) {
     Json& targets = properties["num_targets"];
     targets["type"] = {"boolean", "integer"};
     targets["minimum"] = 0;
+    targets["maximum"] = kMaxSeqLen;
     targets["description"] = targets.value("description", "") + "; a count says how many in generated inputs";
   }
   return properties;

@@ -1,6 +1,15 @@
 #include "compiler/spec/signature.h"
 
+#include <fmt/format.h>
+
 namespace hstujit {
+
+std::string to_string(const Dimension& dimension) {
+  if (dimension.is_constant()) return fmt::to_string(dimension.bias);
+  const std::string factor = dimension.factor == 1 ? std::string() : fmt::format("{}*", dimension.factor);
+  const std::string bias = dimension.bias == 0 ? std::string() : fmt::format("{:+}", dimension.bias);
+  return fmt::format("{}{}{}", factor, dimension.symbol, bias);
+}
 
 int find_argument(const Signature& signature, std::string_view name) {
   for (size_t index = 0; index < signature.size(); ++index) {

@@ -4,8 +4,12 @@
 // list alone, so a new operator needs no code in runtime/.
 #pragma once
 
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compiler/spec/types.h"
@@ -15,12 +19,30 @@ namespace hstujit {
 enum class ArgumentKind { kTensor, kFloat, kInt };  // kFloat is a double, kInt an int64_t, at the C API
 enum class ArgumentRole { kInput, kOutput };
 
-// A dimension is a constant ("" symbol) or a symbol shared between arguments ("L", "B", "B+1", "N").
-// A symbol has the same value wherever it appears; "B+1" is the value of "B" plus one.
+// The size of one dimension: factor * symbol + bias. A symbol ("L", "B") is a number that a launch's tensors determine,
+// the same wherever it appears in a signature. A constant has no symbol: it is a bias, and 0 the value of what it
+// lacks.
 struct Dimension {
   std::string symbol;
-  int64_t constant = 0;
+  int64_t factor = 1;  // at least 1
+  int64_t bias = 0;
+
+  static Dimension constant(int64_t size) { return {{}, 1, size}; }
+  static Dimension of(std::string symbol, int64_t bias = 0) { return {std::move(symbol), 1, bias}; }
+
+  bool is_constant() const { return symbol.empty(); }
+  // Exactly that symbol, nothing multiplied or added.
+  bool is(std::string_view name) const { return symbol == name && factor == 1 && bias == 0; }
+  int64_t size(int64_t symbol_value) const { return factor * symbol_value + bias; }
+  // The symbol's value where the size is `size`; none when no value from 0 gives that size.
+  std::optional<int64_t> symbol_value(int64_t size) const {
+    if (size < bias || (size - bias) % factor != 0 || (is_constant() && size != bias)) return std::nullopt;
+    return (size - bias) / factor;
+  }
 };
+
+// For messages and JSON: "64", "L", "B+1", "4*B", "2*M-1".
+std::string to_string(const Dimension& dimension);
 
 struct Argument {
   std::string name;  // the parameter's name in docs/ops.md
@@ -30,6 +52,7 @@ struct Argument {
   std::vector<Dimension> shape;      // tensors; innermost stride must be 1, others are free
   int alignment = 1;                 // tensors: bytes that the data pointer and all outer strides must be multiples of
   std::string_view doc;
+  int64_t most = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
 };
 
 using Signature = std::vector<Argument>;

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -94,6 +95,27 @@ Status write_and_sync(Descriptor& descriptor, const std::filesystem::path& tempo
   return error == 0 ? Status() : file_error("write", temporary, error);
 }
 
+// A new file beside `path` that holds `bytes`, on the disk.
+Result<std::filesystem::path> write_temporary(const std::filesystem::path& path, std::string_view bytes) {
+  std::filesystem::path temporary;
+  Descriptor descriptor(create_temporary(path, temporary));
+  if (!descriptor.valid()) return file_error("create", temporary, errno);
+  if (Status status = write_and_sync(descriptor, temporary, bytes); !status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return temporary;
+}
+
+Status move_into_place(const std::filesystem::path& temporary, const std::filesystem::path& path) {
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const Status status = file_error("replace", path, errno);
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return sync_folder(folder_of(path));
+}
+
 }  // namespace
 
 Status file_error(std::string_view action, const std::filesystem::path& path, int error_number) {
@@ -127,16 +149,26 @@ Result<std::string> read_file(const std::filesystem::path& path) {
 }
 
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
-  std::filesystem::path temporary;
-  Descriptor descriptor(create_temporary(path, temporary));
-  if (!descriptor.valid()) return file_error("create", temporary, errno);
-  Status status = write_and_sync(descriptor, temporary, bytes);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = file_error("replace", path, errno);
-  if (!status.ok()) {
-    ::unlink(temporary.c_str());
-    return status;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::filesystem::path temporary, write_temporary(path, bytes));
+  return move_into_place(temporary, path);
+}
+
+Result<std::optional<std::string>> exchange_file(const std::filesystem::path& path, std::string_view bytes) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::filesystem::path temporary, write_temporary(path, bytes));
+  while (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno == ENOENT && ::link(temporary.c_str(), path.c_str()) == 0) {
+      ::unlink(temporary.c_str());
+      HSTUJIT_RETURN_IF_ERROR(sync_folder(folder_of(path)));
+      return std::optional<std::string>();
+    }
+    if (errno == EEXIST) continue;  // another writer's file appeared between the two calls
+    HSTUJIT_RETURN_IF_ERROR(move_into_place(temporary, path));
+    return std::optional<std::string>();
   }
-  return sync_folder(folder_of(path));
+  Result<std::string> displaced = read_file(temporary);
+  ::unlink(temporary.c_str());
+  HSTUJIT_RETURN_IF_ERROR(sync_folder(folder_of(path)));
+  return displaced.ok() ? std::optional(std::move(displaced).value()) : std::nullopt;
 }
 
 Status append_line(const std::filesystem::path& path, std::string_view line) {

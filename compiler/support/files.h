@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,11 @@ Result<std::string> read_file(const std::filesystem::path& path);
 // one rename; a writer that dies before that leaves a file named ".<name>.<digits>.tmp" behind and `path` as it was.
 // When several write the same path, one of them wins whole. The folder must exist.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+// The same, and what `path` held until that very moment; nothing where there was no file. The bytes are handed to one
+// writer only, so of several that merge what they find, none loses what another has written. A file system that cannot
+// exchange files gives nothing either.
+Result<std::optional<std::string>> exchange_file(const std::filesystem::path& path, std::string_view bytes);
 
 // Adds `line` and a newline by one write to the end of `path`, which is created when missing.
 Status append_line(const std::filesystem::path& path, std::string_view line);

@@ -174,7 +174,7 @@ typedef struct hstujit_run_options {
   int check;             /* run: compare with the float64 reference */
   int device;            /* CUDA ordinal */
   int repeats;           /* bench: timed launches per candidate; 0: 50 */
-  const char* directory; /* emit: where files go */
+  const char* directory; /* emit: where files go; of several instances, each in a folder of its name below it */
   uint64_t seed;
   int64_t max_rows; /* run: at most this many rows per batch, 0: all; the report says what was left out */
   hstujit_progress_callback progress;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/generator_digest.h"
+#include "compiler/generator/generator_digest.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit::capi {

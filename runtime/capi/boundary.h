@@ -1,6 +1,8 @@
 // The boundary between C and C++: handles, the thread's last error, the place where exceptions become statuses.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -29,8 +31,26 @@ hstujit_status finish(const Status& status);
 // kInvalidArgument: "<name> is a null pointer; <what it must be>".
 Status null_pointer(const char* name, const char* must_be);
 
+// The sizes that the structs of hstujit.h had when they were first published. They never change: members are added at
+// the end.
+inline constexpr size_t kFirstContextOptions = 48;
+inline constexpr size_t kFirstProblem = 24;
+inline constexpr size_t kFirstRunOptions = 96;
+
 // Fails unless `size`, the first member of struct `name`, says at least the first published size of that struct.
 Status check_size(const char* name, size_t size, size_t smallest);
+
+// Struct `name` of a caller of any version, as this library knows it. What an older caller's does not have is 0; what a
+// newer caller's has besides is not looked at. `first` is the size that was published first.
+template <typename T>
+Result<T> read_struct(const char* name, const T* given, size_t first) {
+  size_t size = 0;
+  std::memcpy(&size, given, sizeof(size));
+  HSTUJIT_RETURN_IF_ERROR(check_size(name, size, first));
+  T known{};
+  std::memcpy(&known, given, std::min(size, sizeof(T)));
+  return known;
+}
 
 // Copies text into `out`, which was checked for null.
 Status give_text(const std::string& text, hstujit_text* out);

@@ -9,8 +9,8 @@ using namespace hstujit::capi;
 
 namespace {
 
-Status read_options(const hstujit_context_options& given, EngineOptions* options) {
-  HSTUJIT_RETURN_IF_ERROR(check_size("hstujit_context_options", given.size, sizeof(hstujit_context_options)));
+Status read_options(const hstujit_context_options* from, EngineOptions* options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const auto given, read_struct("hstujit_context_options", from, kFirstContextOptions));
   if (given.cache_dir != nullptr) options->cache_dir = given.cache_dir;
   if (given.cache_path != nullptr) options->cache_path = given.cache_path;
   switch (given.on_miss) {
@@ -45,7 +45,7 @@ hstujit_status hstujit_context_create(const hstujit_context_options* options, hs
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(out, "where the handle goes");
     EngineOptions engine_options;
-    if (options != nullptr) HSTUJIT_RETURN_IF_ERROR(read_options(*options, &engine_options));
+    if (options != nullptr) HSTUJIT_RETURN_IF_ERROR(read_options(options, &engine_options));
     HSTUJIT_ASSIGN_OR_RETURN(EnginePtr engine, Engine::create(std::move(engine_options)));
     *out = new hstujit_context{std::move(engine)};
     return {};
@@ -94,6 +94,7 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"direction", record.key.direction},
                          {"device", record.key.device},
                          {"bucket", record.key.bucket},
+                         {"workload", record.workload},
                          {"winner", Json::parse(record.winner, nullptr, false)},
                          {"timed", record.timed.size()},
                          {"rejected", record.rejected.size()},

@@ -101,8 +101,8 @@ hstujit_status hstujit_prepare(hstujit_op* op, const hstujit_problem* problem) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
     HSTUJIT_REQUIRE(problem, "a hstujit_problem");
-    HSTUJIT_RETURN_IF_ERROR(check_size("hstujit_problem", problem->size, sizeof(hstujit_problem)));
-    return op->op->prepare(problem->max_seq_len, problem->device);
+    HSTUJIT_ASSIGN_OR_RETURN(const auto known, read_struct("hstujit_problem", problem, kFirstProblem));
+    return op->op->prepare(known.max_seq_len, known.device);
   });
 }
 

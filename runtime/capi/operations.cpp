@@ -9,36 +9,36 @@ namespace {
 
 std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : text; }
 
-Result<OperationOptions> read_options(const hstujit_run_options* given) {
+Result<OperationOptions> read_options(const hstujit_run_options* from) {
   OperationOptions options;
-  if (given == nullptr) return options;
-  HSTUJIT_RETURN_IF_ERROR(check_size("hstujit_run_options", given->size, sizeof(hstujit_run_options)));
+  if (from == nullptr) return options;
+  HSTUJIT_ASSIGN_OR_RETURN(const auto given, read_struct("hstujit_run_options", from, kFirstRunOptions));
   const auto refuse = [](const char* name, const auto value, const char* allowed) {
     return Status(Code::kInvalidArgument,
                   std::string(name) + " is " + std::to_string(value) + "; it must be " + allowed);
   };
-  if (given->jobs < 0) return refuse("jobs", given->jobs, "0 (one per core) or more");
-  if (!(given->budget_s >= 0)) return refuse("budget_s", given->budget_s, "0 (the config's) or more seconds");
-  if (given->device < 0) return refuse("device", given->device, "a CUDA ordinal, 0 or more");
-  if (given->repeats < 0) return refuse("repeats", given->repeats, "0 (50) or more");
-  if (given->max_rows < 0) return refuse("max_rows", given->max_rows, "0 (all) or more");
-  if (given->backend != HSTUJIT_BACKEND_CUDA && given->backend != HSTUJIT_BACKEND_HOST) {
-    return refuse("backend", static_cast<int>(given->backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
+  if (given.jobs < 0) return refuse("jobs", given.jobs, "0 (one per core) or more");
+  if (!(given.budget_s >= 0)) return refuse("budget_s", given.budget_s, "0 (the config's) or more seconds");
+  if (given.device < 0) return refuse("device", given.device, "a CUDA ordinal, 0 or more");
+  if (given.repeats < 0) return refuse("repeats", given.repeats, "0 (50) or more");
+  if (given.max_rows < 0) return refuse("max_rows", given.max_rows, "0 (all) or more");
+  if (given.backend != HSTUJIT_BACKEND_CUDA && given.backend != HSTUJIT_BACKEND_HOST) {
+    return refuse("backend", static_cast<int>(given.backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
   }
-  options.arch = text_or_empty(given->arch);
-  options.op_name = text_or_empty(given->op_name);
-  options.jobs = given->jobs;
-  options.budget_s = given->budget_s;
-  options.backend = given->backend == HSTUJIT_BACKEND_HOST ? Backend::kHost : Backend::kCuda;
-  options.check = given->check != 0;
-  options.device = given->device;
-  options.repeats = given->repeats;
-  options.directory = text_or_empty(given->directory);
-  options.seed = given->seed;
-  options.max_rows = given->max_rows;
-  if (given->progress != nullptr) {
-    options.progress = [progress = given->progress, user = given->progress_user](size_t done, size_t total,
-                                                                                 const std::string& what) {
+  options.arch = text_or_empty(given.arch);
+  options.op_name = text_or_empty(given.op_name);
+  options.jobs = given.jobs;
+  options.budget_s = given.budget_s;
+  options.backend = given.backend == HSTUJIT_BACKEND_HOST ? Backend::kHost : Backend::kCuda;
+  options.check = given.check != 0;
+  options.device = given.device;
+  options.repeats = given.repeats;
+  options.directory = text_or_empty(given.directory);
+  options.seed = given.seed;
+  options.max_rows = given.max_rows;
+  if (given.progress != nullptr) {
+    options.progress = [progress = given.progress, user = given.progress_user](size_t done, size_t total,
+                                                                               const std::string& what) {
       progress(user, done, total, what.c_str());
     };
   }

@@ -15,7 +15,7 @@ Json signature_json(const Signature& signature) {
       entry["dtype"] = to_string(argument.dtype);
       entry["shape"] = Json::array();
       for (const Dimension& dimension : argument.shape) {
-        entry["shape"].push_back(dimension.symbol.empty() ? Json(dimension.constant) : Json(dimension.symbol));
+        entry["shape"].push_back(dimension.is_constant() ? Json(dimension.bias) : Json(to_string(dimension)));
       }
       entry["alignment"] = argument.alignment;
     }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/generator_digest.h"
+#include "compiler/generator/generator_digest.h"
 #include "runtime/operations/operation.h"
 #include "runtime/tuning/candidate_bench.h"
 #include "runtime/tuning/ceilings.h"
@@ -32,8 +32,8 @@ Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const Op
   HSTUJIT_ASSIGN_OR_RETURN(auto op, make_op(engine, config, task, Backend::kCuda));
   HSTUJIT_RETURN_IF_ERROR(op->prepare(task.max_seq_len, options.device));
   const Lengths lengths = make_lengths(*task.instance, task.max_seq_len);
-  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData data,
-                           make_timing_data(task.instance->spec, task.direction, lengths, options.seed));
+  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData data, make_timing_data(task.instance->spec, task.direction, lengths,
+                                                                    options.seed, task.instance->alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, options.device));
   HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
                            choose_kernel(*engine, *task.instance->spec, task.direction, device, task.bucket));

@@ -3,8 +3,7 @@
 
 #include <filesystem>
 
-#include "compiler/support/dynamic_library.h"
-#include "runtime/generator_digest.h"
+#include "compiler/generator/generator_digest.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {
@@ -31,22 +30,13 @@ Json devices_json(Engine& engine) {
   return devices;
 }
 
-// NVRTC is opened by the compiler library, which a small compile would do; the loader's view is enough here.
+// The one that a compile would use: the compiler library looks for it.
 Json nvrtc_json(Engine& engine) {
-  const std::string asked = engine.environment().text(Env::kNvrtc);
-  std::vector<std::string> candidates = {"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so"};
-  if (!asked.empty()) {
-    candidates = {std::filesystem::is_directory(asked) ? asked + "/libnvrtc.so" : asked};
-  }
-  const auto library = DynamicLibrary::open("NVRTC", candidates, Code::kNoCompiler, DynamicLibrary::Keep::kForever);
-  if (!library.ok()) return finding(library.status());
-  int major = 0;
-  int minor = 0;
-  auto* const version = library->optional_function<int(int*, int*)>("nvrtcVersion");
-  if (version == nullptr || version(&major, &minor) != 0) {
-    return finding(Status(Code::kNoCompiler, library->name() + " does not tell its version"));
-  }
-  return {{"ok", true}, {"path", library->path()}, {"version", std::to_string(major) + "." + std::to_string(minor)}};
+  const auto compiler = engine.compiler();
+  if (!compiler.ok()) return finding(compiler.status().with_context("the compiler library, which opens NVRTC"));
+  const auto nvrtc = (*compiler)->nvrtc();
+  if (!nvrtc.ok()) return finding(nvrtc.status());
+  return {{"ok", true}, {"path", nvrtc->path}, {"version", nvrtc->version}};
 }
 
 // `role`: "user", which is written, or what is only read: "read_only", "shipped" (tuning records alone).

@@ -1,6 +1,8 @@
 // Writes the generated source of each kernel that a config needs, its IR, and a program that runs it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
 #include "runtime/operations/operation.h"
@@ -44,11 +46,16 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
   const std::filesystem::path folder = options.directory.empty() ? "." : options.directory;
-  if (const Status made = make_directories(folder); !made.ok()) return {Json::object(), made};
+  // Instances that differ in nothing that a kernel's name says would write the same files: each has a folder of its own
+  // unless there is only one.
+  const bool several = std::any_of(tasks->begin(), tasks->end(),
+                                   [&](const Task& task) { return task.instance != tasks->front().instance; });
   Json rows = Json::array();
   for (const Task& task : *tasks) {
     Json row = task.to_json();
-    if (const Status status = emit_task(engine, *device, folder, task, row); !status.ok()) {
+    const std::filesystem::path own = several ? folder / task.instance->name : folder;
+    if (const Status made = make_directories(own); !made.ok()) return {Json::object(), made};
+    if (const Status status = emit_task(engine, *device, own, task, row); !status.ok()) {
       row["error"] = error_json(status);
       result.fail(status.with_context(task.label()));
     }

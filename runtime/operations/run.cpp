@@ -90,8 +90,9 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   row["sequences"] = lengths.rows.size();
   row["rows"] = total_rows(lengths);
   row["rows_left_out"] = total_rows(whole) - total_rows(lengths);
-  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData problem,
-                           make_problem_data(task.instance->spec, task.direction, lengths, options.seed, kExtraRows));
+  HSTUJIT_ASSIGN_OR_RETURN(
+      const ProblemData problem,
+      make_problem_data(task.instance->spec, task.direction, lengths, options.seed, kExtraRows, task.instance->alpha));
   HSTUJIT_ASSIGN_OR_RETURN(const auto op, make_op(engine, config, task, options.backend));
   double milliseconds = 0;
   const auto run = [&](const ProblemData& data) {

@@ -14,6 +14,7 @@ namespace {
 Json row_json(const Task& task, const TuneReport& tuned) {
   Json row = task.to_json();
   row["key"] = tuning_digest(tuned.record.key);
+  row["workload"] = tuned.record.workload;
   row["winner"] = to_json(tuned.winner);
   row["winner_us"] = tuned.winner_us;
   row["winner_spread_us"] = tuned.winner_spread_us;
@@ -25,7 +26,7 @@ Json row_json(const Task& task, const TuneReport& tuned) {
   row["skipped"] = tuned.skipped;
   row["seconds"] = tuned.seconds;
   row["times"] = Json::array();
-  for (const TimedCandidate& timed : tuned.record.timed) {
+  for (const TimedCandidate& timed : tuned.record.timings()) {
     row["times"].push_back({{"config", Json::parse(timed.config, nullptr, false)},
                             {"median_us", timed.median_us},
                             {"spread_us", timed.spread_us}});

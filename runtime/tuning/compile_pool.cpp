@@ -48,9 +48,15 @@ PoolResult CompilePool::produce(size_t index) const {
       return result;
     }
     result.source_digest = sha256_hex((*emitted)["source"]);
-    const std::string config = to_json(request.config).dump();
-    result.known = earlier_ != nullptr && earlier_->valid_timing(config, result.source_digest) != nullptr;
-    if (result.known && index > 0) return result;
+    const std::string config = key_text(request.config);
+    if (earlier_ != nullptr) {
+      if (earlier_->valid_rejection(config, result.source_digest) != nullptr) {
+        result.known = PoolResult::Known::kRejected;
+      } else if (earlier_->valid_timing(config, result.source_digest, problem_.workload) != nullptr) {
+        result.known = PoolResult::Known::kTimed;
+      }
+    }
+    if (result.known != PoolResult::Known::kNothing && index > 0) return result;
     if (const KernelBinaryPtr cached = engine_.kernels().find(request)) {
       result.binary = *cached;
     } else {

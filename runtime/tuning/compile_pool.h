@@ -20,7 +20,8 @@ namespace hstujit {
 struct PoolResult {
   size_t index = 0;  // in the list of candidates
   std::string source_digest;
-  bool known = false;  // timed by an earlier run: not compiled
+  // What an earlier run found out about this source; such a candidate is not compiled.
+  enum class Known { kNothing, kTimed, kRejected } known = Known::kNothing;
   Result<KernelBinary> binary = Status(Code::kInternal, "not compiled");
 };
 

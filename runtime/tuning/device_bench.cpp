@@ -13,14 +13,15 @@ constexpr int64_t kExtraRows = 70;  // more than the rows of the smallest tile
 }  // namespace
 
 Result<std::unique_ptr<DeviceBench>> DeviceBench::create(CudaDriverPtr driver, OpSpecPtr spec, Direction direction,
-                                                         const DeviceSpec& device, int ordinal,
-                                                         const Lengths& lengths) {
+                                                         const DeviceSpec& device, int ordinal, const Lengths& lengths,
+                                                         double alpha) {
   HSTUJIT_ASSIGN_OR_RETURN(ContextGuard guard, ContextGuard::enter(driver, ordinal));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceTimer timer, DeviceTimer::create(driver, device.l2_bytes));
   const Lengths adversarial = adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed);
-  HSTUJIT_ASSIGN_OR_RETURN(ProblemData check, make_problem_data(spec, direction, adversarial, kSeed, kExtraRows));
+  HSTUJIT_ASSIGN_OR_RETURN(ProblemData check,
+                           make_problem_data(spec, direction, adversarial, kSeed, kExtraRows, alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem check_device, DeviceProblem::upload(driver, check, ordinal));
-  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData timed, make_timing_data(spec, direction, lengths, kSeed));
+  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData timed, make_timing_data(spec, direction, lengths, kSeed, alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem timed_device, DeviceProblem::upload(driver, timed, ordinal));
   return std::unique_ptr<DeviceBench>(new DeviceBench(std::move(driver), std::move(spec), direction, device,
                                                       std::move(guard), std::move(timer), std::move(check),

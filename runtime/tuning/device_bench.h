@@ -13,10 +13,11 @@ namespace hstujit {
 
 class DeviceBench final : public CandidateBench {
  public:
-  // Times on `lengths`, validates on adversarial ones of the same max_seq_len. The context of device `ordinal` is
-  // entered here and stays current on this thread for the object's life.
+  // Times on `lengths`, validates on adversarial ones of the same max_seq_len, both with this alpha. The context of
+  // device `ordinal` is entered here and stays current on this thread for the object's life.
   static Result<std::unique_ptr<DeviceBench>> create(CudaDriverPtr driver, OpSpecPtr spec, Direction direction,
-                                                     const DeviceSpec& device, int ordinal, const Lengths& lengths);
+                                                     const DeviceSpec& device, int ordinal, const Lengths& lengths,
+                                                     double alpha);
 
   Result<int> load(const CompiledCandidate& candidate) override;
   void unload(int number) override { launchers_.erase(number); }

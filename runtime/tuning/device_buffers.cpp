@@ -39,7 +39,10 @@ DeviceBuffer::~DeviceBuffer() {
 }
 
 Status DeviceBuffer::upload(const void* source, size_t bytes) {
-  if (bytes > 0) HSTUJIT_CUDA_CHECK(*driver_, copy_to_device(pointer_, source, bytes));
+  if (bytes == 0) return {};
+  HSTUJIT_CUDA_CHECK(*driver_, copy_to_device(pointer_, source, bytes));
+  // The copy is on the default stream.
+  HSTUJIT_CUDA_CHECK(*driver_, stream_synchronize(nullptr));
   return {};
 }
 

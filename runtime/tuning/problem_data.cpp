@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -14,20 +13,6 @@
 namespace hstujit {
 
 namespace {
-
-struct SymbolSize {
-  std::string name;
-  int64_t bias = 0;
-};
-
-SymbolSize parse_symbol(const std::string& text) {
-  SymbolSize result{text};
-  if (const size_t plus = text.find('+'); plus != std::string::npos) {
-    result.name = text.substr(0, plus);
-    std::from_chars(text.data() + plus + 1, text.data() + text.size(), result.bias);
-  }
-  return result;
-}
 
 bool is_integer(DataType type) { return type == DataType::kInt32 || type == DataType::kInt64; }
 
@@ -40,31 +25,33 @@ int64_t elements_of(const std::vector<int64_t>& shape) {
 // Rows of jagged tensors are those with this symbol in front.
 constexpr char kRowSymbol[] = "L";
 
-// The relative error of elements [begin, end).
-struct Norms {
+// The error of elements [begin, end), as compare's comment defines it; `floor` is that of one element.
+double error_of(const std::vector<double>& output, const std::vector<double>& reference, int64_t begin, int64_t end,
+                double floor) {
   double difference = 0;
-  double reference = 0;
-  double relative() const {
-    if (difference == 0) return 0;
-    return reference == 0 ? std::numeric_limits<double>::infinity() : std::sqrt(difference / reference);
-  }
-};
-
-Norms norms(const std::vector<double>& output, const std::vector<double>& reference, int64_t begin, int64_t end) {
-  Norms result;
+  double norm = 0;
   for (int64_t i = begin; i < end; ++i) {
-    const double difference = output[i] - reference[i];
-    if (!std::isfinite(difference)) return {std::numeric_limits<double>::infinity(), 1};
-    result.difference += difference * difference;
-    result.reference += reference[i] * reference[i];
+    const double distance = output[i] - reference[i];
+    if (!std::isfinite(distance)) return std::numeric_limits<double>::infinity();
+    difference += distance * distance;
+    norm += reference[i] * reference[i];
   }
-  return result;
+  if (difference == 0) return 0;
+  return std::sqrt(difference) / (std::sqrt(norm) + std::sqrt(static_cast<double>(end - begin)) * floor);
+}
+
+// What is wrong with an output of integers; empty when nothing is.
+std::string integer_mistake(const Argument& argument, const std::vector<int64_t>& actual,
+                            const std::vector<int64_t>& expected) {
+  const auto [at, wanted] = std::mismatch(actual.begin(), actual.end(), expected.begin());
+  if (at == actual.end()) return "";
+  return fmt::format("{}: element {} is {}; the reference has {}", argument.name, at - actual.begin(), *at, *wanted);
 }
 
 }  // namespace
 
 bool has_rows(const Argument& argument) {
-  return argument.kind == ArgumentKind::kTensor && !argument.shape.empty() && argument.shape[0].symbol == kRowSymbol;
+  return argument.kind == ArgumentKind::kTensor && !argument.shape.empty() && argument.shape[0].is(kRowSymbol);
 }
 
 int64_t ProblemData::rows() const {
@@ -74,7 +61,7 @@ int64_t ProblemData::rows() const {
 }
 
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
-                                      int64_t extra_rows) {
+                                      int64_t extra_rows, std::optional<double> alpha) {
   ProblemData problem;
   problem.spec = std::move(spec);
   problem.direction = direction;
@@ -85,6 +72,10 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
 
   const size_t count = problem.signature.size();
   problem.values.resize(count);
+  const int alpha_index = find_argument(problem.signature, "alpha");
+  if (alpha && alpha_index >= 0 && problem.signature[alpha_index].kind == ArgumentKind::kFloat) {
+    problem.values[alpha_index].scalar = *alpha;
+  }
   problem.shapes.resize(count);
   problem.images.resize(count);
   std::map<std::string, int64_t> symbols;
@@ -96,9 +87,15 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
       return Status(Code::kInternal, fmt::format("the input {} of {} has no data", argument.name, problem.spec->op()));
     }
     for (size_t d = 0; d < argument.shape.size(); ++d) {
-      if (argument.shape[d].symbol.empty()) continue;
-      const SymbolSize symbol = parse_symbol(argument.shape[d].symbol);
-      symbols[symbol.name] = tensor.shape[d] - symbol.bias;
+      const Dimension& dimension = argument.shape[d];
+      if (dimension.is_constant()) continue;
+      const std::optional<int64_t> value = dimension.symbol_value(tensor.shape[d]);
+      if (!value) {
+        return Status(Code::kInternal,
+                      fmt::format("dimension {} of the input {} of {} has size {}", to_string(dimension), argument.name,
+                                  problem.spec->op(), tensor.shape[d]));
+      }
+      symbols[dimension.symbol] = *value;
     }
   }
   for (size_t i = 0; i < count; ++i) {
@@ -106,12 +103,11 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
     if (argument.kind != ArgumentKind::kTensor) continue;
     std::vector<int64_t>& shape = problem.shapes[i];
     for (const Dimension& dimension : argument.shape) {
-      const SymbolSize symbol = parse_symbol(dimension.symbol);
-      if (!dimension.symbol.empty() && !symbols.contains(symbol.name)) {
+      if (!dimension.is_constant() && !symbols.contains(dimension.symbol)) {
         return Status(Code::kInternal, fmt::format("no input of {} says how large {} of {} is", problem.spec->op(),
-                                                   dimension.symbol, argument.name));
+                                                   to_string(dimension), argument.name));
       }
-      shape.push_back(dimension.symbol.empty() ? dimension.constant : symbols[symbol.name] + symbol.bias);
+      shape.push_back(dimension.size(dimension.is_constant() ? 0 : symbols[dimension.symbol]));
     }
     if (has_rows(argument)) shape[0] += problem.extra_rows;
     const size_t bytes = static_cast<size_t>(elements_of(shape)) * size_of(argument.dtype);
@@ -122,7 +118,8 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   return problem;
 }
 
-Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed) {
+Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
+                                     std::optional<double> alpha) {
   constexpr int64_t kDistinctRows = 8192;
   Lengths first;
   first.max_seq_len = lengths.max_seq_len;
@@ -138,14 +135,14 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
     if (argument.kind != ArgumentKind::kTensor || has_rows(argument)) return true;
     if (argument.name == "seq_offsets" || argument.name == "num_targets") return true;
     return std::all_of(argument.shape.begin(), argument.shape.end(),
-                       [](const Dimension& dimension) { return dimension.symbol.empty(); });
+                       [](const Dimension& dimension) { return dimension.is_constant(); });
   };
   if (rows == 0 || first.rows.size() == lengths.rows.size() ||
       !std::all_of(signature.begin(), signature.end(), repeatable)) {
-    return make_problem_data(std::move(spec), direction, lengths, seed, 0);
+    return make_problem_data(std::move(spec), direction, lengths, seed, 0, alpha);
   }
 
-  HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0));
+  HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0, alpha));
   problem.lengths = lengths;
   const int64_t total = problem.rows();
   for (size_t i = 0; i < signature.size(); ++i) {
@@ -220,7 +217,8 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
     const Argument& argument = problem.signature[i];
     if (argument.role != ArgumentRole::kOutput) continue;
     const std::vector<double>& expected = reference[i].tensor.reals;
-    const size_t used = expected.size() * size_of(argument.dtype);
+    const std::vector<int64_t>& integers = reference[i].tensor.integers;
+    const size_t used = (is_integer(argument.dtype) ? integers.size() : expected.size()) * size_of(argument.dtype);
     const std::vector<std::byte>& bytes = outputs[i];
     if (bytes.size() < used) {
       fail(fmt::format("{} has {} bytes; the reference has {}", argument.name, bytes.size(), used));
@@ -230,10 +228,18 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
                     [](std::byte byte) { return byte != std::byte{kPoison}; })) {
       fail(fmt::format("{} was written after the last sequence", argument.name));
     }
-    const std::vector<double> actual = unpack({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(used)},
-                                              argument.dtype, reference[i].tensor.shape)
-                                           .reals;
-    const double error = norms(actual, expected, 0, static_cast<int64_t>(expected.size())).relative();
+    const HostTensor tensor = unpack({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(used)}, argument.dtype,
+                                     reference[i].tensor.shape);
+    if (is_integer(argument.dtype)) {
+      if (std::string mistake = integer_mistake(argument, tensor.integers, integers); !mistake.empty()) {
+        fail(std::move(mistake));
+      }
+      continue;
+    }
+    const std::vector<double>& actual = tensor.reals;
+    // A bound of 0 asks for the very bits.
+    const double floor = agreement.bound > 0 ? smallest_step(argument.dtype) / agreement.bound : 0;
+    const double error = error_of(actual, expected, 0, static_cast<int64_t>(expected.size()), floor);
     agreement.error = std::max(agreement.error, error);
     if (!(error <= agreement.bound)) {
       fail(std::isinf(error) ? fmt::format("{} has elements that are not numbers or were not written", argument.name)
@@ -245,7 +251,7 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
     int64_t row = 0;
     for (size_t sequence = 0; sequence < problem.lengths.rows.size(); ++sequence) {
       const int64_t end = row + problem.lengths.rows[sequence];
-      const double part = norms(actual, expected, row * width, end * width).relative();
+      const double part = error_of(actual, expected, row * width, end * width, floor);
       if (!(part <= kSequenceSlack * agreement.bound)) {
         fail(fmt::format(
             "{}: sequence {} of {} rows differs from the float64 reference by {:.3g}; at most {:.3g} is allowed",

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,13 +32,15 @@ struct ProblemData {
   int64_t rows() const;  // of all sequences together
 };
 
-// kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for ops with seq_offsets.
+// kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for ops with seq_offsets. `alpha`
+// is the value of the real argument of that name, where the operator has one, in place of the spec's own.
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
-                                      int64_t extra_rows);
+                                      int64_t extra_rows, std::optional<double> alpha = {});
 
 // The same for timing only: the float64 answer is not to be had. Data rows repeat those of the first few sequences,
 // because drawing hundreds of millions of random numbers would take longer than tuning.
-Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed);
+Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
+                                     std::optional<double> alpha = {});
 
 // Whether the argument's first dimension is the rows of all sequences.
 bool has_rows(const Argument& argument);
@@ -63,15 +66,20 @@ class LaunchValues {
 std::vector<HostValue> reference_outputs(const ProblemData& problem);
 
 struct Agreement {
-  double error = 0;      // largest ||out - ref|| / ||ref|| over the outputs; infinity with a NaN or an infinity in them
+  double error = 0;      // largest error of an output, see compare; infinity with a NaN or an infinity in it
   double bound = 0;      // what the spec allows
   std::string sentence;  // empty when everything is as it must be
 
   bool good() const { return sentence.empty(); }
 };
 
-// Compares outputs, as packed bytes by argument, with the reference. Besides the whole norm, every sequence must be
-// within kSequenceSlack times the bound on its own, so that one wrong short sequence does not drown among long ones.
+// Compares outputs, as packed bytes by argument, with the reference.
+//
+// Floating point: the error is ||out - ref|| / (||ref|| + floor). Near 0 the values of a data type lie one step apart,
+// whatever a kernel does, so the floor is what lets each element be off by a step: sqrt(elements) * smallest_step /
+// bound. It is nothing but for fp16 outputs around 2^-14 and below. Besides the whole, every sequence must be within
+// kSequenceSlack times the bound on its own, so that one wrong short sequence does not drown among long ones.
+// Integers: every element is the reference's.
 inline constexpr double kSequenceSlack = 4;
 Agreement compare(const ProblemData& problem, const std::vector<HostValue>& reference,
                   const std::vector<std::vector<std::byte>>& outputs);

@@ -3,6 +3,7 @@
 #include "runtime/kernel_choice.h"
 #include "runtime/problem_bucket.h"
 #include "runtime/tuning/device_bench.h"
+#include "runtime/tuning/workload.h"
 
 namespace hstujit {
 
@@ -16,9 +17,10 @@ Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Dire
                                   const DeviceSpec& device, int64_t bucket, const TunerOptions& options) {
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
   const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket);
+  const Lengths lengths = make_lengths(instance, length);
   HSTUJIT_ASSIGN_OR_RETURN(const auto bench, DeviceBench::create(driver, instance.spec, direction, device, ordinal,
-                                                                 make_lengths(instance, length)));
-  return tune_problem(engine, *bench, {instance.spec, direction, device, bucket}, options);
+                                                                 lengths, instance.alpha));
+  return tune_problem(engine, *bench, {instance.spec, direction, device, bucket, workload_name(lengths)}, options);
 }
 
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/generator_digest.h"
+#include "compiler/generator/generator_digest.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/tuning/compile_pool.h"
 
@@ -40,6 +40,7 @@ class Run {
       std::vector<Candidate> candidates)
       : engine_(engine), bench_(bench), problem_(problem), options_(options), candidates_(std::move(candidates)) {
     record_.key = tuning_key(*problem.spec, problem.direction, problem.device, problem.bucket);
+    record_.workload = problem.workload;
     record_.heuristic = config_text(0);
     record_.environment["library"] = library_version();
     record_.environment["date"] = today();
@@ -57,7 +58,7 @@ class Run {
     std::string source_digest;
   };
 
-  std::string config_text(size_t index) const { return to_json(candidates_[index].config).dump(); }
+  std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
   void reject(const PoolResult& result, std::string reason, std::string detail);
   Status take_heuristic(PoolResult result);
   void take(PoolResult result);
@@ -97,7 +98,11 @@ Status Run::take_heuristic(PoolResult result) {
 }
 
 void Run::take(PoolResult result) {
-  if (!result.binary.ok()) return reject(result, "compile", result.binary.status().message());
+  if (!result.binary.ok()) {
+    // A compiler that is missing or out of memory says nothing about the source.
+    const bool lasts = result.binary.status().code() == Code::kCompileFailed;
+    return reject(result, lasts ? "compile" : "failed", result.binary.status().message());
+  }
   if (auto [reason, detail] = resource_rejection(result.binary->info.resources); !reason.empty()) {
     return reject(result, std::move(reason), std::move(detail));
   }
@@ -147,7 +152,8 @@ Status Run::time_finalists() {
 
 void Run::add_timed(const Entry& entry) {
   const double median_us = entry.time.median_ms * 1e3;
-  record_.timed.push_back({config_text(entry.index), entry.source_digest, median_us, entry.time.spread * median_us});
+  record_.timed.push_back(
+      {config_text(entry.index), problem_.workload, entry.source_digest, median_us, entry.time.spread * median_us});
 }
 
 Status Run::keep_winner(const TuningRecord& merged) {
@@ -191,8 +197,8 @@ Result<TuneReport> Run::run() {
         HSTUJIT_RETURN_IF_ERROR(take_heuristic(std::move(*result)));
         for (PoolResult& early : waiting) take(std::move(early));
         waiting.clear();
-      } else if (result->known) {
-        ++report_.resumed;
+      } else if (result->known != PoolResult::Known::kNothing) {
+        report_.resumed += result->known == PoolResult::Known::kTimed ? 1 : 0;
       } else if (!heuristic_) {
         waiting.push_back(std::move(*result));
       } else {
@@ -212,7 +218,10 @@ Result<TuneReport> Run::run() {
     add_timed(entry);
   }
   record_.winner = select_winner(record_);
-  HSTUJIT_ASSIGN_OR_RETURN(const TuningRecord merged, engine_.tuning().add(record_));
+  HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, engine_.tuning().add(record_));
+  // Another process may have tuned on another workload meanwhile; what is reported is what this run found out.
+  merged.workload = problem_.workload;
+  merged.winner = select_winner(merged);
   HSTUJIT_RETURN_IF_ERROR(keep_winner(merged));
   report_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return std::move(report_);

@@ -21,6 +21,7 @@ struct TuneProblem {
   Direction direction = Direction::kForward;
   DeviceSpec device;
   int64_t bucket = 0;
+  std::string workload;  // workload_name of what the bench times
 };
 
 struct TunerOptions {
@@ -34,7 +35,7 @@ struct TunerOptions {
 };
 
 struct TuneReport {
-  TuningRecord record;  // merged with what was known before
+  TuningRecord record;  // merged with what was known before; its workload and winner are this run's
   KernelConfig winner;
   KernelConfig heuristic;
   double winner_us = 0;
@@ -42,7 +43,7 @@ struct TuneReport {
   double heuristic_us = 0;
   int candidates = 0;  // of the search space
   int timed = 0;       // in this run
-  int resumed = 0;     // timed by an earlier run, of the same source
+  int resumed = 0;     // timed by an earlier run, of the same source on the same workload
   int skipped = 0;     // the budget ended first
   double seconds = 0;
 };

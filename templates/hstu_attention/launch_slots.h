@@ -16,11 +16,4 @@ std::vector<ParamSlot> hstu_attention_common_slots(const HstuAttentionSpec& spec
 // Factors of "one block per (sequence, head, row tile)".
 std::vector<GridFactor> hstu_attention_grid(const HstuAttentionSpec& spec, int64_t block_m);
 
-// Tiles that a tiling really works off in one sequence of `rows` rows without targets: what cost models share.
-struct TileCounts {
-  double row_tiles = 0;      // per (sequence, head)
-  double column_blocks = 0;  // per (sequence, head), over all its row tiles
-};
-TileCounts count_tiles(const HstuAttentionParams& params, int64_t rows, int64_t block_m, int64_t block_n);
-
 }  // namespace hstujit

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "templates/hstu_attention/launch_slots.h"
+#include "compiler/support/integers.h"
 #include "templates/hstu_attention/sm80_resources.h"
+#include "templates/hstu_attention/tile_counts.h"
 
 namespace hstujit::sm80 {
 
@@ -72,7 +73,7 @@ double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config
   const double exposed = blocks.column_blocks * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
   const double tiles =
       blocks.row_tiles * (kTileCycles + kTileCyclesPerColumn * static_cast<double>(params.hidden_dim)) / resident;
-  const double all_tiles = static_cast<double>((size.max_seq_len + config.block_m - 1) / config.block_m);
+  const double all_tiles = static_cast<double>(ceil_div(size.max_seq_len, config.block_m));
   const double empty = std::max(0.0, all_tiles - blocks.row_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 
+#include "compiler/support/integers.h"
+
 namespace hstujit::sm80 {
 
 namespace {
 
 constexpr int64_t kStepBytes = 32;        // of an operand row, per matrix instruction
 constexpr int64_t kRegisterFile = 65536;  // per multiprocessor
+constexpr int64_t kRegisterStep = 8;      // registers are given to threads in such steps
 constexpr int64_t kOtherRegisters = 72;   // addresses, loop state, the mask, operands of k and v on their way
 constexpr int64_t kVectorRegisters = 16;  // q and k on their way without tensor cores: four elements each
 constexpr int64_t kGatherRegisters = 12;  // elements on their way where data is too badly aligned for cp.async
-
-int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
 }  // namespace
 
@@ -36,7 +37,7 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
   qk_row_bytes = round_up(params.attn_dim * element, kStepBytes);
   v_row_bytes = params.hidden_dim * element;
   shared_bytes = config.block_m * qk_row_bytes + config.stages * config.block_n * (qk_row_bytes + v_row_bytes);
-  register_cap = std::min(kMaxRegisters, kRegisterFile / (threads * config.blocks_per_sm) / 8 * 8);
+  register_cap = std::min(kMaxRegisters, round_down(kRegisterFile / (threads * config.blocks_per_sm), kRegisterStep));
 
   const int64_t fragments = warp_rows / 16;
   const int64_t steps = qk_row_bytes / kStepBytes;

@@ -8,6 +8,7 @@
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/sm90_resources.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
+#include "templates/hstu_attention/tile_counts.h"
 
 namespace hstujit {
 

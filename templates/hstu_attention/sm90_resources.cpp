@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/support/integers.h"
+
 namespace hstujit::sm90 {
 
 namespace {
@@ -12,9 +14,6 @@ constexpr int64_t kSharedLimit = 233472;  // bytes of a multiprocessor of sm_90,
 constexpr int64_t kReservedBytes = 1024;
 constexpr int64_t kRegisterFile = 65536;
 constexpr int64_t kMaxRegisters = 240;  // leaves the compiler's reserve below the 255 of the architecture
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 }  // namespace
 
@@ -34,7 +33,7 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
     // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8), then the schedule.
     const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;
     const int64_t schedule = 4 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
-    return queries * query + config.stages * stage + round_up(small + schedule, 128);
+    return queries * query + config.stages * stage + round_up(small + schedule, int64_t{128});
   };
   const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
   query_stages = persistent && resident(total(2)) <= kSharedLimit ? 2 : 1;

@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 using ArtifactStoreTest = CacheTest;
 
-const std::string kCubin = std::string("cubin\0bytes", 11);
+const std::string kCubin = cubin_of(std::string("cubin\0bytes", 11));
 
 TEST_F(ArtifactStoreTest, RoundTrip) {
   ArtifactStore writer(user_only(), log());
@@ -34,43 +34,46 @@ TEST_F(ArtifactStoreTest, RoundTrip) {
   EXPECT_FALSE(reader.find(sample_key(R"({"block_m":64})")).has_value());
 }
 
-TEST_F(ArtifactStoreTest, EmptyCubinIsKept) {
+TEST_F(ArtifactStoreTest, WhatIsNoElfImageIsNotKept) {
   ArtifactStore store(user_only(), log());
-  EXPECT_TRUE(store.put(sample_key(), "", sample_info()));
-  ASSERT_TRUE(store.find(sample_key()).has_value());
+  for (const std::string& bytes : {std::string(), std::string("text"), kCubin.substr(0, 20)}) {
+    EXPECT_FALSE(store.put(sample_key(), bytes, sample_info()));
+    EXPECT_FALSE(store.find(sample_key()).has_value());
+  }
+  EXPECT_EQ(events("not_stored"), 3);
 }
 
 TEST_F(ArtifactStoreTest, AGoodEntryIsLeftAsItIs) {
   ArtifactStore store(user_only(), log());
-  EXPECT_TRUE(store.put(sample_key(), "first", sample_info()));
-  EXPECT_TRUE(store.put(sample_key(), "second", sample_info()));
-  EXPECT_EQ(store.find(sample_key())->cubin, "first");
+  EXPECT_TRUE(store.put(sample_key(), cubin_of("first"), sample_info()));
+  EXPECT_TRUE(store.put(sample_key(), cubin_of("second"), sample_info()));
+  EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("first"));
 }
 
 TEST_F(ArtifactStoreTest, ADroppedEntryMakesRoomForAnother) {
   ArtifactStore store(user_only(), log());
-  ASSERT_TRUE(store.put(sample_key(), "first", sample_info()));
-  store.drop(sample_key(), "first");
+  ASSERT_TRUE(store.put(sample_key(), cubin_of("first"), sample_info()));
+  store.drop(sample_key(), cubin_of("first"));
   EXPECT_EQ(events("dropped"), 1);
   EXPECT_FALSE(fs::exists(files_of(sample_key()).metadata));
   EXPECT_FALSE(store.find(sample_key()).has_value());
-  EXPECT_TRUE(store.put(sample_key(), "second", sample_info()));
-  EXPECT_EQ(store.find(sample_key())->cubin, "second");
+  EXPECT_TRUE(store.put(sample_key(), cubin_of("second"), sample_info()));
+  EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("second"));
 }
 
 TEST_F(ArtifactStoreTest, OnlyTheEntryThatWasMeantIsDropped) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), "first", sample_info());
+  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("first"), sample_info());
   ArtifactStore store({.user = path("user"), .read_only = {path("system")}}, log());
-  store.drop(sample_key(), "first");
-  EXPECT_EQ(store.find(sample_key())->cubin, "first") << "read-only directories stay as they are";
-  ASSERT_TRUE(store.put(sample_key(), "replaced meanwhile", sample_info()));
-  store.drop(sample_key(), "first");
-  EXPECT_EQ(store.find(sample_key())->cubin, "replaced meanwhile");
+  store.drop(sample_key(), cubin_of("first"));
+  EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("first")) << "read-only directories stay as they are";
+  ASSERT_TRUE(store.put(sample_key(), cubin_of("replaced meanwhile"), sample_info()));
+  store.drop(sample_key(), cubin_of("first"));
+  EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("replaced meanwhile"));
 }
 
 TEST_F(ArtifactStoreTest, NotesLieBesideTheirEntryAndGoWithIt) {
   ArtifactStore writer(user_only(), log());
-  ASSERT_TRUE(writer.put(sample_key(), "cubin", sample_info()));
+  ASSERT_TRUE(writer.put(sample_key(), cubin_of("cubin"), sample_info()));
   writer.annotate(sample_key(), {{".cu", "source"}, {".mlir", "module {}"}});
   const ArtifactFiles files = files_of(sample_key());
   EXPECT_EQ(*read_file(files.note(".cu")), "source");
@@ -107,26 +110,26 @@ TEST_F(ArtifactStoreTest, LaysFilesOutByArchAndDigest) {
 }
 
 TEST_F(ArtifactStoreTest, ReadsLayersInOrder) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), "system", sample_info());
+  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("system"), sample_info());
   const ArtifactKey other = sample_key(R"({"block_m":64})");
-  ArtifactStore({.user = path("shared"), .read_only = {}}, log()).put(other, "shared", sample_info());
+  ArtifactStore({.user = path("shared"), .read_only = {}}, log()).put(other, cubin_of("shared"), sample_info());
 
   ArtifactStore store({.user = path("user"), .read_only = {path("absent"), path("shared"), path("system")}}, log());
-  EXPECT_EQ(store.find(sample_key())->cubin, "system");
-  EXPECT_EQ(store.find(other)->cubin, "shared");
+  EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("system"));
+  EXPECT_EQ(store.find(other)->cubin, cubin_of("shared"));
   // A hit in a read-only layer is not copied, and put adds to the user's directory alone.
   EXPECT_FALSE(fs::exists(path("user")));
-  EXPECT_TRUE(store.put(sample_key(), "user", sample_info()));
-  EXPECT_EQ(store.find(sample_key())->cubin, "user");
+  EXPECT_TRUE(store.put(sample_key(), cubin_of("user"), sample_info()));
+  EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("user"));
   EXPECT_EQ(store.list().size(), 3u);
 }
 
 TEST_F(ArtifactStoreTest, ABadUpperLayerFallsThrough) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), "good", sample_info());
+  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("good"), sample_info());
   ArtifactStore store({.user = path("user"), .read_only = {path("system")}}, log());
-  ASSERT_TRUE(store.put(sample_key(), "mine", sample_info()));
-  ASSERT_TRUE(write_file_atomically(files_of(sample_key()).cubin, "rubbish").ok());
-  EXPECT_EQ(store.find(sample_key())->cubin, "good");
+  ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), sample_info()));
+  ASSERT_TRUE(write_file_atomically(files_of(sample_key()).cubin, cubin_of("rubbish")).ok());
+  EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("good"));
 }
 
 TEST_F(ArtifactStoreTest, CacheDirectoryThatIsAFile) {
@@ -165,8 +168,8 @@ TEST_F(ArtifactStoreTest, AWriteThatStopsInTheMiddleIsLoggedOnce) {
     const rlimit limit = {4096, 4096};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     ArtifactStore store(user_only(), log());
-    const bool refused = !store.put(sample_key(), std::string(10000, 'x'), sample_info()) &&
-                         !store.put(sample_key(), std::string(10000, 'x'), sample_info()) &&
+    const bool refused = !store.put(sample_key(), cubin_of(std::string(10000, 'x')), sample_info()) &&
+                         !store.put(sample_key(), cubin_of(std::string(10000, 'x')), sample_info()) &&
                          !store.find(sample_key()).has_value();
     ::_exit(refused && events("directory_not_writable") == 1 && events("bad_entry") == 0 ? 0 : 1);
   }
@@ -201,7 +204,7 @@ class PruneTest : public CacheTest {
     for (int i = 0; i < 4; ++i) {
       ArtifactInfo info = sample_info();
       info.nvrtc = i == 2 ? "12.8" : "13.0";
-      ASSERT_TRUE(store.put(key(i), std::string(10000, static_cast<char>('a' + i)), info));
+      ASSERT_TRUE(store.put(key(i), cubin_of(std::string(10000, static_cast<char>('a' + i))), info));
       set_age(files_of(key(i)).cubin, std::chrono::hours(40 - i));
       set_age(files_of(key(i)).metadata, std::chrono::hours(40 - i));
     }
@@ -250,7 +253,7 @@ TEST_F(PruneTest, DropsWhatAVersionBuilt) {
 
 TEST_F(PruneTest, PutKeepsTheDirectoryBounded) {
   ArtifactStore store(user_only(), log(), 25000);
-  ASSERT_TRUE(store.put(key(4), std::string(10000, 'e'), sample_info()));
+  ASSERT_TRUE(store.put(key(4), cubin_of(std::string(10000, 'e')), sample_info()));
   EXPECT_THAT(present(), ::testing::ElementsAre(3));
   EXPECT_TRUE(store.find(key(4)).has_value());
 }

@@ -27,6 +27,13 @@ inline ArtifactInfo sample_info() {
   return {.kernel = "hstu_attention_forward", .nvrtc = "13.0", .library = "0.1.0", .resources = R"({"registers":168})"};
 }
 
+// Bytes that pass for a cubin and say `text`.
+inline std::string cubin_of(const std::string& text) {
+  std::string bytes("\x7f\x45\x4c\x46");
+  bytes.append(60, '\0').append(text);
+  return bytes;
+}
+
 class CacheTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCubin = "the bytes of a cubin";
+const std::string kCubin = cubin_of("the bytes of a cubin");
 
 void overwrite(const fs::path& path, const std::string& bytes) { ASSERT_TRUE(write_file_atomically(path, bytes).ok()); }
 
@@ -26,16 +26,16 @@ struct Damage {
   std::function<void(const ArtifactFiles&)> inflict;
 };
 
-std::string sound_metadata(uint64_t size, const std::string& config) {
-  return format_metadata({sample_key(config), sample_info(), size, sha256_hex(kCubin)});
+std::string sound_metadata(uint64_t size, const std::string& config, const std::string& cubin = kCubin) {
+  return format_metadata({sample_key(config), sample_info(), size, sha256_hex(cubin)});
 }
 
 const std::string kConfig = sample_key().config;
 
 const Damage kDamages[] = {
-    {"TruncatedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, std::string(kCubin).substr(0, 7)); }},
-    {"LongerCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, std::string(kCubin) + "x"); }},
-    {"FlippedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, "The bytes of a cubin"); }},
+    {"TruncatedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, kCubin.substr(0, 7)); }},
+    {"LongerCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, kCubin + "x"); }},
+    {"FlippedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, cubin_of("The bytes of a cubin")); }},
     {"EmptyCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, ""); }},
     {"MissingCubin", [](const ArtifactFiles& f) { fs::remove(f.cubin); }},
     {"FolderForCubin", [](const ArtifactFiles& f) { replace_by_folder(f.cubin); }},
@@ -48,8 +48,20 @@ const Damage kDamages[] = {
     {"OtherJson", [](const ArtifactFiles& f) { overwrite(f.metadata, "[1, 2]"); }},
     {"ForeignJson", [](const ArtifactFiles& f) { overwrite(f.metadata, R"({"format": "something else"})"); }},
     {"MetadataOfAnotherKey",
-     [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(20, R"({"block_m":64})")); }},
-    {"WrongLength", [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(21, kConfig)); }},
+     [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(kCubin.size(), R"({"block_m":64})")); }},
+    {"WrongLength", [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(kCubin.size() + 1, kConfig)); }},
+    // Whole by length and checksum.
+    {"ConsistentEmptyCubin",
+     [](const ArtifactFiles& f) {
+       overwrite(f.cubin, "");
+       overwrite(f.metadata, sound_metadata(0, kConfig, ""));
+     }},
+    {"ConsistentText",
+     [](const ArtifactFiles& f) {
+       const std::string text(100, 'x');
+       overwrite(f.cubin, text);
+       overwrite(f.metadata, sound_metadata(text.size(), kConfig, text));
+     }},
     {"FolderForMetadata", [](const ArtifactFiles& f) { replace_by_folder(f.metadata); }},
 };
 

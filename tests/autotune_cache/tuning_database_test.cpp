@@ -16,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
+constexpr const char* kWorkload = "b3-n1024-r7-t0-0123456789abcdef";
+
 TuningKey tuning_key() {
   return {.op = "hstu_attention",
           .spec = R"({"heads":4})",
@@ -23,8 +25,7 @@ TuningKey tuning_key() {
           .device = "NVIDIA H200",
           .arch = "sm_90a",
           .sm_count = 132,
-          .bucket = 1024,
-          .lengths = "uniform"};
+          .bucket = 1024};
 }
 
 std::string config(int block_m) { return R"({"block_m":)" + std::to_string(block_m) + "}"; }
@@ -32,6 +33,7 @@ std::string config(int block_m) { return R"({"block_m":)" + std::to_string(block
 TuningRecord record_of(std::vector<TimedCandidate> timed) {
   TuningRecord record;
   record.key = tuning_key();
+  record.workload = kWorkload;
   record.timed = std::move(timed);
   return record;
 }
@@ -44,7 +46,7 @@ std::string path_of(const std::string& root) {
 using TuningDatabaseTest = CacheTest;
 
 TEST(TuningRecordTest, EachFieldChangesTheKey) {
-  std::vector<TuningKey> keys(9, tuning_key());
+  std::vector<TuningKey> keys(8, tuning_key());
   keys[1].op = "layer_norm";
   keys[2].spec = R"({"heads":8})";
   keys[3].direction = "backward";
@@ -52,7 +54,6 @@ TEST(TuningRecordTest, EachFieldChangesTheKey) {
   keys[5].arch = "sm_90";
   keys[6].sm_count = 114;
   keys[7].bucket = 2048;
-  keys[8].lengths = "";
   std::set<std::string> digests;
   for (const TuningKey& key : keys) digests.insert(tuning_digest(key));
   EXPECT_EQ(digests.size(), keys.size());
@@ -60,11 +61,12 @@ TEST(TuningRecordTest, EachFieldChangesTheKey) {
 
 TEST(TuningRecordTest, WinnerIsTheLeastMedian) {
   EXPECT_EQ(select_winner(record_of({})), "");
-  EXPECT_EQ(select_winner(record_of({{config(64), "s", 20, 1}, {config(128), "s", 10, 1}})), config(128));
+  EXPECT_EQ(select_winner(record_of({{config(64), kWorkload, "s", 20, 1}, {config(128), kWorkload, "s", 10, 1}})),
+            config(128));
 }
 
 TEST(TuningRecordTest, HeuristicIsDisplacedOnlyBeyondNoise) {
-  TuningRecord record = record_of({{config(64), "s", 10.5, 0.3}, {config(128), "s", 10.0, 0.3}});
+  TuningRecord record = record_of({{config(64), kWorkload, "s", 10.5, 0.3}, {config(128), kWorkload, "s", 10.0, 0.3}});
   record.heuristic = config(64);
   EXPECT_EQ(select_winner(record), config(64));
   record.timed[0].median_us = 10.7;
@@ -78,7 +80,8 @@ TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
 }
 
 TEST(TuningRecordTest, RoundTrip) {
-  TuningRecord record = record_of({{config(64), "s1", 12.25, 0.5}, {config(128), "s2", 10.125, 0.25}});
+  TuningRecord record =
+      record_of({{config(64), kWorkload, "s1", 12.25, 0.5}, {config(128), kWorkload, "s2", 10.125, 0.25}});
   record.rejected = {{config(256), "s3", "spill", "stores 128 bytes"}, {config(512), "", "shared_memory", "too much"}};
   record.heuristic = config(64);
   record.winner = config(128);
@@ -92,19 +95,19 @@ TEST(TuningRecordTest, RoundTrip) {
 }
 
 TEST(TuningRecordTest, RefusesTimesAndConfigsThatAreNone) {
-  EXPECT_THAT(format_record(record_of({{"text", "s", 1, 0}})).status().message(), HasSubstr("config"));
-  EXPECT_FALSE(format_record(record_of({{config(64), "s", 0, 0}})).ok());
-  EXPECT_FALSE(format_record(record_of({{config(64), "s", std::nan(""), 0}})).ok());
+  EXPECT_THAT(format_record(record_of({{"text", kWorkload, "s", 1, 0}})).status().message(), HasSubstr("config"));
+  EXPECT_FALSE(format_record(record_of({{config(64), kWorkload, "s", 0, 0}})).ok());
+  EXPECT_FALSE(format_record(record_of({{config(64), kWorkload, "s", std::nan(""), 0}})).ok());
   TuningRecord record = record_of({});
   record.rejected = {{config(64), "", "", "no name"}};
   EXPECT_THAT(format_record(record).status().message(), HasSubstr("reason"));
 }
 
 TEST(TuningRecordTest, MergeKeepsOldTimingsAndTakesNewOnes) {
-  TuningRecord older = record_of({{config(64), "s1", 20, 1}, {config(128), "s2", 10, 1}});
+  TuningRecord older = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
   older.rejected = {{config(256), "s3", "hang", "no end"}, {config(32), "s4", "spill", "64 bytes"}};
   older.environment = {{"driver", "1"}, {"nvrtc", "12.8"}};
-  TuningRecord newer = record_of({{config(64), "s1b", 5, 1}, {config(256), "s3b", 8, 1}});
+  TuningRecord newer = record_of({{config(64), kWorkload, "s1b", 5, 1}, {config(256), kWorkload, "s3b", 8, 1}});
   newer.rejected = {{config(16), "s5", "wrong_result", "off by 3"}};
   newer.environment = {{"driver", "2"}};
   const auto merged = merge_records(older, newer);
@@ -127,17 +130,47 @@ TEST(TuningRecordTest, MergeKeepsOldTimingsAndTakesNewOnes) {
 }
 
 TEST(TuningRecordTest, ATimingHoldsAsLongAsItsSource) {
-  const TuningRecord record = record_of({{config(64), "s1", 20, 1}});
-  EXPECT_NE(record.valid_timing(config(64), "s1"), nullptr);
-  EXPECT_EQ(record.valid_timing(config(64), "s2"), nullptr);
-  EXPECT_EQ(record.valid_timing(config(128), "s1"), nullptr);
+  const TuningRecord record = record_of({{config(64), kWorkload, "s1", 20, 1}});
+  EXPECT_NE(record.valid_timing(config(64), "s1", kWorkload), nullptr);
+  EXPECT_EQ(record.valid_timing(config(64), "s2", kWorkload), nullptr);
+  EXPECT_EQ(record.valid_timing(config(128), "s1", kWorkload), nullptr);
+  EXPECT_EQ(record.valid_timing(config(64), "s1", "another batch"), nullptr);
+}
+
+TEST(TuningRecordTest, ARejectionHoldsAsLongAsItsSource) {
+  TuningRecord record = record_of({});
+  record.rejected = {{config(64), "s1", "spill", "16 bytes"},
+                     {config(32), "s2", "failed", "busy"},
+                     {config(16), "", "shared_memory", "too much"}};
+  EXPECT_NE(record.valid_rejection(config(64), "s1"), nullptr);
+  EXPECT_EQ(record.valid_rejection(config(64), "s2"), nullptr);
+  EXPECT_EQ(record.valid_rejection(config(128), "s1"), nullptr);
+  EXPECT_EQ(record.valid_rejection(config(32), "s2"), nullptr) << "that may have been the moment";
+  EXPECT_EQ(record.valid_rejection(config(16), ""), nullptr) << "no source to compare";
+}
+
+TEST(TuningRecordTest, TimesOfTwoWorkloadsAreKeptAndNeverCompared) {
+  const TuningRecord older = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
+  TuningRecord newer = record_of({{config(64), "small", "s1", 2, 0.1}, {config(128), "small", "s2", 3, 0.1}});
+  newer.workload = "small";
+  const auto merged = merge_records(older, newer);
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(merged->timed.size(), 4u);
+  EXPECT_EQ(merged->workload, "small");
+  EXPECT_EQ(merged->winner, config(64)) << "the fastest of the workload that was tuned last";
+  EXPECT_EQ(merged->timing(config(128))->median_us, 3);
+  EXPECT_EQ(merged->timings().size(), 2u);
+  const auto back = merge_records(*merged, older);
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->timed.size(), 4u);
+  EXPECT_EQ(back->winner, config(128)) << "and not the 2 us of another batch";
 }
 
 TEST_F(TuningDatabaseTest, AddsAndFinds) {
   TuningDatabase database(user_only(), log());
   EXPECT_FALSE(database.find(tuning_key()).has_value());
-  ASSERT_TRUE(database.add(record_of({{config(64), "s1", 20, 1}})).ok());
-  const auto merged = database.add(record_of({{config(128), "s2", 10, 1}}));
+  ASSERT_TRUE(database.add(record_of({{config(64), kWorkload, "s1", 20, 1}})).ok());
+  const auto merged = database.add(record_of({{config(128), kWorkload, "s2", 10, 1}}));
   ASSERT_TRUE(merged.ok());
   TuningDatabase again(user_only(), log());
   const auto found = again.find(tuning_key());
@@ -151,19 +184,19 @@ TEST_F(TuningDatabaseTest, AddsAndFinds) {
 TEST_F(TuningDatabaseTest, ReadOnlyRecordsAreTheBaseOfTheUsers) {
   {
     ASSERT_TRUE(TuningDatabase({.user = path("shipped"), .read_only = {}}, log())
-                    .add(record_of({{config(64), "s1", 20, 1}}))
+                    .add(record_of({{config(64), kWorkload, "s1", 20, 1}}))
                     .ok());
   }
   TuningDatabase database({.user = path("user"), .read_only = {path("shipped")}}, log());
   EXPECT_EQ(database.find(tuning_key())->winner, config(64));
-  ASSERT_TRUE(database.add(record_of({{config(128), "s2", 10, 1}})).ok());
+  ASSERT_TRUE(database.add(record_of({{config(128), kWorkload, "s2", 10, 1}})).ok());
   EXPECT_EQ(database.find(tuning_key())->timed.size(), 2u);
   EXPECT_EQ(TuningDatabase({.user = path("shipped"), .read_only = {}}, log()).find(tuning_key())->timed.size(), 1u);
 }
 
 TEST_F(TuningDatabaseTest, DamagedRecordsAreLoggedMissesAndRepaired) {
   const std::string file = path_of(path("user"));
-  const TuningRecord record = record_of({{config(64), "s1", 20, 1}});
+  const TuningRecord record = record_of({{config(64), kWorkload, "s1", 20, 1}});
   const std::string sound = *format_record(record);
   std::string flipped = sound;
   flipped[flipped.find("20.0")] = '1';
@@ -190,7 +223,7 @@ TEST_F(TuningDatabaseTest, WithoutADirectoryTheMergeStillCounts) {
   ASSERT_TRUE(write_file_atomically(path("user"), "a file").ok());
   for (const CacheDirectories& directories : {CacheDirectories{}, user_only()}) {
     TuningDatabase database(directories, log());
-    const auto merged = database.add(record_of({{config(64), "s1", 20, 1}}));
+    const auto merged = database.add(record_of({{config(64), kWorkload, "s1", 20, 1}}));
     ASSERT_TRUE(merged.ok());
     EXPECT_EQ(merged->winner, config(64));
   }
@@ -204,7 +237,7 @@ TEST_F(TuningDatabaseTest, ProcessesAddToOneRecord) {
     const pid_t child = ::fork();
     if (child == 0) {
       TuningDatabase database(user_only(), Log());
-      ::_exit(database.add(record_of({{config(i), "s", 10.0 + i, 0}})).ok() ? 0 : 1);
+      ::_exit(database.add(record_of({{config(i), kWorkload, "s", 10.0 + i, 0}})).ok() ? 0 : 1);
     }
     children.push_back(child);
   }
@@ -213,10 +246,13 @@ TEST_F(TuningDatabaseTest, ProcessesAddToOneRecord) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
-  // Losing a timing costs a repeat, so a lost update is no failure; an unreadable or empty record is one.
   const auto found = TuningDatabase(user_only(), log()).find(tuning_key());
   ASSERT_TRUE(found.has_value());
-  EXPECT_GE(found->timed.size(), 1u);
+  for (int i = 0; i < kProcesses; ++i) {
+    const TimedCandidate* timing = found->timing(config(i));
+    ASSERT_NE(timing, nullptr) << "the update of process " << i << " is lost";
+    EXPECT_EQ(timing->median_us, 10.0 + i);
+  }
   EXPECT_EQ(events("bad_record"), 0);
 }
 

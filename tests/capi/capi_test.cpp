@@ -86,6 +86,8 @@ TEST_F(CapiTest, UnsetStructSizesAreRefused) {
   hstujit_context* context = nullptr;
   EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_context_options.size is 0; it must be 48 or more"));
+  options.size = 40;
+  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT) << "no version had that size";
   options.size = sizeof(options) + 64;
   EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << "a newer caller";
   hstujit_context_destroy(context);

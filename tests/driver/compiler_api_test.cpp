@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/device_spec.h"
 #include "compiler/support/status.h"
@@ -75,6 +76,7 @@ TEST(CompilerApi, BadRequestsAreSentences) {
       {broken([](Json& r) { r["direction"] = "up"; }), "direction is \"up\""},
       {broken([](Json& r) { r.erase("config"); }), "config must be an object"},
       {broken([](Json& r) { r["spec"]["heads"] = 0; }), "heads"},
+      {broken([](Json& r) { r["config"]["blocks_per_sm"] = 0; }), "config.blocks_per_sm is 0"},
       {broken([](Json& r) { r["options"]["fast"] = true; }), "options.fast"}};
   for (const auto& [request, part] : cases) {
     BlobMap blobs;
@@ -92,9 +94,31 @@ TEST(CompilerApi, MissingNvrtcIsNoCompiler) {
   EXPECT_FALSE(blobs["source"].empty());
 }
 
+TEST(CompilerApi, SaysWhichNvrtcItUses) {
+  BlobMap blobs;
+  EXPECT_EQ(run(R"({"command": "nvrtc", "options": {"nvrtc": "/nonexistent/libnvrtc.so"}})", blobs), Code::kNoCompiler);
+  EXPECT_NE(blobs["error"].find("/nonexistent/libnvrtc.so"), std::string::npos) << blobs["error"];
+  blobs.clear();
+  const Code code = run(R"({"command": "nvrtc", "options": {"nvrtc": ""}})", blobs);
+  if (code == Code::kNoCompiler) {
+    // All the places of the search, not a list of doctor's own.
+    EXPECT_NE(blobs["error"].find("site-packages"), std::string::npos) << blobs["error"];
+    return;
+  }
+  ASSERT_EQ(code, Code::kOk) << blobs["error"];
+  const Json nvrtc = Json::parse(blobs["nvrtc"], nullptr, false);
+  EXPECT_NE(nvrtc.value("path", "").find("nvrtc"), std::string::npos);
+  EXPECT_NE(nvrtc.value("version", ""), "");
+}
+
 TEST(CompilerApi, NullArgumentsAreRefused) {
   EXPECT_EQ(static_cast<Code>(hstujit_compiler_run(nullptr, nullptr, nullptr)), Code::kInvalidArgument);
   EXPECT_EQ(hstujit_compiler_abi(), HSTUJIT_COMPILER_ABI);
+}
+
+TEST(CompilerApi, SaysTheDigestOfItsGenerator) {
+  EXPECT_EQ(hstujit_compiler_generator(), std::string(generator_digest()));
+  EXPECT_EQ(generator_digest().size(), 64U);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(Launcher, WhatTheSignatureLeavesOpenIsAConstant) {
                               "  static constexpr int64_t size_K = 1024;\n"
                               "  static constexpr double eps = 1.0;\n"
                               "};\n"));
-  EXPECT_THAT(norm, HasSubstr("weight = random_tensor<float>(Chosen::size_K * 64, "));
+  EXPECT_THAT(norm, HasSubstr("weight = random_tensor<float>((2 * Chosen::size_K + 1) * 64, "));
   EXPECT_THAT(norm, HasSubstr("row_index = upload(std::vector<int32_t>(batch.rows(), 0));"));
 }
 

@@ -18,7 +18,8 @@ class LayerNormSpec final : public OpSpec {
   nlohmann::ordered_json to_json() const override { return parameters_; }
   bool supports(Direction direction) const override { return direction == Direction::kForward; }
   Signature signature(Direction) const override {
-    const Dimension rows{"L", 0}, width{"", 64}, table{"K", 0};
+    const Dimension rows = Dimension::of("L"), width = Dimension::constant(64);
+    const Dimension table{.symbol = "K", .factor = 2, .bias = 1};
     const auto tensor = [](const char* name, ArgumentRole role, DataType type, std::vector<Dimension> shape) {
       Argument argument;
       argument.name = name;

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "compiler/spec/limits.h"
 #include "compiler/support/status.h"
 #include "tests/host/host_call.h"
 
@@ -105,7 +106,23 @@ TEST_F(HostApiLaunch, RefusesAnInnermostStride) {
 TEST_F(HostApiLaunch, RefusesOffsetsWithoutElements) {
   const int64_t shape[] = {0};
   call_.value("seq_offsets").shape = shape;
-  expect_refusal("seq_offsets has no elements along axis 0");
+  expect_refusal("seq_offsets has size 0 along axis 0; it must be B+1");
+}
+
+TEST_F(HostApiLaunch, RefusesAnIntegerPastItsBound) {
+  call_.value("max_seq_len").integer = kMaxSeqLen + 1;
+  expect_refusal("max_seq_len is 268435457; it must be at most 268435456");
+}
+
+// No row is looked at: the tensors only say that they have so many.
+TEST_F(HostApiLaunch, RefusesASequencePastTheLongest) {
+  const int64_t offsets[] = {0, kMaxSeqLen + 1, kMaxSeqLen + 1};
+  const int64_t qk[] = {kMaxSeqLen + 1, 2, 16}, v[] = {kMaxSeqLen + 1, 2, 8};
+  for (const char* name : {"q", "k"}) call_.value(name).shape = qk;
+  for (const char* name : {"v", "out"}) call_.value(name).shape = v;
+  call_.value("seq_offsets").data = const_cast<int64_t*>(offsets);
+  EXPECT_EQ(call_.launch(handle_), static_cast<int>(Code::kUnsupported));
+  EXPECT_THAT(call_.error(), HasSubstr("sequence 0 has 268435457 rows; the host backend takes at most 268435456"));
 }
 
 TEST_F(HostApiLaunch, RefusesNoScale) {

@@ -68,7 +68,7 @@ void HostCall::pack_inputs() {
       storage.strides = {1};
       storage.bytes = pack(inputs_[i].tensor, argument.dtype);
     } else {
-      const int64_t heads = argument.shape[1].constant, width = argument.shape[2].constant;
+      const int64_t heads = argument.shape[1].bias, width = argument.shape[2].bias;
       storage.shape = {rows_ + extra_rows_, heads, width};
       storage.strides = {heads * width + row_padding_, width, 1};
       const auto row = static_cast<size_t>(storage.strides[0]) * element;

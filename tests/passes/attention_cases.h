@@ -9,6 +9,7 @@
 #include "compiler/ir/build.h"
 #include "compiler/passes/passes.h"
 #include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -81,7 +82,7 @@ inline std::vector<std::pair<std::string, HstuAttentionParams>> named_cases() {
 }
 
 inline const std::vector<std::string>& all_scores() {
-  static const std::vector<std::string> scores = {"silu", "relu", "relu2", "sigmoid", "tanh", "gelu", "identity"};
+  static const std::vector<std::string> scores = split(kHstuScores, ' ');
   return scores;
 }
 

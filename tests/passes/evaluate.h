@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -36,6 +38,8 @@ class Evaluator {
     for (const size_t result : results_) out.push_back(values_[result].integer);
     return out;
   }
+  // The largest magnitude of an integer, constants included, in all evaluations so far.
+  int64_t largest_integer() const { return largest_; }
   std::vector<Real> reals(std::initializer_list<Real> arguments) {
     size_t i = 0;
     for (const Real argument : arguments) values_[i++].real = argument;
@@ -62,8 +66,9 @@ class Evaluator {
   void run() {
     for (const auto& [place, value] : constants_) values_[place] = value;
     for (const Step& step : steps_) {
-      values_[step.result] =
-          step.function(values_[step.operands[0]], values_[step.operands[1]], values_[step.operands[2]]);
+      Number& result = values_[step.result];
+      result = step.function(values_[step.operands[0]], values_[step.operands[1]], values_[step.operands[2]]);
+      largest_ = std::max(largest_, std::abs(result.integer));
     }
   }
 
@@ -159,6 +164,7 @@ class Evaluator {
         value.integer =
             is_bool ? static_cast<int64_t>(!integer_attribute.getValue().isZero()) : integer_attribute.getInt();
       }
+      largest_ = std::max(largest_, std::abs(value.integer));
       constants_.emplace_back(result, value);
       return;
     }
@@ -173,6 +179,7 @@ class Evaluator {
   std::vector<Step> steps_;
   std::vector<size_t> results_;
   std::vector<Number> values_;
+  int64_t largest_ = 0;
 };
 
 }  // namespace hstujit

@@ -88,8 +88,7 @@ TEST(MaskTile, SoundAndMostlyExactOnSmallTiles) {
 // worse than it is.
 TEST(MaskTile, ExactOnAlignedTiles) {
   for (const HstuAttentionParams& params : all_masks()) {
-    const bool semi_local = params.sla_k1 > 0 || params.sla_k2 > 0;
-    if (!params.causal || semi_local || params.target_group_size > 1) continue;
+    if (!params.causal || params.semi_local() || params.target_group_size > 1) continue;
     Regions regions = build_regions(params);
     Evaluator<> tile(regions.function(kMaskTile));
     for (const int64_t n : {8, 17, 40}) {
@@ -168,11 +167,58 @@ TEST(MaskRanges, SoundAndTight) {
   EXPECT_GT(static_cast<double>(tight) / static_cast<double>(ranges), 0.89) << tight << " of " << ranges;
 }
 
+// Nothing that a kernel computes from the regions leaves an int, for the longest sequence and the largest parameters.
+TEST(MaskRanges, NoIntegerOverflows) {
+  constexpr int64_t kMost = kMaxSeqLen, kPastTheEnd = 256;
+  int instances = 0;
+  for (const bool causal : {true, false}) {
+    for (const int64_t context : {int64_t{0}, int64_t{1}, kMost}) {
+      for (const int64_t group : {int64_t{0}, int64_t{1}, int64_t{3}, kMost}) {  // 0: no targets
+        for (const auto& [window, full] : {std::pair<int64_t, int64_t>{0, 0}, {kMost - 1, 0}, {kMost - 1, kMost - 1}}) {
+          for (const auto& [k1, k2] : {std::pair<int64_t, int64_t>{0, 0}, {kMost, 0}, {0, kMost}, {kMost, kMost}}) {
+            HstuAttentionParams params = attention_params();
+            params.causal = causal;
+            params.contextual_seq_len = context;
+            params.num_targets = group > 0;
+            params.target_group_size = std::max<int64_t>(group, 1);
+            params.max_attn_len = window;
+            params.min_full_attn_seq_len = full;
+            params.sla_k1 = k1;
+            params.sla_k2 = k2;
+            const auto canonical = canonical_hstu_attention(params, "");
+            if (!canonical.ok()) continue;
+            ++instances;
+            Regions regions = build_regions(*canonical);
+            Evaluator<> valid(regions.function(kMaskValid)), tile(regions.function(kMaskTile));
+            Evaluator<> columns(regions.function(kMaskColumns)), rows(regions.function(kMaskRows));
+            for (const int64_t n : {int64_t{1}, kMost}) {
+              for (const int64_t t : {int64_t{0}, int64_t{1}, n}) {
+                for (const int64_t i : {int64_t{0}, n - 1, n + kPastTheEnd}) {
+                  for (const int64_t j : {int64_t{0}, n - 1, n + kPastTheEnd}) {
+                    valid.integers({i, j, n, t});
+                    tile.integers({0, i, 0, j, n, t});
+                    tile.integers({i, i, j, j, n, t});
+                    columns.integers({std::min(i, j), std::max(i, j), n, t});
+                    rows.integers({std::min(i, j), std::max(i, j), n, t});
+                  }
+                }
+              }
+            }
+            for (const Evaluator<>* evaluator : {&valid, &tile, &columns, &rows})
+              ASSERT_LE(evaluator->largest_integer(), std::numeric_limits<int32_t>::max()) << describe(params);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(instances, 60);
+}
+
 // Causal, with or without targets and a window: the ranges are exact.
 TEST(MaskRanges, ExactForCommonMasks) {
   for (const HstuAttentionParams& params : all_masks()) {
-    const bool semi_local = params.sla_k1 > 0 || params.sla_k2 > 0;
-    if (!params.causal || semi_local || params.contextual_seq_len > 0 || params.target_group_size > 1) continue;
+    if (!params.causal || params.semi_local() || params.contextual_seq_len > 0 || params.target_group_size > 1)
+      continue;
     if (params.min_full_attn_seq_len > 0) continue;
     Regions regions = build_regions(params);
     Evaluator<> columns(regions.function(kMaskColumns));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <latch>
 
+#include "compiler/generator/generator_digest.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {
@@ -110,6 +111,16 @@ TEST_F(EngineTest, ADamagedCubinIsRebuilt) {
   EXPECT_EQ(compiler_->compiles, 2) << "the rebuilt entry is good";
 }
 
+TEST_F(EngineTest, ACompilerThatGivesNoElfImageFails) {
+  compiler_->cubin = "";
+  EXPECT_THAT(prepare(make_engine()).message(), HasSubstr("gave 0 bytes"));
+  compiler_->cubin = std::string(100, 'x');
+  const Status status = prepare(make_engine());
+  EXPECT_EQ(status.code(), Code::kCompileFailed);
+  EXPECT_THAT(status.message(), HasSubstr("which are no cubin"));
+  EXPECT_EQ(fake().module_loads, 0);
+}
+
 TEST_F(EngineTest, ACacheThatCannotBeWrittenIsNoError) {
   ASSERT_TRUE(write_file_atomically(folder_->path() / "file", "").ok());
   values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "file" / "below").string();
@@ -159,6 +170,23 @@ TEST_F(EngineTest, AMissingCompilerSaysWhatWasLookedFor) {
   EXPECT_THAT(status.message(), HasSubstr("/nowhere/libhstujit_compiler.so"));
 }
 
+TEST_F(EngineTest, ACompilerOfAnotherGeneratorIsRefused) {
+  const auto library = DynamicLibrary::open("the fake compiler", {HSTUJIT_FAKE_COMPILER}, Code::kNoCompiler,
+                                            DynamicLibrary::Keep::kForever);
+  ASSERT_TRUE(library.ok()) << library.status().message();
+  auto* const say = library->optional_function<void(const char*)>("fake_compiler_generator");
+  compiler_ = nullptr;
+  values_["HSTUJIT_COMPILER_LIBRARY"] = HSTUJIT_FAKE_COMPILER;
+  const std::string other(64, '0');
+  say(other.c_str());
+  const Status refused = prepare(make_engine());
+  EXPECT_EQ(refused.code(), Code::kNoCompiler);
+  EXPECT_THAT(refused.message(), HasSubstr("has the generator " + other));
+  EXPECT_THAT(refused.message(), HasSubstr("by the generator " + std::string(generator_digest())));
+  say(std::string(generator_digest()).c_str());
+  EXPECT_THAT(prepare(make_engine()).message(), HasSubstr("the fake compiler compiles nothing"));
+}
+
 TEST_F(EngineTest, AMissingHostBackendSaysWhatWasLookedFor) {
   values_["HSTUJIT_HOST_LIBRARY"] = "/nowhere/libhstujit_host.so";
   const Status status = make_op(make_engine(), Backend::kHost)->prepare(256, -1);
@@ -196,8 +224,10 @@ TEST_F(EngineTest, AForeignCubinInTheCacheIsRebuilt) {
 
 TEST_F(EngineTest, AnEntryThatTheDriverRefusesIsReplacedForEveryProcess) {
   ASSERT_TRUE(prepare(make_engine()).ok());
-  fake().refused_image = "a cubin";
-  compiler_->cubin = "a better cubin";
+  fake().refused_image =
+      "\x7f\x45\x4c\x46"
+      "a cubin";
+  compiler_->cubin = cubin_of("a better cubin");
   const Status status = prepare(make_engine());
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(compiler_->compiles, 2);
@@ -209,8 +239,10 @@ TEST_F(EngineTest, ARefusedEntryOfAReadOnlyLayerIsOverlaid) {
   ASSERT_TRUE(prepare(make_engine()).ok());
   values_["HSTUJIT_CACHE_PATH"] = cache_dir();
   values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "other").string();
-  fake().refused_image = "a cubin";
-  compiler_->cubin = "a better cubin";
+  fake().refused_image =
+      "\x7f\x45\x4c\x46"
+      "a cubin";
+  compiler_->cubin = cubin_of("a better cubin");
   EXPECT_TRUE(prepare(make_engine()).ok());
   EXPECT_TRUE(prepare(make_engine()).ok());
   EXPECT_EQ(compiler_->compiles, 2);
@@ -218,8 +250,10 @@ TEST_F(EngineTest, ARefusedEntryOfAReadOnlyLayerIsOverlaid) {
 
 TEST_F(EngineTest, ThreadsWithOneRefusedEntryReplaceItOnce) {
   ASSERT_TRUE(prepare(make_engine()).ok());
-  fake().refused_image = "a cubin";
-  compiler_->cubin = "a better cubin";
+  fake().refused_image =
+      "\x7f\x45\x4c\x46"
+      "a cubin";
+  compiler_->cubin = cubin_of("a better cubin");
   compiler_->delay = std::chrono::milliseconds(100);
   const auto engine = make_engine();
   EXPECT_EQ(prepare_at_once(engine, 16), 16);
@@ -266,6 +300,16 @@ TEST_F(EngineTest, ABadEnvironmentIsRefusedWhenTheContextIsMade) {
   EXPECT_THAT(engine.status().message(), HasSubstr("sometimes"));
 }
 
+TEST_F(EngineTest, AnOverrideThatNoKernelCanHaveIsRefused) {
+  for (const char* override : {R"({"blocks_per_sm": 0})", R"({"stages": 0})", R"({"block_n": -16})"}) {
+    values_["HSTUJIT_OVERRIDE"] = override;
+    const Status status = prepare(make_engine());
+    EXPECT_EQ(status.code(), Code::kUnsupported) << override;
+    EXPECT_THAT(status.message(), HasSubstr("allowed: an integer from")) << override;
+  }
+  EXPECT_EQ(compiler_->compiles, 0);
+}
+
 TEST_F(EngineTest, ADumpThatIsNotThereIsRefused) {
   values_["HSTUJIT_DUMP"] = "ptx";
   EngineOptions options;
@@ -278,7 +322,7 @@ TEST_F(EngineTest, ADumpThatIsNotThereIsRefused) {
 TEST_F(EngineTest, MaxSeqLenMustBePositive) {
   const Status status = make_op(make_engine())->prepare(0, 0);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("max_seq_len is 0; it must be 1 or more"));
+  EXPECT_THAT(status.message(), HasSubstr("max_seq_len is 0; it must be between 1 and 268435456"));
 }
 
 }  // namespace

@@ -150,6 +150,7 @@ EXPORT int cuLaunchKernel(void*, unsigned grid, unsigned, unsigned, unsigned thr
   FakeCuda& state = *fake_cuda();
   const std::lock_guard<std::mutex> lock(last_launch());
   ++state.launches;
+  if (state.arriving > 0) ++state.races;
   state.grid = grid;
   state.threads = threads;
   state.shared_memory = shared;
@@ -174,6 +175,7 @@ EXPORT int cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
 EXPORT int cuMemcpyHtoD_v2(unsigned long long target, const void* source, size_t bytes) {
   FAIL_IF_ASKED();
   std::memcpy(reinterpret_cast<void*>(target), source, bytes);
+  ++fake_cuda()->arriving;
   return 0;
 }
 EXPORT int cuMemcpyDtoH_v2(void* target, unsigned long long source, size_t bytes) {
@@ -192,8 +194,9 @@ EXPORT int cuStreamCreate(void** stream, unsigned) {
   return 0;
 }
 EXPORT int cuStreamDestroy_v2(void*) { return 0; }
-EXPORT int cuStreamSynchronize(void*) {
+EXPORT int cuStreamSynchronize(void* stream) {
   FAIL_IF_ASKED();
+  if (stream == nullptr) fake_cuda()->arriving = 0;
   return 0;
 }
 EXPORT int cuStreamIsCapturing(void*, int* status) {

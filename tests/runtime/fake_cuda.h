@@ -17,6 +17,8 @@ struct FakeCuda {
   std::atomic<int> module_loads{0};
   std::atomic<int> tensor_maps{0};
   std::atomic<int> capturing{0};
+  std::atomic<int> arriving{0};                 // copies to the device that nobody has waited for
+  std::atomic<int> races{0};                    // launches while some of them were under way
   std::atomic<unsigned> contexts_destroyed{0};  // each gives the context that follows at its address another identity
   // The last launch.
   unsigned grid = 0;
@@ -36,7 +38,7 @@ struct FakeCuda {
     devices = 1;
     major = 9;
     minor = 0;
-    launches = module_loads = tensor_maps = capturing = 0;
+    launches = module_loads = tensor_maps = capturing = arriving = races = 0;
     contexts_destroyed = 0;
   }
 };

@@ -1,6 +1,7 @@
 // Launches against the fake driver: sentences for every bad value, packing, grids, empty problems, host time.
 #include <cstring>
 
+#include "compiler/spec/limits.h"
 #include "runtime/data_checks.h"
 #include "tests/runtime/support.h"
 
@@ -88,6 +89,10 @@ TEST_F(LaunchTest, StridesAndPlacesAreChecked) {
 TEST_F(LaunchTest, ScalarsAreChecked) {
   launch_->value("max_seq_len").integer = -3;
   expect_refused("max_seq_len is -3; it must be 0 or more");
+  launch_->value("max_seq_len").integer = kMaxSeqLen + 1;
+  expect_refused("max_seq_len is 268435457; it must be at most 268435456");
+  EXPECT_THAT(op_->prepare(kMaxSeqLen + 1, -1).message(),
+              HasSubstr("max_seq_len is 268435457; it must be between 1 and 268435456"));
   launch_->value("max_seq_len").integer = 200;
   launch_->value("alpha").real = std::numeric_limits<double>::quiet_NaN();
   expect_refused("alpha is nan; it must be a finite number");
@@ -132,6 +137,23 @@ TEST_F(LaunchTest, NothingToWriteIsDoneWithoutALaunch) {
   EXPECT_TRUE(launch().ok());
   empty.rows = {};
   launch_ = std::make_unique<FakeLaunch>(make_instance(), empty);
+  EXPECT_TRUE(launch().ok());
+  EXPECT_EQ(fake().launches, 0);
+}
+
+TEST_F(LaunchTest, ALengthOfZeroIsRefusedWhileThereAreRowsToWrite) {
+  ASSERT_TRUE(op_->prepare(64, -1).ok());
+  launch_->value("max_seq_len").integer = 0;
+  expect_refused("max_seq_len is 0, and there are outputs to write; it must be 1 or more");
+  Lengths none;
+  none.rows = {0, 0};
+  none.max_seq_len = 0;
+  launch_ = std::make_unique<FakeLaunch>(make_instance(), none);
+  EXPECT_TRUE(launch().ok()) << "no rows";
+  // Rows that belong to no sequence are nobody's.
+  launch_ = std::make_unique<FakeLaunch>(make_instance(), lengths_);
+  launch_->value("max_seq_len").integer = 0;
+  launch_->tensor("seq_offsets").shape[0] = 1;
   EXPECT_TRUE(launch().ok());
   EXPECT_EQ(fake().launches, 0);
 }
@@ -225,7 +247,7 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   const CudaDriverPtr driver = *engine_->driver();
   const auto context = current_context(*driver);
   ASSERT_TRUE(context.ok());
-  const auto module = Module::load(driver, *context, "a cubin", "k", 1000);
+  const auto module = Module::load(driver, *context, cubin_of("a cubin"), "k", 1000);
   ASSERT_TRUE(module.ok());
   const auto launcher = Launcher::create(driver, *module, signature, plan);
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();

@@ -27,6 +27,13 @@ inline FakeCuda& fake() {
   return *state;
 }
 
+// Bytes that pass for a cubin: an ELF image, as far as anybody looks, that says `text`.
+inline std::string cubin_of(const std::string& text) {
+  std::string bytes("\x7f\x45\x4c\x46");
+  bytes.append(text).append(64, '\0');
+  return bytes;
+}
+
 // Gives every kernel the same "cubin" after a while, and counts.
 class FakeCompiler final : public KernelCompiler {
  public:
@@ -41,14 +48,16 @@ class FakeCompiler final : public KernelCompiler {
                  {"log", "the log"}};
   }
   Result<Blobs> emit(const CompileRequest& request) const override {
-    return Blobs{{"source", "// " + describe(request.config)}, {"ir", "module {}"}};
+    return Blobs{{"source", "// " + describe(request.config) + source_suffix}, {"ir", "module {}"}};
   }
+  Result<NvrtcLibrary> nvrtc() const override { return NvrtcLibrary{"/a/libnvrtc.so.13", "13.0"}; }
   std::string path() const override { return "fake"; }
 
   mutable std::atomic<int> compiles{0};
   std::chrono::milliseconds delay{0};
   Status failure;
-  std::string cubin = "a cubin";
+  std::string source_suffix;
+  std::string cubin = cubin_of("a cubin");
   std::string resources = R"({"registers": 100, "nvrtc": "13.0"})";
 };
 

@@ -4,6 +4,7 @@
 #include "runtime/operations/operation.h"
 #include "runtime/shipped_records.h"
 #include "runtime/tuning/adversarial_lengths.h"
+#include "runtime/tuning/workload.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {
@@ -39,7 +40,7 @@ class TunerTest : public RuntimeTest {
  protected:
   void SetUp() override {
     RuntimeTest::SetUp();
-    problem_ = {make_instance().spec, Direction::kForward, *known_device("sm_90a"), 1024};
+    problem_ = {make_instance().spec, Direction::kForward, *known_device("sm_90a"), 1024, "batch"};
     space_ = search_space(*problem_.spec, problem_.direction, problem_.device, heuristic_size(1024)).candidates;
     ASSERT_GT(space_.size(), 3u);
     options_.jobs = 2;
@@ -135,6 +136,42 @@ TEST_F(TunerTest, ASecondRunKeepsTheFirstOnesTimes) {
   EXPECT_EQ(compiler_->compiles, compiles) << "the heuristic's cubin is in the cache";
 }
 
+TEST_F(TunerTest, AnotherWorkloadIsTimedAnewAndItsWinnerIsTheKeys) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  ASSERT_TRUE(tune().ok());
+  // A batch of a tenth: every time is below those of the first, and another config is the fastest.
+  problem_.workload = "small batch";
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[1].config ? 0.05 : 0.1; };
+  const auto other = tune();
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(other->resumed, 0);
+  EXPECT_EQ(other->timed, static_cast<int>(space_.size()));
+  EXPECT_EQ(other->winner, space_[1].config);
+  EXPECT_LT(other->winner_us, 100);
+  const auto choose = [&] {
+    return choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024)->config;
+  };
+  EXPECT_EQ(choose(), space_[1].config) << "whatever the launch will be";
+
+  problem_.workload = "batch";
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  const auto again = tune();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->resumed, static_cast<int>(space_.size()) - 1) << "the first batch's times are still there";
+  EXPECT_EQ(again->winner, space_[2].config) << "and are not compared with the small one's";
+  EXPECT_EQ(choose(), space_[2].config);
+}
+
+TEST(WorkloadName, FollowsFromEveryLength) {
+  const Lengths lengths{{5, 9}, {1, 2}, 16};
+  EXPECT_THAT(workload_name(lengths), ::testing::StartsWith("b2-n16-r14-t3-"));
+  EXPECT_EQ(workload_name(lengths), workload_name({{5, 9}, {1, 2}, 16}));
+  for (const Lengths& other : {Lengths{{9, 5}, {1, 2}, 16}, Lengths{{5, 9}, {2, 1}, 16}, Lengths{{5, 9}, {}, 16},
+                               Lengths{{5, 9}, {1, 2}, 17}, Lengths{{5, 9, 0}, {1, 2, 0}, 16}}) {
+    EXPECT_NE(workload_name(other), workload_name(lengths));
+  }
+}
+
 TEST_F(TunerTest, AWrongHeuristicIsAnError) {
   bench_.validity = [](const KernelConfig&) { return Status(Code::kCheckFailed, "out differs"); };
   const auto report = tune();
@@ -149,6 +186,51 @@ TEST_F(TunerTest, SpillsAndFailedCompilesAreRejected) {
   EXPECT_EQ(report->timed, 1) << "the heuristic's alone: there must be something to run";
   ASSERT_EQ(report->record.rejected.size(), space_.size() - 1);
   EXPECT_EQ(report->record.rejected[0].reason, "spill");
+}
+
+TEST_F(TunerTest, ARejectedCandidateIsTriedAgainOnlyWhenItsSourceChanged) {
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kCheckFailed, "out differs") : Status();
+  };
+  ASSERT_TRUE(tune().ok());
+  const int compiles = compiler_->compiles;
+  const auto tries = [&] { return std::count(bench_.loaded.begin(), bench_.loaded.end(), space_[2].config); };
+  ASSERT_EQ(tries(), 1);
+  auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(tries(), 1) << "it is not run again";
+  EXPECT_EQ(compiler_->compiles, compiles) << "nor compiled";
+  EXPECT_EQ(report->resumed, static_cast<int>(space_.size()) - 2);
+  ASSERT_EQ(report->record.rejected.size(), 1u);
+  EXPECT_EQ(report->record.rejected[0].reason, "wrong_result");
+
+  compiler_->source_suffix = " // repaired";
+  bench_.validity = [](const KernelConfig&) { return Status(); };
+  report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(tries(), 2);
+  EXPECT_TRUE(report->record.rejected.empty());
+}
+
+TEST_F(TunerTest, SpillsAndFailedCompilesAreNotCompiledAgain) {
+  compiler_->resources = R"({"spill_store_bytes": 16})";
+  ASSERT_TRUE(tune().ok());
+  const int compiles = compiler_->compiles;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(compiler_->compiles, compiles);
+  EXPECT_EQ(report->record.rejected.size(), space_.size() - 1);
+}
+
+TEST_F(TunerTest, WhatFailedForTheMomentIsTriedAgain) {
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kDriverError, "busy") : Status();
+  };
+  ASSERT_TRUE(tune().ok());
+  bench_.validity = [](const KernelConfig&) { return Status(); };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->record.rejected.empty());
 }
 
 TEST(AdversarialLengths, CoverTilesAndStayWithinTheLimit) {
@@ -185,6 +267,45 @@ TEST(Compare, FindsWrongRowsMissingRowsAndWritesPastTheEnd) {
   changed = outputs;
   for (size_t i = 40 * 32; i < 41 * 32; ++i) changed[out][i] = std::byte{0};
   EXPECT_FALSE(compare(*problem, reference, changed).good()) << "one wrong sequence of one row";
+}
+
+// Outputs of short sequences under a long max_seq_len lie among the subnormal numbers of fp16, where the nearest value
+// is relatively far away.
+TEST(Compare, ARoundedAnswerAgreesAlsoNearZero) {
+  const auto spec =
+      parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 16}, {"hidden_dim", 16}, {"dtype", "fp16"}}, "");
+  ASSERT_TRUE(spec.ok());
+  const Lengths lengths{std::vector<int64_t>(64, 1), {}, 131072};
+  const auto problem = make_problem_data(*spec, Direction::kForward, lengths, 1, 0);
+  ASSERT_TRUE(problem.ok());
+  const auto reference = reference_outputs(*problem);
+  const size_t out = problem->signature.size() - 1;
+  std::vector<std::vector<std::byte>> outputs(problem->signature.size());
+  outputs[out] = pack(reference[out].tensor, DataType::kFp16);
+  EXPECT_EQ(compare(*problem, reference, outputs).sentence, "");
+  EXPECT_LE(compare(*problem, reference, outputs).error, (*spec)->error_bound(Direction::kForward));
+  std::fill(outputs[out].begin(), outputs[out].end(), std::byte{0});
+  EXPECT_FALSE(compare(*problem, reference, outputs).good()) << "0 is not near enough";
+}
+
+TEST(Compare, IntegersAreExact) {
+  ProblemData problem;
+  problem.spec = *parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 16}, {"hidden_dim", 16}}, "");
+  Argument counts;
+  counts.name = "counts";
+  counts.role = ArgumentRole::kOutput;
+  counts.dtype = DataType::kInt32;
+  counts.shape = {Dimension{"N"}};
+  problem.signature = {counts};
+  HostTensor expected;
+  expected.shape = {3};
+  expected.integers = {7, -1, 9};
+  const std::vector<HostValue> reference = {{expected, 0}};
+  EXPECT_EQ(compare(problem, reference, {pack(expected, DataType::kInt32)}).sentence, "");
+  HostTensor wrong = expected;
+  wrong.integers[2] = 8;
+  EXPECT_EQ(compare(problem, reference, {pack(wrong, DataType::kInt32)}).sentence,
+            "counts: element 2 is 8; the reference has 9");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "compiler/spec/config.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -78,7 +79,12 @@ TEST(Config, MalformedTextIsNamedByLineAndColumn) {
 
 TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
   EXPECT_EQ(error_of(one(R"("max_seq_len": 0)")),
-            "model.json: ops[0].max_seq_len is 0; allowed: an integer from 1 to 2147483647 (no sequence is longer)");
+            "model.json: ops[0].max_seq_len is 0; allowed: an integer from 1 to 268435456 (no sequence is longer)");
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 268435457)")), HasSubstr("max_seq_len is 268435457; allowed: an integer"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "lengths": [268435457])")),
+              HasSubstr("lengths[0] is 268435457; allowed"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "num_targets": 268435457)")),
+              HasSubstr("num_targets is 268435457; allowed"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": [64, "x"])")),
               StartsWith("model.json: ops[0].max_seq_len[1] is \"x\"; allowed: an integer"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": [])")),
@@ -197,7 +203,9 @@ TEST(Config, RowsStandForOneSequence) {
 // The recorded baselines hold the number of valid pairs and rows that other programs counted for the same shapes.
 TEST(Grid, WorkAgreesWithTheRecordedBaselines) {
   const std::filesystem::path bench = std::filesystem::path(kSource) / "bench";
-  const auto grid = load_grid(bench / "grid.json");
+  const auto list = read_file(bench / "grid.json");
+  ASSERT_TRUE(list.ok()) << list.status().message();
+  const auto grid = parse_config(fmt::format(R"({{"version": 1, "ops": {}}})", *list), "grid", bench);
   ASSERT_TRUE(grid.ok()) << grid.status().message();
   const auto text = read_file(bench / "baselines/peers_h200_attention.json");
   ASSERT_TRUE(text.ok());

@@ -5,6 +5,7 @@
 
 #include "compiler/spec/hstu_attention/spec.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
@@ -59,6 +60,7 @@ TEST(HstuAttentionReference, EveryScore) {
       {"relu2", 0},           {"sigmoid", 1 / (1 + std::exp(-x))},
       {"tanh", std::tanh(x)}, {"gelu", 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)))},
       {"identity", x}};
+  EXPECT_EQ(std::size(scores), split(kHstuScores, ' ').size());
   for (const auto& [score, expected] : scores) {
     const HstuAttentionSpec spec({.heads = 1, .attn_dim = 8, .hidden_dim = 8, .score = score});
     const Lengths lengths{{1}, {}, 1};

@@ -8,6 +8,7 @@
 namespace hstujit {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -33,6 +34,11 @@ Json canonical(const char* extra) {
   const auto result = parse_op_spec(instance(Json::parse(extra)), "op");
   EXPECT_TRUE(result.ok()) << extra << ": " << result.status().message();
   return result.ok() ? (*result)->to_json() : Json();
+}
+
+int64_t signature_most(std::string_view argument) {
+  const Signature signature = HstuAttentionSpec({.attn_dim = 8, .hidden_dim = 8}).signature(Direction::kForward);
+  return signature[static_cast<size_t>(find_argument(signature, argument))].most;
 }
 
 TEST(HstuAttentionSpec, CanonicalJsonHasEveryFieldInOrderAndRoundTrips) {
@@ -67,7 +73,7 @@ TEST(HstuAttentionSpec, SentencesNamePathValueAndWhatIsAllowed) {
   EXPECT_THAT(parse_op_spec(Json::parse(R"({"op": "hstu_attention"})"), "").status().message(),
               StartsWith("attn_dim is missing; allowed"));
   EXPECT_THAT(parse_op_spec(Json::parse(R"({"op": "softmax"})"), "x").status().message(),
-              HasSubstr("x.op is \"softmax\"; allowed: hstu_attention"));
+              AllOf(StartsWith("x.op is \"softmax\"; allowed: "), HasSubstr("hstu_attention")));
   EXPECT_THAT(parse_op_spec(Json::parse("{}"), "").status().message(), StartsWith("op is missing; allowed: "));
 }
 
@@ -96,6 +102,16 @@ TEST(HstuAttentionSpec, RulesBetweenFields) {
               HasSubstr("target_group_size is 2, but semi-local attention"));
 }
 
+TEST(HstuAttentionSpec, CountsOfRowsAreBounded) {
+  for (const std::string name :
+       {"target_group_size", "max_attn_len", "min_full_attn_seq_len", "contextual_seq_len", "sla_k1", "sla_k2"}) {
+    EXPECT_THAT(
+        error_of((R"({"num_targets": true, ")" + name + R"(": 268435457})").c_str()),
+        AllOf(StartsWith("ops[2]." + name + " is 268435457; allowed: an integer from "), HasSubstr(" to 268435456")));
+  }
+  EXPECT_EQ(signature_most("max_seq_len"), kMaxSeqLen);
+}
+
 TEST(HstuAttentionSpec, EqualMeaningsHaveOneForm) {
   EXPECT_EQ(canonical(R"({"precision": "ieee"})"), canonical("{}"));
   EXPECT_NE(canonical(R"({"precision": "ieee", "dtype": "fp32"})"), canonical(R"({"dtype": "fp32"})"));
@@ -103,6 +119,10 @@ TEST(HstuAttentionSpec, EqualMeaningsHaveOneForm) {
   EXPECT_NE(canonical(R"({"min_full_attn_seq_len": 5, "max_attn_len": 9})"), canonical(R"({"max_attn_len": 9})"));
   EXPECT_EQ(canonical(R"({"sla_k1": 4, "contextual_seq_len": 3})"), canonical(R"({"sla_k1": 4, "sla_k2": 3})"));
   EXPECT_EQ(canonical(R"({"causal": false, "max_attn_len": -1})"), canonical(R"({"full_mask": true})"));
+  const Json no_window = canonical(R"({"num_targets": true})");
+  EXPECT_EQ(canonical(R"({"num_targets": true, "max_attn_len": 268435456})"), no_window);
+  EXPECT_EQ(canonical(R"({"num_targets": true, "max_attn_len": 9, "min_full_attn_seq_len": 268435456})"), no_window);
+  EXPECT_NE(canonical(R"({"num_targets": true, "max_attn_len": 268435455})"), no_window);
   EXPECT_EQ(canonical(R"({"causal": false, "full_mask": true, "max_attn_len": -1})"),
             canonical(R"({"full_mask": true})"));
 }
@@ -119,8 +139,9 @@ TEST(HstuAttentionSpec, SignatureFollowsTheParameters) {
   EXPECT_EQ(find_argument(plain.signature(Direction::kForward), "num_targets"), -1);
   const Argument out = targets.signature(Direction::kForward).back();
   EXPECT_EQ(out.role, ArgumentRole::kOutput);
-  EXPECT_EQ(out.shape[0].symbol, "L");
-  EXPECT_EQ(out.shape[2].constant, 48);
+  EXPECT_EQ(to_string(out.shape[0]), "L");
+  EXPECT_EQ(to_string(out.shape[2]), "48");
+  EXPECT_EQ(to_string(targets.signature(Direction::kForward)[3].shape[0]), "B+1");
   EXPECT_EQ(targets.signature(Direction::kForward)[3].dtype, DataType::kInt32);
   EXPECT_TRUE(plain.supports(Direction::kForward));
   EXPECT_FALSE(plain.supports(Direction::kBackward));

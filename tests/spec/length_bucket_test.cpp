@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/support/env.h"
+#include "compiler/support/text.h"
+
 namespace hstujit {
 namespace {
 
@@ -44,6 +47,17 @@ TEST(LengthBucket, BucketsAreNeverShorterAndAreTheirOwnBucket) {
       EXPECT_EQ(length_bucket(mode, bucket), bucket);
     }
   }
+}
+
+TEST(LengthMode, NamesAreThoseOfTheVariable) {
+  const auto names = split(kLengthModeNames, ' ');
+  EXPECT_EQ(split(environment_variable(Env::kLengthMode).allowed, '|'), names);
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(to_string(static_cast<LengthMode>(i)), names[i]);
+    EXPECT_EQ(parse_length_mode(names[i]), static_cast<LengthMode>(i));
+  }
+  EXPECT_EQ(parse_length_mode("pow"), std::nullopt);
+  EXPECT_EQ(parse_length_mode(kLengthModeNames), std::nullopt);
 }
 
 }  // namespace

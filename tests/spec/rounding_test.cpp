@@ -21,6 +21,13 @@ TEST(Rounding, KnownFp16Bits) {
   EXPECT_TRUE(std::isnan(from_fp16_bits(to_fp16_bits(NAN))));
 }
 
+TEST(Rounding, StepsNearZeroAreTheLeastValues) {
+  EXPECT_EQ(smallest_step(DataType::kFp16), from_fp16_bits(1));
+  EXPECT_EQ(smallest_step(DataType::kBf16), from_bf16_bits(1));
+  EXPECT_EQ(smallest_step(DataType::kFp32), std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(smallest_step(DataType::kInt64), 0);
+}
+
 TEST(Rounding, KnownBf16Bits) {
   const std::pair<double, int> cases[] = {{1.0, 0x3f80},          {-0.0, 0x8000},         {3.14159265, 0x4049},
                                           {1.0 + 0x1p-8, 0x3f80}, {1.0 + 0x3p-8, 0x3f82}, {0x1.ffp127, 0x7f80},

@@ -9,10 +9,18 @@
 namespace hstujit {
 namespace {
 
+// The schema of an entry of "ops" for one operator; null when there is none.
+Json entry_of(const Json& schema, const Json& op) {
+  for (const Json& entry : schema["properties"]["ops"]["items"]["oneOf"]) {
+    if (entry["properties"]["op"]["const"] == op) return entry;
+  }
+  return nullptr;
+}
+
 TEST(Schema, HasEveryFieldWithItsRules) {
   const Json schema = config_schema();
-  const Json& entry = schema["properties"]["ops"]["items"]["oneOf"][0];
-  EXPECT_EQ(entry["properties"]["op"]["const"], "hstu_attention");
+  const Json entry = entry_of(schema, "hstu_attention");
+  ASSERT_TRUE(entry.is_object());
   EXPECT_EQ(entry["additionalProperties"], false);
   for (const std::string_view name : field_names<HstuAttentionParams>())
     EXPECT_TRUE(entry["properties"].contains(name)) << name;
@@ -46,10 +54,10 @@ TEST(Schema, EveryNameOfTheExamplesIsInIt) {
     const auto config = parse_json_text(*text, name);
     ASSERT_TRUE(config.ok()) << config.status().message();
     for (const auto& [field, value] : config->items()) EXPECT_TRUE(schema["properties"].contains(field)) << field;
-    for (const Json& entry : (*config)["ops"]) {
-      for (const auto& [field, value] : entry.items()) {
-        EXPECT_TRUE(schema["properties"]["ops"]["items"]["oneOf"][0]["properties"].contains(field)) << field;
-      }
+    for (const Json& instance : (*config)["ops"]) {
+      const Json entry = entry_of(schema, instance.contains("op") ? instance["op"] : (*config)["defaults"]["op"]);
+      ASSERT_TRUE(entry.is_object()) << instance.dump();
+      for (const auto& [field, value] : instance.items()) EXPECT_TRUE(entry["properties"].contains(field)) << field;
     }
   }
 }

@@ -86,6 +86,18 @@ TEST_F(Files, AFailedWriteLeavesNothing) {
   EXPECT_EQ(write_file_atomically(path("absent/f"), "x").code(), Code::kNotFound);
 }
 
+TEST_F(Files, AnExchangeGivesWhatWasThere) {
+  const auto first = exchange_file(path("a"), "one");
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_FALSE(first->has_value());
+  const auto second = exchange_file(path("a"), "two");
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_EQ(*second, "one");
+  EXPECT_EQ(*read_file(path("a")), "two");
+  EXPECT_FALSE(exchange_file(path("none/a"), "one").ok());
+  EXPECT_EQ(names(), std::vector<std::string>{"a"}) << "no temporary is left";
+}
+
 TEST_F(Files, FoldersAreMadeOnceAndTwice) {
   EXPECT_TRUE(make_directories(path("a/b/c")).ok());
   EXPECT_TRUE(make_directories(path("a/b/c")).ok());

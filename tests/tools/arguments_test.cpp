@@ -48,6 +48,7 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"tune", "--config", "a", "--budget", "soon"},
        "\"soon\" is no duration; allowed: a number above 0 with s, m or h"},
       {{"tune", "--config", "a", "--devices", "0,x"}, "x"},
+      {{"tune", "--config", "a", "--devices", "0,1,0"}, "--devices: 0,1,0 names a GPU twice"},
       {{"bench"}, "--config or --grid"},
       {{"bench", "--config", "a", "--grid", "b"}, "--grid"},
       {{"cache"}, "subcommand is required"},

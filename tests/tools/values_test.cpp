@@ -74,10 +74,9 @@ TEST(Recording, NamesTheBadLine) {
 }
 
 TEST(Grid, BecomesAConfig) {
-  EXPECT_EQ(*config_of_grid("[{\"name\": \"a\"}] // end", "g"),
-            R"({"version":1,"defaults":{"op":"hstu_attention"},"ops":[{"name":"a"}]})");
+  EXPECT_EQ(*config_of_grid("[{\"name\": \"a\"}] // end", "g"), R"({"version":1,"ops":[{"name":"a"}]})");
   EXPECT_EQ(*config_of_grid(R"([{"lengths": {"file": "a.txt"}}, {"lengths": {"file": "/b.txt"}}, 5])", "x/g.json"),
-            R"({"version":1,"defaults":{"op":"hstu_attention"},"ops":[{"lengths":{"file":"x/a.txt"}},)"
+            R"({"version":1,"ops":[{"lengths":{"file":"x/a.txt"}},)"
             R"({"lengths":{"file":"/b.txt"}},5]})");
   EXPECT_EQ(*config_of_grid("[{", "g"), "[{");
   EXPECT_EQ(config_of_grid("{}", "g.json").status().message(),

@@ -42,7 +42,7 @@ Result<std::string> config_of_grid(std::string_view text, const std::string& ori
     const auto file = op["lengths"].find("file");
     if (file != op["lengths"].end() && file->is_string()) *file = (folder / file->get<std::string>()).string();
   }
-  return Json{{"version", 1}, {"defaults", {{"op", "hstu_attention"}}}, {"ops", std::move(ops)}}.dump();
+  return Json{{"version", 1}, {"ops", std::move(ops)}}.dump();
 }
 
 }  // namespace hstujit

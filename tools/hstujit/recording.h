@@ -12,8 +12,8 @@ namespace hstujit {
 // JSON object, or when there is none at all.
 Result<std::string> config_of_recording(std::string_view text, const std::string& origin);
 
-// The config of a benchmark grid: a bare list of entries of "ops", hstu_attention where no "op" is given, and files
-// relative to `origin`. Text that is no JSON is returned as it is, for the library to say where the mistake is.
+// The config of a benchmark grid: a bare list of entries of "ops" with files relative to `origin`. Text that is no JSON
+// is returned as it is, for the library to say where the mistake is.
 Result<std::string> config_of_grid(std::string_view text, const std::string& origin);
 
 }  // namespace hstujit

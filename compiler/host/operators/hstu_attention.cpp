@@ -8,12 +8,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "compiler/host/lift_lanes.h"
 #include "compiler/host/operator.h"
 #include "compiler/passes/region_functions.h"
 #include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/limits.h"
+#include "compiler/support/integers.h"
 
 namespace hstujit {
 
@@ -28,9 +29,6 @@ constexpr int64_t kTileColumns = 256;
 
 // Coordinates of an item.
 enum Coordinate : size_t { kSequenceStart, kSequenceRows, kTargets, kHead, kRowBegin, kRowEnd };
-
-int64_t round_down(int64_t value, int64_t multiple) { return value / multiple * multiple; }
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 struct Regions {
   mlir::func::FuncOp mask_valid, mask_tile, mask_columns, score;
@@ -51,7 +49,7 @@ class AttentionEmitter {
   AttentionEmitter(const HstuAttentionParams& params, ItemFunction& function, const Regions& regions, int64_t item_rows)
       : params_(params), emit_(function.emit), function_(function), regions_(regions), item_rows_(item_rows) {
     const RegisterTile& tile = emit_.tile();
-    output_vectors_ = std::min(tile.vectors, (params.hidden_dim + tile.lanes - 1) / tile.lanes);
+    output_vectors_ = std::min(tile.vectors, ceil_div(params.hidden_dim, tile.lanes));
     const int64_t depth = round_up(params.attn_dim, tile.lanes);
     const int64_t output = round_up(params.hidden_dim, output_vectors_ * tile.lanes);
     queries_ = emit_.allocate(item_rows, depth);
@@ -65,9 +63,8 @@ class AttentionEmitter {
   Status emit() {
     const Value begin = at(kRowBegin), end = at(kRowEnd);
     const Value rows = emit_.sub(end, begin);
-    const Value padded_rows = round_up(rows, emit_.tile().rows);
-    emit_.copy_rows(function_.argument("q"), params_.dtype, emit_.add(at(kSequenceStart), begin), at(kHead),
-                    params_.attn_dim, rows, padded_rows, queries_);
+    const Value padded_rows = emit_round_up(rows, emit_.tile().rows);
+    emit_.copy_rows(rows_of("q", params_.attn_dim, emit_.add(at(kSequenceStart), begin)), rows, padded_rows, queries_);
     emit_.loop(emit_.integer(0), padded_rows, 1, [&](Value row) {
       emit_.loop(emit_.integer(0), emit_.integer(sums_.width), emit_.tile().lanes,
                  [&](Value column) { emit_.store_lanes(emit_.zero_lanes(), emit_.address(sums_, row, column)); });
@@ -81,8 +78,8 @@ class AttentionEmitter {
       const Value tile_end = emit_.min(emit_.add(column, emit_.integer(kTileColumns)), column_end);
       emit_.when(may_see(begin, last, column, tile_end).may, [&] { emit_tile(column, tile_end, padded_rows); });
     });
-    emit_.write_rows(sums_, output_factor(), function_.argument("out"), params_.dtype,
-                     emit_.add(at(kSequenceStart), begin), at(kHead), params_.hidden_dim, rows);
+    emit_.write_rows(sums_, output_factor(), rows_of("out", params_.hidden_dim, emit_.add(at(kSequenceStart), begin)),
+                     rows);
     return status_;
   }
 
@@ -91,13 +88,17 @@ class AttentionEmitter {
     Value must, may;
   };
 
+  // Rows of this item's head.
+  TensorRows rows_of(std::string_view argument, int64_t width, Value first_row) const {
+    return {function_.argument(argument), params_.dtype, width, first_row, at(kHead)};
+  }
+
   Value at(Coordinate coordinate) const { return function_.coordinates[coordinate]; }
 
-  Value round_up(Value value, int64_t multiple) {
+  Value emit_round_up(Value value, int64_t multiple) {
     const Value whole = emit_.integer(multiple);
     return emit_.mul(emit_.div(emit_.add(value, emit_.integer(multiple - 1)), whole), whole);
   }
-  static int64_t round_up(int64_t value, int64_t multiple) { return hstujit::round_up(value, multiple); }
 
   // A region that cannot be emitted is remembered; what is built after it is thrown away.
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments) {
@@ -122,11 +123,10 @@ class AttentionEmitter {
   void emit_tile(Value column, Value column_end, Value padded_rows) {
     const RegisterTile& tile = emit_.tile();
     const Value count = emit_.sub(column_end, column);
-    const Value padded_count = round_up(count, tile.columns());
+    const Value padded_count = emit_round_up(count, tile.columns());
     const Value first = emit_.add(at(kSequenceStart), column);
     pack_keys(first, count, padded_count);
-    emit_.copy_rows(function_.argument("v"), params_.dtype, first, at(kHead), params_.hidden_dim, count, padded_count,
-                    values_);
+    emit_.copy_rows(rows_of("v", params_.hidden_dim, first), count, padded_count, values_);
 
     const Value end = at(kRowEnd);
     emit_.loop(emit_.integer(0), padded_rows, tile.rows, [&](Value row) {
@@ -166,8 +166,7 @@ class AttentionEmitter {
     const Value whole = emit_.integer(lanes), zero = emit_.integer(0);
     emit_.loop(zero, padded_count, lanes, [&](Value column) {
       const Value present = emit_.min(emit_.max(emit_.sub(count, column), zero), whole);
-      emit_.copy_rows(function_.argument("k"), params_.dtype, emit_.add(first, column), at(kHead), params_.attn_dim,
-                      present, whole, staged_keys_);
+      emit_.copy_rows(rows_of("k", params_.attn_dim, emit_.add(first, column)), present, whole, staged_keys_);
       emit_.loop(zero, emit_.integer(staged_keys_.width), lanes, [&](Value depth) {
         emit_.transpose_block(emit_.address(staged_keys_, zero, depth), staged_keys_.width,
                               emit_.address(keys_, depth, column), keys_.width);
@@ -246,9 +245,9 @@ Result<std::vector<WorkItem>> HstuAttention::items(const Arguments& arguments) c
   for (int64_t sequence = 0; sequence < sequences; ++sequence) {
     const int64_t end = std::clamp(arguments.element("seq_offsets", sequence + 1), start, rows);
     const int64_t n = end - start;
-    if (n > std::numeric_limits<int32_t>::max()) {
-      return Status(Code::kUnsupported, fmt::format("sequence {} has {} rows; the host backend takes at most {}",
-                                                    sequence, n, std::numeric_limits<int32_t>::max()));
+    if (n > kMaxSeqLen) {
+      return Status(Code::kUnsupported,
+                    fmt::format("sequence {} has {} rows; the host backend takes at most {}", sequence, n, kMaxSeqLen));
     }
     const int64_t targets =
         params_.num_targets ? std::clamp<int64_t>(arguments.element("num_targets", sequence), 0, n) : 0;

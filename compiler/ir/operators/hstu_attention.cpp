@@ -1,12 +1,14 @@
 // hstu_attention -> hstu.attention. The mask is one formula over all flags; what an instance does not use folds away
 // once the flags are bound.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/ir/build.h"
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/scores.h"
 #include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -148,9 +150,8 @@ Result<Module> build_hstu_attention(mlir::MLIRContext& context, const OpSpec& sp
   mlir::Block* score = builder.createBlock(&attention.getScoreRegion(), {}, {real, real}, {location, location});
   const Value y = build_score(ops, params.score, score->getArgument(0), score->getArgument(1));
   if (!y) {
-    return Status(
-        Code::kUnsupported,
-        fmt::format("score {} has no IR; allowed are silu, relu, relu2, sigmoid, tanh, gelu, identity", params.score));
+    return Status(Code::kUnsupported, fmt::format("score {} has no IR; allowed are {}", params.score,
+                                                  fmt::join(split(kHstuScores, ' '), ", ")));
   }
   yield(ops, y);
   return module;

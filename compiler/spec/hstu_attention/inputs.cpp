@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "compiler/spec/hstu_attention/spec.h"
-#include "compiler/spec/parallel.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/support/parallel.h"
 
 namespace hstujit {
 
@@ -15,7 +15,7 @@ HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType 
   const auto rows = static_cast<size_t>(shape[0]), width = static_cast<size_t>(shape[1] * shape[2]);
   tensor.shape = std::move(shape);
   tensor.reals.resize(rows * width);
-  parallel_for(rows, [&](size_t row) {
+  parallel_for(rows, available_threads(), [&](int, size_t row) {
     for (size_t index = row * width; index < (row + 1) * width; ++index) {
       tensor.reals[index] = round_to(type, deviation * random_normal(seed, stream, index));
     }

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "compiler/spec/hstu_attention/spec.h"
-#include "compiler/spec/parallel.h"
+#include "compiler/support/parallel.h"
 
 namespace hstujit {
 
@@ -76,7 +76,7 @@ void HstuAttentionSpec::reference(Direction direction, const Lengths&, std::vect
                              scaling > 0 ? scaling : value("max_seq_len").scalar,
                              score_function(params_.score)};
   const auto heads = static_cast<size_t>(params_.heads);
-  parallel_for((offsets.size() - 1) * heads, [&](size_t index) {
+  parallel_for((offsets.size() - 1) * heads, available_threads(), [&](int, size_t index) {
     const size_t b = index / heads;
     const int64_t targets = params_.num_targets ? value("num_targets").tensor.integers[b] : 0;
     attend(params_, operands, static_cast<int64_t>(index % heads), offsets[b], offsets[b + 1] - offsets[b], targets);

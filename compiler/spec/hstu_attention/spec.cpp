@@ -40,9 +40,6 @@ Status check_full_mask(const HstuAttentionParams& p, const std::string& path) {
   return {};
 }
 
-Dimension constant(int64_t value) { return {"", value}; }
-Dimension symbol(const char* name) { return {name, 0}; }
-
 // The JSON spelling of "no mask" is causal=false with max_attn_len=-1; full_mask=true says the same, and then causal
 // need not be given.
 Status read_full_mask(Json& json, const std::string& path) {
@@ -79,13 +76,14 @@ Result<HstuAttentionParams> canonical_hstu_attention(HstuAttentionParams p, cons
     return rule_error(path, "target_group_size", p.target_group_size,
                       "only targets come in groups; allowed: 1, or num_targets=true with it");
   }
-  const bool semi_local = p.sla_k1 > 0 || p.sla_k2 > 0;
   if (p.full_mask) HSTUJIT_RETURN_IF_ERROR(check_full_mask(p, path));
-  if (semi_local) HSTUJIT_RETURN_IF_ERROR(check_semi_local(p, path));
+  if (p.semi_local()) HSTUJIT_RETURN_IF_ERROR(check_semi_local(p, path));
 
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
+  // A window over every sequence there can be is none.
+  if (p.max_attn_len >= kMaxSeqLen || p.min_full_attn_seq_len >= kMaxSeqLen) p.max_attn_len = 0;
   if (p.max_attn_len == 0) p.min_full_attn_seq_len = 0;
-  if (semi_local) {
+  if (p.semi_local()) {
     p.sla_k2 = std::max(p.sla_k2, p.contextual_seq_len);
     p.contextual_seq_len = 0;
   }
@@ -122,16 +120,16 @@ Signature HstuAttentionSpec::signature(Direction) const {
                     ArgumentKind::kTensor,
                     role,
                     p.dtype,
-                    {symbol("L"), constant(p.heads), constant(width)},
+                    {Dimension::of("L"), Dimension::constant(p.heads), Dimension::constant(width)},
                     static_cast<int>(p.alignment),
                     doc};
   };
-  const auto integers = [&](const char* name, const char* size, std::string_view doc) {
+  const auto integers = [&](const char* name, Dimension size, std::string_view doc) {
     return Argument{name,
                     ArgumentKind::kTensor,
                     ArgumentRole::kInput,
                     p.offsets_dtype,
-                    {symbol(size)},
+                    {std::move(size)},
                     static_cast<int>(size_of(p.offsets_dtype)),
                     doc};
   };
@@ -142,12 +140,14 @@ Signature HstuAttentionSpec::signature(Direction) const {
     argument.doc = doc;
     return argument;
   };
-  Signature signature = {data("q", ArgumentRole::kInput, p.attn_dim, "queries"),
-                         data("k", ArgumentRole::kInput, p.attn_dim, "keys"),
-                         data("v", ArgumentRole::kInput, p.hidden_dim, "values"),
-                         integers("seq_offsets", "B+1", "first row of each sequence, then the number of rows")};
-  if (p.num_targets) signature.push_back(integers("num_targets", "B", "targets at the end of each sequence"));
+  Signature signature = {
+      data("q", ArgumentRole::kInput, p.attn_dim, "queries"), data("k", ArgumentRole::kInput, p.attn_dim, "keys"),
+      data("v", ArgumentRole::kInput, p.hidden_dim, "values"),
+      integers("seq_offsets", Dimension::of("B", 1), "first row of each sequence, then the number of rows")};
+  if (p.num_targets)
+    signature.push_back(integers("num_targets", Dimension::of("B"), "targets at the end of each sequence"));
   signature.push_back(scalar("max_seq_len", ArgumentKind::kInt, "no sequence is longer"));
+  signature.back().most = kMaxSeqLen;
   signature.push_back(scalar("alpha", ArgumentKind::kFloat, "factor of the dot products"));
   signature.push_back(scalar("scaling_seqlen", ArgumentKind::kInt, "divisor of the scores; max_seq_len when <= 0"));
   signature.push_back(data("out", ArgumentRole::kOutput, p.hidden_dim, "result"));

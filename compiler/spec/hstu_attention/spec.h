@@ -2,9 +2,13 @@
 #pragma once
 
 #include "compiler/spec/fields.h"
+#include "compiler/spec/limits.h"
 #include "compiler/spec/op_spec.h"
 
 namespace hstujit {
+
+// Every score function by name: what configs may say. The reference and compiler/ir/scores.cpp compute each of them.
+inline constexpr std::string_view kHstuScores = "silu relu relu2 sigmoid tanh gelu identity";
 
 struct HstuAttentionParams {
   int64_t heads = 1;                                   // H
@@ -23,9 +27,10 @@ struct HstuAttentionParams {
   int64_t sla_k1 = 0;  // either > 0 switches semi-local attention on
   int64_t sla_k2 = 0;
   bool full_mask = false;      // "no mask": every pair of a sequence is valid (docs/ops.md: causal=false, window -1)
-  std::string score = "silu";  // silu relu relu2 sigmoid tanh gelu identity
+  std::string score = "silu";  // one of kHstuScores
 
   bool operator==(const HstuAttentionParams&) const = default;
+  bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
 
   static constexpr auto fields() {
     using P = HstuAttentionParams;
@@ -40,14 +45,15 @@ struct HstuAttentionParams {
               16),
         field("causal", &P::causal, "row i sees only columns j <= i"),
         field("num_targets", &P::num_targets, "takes a num_targets tensor: the last rows of a sequence are targets"),
-        field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1),
-        field("max_attn_len", &P::max_attn_len, "window in ids; 0 means none"),
-        field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window"),
-        field("contextual_seq_len", &P::contextual_seq_len, "leading rows that see the whole history"),
-        field("sla_k1", &P::sla_k1, "semi-local attention: local part"),
-        field("sla_k2", &P::sla_k2, "semi-local attention: global part"),
+        field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1, kMaxSeqLen),
+        field("max_attn_len", &P::max_attn_len, "window in ids; 0 means none", 0, kMaxSeqLen),
+        field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window", 0,
+              kMaxSeqLen),
+        field("contextual_seq_len", &P::contextual_seq_len, "leading rows that see the whole history", 0, kMaxSeqLen),
+        field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
+        field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
-        field("score", &P::score, "pointwise score function").one_of("silu relu relu2 sigmoid tanh gelu identity"));
+        field("score", &P::score, "pointwise score function").one_of(kHstuScores));
   }
 };
 

@@ -1,7 +1,6 @@
 // hstujit emit: writes the generated source of instances, their IR, and a program that runs them.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "tools/hstujit/command.h"
@@ -25,37 +24,11 @@ size_t print_report(const Json& report) {
   return print_failures(member(report, "instances"), "error");
 }
 
-// The report of several instances in one.
-void append(Report& whole, const Report& part) {
-  if (whole.json.is_null()) whole.json = {{"device", nullptr}, {"directory", nullptr}, {"instances", Json::array()}};
-  whole.json["device"] = member(part.json, "device");
-  for (const Json& row : member(part.json, "instances")) whole.json["instances"].push_back(row);
-  if (whole.status.ok()) whole.status = part.status;
-}
-
-// Instances that differ in nothing that a kernel's name says would write the same files: each has a folder of its own
-// unless there is only one.
 Status emit(const Options& options) {
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
-  HSTUJIT_ASSIGN_OR_RETURN(const Report described, report_of(&hstujit_config_describe, config.get()));
-  const Json& instances = member(described.json, "instances");
-  if (!options.op.empty() || instances.size() == 1) {
-    HSTUJIT_ASSIGN_OR_RETURN(const Report report,
-                             run_operation(&hstujit_emit, "emit", options, config.get(), run_options(options)));
-    return show(report, options, print_report);
-  }
-  Report whole;
-  for (const Json& instance : instances) {
-    Options own = options;
-    own.op = text_of(instance, "name");
-    own.directory = (std::filesystem::path(options.directory) / own.op).string();
-    HSTUJIT_ASSIGN_OR_RETURN(const Report report,
-                             run_operation(&hstujit_emit, "emit " + own.op, own, config.get(), run_options(own)));
-    append(whole, report);
-  }
-  whole.json["directory"] = options.directory;
-  whole.text = whole.json.dump(2);
-  return show(whole, options, print_report);
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report,
+                           run_operation(&hstujit_emit, "emit", options, config.get(), run_options(options)));
+  return show(report, options, print_report);
 }
 
 }  // namespace

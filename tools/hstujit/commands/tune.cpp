@@ -1,5 +1,6 @@
 // hstujit tune: times candidates on the GPUs and keeps the winners.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -7,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "compiler/support/files.h"
@@ -194,6 +196,12 @@ void add_tune(CLI::App& app, Action& action) {
   add_json(command, *options);
   command.callback([options, &action] {
     if (options->config.empty() && options->recording.empty()) throw CLI::RequiredError("--config or --from");
+    const std::set<int> devices(options->devices.begin(), options->devices.end());
+    if (devices.size() < options->devices.size()) {
+      throw CLI::ValidationError("--devices", fmt::format("{} names a GPU twice; kernels that share one would time "
+                                                          "each other, name each once",
+                                                          fmt::join(options->devices, ",")));
+    }
     action = [options]() -> Status { return tune(*options); };
   });
 }

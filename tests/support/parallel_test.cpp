@@ -1,6 +1,7 @@
-#include "compiler/host/parallel.h"
+#include "compiler/support/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <vector>
@@ -23,7 +24,18 @@ TEST(Parallel, CallsEachIndexOnce) {
   }
 }
 
-TEST(Parallel, SeesAProcessor) { EXPECT_GE(available_threads(), 1); }
+TEST(Parallel, CountsTheProcessorsThatThisProcessMayUse) {
+  cpu_set_t allowed, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  EXPECT_EQ(available_threads(), CPU_COUNT(&allowed));
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(available_threads(), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
+}
 
 }  // namespace
 }  // namespace hstujit

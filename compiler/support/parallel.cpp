@@ -1,4 +1,6 @@
-#include "compiler/host/parallel.h"
+#include "compiler/support/parallel.h"
+
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +10,12 @@
 
 namespace hstujit {
 
-int available_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
+// The standard library counts all processors of the machine, also those that this process may not run on.
+int available_threads() {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
 
 // Threads live for one call: a launch takes far longer than starting them, and a process that forks or unloads the
 // library meets no pool.

@@ -1,0 +1,52 @@
+// Structs of callers of other versions.
+#include "runtime/capi/boundary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hstujit::capi {
+namespace {
+
+// A struct as it was published first, and as later versions have it.
+struct First {
+  size_t size = sizeof(First);
+  int64_t length = 0;
+};
+struct Later {
+  size_t size = sizeof(Later);
+  int64_t length = 0;
+  int64_t added = 0;
+  const char* text = nullptr;
+};
+
+TEST(ReadStruct, AnOlderCallersIsFilledUpWithZeros) {
+  // What lies behind the older struct in the caller's memory is not the library's to read.
+  struct {
+    First given;
+    int64_t behind[2] = {-1, -1};
+  } memory;
+  memory.given.length = 7;
+  const auto known = read_struct("s", reinterpret_cast<const Later*>(&memory.given), sizeof(First));
+  ASSERT_TRUE(known.ok()) << known.status().message();
+  EXPECT_EQ(known->length, 7);
+  EXPECT_EQ(known->added, 0);
+  EXPECT_EQ(known->text, nullptr);
+}
+
+TEST(ReadStruct, ANewerCallersIsCut) {
+  Later given;
+  given.length = 7;
+  const auto known = read_struct("s", reinterpret_cast<const First*>(&given), sizeof(First));
+  ASSERT_TRUE(known.ok()) << known.status().message();
+  EXPECT_EQ(known->length, 7);
+}
+
+TEST(ReadStruct, ASizeBelowTheFirstIsRefused) {
+  Later given;
+  given.size = sizeof(First) - 1;
+  EXPECT_EQ(read_struct("s", &given, sizeof(First)).status().message(),
+            "s.size is 15; it must be 16 or more, set it with HSTUJIT_INIT");
+}
+
+}  // namespace
+}  // namespace hstujit::capi

@@ -1,0 +1,101 @@
+// Work on whole configs against the fake driver: what reaches the launches of run, bench and tune.
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/operations/operation.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+class OperationsTest : public RuntimeTest {
+ protected:
+  // One instance; `extra` are more of its fields.
+  static Config config_of(const std::string& extra = "") {
+    auto config = parse_config(R"({"version": 1, "ops": [{"name": "test", "op": "hstu_attention", "heads": 2,
+        "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128, "lengths": [5, 0, 90])" +
+                                   extra + "}]}",
+                               "test", "");
+    EXPECT_TRUE(config.ok()) << config.status().message();
+    return *config;
+  }
+
+  // Whether some launch had a float parameter of this value.
+  static bool launched_with(float value) {
+    for (size_t offset = 0; offset + sizeof(value) <= sizeof(fake().parameters); offset += sizeof(value)) {
+      float parameter = 0;
+      std::memcpy(&parameter, fake().parameters + offset, sizeof(parameter));
+      if (parameter == value) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(OperationsTest, TheConfigsAlphaIsLaunched) {
+  const Config config = config_of(R"(, "alpha": 0.34375)");
+  ASSERT_TRUE(run(make_engine(), config, {}).status.ok());
+  EXPECT_EQ(fake().launches, 1);
+  EXPECT_TRUE(launched_with(0.34375F));
+  fake().reset();
+  // The fake GPU writes no output, so that the first check ends the tuning.
+  EXPECT_EQ(tune(*make_engine(), config, {}).status.code(), Code::kCheckFailed);
+  EXPECT_EQ(fake().launches, 1);
+  EXPECT_TRUE(launched_with(0.34375F));
+  fake().reset();
+  ASSERT_TRUE(run(make_engine(), config_of(), {}).status.ok());
+  EXPECT_TRUE(launched_with(1.0F / 64)) << "left out: 1 / attn_dim";
+}
+
+TEST_F(OperationsTest, UploadsHaveArrivedBeforeALaunch) {
+  ASSERT_TRUE(run(make_engine(), config_of(), {}).status.ok());
+  EXPECT_EQ(tune(*make_engine(), config_of(), {}).status.code(), Code::kCheckFailed);
+  EXPECT_EQ(fake().launches, 2);
+  EXPECT_EQ(fake().races, 0);
+}
+
+TEST_F(OperationsTest, InstancesWithOneKernelNameKeepTheirFilesApart) {
+  const auto config =
+      parse_config(R"({"version": 1, "device": "sm_90a", "defaults": {"op": "hstu_attention", "heads": 2,
+      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}, "ops": [{"name": "plain"}, {"name": "gated", "score": "relu"}]})",
+                   "test", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  OperationOptions options;
+  options.directory = (folder_->path() / "emitted").string();
+  const OperationResult both = emit(*make_engine(), *config, options);
+  ASSERT_TRUE(both.status.ok()) << both.status.message();
+  const Json& rows = both.report["instances"];
+  ASSERT_EQ(rows.size(), 2u);
+  for (const Json& row : rows) {
+    const std::filesystem::path source = row["files"]["source"].get<std::string>();
+    EXPECT_TRUE(std::filesystem::exists(source)) << source;
+    EXPECT_EQ(source.parent_path(), std::filesystem::path(options.directory) / row["name"].get<std::string>());
+  }
+  options.op_name = "gated";
+  const OperationResult one = emit(*make_engine(), *config, options);
+  const std::filesystem::path source = one.report["instances"][0]["files"]["source"].get<std::string>();
+  EXPECT_EQ(source.parent_path(), options.directory) << "one instance needs no folder";
+}
+
+TEST_F(OperationsTest, DoctorNamesTheNvrtcThatACompileWouldUse) {
+  EXPECT_EQ(doctor(*make_engine())["nvrtc"], Json({{"ok", true}, {"path", "/a/libnvrtc.so.13"}, {"version", "13.0"}}));
+  compiler_ = nullptr;
+  values_["HSTUJIT_COMPILER_LIBRARY"] = "/nowhere/libhstujit_compiler.so";
+  const Json missing = doctor(*make_engine())["nvrtc"];
+  EXPECT_EQ(missing["ok"], false);
+  EXPECT_THAT(missing["problem"].get<std::string>(), ::testing::HasSubstr("/nowhere/libhstujit_compiler.so"));
+}
+
+TEST(TimingData, HasTheAlphaThatIsAskedFor) {
+  const auto spec = parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 16}, {"hidden_dim", 16}}, "");
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  // Few rows, and more than the distinct ones of timing data.
+  for (const int64_t sequences : {3, 3000}) {
+    const Lengths lengths{std::vector<int64_t>(static_cast<size_t>(sequences), 10), {}, 16};
+    const auto data = make_timing_data(*spec, Direction::kForward, lengths, 1, 0.25);
+    ASSERT_TRUE(data.ok());
+    EXPECT_EQ(data->values[static_cast<size_t>(find_argument(data->signature, "alpha"))].scalar, 0.25);
+  }
+}
+
+}  // namespace
+}  // namespace hstujit::test
