@@ -168,22 +168,22 @@ double HstuAttentionSm90::estimate(const OpSpec& spec, const KernelConfig& confi
   const double width = static_cast<double>(16 * ((params.attn_dim + 15) / 16) + params.hidden_dim);
   const double tensor = elements * width / 2048;
   const double activation = elements / 16;
-  const double chain = 0.274 * tensor + 0.097 * activation + 172;
-  const double l2 = static_cast<double>(config.block_n) * width * 2 / (120 * consumers);
-  double block = std::max({chain / (consumers * blocks_per_sm), 0.225 * tensor, 1.7 * activation, l2});
+  const double chain = 0.249 * tensor + 0.088 * activation + 157;
+  const double l2 = static_cast<double>(config.block_n) * width * 2 / (132 * consumers);
+  double block = std::max({chain / (consumers * blocks_per_sm), 0.205 * tensor, 1.55 * activation, l2});
   if (config.stages == 2) block *= 1.024;
-  block += 27;
+  block += 25;
 
-  double tile = 336 + 71 * static_cast<double>(params.hidden_dim);
-  if (!persistent) tile += 1830;
+  double tile = 306 + 64.5 * static_cast<double>(params.hidden_dim);
+  if (!persistent) tile += 1665;
   if (config.ping_pong) {
     block *= resources.first_tile_first ? 1.04 : 0.95;
-    tile += 180;
+    tile += 165;
   }
   double cycles = heads * (tiles.column_blocks * block * consumers + tiles.row_tiles * tile / blocks_per_sm);
   const double blocks_per_head = static_cast<double>(size.max_seq_len) / static_cast<double>(config.block_m);
   const double empty = persistent ? 0 : heads * std::max(0.0, blocks_per_head - tiles.row_tiles);
-  cycles += empty * 1835 / blocks_per_sm;
+  cycles += empty * 1670 / blocks_per_sm;
   cycles /= static_cast<double>(device.sm_count);
   // A static list cannot balance tiles of which a few are much longer than the others.
   if (persistent && resources.first_tile_first) cycles *= 1.69;

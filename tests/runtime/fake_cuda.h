@@ -24,7 +24,7 @@ struct FakeCuda {
   unsigned grid = 0;
   unsigned threads = 0;
   unsigned shared_memory = 0;
-  unsigned char parameters[512] = {};
+  unsigned char parameters[4096] = {};  // Launcher::kMaxParameterBytes
   // The last tensor map.
   uint64_t dimensions[3] = {};
   uint64_t strides[2] = {};

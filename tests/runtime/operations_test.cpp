@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/launcher.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 
@@ -19,6 +20,8 @@ class OperationsTest : public RuntimeTest {
     EXPECT_TRUE(config.ok()) << config.status().message();
     return *config;
   }
+
+  static_assert(sizeof(FakeCuda::parameters) == Launcher::kMaxParameterBytes, "the fake copies that many");
 
   // Whether some launch had a float parameter of this value.
   static bool launched_with(float value) {
