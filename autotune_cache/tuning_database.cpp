@@ -28,7 +28,8 @@ bool contains(const TuningRecord& whole, const TuningRecord& part) {
   };
   const auto has_rejected = [&](const UntimedCandidate& candidate) {
     return std::any_of(whole.rejected.begin(), whole.rejected.end(), [&](const UntimedCandidate& other) {
-      return other.reason == candidate.reason && same_config(other.config, candidate.config);
+      return other.reason == candidate.reason && other.source_digest == candidate.source_digest &&
+             same_config(other.config, candidate.config);
     });
   };
   return std::all_of(part.timed.begin(), part.timed.end(), has_timed) &&
@@ -91,15 +92,15 @@ Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
   TuningRecord empty;
   empty.key = record.key;
   // Once by itself, so that a caller's own mistake is told apart from trouble with files.
-  HSTUJIT_ASSIGN_OR_RETURN(TuningRecord wanted, merge_records(empty, record));
-  HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const std::string checked, format_record(wanted));
+  HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, merge_records(empty, record));
+  HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const std::string checked, format_record(merged));
 
-  TuningRecord merged = wanted;
-
+  TuningRecord displaced_before = empty;  // by this call: older than what is stored, and than `record`
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (const std::optional<TuningRecord> stored = find(record.key)) {
-      if (attempt > 0 && contains(*stored, wanted)) return *stored;
-      HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(*stored, wanted));
+      HSTUJIT_ASSIGN_OR_RETURN(const TuningRecord known, merge_records(displaced_before, *stored));
+      HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(known, record));
+      if (attempt > 0 && contains(*stored, merged)) return *stored;
     }
     if (directories_.user.empty()) return merged;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));
@@ -110,7 +111,7 @@ Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
     }
     // Written since it was looked for: what it has is in no file now.
     if (*displaced && !contains(merged, **displaced)) {
-      HSTUJIT_ASSIGN_OR_RETURN(wanted, merge_records(**displaced, wanted));
+      HSTUJIT_ASSIGN_OR_RETURN(displaced_before, merge_records(displaced_before, **displaced));
     }
   }
   return merged;

@@ -120,6 +120,12 @@ Json choice_to_json(const TuningRecord& record, const std::string& config) {
   return json;
 }
 
+// Whether the rejection says something about the source.
+bool lasts(const UntimedCandidate& candidate) {
+  return std::find(std::begin(kPassingReasons), std::end(kPassingReasons), candidate.reason) ==
+         std::end(kPassingReasons);
+}
+
 }  // namespace
 
 std::string tuning_digest(const TuningKey& key) {
@@ -159,8 +165,7 @@ const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::s
 const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {
   const auto found = find_config(rejected, config);
   const bool holds =
-      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest &&
-      std::find(std::begin(kPassingReasons), std::end(kPassingReasons), found->reason) == std::end(kPassingReasons);
+      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest && lasts(*found);
   return holds ? &*found : nullptr;
 }
 
@@ -188,7 +193,11 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
     replace_or_add(merged.timed, candidate);
   }
   for (const UntimedCandidate& candidate : newer.rejected) {
-    erase_config(merged.timed, candidate.config);
+    if (lasts(candidate)) {
+      std::erase_if(merged.timed, [&](const TimedCandidate& timed) {
+        return timed.source_digest == candidate.source_digest && same_config(timed.config, candidate.config);
+      });
+    }
     replace_or_add(merged.rejected, candidate);
   }
   for (const auto& [name, value] : newer.environment) merged.environment[name] = value;

@@ -36,9 +36,10 @@ struct TuningKey {
 std::string tuning_digest(const TuningKey& key);
 
 struct TimedCandidate {
-  std::string config;         // JSON object
-  std::string workload;       // names the batch that it was timed on; times of two workloads are never compared
-  std::string source_digest;  // of the generated source that was timed: the time holds as long as the source does
+  std::string config;    // JSON object
+  std::string workload;  // names the batch that it was timed on; times of two workloads are never compared
+  std::string
+      source_digest;  // of the generated source that was timed and its compiler: the time holds as long as they do
   double median_us = 0;
   double spread_us = 0;  // half the distance between the quartiles, or whatever the tuner takes for noise
 
@@ -65,7 +66,7 @@ struct TuningRecord {
   std::string heuristic;  // the config that would run untuned; empty when unknown
   std::vector<TimedCandidate> timed;
   std::vector<UntimedCandidate> rejected;
-  std::map<std::string, std::string> environment;  // "driver", "nvrtc", "library", "date"
+  std::map<std::string, std::string> environment;  // "nvrtc", "library", "date"
 
   bool operator==(const TuningRecord&) const = default;
 
@@ -87,9 +88,10 @@ bool same_config(std::string_view a, std::string_view b);
 // than the spread of both. Equal medians: the first in the order of the list. Empty when nothing was timed.
 std::string select_winner(const TuningRecord& record);
 
-// Everything that either knows. For a config that both timed on one workload, `newer` counts, and a config is either
-// timed or rejected, not both; the workload is `newer`'s when it has one, and the winner is selected anew. The keys
-// must be equal: kInvalidArgument otherwise.
+// Everything that either knows. For a config that both timed on one workload, `newer` counts. A newer time ends a
+// rejection of its config; a newer rejection that lasts ends the times of its source, one for a passing reason ends
+// none. The workload is `newer`'s when it has one, and the winner is selected anew. The keys must be equal:
+// kInvalidArgument otherwise.
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
 
 // A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.

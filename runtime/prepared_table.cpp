@@ -49,8 +49,8 @@ void PreparedTable::add(Prepared prepared) {
   }
   auto next = std::make_unique<Slots>(tables_.empty() ? kFirstSlots : 2 * tables_.back()->pointers.size());
   for (const Prepared& known : entries_) next->insert(&known);
-  current_.store(next.get(), std::memory_order_release);
   tables_.push_back(std::move(next));
+  current_.store(tables_.back().get(), std::memory_order_release);
 }
 
 LauncherPtr PreparedTable::launcher_of(const Module& module) const {

@@ -20,6 +20,8 @@ using Program = void*;  // nvrtcProgram is a pointer to a type that NVRTC keeps 
 
 constexpr int kSuccess = 0;
 constexpr int kErrorOutOfMemory = 1;
+constexpr int kErrorInvalidOption = 5;
+constexpr int kErrorCompilation = 6;
 constexpr int kOldestMajor = 12;
 constexpr int kOldestMinor = 4;  // the first that compiles every PTX instruction of the sm_90a templates
 
@@ -89,7 +91,11 @@ struct Nvrtc::Api {
 
   Status check(int result, const char* call) const {
     if (result == kSuccess) return {};
-    const Code code = result == kErrorOutOfMemory ? Code::kOutOfMemory : Code::kCompileFailed;
+    // Only these two say something about the source; another failure may be of the moment.
+    const bool rejected = result == kErrorInvalidOption || result == kErrorCompilation;
+    const Code code = result == kErrorOutOfMemory ? Code::kOutOfMemory
+                      : rejected                  ? Code::kCompileFailed
+                                                  : Code::kInternal;
     return Status(code, fmt::format("{} of NVRTC {} failed: {}", call, version_text, error_string(result)));
   }
 };

@@ -24,7 +24,7 @@ constexpr FieldRules kMaxSeqLenRules{"max_seq_len", "no sequence is longer", 1, 
 constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence", 0, kMaxSeqLen};
 
 Result<std::string> parse_name(const Json& json, const std::string& path) {
-  constexpr std::string_view kAllowed = "letters, digits, '_', '-' and '.', at least one";
+  constexpr std::string_view kAllowed = "letters, digits, '_', '-' and '.', at least one of them no '.'";
   const std::string place = join_path(path, "name");
   if (!json.contains("name"))
     return Status(Code::kInvalidConfig, fmt::format("{} is missing; allowed: {}", place, kAllowed));
@@ -35,7 +35,9 @@ Result<std::string> parse_name(const Json& json, const std::string& path) {
   };
   if (!name.is_string()) return value_error(place, name, kAllowed);
   const auto& text = name.get_ref<const std::string&>();
-  if (text.empty() || !std::all_of(text.begin(), text.end(), plain)) return value_error(place, name, kAllowed);
+  // Names become names of folders, of which "." and ".." are others.
+  const bool dots = text.find_first_not_of('.') == std::string::npos;
+  if (dots || !std::all_of(text.begin(), text.end(), plain)) return value_error(place, name, kAllowed);
   return text;
 }
 

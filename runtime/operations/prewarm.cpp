@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "compiler/support/parallel.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {
@@ -36,8 +37,8 @@ void build(Engine& engine, Kernel& kernel) {
 
 // Builds all of them on `jobs` threads; progress comes from the calling thread.
 void build_all(Engine& engine, std::vector<Kernel>& kernels, const OperationOptions& options) {
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const size_t jobs = std::min(options.jobs > 0 ? static_cast<size_t>(options.jobs) : cores, kernels.size());
+  const auto jobs =
+      std::min(static_cast<size_t>(options.jobs > 0 ? options.jobs : available_threads()), kernels.size());
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::condition_variable changed;

@@ -1,16 +1,21 @@
 #include "runtime/tuning/compile_pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/support/hash.h"
+#include "compiler/support/parallel.h"
 
 namespace hstujit {
 
 CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates,
                          const TuningRecord* earlier, int jobs, std::chrono::steady_clock::time_point deadline)
     : engine_(engine), problem_(problem), candidates_(candidates), earlier_(earlier), deadline_(deadline) {
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  running_ = std::min(jobs > 0 ? jobs : cores, static_cast<int>(candidates.size()));
+  if (const Result<KernelCompilerPtr> compiler = engine.compiler(); compiler.ok()) {
+    if (const Result<NvrtcLibrary> nvrtc = (*compiler)->nvrtc(); nvrtc.ok()) nvrtc_ = nvrtc->version;
+  }
+  running_ = std::min(jobs > 0 ? jobs : available_threads(), static_cast<int>(candidates.size()));
   for (int i = 0, count = running_; i < count; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -47,7 +52,7 @@ PoolResult CompilePool::produce(size_t index) const {
       result.binary = emitted.status();
       return result;
     }
-    result.source_digest = sha256_hex((*emitted)["source"]);
+    result.source_digest = sha256_hex(fmt::format("NVRTC {}\n{}", nvrtc_, (*emitted)["source"]));
     const std::string config = key_text(request.config);
     if (earlier_ != nullptr) {
       if (earlier_->valid_rejection(config, result.source_digest) != nullptr) {

@@ -44,6 +44,7 @@ class CompilePool {
   const std::vector<Candidate>& candidates_;
   const TuningRecord* earlier_;
   std::chrono::steady_clock::time_point deadline_;
+  std::string nvrtc_;  // its version: another one may spill, fail and schedule differently; empty when there is none
 
   std::atomic<size_t> next_index_{0};
   std::atomic<bool> stop_{false};

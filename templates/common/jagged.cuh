@@ -8,7 +8,7 @@ struct Sequence {
   int targets;  // t
 };
 
-// What the tensors say of one sequence, unchecked. Apart from `clamp`, so that the loads may run while something else
+// What the tensors say of one sequence, unchecked. Apart from `clamp_words`, so that the loads may run while something else
 // is computed.
 template <class Offset>
 struct SequenceWords {

@@ -96,7 +96,7 @@ std::vector<Rejection> HstuAttentionSm80::reject(const OpSpec& spec, const Kerne
          fmt::format("needs sm_80 or later (cp.async, mma.sync of bf16 and tf32), the device is {}", device.arch)});
   }
   if (config.schedule != "grid") {
-    reasons.push_back({"schedule", fmt::format("schedule {} is not implemented here, only grid", config.schedule)});
+    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid", config.schedule)});
   }
   if (sm80::is_ieee(params) && config.activation != "accurate") {
     reasons.push_back(

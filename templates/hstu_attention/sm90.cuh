@@ -1,6 +1,6 @@
 // hstu_attention forward for Hopper (sm_90a): TMA, mbarrier pipeline, wgmma, warp specialisation.
 //
-// One producer warpgroup loads q tiles and k, v blocks; each consumer warpgroup owns 64 rows of the tile. bf16 and
+// Producer warps load q tiles and k, v blocks; each consumer warpgroup owns 64 rows of the tile. bf16 and
 // fp16. Formulas: docs/ops.md, "hstu_attention". Generated around it: see docs/generated-source.md.
 #pragma once
 #include "hstu_attention/sm90_consumer.cuh"

@@ -166,6 +166,20 @@ TEST(TuningRecordTest, TimesOfTwoWorkloadsAreKeptAndNeverCompared) {
   EXPECT_EQ(back->winner, config(128)) << "and not the 2 us of another batch";
 }
 
+TEST(TuningRecordTest, ARejectionEndsTheTimesOfItsSourceOnlyAndOnlyWhenItLasts) {
+  const TuningRecord timed = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
+  TuningRecord busy = record_of({});
+  busy.rejected = {{config(128), "s2", "failed", "busy"}};
+  EXPECT_EQ(merge_records(timed, busy)->timed.size(), 2u);
+  EXPECT_EQ(merge_records(timed, busy)->winner, config(128));
+  TuningRecord wrong = record_of({});
+  wrong.rejected = {{config(128), "s2", "wrong_result", "by far"}};
+  EXPECT_EQ(merge_records(timed, wrong)->timed.size(), 1u);
+  EXPECT_EQ(merge_records(timed, wrong)->winner, config(64));
+  wrong.rejected[0].source_digest = "s3";
+  EXPECT_EQ(merge_records(timed, wrong)->timed.size(), 2u) << "of another source";
+}
+
 TEST_F(TuningDatabaseTest, AddsAndFinds) {
   TuningDatabase database(user_only(), log());
   EXPECT_FALSE(database.find(tuning_key()).has_value());

@@ -50,13 +50,14 @@ class FakeCompiler final : public KernelCompiler {
   Result<Blobs> emit(const CompileRequest& request) const override {
     return Blobs{{"source", "// " + describe(request.config) + source_suffix}, {"ir", "module {}"}};
   }
-  Result<NvrtcLibrary> nvrtc() const override { return NvrtcLibrary{"/a/libnvrtc.so.13", "13.0"}; }
+  Result<NvrtcLibrary> nvrtc() const override { return NvrtcLibrary{"/a/libnvrtc.so.13", nvrtc_version}; }
   std::string path() const override { return "fake"; }
 
   mutable std::atomic<int> compiles{0};
   std::chrono::milliseconds delay{0};
   Status failure;
   std::string source_suffix;
+  std::string nvrtc_version = "13.0";
   std::string cubin = cubin_of("a cubin");
   std::string resources = R"({"registers": 100, "nvrtc": "13.0"})";
 };

@@ -222,6 +222,16 @@ TEST_F(TunerTest, SpillsAndFailedCompilesAreNotCompiledAgain) {
   EXPECT_EQ(report->record.rejected.size(), space_.size() - 1);
 }
 
+TEST_F(TunerTest, AnotherNvrtcMaySpillNoMore) {
+  compiler_->resources = R"({"spill_store_bytes": 16})";
+  ASSERT_TRUE(tune().ok());
+  compiler_->resources = "{}";
+  compiler_->nvrtc_version = "13.1";
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->record.rejected.empty());
+}
+
 TEST_F(TunerTest, WhatFailedForTheMomentIsTriedAgain) {
   bench_.validity = [&](const KernelConfig& config) {
     return config == space_[2].config ? Status(Code::kDriverError, "busy") : Status();

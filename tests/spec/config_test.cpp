@@ -129,6 +129,10 @@ TEST(Config, NamesAreRequiredPlainAndUnique) {
               HasSubstr("ops[0].name is missing; allowed: letters"));
   EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": "a/b", )" + tail + "]}"),
               HasSubstr("ops[0].name is \"a/b\"; allowed: letters"));
+  for (const char* dots : {".", ".."}) {  // names become names of folders
+    EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": ")" + std::string(dots) + R"(", )" + tail + "]}"),
+                HasSubstr("ops[0].name"));
+  }
   EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": "a", )" + tail + R"(, {"name": "a", )" + tail + "]}"),
               HasSubstr("ops[1].name is \"a\"; allowed: a name that ops[0] does not have already"));
 }
