@@ -10,9 +10,18 @@ add_library(hstujit_sodium INTERFACE)
 target_include_directories(hstujit_sodium SYSTEM INTERFACE ${HSTUJIT_SODIUM_INCLUDE_DIR})
 target_link_libraries(hstujit_sodium INTERFACE ${HSTUJIT_SODIUM_ARCHIVE} Threads::Threads)
 
+# The functions of fmt 9 are compiled once here; as a header-only library, which every other version is, they cost each
+# file that formats a second of CPU. The shared libfmt of the distribution is nothing that a shipped library may need.
+if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+  add_library(hstujit_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt.cpp)
+  target_include_directories(hstujit_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+else()
+  add_library(hstujit_fmt ALIAS fmt::fmt-header-only)
+endif()
+
 # Every library of the project sees these and the two include roots.
 add_library(hstujit_base INTERFACE)
 target_include_directories(hstujit_base INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 # Generated headers: what tablegen writes has unused parameters, which only system headers may have.
 target_include_directories(hstujit_base SYSTEM INTERFACE ${PROJECT_BINARY_DIR})
-target_link_libraries(hstujit_base INTERFACE fmt::fmt-header-only nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
+target_link_libraries(hstujit_base INTERFACE hstujit_fmt nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})

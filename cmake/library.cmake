@@ -1,9 +1,11 @@
-# hstujit_library(NAME short SOURCES ... [DEPS shorts] [LIBS external targets] [PRIVATE_LIBS external targets] [MLIR])
+# hstujit_library(NAME short SOURCES ... [DEPS shorts] [LIBS external targets] [PRIVATE_LIBS external targets]
+#                 [MLIR] [PRECOMPILED group])
 #
 # One static, position-independent library per layer, named hstujit_<short>. DEPS are layers and are checked against
 # cmake/layers.cmake; LIBS are anything else. MLIR: the sources include MLIR, so they share its precompiled header.
+# PRECOMPILED: another group of cmake/precompiled.cmake than `base`.
 function(hstujit_library)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR" "NAME" "SOURCES;DEPS;LIBS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR" "NAME;PRECOMPILED" "SOURCES;DEPS;LIBS;PRIVATE_LIBS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hstujit_library(${ARG_NAME}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -20,5 +22,9 @@ function(hstujit_library)
   endforeach()
   if(ARG_MLIR)
     hstujit_use_mlir(${target})
+  elseif(ARG_PRECOMPILED)
+    hstujit_use_precompiled(${target} ${ARG_PRECOMPILED})
+  else()
+    hstujit_use_precompiled(${target} base)
   endif()
 endfunction()

@@ -50,7 +50,6 @@ endfunction()
 
 add_library(hstujit_mlir_headers INTERFACE)
 target_include_directories(hstujit_mlir_headers SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-target_compile_definitions(hstujit_mlir_headers INTERFACE __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
 
 # What the dialect, the passes and the emitter use.
 hstujit_mlir_archives(archives
@@ -74,9 +73,7 @@ if(HSTUJIT_BUILD_HOST)
 endif()
 
 # A file that includes MLIR costs 4 to 9 s of CPU; with the headers compiled once, 1.5 to 3 s.
-add_library(hstujit_mlir_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/mlir_pch.cpp)
-target_link_libraries(hstujit_mlir_pch PRIVATE hstujit_base hstujit_mlir_headers)
-target_precompile_headers(hstujit_mlir_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/mlir_pch.h)
+hstujit_add_precompiled(mlir LIBS hstujit_mlir_headers)
 
 # Gives `target` the headers, the archives of the compiler's group and the precompiled header.
 function(hstujit_use_mlir target)
@@ -84,10 +81,7 @@ function(hstujit_use_mlir target)
   set(scope PUBLIC)
   if(type STREQUAL "EXECUTABLE")
     set(scope PRIVATE)
-    # The precompiled header is compiled with -fPIC; g++ takes it for no other setting, so not for -fPIE.
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${target} PRIVATE -fPIC)
   endif()
   target_link_libraries(${target} ${scope} hstujit_mlir)
-  target_precompile_headers(${target} REUSE_FROM hstujit_mlir_pch)
+  hstujit_use_precompiled(${target} mlir)
 endfunction()

@@ -10,6 +10,7 @@
 # the last place of the loader's.
 find_package(GTest REQUIRED)
 include(GoogleTest)
+hstujit_add_precompiled(test LIBS GTest::gmock GTest::gtest)
 
 file(GLOB hstujit_nvrtc_wheel ${PROJECT_SOURCE_DIR}/build/nvrtc/nvidia/*/lib)
 list(JOIN hstujit_nvrtc_wheel ":" hstujit_nvrtc_wheel)
@@ -47,6 +48,8 @@ function(hstujit_test)
   endif()
   if(ARG_MLIR)
     hstujit_use_mlir(${target})
+  else()
+    hstujit_use_precompiled(${target} test)
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${target} ${ARG_DEPENDS})

@@ -11,7 +11,7 @@ shift
 # it know every warning of g++.
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
-sed -E 's/-fpch-preprocess //g; s/-include [^ "]*cmake_pch\.hxx //g; s/-Winvalid-pch //g; s/-Wno-maybe-uninitialized //g' "$build/compile_commands.json" >"$commands/compile_commands.json"
+sed -E 's/-fpch-preprocess //g; s/-include [^ "]*cmake_pch\.hxx //g; s/-Winvalid-pch //g; s/-Wno-(maybe-uninitialized|restrict|stringop-overflow) //g' "$build/compile_commands.json" >"$commands/compile_commands.json"
 
 if [ $# -gt 0 ]; then
   files=("$@")
@@ -19,5 +19,5 @@ else
   mapfile -t files < <(grep -oE '"file": "[^"]*"' "$commands/compile_commands.json" | cut -d'"' -f4 | sort -u |
                        grep -E "^$PWD/(compiler/(support|spec|plan|nvrtc)|autotune_cache|runtime)/.*\.cpp$")
 fi
-printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 4 clang-tidy-19 --quiet -p "$commands"
+printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 4 clang-tidy-22 --quiet -p "$commands"
 echo "lint: ${#files[@]} files"

@@ -1,1 +1,0 @@
-// The precompiled header needs one source to belong to; it has nothing of its own.

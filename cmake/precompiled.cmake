@@ -1,0 +1,33 @@
+# Headers that many files include are compiled once for each group of files: parsing them is most of what a file costs.
+# Every file still includes what it uses, which lint compiles without any of this.
+
+# hstujit_add_precompiled(group [HEADER name] [LIBS targets] [OPTIONS options]): the group whose header is
+# precompiled/<name>.h, which is <group>.h when not given. Its users have the same compile options.
+function(hstujit_add_precompiled group)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "HEADER" "LIBS;OPTIONS")
+  if(NOT ARG_HEADER)
+    set(ARG_HEADER ${group})
+  endif()
+  add_library(hstujit_precompiled_${group} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled/empty.cpp)
+  target_link_libraries(hstujit_precompiled_${group} PRIVATE hstujit_base ${ARG_LIBS})
+  target_precompile_headers(hstujit_precompiled_${group} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled/${ARG_HEADER}.h)
+  target_compile_options(hstujit_precompiled_${group} PRIVATE ${ARG_OPTIONS})
+endfunction()
+
+# Gives `target` the precompiled header of `group`.
+function(hstujit_use_precompiled target group)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    # The header is compiled with -fPIC; g++ takes it for no other setting, so not for -fPIE.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM hstujit_precompiled_${group})
+endfunction()
+
+# For files that run seldom, and for the few that every launch runs through; a debug build knows no difference.
+set(HSTUJIT_OPTIMISE_SIZE $<$<CONFIG:Release,RelWithDebInfo>:-Os>)
+set(HSTUJIT_OPTIMISE_SPEED $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
+
+hstujit_add_precompiled(base)
+hstujit_add_precompiled(cold HEADER base OPTIONS ${HSTUJIT_OPTIMISE_SIZE})
