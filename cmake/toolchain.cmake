@@ -42,7 +42,7 @@ add_compile_options(-Wall -Wextra -Wpedantic -Werror -ffunction-sections -fdata-
 # g++ 12 takes unused members of a std::variant for uninitialised values, and what a long std::string holds for its short
 # buffer.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict)
+  add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
 add_link_options(-Wl,--gc-sections)
 

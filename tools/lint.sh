@@ -11,7 +11,7 @@ shift
 # it know every warning of g++.
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
-sed -E 's/-fpch-preprocess //g; s/-include [^ "]*cmake_pch\.hxx //g; s/-Winvalid-pch //g; s/-Wno-(maybe-uninitialized|restrict|stringop-overflow) //g' "$build/compile_commands.json" >"$commands/compile_commands.json"
+sed -E 's/-fpch-preprocess //g; s/-include [^ "]*cmake_pch\.hxx //g; s/-Winvalid-pch //g; s/-Wno-(maybe-uninitialized|restrict|stringop-overflow|stringop-overread) //g' "$build/compile_commands.json" >"$commands/compile_commands.json"
 
 if [ $# -gt 0 ]; then
   files=("$@")
