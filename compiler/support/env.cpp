@@ -51,6 +51,9 @@ const std::vector<EnvVariable>& environment_variables() {
        "libhstujit_compiler.so. Unset: the one beside libhstujit.so, then the loader's path."},
       {Env::kHostLibrary, kPath, "HSTUJIT_HOST_LIBRARY", "", "",
        "libhstujit_host.so. Unset: the one beside libhstujit.so, then the loader's path."},
+      {Env::kWorker, kPath, "HSTUJIT_WORKER", "", "",
+       "The program in which tuning runs candidates, so that a faulty kernel ends it and not the caller. Unset: "
+       "hstujit-worker of the same installation. `none`: candidates run in the calling process."},
   };
   return table;
 }

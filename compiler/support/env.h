@@ -32,6 +32,7 @@ enum class Env {
   kCudaDriver,
   kCompilerLibrary,
   kHostLibrary,
+  kWorker,
 };
 
 enum class EnvKind { kText, kPath, kFlag, kNumber, kChoice, kChoices, kPaths };

@@ -69,7 +69,9 @@ class RuntimeTest : public ::testing::Test {
     auto folder = TempDir::create();
     ASSERT_TRUE(folder.ok());
     folder_ = std::make_unique<TempDir>(std::move(*folder));
-    values_ = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA}, {"HSTUJIT_CACHE_DIR", cache_dir()}};
+    // No worker: another process would have a fake driver of its own.
+    values_ = {
+        {"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA}, {"HSTUJIT_CACHE_DIR", cache_dir()}, {"HSTUJIT_WORKER", "none"}};
   }
 
   std::string cache_dir() const { return (folder_->path() / "cache").string(); }

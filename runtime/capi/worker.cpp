@@ -1,0 +1,25 @@
+#include "runtime/tuning/device_bench.h"
+#include "runtime/tuning/worker_api.h"
+#include "runtime/tuning/worker_problem.h"
+#include "runtime/tuning/worker_server.h"
+
+namespace hstujit {
+
+namespace {
+
+Result<std::unique_ptr<CandidateBench>> open_device_bench(const nlohmann::ordered_json& json) {
+  HSTUJIT_ASSIGN_OR_RETURN(const WorkerProblem problem, parse_worker_problem(json));
+  HSTUJIT_ASSIGN_OR_RETURN(CudaDriverPtr driver, CudaDriver::open(problem.cuda_driver));
+  HSTUJIT_ASSIGN_OR_RETURN(auto bench,
+                           DeviceBench::create(std::move(driver), problem.spec, problem.direction, problem.device,
+                                               problem.ordinal, problem.lengths, problem.alpha));
+  return std::unique_ptr<CandidateBench>(std::move(bench));
+}
+
+}  // namespace
+
+}  // namespace hstujit
+
+void hstujit_worker_serve(int socket) {
+  hstujit::serve_bench(hstujit::Descriptor(socket), &hstujit::open_device_bench);
+}

@@ -1,0 +1,91 @@
+#include "runtime/tuning/worker_bench.h"
+
+#include <fmt/format.h>
+
+namespace hstujit {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+// A worker whose socket has closed is about to end: this is how long its signal may take to show.
+constexpr std::chrono::milliseconds kGrace{2'000};
+
+Code code_of(int value) {
+  const bool known = value >= static_cast<int>(Code::kOk) && value <= static_cast<int>(Code::kInternal);
+  return known ? static_cast<Code>(value) : Code::kInternal;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerBench>> WorkerBench::open(const std::string& program, const Json& problem,
+                                                       const WorkerLimits& limits) {
+  HSTUJIT_ASSIGN_OR_RETURN(WorkerProcess worker, WorkerProcess::start(program));
+  std::unique_ptr<WorkerBench> bench(new WorkerBench(std::move(worker), limits));
+  HSTUJIT_RETURN_IF_ERROR(bench->ask({{{"do", "open"}, {"problem", problem}}, ""}, limits.open).status());
+  return bench;
+}
+
+Result<Json> WorkerBench::ask(const WorkerMessage& request, std::chrono::milliseconds limit) {
+  if (loss_ != Loss::kNone) return Status(Code::kDriverError, "the worker process is gone");
+  const auto action = request.head.value("do", "");
+  const auto deadline = Clock::now() + limit;
+  WorkerMessage reply;
+  WorkerChannel::End end = WorkerChannel::End::kClosed;
+  if (!worker_.channel().send(request, deadline) || !worker_.channel().receive(&reply, deadline, &end)) {
+    if (end == WorkerChannel::End::kTimeout) {
+      worker_.end(std::chrono::milliseconds(0));
+      loss_ = Loss::kTimeout;
+      return Status(Code::kDriverError, fmt::format("no answer to \"{}\" within {} s; the worker process was killed",
+                                                    action, limit.count() / 1000.0));
+    }
+    loss_ = Loss::kCrashed;
+    return Status(Code::kDriverError, fmt::format("the worker process {} during \"{}\"", worker_.end(kGrace), action));
+  }
+  try {
+    const Code code = code_of(reply.head.at("code").get<int>());
+    if (code != Code::kOk) return Status(code, reply.head.at("message").get<std::string>());
+  } catch (const nlohmann::json::exception& error) {
+    return Status(Code::kInternal, fmt::format("the worker's answer to \"{}\": {}", action, error.what()));
+  }
+  return std::move(reply.head);
+}
+
+Result<int> WorkerBench::load(const CompiledCandidate& candidate) {
+  HSTUJIT_ASSIGN_OR_RETURN(
+      const Json reply, ask({{{"do", "load"}, {"config", to_json(candidate.config)}}, candidate.cubin}, limits_.load));
+  const auto number = reply.find("number");
+  if (number == reply.end() || !number->is_number_integer()) {
+    return Status(Code::kInternal, "the worker's answer to \"load\" has no number");
+  }
+  return number->get<int>();
+}
+
+void WorkerBench::unload(int number) {
+  // A failure shows at the next request.
+  if (loss_ == Loss::kNone) static_cast<void>(ask({{{"do", "unload"}, {"number", number}}, ""}, limits_.load));
+}
+
+Status WorkerBench::validate(int number) {
+  return ask({{{"do", "validate"}, {"number", number}}, ""}, limits_.validate).status();
+}
+
+Result<std::vector<std::vector<double>>> WorkerBench::time(const std::vector<int>& numbers, int repeats) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Json reply,
+                           ask({{{"do", "time"}, {"numbers", numbers}, {"repeats", repeats}}, ""}, limits_.time));
+  std::vector<std::vector<double>> samples;
+  try {
+    reply.at("samples").get_to(samples);
+  } catch (const nlohmann::json::exception& error) {
+    return Status(Code::kInternal, fmt::format("the worker's answer to \"time\": {}", error.what()));
+  }
+  if (samples.size() != numbers.size()) {
+    return Status(Code::kInternal,
+                  fmt::format("the worker's answer to \"time\" has samples of {} candidates, not of {}", samples.size(),
+                              numbers.size()));
+  }
+  return samples;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,49 @@
+// Candidates in a process of their own: what a kernel does to its process, it does to the worker.
+//
+// The worker holds the device context, the data and the loaded candidates. When it dies or does not answer in time, it
+// is killed and this bench is lost: every later call fails. The tuner then makes another one.
+#pragma once
+
+#include <memory>
+
+#include "runtime/tuning/candidate_bench.h"
+#include "runtime/tuning/worker_process.h"
+
+namespace hstujit {
+
+// How long a worker may take for each request before it counts as hung.
+struct WorkerLimits {
+  std::chrono::milliseconds open{120'000};  // driver, context, inputs and the float64 answer
+  std::chrono::milliseconds load{30'000};
+  std::chrono::milliseconds validate{20'000};
+  std::chrono::milliseconds time{20'000};
+};
+
+class WorkerBench final : public CandidateBench {
+ public:
+  // `problem` goes to the worker as it is (runtime/tuning/worker_server.h). Failure: the program's, or whatever the
+  // worker answers.
+  static Result<std::unique_ptr<WorkerBench>> open(const std::string& program, const nlohmann::ordered_json& problem,
+                                                   const WorkerLimits& limits = {});
+
+  Result<int> load(const CompiledCandidate& candidate) override;
+  void unload(int number) override;
+  Status validate(int number) override;
+  Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override;
+
+  enum class Loss { kNone, kCrashed, kTimeout };
+  Loss loss() const { return loss_; }
+  pid_t process() const { return worker_.id(); }
+
+ private:
+  WorkerBench(WorkerProcess worker, const WorkerLimits& limits) : worker_(std::move(worker)), limits_(limits) {}
+
+  // The worker's answer, or why there is none.
+  Result<nlohmann::ordered_json> ask(const WorkerMessage& request, std::chrono::milliseconds limit);
+
+  WorkerProcess worker_;
+  WorkerLimits limits_;
+  Loss loss_ = Loss::kNone;
+};
+
+}  // namespace hstujit

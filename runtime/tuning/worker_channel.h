@@ -1,0 +1,62 @@
+// Messages between the tuner and its worker process: a JSON object and bytes, over a stream socket.
+//
+// A frame is two 32-bit little-endian sizes, the JSON text, the bytes. Both ends are of one build; a frame that is
+// malformed or larger than kLargestPart means that the other end is not a worker, and ends the conversation.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+struct WorkerMessage {
+  nlohmann::ordered_json head;
+  std::string body;
+};
+
+// Of either part of a frame: more than any cubin, any list of lengths.
+inline constexpr size_t kLargestPart = size_t{256} << 20;
+
+// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+
+  int number() const { return number_; }
+  void close();
+
+ private:
+  int number_ = -1;
+};
+
+class WorkerChannel {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+  enum class End { kClosed, kTimeout, kMalformed };  // why there is no message, or why one was not taken
+
+  explicit WorkerChannel(Descriptor socket) : socket_(std::move(socket)) {}
+
+  // False when the other end is gone or did not take the message in time.
+  bool send(const WorkerMessage& message, Deadline deadline);
+  // False when there is none; `end` says why.
+  bool receive(WorkerMessage* message, Deadline deadline, End* end);
+
+  int descriptor() const { return socket_.number(); }
+
+ private:
+  bool wait(short events, Deadline deadline, End* end) const;
+  bool write_all(const char* data, size_t size, Deadline deadline);
+  bool read_all(char* data, size_t size, Deadline deadline, End* end);
+
+  Descriptor socket_;
+};
+
+}  // namespace hstujit

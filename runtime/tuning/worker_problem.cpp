@@ -1,0 +1,56 @@
+#include "runtime/tuning/worker_problem.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/support/dynamic_library.h"
+
+namespace hstujit {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const WorkerProblem& problem) {
+  return {{"cuda_driver", problem.cuda_driver},
+          {"spec", problem.spec->to_json()},
+          {"direction", to_string(problem.direction)},
+          {"device", to_json(problem.device)},
+          {"ordinal", problem.ordinal},
+          {"rows", problem.lengths.rows},
+          {"num_targets", problem.lengths.num_targets},
+          {"max_seq_len", problem.lengths.max_seq_len},
+          {"alpha", problem.alpha}};
+}
+
+Result<WorkerProblem> parse_worker_problem(const Json& json) {
+  WorkerProblem problem;
+  try {
+    problem.cuda_driver = json.at("cuda_driver").get<std::string>();
+    HSTUJIT_ASSIGN_OR_RETURN(problem.spec, parse_op_spec(json.at("spec"), "spec"));
+    const auto direction = parse_direction(json.at("direction").get<std::string>());
+    if (!direction) return Status(Code::kInvalidArgument, fmt::format("direction is {}", json.at("direction").dump()));
+    problem.direction = *direction;
+    HSTUJIT_ASSIGN_OR_RETURN(problem.device, parse_device_spec(json.at("device")));
+    problem.ordinal = json.at("ordinal").get<int>();
+    problem.lengths.rows = json.at("rows").get<std::vector<int64_t>>();
+    problem.lengths.num_targets = json.at("num_targets").get<std::vector<int64_t>>();
+    problem.lengths.max_seq_len = json.at("max_seq_len").get<int64_t>();
+    problem.alpha = json.at("alpha").get<double>();
+  } catch (const nlohmann::json::exception& error) {
+    return Status(Code::kInvalidArgument, fmt::format("problem of a worker: {}", error.what()));
+  }
+  return problem;
+}
+
+std::optional<std::string> worker_program(const Environment& environment) {
+  if (environment.is_set(Env::kWorker)) {
+    const std::string program = environment.text(Env::kWorker);
+    return program == "none" ? std::nullopt : std::optional(program);
+  }
+  const std::string folder = folder_of_code(reinterpret_cast<const void*>(&worker_program));
+  const std::string program = folder + "/" HSTUJIT_WORKER_FROM_LIBRARY;
+  return !folder.empty() && ::access(program.c_str(), X_OK) == 0 ? std::optional(program) : std::nullopt;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,119 @@
+#include "runtime/tuning/worker_process.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "compiler/support/files.h"
+
+extern char** environ;
+
+namespace hstujit {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string ending_of(int status) {
+  if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    return fmt::format("was killed by signal {} ({})", number, sigdescr_np(number) ? sigdescr_np(number) : "unknown");
+  }
+  return fmt::format("exited with status {}", WEXITSTATUS(status));
+}
+
+// What posix_spawn needs to know about the child, released at the end.
+class SpawnSettings {
+ public:
+  explicit SpawnSettings(int socket) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_adddup2(&actions_, socket, kWorkerSocket);
+    posix_spawn_file_actions_addclosefrom_np(&actions_, kWorkerSocket + 1);
+    posix_spawnattr_init(&attributes_);
+    // Signals that a host process blocks or ignores end a worker as usual.
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+
+  int spawn(pid_t* id, const std::string& program) const {
+    std::string name = program;
+    std::array<char*, 2> arguments = {name.data(), nullptr};
+    return posix_spawn(id, program.c_str(), &actions_, &attributes_, arguments.data(), environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+}  // namespace
+
+Result<WorkerProcess> WorkerProcess::start(const std::string& program) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return Status(Code::kIo, fmt::format("cannot make the socket of a worker process: {}", std::strerror(errno)));
+  }
+  Descriptor ours(ends[0]);
+  const Descriptor theirs(ends[1]);
+  pid_t id = -1;
+  if (const int error = SpawnSettings(theirs.number()).spawn(&id, program); error != 0) {
+    return file_error("start the worker process", program, error);
+  }
+  return WorkerProcess(id, std::move(ours));
+}
+
+WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
+    : id_(std::exchange(other.id_, -1)), channel_(std::move(other.channel_)) {}
+
+WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
+  if (this != &other) {
+    end(milliseconds(0));
+    id_ = std::exchange(other.id_, -1);
+    channel_ = std::move(other.channel_);
+  }
+  return *this;
+}
+
+WorkerProcess::~WorkerProcess() { end(milliseconds(0)); }
+
+std::string WorkerProcess::end(milliseconds grace) {
+  if (id_ < 0) return "has ended";
+  constexpr milliseconds kStep{5};
+  int status = 0;
+  pid_t reaped = ::waitpid(id_, &status, WNOHANG);
+  for (milliseconds waited{0}; reaped == 0 && waited < grace; waited += kStep) {
+    std::this_thread::sleep_for(kStep);
+    reaped = ::waitpid(id_, &status, WNOHANG);
+  }
+  if (reaped == 0) {
+    ::kill(id_, SIGKILL);
+    do {
+      reaped = ::waitpid(id_, &status, 0);
+    } while (reaped < 0 && errno == EINTR);
+  }
+  // A host process that ignores SIGCHLD has its children reaped for it.
+  const std::string ending = reaped == id_ ? ending_of(status) : std::string("ended");
+  id_ = -1;
+  return ending;
+}
+
+}  // namespace hstujit

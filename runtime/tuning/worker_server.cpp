@@ -1,0 +1,96 @@
+#include "runtime/tuning/worker_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <thread>
+
+namespace hstujit {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::hours kNoLimit{24 * 365};
+
+[[noreturn]] void end_process() { ::_exit(EXIT_SUCCESS); }
+
+void end_process_with(int socket) {
+  std::thread([socket] {
+    pollfd poller{socket, POLLRDHUP, 0};
+    while (::poll(&poller, 1, -1) <= 0) {
+    }
+    end_process();
+  }).detach();
+}
+
+class Server {
+ public:
+  explicit Server(const BenchOpener& open_bench) : open_bench_(open_bench) {}
+
+  WorkerMessage answer(const WorkerMessage& request) {
+    Json reply = Json::object();
+    Status status;
+    try {
+      status = run(request, &reply);
+    } catch (const std::exception& error) {
+      status = Status(Code::kInvalidArgument, fmt::format("worker request {}: {}", request.head.dump(), error.what()));
+    }
+    reply["code"] = static_cast<int>(status.code());
+    reply["message"] = status.message();
+    return {std::move(reply), ""};
+  }
+
+ private:
+  Status run(const WorkerMessage& request, Json* reply) {
+    const Json& head = request.head;
+    const auto action = head.at("do").get<std::string>();
+    if (action == "open") {
+      HSTUJIT_ASSIGN_OR_RETURN(bench_, open_bench_(head.at("problem")));
+      return {};
+    }
+    if (!bench_) return Status(Code::kInvalidArgument, fmt::format("worker request \"{}\" before \"open\"", action));
+    if (action == "load") {
+      HSTUJIT_ASSIGN_OR_RETURN(const KernelConfig config, parse_kernel_config(head.at("config")));
+      HSTUJIT_ASSIGN_OR_RETURN((*reply)["number"], bench_->load({config, request.body}));
+      return {};
+    }
+    if (action == "unload") {
+      bench_->unload(head.at("number").get<int>());
+      return {};
+    }
+    if (action == "validate") return bench_->validate(head.at("number").get<int>());
+    if (action == "time") {
+      HSTUJIT_ASSIGN_OR_RETURN((*reply)["samples"],
+                               bench_->time(head.at("numbers").get<std::vector<int>>(), head.at("repeats").get<int>()));
+      return {};
+    }
+    return Status(Code::kInvalidArgument,
+                  fmt::format("worker request \"{}\"; known are open, load, unload, validate and "
+                              "time",
+                              action));
+  }
+
+  const BenchOpener& open_bench_;
+  std::unique_ptr<CandidateBench> bench_;
+};
+
+}  // namespace
+
+void serve_bench(Descriptor socket, const BenchOpener& open_bench) {
+  end_process_with(socket.number());
+  WorkerChannel channel(std::move(socket));
+  Server server(open_bench);
+  const auto far = [] { return std::chrono::steady_clock::now() + kNoLimit; };
+  WorkerMessage request;
+  WorkerChannel::End end = WorkerChannel::End::kClosed;
+  while (channel.receive(&request, far(), &end)) {
+    if (!channel.send(server.answer(request), far())) break;
+  }
+  end_process();
+}
+
+}  // namespace hstujit

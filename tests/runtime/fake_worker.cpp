@@ -1,0 +1,66 @@
+// A worker process without a GPU: each candidate does what the text of its "cubin" says.
+//
+//   ok <milliseconds>   is right and takes that long
+//   wrong               disagrees with the reference
+//   segfault, abort, exit, kill, hang   does that when it is validated
+//   slow-segfault       is right, and crashes when it is timed
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "runtime/tuning/worker_process.h"
+#include "runtime/tuning/worker_server.h"
+
+namespace {
+
+using namespace hstujit;
+
+class ScriptedBench final : public CandidateBench {
+ public:
+  Result<int> load(const CompiledCandidate& candidate) override {
+    if (candidate.cubin == "unloadable") return Status(Code::kDriverError, "no kernel image for this device");
+    scripts_.emplace(next_, candidate.cubin);
+    return next_++;
+  }
+  void unload(int number) override { scripts_.erase(number); }
+  Status validate(int number) override {
+    const std::string& script = scripts_.at(number);
+    if (script == "wrong") return Status(Code::kCheckFailed, "out differs from the reference");
+    if (script == "segfault") ::raise(SIGSEGV);
+    if (script == "abort") ::abort();
+    if (script == "exit") ::_exit(7);
+    if (script == "kill") ::raise(SIGKILL);
+    while (script == "hang") ::pause();
+    return {};
+  }
+  Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override {
+    std::vector<std::vector<double>> samples;
+    for (const int number : numbers) {
+      const std::string& script = scripts_.at(number);
+      if (script == "slow-segfault") ::raise(SIGSEGV);
+      samples.emplace_back(static_cast<size_t>(repeats), std::atof(script.c_str() + sizeof("ok")));
+    }
+    return samples;
+  }
+
+ private:
+  std::map<int, std::string> scripts_;
+  int next_ = 0;
+};
+
+Result<std::unique_ptr<CandidateBench>> open_bench(const nlohmann::ordered_json& problem) {
+  const auto script = problem.value("script", "");
+  if (script == "fail") return Status(Code::kOutOfMemory, "the device has no memory left");
+  if (script == "segfault") ::raise(SIGSEGV);
+  while (script == "hang") ::pause();
+  return std::unique_ptr<CandidateBench>(std::make_unique<ScriptedBench>());
+}
+
+}  // namespace
+
+int main() {
+  ::signal(SIGABRT, SIG_DFL);
+  hstujit::serve_bench(hstujit::Descriptor(hstujit::kWorkerSocket), &open_bench);
+}

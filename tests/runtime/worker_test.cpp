@@ -1,0 +1,217 @@
+// Candidates in a worker process, and everything that may happen to it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <filesystem>
+#include <thread>
+
+#include "compiler/spec/config.h"
+#include "compiler/spec/json_text.h"
+#include "runtime/tuning/worker_bench.h"
+#include "runtime/tuning/worker_problem.h"
+
+namespace hstujit {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Result<std::unique_ptr<WorkerBench>> open_worker(const std::string& script = "", const WorkerLimits& limits = {}) {
+  return WorkerBench::open(HSTUJIT_FAKE_WORKER, {{"script", script}}, limits);
+}
+
+CompiledCandidate candidate(const std::string& script) {
+  CompiledCandidate made;
+  made.config.skeleton = "scripted";
+  made.cubin = script;
+  return made;
+}
+
+WorkerLimits short_limits() {
+  WorkerLimits limits;
+  limits.validate = limits.time = milliseconds(300);
+  return limits;
+}
+
+// The process is gone, and nobody has to reap it.
+bool gone(pid_t process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
+
+TEST(WorkerBench, CarriesCandidatesThereAndResultsBack) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok()) << bench.status().message();
+  const auto fast = (*bench)->load(candidate("ok 0.25"));
+  const auto slow = (*bench)->load(candidate("ok 2"));
+  ASSERT_TRUE(fast.ok() && slow.ok());
+  EXPECT_TRUE((*bench)->validate(*fast).ok());
+  const auto samples = (*bench)->time({*slow, *fast}, 3);
+  ASSERT_TRUE(samples.ok()) << samples.status().message();
+  EXPECT_THAT(*samples, ElementsAre(ElementsAre(2, 2, 2), ElementsAre(0.25, 0.25, 0.25)));
+}
+
+TEST(WorkerBench, CarriesLargeCubins) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok());
+  const auto number = (*bench)->load(candidate("ok 1" + std::string(8 << 20, ' ')));
+  ASSERT_TRUE(number.ok()) << number.status().message();
+  EXPECT_TRUE((*bench)->validate(*number).ok());
+}
+
+TEST(WorkerBench, AnAnswerThatIsAFailureIsNoLoss) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok());
+  EXPECT_EQ((*bench)->load(candidate("unloadable")).status().message(), "no kernel image for this device");
+  const auto wrong = (*bench)->load(candidate("wrong"));
+  ASSERT_TRUE(wrong.ok());
+  EXPECT_EQ((*bench)->validate(*wrong).code(), Code::kCheckFailed);
+  EXPECT_EQ((*bench)->validate(99).code(), Code::kInvalidArgument);
+  EXPECT_EQ((*bench)->loss(), WorkerBench::Loss::kNone);
+  const auto good = (*bench)->load(candidate("ok 1"));
+  ASSERT_TRUE(good.ok());
+  EXPECT_TRUE((*bench)->validate(*good).ok());
+}
+
+struct Death {
+  const char* script;
+  const char* ending;
+};
+
+class WorkerDeath : public ::testing::TestWithParam<Death> {};
+
+TEST_P(WorkerDeath, IsSaidAndLosesTheBenchOnly) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok());
+  const pid_t process = (*bench)->process();
+  const auto number = (*bench)->load(candidate(GetParam().script));
+  ASSERT_TRUE(number.ok());
+  const Status status = (*bench)->validate(*number);
+  EXPECT_THAT(status.message(), HasSubstr(GetParam().ending));
+  EXPECT_THAT(status.message(), HasSubstr("validate"));
+  EXPECT_EQ((*bench)->loss(), WorkerBench::Loss::kCrashed);
+  EXPECT_TRUE(gone(process));
+  EXPECT_FALSE((*bench)->load(candidate("ok 1")).ok());
+  (*bench)->unload(*number);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, WorkerDeath,
+                         ::testing::Values(Death{"segfault", "signal 11"}, Death{"abort", "signal 6"},
+                                           Death{"exit", "exited with status 7"}, Death{"kill", "signal 9"}),
+                         [](const auto& info) { return std::string(info.param.script); });
+
+TEST(WorkerBench, ACrashWhileTimingIsSaid) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok());
+  const auto number = (*bench)->load(candidate("slow-segfault"));
+  ASSERT_TRUE(number.ok());
+  EXPECT_TRUE((*bench)->validate(*number).ok());
+  EXPECT_THAT((*bench)->time({*number}, 3).status().message(), HasSubstr("signal 11"));
+}
+
+TEST(WorkerBench, AHangIsEndedInTime) {
+  const auto bench = open_worker("", short_limits());
+  ASSERT_TRUE(bench.ok());
+  const pid_t process = (*bench)->process();
+  const auto number = (*bench)->load(candidate("hang"));
+  ASSERT_TRUE(number.ok());
+  const auto start = std::chrono::steady_clock::now();
+  const Status status = (*bench)->validate(*number);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_THAT(status.message(), HasSubstr("no answer to \"validate\" within 0.3 s"));
+  EXPECT_EQ((*bench)->loss(), WorkerBench::Loss::kTimeout);
+  EXPECT_TRUE(gone(process));
+}
+
+TEST(WorkerBench, OpeningMayFailInEveryWay) {
+  EXPECT_EQ(open_worker("fail").status().code(), Code::kOutOfMemory);
+  EXPECT_THAT(open_worker("segfault").status().message(), HasSubstr("signal 11"));
+  WorkerLimits limits;
+  limits.open = milliseconds(300);
+  EXPECT_THAT(open_worker("hang", limits).status().message(), HasSubstr("no answer to \"open\""));
+  const Status missing = WorkerBench::open("/nowhere/hstujit-worker", {}).status();
+  EXPECT_EQ(missing.code(), Code::kNotFound);
+  EXPECT_THAT(missing.message(), HasSubstr("/nowhere/hstujit-worker"));
+  EXPECT_THAT(WorkerBench::open("/bin/true", {}).status().message(), HasSubstr("exited with status 0"));
+}
+
+TEST(WorkerBench, AWorkerEndsWithItsTunerAlsoWhenItHangs) {
+  pid_t process = -1;
+  {
+    auto started = WorkerProcess::start(HSTUJIT_FAKE_WORKER);
+    ASSERT_TRUE(started.ok());
+    WorkerProcess worker = std::move(*started);
+    process = worker.id();
+    const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    ASSERT_TRUE(worker.channel().send({{{"do", "open"}, {"problem", {{"script", "hang"}}}}, ""}, soon));
+    // What a dead tuner's kernel would do to its socket.
+    ASSERT_EQ(::shutdown(worker.channel().descriptor(), SHUT_RDWR), 0);
+    EXPECT_EQ(worker.end(std::chrono::seconds(10)), "exited with status 0");
+  }
+  EXPECT_TRUE(gone(process));
+}
+
+TEST(WorkerBench, ManyAtOnceFromManyThreads) {
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&good, i] {
+      const auto bench = open_worker();
+      if (!bench.ok()) return;
+      const auto number = (*bench)->load(candidate(i % 2 == 0 ? "ok 1" : "segfault"));
+      if (number.ok() && (*bench)->validate(*number).ok() == (i % 2 == 0)) ++good;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 8);
+}
+
+TEST(WorkerChannel, WhatIsNoFrameIsRefused) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  WorkerChannel channel{Descriptor(ends[0])};
+  const Descriptor other(ends[1]);
+  const std::string noise(64, '\xFF');
+  ASSERT_EQ(::send(other.number(), noise.data(), noise.size(), 0), static_cast<ssize_t>(noise.size()));
+  WorkerMessage message;
+  WorkerChannel::End end = WorkerChannel::End::kClosed;
+  EXPECT_FALSE(channel.receive(&message, std::chrono::steady_clock::now() + std::chrono::seconds(1), &end));
+  EXPECT_EQ(end, WorkerChannel::End::kMalformed);
+}
+
+TEST(WorkerProblem, GoesThereAndBack) {
+  const auto json = parse_json_text(R"({"name": "test", "op": "hstu_attention", "heads": 2, "attn_dim": 64,
+      "hidden_dim": 64, "max_seq_len": 256, "lengths": [5, 0, 130]})",
+                                    "test");
+  ASSERT_TRUE(json.ok());
+  const auto instance = parse_instance(*json, "test", "");
+  ASSERT_TRUE(instance.ok());
+  const WorkerProblem problem{"/a/libcuda.so.1",
+                              instance->spec,
+                              Direction::kForward,
+                              *known_device("sm_90a"),
+                              3,
+                              make_lengths(*instance, 256),
+                              0.125};
+  const auto back = parse_worker_problem(nlohmann::ordered_json::parse(to_json(problem).dump()));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back->cuda_driver, problem.cuda_driver);
+  EXPECT_EQ(back->spec->to_json(), problem.spec->to_json());
+  EXPECT_EQ(back->device, problem.device);
+  EXPECT_EQ(back->ordinal, 3);
+  EXPECT_EQ(back->lengths.rows, problem.lengths.rows);
+  EXPECT_EQ(back->lengths.max_seq_len, 256);
+  EXPECT_EQ(back->alpha, 0.125);
+  EXPECT_FALSE(parse_worker_problem({{"spec", 1}}).ok());
+}
+
+TEST(WorkerProgram, IsTheVariablesOrTheInstallationsOrNone) {
+  EXPECT_EQ(worker_program(Environment::of_values({{"HSTUJIT_WORKER", "/a/worker"}})), "/a/worker");
+  EXPECT_EQ(worker_program(Environment::of_values({{"HSTUJIT_WORKER", "none"}})), std::nullopt);
+  const auto found = worker_program(Environment::of_values({}));
+  EXPECT_TRUE(!found || std::filesystem::exists(*found)) << *found;
+}
+
+}  // namespace
+}  // namespace hstujit
