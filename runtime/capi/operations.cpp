@@ -1,4 +1,6 @@
 // Work on whole configs.
+#include <algorithm>
+
 #include "runtime/capi/boundary.h"
 #include "runtime/operations/operation.h"
 
@@ -25,6 +27,11 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   if (given.backend != HSTUJIT_BACKEND_CUDA && given.backend != HSTUJIT_BACKEND_HOST) {
     return refuse("backend", static_cast<int>(given.backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
   }
+  if (given.shard_count < 0) return refuse("shard_count", given.shard_count, "0 (no shards) or more");
+  if (given.shard_index < 0 || given.shard_index >= std::max(given.shard_count, 1)) {
+    return refuse("shard_index", given.shard_index, "0 or more, and less than shard_count");
+  }
+  options.shard = {given.shard_index, std::max(given.shard_count, 1)};
   options.arch = text_or_empty(given.arch);
   options.op_name = text_or_empty(given.op_name);
   options.jobs = given.jobs;

@@ -14,6 +14,12 @@
 
 namespace hstujit {
 
+// Part `index` of `count`.
+struct Shard {
+  int index = 0;
+  int count = 1;
+};
+
 struct OperationOptions {
   std::string arch;     // empty: the config's device, else the GPU present
   std::string op_name;  // empty: every instance
@@ -26,6 +32,7 @@ struct OperationOptions {
   std::string directory;
   uint64_t seed = 0;
   int64_t max_rows = 0;
+  Shard shard;
   std::function<void(size_t done, size_t total, const std::string& what)> progress;
 };
 

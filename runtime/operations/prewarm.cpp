@@ -8,6 +8,7 @@
 
 #include "compiler/support/parallel.h"
 #include "runtime/operations/operation.h"
+#include "runtime/operations/shard.h"
 
 namespace hstujit {
 
@@ -77,7 +78,7 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   std::vector<Kernel> kernels;
   Json rows = Json::array();
   std::set<std::string> digests;
-  for (const Task& task : *tasks) {
+  for (const Task& task : tasks_of_shard(*tasks, *device, options.shard)) {
     Json row = task.to_json();
     const auto choice = choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket);
     if (!choice.ok()) {

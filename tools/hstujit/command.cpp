@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "tools/hstujit/progress.h"
 #include "tools/hstujit/values.h"
 
@@ -57,6 +59,22 @@ void add_budget(CLI::App& command, Options& options) {
       ->transform(CLI::Validator(duration_in_seconds, ""));
 }
 
+void add_shard(CLI::App& command, Options& options) {
+  command
+      .add_option("--shard", options.shard,
+                  "part of the keys: INDEX/COUNT, auto (as torchrun, mpirun or Slurm say), or auto/COUNT; default: all")
+      ->type_name("PART")
+      ->check([&options](const std::string& text) {
+        const auto part = parse_shard(text, [](const char* name) {
+          const char* const value = std::getenv(name);
+          return std::string(value == nullptr ? "" : value);
+        });
+        if (!part.ok()) return part.status().message();
+        options.part = *part;
+        return std::string();
+      });
+}
+
 void add_json(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "print the report as JSON (docs/reports.md)");
 }
@@ -70,6 +88,8 @@ hstujit_run_options run_options(const Options& options) {
   run.jobs = options.jobs;
   run.device = options.device;
   run.budget_s = options.budget_s;
+  run.shard_index = options.part.index;
+  run.shard_count = options.part.count;
   return run;
 }
 

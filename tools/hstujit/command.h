@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tools/hstujit/api.h"
+#include "tools/hstujit/shard.h"
 
 namespace hstujit {
 
@@ -34,6 +35,8 @@ struct Options {
   int jobs = 0;
   int device = 0;
   double budget_s = 0;
+  std::string shard;
+  ShardOption part;  // what `shard` says
   bool json = false;
 };
 
@@ -44,6 +47,7 @@ void add_cache_dir(CLI::App& command, Options& options);
 void add_jobs(CLI::App& command, Options& options);
 void add_device(CLI::App& command, Options& options);
 void add_budget(CLI::App& command, Options& options);
+void add_shard(CLI::App& command, Options& options);
 void add_json(CLI::App& command, Options& options);
 
 // The same for the library; its pointers are into `options`.

@@ -61,6 +61,7 @@ void add_prewarm(CLI::App& app, Action& action) {
   add_op(command, *options);
   add_arch(command, *options);
   add_jobs(command, *options);
+  add_shard(command, *options);
   add_cache_dir(command, *options);
   add_json(command, *options);
   command.callback([options, &action] {

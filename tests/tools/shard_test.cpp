@@ -1,0 +1,128 @@
+// --shard: the launchers' variables, the division of a config, and four real processes under mpirun.
+#include "tools/hstujit/shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/tools/program.h"
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+
+Result<ShardOption> parse(const std::string& text, const std::map<std::string, std::string>& variables = {}) {
+  return parse_shard(text, [&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  });
+}
+
+struct Said {
+  const char* text;
+  std::map<std::string, std::string> variables;
+  int index;
+  int count;
+};
+
+TEST(Shard, IsTheOptionsOrTheLaunchers) {
+  const std::vector<Said> all = {
+      {"2/8", {{"RANK", "1"}, {"WORLD_SIZE", "4"}}, 2, 8},
+      {"auto", {{"RANK", "1"}, {"WORLD_SIZE", "4"}}, 1, 4},
+      {"auto", {{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "5"}}, 3, 5},
+      {"auto", {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, 0, 2},
+      {"auto", {{"SLURM_PROCID", "6"}, {"SLURM_NTASKS", "7"}}, 6, 7},
+      // torchrun in an allocation of one task per node.
+      {"auto", {{"RANK", "9"}, {"WORLD_SIZE", "16"}, {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}}, 9, 16},
+      {"auto/4", {{"JOB_COMPLETION_INDEX", "3"}}, 3, 4},
+  };
+  for (const Said& said : all) {
+    const auto shard = parse(said.text, said.variables);
+    ASSERT_TRUE(shard.ok()) << said.text << ": " << shard.status().message();
+    EXPECT_EQ(shard->index, said.index) << said.text;
+    EXPECT_EQ(shard->count, said.count) << said.text;
+  }
+}
+
+TEST(Shard, WhatIsNotAllowedIsSaid) {
+  for (const char* text : {"", "1", "4/4", "-1/4", "1/0", "a/b", "1/4x", "auto/", "auto/x"}) {
+    const auto shard = parse(text, {{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+    ASSERT_FALSE(shard.ok()) << text;
+    EXPECT_THAT(shard.status().message(), HasSubstr("0 <= INDEX < COUNT")) << text;
+  }
+  EXPECT_THAT(parse("auto").status().message(),
+              HasSubstr("looked for RANK (torchrun), OMPI_COMM_WORLD_RANK (Open MPI)"));
+  EXPECT_THAT(parse("auto", {{"JOB_COMPLETION_INDEX", "3"}}).status().message(), HasSubstr("give auto/COUNT"));
+  EXPECT_THAT(parse("auto", {{"RANK", "4"}, {"WORLD_SIZE", "4"}}).status().message(), HasSubstr("4/4 of torchrun"));
+}
+
+class Sharded : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
+  }
+
+  // Five keys, the first and the last of one problem.
+  Scratch scratch_;
+  std::string config_ = scratch_.file("ops.json", R"({"version": 1, "defaults": {"op": "hstu_attention", "heads": 2,
+      "attn_dim": 64, "hidden_dim": 64}, "ops": [{"name": "a", "max_seq_len": [128, 256]},
+      {"name": "b", "score": "relu", "max_seq_len": [128, 256, 512]}, {"name": "again", "max_seq_len": [128]}]})");
+
+  // The labels of a report's rows.
+  static std::multiset<std::string> labels_of(const nlohmann::json& report) {
+    std::multiset<std::string> labels;
+    for (const auto& row : report["instances"]) {
+      labels.insert(row["name"].get<std::string>() + " " + std::to_string(row["bucket"].get<int>()));
+    }
+    return labels;
+  }
+};
+
+TEST_F(Sharded, EveryKeyIsInOnePart) {
+  std::multiset<std::string> all;
+  for (int index = 0; index < 3; ++index) {
+    const Outcome part = hstujit_tool({"prewarm", "--config", config_, "--arch", "sm_90a", "--cache-dir",
+                                       scratch_.cache(), "--json", "--shard", std::to_string(index) + "/3"});
+    ASSERT_EQ(part.code, 0) << part.err;
+    const auto labels = labels_of(part.json());
+    // Five distinct keys: no part has more than two, and what shares a key is in one part.
+    EXPECT_GE(labels.size(), 1u);
+    EXPECT_LE(labels.size(), 3u);
+    EXPECT_EQ(labels.count("a 128"), labels.count("again 128"));
+    all.merge(std::multiset<std::string>(labels));
+  }
+  EXPECT_EQ(all, (std::multiset<std::string>{"a 128", "a 256", "again 128", "b 128", "b 256", "b 512"}));
+  const Outcome whole =
+      hstujit_tool({"prewarm", "--config", config_, "--arch", "sm_90a", "--cache-dir", scratch_.cache(), "--json"});
+  EXPECT_EQ(whole.json()["compiled"], 0);
+}
+
+TEST_F(Sharded, ProcessesUnderMpirunCompileEachKeyOnce) {
+  const std::vector<std::string> mpirun = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4"};
+  if (run_program({"mpirun", "--version"}).code != 0) GTEST_SKIP() << "no mpirun here";
+  std::vector<std::string> command = mpirun;
+  for (const std::string& word :
+       {std::string(HSTUJIT_BINARY_DIR "/bin/hstujit"), std::string("prewarm"), std::string("--config"), config_,
+        std::string("--arch"), std::string("sm_90a"), std::string("--cache-dir"), scratch_.cache(),
+        std::string("--shard"), std::string("auto")}) {
+    command.push_back(word);
+  }
+  const Outcome outcome = run_program(command);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Outcome whole =
+      hstujit_tool({"prewarm", "--config", config_, "--arch", "sm_90a", "--cache-dir", scratch_.cache(), "--json"});
+  EXPECT_EQ(whole.json()["compiled"], 0) << "what a part has left out";
+  EXPECT_THAT(outcome.out, HasSubstr("prewarmed: "));
+}
+
+TEST_F(Sharded, AWrongPartIsAUsageError) {
+  const Outcome outcome = hstujit_tool({"prewarm", "--config", config_, "--arch", "sm_90a", "--shard", "3/3"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("0 <= INDEX < COUNT"));
+}
+
+}  // namespace
+}  // namespace hstujit

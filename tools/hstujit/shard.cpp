@@ -1,0 +1,77 @@
+#include "tools/hstujit/shard.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+namespace hstujit {
+
+namespace {
+
+using Variable = std::function<std::string(const char*)>;
+
+struct Launcher {
+  const char* name;
+  const char* index;
+  const char* count;  // null: it does not tell
+};
+
+// The innermost first: torchrun and mpirun run inside the allocations of Slurm, and all of them inside pods.
+constexpr Launcher kLaunchers[] = {{"torchrun", "RANK", "WORLD_SIZE"},
+                                   {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                   {"PMI", "PMI_RANK", "PMI_SIZE"},
+                                   {"Slurm", "SLURM_PROCID", "SLURM_NTASKS"},
+                                   {"Kubernetes", "JOB_COMPLETION_INDEX", nullptr}};
+
+std::optional<int> number_of(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Status not_allowed(const std::string& text) {
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("--shard is \"{}\"; it must be INDEX/COUNT with 0 <= INDEX < COUNT, auto, or auto/COUNT", text));
+}
+
+Result<ShardOption> checked(const std::string& said, std::optional<int> index, std::optional<int> count) {
+  if (!index || !count || *count < 1 || *index < 0 || *index >= *count) return not_allowed(said);
+  return ShardOption{*index, *count};
+}
+
+Result<ShardOption> of_launcher(const std::string& text, const std::string& count_text, const Variable& variable) {
+  std::string looked_for;
+  for (const Launcher& launcher : kLaunchers) {
+    looked_for += fmt::format("{}{} ({})", looked_for.empty() ? "" : ", ", launcher.index, launcher.name);
+    const std::string index = variable(launcher.index);
+    if (index.empty()) continue;
+    const std::string count = !count_text.empty()         ? count_text
+                              : launcher.count == nullptr ? std::string()
+                                                          : variable(launcher.count);
+    if (count.empty()) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("--shard is \"{}\", and {} says {}={} but not how many there are; give auto/COUNT",
+                                text, launcher.name, launcher.index, index));
+    }
+    return checked(fmt::format("{}, that is {}/{} of {}", text, index, count, launcher.name), number_of(index),
+                   number_of(count));
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("--shard is \"{}\", and no launcher's variable is set; looked for {}", text, looked_for));
+}
+
+}  // namespace
+
+Result<ShardOption> parse_shard(const std::string& text, const Variable& variable) {
+  const size_t slash = text.find('/');
+  const std::string first = text.substr(0, slash);
+  const std::string second = slash == std::string::npos ? std::string() : text.substr(slash + 1);
+  if (slash != std::string::npos && second.empty()) return not_allowed(text);
+  if (first == "auto") return of_launcher(text, second, variable);
+  return checked(text, number_of(first), number_of(second));
+}
+
+}  // namespace hstujit
