@@ -118,6 +118,9 @@ HSTUJIT_API hstujit_status hstujit_doctor(hstujit_context* context, hstujit_text
 /* ---- config: the JSON of docs/config.md ---- */
 HSTUJIT_API hstujit_status hstujit_config_load(const char* path, hstujit_config** out);
 HSTUJIT_API hstujit_status hstujit_config_parse(const char* json, const char* origin, hstujit_config** out);
+/* What a file of HSTUJIT_RECORD lists, each key once, as a config that only hstujit_tune takes: it tunes exactly these
+ * keys, and compiles those that were tuned already and lacked only their kernel. */
+HSTUJIT_API hstujit_status hstujit_config_load_recording(const char* path, hstujit_config** out);
 HSTUJIT_API void hstujit_config_destroy(hstujit_config* config);
 /* {"device": ..., "instances": [{"name", "op", "directions": [...], "spec": {...}, "max_seq_len": [...], "batch",
  * "rows", ...}]} */

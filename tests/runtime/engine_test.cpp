@@ -135,19 +135,6 @@ TEST_F(EngineTest, AReadOnlyLayerIsFoundAndLeftAlone) {
   EXPECT_EQ(compiler_->compiles, 1);
 }
 
-TEST_F(EngineTest, MissesAreRecordedAsEntriesOfAConfig) {
-  const std::string recording = (folder_->path() / "misses").string();
-  values_["HSTUJIT_RECORD"] = recording;
-  ASSERT_TRUE(prepare(make_engine()).ok());
-  const auto text = read_file(recording);
-  ASSERT_TRUE(text.ok());
-  const auto json = parse_json_text(*text, recording);
-  ASSERT_TRUE(json.ok());
-  const auto instance = parse_instance(*json, "", "");
-  ASSERT_TRUE(instance.ok()) << instance.status().message();
-  EXPECT_EQ(instance->max_seq_lens, std::vector<int64_t>{256});
-}
-
 TEST_F(EngineTest, AMissingDriverSaysWhatWasLookedFor) {
   values_["HSTUJIT_CUDA_DRIVER"] = "/nowhere/libcuda.so";
   const Status status = prepare(make_engine());
