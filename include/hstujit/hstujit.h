@@ -135,7 +135,8 @@ HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, cons
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
-/* The signature: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "doc"} in launch order. */
+/* The signature: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "most", "doc"} in launch order;
+ * dtype, shape and alignment of tensors, most (the largest value allowed) of integers that have a bound. */
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
 /* Position of argument `name`, or -1. */
 HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
