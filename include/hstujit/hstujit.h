@@ -201,7 +201,8 @@ HSTUJIT_API hstujit_status hstujit_explain(hstujit_context*, const hstujit_confi
 /* ---- cache ---- */
 HSTUJIT_API hstujit_status hstujit_cache_list(hstujit_context*, hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_cache_verify(hstujit_context*, hstujit_text* report);
-/* Removes least recently used entries until at most `max_bytes` remain. */
+/* Removes least recently used entries until at most `max_bytes` remain: all of them for 0, which as
+ * HSTUJIT_CACHE_MAX_BYTES means no bound. */
 HSTUJIT_API hstujit_status hstujit_cache_prune(hstujit_context*, uint64_t max_bytes, hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_cache_path(hstujit_context*, hstujit_text* out);
 
