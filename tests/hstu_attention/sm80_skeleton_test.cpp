@@ -118,6 +118,9 @@ TEST(Sm80Skeleton, RejectsWhatItCannotDo) {
   other.schedule = "persistent";
   EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("schedule"));
   other = config;
+  other.ping_pong = true;
+  EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("ping_pong"));
+  other = config;
   other.activation = "mufu";
   EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("activation"));
   other = config;
