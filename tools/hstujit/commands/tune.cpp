@@ -76,7 +76,7 @@ size_t print_report(const Json& report) {
   fmt::print("\ntuned: {} keys in {}, budget {}", outcomes["tuned"], seconds_text(number_of(report, "seconds")),
              seconds_text(number_of(report, "budget_s")));
   if (const int known = outcomes["compiled"] + outcomes["hit"]; known > 0) {
-    fmt::print("; {} tuned before, {} of them compiled", known, outcomes["compiled"]);
+    fmt::print("; {} not timed, {} of them compiled", known, outcomes["compiled"]);
   }
   if (outcomes["other_device"] > 0) fmt::print("; {} of other devices left", outcomes["other_device"]);
   fmt::print("\n");
