@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, tuning, benchmark, start-up.
+# Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both again for sm90 with
+# products in turns, tuning, benchmark, start-up.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer tune bench startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune bench startup"]
 #
 # BINARY_FOLDER holds hstujit and bench_startup (default: build/release/bin). Needs python3; compute-sanitizer for its step.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer tune bench startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer ping_pong tune bench startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -42,6 +43,23 @@ if step sanitizer; then
     unset HSTUJIT_OVERRIDE
   done
   record sanitizer "$work/memcheck.log" "$work/racecheck.log" "$output/sanitizer_$day.json" || failed=1
+fi
+
+if step ping_pong; then
+  # The cost model seldom chooses it, so that the steps above hardly run it. An instance whose config cannot have it (one
+  # consumer) is refused with a sentence, which record counts apart: only the exit codes of record say what failed.
+  python3 "$here/../tests/gpu/make_matrix.py" --kind bf16 --part 0/3 > "$work/turns.json"
+  export HSTUJIT_OVERRIDE='{"ping_pong": true}'
+  $hstujit prewarm --config "$work/turns.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
+  $hstujit run --config "$work/turns.json" --check --json --cache-dir "$cache" > "$work/turns.out" 2> "$work/log"
+  python3 "$here/../tests/gpu/make_matrix.py" --kind bf16 --sanitizer > "$work/turns_small.json"
+  for tool in memcheck racecheck; do
+    [ $tool = racecheck ] && export HSTUJIT_OVERRIDE='{"ping_pong": true, "lanes_arrive": true}'
+    $hstujit prewarm --config "$work/turns_small.json" --cache-dir "$cache" > /dev/null 2>&1
+    compute-sanitizer --tool $tool "$hstujit" run --config "$work/turns_small.json" --check --cache-dir "$cache" > "$work/turns_$tool.log" 2>&1
+  done
+  unset HSTUJIT_OVERRIDE
+  record ping_pong "$work/turns.out" "$work/turns_memcheck.log" "$work/turns_racecheck.log" "$output/ping_pong_$day.json" || failed=1
 fi
 
 if step tune; then

@@ -82,6 +82,56 @@ ArgumentFailure check_apart(int index, const DLTensor& tensor) {
   return {};
 }
 
+bool is_empty(const DLTensor& tensor) {
+  return std::any_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t size) { return size == 0; });
+}
+
+// Bytes from the first to behind the last of dimensions `from` and inner ones.
+int64_t span_bytes(const DLTensor& tensor, int from) {
+  const int64_t bytes = tensor.dtype.bits / 8;
+  int64_t span = bytes;
+  for (int i = from; i < tensor.ndim; ++i) {
+    if (tensor.shape[i] > 1) span += (tensor.shape[i] - 1) * tensor_stride(tensor, i) * bytes;
+  }
+  return span;
+}
+
+// A size that no integer counts is larger than every tensor's.
+int64_t size_of_dimension(const Dimension& dimension, int64_t symbol_value) {
+  int64_t size = 0;
+  if (__builtin_mul_overflow(dimension.factor, symbol_value, &size) ||
+      __builtin_add_overflow(size, dimension.bias, &size)) {
+    return std::numeric_limits<int64_t>::max();
+  }
+  return size;
+}
+
+int64_t floor_div(int64_t value, int64_t divisor) {
+  return value / divisor - (value % divisor != 0 && (value < 0) != (divisor < 0) ? 1 : 0);
+}
+
+// Whether two tensors that are not empty have a byte in common, `distance` being from the begin of `a` to that of `b`.
+// Slices of one matrix interleave without meeting: where both step over the same number of bytes, rows `a[i]` and
+// `b[j]` lie apart by `distance` less the steps between them, and only the two such distances nearest to 0 can meet.
+// Tensors of different strides are taken to fill all that they span.
+bool share_bytes(const DLTensor& a, const DLTensor& b, int dimension, int64_t distance) {
+  const int64_t span_a = span_bytes(a, dimension), span_b = span_bytes(b, dimension);
+  if (distance >= span_a || -distance >= span_b) return false;
+  if (a.ndim != b.ndim || dimension == a.ndim) return true;
+  const int64_t rows_a = a.shape[dimension], rows_b = b.shape[dimension];
+  const int64_t step_a = tensor_stride(a, dimension) * (a.dtype.bits / 8);
+  const int64_t step_b = tensor_stride(b, dimension) * (b.dtype.bits / 8);
+  // The stride of a single row is never used, and may be any.
+  const int64_t step = rows_a > 1 ? step_a : step_b;
+  if (rows_a == 1 && rows_b == 1) return share_bytes(a, b, dimension + 1, distance);
+  if (rows_a > 1 && rows_b > 1 && step_a != step_b) return true;
+  if (step < std::max(span_bytes(a, dimension + 1), span_bytes(b, dimension + 1))) return true;
+  const int64_t steps = floor_div(distance, step), rest = distance - steps * step;
+  const auto has_rows = [&](int64_t apart) { return apart < rows_a && -apart < rows_b; };
+  return (has_rows(steps) && share_bytes(a, b, dimension + 1, rest)) ||
+         (has_rows(steps + 1) && share_bytes(a, b, dimension + 1, rest - step));
+}
+
 }  // namespace
 
 int64_t tensor_stride(const DLTensor& tensor, int dimension) {
@@ -158,15 +208,17 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
 }
 
 ArgumentFailure ArgumentChecker::check_outputs(const hstujit_value* values) const {
-  const auto is_empty = [](const DLTensor& tensor) {
-    return std::any_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t size) { return size == 0; });
-  };
-  for (int index = 0; index < static_cast<int>(arguments_.size()); ++index) {
+  const int count = static_cast<int>(arguments_.size());
+  for (int index = 0; index < count; ++index) {
     if (!arguments_[index].output || is_empty(*values[index].tensor)) continue;
-    for (int other = 0; other < index; ++other) {
-      if (!arguments_[other].output || is_empty(*values[other].tensor)) continue;
-      if (tensor_data(*values[other].tensor) == tensor_data(*values[index].tensor)) {
-        return {Kind::kSameOutput, index, 0, 0, 0, other};
+    const DLTensor& output = *values[index].tensor;
+    for (int other = 0; other < count; ++other) {
+      // Two outputs meet once.
+      if (!arguments_[other].tensor || other == index || (arguments_[other].output && other > index)) continue;
+      const DLTensor& tensor = *values[other].tensor;
+      if (is_empty(tensor)) continue;
+      if (share_bytes(output, tensor, 0, tensor_data(tensor) - tensor_data(output))) {
+        return {Kind::kSharedMemory, index, 0, 0, 0, other};
       }
     }
   }
@@ -227,7 +279,7 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
     if (actual < 0) return {Kind::kNegativeSize, index, i, actual};
     elements *= actual == 0 ? 0 : 1;
     if (symbol >= 0 && (symbols.bound >> symbol & 1) != 0) {
-      const int64_t size = dimension.size(symbols.value[symbol]);
+      const int64_t size = size_of_dimension(dimension, symbols.value[symbol]);
       if (actual != size) return {Kind::kSymbol, index, i, actual, size, symbols.bound_by[symbol]};
       continue;
     }
@@ -325,10 +377,15 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {}; it must be {} or more, since elements of an output must not overlap", stride_name(),
                          failure.value, failure.allowed);
       break;
-    case Kind::kSameOutput:
-      text = fmt::format("{} begins at address {}, as {} does; outputs must not overlap", argument.name,
-                         fmt::ptr(tensor_data(*values[failure.argument].tensor)), signature_[failure.other].name);
+    case Kind::kSharedMemory: {
+      const DLTensor& output = *values[failure.argument].tensor;
+      const DLTensor& other = *values[failure.other].tensor;
+      text = fmt::format(
+          "{} spans {} bytes at {} and {} spans {} at {}; an output must share no element with another tensor",
+          argument.name, span_bytes(output, 0), fmt::ptr(tensor_data(output)), signature_[failure.other].name,
+          span_bytes(other, 0), fmt::ptr(tensor_data(other)));
       break;
+    }
     case Kind::kIntegerRange:
       text = fmt::format("{} is {}; it must be between {} and {}", argument.name, failure.value,
                          std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());

@@ -46,7 +46,7 @@ struct ArgumentFailure {
     kStrideAlignment,  // value: the stride
     kTooLarge,         // value: the size or stride that makes the tensor span more bytes than an int64_t counts
     kOverlap,          // value: the stride; allowed: the least that keeps elements of an output apart
-    kSameOutput,       // other: the output that begins at the same address
+    kSharedMemory,     // other: the tensor that shares elements with this output
     kIntegerRange,     // value: the integer
     kNegativeInteger,  // value: the integer
     kIntegerTooLarge,  // value: the integer

@@ -1,9 +1,7 @@
 #include "runtime/engine.h"
 
 #include "compiler/support/files.h"
-#include "compiler/support/hash.h"
 #include "compiler/support/text.h"
-#include "runtime/problem_bucket.h"
 #include "runtime/shipped_records.h"
 
 namespace hstujit {
@@ -137,16 +135,17 @@ Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext
   return modules_.emplace(key, std::move(loaded)).first->second;
 }
 
-void Engine::record_miss(const OpSpec& spec, Direction direction, int64_t length) {
+void Engine::record_miss(const MissRecord& miss) {
   if (!environment_.is_set(Env::kRecord)) return;
-  // The name says nothing but which entry it is, so that a recording can be wrapped into a config as it stands.
-  nlohmann::ordered_json entry = spec.to_json();
-  const std::string digest = sha256_hex(entry.dump() + std::string(to_string(direction)));
-  entry["name"] = std::string(spec.op()) + "-" + std::to_string(length) + "-" + digest.substr(0, 8);
-  entry["directions"] = {to_string(direction)};
-  entry[has_sequences(spec.signature(direction)) ? "max_seq_len" : "rows"] = length;
-  if (const Status status = append_line(environment_.text(Env::kRecord), entry.dump()); !status.ok()) {
+  const std::string line = format_miss(miss);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!recorded_.insert(line).second) return;
+  }
+  if (const Status status = append_line(environment_.text(Env::kRecord), line); !status.ok()) {
     log_.event(LogCategory::kDispatch, "not-recorded", {{"reason", status.message()}});
+    const std::lock_guard lock(mutex_);
+    recorded_.erase(line);
   }
 }
 

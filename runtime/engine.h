@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "autotune_cache/tuning_database.h"
@@ -14,6 +15,7 @@
 #include "runtime/driver/module.h"
 #include "runtime/host_library.h"
 #include "runtime/kernel_cache.h"
+#include "runtime/miss_record.h"
 
 namespace hstujit {
 
@@ -62,9 +64,8 @@ class Engine {
   // The kernel of `binary` in the current context, which is `context`; loaded once per context.
   Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, int64_t shared_memory);
 
-  // Appends one line to the recording file, if there is one: an entry of a config's "ops". `length` is its max_seq_len,
-  // or its rows when the operator has no sequences.
-  void record_miss(const OpSpec& spec, Direction direction, int64_t length);
+  // Appends a line to the recording file (HSTUJIT_RECORD), if there is one and this engine has not done so already.
+  void record_miss(const MissRecord& miss);
 
  private:
   explicit Engine(EngineOptions options) : environment_(std::move(options.environment)) {}
@@ -86,6 +87,7 @@ class Engine {
   HostBackendPtr host_;
   std::map<int, DeviceSpec> devices_;
   std::map<std::pair<std::string, unsigned long long>, ModulePtr> modules_;  // by digest and context
+  std::set<std::string> recorded_;                                           // lines of record_miss
 };
 
 using EnginePtr = std::shared_ptr<Engine>;

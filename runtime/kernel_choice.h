@@ -15,6 +15,8 @@ struct KernelChoice {
   std::string why;  // one sentence: for explain and the log
 };
 
+// The instance's alpha is no part of it, nor of a workload's name: it is a launch argument that scales scores and
+// changes neither the code nor the work, so a winner serves every value.
 TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, int64_t bucket);
 
 // The size that heuristics see. It follows from the bucket alone, so that prewarm on one machine and prepare on another

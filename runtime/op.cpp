@@ -83,7 +83,9 @@ Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const Device
                           {"bucket", bucket},
                           {"config", describe(choice.config)},
                           {"policy", to_string(engine_->on_miss())}});
-    engine_->record_miss(*spec, direction, tuning_length(signature_, options_.instance, bucket));
+    engine_->record_miss({tuning_key(*spec, direction, device, bucket),
+                          tuning_length(signature_, options_.instance, bucket), options_.length_mode,
+                          choice.tuned ? MissReason::kUncompiled : MissReason::kUntuned});
   }
   if (!hit) {
     HSTUJIT_ASSIGN_OR_RETURN(binary, engine_->kernels().get(request, engine_->on_miss() != MissPolicy::kFail));

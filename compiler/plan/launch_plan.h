@@ -49,7 +49,7 @@ struct GridFactor {
 };
 
 struct LaunchPlan {
-  std::string kernel_name;        // extern "C" symbol; says every parameter
+  std::string kernel_name;        // extern "C" symbol; says data type, sizes and config, and neither mask nor heads
   int threads = 0;                // per block
   int64_t shared_memory = 0;      // dynamic bytes per block
   std::vector<ParamSlot> slots;   // in order of the device struct

@@ -20,15 +20,19 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kCachePath, kPaths, "HSTUJIT_CACHE_PATH", "", "",
        "Read-only caches that are searched after the cache directory, in order."},
       {Env::kCacheMaxBytes, kNumber, "HSTUJIT_CACHE_MAX_BYTES", "4G", "",
-       "Size that the cache directory is kept below, least recently used entries first to go; `0` means unbounded. "
+       "Size that the cache directory is kept below, least recently used entries first to go; `0` means unbounded "
+       "(in `cache prune --max-bytes` it removes everything). "
        "`K`, `M`, `G` and `T` are powers of 1024."},
       {Env::kOnMiss, kChoice, "HSTUJIT_ON_MISS", "heuristic", "heuristic|tune|fail",
        "What happens when no cache holds a kernel: `heuristic` compiles the expected best configuration once, `tune` "
-       "measures candidates first, `fail` compiles nothing and returns an error."},
+       "measures candidates first, `fail` compiles nothing and returns an error. `tune` also measures where a cache "
+       "holds the heuristic's kernel and no tuning record has a winner; `fail` launches such a kernel."},
       {Env::kLengthMode, kChoice, "HSTUJIT_LENGTH_MODE", "pow2", "pow2|static|fine|exact",
        "How `max_seq_len` is rounded when tuning results are stored and looked up."},
       {Env::kRecord, kPath, "HSTUJIT_RECORD", "", "",
-       "File to which the key of each miss is appended; `hstujit tune --from` tunes what it lists."},
+       "File to which a line is appended for each key that a program prepared untuned (also where a cache held the "
+       "heuristic's kernel) or tuned but without a cubin; any number of processes may share it. `hstujit tune --from` "
+       "tunes the former and compiles the latter."},
       {Env::kLog, kChoices, "HSTUJIT_LOG", "", "compile|cache|dispatch|tune",
        "Categories of events that are written to standard error, one line each; `all` means all of them."},
       {Env::kDump, kChoices, "HSTUJIT_DUMP", "", "ir|src|log",

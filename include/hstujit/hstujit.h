@@ -118,6 +118,9 @@ HSTUJIT_API hstujit_status hstujit_doctor(hstujit_context* context, hstujit_text
 /* ---- config: the JSON of docs/config.md ---- */
 HSTUJIT_API hstujit_status hstujit_config_load(const char* path, hstujit_config** out);
 HSTUJIT_API hstujit_status hstujit_config_parse(const char* json, const char* origin, hstujit_config** out);
+/* What a file of HSTUJIT_RECORD lists, each key once, as a config that only hstujit_tune takes: it tunes exactly these
+ * keys, and compiles those that were tuned already and lacked only their kernel. */
+HSTUJIT_API hstujit_status hstujit_config_load_recording(const char* path, hstujit_config** out);
 HSTUJIT_API void hstujit_config_destroy(hstujit_config* config);
 /* {"device": ..., "instances": [{"name", "op", "directions": [...], "spec": {...}, "max_seq_len": [...], "batch",
  * "rows", ...}]} */
@@ -132,7 +135,8 @@ HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, cons
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
-/* The signature: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "doc"} in launch order. */
+/* The signature: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "most", "doc"} in launch order;
+ * dtype, shape and alignment of tensors, most (the largest value allowed) of integers that have a bound. */
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
 /* Position of argument `name`, or -1. */
 HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
@@ -201,7 +205,8 @@ HSTUJIT_API hstujit_status hstujit_explain(hstujit_context*, const hstujit_confi
 /* ---- cache ---- */
 HSTUJIT_API hstujit_status hstujit_cache_list(hstujit_context*, hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_cache_verify(hstujit_context*, hstujit_text* report);
-/* Removes least recently used entries until at most `max_bytes` remain. */
+/* Removes least recently used entries until at most `max_bytes` remain: all of them for 0, which as
+ * HSTUJIT_CACHE_MAX_BYTES means no bound. */
 HSTUJIT_API hstujit_status hstujit_cache_prune(hstujit_context*, uint64_t max_bytes, hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_cache_path(hstujit_context*, hstujit_text* out);
 

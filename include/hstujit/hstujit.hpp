@@ -90,6 +90,11 @@ class Config {
     check(hstujit_config_parse(json.c_str(), origin.c_str(), &handle));
     return Config(handle);
   }
+  static Config load_recording(const std::string& path) {
+    hstujit_config* handle = nullptr;
+    check(hstujit_config_load_recording(path.c_str(), &handle));
+    return Config(handle);
+  }
 
   hstujit_config* get() const { return handle_.get(); }
 

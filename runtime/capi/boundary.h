@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "compiler/spec/config.h"
 #include "hstujit/hstujit.h"
 #include "runtime/engine.h"
+#include "runtime/miss_record.h"
 #include "runtime/op.h"
 
 struct hstujit_context {
@@ -17,6 +19,7 @@ struct hstujit_context {
 
 struct hstujit_config {
   hstujit::Config config;
+  std::optional<hstujit::Recording> recording;  // of hstujit_config_load_recording; its config is the one above
 };
 
 struct hstujit_op {

@@ -115,7 +115,7 @@ hstujit_status hstujit_config_load(const char* path, hstujit_config** out) {
     HSTUJIT_REQUIRE(path, "the path of a JSON config");
     HSTUJIT_REQUIRE(out, "where the handle goes");
     HSTUJIT_ASSIGN_OR_RETURN(Config config, load_config(path));
-    *out = new hstujit_config{std::move(config)};
+    *out = new hstujit_config{std::move(config), {}};
     return {};
   });
 }
@@ -125,7 +125,18 @@ hstujit_status hstujit_config_parse(const char* json, const char* origin, hstuji
     HSTUJIT_REQUIRE(json, "the text of a JSON config");
     HSTUJIT_REQUIRE(out, "where the handle goes");
     HSTUJIT_ASSIGN_OR_RETURN(Config config, parse_config(json, origin == nullptr ? "config" : origin, ""));
-    *out = new hstujit_config{std::move(config)};
+    *out = new hstujit_config{std::move(config), {}};
+    return {};
+  });
+}
+
+hstujit_status hstujit_config_load_recording(const char* path, hstujit_config** out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(path, "the path of a file that HSTUJIT_RECORD wrote");
+    HSTUJIT_REQUIRE(out, "where the handle goes");
+    HSTUJIT_ASSIGN_OR_RETURN(Recording recording, load_recording(path));
+    Config config = recording.config;
+    *out = new hstujit_config{std::move(config), std::move(recording)};
     return {};
   });
 }

@@ -52,7 +52,7 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   return options;
 }
 
-// `operation` takes the engine, the config and the options, and returns an OperationResult.
+// `operation` takes the engine, the config's handle and the options, and returns an OperationResult.
 template <typename Operation>
 hstujit_status operate(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* given,
                        hstujit_text* report, const Operation& operation) {
@@ -61,10 +61,23 @@ hstujit_status operate(hstujit_context* context, const hstujit_config* config, c
     HSTUJIT_REQUIRE(config, "a handle of hstujit_config_load or hstujit_config_parse");
     HSTUJIT_REQUIRE(report, "where the text goes");
     HSTUJIT_ASSIGN_OR_RETURN(const OperationOptions options, read_options(given));
-    const OperationResult result = operation(context->engine, config->config, options);
+    const OperationResult result = operation(context->engine, *config, options);
     HSTUJIT_RETURN_IF_ERROR(give_text(result.report.dump(2, ' ', false, Json::error_handler_t::replace), report));
     return result.status;
   });
+}
+
+// The operations that work on problems: a recording names buckets, which the length mode would make others of.
+template <typename Operation>
+hstujit_status operate_on_config(hstujit_context* context, const hstujit_config* config,
+                                 const hstujit_run_options* given, hstujit_text* report, const Operation& operation) {
+  return operate(context, config, given, report,
+                 [&](const EnginePtr& engine, const hstujit_config& handle, const OperationOptions& options) {
+                   if (!handle.recording) return operation(engine, handle.config, options);
+                   return OperationResult{Json::object(), Status(Code::kInvalidArgument,
+                                                                 "config is the recording " + handle.recording->origin +
+                                                                     "; only hstujit_tune takes one")};
+                 });
 }
 
 }  // namespace
@@ -73,38 +86,39 @@ extern "C" {
 
 hstujit_status hstujit_prewarm(hstujit_context* context, const hstujit_config* config,
                                const hstujit_run_options* options, hstujit_text* report) {
-  return operate(
+  return operate_on_config(
       context, config, options, report,
       [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return prewarm(*engine, c, o); });
 }
 
 hstujit_status hstujit_tune(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
                             hstujit_text* report) {
-  return operate(
-      context, config, options, report,
-      [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return tune(*engine, c, o); });
+  return operate(context, config, options, report,
+                 [](const EnginePtr& engine, const hstujit_config& c, const OperationOptions& o) {
+                   return c.recording ? tune_recording(*engine, *c.recording, o) : tune(*engine, c.config, o);
+                 });
 }
 
 hstujit_status hstujit_run(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
                            hstujit_text* report) {
-  return operate(context, config, options, report, run);
+  return operate_on_config(context, config, options, report, run);
 }
 
 hstujit_status hstujit_bench(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
                              hstujit_text* report) {
-  return operate(context, config, options, report, bench);
+  return operate_on_config(context, config, options, report, bench);
 }
 
 hstujit_status hstujit_emit(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
                             hstujit_text* report) {
-  return operate(
+  return operate_on_config(
       context, config, options, report,
       [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return emit(*engine, c, o); });
 }
 
 hstujit_status hstujit_explain(hstujit_context* context, const hstujit_config* config,
                                const hstujit_run_options* options, hstujit_text* report) {
-  return operate(
+  return operate_on_config(
       context, config, options, report,
       [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return explain(*engine, c, o); });
 }

@@ -1,5 +1,7 @@
 #include "runtime/capi/signature_json.h"
 
+#include <limits>
+
 namespace hstujit::capi {
 
 Json signature_json(const Signature& signature) {
@@ -18,6 +20,9 @@ Json signature_json(const Signature& signature) {
         entry["shape"].push_back(dimension.is_constant() ? Json(dimension.bias) : Json(to_string(dimension)));
       }
       entry["alignment"] = argument.alignment;
+    }
+    if (argument.kind == ArgumentKind::kInt && argument.most != std::numeric_limits<int64_t>::max()) {
+      entry["most"] = argument.most;
     }
     entry["doc"] = argument.doc;
     list.push_back(std::move(entry));

@@ -7,7 +7,7 @@
 namespace hstujit::capi {
 
 // [{"name", "kind": "tensor"|"float"|"int", "role": "input"|"output", "dtype", "shape": ["L", 4, 128], "alignment",
-// "doc"}]; dtype, shape and alignment for tensors only.
+// "most", "doc"}]; dtype, shape and alignment for tensors only, most (the largest value) for integers that have one.
 Json signature_json(const Signature& signature);
 
 }  // namespace hstujit::capi

@@ -54,8 +54,9 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
   for (const Task& task : *tasks) {
     Json row = task.to_json();
     const std::filesystem::path own = several ? folder / task.instance->name : folder;
-    if (const Status made = make_directories(own); !made.ok()) return {Json::object(), made};
-    if (const Status status = emit_task(engine, *device, own, task, row); !status.ok()) {
+    Status status = make_directories(own);
+    if (status.ok()) status = emit_task(engine, *device, own, task, row);
+    if (!status.ok()) {
       row["error"] = error_json(status);
       result.fail(status.with_context(task.label()));
     }

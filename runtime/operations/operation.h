@@ -74,6 +74,8 @@ Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& confi
 
 OperationResult prewarm(Engine& engine, const Config& config, const OperationOptions& options);
 OperationResult tune(Engine& engine, const Config& config, const OperationOptions& options);
+// The keys of a recording that are the device's: untuned ones are tuned, uncompiled ones compiled.
+OperationResult tune_recording(Engine& engine, const Recording& recording, const OperationOptions& options);
 OperationResult run(const EnginePtr& engine, const Config& config, const OperationOptions& options);
 OperationResult bench(const EnginePtr& engine, const Config& config, const OperationOptions& options);
 OperationResult emit(Engine& engine, const Config& config, const OperationOptions& options);

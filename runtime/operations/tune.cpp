@@ -1,11 +1,13 @@
-// Times the candidates of every key that a config needs, on one GPU.
+// Times the candidates of every key that a config needs or a recording lists, on one GPU.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "runtime/operations/operation.h"
+#include "runtime/problem_bucket.h"
 #include "runtime/tuning/tune_key.h"
+#include "runtime/tuning/workload.h"
 
 namespace hstujit {
 
@@ -13,6 +15,7 @@ namespace {
 
 Json row_json(const Task& task, const TuneReport& tuned) {
   Json row = task.to_json();
+  row["outcome"] = "tuned";
   row["key"] = tuning_digest(tuned.record.key);
   row["workload"] = tuned.record.workload;
   row["winner"] = to_json(tuned.winner);
@@ -40,6 +43,48 @@ Json row_json(const Task& task, const TuneReport& tuned) {
   return row;
 }
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Of every key of a call its fair part of the budget: what earlier keys left over goes to the later ones.
+TunerOptions tuner_options(const OperationOptions& options, const Task& task, double seconds_left, size_t keys_left) {
+  TunerOptions tuner;
+  tuner.budget_s = std::max(0.0, seconds_left) / static_cast<double>(keys_left);
+  tuner.jobs = options.jobs;
+  // By reference: the task outlives the tuning.
+  tuner.progress = [&](size_t done, size_t total, const std::string& what) {
+    report_progress(options, done, total, fmt::format("{}: {}", task.label(), what));
+  };
+  return tuner;
+}
+
+// The winner's cubin of a key that needs no timing.
+Status compile_choice(Engine& engine, const Task& task, const DeviceSpec& device, const KernelChoice& choice,
+                      Json& row) {
+  const CompileRequest request{task.instance->spec, task.direction, choice.config, device, engine.lineinfo()};
+  const bool hit = engine.kernels().find(request) != nullptr;
+  if (!hit) HSTUJIT_RETURN_IF_ERROR(engine.kernels().get(request, true).status());
+  row["outcome"] = hit ? "hit" : "compiled";
+  row["key"] = tuning_digest(tuning_key(*task.instance->spec, task.direction, device, task.bucket));
+  row["tuned"] = choice.tuned;
+  row["winner"] = to_json(choice.config);
+  return {};
+}
+
+// Whether somebody has tuned the key meanwhile on lengths other than those that a recording's are made of: of these two
+// winners the one that saw a model's lengths is to stay.
+bool tuned_on_other_lengths(Engine& engine, const Task& task, const DeviceSpec& device, const KernelChoice& choice) {
+  if (!choice.tuned) return false;
+  const auto record = engine.tuning().find(tuning_key(*task.instance->spec, task.direction, device, task.bucket));
+  const int64_t length = tuning_length(task.instance->spec->signature(task.direction), *task.instance, task.bucket);
+  return record && record->workload != workload_name(make_lengths(*task.instance, length));
+}
+
+bool is_of(const TuningKey& key, const DeviceSpec& device) {
+  return key.device == device.name && key.arch == device.arch && key.sm_count == device.sm_count;
+}
+
 }  // namespace
 
 OperationResult tune(Engine& engine, const Config& config, const OperationOptions& options) {
@@ -49,20 +94,12 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
   const auto device = engine.device(options.device);
   if (!device.ok()) return {Json::object(), device.status()};
 
-  using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const double budget = options.budget_s > 0 ? options.budget_s : config.tuning.budget_s;
   Json rows = Json::array();
   for (size_t i = 0; i < tasks->size(); ++i) {
     const Task& task = (*tasks)[i];
-    const double used = std::chrono::duration<double>(Clock::now() - start).count();
-    TunerOptions tuner;
-    // What earlier keys left over goes to the later ones.
-    tuner.budget_s = std::max(0.0, budget - used) / static_cast<double>(tasks->size() - i);
-    tuner.jobs = options.jobs;
-    tuner.progress = [&](size_t done, size_t total, const std::string& what) {
-      report_progress(options, done, total, fmt::format("{}: {}", task.label(), what));
-    };
+    const TunerOptions tuner = tuner_options(options, task, budget - seconds_since(start), tasks->size() - i);
     const auto tuned =
         tune_on_device(engine, *task.instance, task.direction, options.device, *device, task.bucket, tuner);
     if (tuned.ok()) {
@@ -74,10 +111,64 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
     rows.push_back(std::move(row));
     result.fail(tuned.status().with_context(task.label()));
   }
-  result.report = {{"device", to_json(*device)},
-                   {"budget_s", budget},
-                   {"seconds", std::chrono::duration<double>(Clock::now() - start).count()},
-                   {"keys", std::move(rows)}};
+  result.report = {
+      {"device", to_json(*device)}, {"budget_s", budget}, {"seconds", seconds_since(start)}, {"keys", std::move(rows)}};
+  return result;
+}
+
+OperationResult tune_recording(Engine& engine, const Recording& recording, const OperationOptions& options) {
+  OperationResult result;
+  if (!options.op_name.empty()) {
+    if (const Status known = recording.config.find(options.op_name).status(); !known.ok())
+      return {Json::object(), known};
+  }
+  const auto device = engine.device(options.device);
+  if (!device.ok()) return {Json::object(), device.status()};
+  if (!recording.warning.empty()) {
+    engine.log().event(LogCategory::kTune, "recording", {{"warning", recording.warning}});
+  }
+
+  const auto start = Clock::now();
+  const double budget = options.budget_s > 0 ? options.budget_s : recording.config.tuning.budget_s;
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < recording.misses.size(); ++i) {
+    if (options.op_name.empty() || recording.config.instances[i].name == options.op_name) chosen.push_back(i);
+  }
+  Json rows = Json::array();
+  for (size_t done = 0; done < chosen.size(); ++done) {
+    const MissRecord& miss = recording.misses[chosen[done]];
+    const Instance& instance = recording.config.instances[chosen[done]];
+    const Task task{&instance, instance.directions.front(), miss.length, miss.key.bucket};
+    Json row = task.to_json();
+    row["reason"] = to_string(miss.reason);
+    row["length_mode"] = to_string(miss.length_mode);
+    if (!is_of(miss.key, *device)) {
+      row["outcome"] = "other_device";
+      row["device"] = miss.key.device;
+      rows.push_back(std::move(row));
+      continue;
+    }
+    const auto work = [&]() -> Status {
+      HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
+                               choose_kernel(engine, *instance.spec, task.direction, *device, task.bucket));
+      if (miss.reason == MissReason::kUncompiled || tuned_on_other_lengths(engine, task, *device, choice)) {
+        return compile_choice(engine, task, *device, choice, row);
+      }
+      const TunerOptions tuner = tuner_options(options, task, budget - seconds_since(start), chosen.size() - done);
+      HSTUJIT_ASSIGN_OR_RETURN(const TuneReport tuned, tune_on_device(engine, instance, task.direction, options.device,
+                                                                      *device, task.bucket, tuner));
+      row.update(row_json(task, tuned));
+      return {};
+    };
+    if (const Status status = work(); !status.ok()) {
+      row["error"] = error_json(status);
+      result.fail(status.with_context(task.label()));
+    }
+    rows.push_back(std::move(row));
+    report_progress(options, done + 1, chosen.size(), task.label());
+  }
+  result.report = {{"device", to_json(*device)}, {"recording", recording.origin},   {"warning", recording.warning},
+                   {"budget_s", budget},         {"seconds", seconds_since(start)}, {"keys", std::move(rows)}};
   return result;
 }
 

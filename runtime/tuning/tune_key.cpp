@@ -28,9 +28,20 @@ Status tune_on_miss(Engine& engine, const Instance& instance, Direction directio
   TunerOptions options;
   options.budget_s = kMissBudgetSeconds;
   const TuningKey key = tuning_key(*instance.spec, direction, device, bucket);
-  return engine.tunings().run(tuning_digest(key), [&] {
-    if (const auto record = engine.tuning().find(key); record && !record->winner.empty()) return Status();
-    return tune_on_device(engine, instance, direction, ordinal, device, bucket, options).status();
+  return engine.tunings().run(tuning_digest(key), [&]() -> Status {
+    // Somebody else may be done meanwhile. A record alone does not say so: its winner may be one that is refused.
+    HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
+                             choose_kernel(engine, *instance.spec, direction, device, bucket));
+    if (choice.tuned) return {};
+    Status status = tune_on_device(engine, instance, direction, ordinal, device, bucket, options).status();
+    if (status.ok() || status.code() == Code::kCheckFailed) return status;
+    // Whoever waits for a launch needs a kernel more than the best one.
+    engine.log().event(LogCategory::kTune, "miss-not-tuned",
+                       {{"op", instance.spec->op()},
+                        {"direction", to_string(direction)},
+                        {"bucket", bucket},
+                        {"reason", status.message()}});
+    return {};
   });
 }
 

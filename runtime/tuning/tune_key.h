@@ -11,7 +11,9 @@ namespace hstujit {
 Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
                                   const DeviceSpec& device, int64_t bucket, const TunerOptions& options);
 
-// For the policy "tune": the same with a small budget, because somebody waits for a launch.
+// For the policy "tune": the same with a small budget, because somebody waits for a launch, and only when no usable
+// winner is known. What keeps it from tuning, such as memory that is used up, is logged and no failure: the key stays
+// untuned. kCheckFailed: the heuristic's kernel is wrong.
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,
                     const DeviceSpec& device, int64_t bucket);
 

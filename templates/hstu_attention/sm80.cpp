@@ -98,6 +98,9 @@ std::vector<Rejection> HstuAttentionSm80::reject(const OpSpec& spec, const Kerne
   if (config.schedule != "grid") {
     reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid", config.schedule)});
   }
+  if (config.ping_pong) {
+    reasons.push_back({"ping_pong", "products in turns need the consumer warpgroups of hstu_attention/sm90"});
+  }
   if (sm80::is_ieee(params) && config.activation != "accurate") {
     reasons.push_back(
         {"activation", fmt::format("activation {} loses the accuracy that precision ieee asks for; it must be accurate",

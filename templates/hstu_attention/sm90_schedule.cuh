@@ -18,6 +18,9 @@ struct Tile {
 };
 
 [[maybe_unused]] constexpr int kSortKeys = 64;  // sequences of at least this many row tiles count as equally long
+// Counts of items end here. No tensors that fit a GPU have so many, but offsets that overlap may ask for them, and a
+// count that wraps would send a block to heads and rows that are not there.
+[[maybe_unused]] constexpr u32 kMostItems = 0x7fffffff;
 
 template <class Config>
 __device__ __forceinline__ int items_of(int row_tiles) {
@@ -83,13 +86,14 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
     __syncwarp();
     if (valid) {
       shared.schedule_order[rank] = static_cast<u16>(base + lane);
-      shared.schedule_first[rank] = items_of<Config>(tiles) * Spec::kHeads;
+      const i64 items = static_cast<i64>(items_of<Config>(tiles)) * Spec::kHeads;
+      shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMostItems)));
       if ((peers & lanes_below) == 0) counts[key] += __popc(peers);
     }
     __syncwarp();
   }
   __syncthreads();
-  // schedule_first: counts -> exclusive prefix sums, 32 ranks at a time.
+  // schedule_first: counts -> exclusive prefix sums up to kMostItems, 32 ranks at a time.
   if (warp == 0) {
     u32 running = 0;
     for (int base = 0; base < batch; base += 32) {
@@ -98,10 +102,12 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
 #pragma unroll
       for (int d = 1; d < 32; d *= 2) {
         const u32 other = __shfl_up_sync(~0u, sum, d);
-        if (lane >= d) sum += other;
+        if (lane >= d) sum = min(sum + other, kMostItems);
       }
-      if (base + lane < batch) shared.schedule_first[base + lane] = running + sum - own;
-      running += __shfl_sync(~0u, sum, 31);
+      const u32 left = __shfl_up_sync(~0u, sum, 1);
+      const u32 before = lane == 0 ? 0 : left;
+      if (base + lane < batch) shared.schedule_first[base + lane] = min(running + before, kMostItems);
+      running = min(running + __shfl_sync(~0u, sum, 31), kMostItems);
     }
     if (lane == 0) {
       shared.schedule_first[batch] = running;

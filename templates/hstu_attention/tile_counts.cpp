@@ -12,8 +12,9 @@ TileCounts count_tiles(const HstuAttentionParams& params, int64_t rows, int64_t 
   for (int64_t row = 0; row < rows; row += block_m) {
     const int64_t last = std::min(row + block_m, rows) - 1;
     int64_t begin = 0;
-    const int64_t end = params.causal ? last + 1 : rows;
+    int64_t end = params.causal ? last + 1 : rows;
     int64_t extra = 0;
+    if (windowed && !params.causal) end = std::min(rows, last + params.max_attn_len + 1);
     if (windowed) begin = std::max<int64_t>(0, row - params.max_attn_len);
     if (params.semi_local()) {
       begin = std::max<int64_t>(0, row - params.sla_k1);

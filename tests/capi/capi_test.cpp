@@ -115,6 +115,29 @@ TEST_F(CapiTest, BadJsonNamesItsPlace) {
   EXPECT_THAT(hstujit_last_error(), HasSubstr("/nowhere/config.json"));
 }
 
+TEST_F(CapiTest, ARecordingIsForTuningOnly) {
+  const std::string path = cache_ + "/misses";
+  const std::string line =
+      R"({"hstujit_miss": 1, "op": "hstu_attention", "spec": )" + std::string(kOp) +
+      R"(, "direction": "forward", "device": "NVIDIA H200", "arch": "sm_90a", "sm_count": 132, "bucket": 10240,
+  "length": 10240, "length_mode": "fine", "reason": "untuned"})";
+  ASSERT_TRUE(hstujit::append_line(path, json::parse(line).dump()).ok());
+  hstujit_config* recording = nullptr;
+  ASSERT_EQ(hstujit_config_load_recording(path.c_str(), &recording), HSTUJIT_OK) << hstujit_last_error();
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_config_describe(recording, &text), HSTUJIT_OK);
+  const json instance = parse(&text)["instances"][0];
+  EXPECT_EQ(instance["max_seq_len"], json({10240}));
+  EXPECT_EQ(hstujit_prewarm(context_, recording, nullptr, &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_last_error(), "config is the recording " + path + "; only hstujit_tune takes one");
+  hstujit_op* op = nullptr;
+  EXPECT_EQ(hstujit_op_from_config(context_, recording, instance["name"].get<std::string>().c_str(), HSTUJIT_FORWARD,
+                                   HSTUJIT_BACKEND_CUDA, &op),
+            HSTUJIT_INVALID_ARGUMENT);
+  hstujit_config_destroy(recording);
+  EXPECT_EQ(hstujit_config_load_recording("/nowhere/misses", &recording), HSTUJIT_NOT_FOUND);
+}
+
 TEST_F(CapiTest, EnumerationsOutOfRangeAreRefused) {
   hstujit_op* op = nullptr;
   EXPECT_EQ(hstujit_op_create(context_, kOp, static_cast<hstujit_direction>(7), HSTUJIT_BACKEND_CUDA, &op),
@@ -136,6 +159,10 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
   EXPECT_EQ(signature[0]["shape"], json({"L", 2, 64}));
   EXPECT_EQ(hstujit_op_argument(op, "out"), static_cast<int>(signature.size()) - 1);
   EXPECT_EQ(hstujit_op_argument(op, "nothing"), -1);
+  for (const json& argument : signature) {
+    const std::string name = argument["name"];
+    EXPECT_EQ(argument.value("most", int64_t{0}), name == "max_seq_len" ? int64_t{1} << 28 : 0) << name;
+  }
   hstujit_value values[8] = {};
   EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, nullptr), HSTUJIT_NOT_PREPARED);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_prepare"));

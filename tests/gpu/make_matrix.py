@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the config of the correctness matrix that is run on a GPU: every mask x data type x head dimension.
 
-    tests/gpu/make_matrix.py [--part I/N] > matrix.json
+    tests/gpu/make_matrix.py [--kind KIND] [--part I/N] > matrix.json
     hstujit prewarm --config matrix.json && hstujit run --config matrix.json --check --json > result.json
 
 Lengths contain 0, 1, tile sizes +- 1 and one long sequence among tiny ones. Instances with alignment 8 have 16-bit data but
@@ -82,10 +82,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--part", default="0/1", help="I/N: every N-th instance from the I-th on")
     parser.add_argument("--only", default="", help="only instances whose name contains this")
+    parser.add_argument("--kind", default="", help=f"only instances of this kind, before the part is taken: {', '.join(TYPES)}")
     parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
     source = small_instances() if arguments.sanitizer else instances()
+    if arguments.kind:
+        source = (x for x in source if arguments.kind in x["name"].split("-"))
     chosen = [x for x in list(source)[part::parts] if arguments.only in x["name"]]
     json.dump({"version": 1, "ops": chosen}, sys.stdout, indent=1)
     print()

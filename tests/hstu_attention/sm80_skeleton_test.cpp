@@ -10,6 +10,7 @@
 #include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/hstu_attention/spec.h"
+#include "templates/hstu_attention/tile_counts.h"
 
 namespace hstujit {
 namespace {
@@ -56,6 +57,17 @@ int64_t constant(const HstuAttentionSpec& spec, const KernelConfig& config, std:
 }
 
 const char* const kDevices[] = {"sm_80", "sm_86", "sm_89", "sm_90a"};
+
+// docs/ops.md: |d| <= w where the mask is not causal, so that a window ends on both sides.
+TEST(TileCounts, AWindowEndsOnBothSidesWhenNotCausal) {
+  HstuAttentionParams params;
+  params.max_attn_len = 50;
+  EXPECT_EQ(count_tiles(params, 1024, 64, 64).column_blocks, 1 + 15 * 2) << "causal: [row - 50, row + 63]";
+  params.causal = false;
+  EXPECT_EQ(count_tiles(params, 1024, 64, 64).column_blocks, 2 + 14 * 3 + 2) << "[row - 50, row + 63 + 50]";
+  params.max_attn_len = 0;
+  EXPECT_EQ(count_tiles(params, 1024, 64, 64).column_blocks, 16 * 16);
+}
 
 TEST(Sm80Skeleton, EveryProblemHasAConfigOnEveryDevice) {
   for (const char* name : kDevices) {
@@ -105,6 +117,9 @@ TEST(Sm80Skeleton, RejectsWhatItCannotDo) {
   KernelConfig other = config;
   other.schedule = "persistent";
   EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("schedule"));
+  other = config;
+  other.ping_pong = true;
+  EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("ping_pong"));
   other = config;
   other.activation = "mufu";
   EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("activation"));

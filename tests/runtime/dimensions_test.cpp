@@ -48,6 +48,13 @@ TEST_F(Dimensions, ASymbolBoundByOneHoldsForTheOther) {
   EXPECT_EQ(check({deltas_, counts_}, {12, 5}), "counts.shape[0] is 5; it must be B+1 = 4, as in deltas");
 }
 
+TEST_F(Dimensions, AFactorThatMakesTheSizeOverflow) {
+  const Argument huge = integers("huge", {"B", int64_t{1} << 62, 0});
+  EXPECT_EQ(check({counts_, huge}, {5, 0}),
+            "huge.shape[0] is 0; it must be 4611686018427387904*B = 9223372036854775807, as in counts")
+      << "4 * 2^62 is no 0";
+}
+
 TEST_F(Dimensions, ASizeThatNoSymbolGives) {
   EXPECT_EQ(check({deltas_, counts_}, {6, 4}), "deltas.shape[0] is 6; it must be 4*B, shape (4*B)");
   EXPECT_EQ(check({counts_, deltas_}, {0, 0}), "counts.shape[0] is 0; it must be B+1, shape (B+1)");

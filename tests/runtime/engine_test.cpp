@@ -96,6 +96,35 @@ TEST_F(EngineTest, PolicyFailCompilesNothing) {
   EXPECT_TRUE(prepare(make_engine()).ok()) << "a hit is no miss";
 }
 
+TEST_F(EngineTest, PolicyTuneTimesAgainWhenTheWinnerIsRefused) {
+  values_["HSTUJIT_ON_MISS"] = "tune";
+  const auto engine = make_engine();
+  TuningRecord record;
+  record.key = tuning_key(*make_instance().spec, Direction::kForward, *engine->device(0), 256);
+  record.workload = "a model's lengths";
+  record.timed = {{R"({"skeleton":"hstu_attention/sm70"})", record.workload, "a source", 10, 0.1}};
+  record.winner = record.timed.front().config;
+  ASSERT_TRUE(engine->tuning().add(record).ok());
+  // The fake GPU writes no output, so that the first check ends the tuning.
+  const Status status = prepare(engine);
+  EXPECT_EQ(status.code(), Code::kCheckFailed) << status.message();
+  EXPECT_GT(fake().launches, 0) << "it was tuned";
+}
+
+TEST_F(EngineTest, AMissThatCannotBeTunedGetsTheHeuristicsKernelAndOneWarning) {
+  values_["HSTUJIT_ON_MISS"] = "tune";
+  fake().failing = "cuMemAlloc_v2";
+  fake().error = cuda::kErrorOutOfMemory;
+  const Status status = prepare(make_engine());
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(compiler_->compiles, 1);
+  const auto warnings = std::count_if(log_.begin(), log_.end(), [](const std::string& line) {
+    return line.find("miss-not-tuned") != std::string::npos &&
+           line.find("of device memory are needed") != std::string::npos;
+  });
+  EXPECT_EQ(warnings, 1);
+}
+
 TEST_F(EngineTest, ADamagedCubinIsRebuilt) {
   ASSERT_TRUE(prepare(make_engine()).ok());
   int damaged = 0;
@@ -133,19 +162,6 @@ TEST_F(EngineTest, AReadOnlyLayerIsFoundAndLeftAlone) {
   values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "other").string();
   EXPECT_TRUE(prepare(make_engine()).ok());
   EXPECT_EQ(compiler_->compiles, 1);
-}
-
-TEST_F(EngineTest, MissesAreRecordedAsEntriesOfAConfig) {
-  const std::string recording = (folder_->path() / "misses").string();
-  values_["HSTUJIT_RECORD"] = recording;
-  ASSERT_TRUE(prepare(make_engine()).ok());
-  const auto text = read_file(recording);
-  ASSERT_TRUE(text.ok());
-  const auto json = parse_json_text(*text, recording);
-  ASSERT_TRUE(json.ok());
-  const auto instance = parse_instance(*json, "", "");
-  ASSERT_TRUE(instance.ok()) << instance.status().message();
-  EXPECT_EQ(instance->max_seq_lens, std::vector<int64_t>{256});
 }
 
 TEST_F(EngineTest, AMissingDriverSaysWhatWasLookedFor) {

@@ -159,6 +159,11 @@ TEST_F(LaunchTest, ALengthOfZeroIsRefusedWhileThereAreRowsToWrite) {
 }
 
 TEST_F(LaunchTest, MoreRowsThanATensorMapHasCoordinatesForAreUnsupported) {
+  // Addresses that nobody touches, far enough from one another for so many rows.
+  uintptr_t address = 0;
+  for (const char* name : {"q", "k", "v", "out"}) {
+    launch_->tensor(name).data = reinterpret_cast<void*>(address += uintptr_t{1} << 42);
+  }
   const auto set_rows = [&](int64_t rows) {
     for (const char* name : {"q", "k", "v", "out"}) launch_->tensor(name).shape[0] = rows;
   };

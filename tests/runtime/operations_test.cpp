@@ -79,6 +79,23 @@ TEST_F(OperationsTest, InstancesWithOneKernelNameKeepTheirFilesApart) {
   EXPECT_EQ(source.parent_path(), options.directory) << "one instance needs no folder";
 }
 
+TEST_F(OperationsTest, AnInstanceWhoseFolderCannotBeMadeIsNamedAndTheOthersAreWritten) {
+  const auto config =
+      parse_config(R"({"version": 1, "device": "sm_90a", "defaults": {"op": "hstu_attention", "heads": 2,
+      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}, "ops": [{"name": "plain"}, {"name": "gated", "score": "relu"}]})",
+                   "test", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  OperationOptions options;
+  options.directory = folder_->path().string();
+  ASSERT_TRUE(write_file_atomically(folder_->path() / "plain", "a file").ok());
+  const OperationResult result = emit(*make_engine(), *config, options);
+  EXPECT_EQ(result.status.code(), Code::kIo);
+  const Json& rows = result.report["instances"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_THAT(rows[0]["error"]["message"].get<std::string>(), ::testing::HasSubstr("cannot create folder"));
+  EXPECT_TRUE(std::filesystem::exists(rows[1]["files"]["source"].get<std::string>()));
+}
+
 TEST_F(OperationsTest, DoctorNamesTheNvrtcThatACompileWouldUse) {
   EXPECT_EQ(doctor(*make_engine())["nvrtc"], Json({{"ok", true}, {"path", "/a/libnvrtc.so.13"}, {"version", "13.0"}}));
   compiler_ = nullptr;

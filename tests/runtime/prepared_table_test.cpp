@@ -41,20 +41,29 @@ TEST(PreparedTable, IsReadWhileItGrows) {
   PreparedTable table;
   std::atomic<int64_t> added{0};
   std::atomic<int> missed{0};
+  std::atomic<int64_t> rounds{0};  // over what was there, begun while the table was still growing
   std::vector<std::jthread> readers;
   for (int i = 0; i < 3; ++i) {
     readers.emplace_back([&] {
       for (int64_t seen = 0; seen < kLengths; seen = added.load(std::memory_order_acquire)) {
         for (int64_t length = 1; length <= seen; length += 97) missed += table.find(7, length) == nullptr ? 1 : 0;
+        rounds += seen > 0 ? 1 : 0;
       }
     });
   }
+  // Each part of the growth waits for a reader's round, however threads are scheduled.
+  constexpr int64_t kPart = 500;
+  int64_t seen_rounds = 0;
   for (int64_t length = 1; length <= kLengths; ++length) {
     table.add({kContext, 7, length, nullptr});
     added.store(length, std::memory_order_release);
+    if (length % kPart != 0 || length == kLengths) continue;
+    while (rounds.load() == seen_rounds) std::this_thread::yield();
+    seen_rounds = rounds.load();
   }
   readers.clear();
   EXPECT_EQ(missed, 0);
+  EXPECT_GE(rounds, kLengths / kPart - 1) << "a round in each part but the last";
 }
 
 class ExactLengths : public RuntimeTest {};

@@ -63,18 +63,5 @@ TEST_F(ProblemBucketTest, AConfigListsTheBucketThatAnOpPrepares) {
   EXPECT_EQ(keys->front().bucket, kSingleBucket);
 }
 
-TEST_F(ProblemBucketTest, AMissIsRecordedWithItsRows) {
-  const std::string recording = (folder_->path() / "misses").string();
-  values_["HSTUJIT_RECORD"] = recording;
-  const auto engine = make_engine();
-  engine->record_miss(RowsSpec(), Direction::kForward, 100000);
-  const auto text = read_file(recording);
-  ASSERT_TRUE(text.ok());
-  const auto json = parse_json_text(*text, recording);
-  ASSERT_TRUE(json.ok());
-  EXPECT_EQ(json->at("rows"), 100000);
-  EXPECT_FALSE(json->contains("max_seq_len"));
-}
-
 }  // namespace
 }  // namespace hstujit::test

@@ -77,6 +77,13 @@ TEST(Config, AMissingFileIsNamed) {
   EXPECT_EQ(hstujit_tool({"tune", "--from", "/nonexistent/misses"}).code, kBadRequest);
 }
 
+TEST(Recording, AFileOfOtherLinesIsNamed) {
+  const Scratch scratch;
+  const Outcome outcome = hstujit_tool({"tune", "--from", scratch.file("misses", "{\"name\": \"old\"}\n")});
+  EXPECT_EQ(outcome.code, kBadRequest);
+  EXPECT_THAT(outcome.err, HasSubstr("misses:1: no whole line of HSTUJIT_RECORD"));
+}
+
 TEST(Config, MalformedJsonIsNamedByLineAndColumn) {
   const Scratch scratch;
   const std::string path = scratch.file("bad.json", "{\n  \"version\": 1,\n  \"ops\": [}\n");

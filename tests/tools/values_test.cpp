@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/hstujit/exit_code.h"
-#include "tools/hstujit/recording.h"
+#include "tools/hstujit/grid.h"
 
 namespace hstujit {
 namespace {
@@ -58,19 +58,6 @@ TEST(ExitCode, EveryCodeHasOne) {
     EXPECT_EQ(exit_code(code), ExitCode::kFailed);
   }
   EXPECT_EQ(exit_code(static_cast<Code>(99)), ExitCode::kFailed);
-}
-
-TEST(Recording, EachMissIsAskedForOnce) {
-  const auto config =
-      config_of_recording("{\"name\": \"a\", \"heads\": 1}\n\n{\"name\":\"a\",\"heads\":1}\n{\"name\":\"b\"}", "r");
-  ASSERT_TRUE(config.ok()) << config.status().message();
-  EXPECT_EQ(*config, R"({"version":1,"ops":[{"name":"a","heads":1},{"name":"b"}]})");
-}
-
-TEST(Recording, NamesTheBadLine) {
-  EXPECT_EQ(config_of_recording("{}\n[1]\n", "misses.jsonl").status().message(),
-            "misses.jsonl:2: not a JSON object; allowed: lines that HSTUJIT_RECORD wrote");
-  EXPECT_EQ(config_of_recording("\n", "r").status().message(), "r: no recorded miss in it");
 }
 
 TEST(Grid, BecomesAConfig) {

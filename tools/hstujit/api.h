@@ -27,6 +27,7 @@ using ConfigPtr = std::unique_ptr<hstujit_config, ConfigDeleter>;
 // `cache_dir` as given to --cache-dir; empty: what the environment says.
 Result<ContextPtr> open_context(const std::string& cache_dir);
 Result<ConfigPtr> load_config(const std::string& path);
+Result<ConfigPtr> load_recording(const std::string& path);
 Result<ConfigPtr> parse_config(const std::string& json, const std::string& origin);
 
 // A report, whether or not everything in it succeeded.

@@ -6,7 +6,7 @@
 
 #include "compiler/support/files.h"
 #include "tools/hstujit/command.h"
-#include "tools/hstujit/recording.h"
+#include "tools/hstujit/grid.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {

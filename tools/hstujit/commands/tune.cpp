@@ -11,10 +11,8 @@
 #include <set>
 #include <thread>
 
-#include "compiler/support/files.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/progress.h"
-#include "tools/hstujit/recording.h"
 #include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
 
@@ -41,6 +39,7 @@ void print_keys(const Json& keys) {
   Table table({{"instance"},
                {"direction"},
                {"bucket [rows]", Align::kRight},
+               {"outcome"},
                {"winner"},
                {"time [us]", Align::kRight},
                {"spread [us]", Align::kRight},
@@ -54,9 +53,9 @@ void print_keys(const Json& keys) {
     const double winner = number_of(key, "winner_us");
     const double gain = winner > 0 ? number_of(key, "heuristic_us") / winner : 0;
     table.add({text_of(key, "name"), text_of(key, "direction"), text_of(key, "bucket"),
-               key.contains("error") ? Cell("failed", Tone::kBad) : Cell(config_text(member(key, "winner"))),
-               number_text(key, "winner_us", 1), number_text(key, "winner_spread_us", 1),
-               number_text(key, "heuristic_us", 1),
+               key.contains("error") ? Cell("failed", Tone::kBad) : Cell(text_of(key, "outcome")),
+               config_text(member(key, "winner")), number_text(key, "winner_us", 1),
+               number_text(key, "winner_spread_us", 1), number_text(key, "heuristic_us", 1),
                gain > 0 ? Cell(fmt::format("{:.2f}x", gain), gain > 1.02 ? Tone::kGood : Tone::kPlain) : Cell(""),
                text_of(key, "timed"), text_of(key, "resumed"), text_of(key, "skipped"),
                rejections_text(member(key, "rejected"))});
@@ -69,16 +68,23 @@ size_t print_report(const Json& report) {
   const Json& keys = member(report, "keys");
   print_keys(keys);
   const size_t failures = print_failures(keys, "error");
-  fmt::print("\ntuned: {} keys in {}, budget {}\n", keys.size() - failures, seconds_text(number_of(report, "seconds")),
+  if (const std::string warning = text_of(report, "warning"); !warning.empty()) {
+    fmt::print(stderr, "hstujit: warning: {}\n", warning);
+  }
+  std::map<std::string, int> outcomes;
+  for (const Json& key : keys) ++outcomes[text_of(key, "outcome")];
+  fmt::print("\ntuned: {} keys in {}, budget {}", outcomes["tuned"], seconds_text(number_of(report, "seconds")),
              seconds_text(number_of(report, "budget_s")));
+  if (const int known = outcomes["compiled"] + outcomes["hit"]; known > 0) {
+    fmt::print("; {} not timed, {} of them compiled", known, outcomes["compiled"]);
+  }
+  if (outcomes["other_device"] > 0) fmt::print("; {} of other devices left", outcomes["other_device"]);
+  fmt::print("\n");
   return failures;
 }
 
 Result<ConfigPtr> open_config(const TuneOptions& options) {
-  if (options.recording.empty()) return load_config(options.config);
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(options.recording));
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string config, config_of_recording(text, options.recording));
-  return parse_config(config, options.recording);
+  return options.recording.empty() ? load_config(options.config) : load_recording(options.recording);
 }
 
 // Several GPUs: each takes the next instance when it is done with one.
@@ -124,7 +130,9 @@ class ParallelTuning {
     for (const auto& report : reports_) {
       if (!report->ok()) return report->status();
       if (merged.status.ok()) merged.status = (*report)->status;
-      merged.json["device"] = member((*report)->json, "device");
+      for (const char* same : {"device", "recording", "warning"}) {
+        if ((*report)->json.contains(same)) merged.json[same] = (*report)->json[same];
+      }
       for (const Json& key : member((*report)->json, "keys")) merged.json["keys"].push_back(key);
     }
     merged.json["seconds"] = std::chrono::duration<double>(Clock::now() - start_).count();

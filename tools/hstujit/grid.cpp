@@ -1,32 +1,12 @@
-#include "tools/hstujit/recording.h"
+#include "tools/hstujit/grid.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <set>
 
 #include "tools/hstujit/api.h"
 
 namespace hstujit {
-
-Result<std::string> config_of_recording(std::string_view text, const std::string& origin) {
-  Json ops = Json::array();
-  std::set<std::string> seen;
-  for (size_t line = 1; !text.empty(); ++line) {
-    const size_t end = text.find('\n');
-    const std::string_view entry = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (entry.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    Json op = Json::parse(entry, nullptr, /*allow_exceptions=*/false);
-    if (!op.is_object()) {
-      return Status(Code::kInvalidConfig,
-                    fmt::format("{}:{}: not a JSON object; allowed: lines that HSTUJIT_RECORD wrote", origin, line));
-    }
-    if (seen.insert(op.dump()).second) ops.push_back(std::move(op));
-  }
-  if (ops.empty()) return Status(Code::kInvalidConfig, fmt::format("{}: no recorded miss in it", origin));
-  return Json{{"version", 1}, {"ops", std::move(ops)}}.dump();
-}
 
 Result<std::string> config_of_grid(std::string_view text, const std::string& origin) {
   Json ops = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);

@@ -1,0 +1,152 @@
+#include "runtime/miss_record.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "compiler/spec/json_text.h"
+#include "compiler/support/files.h"
+#include "compiler/support/text.h"
+#include "runtime/problem_bucket.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr const char* kVersionField = "hstujit_miss";
+
+Status text_field(const Json& json, const char* name, std::string* value) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_string()) {
+    return Status(Code::kInvalidConfig, fmt::format("{} is missing or no text", name));
+  }
+  *value = found->get<std::string>();
+  return {};
+}
+
+Status count_field(const Json& json, const char* name, int64_t* value) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number_integer() || *found < 1) {
+    return Status(Code::kInvalidConfig, fmt::format("{} is missing or no integer from 1", name));
+  }
+  *value = found->get<int64_t>();
+  return {};
+}
+
+// The instance that asks for a miss; the key's spec becomes canonical text.
+Result<Instance> instance_of(MissRecord& miss) {
+  Json entry = Json::parse(miss.key.spec, nullptr, /*allow_exceptions=*/false);
+  HSTUJIT_ASSIGN_OR_RETURN(const OpSpecPtr spec, parse_op_spec(entry, "spec"));
+  const auto direction = parse_direction(miss.key.direction);
+  if (!direction || !spec->supports(*direction)) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("direction is {}, which {} does not have", quote(miss.key.direction), spec->op()));
+  }
+  miss.key.op = spec->op();
+  miss.key.spec = spec->to_json().dump();
+  constexpr size_t kDigits = 12;
+  entry["name"] = fmt::format("{}-{}-{}", spec->op(), miss.key.bucket, tuning_digest(miss.key).substr(0, kDigits));
+  entry["directions"] = {miss.key.direction};
+  entry[has_sequences(spec->signature(*direction)) ? "max_seq_len" : "rows"] = miss.length;
+  return parse_instance(entry, "spec", {});
+}
+
+}  // namespace
+
+std::string_view to_string(MissReason reason) { return reason == MissReason::kUntuned ? "untuned" : "uncompiled"; }
+
+std::string format_miss(const MissRecord& miss) {
+  const Json json = {{kVersionField, kMissVersion},
+                     {"op", miss.key.op},
+                     {"spec", Json::parse(miss.key.spec, nullptr, false)},
+                     {"direction", miss.key.direction},
+                     {"device", miss.key.device},
+                     {"arch", miss.key.arch},
+                     {"sm_count", miss.key.sm_count},
+                     {"bucket", miss.key.bucket},
+                     {"length", miss.length},
+                     {"length_mode", to_string(miss.length_mode)},
+                     {"reason", to_string(miss.reason)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<MissRecord> parse_miss(std::string_view line) {
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains(kVersionField)) {
+    return Status(Code::kInvalidConfig, "no whole line of HSTUJIT_RECORD");
+  }
+  if (json[kVersionField] != kMissVersion) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("{} is {}; allowed: {}", kVersionField, brief_json(json[kVersionField]), kMissVersion));
+  }
+  MissRecord miss;
+  HSTUJIT_RETURN_IF_ERROR(text_field(json, "op", &miss.key.op));
+  if (!json.contains("spec") || !json["spec"].is_object()) {
+    return Status(Code::kInvalidConfig, "spec is missing or no JSON object");
+  }
+  miss.key.spec = json["spec"].dump();
+  HSTUJIT_RETURN_IF_ERROR(text_field(json, "direction", &miss.key.direction));
+  HSTUJIT_RETURN_IF_ERROR(text_field(json, "device", &miss.key.device));
+  HSTUJIT_RETURN_IF_ERROR(text_field(json, "arch", &miss.key.arch));
+  HSTUJIT_RETURN_IF_ERROR(count_field(json, "sm_count", &miss.key.sm_count));
+  HSTUJIT_RETURN_IF_ERROR(count_field(json, "bucket", &miss.key.bucket));
+  HSTUJIT_RETURN_IF_ERROR(count_field(json, "length", &miss.length));
+  std::string mode, reason;
+  HSTUJIT_RETURN_IF_ERROR(text_field(json, "length_mode", &mode));
+  HSTUJIT_RETURN_IF_ERROR(text_field(json, "reason", &reason));
+  const auto known_mode = parse_length_mode(mode);
+  if (!known_mode) {
+    return Status(Code::kInvalidConfig, fmt::format("length_mode is {}; allowed: {}", quote(mode), kLengthModeNames));
+  }
+  miss.length_mode = *known_mode;
+  if (reason != to_string(MissReason::kUntuned) && reason != to_string(MissReason::kUncompiled)) {
+    return Status(Code::kInvalidConfig, fmt::format("reason is {}; allowed: untuned uncompiled", quote(reason)));
+  }
+  miss.reason = reason == to_string(MissReason::kUntuned) ? MissReason::kUntuned : MissReason::kUncompiled;
+  return miss;
+}
+
+Result<Recording> parse_recording(std::string_view text, const std::string& origin) {
+  Recording recording;
+  recording.origin = origin;
+  std::map<std::string, size_t> known;  // by digest of the key
+  size_t skipped = 0;
+  const auto skip = [&](size_t line, const Status& why) {
+    if (skipped++ == 0) recording.warning = fmt::format("{}:{}: {}", origin, line, why.message());
+  };
+  for (size_t line = 1; !text.empty(); ++line) {
+    const size_t end = text.find('\n');
+    const std::string_view entry = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (entry.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    Result<MissRecord> miss = parse_miss(entry);
+    if (!miss.ok()) {
+      skip(line, miss.status());
+      continue;
+    }
+    Result<Instance> instance = instance_of(*miss);
+    if (!instance.ok()) {
+      skip(line, instance.status());
+      continue;
+    }
+    const auto [place, added] = known.emplace(tuning_digest(miss->key), recording.misses.size());
+    if (added) {
+      recording.misses.push_back(std::move(*miss));
+      recording.config.instances.push_back(std::move(*instance));
+    } else if (miss->reason == MissReason::kUntuned) {
+      recording.misses[place->second].reason = MissReason::kUntuned;
+    }
+  }
+  if (skipped == 1) recording.warning += "; the line is skipped";
+  if (skipped > 1) recording.warning += fmt::format("; this and {} more lines are skipped", skipped - 1);
+  if (!recording.misses.empty()) return recording;
+  return Status(Code::kInvalidConfig, skipped == 0 ? fmt::format("{}: no recorded miss in it", origin)
+                                                   : fmt::format("no recorded miss is left: {}", recording.warning));
+}
+
+Result<Recording> load_recording(const std::filesystem::path& path) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  return parse_recording(text, path.string());
+}
+
+}  // namespace hstujit
