@@ -120,13 +120,18 @@ Json choice_to_json(const TuningRecord& record, const std::string& config) {
   return json;
 }
 
-// Whether the rejection says something about the source.
-bool lasts(const UntimedCandidate& candidate) {
-  return std::find(std::begin(kPassingReasons), std::end(kPassingReasons), candidate.reason) ==
-         std::end(kPassingReasons);
+// Of a record that is no merge's: written before the rule that no config has both.
+void drop_ended_times(TuningRecord* record) {
+  for (const UntimedCandidate& candidate : record->rejected) {
+    if (candidate.lasts()) erase_config(record->timed, candidate.config);
+  }
 }
 
 }  // namespace
+
+bool UntimedCandidate::lasts() const {
+  return std::find(std::begin(kPassingReasons), std::end(kPassingReasons), reason) == std::end(kPassingReasons);
+}
 
 std::string tuning_digest(const TuningKey& key) {
   KeyHasher hasher("hstujit-tuning");
@@ -165,17 +170,18 @@ const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::s
 const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {
   const auto found = find_config(rejected, config);
   const bool holds =
-      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest && lasts(*found);
+      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest && found->lasts();
   return holds ? &*found : nullptr;
 }
 
-std::string select_winner(const TuningRecord& record) {
-  const std::vector<TimedCandidate> timings = record.timings();
+std::string select_winner(const TuningRecord& record, const TimingFilter& competes) {
+  std::vector<TimedCandidate> timings = record.timings();
+  if (competes) std::erase_if(timings, [&](const TimedCandidate& timing) { return !competes(timing); });
   const auto best = std::min_element(timings.begin(), timings.end(),
                                      [](const auto& a, const auto& b) { return a.median_us < b.median_us; });
   if (best == timings.end()) return {};
-  const TimedCandidate* heuristic = record.heuristic.empty() ? nullptr : record.timing(record.heuristic);
-  if (heuristic != nullptr && heuristic->median_us - best->median_us <= heuristic->spread_us + best->spread_us)
+  const auto heuristic = find_config(timings, record.heuristic);
+  if (heuristic != timings.end() && heuristic->median_us - best->median_us <= heuristic->spread_us + best->spread_us)
     return heuristic->config;
   return best->config;
 }
@@ -193,15 +199,12 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
     replace_or_add(merged.timed, candidate);
   }
   for (const UntimedCandidate& candidate : newer.rejected) {
-    if (lasts(candidate)) {
-      std::erase_if(merged.timed, [&](const TimedCandidate& timed) {
-        return timed.source_digest == candidate.source_digest && same_config(timed.config, candidate.config);
-      });
-    }
+    if (candidate.lasts()) erase_config(merged.timed, candidate.config);
     replace_or_add(merged.rejected, candidate);
   }
   for (const auto& [name, value] : newer.environment) merged.environment[name] = value;
-  merged.winner = select_winner(merged);
+  const bool chosen = !newer.winner.empty() && merged.timing(newer.winner) != nullptr;
+  merged.winner = chosen ? newer.winner : select_winner(merged);
   return merged;
 }
 
@@ -273,6 +276,8 @@ Result<TuningRecord> parse_record(std::string_view text, std::string_view digest
       if (value.is_string()) record.environment[name] = value.get<std::string>();
     }
   }
+  drop_ended_times(&record);
+  if (!record.winner.empty() && record.timing(record.winner) == nullptr) record.winner = select_winner(record);
   return record;
 }
 

@@ -1,10 +1,19 @@
 // What tuning found out about one problem on one device: every candidate's time, every rejection, and the winner.
 //
+// A config's newest finding counts. A newer time ends its rejection. A newer rejection that lasts ends all of its
+// times, those of other sources and workloads, too: a kernel just found to be wrong may not win by a time of its past.
+// So no record has both for one config, and one that has (of a library before this rule) is read as the rejection
+// alone.
+//
+// The winner of a record is the one that its last run chose: a config whose time is of the source that would run on
+// that day. Times of other sources stay, since another library may come back to them, but they compete in no run.
+//
 // Configs and specs are JSON text here, so that a record can hold the parameters of any operator, of older and newer
 // libraries, too. A winner is stored as parameters: it means the same whatever the order of a search space.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -57,12 +66,15 @@ struct UntimedCandidate {
   std::string detail;  // the sentence with the figures
 
   bool operator==(const UntimedCandidate&) const = default;
+
+  // Whether it says something about the source: every reason but kPassingReasons.
+  bool lasts() const;
 };
 
 struct TuningRecord {
   TuningKey key;
   std::string workload;   // the last one that was tuned on: `winner` is the winner of its timings
-  std::string winner;     // config; empty when no candidate has a time
+  std::string winner;     // config; empty when no candidate has a time, or it is left to the merge
   std::string heuristic;  // the config that would run untuned; empty when unknown
   std::vector<TimedCandidate> timed;
   std::vector<UntimedCandidate> rejected;
@@ -84,14 +96,18 @@ struct TuningRecord {
 // True when both texts are the same JSON, whatever the order of members and the blanks.
 bool same_config(std::string_view a, std::string_view b);
 
-// The config with the least median on the record's workload, but the heuristic's unless the other is faster by more
-// than the spread of both. Equal medians: the first in the order of the list. Empty when nothing was timed.
-std::string select_winner(const TuningRecord& record);
+// Whether a timing competes.
+using TimingFilter = std::function<bool(const TimedCandidate&)>;
 
-// Everything that either knows. For a config that both timed on one workload, `newer` counts. A newer time ends a
-// rejection of its config; a newer rejection that lasts ends the times of its source, one for a passing reason ends
-// none. The workload is `newer`'s when it has one, and the winner is selected anew. The keys must be equal:
-// kInvalidArgument otherwise.
+// The config with the least median on the record's workload among those that `competes` lets in (none given: all), but
+// the heuristic's unless the other is faster by more than the spread of both. Equal medians: the first in the order of
+// the list. Empty when nothing was timed.
+std::string select_winner(const TuningRecord& record, const TimingFilter& competes = {});
+
+// Everything that either knows; a config's newest finding counts, as said above. For a config that both timed on one
+// workload, that is `newer`'s; a rejection for a passing reason ends no times. The workload is `newer`'s when it has
+// one. The winner is `newer`'s, whose run knew which sources are of today; when it has none, or none with a time on
+// that workload, all times compete. The keys must be equal: kInvalidArgument otherwise.
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
 
 // A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "compiler/generator/generator_digest.h"
 #include "runtime/kernel_choice.h"
@@ -59,6 +60,7 @@ class Run {
   };
 
   std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
+  std::string select(const TuningRecord& record) const;
   void reject(const PoolResult& result, std::string reason, std::string detail);
   Status take_heuristic(PoolResult result);
   void take(PoolResult result);
@@ -72,6 +74,7 @@ class Run {
   const TunerOptions& options_;
   std::vector<Candidate> candidates_;
   TuningRecord record_;
+  std::map<std::string, std::string> sources_;  // digests of today's, by config
   std::optional<Entry> heuristic_;
   std::vector<Entry> finalists_;  // best ratio first; the heuristic's is not among them
   std::vector<Entry> others_;     // timed, but no finalists; without their cubins
@@ -82,6 +85,13 @@ void Run::reject(const PoolResult& result, std::string reason, std::string detai
   engine_.log().event(LogCategory::kTune, "rejected",
                       {{"config", describe(candidates_[result.index].config)}, {"reason", reason}, {"detail", detail}});
   record_.rejected.push_back({config_text(result.index), result.source_digest, std::move(reason), std::move(detail)});
+}
+
+std::string Run::select(const TuningRecord& record) const {
+  return select_winner(record, [this](const TimedCandidate& timing) {
+    const auto source = sources_.find(timing.config);
+    return source != sources_.end() && source->second == timing.source_digest;
+  });
 }
 
 Status Run::take_heuristic(PoolResult result) {
@@ -189,6 +199,8 @@ Result<TuneReport> Run::run() {
     CompilePool pool(engine_, problem_, candidates_, earlier ? &*earlier : nullptr, options_.jobs, deadline);
     std::vector<PoolResult> waiting;  // compiled before the heuristic's config was
     while (auto result = pool.next()) {
+      sources_[config_text(result->index)] = result->source_digest;
+      if (result->known == PoolResult::Known::kNotReached) continue;
       ++done;
       if (options_.progress) {
         options_.progress(done, candidates_.size(), describe(candidates_[result->index].config));
@@ -217,11 +229,12 @@ Result<TuneReport> Run::run() {
     entry.time.median_ms = entry.ratio * heuristic_->time.median_ms;
     add_timed(entry);
   }
-  record_.winner = select_winner(record_);
+  HSTUJIT_ASSIGN_OR_RETURN(const TuningRecord known, merge_records(earlier.value_or(record_), record_));
+  record_.winner = select(known);
   HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, engine_.tuning().add(record_));
-  // Another process may have tuned on another workload meanwhile; what is reported is what this run found out.
+  // Another process may have tuned meanwhile, on another workload, too; what is reported is what this run found out.
   merged.workload = problem_.workload;
-  merged.winner = select_winner(merged);
+  merged.winner = record_.winner;
   HSTUJIT_RETURN_IF_ERROR(keep_winner(merged));
   report_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return std::move(report_);

@@ -3,6 +3,9 @@
 // Candidates come in the cost model's order. A pool of threads compiles them while this thread validates and times
 // those that are done. Each is timed in turns with the heuristic's config, and what counts is the ratio; the best few
 // and the heuristic meet once more at the end, with more repeats.
+//
+// The winner is a config whose time, of this run or an earlier one, is of the source that would run today. A candidate
+// that the budget left out has no such time, unless it is the earlier winner, whose source is always looked at.
 #pragma once
 
 #include <functional>

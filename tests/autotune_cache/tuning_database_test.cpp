@@ -166,7 +166,7 @@ TEST(TuningRecordTest, TimesOfTwoWorkloadsAreKeptAndNeverCompared) {
   EXPECT_EQ(back->winner, config(128)) << "and not the 2 us of another batch";
 }
 
-TEST(TuningRecordTest, ARejectionEndsTheTimesOfItsSourceOnlyAndOnlyWhenItLasts) {
+TEST(TuningRecordTest, ARejectionThatLastsEndsAllTimesOfItsConfig) {
   const TuningRecord timed = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
   TuningRecord busy = record_of({});
   busy.rejected = {{config(128), "s2", "failed", "busy"}};
@@ -176,8 +176,41 @@ TEST(TuningRecordTest, ARejectionEndsTheTimesOfItsSourceOnlyAndOnlyWhenItLasts) 
   wrong.rejected = {{config(128), "s2", "wrong_result", "by far"}};
   EXPECT_EQ(merge_records(timed, wrong)->timed.size(), 1u);
   EXPECT_EQ(merge_records(timed, wrong)->winner, config(64));
+  TuningRecord both = timed;
+  both.timed.push_back({config(128), "small", "s2", 1, 0});
   wrong.rejected[0].source_digest = "s3";
-  EXPECT_EQ(merge_records(timed, wrong)->timed.size(), 2u) << "of another source";
+  EXPECT_EQ(merge_records(both, wrong)->timed.size(), 1u) << "those of an older source, and on another workload, too";
+  EXPECT_EQ(merge_records(both, wrong)->winner, config(64));
+  const auto repaired = merge_records(*merge_records(timed, wrong), timed);
+  EXPECT_EQ(repaired->timed.size(), 2u) << "a newer time counts again";
+  EXPECT_TRUE(repaired->rejected.empty());
+}
+
+TEST(TuningRecordTest, ARecordOfBeforeThatRuleIsReadAsTheRejection) {
+  TuningRecord record = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
+  record.rejected = {{config(128), "s3", "wrong_result", "by far"}};
+  record.winner = config(128);
+  const auto parsed = parse_record(*format_record(record), tuning_digest(record.key));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->timed.size(), 1u);
+  EXPECT_EQ(parsed->winner, config(64));
+}
+
+TEST(TuningRecordTest, TheWinnerIsOfThoseThatCompeteAndTheRunsChoiceIsKept) {
+  const TuningRecord older = record_of({{config(64), kWorkload, "old", 5, 1}, {config(32), kWorkload, "new", 30, 1}});
+  TuningRecord newer = record_of({{config(128), kWorkload, "new", 10, 1}});
+  const auto of_today = [](const TimedCandidate& timing) { return timing.source_digest == "new"; };
+  EXPECT_EQ(select_winner(*merge_records(older, newer), of_today), config(128));
+  EXPECT_EQ(select_winner(older, [](const TimedCandidate&) { return false; }), "");
+  TuningRecord stale_heuristic = *merge_records(older, newer);
+  stale_heuristic.heuristic = config(64);
+  EXPECT_EQ(select_winner(stale_heuristic, of_today), config(128)) << "its time is of another source";
+
+  newer.winner = config(128);
+  EXPECT_EQ(merge_records(older, newer)->winner, config(128));
+  EXPECT_EQ(merge_records(older, newer)->timed.size(), 3u) << "the others are kept";
+  newer.winner = config(256);
+  EXPECT_EQ(merge_records(older, newer)->winner, config(64)) << "nobody has timed what it says";
 }
 
 TEST_F(TuningDatabaseTest, AddsAndFinds) {

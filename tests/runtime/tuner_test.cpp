@@ -243,6 +243,53 @@ TEST_F(TunerTest, WhatFailedForTheMomentIsTriedAgain) {
   EXPECT_TRUE(report->record.rejected.empty());
 }
 
+TEST_F(TunerTest, AKernelJustProvenWrongDoesNotWinByItsOldTime) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.1 : 1.0; };
+  ASSERT_EQ(tune()->winner, space_[2].config);
+  compiler_->source_suffix = " // changed";
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kCheckFailed, "out differs") : Status();
+  };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[0].config);
+  EXPECT_EQ(report->record.timing(key_text(space_[2].config)), nullptr);
+  EXPECT_EQ(choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024)->config,
+            space_[0].config);
+}
+
+TEST_F(TunerTest, TimesOfAnotherSourceDoNotCompete) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.1 : 1.0; };
+  ASSERT_EQ(tune()->winner, space_[2].config);
+  // It fails for the moment, so that its old time stays.
+  compiler_->source_suffix = " // changed";
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kDriverError, "busy") : Status();
+  };
+  EXPECT_EQ(tune()->winner, space_[0].config);
+  EXPECT_EQ(choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024)->config,
+            space_[0].config);
+  // The budget ends before it is reached.
+  compiler_->source_suffix = " // changed again";
+  options_.budget_s = 0;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[0].config);
+  EXPECT_NE(report->record.timing(key_text(space_[2].config)), nullptr) << "another library may come back to it";
+}
+
+TEST_F(TunerTest, AShortRunKeepsTheWinnerOfALongOne) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  ASSERT_EQ(tune()->winner, space_[2].config);
+  options_.budget_s = 0;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[2].config);
+  EXPECT_EQ(report->resumed, 1);
+  compiler_->source_suffix = " // changed";
+  EXPECT_EQ(tune()->winner, space_[0].config) << "nobody has run what it is now";
+}
+
 TEST(AdversarialLengths, CoverTilesAndStayWithinTheLimit) {
   const auto spec =
       parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 64}, {"hidden_dim", 64}, {"num_targets", true}}, "");
