@@ -56,6 +56,11 @@ void replace_or_add(std::vector<Candidate>& candidates, const Candidate& candida
   }
 }
 
+// Of one baseline, as far as ratios go.
+bool same_baseline(const TimingBaseline& a, const TimingBaseline& b) {
+  return a.source_digest == b.source_digest && same_config(a.config, b.config);
+}
+
 Result<Json> config_to_json(const std::string& config) {
   Json json = Json::parse(config, nullptr, false);
   if (!json.is_object())
@@ -95,6 +100,12 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
   candidate.spread_us = number_member(json, "spread_us", -1);
   if (candidate.config.empty() || !is_time(candidate.median_us) || !is_spread(candidate.spread_us))
     return Status(Code::kIo, "a timed candidate has no config or no time");
+  if (const auto baseline = json.find("baseline"); baseline != json.end() && baseline->is_object()) {
+    candidate.baseline = {config_member(*baseline, "config"), text_member(*baseline, "source"),
+                          number_member(*baseline, "median_us", -1)};
+    if (candidate.baseline.config.empty() || !is_time(candidate.baseline.median_us))
+      return Status(Code::kIo, "the baseline of a timed candidate has no config or no time");
+  }
   return candidate;
 }
 
@@ -174,9 +185,27 @@ const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, s
   return holds ? &*found : nullptr;
 }
 
+double TuningRecord::drift(const TimedCandidate& timing) const {
+  const TimingBaseline& baseline = timing.baseline;
+  if (baseline.config.empty()) return 1;
+  const auto latest = find_timing(timed, baseline.config, timing.workload);
+  if (latest != timed.end() && latest->source_digest == baseline.source_digest)
+    return latest->median_us / baseline.median_us;
+  // Its own time has been ended or is of another source by now: any scale will do that all of its timings share.
+  const auto first = std::find_if(timed.begin(), timed.end(), [&](const TimedCandidate& other) {
+    return other.workload == timing.workload && same_baseline(other.baseline, baseline);
+  });
+  return first != timed.end() ? first->baseline.median_us / baseline.median_us : 1;
+}
+
 std::string select_winner(const TuningRecord& record, const TimingFilter& competes) {
   std::vector<TimedCandidate> timings = record.timings();
   if (competes) std::erase_if(timings, [&](const TimedCandidate& timing) { return !competes(timing); });
+  for (TimedCandidate& timing : timings) {
+    const double drift = record.drift(timing);
+    timing.median_us *= drift;
+    timing.spread_us *= drift;
+  }
   const auto best = std::min_element(timings.begin(), timings.end(),
                                      [](const auto& a, const auto& b) { return a.median_us < b.median_us; });
   if (best == timings.end()) return {};
@@ -221,6 +250,15 @@ Result<std::string> format_record(const TuningRecord& record) {
                      {"source", candidate.source_digest},
                      {"median_us", candidate.median_us},
                      {"spread_us", candidate.spread_us}});
+    const TimingBaseline& baseline = candidate.baseline;
+    if (baseline.config.empty()) continue;
+    HSTUJIT_ASSIGN_OR_RETURN(Json baseline_config, config_to_json(baseline.config));
+    if (!is_time(baseline.median_us))
+      return Status(Code::kInvalidArgument,
+                    fmt::format("baseline.median_us is {} for config {}; times must be positive and finite",
+                                baseline.median_us, candidate.config));
+    timed.back()["baseline"] = {
+        {"config", std::move(baseline_config)}, {"source", baseline.source_digest}, {"median_us", baseline.median_us}};
   }
   Json rejected = Json::array();
   for (const UntimedCandidate& candidate : record.rejected) {

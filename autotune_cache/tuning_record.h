@@ -44,6 +44,15 @@ struct TuningKey {
 // 64 hexadecimal digits over the named fields.
 std::string tuning_digest(const TuningKey& key);
 
+// What a candidate was timed in turns with. Clocks drift by some percent from run to run, and both meet the same.
+struct TimingBaseline {
+  std::string config;         // JSON object; empty: unknown, as in records of libraries before this field
+  std::string source_digest;  // as the candidate's
+  double median_us = 0;       // in turns with the candidate
+
+  bool operator==(const TimingBaseline&) const = default;
+};
+
 struct TimedCandidate {
   std::string config;    // JSON object
   std::string workload;  // names the batch that it was timed on; times of two workloads are never compared
@@ -51,6 +60,7 @@ struct TimedCandidate {
       source_digest;  // of the generated source that was timed and its compiler: the time holds as long as they do
   double median_us = 0;
   double spread_us = 0;  // half the distance between the quartiles, or whatever the tuner takes for noise
+  TimingBaseline baseline = {};
 
   bool operator==(const TimedCandidate&) const = default;
 };
@@ -86,7 +96,11 @@ struct TuningRecord {
   std::vector<TimedCandidate> timings() const;
   // The timing of a config on `workload`, whatever source it is of; null when it has none.
   const TimedCandidate* timing(std::string_view config) const;
-  // The same on `on_workload`, when it is of that very source, so that it need not be timed again.
+  // What median_us and spread_us of a timing are multiplied by before they are compared: they become what they would
+  // have been when the timing's baseline was timed last. Two timings of one baseline (config and source) are so
+  // compared by their ratios to it. 1 when the baseline is unknown.
+  double drift(const TimedCandidate& timing) const;
+  // The same as timing(), on `on_workload`, when it is of that very source, so that it need not be timed again.
   const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest,
                                      std::string_view on_workload) const;
   // The rejection of a config that holds for that very source, so that it need not be tried again.
@@ -100,8 +114,8 @@ bool same_config(std::string_view a, std::string_view b);
 using TimingFilter = std::function<bool(const TimedCandidate&)>;
 
 // The config with the least median on the record's workload among those that `competes` lets in (none given: all), but
-// the heuristic's unless the other is faster by more than the spread of both. Equal medians: the first in the order of
-// the list. Empty when nothing was timed.
+// the heuristic's unless the other is faster by more than the spread of both; both are compared after drift(). Equal
+// medians: the first in the order of the list. Empty when nothing was timed.
 std::string select_winner(const TuningRecord& record, const TimingFilter& competes = {});
 
 // Everything that either knows; a config's newest finding counts, as said above. For a config that both timed on one

@@ -73,6 +73,30 @@ TEST(TuningRecordTest, HeuristicIsDisplacedOnlyBeyondNoise) {
   EXPECT_EQ(select_winner(record), config(128));
 }
 
+TEST(TuningRecordTest, TimesOfTwoRunsAreComparedByTheirRatiosToOneBaseline) {
+  // The second run's clock was 5 % slower: 128 took 0.9 of the baseline, 256 took 0.88 of it.
+  TuningRecord record = record_of({{config(64), kWorkload, "s", 105, 0, {config(64), "s", 105}},
+                                   {config(128), kWorkload, "s", 90, 0, {config(64), "s", 100}},
+                                   {config(256), kWorkload, "s", 92.4, 0, {config(64), "s", 105}}});
+  EXPECT_EQ(select_winner(record), config(256));
+  EXPECT_DOUBLE_EQ(record.drift(record.timed[1]), 1.05);
+  EXPECT_DOUBLE_EQ(record.drift(record.timed[2]), 1);
+  // Without the baseline's own time the two still share it.
+  record.timed.erase(record.timed.begin());
+  EXPECT_EQ(select_winner(record), config(256));
+  record.timed[0].baseline.source_digest = "another";
+  EXPECT_EQ(select_winner(record), config(128)) << "no common baseline: by the microseconds";
+  record.timed[0].baseline = {};
+  EXPECT_EQ(select_winner(record), config(128)) << "of a library before this field";
+}
+
+TEST(TuningRecordTest, TheHeuristicStaysWithinTheNoiseThatIsLeftAfterTheDrift) {
+  TuningRecord record = record_of({{config(64), kWorkload, "s", 105, 0.3, {config(64), "s", 105}},
+                                   {config(128), kWorkload, "s", 99.8, 0.3, {config(64), "s", 100}}});
+  record.heuristic = config(64);
+  EXPECT_EQ(select_winner(record), config(64)) << "0.2 % faster, not 5 %";
+}
+
 TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
   EXPECT_TRUE(same_config(R"({"a":1,"b":2})", R"({ "b": 2, "a": 1 })"));
   EXPECT_FALSE(same_config(R"({"a":1})", R"({"a":2})"));
@@ -82,6 +106,7 @@ TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
 TEST(TuningRecordTest, RoundTrip) {
   TuningRecord record =
       record_of({{config(64), kWorkload, "s1", 12.25, 0.5}, {config(128), kWorkload, "s2", 10.125, 0.25}});
+  record.timed[1].baseline = {config(64), "s1", 12.5};
   record.rejected = {{config(256), "s3", "spill", "stores 128 bytes"}, {config(512), "", "shared_memory", "too much"}};
   record.heuristic = config(64);
   record.winner = config(128);
@@ -98,6 +123,8 @@ TEST(TuningRecordTest, RefusesTimesAndConfigsThatAreNone) {
   EXPECT_THAT(format_record(record_of({{"text", kWorkload, "s", 1, 0}})).status().message(), HasSubstr("config"));
   EXPECT_FALSE(format_record(record_of({{config(64), kWorkload, "s", 0, 0}})).ok());
   EXPECT_FALSE(format_record(record_of({{config(64), kWorkload, "s", std::nan(""), 0}})).ok());
+  EXPECT_THAT(format_record(record_of({{config(64), kWorkload, "s", 1, 0, {config(32), "s", 0}}})).status().message(),
+              HasSubstr("baseline.median_us is 0"));
   TuningRecord record = record_of({});
   record.rejected = {{config(64), "", "", "no name"}};
   EXPECT_THAT(format_record(record).status().message(), HasSubstr("reason"));
