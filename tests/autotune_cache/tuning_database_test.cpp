@@ -99,7 +99,11 @@ TEST(TuningRecordTest, TheHeuristicStaysWithinTheNoiseThatIsLeftAfterTheDrift) {
 
 TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
   EXPECT_TRUE(same_config(R"({"a":1,"b":2})", R"({ "b": 2, "a": 1 })"));
+  EXPECT_TRUE(same_config(R"({"a":1})", R"({"a":1.0})"));
+  EXPECT_TRUE(same_config(R"({"a":10})", R"({"a":1e1})"));
+  EXPECT_TRUE(same_config(R"({"a":"b"})", R"({"a":"\u0062"})"));
   EXPECT_FALSE(same_config(R"({"a":1})", R"({"a":2})"));
+  EXPECT_FALSE(same_config(R"({"a":12})", R"({"a":21})"));
   EXPECT_FALSE(same_config("not json", "nor this"));
 }
 
