@@ -38,7 +38,8 @@ void CompilePool::work() {
     const size_t position = next_++;
     const bool in_time = std::chrono::steady_clock::now() < deadline_;
     if (position >= order_.size() || (position >= pinned_ && !in_time)) break;
-    PoolResult result = produce(order_[position], position == 0 || in_time);
+    const Effort in_turn = in_time ? Effort::kCompileUnknown : Effort::kLook;
+    PoolResult result = produce(order_[position], position == 0 ? Effort::kCompile : in_turn);
     const std::lock_guard lock(mutex_);
     results_.push_back(std::move(result));
     ready_.notify_one();
@@ -48,7 +49,7 @@ void CompilePool::work() {
   ready_.notify_one();
 }
 
-PoolResult CompilePool::produce(size_t index, bool may_compile) const {
+PoolResult CompilePool::produce(size_t index, Effort effort) const {
   PoolResult result;
   result.index = index;
   try {
@@ -67,14 +68,15 @@ PoolResult CompilePool::produce(size_t index, bool may_compile) const {
     result.source_digest = sha256_hex(fmt::format("NVRTC {}\n{}", nvrtc_, (*emitted)["source"]));
     const std::string config = key_text(request.config);
     if (earlier_ != nullptr) {
-      if (earlier_->valid_rejection(config, result.source_digest) != nullptr) {
+      result.rejection = earlier_->valid_rejection(config, result.source_digest);
+      if (result.rejection != nullptr) {
         result.known = PoolResult::Known::kRejected;
       } else if (earlier_->valid_timing(config, result.source_digest, problem_.workload) != nullptr) {
         result.known = PoolResult::Known::kTimed;
       }
     }
-    if (result.known != PoolResult::Known::kNothing && index > 0) return result;
-    if (!may_compile) {
+    if (result.known != PoolResult::Known::kNothing && effort != Effort::kCompile) return result;
+    if (effort == Effort::kLook) {
       result.known = PoolResult::Known::kNotReached;
       return result;
     }

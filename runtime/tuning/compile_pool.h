@@ -23,6 +23,7 @@ struct PoolResult {
   // What an earlier run found out about this source: a candidate that it timed or rejected is not compiled. One that is
   // not reached has no binary, because the budget had ended; its source was made to see what is known about it.
   enum class Known { kNothing, kTimed, kRejected, kNotReached } known = Known::kNothing;
+  const UntimedCandidate* rejection = nullptr;  // kRejected: what the earlier record says
   Result<KernelBinary> binary = Status(Code::kInternal, "not compiled");
 };
 
@@ -38,9 +39,13 @@ class CompilePool {
   // The next result; none when all are delivered or the budget ended.
   std::optional<PoolResult> next();
 
+  // What is done for a candidate: its source alone; its cubin when nothing is known; its cubin in any case.
+  enum class Effort { kLook, kCompileUnknown, kCompile };
+  // One candidate on the calling thread, whatever the budget is.
+  PoolResult produce(size_t index, Effort effort) const;
+
  private:
   void work();
-  PoolResult produce(size_t index, bool may_compile) const;
 
   Engine& engine_;
   const TuneProblem& problem_;
