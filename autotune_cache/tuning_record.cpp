@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "autotune_cache/checked_json.h"
 #include "compiler/support/hash.h"
@@ -16,6 +17,27 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "hstujit-tuning-1";
+
+// What does not depend on the order of members and on blanks; none for texts with numbers or characters that can be
+// written in several ways. Merging compares every config with every other: parsing each time takes seconds.
+struct Imprint {
+  uint64_t sum = 0;
+  uint64_t squares = 0;
+  bool operator==(const Imprint&) const = default;
+};
+std::optional<Imprint> imprint(std::string_view text) {
+  Imprint result;
+  bool digit = false;
+  for (const char c : text) {
+    if (c == '\\' || c == '.' || (digit && (c == 'e' || c == 'E'))) return std::nullopt;
+    digit = c >= '0' && c <= '9';
+    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') continue;
+    const auto value = static_cast<uint64_t>(static_cast<unsigned char>(c));
+    result.sum += value;
+    result.squares += value * value;
+  }
+  return result;
+}
 
 bool is_time(double value) { return std::isfinite(value) && value > 0; }
 bool is_spread(double value) { return std::isfinite(value) && value >= 0; }
@@ -54,6 +76,11 @@ void replace_or_add(std::vector<Candidate>& candidates, const Candidate& candida
   } else {
     candidates.push_back(candidate);
   }
+}
+
+// Of one baseline, as far as ratios go.
+bool same_baseline(const TimingBaseline& a, const TimingBaseline& b) {
+  return a.source_digest == b.source_digest && same_config(a.config, b.config);
 }
 
 Result<Json> config_to_json(const std::string& config) {
@@ -95,6 +122,12 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
   candidate.spread_us = number_member(json, "spread_us", -1);
   if (candidate.config.empty() || !is_time(candidate.median_us) || !is_spread(candidate.spread_us))
     return Status(Code::kIo, "a timed candidate has no config or no time");
+  if (const auto baseline = json.find("baseline"); baseline != json.end() && baseline->is_object()) {
+    candidate.baseline = {config_member(*baseline, "config"), text_member(*baseline, "source"),
+                          number_member(*baseline, "median_us", -1)};
+    if (candidate.baseline.config.empty() || !is_time(candidate.baseline.median_us))
+      return Status(Code::kIo, "the baseline of a timed candidate has no config or no time");
+  }
   return candidate;
 }
 
@@ -120,13 +153,18 @@ Json choice_to_json(const TuningRecord& record, const std::string& config) {
   return json;
 }
 
-// Whether the rejection says something about the source.
-bool lasts(const UntimedCandidate& candidate) {
-  return std::find(std::begin(kPassingReasons), std::end(kPassingReasons), candidate.reason) ==
-         std::end(kPassingReasons);
+// Of a record that is no merge's: written before the rule that no config has both.
+void drop_ended_times(TuningRecord* record) {
+  for (const UntimedCandidate& candidate : record->rejected) {
+    if (candidate.lasts()) erase_config(record->timed, candidate.config);
+  }
 }
 
 }  // namespace
+
+bool UntimedCandidate::lasts() const {
+  return std::find(std::begin(kPassingReasons), std::end(kPassingReasons), reason) == std::end(kPassingReasons);
+}
 
 std::string tuning_digest(const TuningKey& key) {
   KeyHasher hasher("hstujit-tuning");
@@ -138,6 +176,9 @@ std::string tuning_digest(const TuningKey& key) {
 
 bool same_config(std::string_view a, std::string_view b) {
   if (a == b) return true;
+  const std::optional<Imprint> a_imprint = imprint(a);
+  const std::optional<Imprint> b_imprint = imprint(b);
+  if (a_imprint && b_imprint && *a_imprint != *b_imprint) return false;
   // nlohmann::json, unlike ordered_json, compares objects without regard to the order of members.
   const auto left = nlohmann::json::parse(a, nullptr, false);
   const auto right = nlohmann::json::parse(b, nullptr, false);
@@ -165,17 +206,36 @@ const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::s
 const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {
   const auto found = find_config(rejected, config);
   const bool holds =
-      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest && lasts(*found);
+      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest && found->lasts();
   return holds ? &*found : nullptr;
 }
 
-std::string select_winner(const TuningRecord& record) {
-  const std::vector<TimedCandidate> timings = record.timings();
+double TuningRecord::drift(const TimedCandidate& timing) const {
+  const TimingBaseline& baseline = timing.baseline;
+  if (baseline.config.empty()) return 1;
+  const auto latest = find_timing(timed, baseline.config, timing.workload);
+  if (latest != timed.end() && latest->source_digest == baseline.source_digest)
+    return latest->median_us / baseline.median_us;
+  // Its own time has been ended or is of another source by now: any scale will do that all of its timings share.
+  const auto first = std::find_if(timed.begin(), timed.end(), [&](const TimedCandidate& other) {
+    return other.workload == timing.workload && same_baseline(other.baseline, baseline);
+  });
+  return first != timed.end() ? first->baseline.median_us / baseline.median_us : 1;
+}
+
+std::string select_winner(const TuningRecord& record, const TimingFilter& competes) {
+  std::vector<TimedCandidate> timings = record.timings();
+  if (competes) std::erase_if(timings, [&](const TimedCandidate& timing) { return !competes(timing); });
+  for (TimedCandidate& timing : timings) {
+    const double drift = record.drift(timing);
+    timing.median_us *= drift;
+    timing.spread_us *= drift;
+  }
   const auto best = std::min_element(timings.begin(), timings.end(),
                                      [](const auto& a, const auto& b) { return a.median_us < b.median_us; });
   if (best == timings.end()) return {};
-  const TimedCandidate* heuristic = record.heuristic.empty() ? nullptr : record.timing(record.heuristic);
-  if (heuristic != nullptr && heuristic->median_us - best->median_us <= heuristic->spread_us + best->spread_us)
+  const auto heuristic = find_config(timings, record.heuristic);
+  if (heuristic != timings.end() && heuristic->median_us - best->median_us <= heuristic->spread_us + best->spread_us)
     return heuristic->config;
   return best->config;
 }
@@ -193,15 +253,12 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
     replace_or_add(merged.timed, candidate);
   }
   for (const UntimedCandidate& candidate : newer.rejected) {
-    if (lasts(candidate)) {
-      std::erase_if(merged.timed, [&](const TimedCandidate& timed) {
-        return timed.source_digest == candidate.source_digest && same_config(timed.config, candidate.config);
-      });
-    }
+    if (candidate.lasts()) erase_config(merged.timed, candidate.config);
     replace_or_add(merged.rejected, candidate);
   }
   for (const auto& [name, value] : newer.environment) merged.environment[name] = value;
-  merged.winner = select_winner(merged);
+  const bool chosen = !newer.winner.empty() && merged.timing(newer.winner) != nullptr;
+  merged.winner = chosen ? newer.winner : select_winner(merged);
   return merged;
 }
 
@@ -218,6 +275,15 @@ Result<std::string> format_record(const TuningRecord& record) {
                      {"source", candidate.source_digest},
                      {"median_us", candidate.median_us},
                      {"spread_us", candidate.spread_us}});
+    const TimingBaseline& baseline = candidate.baseline;
+    if (baseline.config.empty()) continue;
+    HSTUJIT_ASSIGN_OR_RETURN(Json baseline_config, config_to_json(baseline.config));
+    if (!is_time(baseline.median_us))
+      return Status(Code::kInvalidArgument,
+                    fmt::format("baseline.median_us is {} for config {}; times must be positive and finite",
+                                baseline.median_us, candidate.config));
+    timed.back()["baseline"] = {
+        {"config", std::move(baseline_config)}, {"source", baseline.source_digest}, {"median_us", baseline.median_us}};
   }
   Json rejected = Json::array();
   for (const UntimedCandidate& candidate : record.rejected) {
@@ -273,6 +339,8 @@ Result<TuningRecord> parse_record(std::string_view text, std::string_view digest
       if (value.is_string()) record.environment[name] = value.get<std::string>();
     }
   }
+  drop_ended_times(&record);
+  if (!record.winner.empty() && record.timing(record.winner) == nullptr) record.winner = select_winner(record);
   return record;
 }
 

@@ -1,10 +1,19 @@
 // What tuning found out about one problem on one device: every candidate's time, every rejection, and the winner.
 //
+// A config's newest finding counts. A newer time ends its rejection. A newer rejection that lasts ends all of its
+// times, those of other sources and workloads, too: a kernel just found to be wrong may not win by a time of its past.
+// So no record has both for one config, and one that has (of a library before this rule) is read as the rejection
+// alone.
+//
+// The winner of a record is the one that its last run chose: a config whose time is of the source that would run on
+// that day. Times of other sources stay, since another library may come back to them, but they compete in no run.
+//
 // Configs and specs are JSON text here, so that a record can hold the parameters of any operator, of older and newer
 // libraries, too. A winner is stored as parameters: it means the same whatever the order of a search space.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,6 +44,15 @@ struct TuningKey {
 // 64 hexadecimal digits over the named fields.
 std::string tuning_digest(const TuningKey& key);
 
+// What a candidate was timed in turns with. Clocks drift by some percent from run to run, and both meet the same.
+struct TimingBaseline {
+  std::string config;         // JSON object; empty: unknown, as in records of libraries before this field
+  std::string source_digest;  // as the candidate's
+  double median_us = 0;       // in turns with the candidate
+
+  bool operator==(const TimingBaseline&) const = default;
+};
+
 struct TimedCandidate {
   std::string config;    // JSON object
   std::string workload;  // names the batch that it was timed on; times of two workloads are never compared
@@ -42,6 +60,7 @@ struct TimedCandidate {
       source_digest;  // of the generated source that was timed and its compiler: the time holds as long as they do
   double median_us = 0;
   double spread_us = 0;  // half the distance between the quartiles, or whatever the tuner takes for noise
+  TimingBaseline baseline = {};
 
   bool operator==(const TimedCandidate&) const = default;
 };
@@ -57,12 +76,15 @@ struct UntimedCandidate {
   std::string detail;  // the sentence with the figures
 
   bool operator==(const UntimedCandidate&) const = default;
+
+  // Whether it says something about the source: every reason but kPassingReasons.
+  bool lasts() const;
 };
 
 struct TuningRecord {
   TuningKey key;
   std::string workload;   // the last one that was tuned on: `winner` is the winner of its timings
-  std::string winner;     // config; empty when no candidate has a time
+  std::string winner;     // config; empty when no candidate has a time, or it is left to the merge
   std::string heuristic;  // the config that would run untuned; empty when unknown
   std::vector<TimedCandidate> timed;
   std::vector<UntimedCandidate> rejected;
@@ -74,7 +96,11 @@ struct TuningRecord {
   std::vector<TimedCandidate> timings() const;
   // The timing of a config on `workload`, whatever source it is of; null when it has none.
   const TimedCandidate* timing(std::string_view config) const;
-  // The same on `on_workload`, when it is of that very source, so that it need not be timed again.
+  // What median_us and spread_us of a timing are multiplied by before they are compared: they become what they would
+  // have been when the timing's baseline was timed last. Two timings of one baseline (config and source) are so
+  // compared by their ratios to it. 1 when the baseline is unknown.
+  double drift(const TimedCandidate& timing) const;
+  // The same as timing(), on `on_workload`, when it is of that very source, so that it need not be timed again.
   const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest,
                                      std::string_view on_workload) const;
   // The rejection of a config that holds for that very source, so that it need not be tried again.
@@ -84,14 +110,18 @@ struct TuningRecord {
 // True when both texts are the same JSON, whatever the order of members and the blanks.
 bool same_config(std::string_view a, std::string_view b);
 
-// The config with the least median on the record's workload, but the heuristic's unless the other is faster by more
-// than the spread of both. Equal medians: the first in the order of the list. Empty when nothing was timed.
-std::string select_winner(const TuningRecord& record);
+// Whether a timing competes.
+using TimingFilter = std::function<bool(const TimedCandidate&)>;
 
-// Everything that either knows. For a config that both timed on one workload, `newer` counts. A newer time ends a
-// rejection of its config; a newer rejection that lasts ends the times of its source, one for a passing reason ends
-// none. The workload is `newer`'s when it has one, and the winner is selected anew. The keys must be equal:
-// kInvalidArgument otherwise.
+// The config with the least median on the record's workload among those that `competes` lets in (none given: all), but
+// the heuristic's unless the other is faster by more than the spread of both; both are compared after drift(). Equal
+// medians: the first in the order of the list. Empty when nothing was timed.
+std::string select_winner(const TuningRecord& record, const TimingFilter& competes = {});
+
+// Everything that either knows; a config's newest finding counts, as said above. For a config that both timed on one
+// workload, that is `newer`'s; a rejection for a passing reason ends no times. The workload is `newer`'s when it has
+// one. The winner is `newer`'s, whose run knew which sources are of today; when it has none, or none with a time on
+// that workload, all times compete. The keys must be equal: kInvalidArgument otherwise.
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
 
 // A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.

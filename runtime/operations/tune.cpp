@@ -27,12 +27,15 @@ Json row_json(const Task& task, const TuneReport& tuned) {
   row["timed"] = tuned.timed;
   row["resumed"] = tuned.resumed;
   row["skipped"] = tuned.skipped;
+  row["restarts"] = tuned.restarts;
+  if (!tuned.ended_early.empty()) row["ended_early"] = tuned.ended_early;
   row["seconds"] = tuned.seconds;
   row["times"] = Json::array();
   for (const TimedCandidate& timed : tuned.record.timings()) {
+    const double drift = tuned.record.drift(timed);
     row["times"].push_back({{"config", Json::parse(timed.config, nullptr, false)},
-                            {"median_us", timed.median_us},
-                            {"spread_us", timed.spread_us}});
+                            {"median_us", timed.median_us * drift},
+                            {"spread_us", timed.spread_us * drift}});
   }
   row["rejected"] = Json::array();
   for (const UntimedCandidate& rejected : tuned.record.rejected) {

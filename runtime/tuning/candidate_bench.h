@@ -2,6 +2,8 @@
 // that a bad kernel may kill can stand behind it.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,10 @@ struct CompiledCandidate {
   KernelConfig config;
   std::string cubin;
 };
+
+// Whether a bench can run anything after a call that failed. kCrashed: a kernel broke it for good, such as the CUDA
+// context, or the process, that it ran in. kTimedOut: a kernel did not end in time. It stays so for the bench's life.
+enum class BenchState { kSound, kCrashed, kTimedOut };
 
 class CandidateBench {
  public:
@@ -30,7 +36,15 @@ class CandidateBench {
   // Milliseconds of `repeats` launches of each candidate, by candidate in the order given. Repeats are interleaved, so
   // that a change of the clock meets all of them, and the L2 cache is cold before each launch.
   virtual Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) = 0;
+
+  // Asked after one of the calls above has failed. When it is not kSound, that call's candidate is to blame and every
+  // further call fails; the bench is destroyed, and the factory is asked for another.
+  virtual BenchState state() = 0;
 };
+
+// Makes the bench of a run, and another one, with no candidate loaded, after each that was lost; never two at a time.
+// It may start a process. A failure ends the tuning, and says why no other can be made.
+using BenchFactory = std::function<Result<std::unique_ptr<CandidateBench>>()>;
 
 struct TimeSummary {
   double median_ms = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/support/hash.h"
 #include "compiler/support/parallel.h"
@@ -15,6 +16,17 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
   if (const Result<KernelCompilerPtr> compiler = engine.compiler(); compiler.ok()) {
     if (const Result<NvrtcLibrary> nvrtc = (*compiler)->nvrtc(); nvrtc.ok()) nvrtc_ = nvrtc->version;
   }
+  order_.resize(candidates.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  if (earlier != nullptr && !earlier->winner.empty()) {
+    const auto winner = std::find_if(order_.begin() + 1, order_.end(), [&](size_t index) {
+      return same_config(key_text(candidates[index].config), earlier->winner);
+    });
+    if (winner != order_.end()) {
+      std::rotate(order_.begin() + 1, winner, winner + 1);
+      pinned_ = 2;
+    }
+  }
   running_ = std::min(jobs > 0 ? jobs : available_threads(), static_cast<int>(candidates.size()));
   for (int i = 0, count = running_; i < count; ++i) threads_.emplace_back([this] { work(); });
 }
@@ -23,10 +35,11 @@ CompilePool::~CompilePool() { stop_ = true; }
 
 void CompilePool::work() {
   while (!stop_) {
-    const size_t index = next_index_++;
-    // The heuristic's config is compiled whatever the budget is.
-    if (index >= candidates_.size() || (index > 0 && std::chrono::steady_clock::now() >= deadline_)) break;
-    PoolResult result = produce(index);
+    const size_t position = next_++;
+    const bool in_time = std::chrono::steady_clock::now() < deadline_;
+    if (position >= order_.size() || (position >= pinned_ && !in_time)) break;
+    const Effort in_turn = in_time ? Effort::kCompileUnknown : Effort::kLook;
+    PoolResult result = produce(order_[position], position == 0 ? Effort::kCompile : in_turn);
     const std::lock_guard lock(mutex_);
     results_.push_back(std::move(result));
     ready_.notify_one();
@@ -36,7 +49,7 @@ void CompilePool::work() {
   ready_.notify_one();
 }
 
-PoolResult CompilePool::produce(size_t index) const {
+PoolResult CompilePool::produce(size_t index, Effort effort) const {
   PoolResult result;
   result.index = index;
   try {
@@ -55,13 +68,18 @@ PoolResult CompilePool::produce(size_t index) const {
     result.source_digest = sha256_hex(fmt::format("NVRTC {}\n{}", nvrtc_, (*emitted)["source"]));
     const std::string config = key_text(request.config);
     if (earlier_ != nullptr) {
-      if (earlier_->valid_rejection(config, result.source_digest) != nullptr) {
+      result.rejection = earlier_->valid_rejection(config, result.source_digest);
+      if (result.rejection != nullptr) {
         result.known = PoolResult::Known::kRejected;
       } else if (earlier_->valid_timing(config, result.source_digest, problem_.workload) != nullptr) {
         result.known = PoolResult::Known::kTimed;
       }
     }
-    if (result.known != PoolResult::Known::kNothing && index > 0) return result;
+    if (result.known != PoolResult::Known::kNothing && effort != Effort::kCompile) return result;
+    if (effort == Effort::kLook) {
+      result.known = PoolResult::Known::kNotReached;
+      return result;
+    }
     if (const KernelBinaryPtr cached = engine_.kernels().find(request)) {
       result.binary = *cached;
     } else {

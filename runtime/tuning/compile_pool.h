@@ -20,14 +20,18 @@ namespace hstujit {
 struct PoolResult {
   size_t index = 0;  // in the list of candidates
   std::string source_digest;
-  // What an earlier run found out about this source; such a candidate is not compiled.
-  enum class Known { kNothing, kTimed, kRejected } known = Known::kNothing;
+  // What an earlier run found out about this source: a candidate that it timed or rejected is not compiled. One that is
+  // not reached has no binary, because the budget had ended; its source was made to see what is known about it.
+  enum class Known { kNothing, kTimed, kRejected, kNotReached } known = Known::kNothing;
+  const UntimedCandidate* rejection = nullptr;  // kRejected: what the earlier record says
   Result<KernelBinary> binary = Status(Code::kInternal, "not compiled");
 };
 
 class CompilePool {
  public:
-  // `earlier` may be null. The first candidate, the heuristic's, is compiled even when it is known.
+  // `earlier` may be null. The first candidate, the heuristic's, is compiled even when it is known and whatever the
+  // budget is. The second is the earlier record's winner: its source is made whatever the budget is, so that a short
+  // run knows whether that winner is still what was timed.
   CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates,
               const TuningRecord* earlier, int jobs, std::chrono::steady_clock::time_point deadline);
   ~CompilePool();  // stops; waits for the compiles that are under way
@@ -35,18 +39,24 @@ class CompilePool {
   // The next result; none when all are delivered or the budget ended.
   std::optional<PoolResult> next();
 
+  // What is done for a candidate: its source alone; its cubin when nothing is known; its cubin in any case.
+  enum class Effort { kLook, kCompileUnknown, kCompile };
+  // One candidate on the calling thread, whatever the budget is.
+  PoolResult produce(size_t index, Effort effort) const;
+
  private:
   void work();
-  PoolResult produce(size_t index) const;
 
   Engine& engine_;
   const TuneProblem& problem_;
   const std::vector<Candidate>& candidates_;
   const TuningRecord* earlier_;
   std::chrono::steady_clock::time_point deadline_;
+  std::vector<size_t> order_;  // of the candidates
+  size_t pinned_ = 1;          // so many of them come also after the deadline
   std::string nvrtc_;  // its version: another one may spill, fail and schedule differently; empty when there is none
 
-  std::atomic<size_t> next_index_{0};
+  std::atomic<size_t> next_{0};  // in order_
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::condition_variable ready_;

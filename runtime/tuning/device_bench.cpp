@@ -54,6 +54,14 @@ Status DeviceBench::validate(int number) {
   return result.good() ? Status() : Status(Code::kCheckFailed, result.sentence);
 }
 
+BenchState DeviceBench::state() {
+  // The first answer may be about a launch that failed alone; a context that died says so again and again.
+  for (int i = 0; i < 2; ++i) {
+    if (driver_->stream_synchronize(timer_.stream()) == 0) return BenchState::kSound;
+  }
+  return BenchState::kCrashed;
+}
+
 Result<std::vector<std::vector<double>>> DeviceBench::time(const std::vector<int>& numbers, int repeats) {
   std::vector<LaunchFunction> kernels;
   for (const int number : numbers) {

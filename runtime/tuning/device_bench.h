@@ -23,6 +23,9 @@ class DeviceBench final : public CandidateBench {
   void unload(int number) override { launchers_.erase(number); }
   Status validate(int number) override;
   Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override;
+  // kCrashed is for this process's life: its other benches of the device, and everybody else's work on it, fail as
+  // well.
+  BenchState state() override;
 
   // One run on the adversarial input, compared with the reference.
   Result<Agreement> agreement(int number);

@@ -1,5 +1,7 @@
 #include "runtime/tuning/tune_key.h"
 
+#include <fmt/format.h>
+
 #include "runtime/kernel_choice.h"
 #include "runtime/problem_bucket.h"
 #include "runtime/tuning/device_bench.h"
@@ -18,9 +20,20 @@ Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Dire
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
   const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket);
   const Lengths lengths = make_lengths(instance, length);
-  HSTUJIT_ASSIGN_OR_RETURN(const auto bench, DeviceBench::create(driver, instance.spec, direction, device, ordinal,
-                                                                 lengths, instance.alpha));
-  return tune_problem(engine, *bench, {instance.spec, direction, device, bucket, workload_name(lengths)}, options);
+  const auto factory = [&, made = false]() mutable -> Result<std::unique_ptr<CandidateBench>> {
+    if (made) {
+      return Status(
+          Code::kDriverError,
+          fmt::format("a kernel broke the CUDA context of device {} in this process; only another process can "
+                      "go on tuning there",
+                      ordinal));
+    }
+    made = true;
+    HSTUJIT_ASSIGN_OR_RETURN(
+        auto bench, DeviceBench::create(driver, instance.spec, direction, device, ordinal, lengths, instance.alpha));
+    return std::unique_ptr<CandidateBench>(std::move(bench));
+  };
+  return tune_problem(engine, factory, {instance.spec, direction, device, bucket, workload_name(lengths)}, options);
 }
 
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,

@@ -1,14 +1,15 @@
 #include "runtime/tuning/tuner.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
-#include "compiler/generator/generator_digest.h"
+#include "compiler/plan/search_space.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/tuning/compile_pool.h"
+#include "runtime/tuning/findings.h"
 
 namespace hstujit {
 
@@ -16,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
+constexpr int kNotLoaded = -1;
 
 // What the assembler says against a kernel that is right: "" when nothing.
 std::pair<std::string, std::string> resource_rejection(const std::string& text) {
@@ -33,141 +34,314 @@ std::pair<std::string, std::string> resource_rejection(const std::string& text) 
   return {};
 }
 
-// One run of tune_problem.
+// The schedule of one run of tune_problem: what is tried when, and what a failure means. A Status of its functions is
+// the end of the run without a result; a candidate's failure is a finding, and a bench that cannot be had again ends
+// the trying (ended()), but not the run.
 class Run {
  public:
-  Run(Engine& engine, CandidateBench& bench, const TuneProblem& problem, const TunerOptions& options,
+  Run(Engine& engine, const BenchFactory& factory, const TuneProblem& problem, const TunerOptions& options,
       std::vector<Candidate> candidates)
-      : engine_(engine), bench_(bench), problem_(problem), options_(options), candidates_(std::move(candidates)) {
-    record_.key = tuning_key(*problem.spec, problem.direction, problem.device, problem.bucket);
-    record_.workload = problem.workload;
-    record_.heuristic = config_text(0);
-    record_.environment["library"] = library_version();
-    record_.environment["date"] = today();
-  }
+      : engine_(engine),
+        factory_(factory),
+        problem_(problem),
+        options_(options),
+        candidates_(std::move(candidates)),
+        findings_(engine, problem, candidates_[0].config, options) {}
 
   Result<TuneReport> run();
 
  private:
+  // A candidate that was validated.
   struct Entry {
     size_t index = 0;
-    int number = 0;  // in the bench
-    double ratio = 1;
-    TimeSummary time;
-    KernelBinary binary;
     std::string source_digest;
+    KernelBinary binary;
+    int number = kNotLoaded;  // in the bench
+    double ratio = 1;         // of its time to the baseline's
   };
 
   std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
-  void reject(const PoolResult& result, std::string reason, std::string detail);
-  Status take_heuristic(PoolResult result);
-  void take(PoolResult result);
+  bool ended() const { return !report_.ended_early.empty(); }
+  void end(std::string why);
+  void begin(const PoolResult& result);
+  void reject(size_t index, const std::string& source_digest, std::string reason, Status failure);
+  Status fail(const Entry& entry, const Status& failure, std::string reason);
+  Status replace_bench(const std::string& why);
+  Result<std::optional<Entry>> admit(PoolResult result, bool whatever_resources);
+  PoolResult wait_for(CompilePool& pool, size_t index);
+  Status find_baseline(CompilePool& pool);
+  Status try_baseline(const CompilePool& pool, PoolResult result);
+  Status consider(PoolResult result);
+  void rank(Entry entry);
   Status time_finalists();
-  void add_timed(const Entry& entry);
-  Status keep_winner(const TuningRecord& merged);
+  Status time_finalists_one_by_one();
+  void add_timing(const Entry& entry, const std::vector<double>& samples, const std::vector<double>& baseline_samples);
+  Status keep_winner();
 
   Engine& engine_;
-  CandidateBench& bench_;
+  const BenchFactory& factory_;
   const TuneProblem& problem_;
   const TunerOptions& options_;
   std::vector<Candidate> candidates_;
-  TuningRecord record_;
-  std::optional<Entry> heuristic_;
-  std::vector<Entry> finalists_;  // best ratio first; the heuristic's is not among them
-  std::vector<Entry> others_;     // timed, but no finalists; without their cubins
+  Findings findings_;
+  std::unique_ptr<CandidateBench> bench_;
+  std::map<size_t, PoolResult> waiting_;  // compiled before the baseline was found, by index
+  std::optional<Entry> baseline_;
+  Status last_failure_;           // of a candidate
+  std::vector<Entry> finalists_;  // best ratio first; the baseline is not among them
+  int done_ = 0;
   TuneReport report_;
 };
 
-void Run::reject(const PoolResult& result, std::string reason, std::string detail) {
-  engine_.log().event(LogCategory::kTune, "rejected",
-                      {{"config", describe(candidates_[result.index].config)}, {"reason", reason}, {"detail", detail}});
-  record_.rejected.push_back({config_text(result.index), result.source_digest, std::move(reason), std::move(detail)});
+void Run::end(std::string why) {
+  engine_.log().event(LogCategory::kTune, "ended_early", {{"reason", why}});
+  report_.ended_early = std::move(why);
 }
 
-Status Run::take_heuristic(PoolResult result) {
-  if (!result.binary.ok()) return result.binary.status();
-  record_.environment["nvrtc"] = result.binary->info.nvrtc;
-  HSTUJIT_ASSIGN_OR_RETURN(const int number, bench_.load({candidates_[0].config, result.binary->cubin}));
-  if (const Status valid = bench_.validate(number); !valid.ok()) {
-    return valid.with_context("the heuristic's config, " + describe(candidates_[0].config));
+void Run::begin(const PoolResult& result) {
+  ++done_;
+  if (options_.progress) {
+    options_.progress(static_cast<size_t>(done_), candidates_.size(), describe(candidates_[result.index].config));
   }
-  HSTUJIT_ASSIGN_OR_RETURN(const auto samples, bench_.time({number}, options_.quick_repeats));
-  heuristic_ = Entry{0, number, 1, summarise(samples[0]), *result.binary, result.source_digest};
-  ++report_.timed;
+}
+
+void Run::reject(size_t index, const std::string& source_digest, std::string reason, Status failure) {
+  engine_.log().event(
+      LogCategory::kTune, "rejected",
+      {{"config", describe(candidates_[index].config)}, {"reason", reason}, {"detail", failure.message()}});
+  findings_.add_rejection({config_text(index), source_digest, std::move(reason), failure.message()});
+  last_failure_ = std::move(failure);
+}
+
+// A call of the bench for this candidate failed. `reason` is for a bench that is sound.
+Status Run::fail(const Entry& entry, const Status& failure, std::string reason) {
+  const BenchState state = bench_->state();
+  if (state == BenchState::kCrashed) reason = "crashed";
+  if (state == BenchState::kTimedOut) reason = "timeout";
+  reject(entry.index, entry.source_digest, std::move(reason), failure);
+  if (state != BenchState::kSound) return replace_bench(failure.message());
+  if (entry.number != kNotLoaded) bench_->unload(entry.number);
   return {};
 }
 
-void Run::take(PoolResult result) {
+Status Run::replace_bench(const std::string& why) {
+  // Before anything else runs: what broke this bench may be worse than the bench can say.
+  HSTUJIT_RETURN_IF_ERROR(findings_.store().status());
+  bench_.reset();
+  for (Entry& entry : finalists_) entry.number = kNotLoaded;
+  if (report_.restarts >= options_.bench_restarts) {
+    end(fmt::format("candidates broke the bench {} times, and bench_restarts is {}; the last failure: {}",
+                    report_.restarts + 1, options_.bench_restarts, why));
+    return {};
+  }
+  ++report_.restarts;
+  auto bench = factory_();
+  if (!bench.ok()) {
+    end(fmt::format("a candidate broke the bench ({}), and no other could be made: {}", why, bench.status().message()));
+    return {};
+  }
+  bench_ = std::move(*bench);
+  if (!baseline_) return {};
+  const auto restore = [this]() -> Status {
+    HSTUJIT_ASSIGN_OR_RETURN(baseline_->number,
+                             bench_->load({candidates_[baseline_->index].config, baseline_->binary.cubin}));
+    HSTUJIT_ASSIGN_OR_RETURN(const auto samples, bench_->time({baseline_->number}, options_.quick_repeats));
+    add_timing(*baseline_, samples[0], samples[0]);
+    return {};
+  };
+  if (const Status restored = restore(); !restored.ok()) {
+    end(fmt::format("a candidate broke the bench ({}), and the baseline fails on a new one: {}", why,
+                    restored.message()));
+  }
+  return {};
+}
+
+// Loads and validates; none when the candidate is rejected.
+Result<std::optional<Run::Entry>> Run::admit(PoolResult result, bool whatever_resources) {
   if (!result.binary.ok()) {
     // A compiler that is missing or out of memory says nothing about the source.
     const bool lasts = result.binary.status().code() == Code::kCompileFailed;
-    return reject(result, lasts ? "compile" : "failed", result.binary.status().message());
+    reject(result.index, result.source_digest, lasts ? "compile" : "failed", result.binary.status());
+    return std::optional<Entry>();
   }
-  if (auto [reason, detail] = resource_rejection(result.binary->info.resources); !reason.empty()) {
-    return reject(result, std::move(reason), std::move(detail));
+  findings_.saw_nvrtc(result.binary->info.nvrtc);
+  if (auto [reason, detail] = resource_rejection(result.binary->info.resources);
+      !reason.empty() && !whatever_resources) {
+    reject(result.index, result.source_digest, std::move(reason), Status(Code::kCompileFailed, std::move(detail)));
+    return std::optional<Entry>();
   }
-  const Result<int> number = bench_.load({candidates_[result.index].config, result.binary->cubin});
-  if (!number.ok()) return reject(result, "load", number.status().message());
-  if (const Status valid = bench_.validate(*number); !valid.ok()) {
-    bench_.unload(*number);
-    return reject(result, valid.code() == Code::kCheckFailed ? "wrong_result" : "failed", valid.message());
+  Entry entry{result.index, std::move(result.source_digest), std::move(*result.binary)};
+  const Result<int> number = bench_->load({candidates_[entry.index].config, entry.binary.cubin});
+  if (!number.ok()) {
+    HSTUJIT_RETURN_IF_ERROR(fail(entry, number.status(), "load"));
+    return std::optional<Entry>();
   }
-  const auto samples = bench_.time({heuristic_->number, *number}, options_.quick_repeats);
-  if (!samples.ok()) {
-    bench_.unload(*number);
-    return reject(result, "failed", samples.status().message());
+  entry.number = *number;
+  if (const Status valid = bench_->validate(entry.number); !valid.ok()) {
+    HSTUJIT_RETURN_IF_ERROR(fail(entry, valid, valid.code() == Code::kCheckFailed ? "wrong_result" : "failed"));
+    return std::optional<Entry>();
   }
-  ++report_.timed;
-  Entry entry{result.index, *number, 1, summarise((*samples)[1]), *result.binary, result.source_digest};
-  entry.ratio = entry.time.median_ms / summarise((*samples)[0]).median_ms;
-  engine_.log().event(
-      LogCategory::kTune, "timed",
-      {{"config", describe(candidates_[entry.index].config)}, {"ms", entry.time.median_ms}, {"ratio", entry.ratio}});
-
-  const double best = finalists_.empty() ? 1.0 : std::min(1.0, finalists_.front().ratio);
-  const auto drop = [this](Entry slow) {
-    bench_.unload(slow.number);
-    slow.binary = {};
-    others_.push_back(std::move(slow));
-  };
-  if (entry.ratio > best * options_.hopeless) return drop(std::move(entry));
-  const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), entry,
-                                      [](const Entry& a, const Entry& b) { return a.ratio < b.ratio; });
-  finalists_.insert(place, std::move(entry));
-  if (static_cast<int>(finalists_.size()) > options_.finalists) {
-    Entry last = std::move(finalists_.back());
-    finalists_.pop_back();
-    drop(std::move(last));
-  }
+  return std::optional<Entry>(std::move(entry));
 }
 
-Status Run::time_finalists() {
-  std::vector<int> numbers = {heuristic_->number};
-  for (const Entry& entry : finalists_) numbers.push_back(entry.number);
-  HSTUJIT_ASSIGN_OR_RETURN(const auto samples, bench_.time(numbers, options_.final_repeats));
-  heuristic_->time = summarise(samples[0]);
-  for (size_t i = 0; i < finalists_.size(); ++i) finalists_[i].time = summarise(samples[i + 1]);
+PoolResult Run::wait_for(CompilePool& pool, size_t index) {
+  while (!waiting_.contains(index)) {
+    std::optional<PoolResult> result = pool.next();
+    // The budget has ended, but there must be something to run.
+    if (!result) return pool.produce(index, CompilePool::Effort::kCompileUnknown);
+    findings_.saw_source(candidates_[result->index].config, result->source_digest);
+    waiting_.emplace(result->index, std::move(*result));
+  }
+  PoolResult result = std::move(waiting_.at(index));
+  waiting_.erase(index);
+  return result;
+}
+
+// The first candidate, in the cost model's order, that passes: the heuristic's as a rule.
+Status Run::find_baseline(CompilePool& pool) {
+  Status heuristic_failure;
+  for (size_t index = 0; index < candidates_.size() && !baseline_ && !ended(); ++index) {
+    PoolResult result = wait_for(pool, index);
+    begin(result);
+    if (!result.binary.ok() && result.binary.status().code() == Code::kNoCompiler) return result.binary.status();
+    HSTUJIT_RETURN_IF_ERROR(try_baseline(pool, std::move(result)));
+    if (index == 0 && !baseline_) heuristic_failure = last_failure_;
+    HSTUJIT_RETURN_IF_ERROR(findings_.checkpoint());
+  }
+  if (baseline_) return {};
+  HSTUJIT_RETURN_IF_ERROR(findings_.store().status());
+  return heuristic_failure.with_context(fmt::format("no candidate of {} passed{}{}; the heuristic's config, {}", done_,
+                                                    ended() ? ", and " : "", report_.ended_early,
+                                                    describe(candidates_[0].config)));
+}
+
+Status Run::try_baseline(const CompilePool& pool, PoolResult result) {
+  const size_t index = result.index;
+  if (index > 0 && (result.known == PoolResult::Known::kTimed || result.known == PoolResult::Known::kNotReached)) {
+    result = pool.produce(index, CompilePool::Effort::kCompile);
+  }
+  findings_.saw_source(candidates_[index].config, result.source_digest);
+  if (result.known == PoolResult::Known::kRejected) {
+    // What the assembler had against the heuristic's config does not count: it was not run then.
+    const bool resources =
+        result.binary.ok() && resource_rejection(result.binary->info.resources).first == result.rejection->reason;
+    if (index > 0 || !resources) {
+      last_failure_ = Status(Code::kCheckFailed, result.rejection->detail);
+      return {};
+    }
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(std::optional<Entry> entry, admit(std::move(result), index == 0));
+  if (!entry) return {};
+  const auto samples = bench_->time({entry->number}, options_.quick_repeats);
+  if (!samples.ok()) return fail(*entry, samples.status(), "failed");
+  ++report_.timed;
+  baseline_ = std::move(*entry);
+  add_timing(*baseline_, (*samples)[0], (*samples)[0]);
   return {};
 }
 
-void Run::add_timed(const Entry& entry) {
-  const double median_us = entry.time.median_ms * 1e3;
-  record_.timed.push_back(
-      {config_text(entry.index), problem_.workload, entry.source_digest, median_us, entry.time.spread * median_us});
+Status Run::consider(PoolResult result) {
+  if (result.known == PoolResult::Known::kNotReached) return {};
+  begin(result);
+  if (result.known != PoolResult::Known::kNothing) {
+    report_.resumed += result.known == PoolResult::Known::kTimed ? 1 : 0;
+    return {};
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(std::optional<Entry> entry, admit(std::move(result), false));
+  if (!entry) return findings_.checkpoint();
+  const auto samples = bench_->time({baseline_->number, entry->number}, options_.quick_repeats);
+  if (!samples.ok()) {
+    HSTUJIT_RETURN_IF_ERROR(fail(*entry, samples.status(), "failed"));
+    return findings_.checkpoint();
+  }
+  ++report_.timed;
+  const double milliseconds = summarise((*samples)[1]).median_ms;
+  entry->ratio = milliseconds / summarise((*samples)[0]).median_ms;
+  engine_.log().event(
+      LogCategory::kTune, "timed",
+      {{"config", describe(candidates_[entry->index].config)}, {"ms", milliseconds}, {"ratio", entry->ratio}});
+  add_timing(*entry, (*samples)[1], (*samples)[0]);
+  rank(std::move(*entry));
+  return findings_.checkpoint();
 }
 
-Status Run::keep_winner(const TuningRecord& merged) {
-  report_.record = merged;
-  report_.heuristic = candidates_[0].config;
-  report_.heuristic_us = heuristic_->time.median_ms * 1e3;
-  HSTUJIT_ASSIGN_OR_RETURN(report_.winner,
-                           parse_kernel_config(nlohmann::ordered_json::parse(merged.winner, nullptr, false)));
-  if (const TimedCandidate* timing = merged.timing(merged.winner)) {
-    report_.winner_us = timing->median_us;
-    report_.winner_spread_us = timing->spread_us;
+void Run::rank(Entry entry) {
+  const double best = finalists_.empty() ? 1.0 : std::min(1.0, finalists_.front().ratio);
+  if (entry.ratio > best * options_.hopeless) return bench_->unload(entry.number);
+  const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), entry,
+                                      [](const Entry& a, const Entry& b) { return a.ratio < b.ratio; });
+  finalists_.insert(place, std::move(entry));
+  if (static_cast<int>(finalists_.size()) <= options_.finalists) return;
+  if (finalists_.back().number != kNotLoaded) bench_->unload(finalists_.back().number);
+  finalists_.pop_back();
+}
+
+Status Run::time_finalists() {
+  const auto time_all = [this]() -> Status {
+    std::vector<int> numbers = {baseline_->number};
+    for (Entry& entry : finalists_) {
+      if (entry.number == kNotLoaded) {
+        HSTUJIT_ASSIGN_OR_RETURN(entry.number, bench_->load({candidates_[entry.index].config, entry.binary.cubin}));
+      }
+      numbers.push_back(entry.number);
+    }
+    HSTUJIT_ASSIGN_OR_RETURN(const auto samples, bench_->time(numbers, options_.final_repeats));
+    add_timing(*baseline_, samples[0], samples[0]);
+    for (size_t i = 0; i < finalists_.size(); ++i) add_timing(finalists_[i], samples[i + 1], samples[0]);
+    return {};
+  };
+  const Status timed = time_all();
+  if (timed.ok()) return {};
+  // Nobody knows which of them it was.
+  if (bench_->state() != BenchState::kSound) HSTUJIT_RETURN_IF_ERROR(replace_bench(timed.message()));
+  return time_finalists_one_by_one();
+}
+
+Status Run::time_finalists_one_by_one() {
+  for (Entry& entry : finalists_) {
+    if (ended()) break;
+    const auto time_it = [this, &entry]() -> Status {
+      if (entry.number == kNotLoaded) {
+        HSTUJIT_ASSIGN_OR_RETURN(entry.number, bench_->load({candidates_[entry.index].config, entry.binary.cubin}));
+      }
+      HSTUJIT_ASSIGN_OR_RETURN(const auto samples,
+                               bench_->time({baseline_->number, entry.number}, options_.final_repeats));
+      add_timing(*baseline_, samples[0], samples[0]);
+      add_timing(entry, samples[1], samples[0]);
+      return {};
+    };
+    if (const Status timed = time_it(); !timed.ok()) HSTUJIT_RETURN_IF_ERROR(fail(entry, timed, "failed"));
   }
-  CompileRequest request{problem_.spec, problem_.direction, report_.winner, problem_.device, engine_.lineinfo()};
-  finalists_.push_back(*heuristic_);
+  return {};
+}
+
+void Run::add_timing(const Entry& entry, const std::vector<double>& samples,
+                     const std::vector<double>& baseline_samples) {
+  const TimeSummary time = summarise(samples);
+  const double median_us = time.median_ms * 1e3;
+  findings_.add_timing(
+      {config_text(entry.index),
+       problem_.workload,
+       entry.source_digest,
+       median_us,
+       time.spread * median_us,
+       {config_text(baseline_->index), baseline_->source_digest, summarise(baseline_samples).median_ms * 1e3}});
+}
+
+Status Run::keep_winner() {
+  const TuningRecord& record = report_.record;
+  report_.heuristic = candidates_[0].config;
+  if (const TimedCandidate* timing = record.timing(record.heuristic)) {
+    report_.heuristic_us = timing->median_us * record.drift(*timing);
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(report_.winner,
+                           parse_kernel_config(nlohmann::ordered_json::parse(record.winner, nullptr, false)));
+  if (const TimedCandidate* timing = record.timing(record.winner)) {
+    report_.winner_us = timing->median_us * record.drift(*timing);
+    report_.winner_spread_us = timing->spread_us * record.drift(*timing);
+  }
+  const CompileRequest request{problem_.spec, problem_.direction, report_.winner, problem_.device, engine_.lineinfo()};
+  finalists_.push_back(std::move(*baseline_));
   for (Entry& entry : finalists_) {
     if (candidates_[entry.index].config == report_.winner) {
       engine_.kernels().keep(request, std::move(entry.binary));
@@ -182,54 +356,34 @@ Result<TuneReport> Run::run() {
   const auto start = Clock::now();
   const auto deadline =
       start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.budget_s));
-  const std::optional<TuningRecord> earlier = engine_.tuning().find(record_.key);
   report_.candidates = static_cast<int>(candidates_.size());
-  size_t done = 0;
+  HSTUJIT_ASSIGN_OR_RETURN(bench_, factory_());
   {
-    CompilePool pool(engine_, problem_, candidates_, earlier ? &*earlier : nullptr, options_.jobs, deadline);
-    std::vector<PoolResult> waiting;  // compiled before the heuristic's config was
-    while (auto result = pool.next()) {
-      ++done;
-      if (options_.progress) {
-        options_.progress(done, candidates_.size(), describe(candidates_[result->index].config));
-      }
-      if (result->index == 0) {
-        HSTUJIT_RETURN_IF_ERROR(take_heuristic(std::move(*result)));
-        for (PoolResult& early : waiting) take(std::move(early));
-        waiting.clear();
-      } else if (result->known != PoolResult::Known::kNothing) {
-        report_.resumed += result->known == PoolResult::Known::kTimed ? 1 : 0;
-      } else if (!heuristic_) {
-        waiting.push_back(std::move(*result));
-      } else {
-        take(std::move(*result));
-      }
+    CompilePool pool(engine_, problem_, candidates_, findings_.earlier(), options_.jobs, deadline);
+    HSTUJIT_RETURN_IF_ERROR(find_baseline(pool));
+    for (auto& [index, early] : waiting_) {
+      if (!ended()) HSTUJIT_RETURN_IF_ERROR(consider(std::move(early)));
+    }
+    while (!ended()) {
+      std::optional<PoolResult> result = pool.next();
+      if (!result) break;
+      findings_.saw_source(candidates_[result->index].config, result->source_digest);
+      HSTUJIT_RETURN_IF_ERROR(consider(std::move(*result)));
     }
   }
-  if (!heuristic_) return Status(Code::kInternal, "the heuristic's config was not compiled");
-  report_.skipped = report_.candidates - static_cast<int>(done);
-  HSTUJIT_RETURN_IF_ERROR(time_finalists());
-
-  add_timed(*heuristic_);
-  for (const Entry& entry : finalists_) add_timed(entry);
-  for (Entry& entry : others_) {
-    // Timed earlier and with few repeats, when the clock may have been another: the ratio is what was found out.
-    entry.time.median_ms = entry.ratio * heuristic_->time.median_ms;
-    add_timed(entry);
-  }
-  record_.winner = select_winner(record_);
-  HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, engine_.tuning().add(record_));
-  // Another process may have tuned on another workload meanwhile; what is reported is what this run found out.
-  merged.workload = problem_.workload;
-  merged.winner = select_winner(merged);
-  HSTUJIT_RETURN_IF_ERROR(keep_winner(merged));
+  report_.skipped = report_.candidates - done_;
+  HSTUJIT_RETURN_IF_ERROR(findings_.store().status());
+  if (!ended()) HSTUJIT_RETURN_IF_ERROR(time_finalists());
+  bench_.reset();
+  HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.store());
+  HSTUJIT_RETURN_IF_ERROR(keep_winner());
   report_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return std::move(report_);
 }
 
 }  // namespace
 
-Result<TuneReport> tune_problem(Engine& engine, CandidateBench& bench, const TuneProblem& problem,
+Result<TuneReport> tune_problem(Engine& engine, const BenchFactory& factory, const TuneProblem& problem,
                                 const TunerOptions& options) {
   const ProblemSize size = heuristic_size(problem.bucket);
   SearchSpace space = search_space(*problem.spec, problem.direction, problem.device, size);
@@ -237,7 +391,7 @@ Result<TuneReport> tune_problem(Engine& engine, CandidateBench& bench, const Tun
     // Says why, with the commonest rejections.
     return heuristic_config(*problem.spec, problem.direction, problem.device, size).status();
   }
-  return Run(engine, bench, problem, options, std::move(space.candidates)).run();
+  return Run(engine, factory, problem, options, std::move(space.candidates)).run();
 }
 
 }  // namespace hstujit

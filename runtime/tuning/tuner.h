@@ -1,8 +1,16 @@
 // The tuner: times the search space of one key and writes what it found to the tuning database.
 //
 // Candidates come in the cost model's order. A pool of threads compiles them while this thread validates and times
-// those that are done. Each is timed in turns with the heuristic's config, and what counts is the ratio; the best few
-// and the heuristic meet once more at the end, with more repeats.
+// those that are done. Each is timed in turns with the baseline, and what counts is the ratio; the best few and the
+// baseline meet once more at the end, with more repeats. The baseline is the first candidate that passes validation:
+// the heuristic's config, unless that is rejected.
+//
+// The winner is a config whose time, of this run or an earlier one, is of the source that would run today. A candidate
+// that the budget left out has no such time, unless it is the earlier winner, whose source is always looked at.
+//
+// What is found out is stored while the run goes on (findings.h). A candidate that breaks the bench is rejected for
+// good, as "crashed" or "timeout"; the factory then makes another bench and tuning goes on. When it cannot, or did so
+// too often, tuning ends there: the report says why, and its winner is the best of what was validated.
 #pragma once
 
 #include <functional>
@@ -25,12 +33,15 @@ struct TuneProblem {
 };
 
 struct TunerOptions {
-  double budget_s = 30;    // no compile begins after that
+  double budget_s = 30;    // no compile begins after that, once there is a baseline
   int jobs = 0;            // compile threads; 0: one per core
-  int quick_repeats = 5;   // of each candidate, in turns with the heuristic's
+  int quick_repeats = 5;   // of each candidate, in turns with the baseline
   int final_repeats = 25;  // of the finalists
   int finalists = 4;
-  double hopeless = 1.5;  // slower than the best by this factor after the quick repeats: no finalist
+  double hopeless = 1.5;        // slower than the best by this factor after the quick repeats: no finalist
+  int bench_restarts = 8;       // after candidates that broke the bench; one more ends the tuning
+  int checkpoint_findings = 8;  // findings are stored when there are so many new ones
+  double checkpoint_s = 2;      // and so long after the last time
   std::function<void(size_t done, size_t total, const std::string& what)> progress;
 };
 
@@ -40,17 +51,19 @@ struct TuneReport {
   KernelConfig heuristic;
   double winner_us = 0;
   double winner_spread_us = 0;
-  double heuristic_us = 0;
-  int candidates = 0;  // of the search space
-  int timed = 0;       // in this run
-  int resumed = 0;     // timed by an earlier run, of the same source on the same workload
-  int skipped = 0;     // the budget ended first
+  double heuristic_us = 0;  // 0 when it was rejected
+  int candidates = 0;       // of the search space
+  int timed = 0;            // in this run
+  int resumed = 0;          // timed by an earlier run, of the same source on the same workload
+  int skipped = 0;          // the budget, or the tuning, ended first
+  int restarts = 0;         // of the bench
+  std::string ended_early;  // why tuning ended before its time: a sentence; empty when it did not
   double seconds = 0;
 };
 
-// kUnsupported: no candidate. kNoCompiler, kNoDriver and the like: nothing could be timed. A candidate's failure is its
-// rejection in the record.
-Result<TuneReport> tune_problem(Engine& engine, CandidateBench& bench, const TuneProblem& problem,
+// kUnsupported: no candidate. The heuristic's failure, with its code: no candidate passed. kNoCompiler, kNoDriver and
+// the like: nothing could be timed. A candidate's failure is its rejection in the record.
+Result<TuneReport> tune_problem(Engine& engine, const BenchFactory& factory, const TuneProblem& problem,
                                 const TunerOptions& options);
 
 }  // namespace hstujit

@@ -73,15 +73,44 @@ TEST(TuningRecordTest, HeuristicIsDisplacedOnlyBeyondNoise) {
   EXPECT_EQ(select_winner(record), config(128));
 }
 
+TEST(TuningRecordTest, TimesOfTwoRunsAreComparedByTheirRatiosToOneBaseline) {
+  // The second run's clock was 5 % slower: 128 took 0.9 of the baseline, 256 took 0.88 of it.
+  TuningRecord record = record_of({{config(64), kWorkload, "s", 105, 0, {config(64), "s", 105}},
+                                   {config(128), kWorkload, "s", 90, 0, {config(64), "s", 100}},
+                                   {config(256), kWorkload, "s", 92.4, 0, {config(64), "s", 105}}});
+  EXPECT_EQ(select_winner(record), config(256));
+  EXPECT_DOUBLE_EQ(record.drift(record.timed[1]), 1.05);
+  EXPECT_DOUBLE_EQ(record.drift(record.timed[2]), 1);
+  // Without the baseline's own time the two still share it.
+  record.timed.erase(record.timed.begin());
+  EXPECT_EQ(select_winner(record), config(256));
+  record.timed[0].baseline.source_digest = "another";
+  EXPECT_EQ(select_winner(record), config(128)) << "no common baseline: by the microseconds";
+  record.timed[0].baseline = {};
+  EXPECT_EQ(select_winner(record), config(128)) << "of a library before this field";
+}
+
+TEST(TuningRecordTest, TheHeuristicStaysWithinTheNoiseThatIsLeftAfterTheDrift) {
+  TuningRecord record = record_of({{config(64), kWorkload, "s", 105, 0.3, {config(64), "s", 105}},
+                                   {config(128), kWorkload, "s", 99.8, 0.3, {config(64), "s", 100}}});
+  record.heuristic = config(64);
+  EXPECT_EQ(select_winner(record), config(64)) << "0.2 % faster, not 5 %";
+}
+
 TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
   EXPECT_TRUE(same_config(R"({"a":1,"b":2})", R"({ "b": 2, "a": 1 })"));
+  EXPECT_TRUE(same_config(R"({"a":1})", R"({"a":1.0})"));
+  EXPECT_TRUE(same_config(R"({"a":10})", R"({"a":1e1})"));
+  EXPECT_TRUE(same_config(R"({"a":"b"})", R"({"a":"\u0062"})"));
   EXPECT_FALSE(same_config(R"({"a":1})", R"({"a":2})"));
+  EXPECT_FALSE(same_config(R"({"a":12})", R"({"a":21})"));
   EXPECT_FALSE(same_config("not json", "nor this"));
 }
 
 TEST(TuningRecordTest, RoundTrip) {
   TuningRecord record =
       record_of({{config(64), kWorkload, "s1", 12.25, 0.5}, {config(128), kWorkload, "s2", 10.125, 0.25}});
+  record.timed[1].baseline = {config(64), "s1", 12.5};
   record.rejected = {{config(256), "s3", "spill", "stores 128 bytes"}, {config(512), "", "shared_memory", "too much"}};
   record.heuristic = config(64);
   record.winner = config(128);
@@ -98,6 +127,8 @@ TEST(TuningRecordTest, RefusesTimesAndConfigsThatAreNone) {
   EXPECT_THAT(format_record(record_of({{"text", kWorkload, "s", 1, 0}})).status().message(), HasSubstr("config"));
   EXPECT_FALSE(format_record(record_of({{config(64), kWorkload, "s", 0, 0}})).ok());
   EXPECT_FALSE(format_record(record_of({{config(64), kWorkload, "s", std::nan(""), 0}})).ok());
+  EXPECT_THAT(format_record(record_of({{config(64), kWorkload, "s", 1, 0, {config(32), "s", 0}}})).status().message(),
+              HasSubstr("baseline.median_us is 0"));
   TuningRecord record = record_of({});
   record.rejected = {{config(64), "", "", "no name"}};
   EXPECT_THAT(format_record(record).status().message(), HasSubstr("reason"));
@@ -166,7 +197,7 @@ TEST(TuningRecordTest, TimesOfTwoWorkloadsAreKeptAndNeverCompared) {
   EXPECT_EQ(back->winner, config(128)) << "and not the 2 us of another batch";
 }
 
-TEST(TuningRecordTest, ARejectionEndsTheTimesOfItsSourceOnlyAndOnlyWhenItLasts) {
+TEST(TuningRecordTest, ARejectionThatLastsEndsAllTimesOfItsConfig) {
   const TuningRecord timed = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
   TuningRecord busy = record_of({});
   busy.rejected = {{config(128), "s2", "failed", "busy"}};
@@ -176,8 +207,41 @@ TEST(TuningRecordTest, ARejectionEndsTheTimesOfItsSourceOnlyAndOnlyWhenItLasts) 
   wrong.rejected = {{config(128), "s2", "wrong_result", "by far"}};
   EXPECT_EQ(merge_records(timed, wrong)->timed.size(), 1u);
   EXPECT_EQ(merge_records(timed, wrong)->winner, config(64));
+  TuningRecord both = timed;
+  both.timed.push_back({config(128), "small", "s2", 1, 0});
   wrong.rejected[0].source_digest = "s3";
-  EXPECT_EQ(merge_records(timed, wrong)->timed.size(), 2u) << "of another source";
+  EXPECT_EQ(merge_records(both, wrong)->timed.size(), 1u) << "those of an older source, and on another workload, too";
+  EXPECT_EQ(merge_records(both, wrong)->winner, config(64));
+  const auto repaired = merge_records(*merge_records(timed, wrong), timed);
+  EXPECT_EQ(repaired->timed.size(), 2u) << "a newer time counts again";
+  EXPECT_TRUE(repaired->rejected.empty());
+}
+
+TEST(TuningRecordTest, ARecordOfBeforeThatRuleIsReadAsTheRejection) {
+  TuningRecord record = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
+  record.rejected = {{config(128), "s3", "wrong_result", "by far"}};
+  record.winner = config(128);
+  const auto parsed = parse_record(*format_record(record), tuning_digest(record.key));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->timed.size(), 1u);
+  EXPECT_EQ(parsed->winner, config(64));
+}
+
+TEST(TuningRecordTest, TheWinnerIsOfThoseThatCompeteAndTheRunsChoiceIsKept) {
+  const TuningRecord older = record_of({{config(64), kWorkload, "old", 5, 1}, {config(32), kWorkload, "new", 30, 1}});
+  TuningRecord newer = record_of({{config(128), kWorkload, "new", 10, 1}});
+  const auto of_today = [](const TimedCandidate& timing) { return timing.source_digest == "new"; };
+  EXPECT_EQ(select_winner(*merge_records(older, newer), of_today), config(128));
+  EXPECT_EQ(select_winner(older, [](const TimedCandidate&) { return false; }), "");
+  TuningRecord stale_heuristic = *merge_records(older, newer);
+  stale_heuristic.heuristic = config(64);
+  EXPECT_EQ(select_winner(stale_heuristic, of_today), config(128)) << "its time is of another source";
+
+  newer.winner = config(128);
+  EXPECT_EQ(merge_records(older, newer)->winner, config(128));
+  EXPECT_EQ(merge_records(older, newer)->timed.size(), 3u) << "the others are kept";
+  newer.winner = config(256);
+  EXPECT_EQ(merge_records(older, newer)->winner, config(64)) << "nobody has timed what it says";
 }
 
 TEST_F(TuningDatabaseTest, AddsAndFinds) {

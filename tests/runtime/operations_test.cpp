@@ -40,9 +40,9 @@ TEST_F(OperationsTest, TheConfigsAlphaIsLaunched) {
   EXPECT_EQ(fake().launches, 1);
   EXPECT_TRUE(launched_with(0.34375F));
   fake().reset();
-  // The fake GPU writes no output, so that the first check ends the tuning.
+  // The fake GPU writes no output, so that no candidate passes its check.
   EXPECT_EQ(tune(*make_engine(), config, {}).status.code(), Code::kCheckFailed);
-  EXPECT_EQ(fake().launches, 1);
+  EXPECT_GE(fake().launches, 1);
   EXPECT_TRUE(launched_with(0.34375F));
   fake().reset();
   ASSERT_TRUE(run(make_engine(), config_of(), {}).status.ok());
@@ -52,7 +52,7 @@ TEST_F(OperationsTest, TheConfigsAlphaIsLaunched) {
 TEST_F(OperationsTest, UploadsHaveArrivedBeforeALaunch) {
   ASSERT_TRUE(run(make_engine(), config_of(), {}).status.ok());
   EXPECT_EQ(tune(*make_engine(), config_of(), {}).status.code(), Code::kCheckFailed);
-  EXPECT_EQ(fake().launches, 2);
+  EXPECT_GE(fake().launches, 2);
   EXPECT_EQ(fake().races, 0);
 }
 

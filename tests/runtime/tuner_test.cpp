@@ -1,9 +1,15 @@
 // The tuner with times that the test makes up.
 #include "runtime/tuning/tuner.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
 #include "runtime/operations/operation.h"
 #include "runtime/shipped_records.h"
 #include "runtime/tuning/adversarial_lengths.h"
+#include "runtime/tuning/device_bench.h"
 #include "runtime/tuning/workload.h"
 #include "tests/runtime/support.h"
 
@@ -12,28 +18,59 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Time, validity and loading of a candidate follow from its config.
+// What benches run on. Time, validity and faults of a candidate follow from its config.
+struct FakeDevice {
+  std::function<Status(const KernelConfig&)> validity = [](const KernelConfig&) { return Status(); };
+  std::function<double(const KernelConfig&)> duration = [](const KernelConfig&) { return 1.0; };
+  // What a launch leaves the bench in: of a validation, or of `repeats` timed ones.
+  std::function<BenchState(const KernelConfig&, int repeats)> fate = [](const KernelConfig&, int) {
+    return BenchState::kSound;
+  };
+  std::function<Status(int benches)> creation = [](int) { return Status(); };
+  std::vector<KernelConfig> loaded;
+  std::vector<std::pair<KernelConfig, int>> timed;  // with the repeats
+  int benches = 0;
+};
+
 class FakeBench final : public CandidateBench {
  public:
+  explicit FakeBench(FakeDevice& device) : device_(device) {}
+
   Result<int> load(const CompiledCandidate& candidate) override {
-    loaded.push_back(candidate.config);
-    return static_cast<int>(loaded.size()) - 1;
+    if (state_ != BenchState::kSound) return lost();
+    device_.loaded.push_back(candidate.config);
+    mine_.push_back(candidate.config);
+    return static_cast<int>(mine_.size()) - 1;
   }
   void unload(int) override {}
-  Status validate(int number) override { return validity(loaded[static_cast<size_t>(number)]); }
+  Status validate(int number) override {
+    const KernelConfig& config = mine_.at(static_cast<size_t>(number));
+    HSTUJIT_RETURN_IF_ERROR(launch(config, 0));
+    return device_.validity(config);
+  }
   Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override {
     std::vector<std::vector<double>> samples;
     for (const int number : numbers) {
-      const double milliseconds = duration(loaded[static_cast<size_t>(number)]);
+      const KernelConfig& config = mine_.at(static_cast<size_t>(number));
+      HSTUJIT_RETURN_IF_ERROR(launch(config, repeats));
+      device_.timed.emplace_back(config, repeats);
       samples.emplace_back();
-      for (int i = 0; i < repeats; ++i) samples.back().push_back(milliseconds * (1 + 0.001 * (i % 3)));
+      for (int i = 0; i < repeats; ++i) samples.back().push_back(device_.duration(config) * (1 + 0.001 * (i % 3)));
     }
     return samples;
   }
+  BenchState state() override { return state_; }
 
-  std::function<Status(const KernelConfig&)> validity = [](const KernelConfig&) { return Status(); };
-  std::function<double(const KernelConfig&)> duration = [](const KernelConfig&) { return 1.0; };
-  std::vector<KernelConfig> loaded;
+ private:
+  static Status lost() { return {Code::kDriverError, "an illegal address was accessed"}; }
+  Status launch(const KernelConfig& config, int repeats) {
+    if (state_ == BenchState::kSound) state_ = device_.fate(config, repeats);
+    return state_ == BenchState::kSound ? Status() : lost();
+  }
+
+  FakeDevice& device_;
+  std::vector<KernelConfig> mine_;
+  BenchState state_ = BenchState::kSound;
 };
 
 class TunerTest : public RuntimeTest {
@@ -45,9 +82,34 @@ class TunerTest : public RuntimeTest {
     ASSERT_GT(space_.size(), 3u);
     options_.jobs = 2;
   }
-  Result<TuneReport> tune() { return tune_problem(*make_engine(), bench_, problem_, options_); }
+  Result<TuneReport> tune() {
+    const BenchFactory factory = [this]() -> Result<std::unique_ptr<CandidateBench>> {
+      HSTUJIT_RETURN_IF_ERROR(bench_.creation(bench_.benches++));
+      return std::unique_ptr<CandidateBench>(std::make_unique<FakeBench>(bench_));
+    };
+    return tune_problem(*make_engine(), factory, problem_, options_);
+  }
+  // What is stored for the key.
+  TuningRecord stored() {
+    return make_engine()
+        ->tuning()
+        .find(tuning_key(*problem_.spec, problem_.direction, problem_.device, problem_.bucket))
+        .value_or(TuningRecord{});
+  }
+  const UntimedCandidate* rejection(const TuningRecord& record, size_t index) const {
+    for (const UntimedCandidate& candidate : record.rejected) {
+      if (candidate.config == key_text(space_[index].config)) return &candidate;
+    }
+    return nullptr;
+  }
+  // One of the space breaks the bench.
+  void breaks(size_t index, BenchState how = BenchState::kCrashed) {
+    bench_.fate = [this, index, how](const KernelConfig& config, int) {
+      return config == space_[index].config ? how : BenchState::kSound;
+    };
+  }
 
-  FakeBench bench_;
+  FakeDevice bench_;
   TuneProblem problem_;
   TunerOptions options_;
   std::vector<Candidate> space_;
@@ -172,11 +234,192 @@ TEST(WorkloadName, FollowsFromEveryLength) {
   }
 }
 
-TEST_F(TunerTest, AWrongHeuristicIsAnError) {
+TEST_F(TunerTest, WithoutAHeuristicThatPassesTheNextOneIsTheBaseline) {
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[0].config ? Status(Code::kCheckFailed, "out differs") : Status();
+  };
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[2].config);
+  EXPECT_EQ(report->heuristic, space_[0].config);
+  EXPECT_EQ(report->heuristic_us, 0);
+  ASSERT_NE(rejection(report->record, 0), nullptr);
+  EXPECT_EQ(rejection(report->record, 0)->reason, "wrong_result");
+  EXPECT_EQ(report->record.timing(key_text(space_[2].config))->baseline.config, key_text(space_[1].config));
+
+  // Known to be wrong, it is not run again; what is known is not timed again, but for the baseline.
+  bench_.loaded.clear();
+  report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(bench_.loaded, std::vector<KernelConfig>{space_[1].config});
+  EXPECT_EQ(report->winner, space_[2].config);
+  // And when nothing else was compiled in time, one is.
+  bench_.loaded.clear();
+  compiler_->source_suffix = " // changed";
+  options_.budget_s = 0;
+  report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[1].config);
+  EXPECT_EQ(report->timed, 1);
+}
+
+TEST_F(TunerTest, AnErrorWhenNoCandidatePasses) {
   bench_.validity = [](const KernelConfig&) { return Status(Code::kCheckFailed, "out differs"); };
   const auto report = tune();
   EXPECT_EQ(report.status().code(), Code::kCheckFailed);
   EXPECT_THAT(report.status().message(), HasSubstr("the heuristic's config"));
+  EXPECT_EQ(stored().rejected.size(), space_.size()) << "and is known";
+}
+
+TEST_F(TunerTest, ACrashIsAFindingAndTuningGoesOnWithAnotherBench) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[3].config ? 0.5 : 1.0; };
+  for (const auto& [state, reason] :
+       {std::pair(BenchState::kCrashed, "crashed"), std::pair(BenchState::kTimedOut, "timeout")}) {
+    compiler_->source_suffix += " // changed";
+    breaks(2, state);
+    bench_.benches = 0;
+    auto report = tune();
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(bench_.benches, 2);
+    EXPECT_EQ(report->restarts, 1);
+    EXPECT_EQ(report->ended_early, "");
+    EXPECT_EQ(report->timed, static_cast<int>(space_.size()) - 1);
+    EXPECT_EQ(report->winner, space_[3].config);
+    ASSERT_NE(rejection(report->record, 2), nullptr);
+    EXPECT_EQ(rejection(report->record, 2)->reason, reason);
+    EXPECT_THAT(rejection(report->record, 2)->detail, HasSubstr("illegal address"));
+    bench_.benches = 0;
+    ASSERT_TRUE(tune().ok());
+    EXPECT_EQ(bench_.benches, 1) << "it is not run again";
+  }
+}
+
+TEST_F(TunerTest, ACrashingHeuristicIsNoBaseline) {
+  breaks(0);
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(rejection(report->record, 0)->reason, "crashed");
+  EXPECT_EQ(report->timed, static_cast<int>(space_.size()) - 1);
+}
+
+TEST_F(TunerTest, WithoutAnotherBenchTheBestOfWhatWasValidatedWins) {
+  options_.jobs = 1;
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[1].config ? 0.5 : 1.0; };
+  breaks(2);
+  bench_.creation = [](int benches) {
+    return benches == 0 ? Status() : Status(Code::kDriverError, "the context is gone");
+  };
+  auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[1].config);
+  EXPECT_THAT(report->ended_early, HasSubstr("the context is gone"));
+  EXPECT_EQ(report->skipped, static_cast<int>(space_.size()) - 3);
+  EXPECT_EQ(stored().rejected.size(), 1u);
+  // The next run goes on behind it.
+  bench_.benches = 0;
+  report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->ended_early, "");
+  EXPECT_EQ(report->timed, static_cast<int>(space_.size()) - 2) << "all but the rejected one and the one known";
+
+  breaks(0);
+  compiler_->source_suffix = " // changed";
+  bench_.benches = 0;
+  report = tune();
+  EXPECT_EQ(report.status().code(), Code::kDriverError) << "nothing was validated";
+  EXPECT_THAT(report.status().message(), HasSubstr("the context is gone"));
+}
+
+TEST_F(TunerTest, TooManyCrashesEndTheTuning) {
+  options_.bench_restarts = 2;
+  bench_.fate = [&](const KernelConfig& config, int) {
+    return config == space_[0].config ? BenchState::kSound : BenchState::kCrashed;
+  };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[0].config);
+  EXPECT_EQ(report->restarts, 2);
+  EXPECT_THAT(report->ended_early, HasSubstr("bench_restarts is 2"));
+  EXPECT_EQ(report->record.rejected.size(), 3u);
+}
+
+TEST_F(TunerTest, ACrashAmongTheFinalistsIsFoundOut) {
+  bench_.duration = [&](const KernelConfig& config) {
+    return config == space_[2].config ? 0.4 : config == space_[1].config ? 0.5 : 1.0;
+  };
+  bench_.fate = [&](const KernelConfig& config, int repeats) {
+    return config == space_[2].config && repeats == options_.final_repeats ? BenchState::kCrashed : BenchState::kSound;
+  };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[1].config);
+  EXPECT_EQ(rejection(report->record, 2)->reason, "crashed");
+  EXPECT_EQ(report->record.timing(key_text(space_[2].config)), nullptr) << "its quick time has ended";
+  const auto finals = [&](size_t index) {
+    return std::count(bench_.timed.begin(), bench_.timed.end(),
+                      std::pair(space_[index].config, options_.final_repeats));
+  };
+  EXPECT_GE(finals(1), 1);
+}
+
+TEST_F(TunerTest, AKilledRunKeepsWhatItHasFound) {
+  options_.checkpoint_findings = 1;
+  options_.checkpoint_s = 0;
+  options_.jobs = 1;
+  const size_t deadly = 12;
+  ASSERT_GT(space_.size(), deadly + 1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    bench_.fate = [&](const KernelConfig& config, int) {
+      if (config == space_[deadly].config) ::kill(::getpid(), SIGKILL);
+      return BenchState::kSound;
+    };
+    const auto report = tune();
+    ::_exit(report.ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  options_ = {};
+  EXPECT_EQ(stored().timed.size(), deadly);
+  EXPECT_EQ(rejection(stored(), deadly), nullptr) << "nobody knows that it was this one";
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  for (size_t i = 1; i < deadly; ++i) {
+    EXPECT_THAT(bench_.loaded, ::testing::Not(::testing::Contains(space_[i].config))) << i;
+  }
+  EXPECT_EQ(report->resumed, static_cast<int>(deadly) - 1);
+  EXPECT_EQ(report->timed, static_cast<int>(space_.size() - deadly) + 1);
+}
+
+TEST_F(TunerTest, EverythingIsStoredBeforeTheFinals) {
+  int finals = 0;
+  bench_.fate = [&](const KernelConfig&, int repeats) {
+    if (repeats == options_.final_repeats) {
+      EXPECT_EQ(stored().timed.size(), space_.size());
+      ++finals;
+    }
+    return BenchState::kSound;
+  };
+  ASSERT_TRUE(tune().ok());
+  EXPECT_GT(finals, 0);
+}
+
+TEST_F(TunerTest, AResumedRunComparesByRatiosToTheBaseline) {
+  // Half of the space in a run with a fast clock, the other half, with the better one, in a run with a slow one.
+  const size_t best = 2;
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[1].config ? 0.90 : 1.0; };
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[best].config ? Status(Code::kDriverError, "busy") : Status();
+  };
+  ASSERT_EQ(tune()->winner, space_[1].config);
+  bench_.validity = [](const KernelConfig&) { return Status(); };
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[best].config ? 0.88 * 1.05 : 1.05; };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->timed, 2);
+  EXPECT_EQ(report->winner, space_[best].config) << "0.88 of the baseline, the other 0.90, whatever the microseconds";
 }
 
 TEST_F(TunerTest, SpillsAndFailedCompilesAreRejected) {
@@ -241,6 +484,66 @@ TEST_F(TunerTest, WhatFailedForTheMomentIsTriedAgain) {
   const auto report = tune();
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->record.rejected.empty());
+}
+
+TEST_F(TunerTest, AKernelJustProvenWrongDoesNotWinByItsOldTime) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.1 : 1.0; };
+  ASSERT_EQ(tune()->winner, space_[2].config);
+  compiler_->source_suffix = " // changed";
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kCheckFailed, "out differs") : Status();
+  };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[0].config);
+  EXPECT_EQ(report->record.timing(key_text(space_[2].config)), nullptr);
+  EXPECT_EQ(choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024)->config,
+            space_[0].config);
+}
+
+TEST_F(TunerTest, TimesOfAnotherSourceDoNotCompete) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.1 : 1.0; };
+  ASSERT_EQ(tune()->winner, space_[2].config);
+  // It fails for the moment, so that its old time stays.
+  compiler_->source_suffix = " // changed";
+  bench_.validity = [&](const KernelConfig& config) {
+    return config == space_[2].config ? Status(Code::kDriverError, "busy") : Status();
+  };
+  EXPECT_EQ(tune()->winner, space_[0].config);
+  EXPECT_EQ(choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024)->config,
+            space_[0].config);
+  // The budget ends before it is reached.
+  compiler_->source_suffix = " // changed again";
+  options_.budget_s = 0;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[0].config);
+  EXPECT_NE(report->record.timing(key_text(space_[2].config)), nullptr) << "another library may come back to it";
+}
+
+TEST_F(TunerTest, AShortRunKeepsTheWinnerOfALongOne) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  ASSERT_EQ(tune()->winner, space_[2].config);
+  options_.budget_s = 0;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[2].config);
+  EXPECT_EQ(report->resumed, 1);
+  compiler_->source_suffix = " // changed";
+  EXPECT_EQ(tune()->winner, space_[0].config) << "nobody has run what it is now";
+}
+
+TEST_F(RuntimeTest, ADeviceBenchKnowsWhetherItsContextDied) {
+  const auto engine = make_engine();
+  const Instance instance = make_instance();
+  const DeviceSpec device = *known_device("sm_90a");
+  const auto bench = DeviceBench::create(*engine->driver(), instance.spec, Direction::kForward, device, 0,
+                                         make_lengths(instance, 128), instance.alpha);
+  ASSERT_TRUE(bench.ok()) << bench.status().message();
+  EXPECT_EQ((*bench)->state(), BenchState::kSound);
+  fake().failing = "cuStreamSynchronize";
+  EXPECT_EQ((*bench)->state(), BenchState::kCrashed);
+  fake().failing = nullptr;
 }
 
 TEST(AdversarialLengths, CoverTilesAndStayWithinTheLimit) {
