@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "runtime/operations/operation.h"
+#include "runtime/operations/shard.h"
 #include "runtime/problem_bucket.h"
 #include "runtime/tuning/tune_key.h"
 #include "runtime/tuning/workload.h"
@@ -97,12 +98,13 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
   const auto device = engine.device(options.device);
   if (!device.ok()) return {Json::object(), device.status()};
 
+  const std::vector<Task> keys = tasks_of_shard(*tasks, *device, options.shard);
   const auto start = Clock::now();
   const double budget = options.budget_s > 0 ? options.budget_s : config.tuning.budget_s;
   Json rows = Json::array();
-  for (size_t i = 0; i < tasks->size(); ++i) {
-    const Task& task = (*tasks)[i];
-    const TunerOptions tuner = tuner_options(options, task, budget - seconds_since(start), tasks->size() - i);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const Task& task = keys[i];
+    const TunerOptions tuner = tuner_options(options, task, budget - seconds_since(start), keys.size() - i);
     const auto tuned =
         tune_on_device(engine, *task.instance, task.direction, options.device, *device, task.bucket, tuner);
     if (tuned.ok()) {

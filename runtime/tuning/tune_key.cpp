@@ -5,6 +5,8 @@
 #include "runtime/kernel_choice.h"
 #include "runtime/problem_bucket.h"
 #include "runtime/tuning/device_bench.h"
+#include "runtime/tuning/worker_bench.h"
+#include "runtime/tuning/worker_problem.h"
 #include "runtime/tuning/workload.h"
 
 namespace hstujit {
@@ -13,27 +15,43 @@ namespace {
 
 constexpr double kMissBudgetSeconds = 10;
 
-}  // namespace
+BenchFactory worker_benches(const std::string& program, const WorkerProblem& problem) {
+  return [=]() -> Result<std::unique_ptr<CandidateBench>> {
+    HSTUJIT_ASSIGN_OR_RETURN(auto bench, WorkerBench::open(program, to_json(problem)));
+    return std::unique_ptr<CandidateBench>(std::move(bench));
+  };
+}
 
-Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
-                                  const DeviceSpec& device, int64_t bucket, const TunerOptions& options) {
-  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
-  const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket);
-  const Lengths lengths = make_lengths(instance, length);
-  const auto factory = [&, made = false]() mutable -> Result<std::unique_ptr<CandidateBench>> {
+BenchFactory benches_of_this_process(const CudaDriverPtr& driver, const WorkerProblem& problem) {
+  return [=, made = false]() mutable -> Result<std::unique_ptr<CandidateBench>> {
     if (made) {
       return Status(
           Code::kDriverError,
           fmt::format("a kernel broke the CUDA context of device {} in this process; only another process can "
                       "go on tuning there",
-                      ordinal));
+                      problem.ordinal));
     }
     made = true;
-    HSTUJIT_ASSIGN_OR_RETURN(
-        auto bench, DeviceBench::create(driver, instance.spec, direction, device, ordinal, lengths, instance.alpha));
+    HSTUJIT_ASSIGN_OR_RETURN(auto bench, DeviceBench::create(driver, problem.spec, problem.direction, problem.device,
+                                                             problem.ordinal, problem.lengths, problem.alpha));
     return std::unique_ptr<CandidateBench>(std::move(bench));
   };
-  return tune_problem(engine, factory, {instance.spec, direction, device, bucket, workload_name(lengths)}, options);
+}
+
+}  // namespace
+
+Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
+                                  const DeviceSpec& device, int64_t bucket, const TunerOptions& options) {
+  // Also where a worker opens its own: what is wrong with the driver is the caller's to know, not a worker's.
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
+  const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket);
+  const Lengths lengths = make_lengths(instance, length);
+  const WorkerProblem problem{driver->path(), instance.spec, direction, device, ordinal, lengths, instance.alpha};
+  const auto program = worker_program(engine.environment());
+  engine.log().event(LogCategory::kTune, "bench",
+                     {{"worker", program.value_or("none: candidates run in this process")}});
+  return tune_problem(engine, program ? worker_benches(*program, problem) : benches_of_this_process(driver, problem),
+                      {instance.spec, direction, device, bucket, workload_name(lengths)}, options);
 }
 
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,

@@ -28,7 +28,7 @@ Result<std::unique_ptr<WorkerBench>> WorkerBench::open(const std::string& progra
 }
 
 Result<Json> WorkerBench::ask(const WorkerMessage& request, std::chrono::milliseconds limit) {
-  if (loss_ != Loss::kNone) return Status(Code::kDriverError, "the worker process is gone");
+  if (state_ != BenchState::kSound) return Status(Code::kDriverError, "the worker process is gone");
   const auto action = request.head.value("do", "");
   const auto deadline = Clock::now() + limit;
   WorkerMessage reply;
@@ -36,16 +36,23 @@ Result<Json> WorkerBench::ask(const WorkerMessage& request, std::chrono::millise
   if (!worker_.channel().send(request, deadline) || !worker_.channel().receive(&reply, deadline, &end)) {
     if (end == WorkerChannel::End::kTimeout) {
       worker_.end(std::chrono::milliseconds(0));
-      loss_ = Loss::kTimeout;
+      state_ = BenchState::kTimedOut;
       return Status(Code::kDriverError, fmt::format("no answer to \"{}\" within {} s; the worker process was killed",
                                                     action, limit.count() / 1000.0));
     }
-    loss_ = Loss::kCrashed;
+    state_ = BenchState::kCrashed;
     return Status(Code::kDriverError, fmt::format("the worker process {} during \"{}\"", worker_.end(kGrace), action));
   }
   try {
     const Code code = code_of(reply.head.at("code").get<int>());
-    if (code != Code::kOk) return Status(code, reply.head.at("message").get<std::string>());
+    if (code != Code::kOk) {
+      // The device context of a worker may be lost while the process lives.
+      if (const int state = reply.head.value("state", 0); state != static_cast<int>(BenchState::kSound)) {
+        state_ = state == static_cast<int>(BenchState::kTimedOut) ? BenchState::kTimedOut : BenchState::kCrashed;
+        worker_.end(std::chrono::milliseconds(0));
+      }
+      return Status(code, reply.head.at("message").get<std::string>());
+    }
   } catch (const nlohmann::json::exception& error) {
     return Status(Code::kInternal, fmt::format("the worker's answer to \"{}\": {}", action, error.what()));
   }
@@ -64,7 +71,7 @@ Result<int> WorkerBench::load(const CompiledCandidate& candidate) {
 
 void WorkerBench::unload(int number) {
   // A failure shows at the next request.
-  if (loss_ == Loss::kNone) static_cast<void>(ask({{{"do", "unload"}, {"number", number}}, ""}, limits_.load));
+  if (state_ == BenchState::kSound) static_cast<void>(ask({{{"do", "unload"}, {"number", number}}, ""}, limits_.load));
 }
 
 Status WorkerBench::validate(int number) {

@@ -30,9 +30,8 @@ class WorkerBench final : public CandidateBench {
   void unload(int number) override;
   Status validate(int number) override;
   Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override;
+  BenchState state() override { return state_; }
 
-  enum class Loss { kNone, kCrashed, kTimeout };
-  Loss loss() const { return loss_; }
   pid_t process() const { return worker_.id(); }
 
  private:
@@ -43,7 +42,7 @@ class WorkerBench final : public CandidateBench {
 
   WorkerProcess worker_;
   WorkerLimits limits_;
-  Loss loss_ = Loss::kNone;
+  BenchState state_ = BenchState::kSound;
 };
 
 }  // namespace hstujit

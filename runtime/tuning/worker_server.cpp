@@ -39,6 +39,7 @@ class Server {
     } catch (const std::exception& error) {
       status = Status(Code::kInvalidArgument, fmt::format("worker request {}: {}", request.head.dump(), error.what()));
     }
+    if (!status.ok() && bench_) reply["state"] = static_cast<int>(bench_->state());
     reply["code"] = static_cast<int>(status.code());
     reply["message"] = status.message();
     return {std::move(reply), ""};

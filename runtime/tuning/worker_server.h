@@ -1,6 +1,7 @@
 // The worker's side of worker_bench.h: answers requests about one problem until the tuner hangs up.
 //
-// Requests, by member "do", and what the answers have besides "code" and "message" of a Status:
+// Requests, by member "do", and what the answers have besides "code" and "message" of a Status, and after a failure
+// "state", the BenchState:
 //   open      problem                    makes the bench; must come first
 //   load      config, body: the cubin    number
 //   unload    number

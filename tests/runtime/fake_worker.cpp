@@ -2,6 +2,7 @@
 //
 //   ok <milliseconds>   is right and takes that long
 //   wrong               disagrees with the reference
+//   fault               loses the device context, as a faulting kernel does
 //   segfault, abort, exit, kill, hang   does that when it is validated
 //   slow-segfault       is right, and crashes when it is timed
 #include <signal.h>
@@ -28,6 +29,10 @@ class ScriptedBench final : public CandidateBench {
   Status validate(int number) override {
     const std::string& script = scripts_.at(number);
     if (script == "wrong") return Status(Code::kCheckFailed, "out differs from the reference");
+    if (script == "fault") {
+      state_ = BenchState::kCrashed;
+      return Status(Code::kDriverError, "an illegal memory access was encountered");
+    }
     if (script == "segfault") ::raise(SIGSEGV);
     if (script == "abort") ::abort();
     if (script == "exit") ::_exit(7);
@@ -45,7 +50,10 @@ class ScriptedBench final : public CandidateBench {
     return samples;
   }
 
+  BenchState state() override { return state_; }
+
  private:
+  BenchState state_ = BenchState::kSound;
   std::map<int, std::string> scripts_;
   int next_ = 0;
 };

@@ -56,6 +56,22 @@ TEST_F(OperationsTest, UploadsHaveArrivedBeforeALaunch) {
   EXPECT_EQ(fake().races, 0);
 }
 
+TEST_F(OperationsTest, CandidatesRunInTheWorkersProcess) {
+  values_.erase("HSTUJIT_WORKER");
+  const OperationResult result = tune(*make_engine(), config_of(), {});
+  // The worker has a fake driver of its own, which writes no output either.
+  EXPECT_EQ(result.status.code(), Code::kCheckFailed) << result.status.message();
+  EXPECT_EQ(fake().launches, 0);
+  EXPECT_THAT(log_, ::testing::Contains(::testing::HasSubstr("hstujit-worker")));
+}
+
+TEST_F(OperationsTest, AMissingWorkerIsNamed) {
+  values_["HSTUJIT_WORKER"] = "/nowhere/hstujit-worker";
+  const OperationResult result = tune(*make_engine(), config_of(), {});
+  EXPECT_EQ(result.status.code(), Code::kNotFound);
+  EXPECT_THAT(result.status.message(), ::testing::HasSubstr("/nowhere/hstujit-worker"));
+}
+
 TEST_F(OperationsTest, InstancesWithOneKernelNameKeepTheirFilesApart) {
   const auto config =
       parse_config(R"({"version": 1, "device": "sm_90a", "defaults": {"op": "hstu_attention", "heads": 2,

@@ -68,7 +68,7 @@ TEST(WorkerBench, AnAnswerThatIsAFailureIsNoLoss) {
   ASSERT_TRUE(wrong.ok());
   EXPECT_EQ((*bench)->validate(*wrong).code(), Code::kCheckFailed);
   EXPECT_EQ((*bench)->validate(99).code(), Code::kInvalidArgument);
-  EXPECT_EQ((*bench)->loss(), WorkerBench::Loss::kNone);
+  EXPECT_EQ((*bench)->state(), BenchState::kSound);
   const auto good = (*bench)->load(candidate("ok 1"));
   ASSERT_TRUE(good.ok());
   EXPECT_TRUE((*bench)->validate(*good).ok());
@@ -90,7 +90,7 @@ TEST_P(WorkerDeath, IsSaidAndLosesTheBenchOnly) {
   const Status status = (*bench)->validate(*number);
   EXPECT_THAT(status.message(), HasSubstr(GetParam().ending));
   EXPECT_THAT(status.message(), HasSubstr("validate"));
-  EXPECT_EQ((*bench)->loss(), WorkerBench::Loss::kCrashed);
+  EXPECT_EQ((*bench)->state(), BenchState::kCrashed);
   EXPECT_TRUE(gone(process));
   EXPECT_FALSE((*bench)->load(candidate("ok 1")).ok());
   (*bench)->unload(*number);
@@ -110,6 +110,17 @@ TEST(WorkerBench, ACrashWhileTimingIsSaid) {
   EXPECT_THAT((*bench)->time({*number}, 3).status().message(), HasSubstr("signal 11"));
 }
 
+TEST(WorkerBench, AContextThatIsLostEndsItsProcess) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok());
+  const pid_t process = (*bench)->process();
+  const auto number = (*bench)->load(candidate("fault"));
+  ASSERT_TRUE(number.ok());
+  EXPECT_EQ((*bench)->validate(*number).message(), "an illegal memory access was encountered");
+  EXPECT_EQ((*bench)->state(), BenchState::kCrashed);
+  EXPECT_TRUE(gone(process));
+}
+
 TEST(WorkerBench, AHangIsEndedInTime) {
   const auto bench = open_worker("", short_limits());
   ASSERT_TRUE(bench.ok());
@@ -120,7 +131,7 @@ TEST(WorkerBench, AHangIsEndedInTime) {
   const Status status = (*bench)->validate(*number);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   EXPECT_THAT(status.message(), HasSubstr("no answer to \"validate\" within 0.3 s"));
-  EXPECT_EQ((*bench)->loss(), WorkerBench::Loss::kTimeout);
+  EXPECT_EQ((*bench)->state(), BenchState::kTimedOut);
   EXPECT_TRUE(gone(process));
 }
 

@@ -200,6 +200,7 @@ void add_tune(CLI::App& app, Action& action) {
   command.add_flag("--resume")
       ->description("go on where an earlier run ended; always so: times of the same source are kept");
   add_jobs(command, *options);
+  add_shard(command, *options);
   add_cache_dir(command, *options);
   add_json(command, *options);
   command.callback([options, &action] {
