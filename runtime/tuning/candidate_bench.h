@@ -37,9 +37,12 @@ class CandidateBench {
   // that a change of the clock meets all of them, and the L2 cache is cold before each launch.
   virtual Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) = 0;
 
-  // Asked after one of the calls above has failed. When it is not kSound, that call's candidate is to blame and every
-  // further call fails; the bench is destroyed, and the factory is asked for another.
+  // Asked after one of the calls above has failed. When it is not kSound, every further call fails; the bench is
+  // destroyed, and the factory is asked for another.
   virtual BenchState state() = 0;
+
+  // Asked after time() has failed: the candidate whose launch did. No launch begins before the one before it has ended.
+  virtual int culprit() const = 0;
 };
 
 // Makes the bench of a run, and another one, with no candidate loaded, after each that was lost; never two at a time.

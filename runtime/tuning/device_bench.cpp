@@ -65,7 +65,8 @@ BenchState DeviceBench::state() {
 Result<std::vector<std::vector<double>>> DeviceBench::time(const std::vector<int>& numbers, int repeats) {
   std::vector<LaunchFunction> kernels;
   for (const int number : numbers) {
-    kernels.emplace_back([this, launcher = launchers_.at(number)](cuda::Stream stream) {
+    kernels.emplace_back([this, number, launcher = launchers_.at(number)](cuda::Stream stream) {
+      launched_ = number;
       return launcher->launch(timed_.values(), timed_.count(), stream);
     });
   }

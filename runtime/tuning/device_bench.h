@@ -26,6 +26,7 @@ class DeviceBench final : public CandidateBench {
   // kCrashed is for this process's life: its other benches of the device, and everybody else's work on it, fail as
   // well.
   BenchState state() override;
+  int culprit() const override { return launched_; }
 
   // One run on the adversarial input, compared with the reference.
   Result<Agreement> agreement(int number);
@@ -55,6 +56,7 @@ class DeviceBench final : public CandidateBench {
   std::vector<HostValue> reference_;  // of check_, computed at the first validation
   std::map<int, LauncherPtr> launchers_;
   int next_ = 0;
+  int launched_ = 0;  // by time(), last
 };
 
 }  // namespace hstujit

@@ -31,8 +31,11 @@ Result<double> DeviceTimer::time_once(const LaunchFunction& kernel) {
 }
 
 Result<std::vector<std::vector<double>>> DeviceTimer::time(const std::vector<LaunchFunction>& kernels, int repeats) {
-  for (const LaunchFunction& kernel : kernels) HSTUJIT_RETURN_IF_ERROR(kernel(stream()));
-  HSTUJIT_RETURN_IF_ERROR(stream_.synchronize());
+  for (const LaunchFunction& kernel : kernels) {
+    HSTUJIT_RETURN_IF_ERROR(kernel(stream()));
+    // Here already, so that a failure is known to be this kernel's.
+    HSTUJIT_RETURN_IF_ERROR(stream_.synchronize());
+  }
   std::vector<std::vector<double>> samples(kernels.size());
   for (int repeat = 0; repeat < repeats; ++repeat) {
     for (size_t i = 0; i < kernels.size(); ++i) {

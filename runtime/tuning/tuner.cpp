@@ -74,7 +74,7 @@ class Run {
   Status consider(PoolResult result);
   void rank(Entry entry);
   Status time_finalists();
-  Status time_finalists_one_by_one();
+  Status drop_finalist(std::vector<Entry>::iterator place, const Status& failure, std::string reason);
   void add_timing(const Entry& entry, const std::vector<double>& samples, const std::vector<double>& baseline_samples);
   Status keep_winner();
 
@@ -251,6 +251,7 @@ Status Run::consider(PoolResult result) {
   if (!entry) return findings_.checkpoint();
   const auto samples = bench_->time({baseline_->number, entry->number}, options_.quick_repeats);
   if (!samples.ok()) {
+    // The candidate's fault also when the launch was the baseline's, which ran well until this one's came between.
     HSTUJIT_RETURN_IF_ERROR(fail(*entry, samples.status(), "failed"));
     return findings_.checkpoint();
   }
@@ -276,43 +277,44 @@ void Run::rank(Entry entry) {
   finalists_.pop_back();
 }
 
+// A finalist that fails is left out, and the others meet again.
 Status Run::time_finalists() {
-  const auto time_all = [this]() -> Status {
-    std::vector<int> numbers = {baseline_->number};
-    for (Entry& entry : finalists_) {
-      if (entry.number == kNotLoaded) {
-        HSTUJIT_ASSIGN_OR_RETURN(entry.number, bench_->load({candidates_[entry.index].config, entry.binary.cubin}));
+  while (!ended()) {
+    const auto unloaded = std::find_if(finalists_.begin(), finalists_.end(),
+                                       [](const Entry& entry) { return entry.number == kNotLoaded; });
+    if (unloaded != finalists_.end()) {
+      const Result<int> number = bench_->load({candidates_[unloaded->index].config, unloaded->binary.cubin});
+      if (number.ok()) {
+        unloaded->number = *number;
+      } else {
+        HSTUJIT_RETURN_IF_ERROR(drop_finalist(unloaded, number.status(), "load"));
       }
-      numbers.push_back(entry.number);
+      continue;
     }
-    HSTUJIT_ASSIGN_OR_RETURN(const auto samples, bench_->time(numbers, options_.final_repeats));
-    add_timing(*baseline_, samples[0], samples[0]);
-    for (size_t i = 0; i < finalists_.size(); ++i) add_timing(finalists_[i], samples[i + 1], samples[0]);
-    return {};
-  };
-  const Status timed = time_all();
-  if (timed.ok()) return {};
-  // Nobody knows which of them it was.
-  if (bench_->state() != BenchState::kSound) HSTUJIT_RETURN_IF_ERROR(replace_bench(timed.message()));
-  return time_finalists_one_by_one();
-}
-
-Status Run::time_finalists_one_by_one() {
-  for (Entry& entry : finalists_) {
-    if (ended()) break;
-    const auto time_it = [this, &entry]() -> Status {
-      if (entry.number == kNotLoaded) {
-        HSTUJIT_ASSIGN_OR_RETURN(entry.number, bench_->load({candidates_[entry.index].config, entry.binary.cubin}));
-      }
-      HSTUJIT_ASSIGN_OR_RETURN(const auto samples,
-                               bench_->time({baseline_->number, entry.number}, options_.final_repeats));
-      add_timing(*baseline_, samples[0], samples[0]);
-      add_timing(entry, samples[1], samples[0]);
+    std::vector<int> numbers = {baseline_->number};
+    for (const Entry& entry : finalists_) numbers.push_back(entry.number);
+    const auto samples = bench_->time(numbers, options_.final_repeats);
+    if (samples.ok()) {
+      add_timing(*baseline_, (*samples)[0], (*samples)[0]);
+      for (size_t i = 0; i < finalists_.size(); ++i) add_timing(finalists_[i], (*samples)[i + 1], (*samples)[0]);
       return {};
-    };
-    if (const Status timed = time_it(); !timed.ok()) HSTUJIT_RETURN_IF_ERROR(fail(entry, timed, "failed"));
+    }
+    const auto culprit = std::find_if(finalists_.begin(), finalists_.end(),
+                                      [this](const Entry& entry) { return entry.number == bench_->culprit(); });
+    if (culprit == finalists_.end()) {
+      end(fmt::format("the baseline failed among the finalists, whose first times stand: {}",
+                      samples.status().message()));
+    } else {
+      HSTUJIT_RETURN_IF_ERROR(drop_finalist(culprit, samples.status(), "failed"));
+    }
   }
   return {};
+}
+
+Status Run::drop_finalist(std::vector<Entry>::iterator place, const Status& failure, std::string reason) {
+  const Entry entry = std::move(*place);
+  finalists_.erase(place);
+  return fail(entry, failure, std::move(reason));
 }
 
 void Run::add_timing(const Entry& entry, const std::vector<double>& samples,

@@ -52,6 +52,7 @@ class FakeBench final : public CandidateBench {
     std::vector<std::vector<double>> samples;
     for (const int number : numbers) {
       const KernelConfig& config = mine_.at(static_cast<size_t>(number));
+      culprit_ = number;
       HSTUJIT_RETURN_IF_ERROR(launch(config, repeats));
       device_.timed.emplace_back(config, repeats);
       samples.emplace_back();
@@ -60,6 +61,7 @@ class FakeBench final : public CandidateBench {
     return samples;
   }
   BenchState state() override { return state_; }
+  int culprit() const override { return culprit_; }
 
  private:
   static Status lost() { return {Code::kDriverError, "an illegal address was accessed"}; }
@@ -71,6 +73,7 @@ class FakeBench final : public CandidateBench {
   FakeDevice& device_;
   std::vector<KernelConfig> mine_;
   BenchState state_ = BenchState::kSound;
+  int culprit_ = 0;
 };
 
 class TunerTest : public RuntimeTest {
@@ -351,8 +354,16 @@ TEST_F(TunerTest, ACrashAmongTheFinalistsIsFoundOut) {
   bench_.fate = [&](const KernelConfig& config, int repeats) {
     return config == space_[2].config && repeats == options_.final_repeats ? BenchState::kCrashed : BenchState::kSound;
   };
-  const auto report = tune();
+  // Whether or not the others can be timed once more.
+  bench_.creation = [](int benches) { return benches == 1 ? Status(Code::kDriverError, "gone") : Status(); };
+  auto report = tune();
   ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[1].config);
+  EXPECT_THAT(report->ended_early, HasSubstr("gone"));
+  compiler_->source_suffix = " // changed";
+  report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->ended_early, "");
   EXPECT_EQ(report->winner, space_[1].config);
   EXPECT_EQ(rejection(report->record, 2)->reason, "crashed");
   EXPECT_EQ(report->record.timing(key_text(space_[2].config)), nullptr) << "its quick time has ended";
