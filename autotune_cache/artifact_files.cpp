@@ -1,6 +1,7 @@
 #include "autotune_cache/artifact_files.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <system_error>
 
@@ -74,12 +75,37 @@ void remove_artifact(const ArtifactFiles& files) {
   fs::remove(files.cubin, ignored);
 }
 
+std::optional<FileTimes> file_times(const fs::path& path) {
+  struct stat info;
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  return FileTimes{static_cast<uint64_t>(info.st_size),
+                   static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
+void for_each_artifact_file(const std::string& root,
+                            const std::function<void(const std::string&, const fs::path&)>& visit) {
+  std::error_code error;
+  fs::directory_iterator folder(version_folder(root), error);
+  while (!error && folder != fs::directory_iterator()) {
+    const std::string arch = folder->path().filename().native();
+    if (is_arch_name(arch)) for_each_file(folder->path(), [&](const fs::path& path) { visit(arch, path); });
+    folder.increment(error);
+  }
+}
+
 std::optional<std::string> digest_of_file(const fs::path& path, std::string_view extension) {
   const std::string name = path.filename().native();
   if (!name.ends_with(extension)) return std::nullopt;
   std::string digest = name.substr(0, name.size() - extension.size());
   if (!is_digest(digest)) return std::nullopt;
   return digest;
+}
+
+std::pair<std::optional<std::string>, std::string_view> digest_of_note(const fs::path& path) {
+  for (const std::string_view extension : kNoteExtensions) {
+    if (auto digest = digest_of_file(path, extension)) return {std::move(digest), extension};
+  }
+  return {};
 }
 
 }  // namespace hstujit

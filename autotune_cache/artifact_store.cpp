@@ -26,11 +26,15 @@ void touch(const fs::path& path) {
 
 }  // namespace
 
-ArtifactStore::ArtifactStore(CacheDirectories directories, Log log, uint64_t max_bytes)
-    : directories_(std::move(directories)),
+ArtifactStore::ArtifactStore(CacheLayers layers, Log log, uint64_t max_bytes)
+    : layers_(std::move(layers)),
+      directories_(directories_of(layers_)),
       log_(std::move(log)),
       max_bytes_(max_bytes),
       state_(std::make_unique<State>()) {}
+
+ArtifactStore::ArtifactStore(const CacheDirectories& directories, Log log, uint64_t max_bytes)
+    : ArtifactStore(open_layers(directories), std::move(log), max_bytes) {}
 
 ArtifactStore::~ArtifactStore() = default;
 
@@ -49,9 +53,9 @@ std::optional<Artifact> ArtifactStore::find(const ArtifactKey& key) {
     log_.event(LogCategory::kCache, "miss", {{"reason", digest.status().message()}});
     return std::nullopt;
   }
-  for (const std::string& root : directories_.in_order()) {
-    if (std::optional<Artifact> found = find_in(root, key, *digest)) {
-      log_.event(LogCategory::kCache, "hit", {{"digest", *digest}, {"directory", root}});
+  for (const CacheLayerPtr& layer : layers_) {
+    if (std::optional<Artifact> found = find_in(*layer, key, *digest)) {
+      log_.event(LogCategory::kCache, "hit", {{"digest", *digest}, {"directory", layer->path()}});
       return found;
     }
   }
@@ -59,10 +63,10 @@ std::optional<Artifact> ArtifactStore::find(const ArtifactKey& key) {
   return std::nullopt;
 }
 
-std::optional<Artifact> ArtifactStore::find_in(const std::string& root, const ArtifactKey& key,
+std::optional<Artifact> ArtifactStore::find_in(const CacheLayer& layer, const ArtifactKey& key,
                                                const std::string& digest) {
-  const ArtifactFiles files(root, key.arch, digest);
-  Result<LoadedArtifact> loaded = load_artifact(files, digest);
+  const ArtifactFiles files(layer.path(), key.arch, digest);
+  Result<LoadedArtifact> loaded = layer.find_artifact(key.arch, digest);
   if (!loaded.ok()) {
     if (loaded.status().code() != Code::kNotFound)
       warn_once(files.metadata.native(), "bad_entry", files.metadata.native(), loaded.status().message());
@@ -72,8 +76,8 @@ std::optional<Artifact> ArtifactStore::find_in(const std::string& root, const Ar
     const std::lock_guard lock(state_->mutex);
     state_->in_use.insert(digest);
   }
-  if (root == directories_.user) touch(files.metadata);
-  return Artifact{std::move(loaded->cubin), std::move(loaded->metadata.info), root};
+  if (layer.writable()) touch(files.metadata);
+  return Artifact{std::move(loaded->cubin), std::move(loaded->metadata.info), layer.path()};
 }
 
 bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const ArtifactInfo& info) {

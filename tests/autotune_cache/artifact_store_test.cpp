@@ -62,8 +62,9 @@ TEST_F(ArtifactStoreTest, ADroppedEntryMakesRoomForAnother) {
 }
 
 TEST_F(ArtifactStoreTest, OnlyTheEntryThatWasMeantIsDropped) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("first"), sample_info());
-  ArtifactStore store({.user = path("user"), .read_only = {path("system")}}, log());
+  ArtifactStore(CacheDirectories{.user = path("system"), .read_only = {}}, log())
+      .put(sample_key(), cubin_of("first"), sample_info());
+  ArtifactStore store(CacheDirectories{.user = path("user"), .read_only = {path("system")}}, log());
   store.drop(sample_key(), cubin_of("first"));
   EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("first")) << "read-only directories stay as they are";
   ASSERT_TRUE(store.put(sample_key(), cubin_of("replaced meanwhile"), sample_info()));
@@ -110,11 +111,14 @@ TEST_F(ArtifactStoreTest, LaysFilesOutByArchAndDigest) {
 }
 
 TEST_F(ArtifactStoreTest, ReadsLayersInOrder) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("system"), sample_info());
+  ArtifactStore(CacheDirectories{.user = path("system"), .read_only = {}}, log())
+      .put(sample_key(), cubin_of("system"), sample_info());
   const ArtifactKey other = sample_key(R"({"block_m":64})");
-  ArtifactStore({.user = path("shared"), .read_only = {}}, log()).put(other, cubin_of("shared"), sample_info());
+  ArtifactStore(CacheDirectories{.user = path("shared"), .read_only = {}}, log())
+      .put(other, cubin_of("shared"), sample_info());
 
-  ArtifactStore store({.user = path("user"), .read_only = {path("absent"), path("shared"), path("system")}}, log());
+  ArtifactStore store(
+      CacheDirectories{.user = path("user"), .read_only = {path("absent"), path("shared"), path("system")}}, log());
   EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("system"));
   EXPECT_EQ(store.find(other)->cubin, cubin_of("shared"));
   // A hit in a read-only layer is not copied, and put adds to the user's directory alone.
@@ -125,8 +129,9 @@ TEST_F(ArtifactStoreTest, ReadsLayersInOrder) {
 }
 
 TEST_F(ArtifactStoreTest, ABadUpperLayerFallsThrough) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("good"), sample_info());
-  ArtifactStore store({.user = path("user"), .read_only = {path("system")}}, log());
+  ArtifactStore(CacheDirectories{.user = path("system"), .read_only = {}}, log())
+      .put(sample_key(), cubin_of("good"), sample_info());
+  ArtifactStore store(CacheDirectories{.user = path("user"), .read_only = {path("system")}}, log());
   ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), sample_info()));
   ASSERT_TRUE(write_file_atomically(files_of(sample_key()).cubin, cubin_of("rubbish")).ok());
   EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("good"));
@@ -146,7 +151,7 @@ TEST_F(ArtifactStoreTest, CacheDirectoryThatIsAFile) {
 TEST_F(ArtifactStoreTest, ReadOnlyDirectory) {
   if (::geteuid() == 0) {
     // Permissions do not stop root; a place where nobody can create a folder does.
-    ArtifactStore store({.user = "/proc/hstujit", .read_only = {}}, log());
+    ArtifactStore store(CacheDirectories{.user = "/proc/hstujit", .read_only = {}}, log());
     EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
     EXPECT_FALSE(store.find(sample_key()).has_value());
   } else {
