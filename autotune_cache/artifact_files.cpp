@@ -22,22 +22,9 @@ void remove_folder_in_the_way(const fs::path& path) {
 
 Result<LoadedArtifact> load_once(const ArtifactFiles& files, std::string_view digest) {
   HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(files.metadata));
-  LoadedArtifact loaded;
-  Result<ArtifactMetadata> metadata = parse_metadata(text, digest);
-  if (!metadata.ok()) return Status(Code::kIo, "metadata: " + metadata.status().message());
-  loaded.metadata = std::move(metadata).value();
-
   Result<std::string> cubin = read_file(files.cubin);
   if (!cubin.ok()) return Status(Code::kIo, cubin.status().message());  // metadata without a cubin is a bad entry
-  loaded.cubin = std::move(cubin).value();
-  if (loaded.cubin.size() != loaded.metadata.size)
-    return Status(Code::kIo, fmt::format("the cubin has {} bytes, its metadata says {}", loaded.cubin.size(),
-                                         loaded.metadata.size));
-  if (sha256_hex(loaded.cubin) != loaded.metadata.sha256)
-    return Status(Code::kIo, "the cubin's SHA-256 differs from its metadata");
-  if (!is_cubin(loaded.cubin))
-    return Status(Code::kIo, fmt::format("the cubin, {} bytes, is no ELF image", loaded.cubin.size()));
-  return loaded;
+  return check_artifact(text, std::move(cubin).value(), digest);
 }
 
 }  // namespace
@@ -51,6 +38,22 @@ fs::path ArtifactFiles::note(std::string_view extension) const { return fs::path
 bool is_cubin(std::string_view bytes) {
   constexpr size_t kHeaderBytes = 64;  // of a 64-bit ELF image
   return bytes.size() >= kHeaderBytes && bytes.starts_with("\x7f\x45\x4c\x46");
+}
+
+Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cubin, std::string_view digest) {
+  LoadedArtifact loaded;
+  Result<ArtifactMetadata> parsed = parse_metadata(metadata, digest);
+  if (!parsed.ok()) return Status(Code::kIo, "metadata: " + parsed.status().message());
+  loaded.metadata = std::move(parsed).value();
+  loaded.cubin = std::move(cubin);
+  if (loaded.cubin.size() != loaded.metadata.size)
+    return Status(Code::kIo, fmt::format("the cubin has {} bytes, its metadata says {}", loaded.cubin.size(),
+                                         loaded.metadata.size));
+  if (sha256_hex(loaded.cubin) != loaded.metadata.sha256)
+    return Status(Code::kIo, "the cubin's SHA-256 differs from its metadata");
+  if (!is_cubin(loaded.cubin))
+    return Status(Code::kIo, fmt::format("the cubin, {} bytes, is no ELF image", loaded.cubin.size()));
+  return loaded;
 }
 
 Result<LoadedArtifact> load_artifact(const ArtifactFiles& files, std::string_view digest) {

@@ -39,6 +39,9 @@ struct LoadedArtifact {
 // kNotFound when there is no entry; kIo with the reason when there is one that must not be used.
 Result<LoadedArtifact> load_artifact(const ArtifactFiles& files, std::string_view digest);
 
+// An entry from its two texts, as load_artifact checks it.
+Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cubin, std::string_view digest);
+
 // The cubin first, then the metadata: whoever sees metadata sees a complete entry.
 Status save_artifact(const ArtifactFiles& files, const ArtifactMetadata& metadata, std::string_view cubin);
 

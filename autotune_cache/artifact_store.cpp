@@ -33,8 +33,8 @@ ArtifactStore::ArtifactStore(CacheLayers layers, Log log, uint64_t max_bytes)
       max_bytes_(max_bytes),
       state_(std::make_unique<State>()) {}
 
-ArtifactStore::ArtifactStore(const CacheDirectories& directories, Log log, uint64_t max_bytes)
-    : ArtifactStore(open_layers(directories), std::move(log), max_bytes) {}
+ArtifactStore::ArtifactStore(const CacheDirectories& directories, const Log& log, uint64_t max_bytes)
+    : ArtifactStore(open_layers(directories, log), log, max_bytes) {}
 
 ArtifactStore::~ArtifactStore() = default;
 

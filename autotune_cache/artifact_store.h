@@ -48,7 +48,7 @@ class ArtifactStore {
  public:
   // `max_bytes` bounds the user directory: put prunes from time to time. 0: unbounded.
   ArtifactStore(CacheLayers layers, Log log, uint64_t max_bytes = 0);
-  ArtifactStore(const CacheDirectories& directories, Log log, uint64_t max_bytes = 0);
+  ArtifactStore(const CacheDirectories& directories, const Log& log, uint64_t max_bytes = 0);
   ~ArtifactStore();
   ArtifactStore(const ArtifactStore&) = delete;
   ArtifactStore& operator=(const ArtifactStore&) = delete;

@@ -1,15 +1,25 @@
 #include "autotune_cache/cache_layer.h"
 
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
+#include "autotune_cache/bundle_layer.h"
 #include "autotune_cache/directory_layer.h"
 
 namespace hstujit {
 
-CacheLayers open_layers(const CacheDirectories& directories) {
+CacheLayers open_layers(const CacheDirectories& directories, const Log& log) {
   CacheLayers layers;
   if (!directories.user.empty()) layers.push_back(std::make_shared<DirectoryLayer>(directories.user, true));
-  for (const std::string& path : directories.read_only) layers.push_back(std::make_shared<DirectoryLayer>(path, false));
+  for (const std::string& path : directories.read_only) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error)) {
+      layers.push_back(std::make_shared<BundleLayer>(path, log));
+    } else {
+      layers.push_back(std::make_shared<DirectoryLayer>(path, false));
+    }
+  }
   return layers;
 }
 

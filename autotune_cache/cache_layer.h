@@ -15,6 +15,7 @@
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/cache_layout.h"
 #include "autotune_cache/tuning_record.h"
+#include "compiler/support/log.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -70,7 +71,8 @@ using CacheLayerPtr = std::shared_ptr<const CacheLayer>;
 // In order of lookup. At most one is writable, the first.
 using CacheLayers = std::vector<CacheLayerPtr>;
 
-CacheLayers open_layers(const CacheDirectories& directories);
+// A file among those to read is a bundle; `log` is for one that is bad.
+CacheLayers open_layers(const CacheDirectories& directories, const Log& log);
 
 // The paths of `layers`, as CacheDirectories says them.
 CacheDirectories directories_of(const CacheLayers& layers);

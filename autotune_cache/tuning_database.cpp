@@ -35,8 +35,8 @@ bool contains(const TuningRecord& whole, const TuningRecord& part) {
 TuningDatabase::TuningDatabase(CacheLayers layers, Log log)
     : layers_(std::move(layers)), user_(directories_of(layers_).user), log_(std::move(log)) {}
 
-TuningDatabase::TuningDatabase(const CacheDirectories& directories, Log log)
-    : TuningDatabase(open_layers(directories), std::move(log)) {}
+TuningDatabase::TuningDatabase(const CacheDirectories& directories, const Log& log)
+    : TuningDatabase(open_layers(directories, log), log) {}
 
 void TuningDatabase::warn_once(const std::string& path, std::string_view event, std::string_view reason) {
   {

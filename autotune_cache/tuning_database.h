@@ -21,7 +21,7 @@ class TuningDatabase {
  public:
   // The records that come with the library are one more read-only layer, the last.
   TuningDatabase(CacheLayers layers, Log log);
-  TuningDatabase(const CacheDirectories& directories, Log log);
+  TuningDatabase(const CacheDirectories& directories, const Log& log);
 
   // The record of the first layer that has a good one.
   std::optional<TuningRecord> find(const TuningKey& key);

@@ -68,7 +68,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->compiler_ = std::move(options.compiler);
   engine->host_ = std::move(options.host);
   engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
-  CacheLayers layers = open_layers(directories);
+  CacheLayers layers = open_layers(directories, engine->log_);
   CacheLayers records = layers;
   if (!engine->shipped_records_.empty()) {
     records.push_back(std::make_shared<DirectoryLayer>(engine->shipped_records_, false));
