@@ -71,11 +71,15 @@ Status save_artifact(const ArtifactFiles& files, const ArtifactMetadata& metadat
   return write_file_atomically(files.metadata, format_metadata(metadata));
 }
 
-void remove_artifact(const ArtifactFiles& files) {
-  std::error_code ignored;  // another process may have removed it already
-  fs::remove(files.metadata, ignored);
+Status remove_artifact(const ArtifactFiles& files) {
+  std::error_code error;
+  fs::remove(files.metadata, error);
+  if (error) return file_error("remove", files.metadata, error.value());
+  std::error_code ignored;  // of a note, which nothing reads
   for (const std::string_view extension : kNoteExtensions) fs::remove(files.note(extension), ignored);
-  fs::remove(files.cubin, ignored);
+  fs::remove(files.cubin, error);
+  if (error) return file_error("remove", files.cubin, error.value());
+  return {};
 }
 
 std::optional<FileTimes> file_times(const fs::path& path) {

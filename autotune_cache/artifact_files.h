@@ -45,8 +45,9 @@ Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cub
 // The cubin first, then the metadata: whoever sees metadata sees a complete entry.
 Status save_artifact(const ArtifactFiles& files, const ArtifactMetadata& metadata, std::string_view cubin);
 
-// With its notes. The metadata first, so that an interrupted removal leaves no entry that looks complete.
-void remove_artifact(const ArtifactFiles& files);
+// With its notes. The metadata first, so that an interrupted removal leaves no entry that looks complete; an entry
+// whose metadata cannot be removed stays whole. Files that are gone already are no trouble.
+Status remove_artifact(const ArtifactFiles& files);
 
 struct FileTimes {
   uint64_t bytes = 0;

@@ -57,8 +57,8 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
       std::chrono::nanoseconds((std::chrono::system_clock::now() - kLeftoverAge).time_since_epoch()).count();
   std::vector<Candidate> entries;
   for (auto& [name, entry] : found) {
-    if (!entry.complete && entry.last_used < abandoned_before) {
-      remove_artifact(entry.files);  // a writer or a pruner died on the way
+    // A writer or a pruner died on the way.
+    if (!entry.complete && entry.last_used < abandoned_before && remove_artifact(entry.files).ok()) {
       ++report.leftovers;
     } else {
       report.kept_bytes += entry.bytes;
@@ -83,14 +83,21 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
       unwanted = metadata.ok() && metadata->info.nvrtc == request.nvrtc;
     }
     if (!unwanted) continue;
-    remove_artifact(entry.files);
+    if (const Status status = remove_artifact(entry.files); !status.ok()) {
+      warn_once("remove " + root, "not_removed", root, status.message());
+      ++report.not_removed;
+      continue;
+    }
     ++report.removed;
     report.removed_bytes += entry.bytes;
     --report.kept;
     report.kept_bytes -= entry.bytes;
   }
   log_.event(LogCategory::kCache, "pruned",
-             {{"removed", report.removed}, {"kept", report.kept}, {"kept_bytes", report.kept_bytes}});
+             {{"removed", report.removed},
+              {"not_removed", report.not_removed},
+              {"kept", report.kept},
+              {"kept_bytes", report.kept_bytes}});
   return report;
 }
 

@@ -1,6 +1,8 @@
 #include "autotune_cache/artifact_store.h"
 
-#include <system_error>
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "autotune_cache/artifact_files.h"
@@ -18,10 +20,11 @@ constexpr std::chrono::hours kTouchInterval{1};
 // A prune scans the directory, so it follows only after this part of the bound has been written.
 constexpr uint64_t kPruneFraction = 16;
 
+// To the present, which whoever may write the file may set; a time that is named may be set by its owner alone. A file
+// that this process cannot write keeps its time.
 void touch(const fs::path& path) {
   if (!is_older_than(path, kTouchInterval)) return;
-  std::error_code ignored;  // a directory that cannot be written keeps its order
-  fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
 }
 
 }  // namespace
@@ -130,7 +133,10 @@ void ArtifactStore::drop(const ArtifactKey& key, std::string_view cubin) {
   // Another process may have replaced it already.
   const Result<LoadedArtifact> stored = load_artifact(files, *digest);
   if (!stored.ok() || stored->cubin != cubin) return;
-  remove_artifact(files);
+  if (const Status status = remove_artifact(files); !status.ok()) {
+    warn_once("remove " + directories_.user, "not_removed", directories_.user, status.message());
+    return;
+  }
   log_.event(LogCategory::kCache, "dropped", {{"digest", *digest}, {"directory", directories_.user}});
 }
 

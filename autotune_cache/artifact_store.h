@@ -41,7 +41,8 @@ struct PruneReport {
   uint64_t removed_bytes = 0;
   int64_t kept = 0;
   uint64_t kept_bytes = 0;
-  int64_t leftovers = 0;  // files of interrupted writers that were removed
+  int64_t not_removed = 0;  // entries that had to go and could not; they count as kept
+  int64_t leftovers = 0;    // files of interrupted writers that were removed
 };
 
 class ArtifactStore {

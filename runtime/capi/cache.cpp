@@ -77,11 +77,9 @@ hstujit_status hstujit_cache_prune(hstujit_context* context, uint64_t max_bytes,
     PruneRequest request;
     request.max_bytes = max_bytes;
     const PruneReport pruned = context->engine->kernels().store().prune(request);
-    const Json json = {{"removed", pruned.removed},
-                       {"removed_bytes", pruned.removed_bytes},
-                       {"kept", pruned.kept},
-                       {"kept_bytes", pruned.kept_bytes},
-                       {"leftovers", pruned.leftovers}};
+    const Json json = {{"removed", pruned.removed},         {"removed_bytes", pruned.removed_bytes},
+                       {"not_removed", pruned.not_removed}, {"kept", pruned.kept},
+                       {"kept_bytes", pruned.kept_bytes},   {"leftovers", pruned.leftovers}};
     return give_text(json.dump(2), report);
   });
 }

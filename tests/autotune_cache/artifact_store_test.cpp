@@ -242,6 +242,37 @@ TEST_F(PruneTest, AHitMakesAnEntryRecent) {
   EXPECT_THAT(present(), ::testing::ElementsAre(0));
 }
 
+TEST_F(PruneTest, AHitByAnotherUserMakesAnEntryRecent) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only a superuser can act for two users";
+  // Shared by a group: the files are another user's, but everybody may write them.
+  fs::permissions(files_of(key(0)).metadata, fs::perms(0666));
+  fs::permissions(files_of(key(1)).metadata, fs::perms(0444));
+  EXPECT_TRUE(as_another_user([&] {
+    ArtifactStore store(user_only(), Log());
+    return store.find(key(0)).has_value() && store.find(key(1)).has_value();
+  }));
+  ArtifactStore(user_only(), log()).prune({.max_bytes = 12000, .nvrtc = {}});
+  EXPECT_THAT(present(), ::testing::ElementsAre(0));
+}
+
+TEST_F(PruneTest, WhatCannotBeRemovedIsKept) {
+  for (int i = 0; i < 2; ++i) fs::permissions(files_of(key(i)).cubin.parent_path(), fs::perms(0555));
+  const auto folder_is_open = [&](int i) {
+    const fs::path folder = files_of(key(i)).cubin.parent_path();
+    return folder != files_of(key(0)).cubin.parent_path() && folder != files_of(key(1)).cubin.parent_path();
+  };
+  ASSERT_TRUE(folder_is_open(2) && folder_is_open(3));
+  for (int i = 2; i < 4; ++i) fs::permissions(files_of(key(i)).cubin.parent_path(), fs::perms(0777));
+  EXPECT_TRUE(as_another_user([&] {
+    ArtifactStore store(user_only(), log());
+    const PruneReport report = store.prune({.max_bytes = 0, .nvrtc = {}});
+    return report.removed == 2 && report.not_removed == 2 && report.kept == 2 && report.kept_bytes > 20000 &&
+           report.removed_bytes > 20000 && report.removed_bytes < 25000 && events("not_removed") == 1;
+  }));
+  EXPECT_THAT(present(), ::testing::ElementsAre(0, 1));
+  for (int i = 0; i < 2; ++i) fs::permissions(files_of(key(i)).cubin.parent_path(), fs::perms(0755));
+}
+
 TEST_F(PruneTest, KeepsWhatThisProcessUses) {
   ArtifactStore store(user_only(), log());
   ASSERT_TRUE(store.find(key(1)).has_value());

@@ -93,6 +93,8 @@ size_t print_pruning(const Json& report) {
   fmt::print("pruned: {} kernels removed, {}; {} kept, {}; {} leftovers of interrupted writers removed\n",
              text_of(report, "removed"), bytes_text(number_of(report, "removed_bytes")), text_of(report, "kept"),
              bytes_text(number_of(report, "kept_bytes")), text_of(report, "leftovers"));
+  if (number_of(report, "not_removed") > 0)
+    fmt::print("{} kernels could not be removed; HSTUJIT_LOG=cache says why\n", text_of(report, "not_removed"));
   return 0;
 }
 
