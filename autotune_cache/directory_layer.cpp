@@ -42,6 +42,16 @@ std::string problem_of_artifact(const std::string& root, const std::string& arch
   return kForeign;
 }
 
+// What is wrong with a file in the folders of tuning records.
+std::string problem_of_record(const std::string& root, const fs::path& path) {
+  if (is_abandoned_temporary(path)) return kAbandoned;
+  const auto digest = digest_of_file(path, ".json");
+  if (!digest) return kForeign;
+  if (record_file(root, *digest) != path) return kMisplaced;
+  const auto text = read_file(path);
+  return text.ok() ? parse_record(*text, *digest).status().message() : text.status().message();
+}
+
 }  // namespace
 
 Result<LoadedArtifact> DirectoryLayer::find_artifact(std::string_view arch, std::string_view digest) const {
@@ -95,6 +105,8 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
     if (problem.empty() && !digest_of_file(file, ".json")) return;
     report.push_back({file.native(), std::move(problem)});
   });
+  for_each_file(tuning_root(path()),
+                [&](const fs::path& file) { report.push_back({file.native(), problem_of_record(path(), file)}); });
   std::sort(report.begin(), report.end(), [](const VerifiedFile& a, const VerifiedFile& b) { return a.path < b.path; });
   return report;
 }

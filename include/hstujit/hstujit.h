@@ -199,6 +199,8 @@ HSTUJIT_API hstujit_status hstujit_cache_list(hstujit_context*, hstujit_text* re
 HSTUJIT_API hstujit_status hstujit_cache_verify(hstujit_context*, hstujit_text* report);
 /* Removes least recently used entries until at most `max_bytes` remain. */
 HSTUJIT_API hstujit_status hstujit_cache_prune(hstujit_context*, uint64_t max_bytes, hstujit_text* report);
+/* Removes the entries that this version of NVRTC built, "13.0", whatever their age. */
+HSTUJIT_API hstujit_status hstujit_cache_prune_nvrtc(hstujit_context*, const char* version, hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_cache_path(hstujit_context*, hstujit_text* out);
 
 typedef struct hstujit_cache_export_options {

@@ -7,6 +7,20 @@
 using namespace hstujit;
 using namespace hstujit::capi;
 
+namespace {
+
+Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text* report) {
+  HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+  HSTUJIT_REQUIRE(report, "where the text goes");
+  const PruneReport pruned = context->engine->kernels().store().prune(request);
+  const Json json = {{"removed", pruned.removed},         {"removed_bytes", pruned.removed_bytes},
+                     {"not_removed", pruned.not_removed}, {"kept", pruned.kept},
+                     {"kept_bytes", pruned.kept_bytes},   {"leftovers", pruned.leftovers}};
+  return give_text(json.dump(2), report);
+}
+
+}  // namespace
+
 extern "C" {
 
 hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report) {
@@ -58,7 +72,8 @@ hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* repo
     HSTUJIT_REQUIRE(report, "where the text goes");
     Json bad = Json::array();
     size_t files = 0;
-    for (const VerifiedFile& file : context->engine->kernels().store().verify()) {
+    // The database's layers are the kernels' and the installed records.
+    for (const VerifiedFile& file : verify_layers(context->engine->tuning().layers())) {
       ++files;
       if (!file.problem.empty()) bad.push_back({{"path", file.path}, {"problem", file.problem}});
     }
@@ -71,16 +86,17 @@ hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* repo
 }
 
 hstujit_status hstujit_cache_prune(hstujit_context* context, uint64_t max_bytes, hstujit_text* report) {
+  return guarded([&]() -> Status { return prune(context, {.max_bytes = max_bytes, .nvrtc = {}}, report); });
+}
+
+hstujit_status hstujit_cache_prune_nvrtc(hstujit_context* context, const char* version, hstujit_text* report) {
   return guarded([&]() -> Status {
-    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
-    HSTUJIT_REQUIRE(report, "where the text goes");
-    PruneRequest request;
-    request.max_bytes = max_bytes;
-    const PruneReport pruned = context->engine->kernels().store().prune(request);
-    const Json json = {{"removed", pruned.removed},         {"removed_bytes", pruned.removed_bytes},
-                       {"not_removed", pruned.not_removed}, {"kept", pruned.kept},
-                       {"kept_bytes", pruned.kept_bytes},   {"leftovers", pruned.leftovers}};
-    return give_text(json.dump(2), report);
+    HSTUJIT_REQUIRE(version, "a version of NVRTC");
+    if (*version == 0) {
+      return Status(Code::kInvalidArgument,
+                    "version is \"\"; it must be the version of NVRTC whose kernels go, such as \"13.0\"");
+    }
+    return prune(context, {.max_bytes = {}, .nvrtc = version}, report);
   });
 }
 

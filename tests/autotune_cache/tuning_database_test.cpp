@@ -257,6 +257,26 @@ TEST_F(TuningDatabaseTest, DamagedRecordsAreLoggedMissesAndRepaired) {
   EXPECT_TRUE(database.find(tuning_key()).has_value());
 }
 
+TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
+  TuningDatabase database(user_only(), log());
+  ASSERT_TRUE(database.add(record_of({{config(1), kWorkload, "s", 10, 1}})).ok());
+  const auto problems = [&] {
+    std::vector<std::string> all;
+    for (const VerifiedFile& file : verify_layers(database.layers())) all.push_back(file.problem);
+    return all;
+  };
+  EXPECT_THAT(problems(), ::testing::ElementsAre(""));
+  const std::string text = *read_file(path_of(path("user")));
+  ASSERT_TRUE(write_file_atomically(path_of(path("user")), text.substr(0, text.size() / 2)).ok());
+  EXPECT_THAT(problems(), ::testing::ElementsAre("it is no JSON object"));
+  const fs::path folder = fs::path(path_of(path("user"))).parent_path();
+  const std::string digest = tuning_digest(tuning_key());
+  ASSERT_TRUE(write_file_atomically(folder / "notes.txt", "mine").ok());
+  ASSERT_TRUE(write_file_atomically(folder.parent_path() / (digest + ".json"), text).ok());
+  EXPECT_THAT(problems(), ::testing::UnorderedElementsAre("it is no JSON object", HasSubstr("not a file of the cache"),
+                                                          HasSubstr("in the wrong folder")));
+}
+
 TEST_F(TuningDatabaseTest, WithoutADirectoryTheMergeStillCounts) {
   ASSERT_TRUE(write_file_atomically(path("user"), "a file").ok());
   for (const CacheDirectories& directories : {CacheDirectories{}, user_only()}) {

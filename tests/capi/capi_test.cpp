@@ -205,6 +205,10 @@ TEST_F(CapiTest, DoctorAndCacheReportsNeverNeedAnything) {
   EXPECT_EQ(parse(&text)["bad"].size(), 0u);
   ASSERT_EQ(hstujit_cache_prune(context_, 0, &text), HSTUJIT_OK);
   EXPECT_EQ(parse(&text)["kept"], 0);
+  ASSERT_EQ(hstujit_cache_prune_nvrtc(context_, "12.8", &text), HSTUJIT_OK);
+  EXPECT_EQ(parse(&text)["removed"], 0);
+  EXPECT_EQ(hstujit_cache_prune_nvrtc(context_, "", &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("version is \"\""));
   ASSERT_EQ(hstujit_cache_path(context_, &text), HSTUJIT_OK);
   EXPECT_EQ(std::string(text.data), cache_);
   hstujit_text_free(&text);

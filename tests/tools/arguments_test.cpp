@@ -56,7 +56,9 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"cache"}, "subcommand is required"},
       {{"cache", "wash"}, "there is no command \"wash\"; commands: ls, verify, prune, export, import, path"},
       {{"doctor", "now"}, "\"now\" is one argument too many; see hstujit doctor --help"},
-      {{"cache", "prune"}, "--max-bytes is required"},
+      {{"cache", "prune"}, "1 option from [--nvrtc,--max-bytes] is required"},
+      {{"cache", "prune", "--nvrtc", "12.8", "--max-bytes", "1"}, "is required and 2 were given"},
+      {{"cache", "prune", "--nvrtc", ""}, "\"\" is no version of NVRTC"},
       {{"cache", "prune", "--max-bytes", "big"}, "\"big\" is no size"},
   };
   for (const Mistake& mistake : mistakes) {

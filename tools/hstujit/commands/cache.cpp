@@ -18,6 +18,7 @@ namespace {
 
 struct CacheOptions : Options {
   uint64_t max_bytes = 0;
+  std::string nvrtc;
   std::string file;  // export, import: the bundle
 };
 
@@ -29,6 +30,11 @@ std::string size_in_bytes(std::string& text) {
   if (!bytes.ok()) return bytes.status().message();
   text = fmt::format("{}", *bytes);
   return "";
+}
+
+// An empty one would leave the size, 0, to decide.
+std::string version_is_named(const std::string& text) {
+  return text.empty() ? "\"\" is no version of NVRTC, such as 12.8" : "";
 }
 
 std::string date_text(double seconds) {
@@ -190,9 +196,13 @@ void add_cache(CLI::App& app, Action& action) {
     };
   });
 
-  CLI::App& prune = *cache.add_subcommand("prune", "Remove least recently used kernels until the rest fits");
-  prune.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")
-      ->required()
+  CLI::App& prune = *cache.add_subcommand("prune", "Remove kernels: the least recently used, or those of one NVRTC");
+  CLI::Option_group& which = *prune.add_option_group("which");
+  which.require_option(1);
+  which.add_option("--nvrtc", options->nvrtc, "version of NVRTC whose kernels go, such as 12.8; ls shows it")
+      ->type_name("VERSION")
+      ->check(CLI::Validator(version_is_named, ""));
+  which.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")
       ->type_name("SIZE")
       ->transform(CLI::Validator(size_in_bytes, ""));
   add_cache_dir(prune, *options);
@@ -200,7 +210,11 @@ void add_cache(CLI::App& app, Action& action) {
   prune.callback([options, &action] {
     action = [options] {
       return report_on(
-          *options, [&](hstujit_context* c) { return report_of(&hstujit_cache_prune, c, options->max_bytes); },
+          *options,
+          [&](hstujit_context* c) {
+            return options->nvrtc.empty() ? report_of(&hstujit_cache_prune, c, options->max_bytes)
+                                          : report_of(&hstujit_cache_prune_nvrtc, c, options->nvrtc.c_str());
+          },
           print_pruning);
     };
   });
