@@ -53,8 +53,9 @@ uint64_t checksum_of(std::string header) {
 bool read_number(std::string_view header, Field field, uint64_t* number) {
   std::string_view text = text_in(header, field);
   text = text.substr(0, text.find(' '));
-  const auto end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, *number, 8);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, *number, 8);
   return error == std::errc() && rest == end;
 }
 
