@@ -1,6 +1,8 @@
 #include "autotune_cache/artifact_store.h"
 
-#include <system_error>
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "autotune_cache/artifact_files.h"
@@ -18,19 +20,24 @@ constexpr std::chrono::hours kTouchInterval{1};
 // A prune scans the directory, so it follows only after this part of the bound has been written.
 constexpr uint64_t kPruneFraction = 16;
 
+// To the present, which whoever may write the file may set; a time that is named may be set by its owner alone. A file
+// that this process cannot write keeps its time.
 void touch(const fs::path& path) {
   if (!is_older_than(path, kTouchInterval)) return;
-  std::error_code ignored;  // a directory that cannot be written keeps its order
-  fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
 }
 
 }  // namespace
 
-ArtifactStore::ArtifactStore(CacheDirectories directories, Log log, uint64_t max_bytes)
-    : directories_(std::move(directories)),
+ArtifactStore::ArtifactStore(CacheLayers layers, Log log, uint64_t max_bytes)
+    : layers_(std::move(layers)),
+      directories_(directories_of(layers_)),
       log_(std::move(log)),
       max_bytes_(max_bytes),
       state_(std::make_unique<State>()) {}
+
+ArtifactStore::ArtifactStore(const CacheDirectories& directories, const Log& log, uint64_t max_bytes)
+    : ArtifactStore(open_layers(directories, log), log, max_bytes) {}
 
 ArtifactStore::~ArtifactStore() = default;
 
@@ -49,9 +56,9 @@ std::optional<Artifact> ArtifactStore::find(const ArtifactKey& key) {
     log_.event(LogCategory::kCache, "miss", {{"reason", digest.status().message()}});
     return std::nullopt;
   }
-  for (const std::string& root : directories_.in_order()) {
-    if (std::optional<Artifact> found = find_in(root, key, *digest)) {
-      log_.event(LogCategory::kCache, "hit", {{"digest", *digest}, {"directory", root}});
+  for (const CacheLayerPtr& layer : layers_) {
+    if (std::optional<Artifact> found = find_in(*layer, key, *digest)) {
+      log_.event(LogCategory::kCache, "hit", {{"digest", *digest}, {"directory", layer->path()}});
       return found;
     }
   }
@@ -59,10 +66,10 @@ std::optional<Artifact> ArtifactStore::find(const ArtifactKey& key) {
   return std::nullopt;
 }
 
-std::optional<Artifact> ArtifactStore::find_in(const std::string& root, const ArtifactKey& key,
+std::optional<Artifact> ArtifactStore::find_in(const CacheLayer& layer, const ArtifactKey& key,
                                                const std::string& digest) {
-  const ArtifactFiles files(root, key.arch, digest);
-  Result<LoadedArtifact> loaded = load_artifact(files, digest);
+  const ArtifactFiles files(layer.path(), key.arch, digest);
+  Result<LoadedArtifact> loaded = layer.find_artifact(key.arch, digest);
   if (!loaded.ok()) {
     if (loaded.status().code() != Code::kNotFound)
       warn_once(files.metadata.native(), "bad_entry", files.metadata.native(), loaded.status().message());
@@ -72,8 +79,8 @@ std::optional<Artifact> ArtifactStore::find_in(const std::string& root, const Ar
     const std::lock_guard lock(state_->mutex);
     state_->in_use.insert(digest);
   }
-  if (root == directories_.user) touch(files.metadata);
-  return Artifact{std::move(loaded->cubin), std::move(loaded->metadata.info), root};
+  if (layer.writable()) touch(files.metadata);
+  return Artifact{std::move(loaded->cubin), std::move(loaded->metadata.info), layer.path()};
 }
 
 bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const ArtifactInfo& info) {
@@ -126,7 +133,10 @@ void ArtifactStore::drop(const ArtifactKey& key, std::string_view cubin) {
   // Another process may have replaced it already.
   const Result<LoadedArtifact> stored = load_artifact(files, *digest);
   if (!stored.ok() || stored->cubin != cubin) return;
-  remove_artifact(files);
+  if (const Status status = remove_artifact(files); !status.ok()) {
+    warn_once("remove " + directories_.user, "not_removed", directories_.user, status.message());
+    return;
+  }
   log_.event(LogCategory::kCache, "dropped", {{"digest", *digest}, {"directory", directories_.user}});
 }
 

@@ -1,4 +1,4 @@
-// The store of cubins: a directory to read and write over directories to read.
+// The store of cubins: a directory to read and write over layers to read.
 //
 // No trouble with files is an error of the caller's: a bad entry is a logged miss that the next put replaces, and a
 // directory that cannot be written is logged once. Any number of threads and processes may use the same directories at
@@ -12,9 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "autotune_cache/artifact_metadata.h"
 #include "autotune_cache/cache_key.h"
-#include "autotune_cache/cache_layout.h"
+#include "autotune_cache/cache_layer.h"
 #include "compiler/support/log.h"
 #include "compiler/support/status.h"
 
@@ -23,26 +22,13 @@ namespace hstujit {
 struct Artifact {
   std::string cubin;
   ArtifactInfo info;
-  std::string directory;  // the cache directory that it came from
+  std::string directory;  // the layer that it came from
 };
 
 // A text for people beside an entry: what the cubin was compiled from, or what the compiler said.
 struct ArtifactNote {
   std::string_view extension;  // ".mlir" ".cu" ".log"
   std::string text;
-};
-
-struct StoredArtifact {
-  ArtifactMetadata metadata;
-  std::string digest;
-  std::string directory;
-  uint64_t bytes = 0;     // of both files
-  int64_t last_used = 0;  // seconds since 1970, exact to an hour
-};
-
-struct VerifiedFile {
-  std::string path;
-  std::string problem;  // empty for a good entry; else one sentence
 };
 
 struct PruneRequest {
@@ -55,18 +41,20 @@ struct PruneReport {
   uint64_t removed_bytes = 0;
   int64_t kept = 0;
   uint64_t kept_bytes = 0;
-  int64_t leftovers = 0;  // files of interrupted writers that were removed
+  int64_t not_removed = 0;  // entries that had to go and could not; they count as kept
+  int64_t leftovers = 0;    // files of interrupted writers that were removed
 };
 
 class ArtifactStore {
  public:
   // `max_bytes` bounds the user directory: put prunes from time to time. 0: unbounded.
-  ArtifactStore(CacheDirectories directories, Log log, uint64_t max_bytes = 0);
+  ArtifactStore(CacheLayers layers, Log log, uint64_t max_bytes = 0);
+  ArtifactStore(const CacheDirectories& directories, const Log& log, uint64_t max_bytes = 0);
   ~ArtifactStore();
   ArtifactStore(const ArtifactStore&) = delete;
   ArtifactStore& operator=(const ArtifactStore&) = delete;
 
-  // The cubin, checked against its length and SHA-256, from the first directory that has a good one.
+  // The cubin, checked against its length and SHA-256, from the first layer that has a good one.
   std::optional<Artifact> find(const ArtifactKey& key);
 
   // Keeps a cubin in the user directory; an entry that is good already is left as it is. True when the directory has
@@ -80,26 +68,28 @@ class ArtifactStore {
   // A read-only directory keeps its copy, but what is put afterwards is found before it.
   void drop(const ArtifactKey& key, std::string_view cubin);
 
-  // Entries with readable metadata, of all directories, by directory, then arch and digest. Reads no cubin.
+  // Entries with readable metadata, of all layers, by layer, then arch and digest.
   std::vector<StoredArtifact> list() const;
 
-  // Reads every file of every directory. Anything that find would not accept has a problem.
+  // Reads everything of every layer, tuning records too. Anything that a look-up would not accept has a problem.
   std::vector<VerifiedFile> verify() const;
 
   // Of the user directory. Entries that this store found or put stay, whatever the request.
   PruneReport prune(const PruneRequest& request);
 
+  const CacheLayers& layers() const { return layers_; }
   const CacheDirectories& directories() const { return directories_; }
 
  private:
   struct State;
   struct Candidate;
 
-  std::optional<Artifact> find_in(const std::string& root, const ArtifactKey& key, const std::string& digest);
+  std::optional<Artifact> find_in(const CacheLayer& layer, const ArtifactKey& key, const std::string& digest);
   void warn_once(const std::string& what, std::string_view event, std::string_view path, std::string_view reason);
   void prune_sometimes(uint64_t written);
 
-  CacheDirectories directories_;
+  CacheLayers layers_;
+  CacheDirectories directories_;  // of the layers; `user` is what is written
   Log log_;
   uint64_t max_bytes_;
   std::unique_ptr<State> state_;

@@ -33,8 +33,10 @@ fs::path artifact_folder(const std::string& root, std::string_view arch, std::st
   return version_folder(root) / arch / digest.substr(0, 2);
 }
 
-fs::path tuning_folder(const std::string& root, std::string_view digest) {
-  return version_folder(root) / "tuning" / digest.substr(0, 2);
+fs::path tuning_root(const std::string& root) { return version_folder(root) / "tuning"; }
+
+fs::path record_file(const std::string& root, std::string_view digest) {
+  return tuning_root(root) / digest.substr(0, 2) / (std::string(digest) + ".json");
 }
 
 void for_each_file(const fs::path& folder, const std::function<void(const fs::path&)>& visit) {

@@ -36,7 +36,8 @@ struct CacheDirectories {
 
 std::filesystem::path version_folder(const std::string& root);
 std::filesystem::path artifact_folder(const std::string& root, std::string_view arch, std::string_view digest);
-std::filesystem::path tuning_folder(const std::string& root, std::string_view digest);
+std::filesystem::path tuning_root(const std::string& root);
+std::filesystem::path record_file(const std::string& root, std::string_view digest);
 
 // Calls visit(path) for each regular file below `folder`, in no particular order. Folders and files that disappear or
 // cannot be read meanwhile are left out: other processes write and prune at the same time.

@@ -1,12 +1,10 @@
 #include "autotune_cache/tuning_database.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
-#include "autotune_cache/artifact_files.h"
 #include "compiler/support/files.h"
 
 namespace hstujit {
@@ -16,10 +14,6 @@ namespace fs = std::filesystem;
 
 // How often a writer looks whether another one has replaced what it wrote. Each time it has merged more of the others'.
 constexpr int kAttempts = 64;
-
-fs::path record_path(const std::string& root, std::string_view digest) {
-  return tuning_folder(root, digest) / fmt::format("{}.json", digest);
-}
 
 // True when merging `part` into `whole` would change nothing that was measured.
 bool contains(const TuningRecord& whole, const TuningRecord& part) {
@@ -38,8 +32,11 @@ bool contains(const TuningRecord& whole, const TuningRecord& part) {
 
 }  // namespace
 
-TuningDatabase::TuningDatabase(CacheDirectories directories, Log log)
-    : directories_(std::move(directories)), log_(std::move(log)) {}
+TuningDatabase::TuningDatabase(CacheLayers layers, Log log)
+    : layers_(std::move(layers)), user_(directories_of(layers_).user), log_(std::move(log)) {}
+
+TuningDatabase::TuningDatabase(const CacheDirectories& directories, const Log& log)
+    : TuningDatabase(open_layers(directories, log), log) {}
 
 void TuningDatabase::warn_once(const std::string& path, std::string_view event, std::string_view reason) {
   {
@@ -49,35 +46,34 @@ void TuningDatabase::warn_once(const std::string& path, std::string_view event, 
   log_.event(LogCategory::kCache, event, {{"path", path}, {"reason", reason}});
 }
 
-std::optional<TuningRecord> TuningDatabase::find_in(const std::string& root, const std::string& digest) {
-  const fs::path path = record_path(root, digest);
-  const Result<std::string> text = read_file(path);
-  if (!text.ok()) {
-    if (text.status().code() != Code::kNotFound) warn_once(path.native(), "bad_record", text.status().message());
-    return std::nullopt;
+std::optional<TuningRecord> TuningDatabase::find_in(const CacheLayer& layer, const std::string& digest) {
+  Result<TuningRecord> record = layer.find_record(digest);
+  if (record.ok()) return std::move(record).value();
+  if (record.status().code() != Code::kNotFound) {
+    warn_once(record_file(layer.path(), digest).native(), "bad_record", record.status().message());
   }
-  Result<TuningRecord> record = parse_record(*text, digest);
-  if (!record.ok()) {
-    warn_once(path.native(), "bad_record", record.status().message());
-    return std::nullopt;
-  }
-  return std::move(record).value();
+  return std::nullopt;
 }
 
 std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key) {
+  return find(key, [](const TuningRecord&) { return true; });
+}
+
+std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key,
+                                                 const std::function<bool(const TuningRecord&)>& usable) {
   const std::string digest = tuning_digest(key);
-  for (const std::string& root : directories_.in_order()) {
-    if (std::optional<TuningRecord> record = find_in(root, digest)) {
-      log_.event(LogCategory::kTune, "record_hit", {{"digest", digest}, {"directory", root}});
-      return record;
-    }
+  for (const CacheLayerPtr& layer : layers_) {
+    std::optional<TuningRecord> record = find_in(*layer, digest);
+    if (!record || !usable(*record)) continue;
+    log_.event(LogCategory::kTune, "record_hit", {{"digest", digest}, {"directory", layer->path()}});
+    return record;
   }
   log_.event(LogCategory::kTune, "record_miss", {{"digest", digest}, {"op", key.op}, {"bucket", key.bucket}});
   return std::nullopt;
 }
 
 Result<std::optional<TuningRecord>> TuningDatabase::store(const std::string& digest, const std::string& text) const {
-  const fs::path path = record_path(directories_.user, digest);
+  const fs::path path = record_file(user_, digest);
   HSTUJIT_RETURN_IF_ERROR(make_directories(path.parent_path()));
   // A rename cannot replace a folder. One with the name of a record is nobody's: it goes.
   std::error_code error;
@@ -102,11 +98,11 @@ Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
       HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(known, record));
       if (attempt > 0 && contains(*stored, merged)) return *stored;
     }
-    if (directories_.user.empty()) return merged;
+    if (user_.empty()) return merged;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));
     const Result<std::optional<TuningRecord>> displaced = store(digest, text);
     if (!displaced.ok()) {
-      warn_once("write " + directories_.user, "directory_not_writable", displaced.status().message());
+      warn_once("write " + user_, "directory_not_writable", displaced.status().message());
       return merged;
     }
     // Written since it was looked for: what it has is in no file now.
@@ -119,18 +115,9 @@ Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
 
 std::vector<StoredRecord> TuningDatabase::list() const {
   std::vector<StoredRecord> all;
-  for (const std::string& root : directories_.in_order()) {
-    const size_t first = all.size();
-    for_each_file(version_folder(root) / "tuning", [&](const fs::path& path) {
-      const auto digest = digest_of_file(path, ".json");
-      if (!digest) return;
-      const auto text = read_file(path);
-      if (!text.ok()) return;
-      auto record = parse_record(*text, *digest);
-      if (record.ok()) all.push_back({std::move(record).value(), *digest, root});
-    });
-    std::sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
-              [](const StoredRecord& a, const StoredRecord& b) { return a.digest < b.digest; });
+  for (const CacheLayerPtr& layer : layers_) {
+    std::vector<StoredRecord> records = layer->records();
+    all.insert(all.end(), std::make_move_iterator(records.begin()), std::make_move_iterator(records.end()));
   }
   return all;
 }

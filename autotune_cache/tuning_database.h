@@ -1,8 +1,9 @@
-// The database of tuning records: one file per key, in the same directories as the cubins, but apart from them.
+// The database of tuning records: one file per key, in the same layers as the cubins, but apart from them.
 //
 // The same promises as ArtifactStore: trouble with files is a logged miss or a logged line, and no lock is taken.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -10,41 +11,41 @@
 #include <string_view>
 #include <vector>
 
-#include "autotune_cache/cache_layout.h"
+#include "autotune_cache/cache_layer.h"
 #include "autotune_cache/tuning_record.h"
 #include "compiler/support/log.h"
 
 namespace hstujit {
 
-struct StoredRecord {
-  TuningRecord record;
-  std::string digest;
-  std::string directory;
-};
-
 class TuningDatabase {
  public:
-  // The records that come with the library are one more read-only directory, the last.
-  TuningDatabase(CacheDirectories directories, Log log);
+  // The records that come with the library are one more read-only layer, the last.
+  TuningDatabase(CacheLayers layers, Log log);
+  TuningDatabase(const CacheDirectories& directories, const Log& log);
 
-  // The record of the first directory that has a good one.
+  // The record of the first layer that has a good one.
   std::optional<TuningRecord> find(const TuningKey& key);
+  // The same, of those that `usable` says true of: a record that its caller cannot use hides none of a later layer.
+  std::optional<TuningRecord> find(const TuningKey& key, const std::function<bool(const TuningRecord&)>& usable);
 
   // Merges `record` into what find gives and keeps the result in the user directory. Of several processes that add
   // to the same key at once, each merges what it has displaced and looks again, so that nobody's timings are lost.
   // Returns the merged record, stored or not; kInvalidArgument when the record itself is wrong.
   Result<TuningRecord> add(const TuningRecord& record);
 
-  // All readable records, by directory, then digest; a key may be in several directories.
+  // All readable records, by layer, then digest; a key may be in several layers.
   std::vector<StoredRecord> list() const;
 
+  const CacheLayers& layers() const { return layers_; }
+
  private:
-  std::optional<TuningRecord> find_in(const std::string& root, const std::string& digest);
+  std::optional<TuningRecord> find_in(const CacheLayer& layer, const std::string& digest);
   // The record that the new one has displaced, if there was a good one.
   Result<std::optional<TuningRecord>> store(const std::string& digest, const std::string& text) const;
   void warn_once(const std::string& path, std::string_view event, std::string_view reason);
 
-  CacheDirectories directories_;
+  CacheLayers layers_;
+  std::string user_;  // the directory that is written; empty: none
   Log log_;
   std::mutex mutex_;              // held for a look into the set only
   std::set<std::string> warned_;  // paths that were logged already

@@ -10,6 +10,12 @@ add_library(hstujit_sodium INTERFACE)
 target_include_directories(hstujit_sodium SYSTEM INTERFACE ${HSTUJIT_SODIUM_INCLUDE_DIR})
 target_link_libraries(hstujit_sodium INTERFACE ${HSTUJIT_SODIUM_ARCHIVE} Threads::Threads)
 
+find_path(HSTUJIT_ZSTD_INCLUDE_DIR zstd.h REQUIRED)
+find_library(HSTUJIT_ZSTD_ARCHIVE NAMES libzstd.a REQUIRED)
+add_library(hstujit_zstd INTERFACE)
+target_include_directories(hstujit_zstd SYSTEM INTERFACE ${HSTUJIT_ZSTD_INCLUDE_DIR})
+target_link_libraries(hstujit_zstd INTERFACE ${HSTUJIT_ZSTD_ARCHIVE})
+
 # The functions of fmt 9 are compiled once here; as a header-only library, which every other version is, they cost each
 # file that formats a second of CPU. The shared libfmt of the distribution is nothing that a shipped library may need.
 if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)

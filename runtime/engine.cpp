@@ -1,5 +1,6 @@
 #include "runtime/engine.h"
 
+#include "autotune_cache/directory_layer.h"
 #include "compiler/support/files.h"
 #include "compiler/support/text.h"
 #include "runtime/shipped_records.h"
@@ -65,14 +66,16 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->compiler_ = std::move(options.compiler);
   engine->host_ = std::move(options.host);
   engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
-  CacheDirectories records = directories;
-  if (!engine->shipped_records_.empty()) records.read_only.push_back(engine->shipped_records_);
+  CacheLayers layers = open_layers(directories, engine->log_);
+  CacheLayers records = layers;
+  if (!engine->shipped_records_.empty()) {
+    records.push_back(std::make_shared<DirectoryLayer>(engine->shipped_records_, false));
+  }
   engine->tuning_ = std::make_unique<TuningDatabase>(std::move(records), engine->log_);
   // The cache lives as long as the engine, so it may refer to it.
   Engine* const self = engine.get();
-  engine->kernels_ =
-      std::make_unique<KernelCache>(std::move(directories), engine->log_, static_cast<uint64_t>(max_bytes),
-                                    std::move(dump), [self] { return self->compiler(); });
+  engine->kernels_ = std::make_unique<KernelCache>(std::move(layers), engine->log_, static_cast<uint64_t>(max_bytes),
+                                                   std::move(dump), [self] { return self->compiler(); });
   return engine;
 }
 

@@ -47,7 +47,7 @@ class Engine {
 
   KernelCache& kernels() { return *kernels_; }
   TuningDatabase& tuning() { return *tuning_; }
-  const std::string& shipped_records() const { return shipped_records_; }  // the last folder of tuning(); "": none
+  const std::string& shipped_records() const { return shipped_records_; }  // the last layer of tuning(); "": none
   SingleFlight<Status>& tunings() { return tunings_; }  // under way because of a miss, by tuning digest
 
   // Each is opened by its first caller. Success is kept; a failure is tried again by the next call, so that a library

@@ -49,9 +49,9 @@ ArtifactKey artifact_key(const CompileRequest& request) {
   return key;
 }
 
-KernelCache::KernelCache(CacheDirectories directories, Log log, uint64_t max_bytes, std::vector<std::string> dump,
+KernelCache::KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,
                          std::function<Result<KernelCompilerPtr>()> compiler)
-    : store_(std::move(directories), log, max_bytes),
+    : store_(std::move(layers), log, max_bytes),
       log_(std::move(log)),
       dump_(std::move(dump)),
       compiler_(std::move(compiler)) {}

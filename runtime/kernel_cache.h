@@ -1,4 +1,4 @@
-// Cubins by key: this process's memory, then the cache directories, then the compiler; one flight per key.
+// Cubins by key: this process's memory, then the cache layers, then the compiler; one flight per key.
 //
 // Threads that ask for one cold key at the same time wait for the first one's look-up and compile. No lock is held over
 // either, so that other keys go on.
@@ -38,7 +38,7 @@ ArtifactKey artifact_key(const CompileRequest& request);
 class KernelCache {
  public:
   // `dump`: values of HSTUJIT_DUMP. `compiler` is asked for at the first miss only.
-  KernelCache(CacheDirectories directories, Log log, uint64_t max_bytes, std::vector<std::string> dump,
+  KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,
               std::function<Result<KernelCompilerPtr>()> compiler);
 
   // kCacheMiss when no layer has the kernel and `may_compile` is false.

@@ -61,21 +61,24 @@ ProblemSize heuristic_size(int64_t bucket) {
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
                                    int64_t bucket) {
   KernelChoice choice;
-  const std::optional<TuningRecord> record = engine.tuning().find(tuning_key(spec, direction, device, bucket));
-  if (record && !record->winner.empty()) {
-    const std::string reason =
-        refusal(spec, direction, device, nlohmann::ordered_json::parse(record->winner, nullptr, false), &choice.config);
-    if (reason.empty()) {
-      choice.tuned = true;
-      const TimedCandidate* timing = record->timing(record->winner);
-      choice.why = timing == nullptr ? std::string("the tuning database's winner")
-                                     : fmt::format("the tuning database's winner of {} timed candidates, {:.1f} us",
-                                                   record->timings().size(), timing->median_us);
-      HSTUJIT_RETURN_IF_ERROR(apply_override(engine, spec, direction, device, &choice));
-      return choice;
-    }
+  const auto usable = [&](const TuningRecord& record) {
+    if (record.winner.empty()) return false;
+    const auto winner = nlohmann::ordered_json::parse(record.winner, nullptr, false);
+    const std::string reason = refusal(spec, direction, device, winner, &choice.config);
+    if (reason.empty()) return true;
     engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
                        {{"op", spec.op()}, {"bucket", bucket}, {"reason", reason}});
+    return false;
+  };
+  const auto record = engine.tuning().find(tuning_key(spec, direction, device, bucket), usable);
+  if (record) {
+    choice.tuned = true;
+    const TimedCandidate* timing = record->timing(record->winner);
+    choice.why = timing == nullptr ? std::string("the tuning database's winner")
+                                   : fmt::format("the tuning database's winner of {} timed candidates, {:.1f} us",
+                                                 record->timings().size(), timing->median_us);
+    HSTUJIT_RETURN_IF_ERROR(apply_override(engine, spec, direction, device, &choice));
+    return choice;
   }
   HSTUJIT_ASSIGN_OR_RETURN(choice.config, heuristic_config(spec, direction, device, heuristic_size(bucket)));
   choice.why = fmt::format("untuned on {}: the cost model's fastest estimate", device.name);

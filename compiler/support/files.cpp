@@ -166,9 +166,24 @@ Result<std::optional<std::string>> exchange_file(const std::filesystem::path& pa
     return std::optional<std::string>();
   }
   Result<std::string> displaced = read_file(temporary);
+  if (!displaced.ok()) {
+    // What cannot be read, another user's file or a folder, cannot be handed on: it goes back.
+    if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0)
+      return file_error("put back", path, errno);
+    const Result<std::string> ours = read_file(temporary);
+    if (ours.ok() && *ours == bytes) {
+      ::unlink(temporary.c_str());
+    } else {
+      // Another writer's, who came between: it stays, and the unreadable one beside it, as of an interrupted write.
+      ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE);
+    }
+    return displaced.status();
+  }
   ::unlink(temporary.c_str());
-  HSTUJIT_RETURN_IF_ERROR(sync_folder(folder_of(path)));
-  return displaced.ok() ? std::optional(std::move(displaced).value()) : std::nullopt;
+  // The new bytes are in place and the old ones in no file: they are the caller's, also when the folder cannot be
+  // synced.
+  [[maybe_unused]] const Status synced = sync_folder(folder_of(path));
+  return std::optional(std::move(displaced).value());
 }
 
 Status append_line(const std::filesystem::path& path, std::string_view line) {

@@ -22,8 +22,9 @@ Result<std::string> read_file(const std::filesystem::path& path);
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 // The same, and what `path` held until that very moment; nothing where there was no file. The bytes are handed to one
-// writer only, so of several that merge what they find, none loses what another has written. A file system that cannot
-// exchange files gives nothing either.
+// writer only, so of several that merge what they find, none loses what another has written. A file that
+// cannot be read stays in its place, and the call fails; a folder that cannot be synced is no failure. A file system
+// that cannot exchange files gives nothing either.
 Result<std::optional<std::string>> exchange_file(const std::filesystem::path& path, std::string_view bytes);
 
 // Adds `line` and a newline by one write to the end of `path`, which is created when missing.

@@ -208,7 +208,22 @@ HSTUJIT_API hstujit_status hstujit_cache_verify(hstujit_context*, hstujit_text* 
 /* Removes least recently used entries until at most `max_bytes` remain: all of them for 0, which as
  * HSTUJIT_CACHE_MAX_BYTES means no bound. */
 HSTUJIT_API hstujit_status hstujit_cache_prune(hstujit_context*, uint64_t max_bytes, hstujit_text* report);
+/* Removes the entries that this version of NVRTC built, "13.0", whatever their age. */
+HSTUJIT_API hstujit_status hstujit_cache_prune_nvrtc(hstujit_context*, const char* version, hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_cache_path(hstujit_context*, hstujit_text* out);
+
+typedef struct hstujit_cache_export_options {
+  size_t size;
+  const char* op; /* only entries of this operator, "hstu_attention"; NULL: all */
+} hstujit_cache_export_options;
+
+/* Writes the kernels and tuning records of every cache layer into the bundle `path`: a tar archive that carries its
+ * SHA-256, with the same bytes for the same entries (docs/cache-format.md). It is not compressed; zstd may do that. */
+HSTUJIT_API hstujit_status hstujit_cache_export(hstujit_context*, const char* path,
+                                                const hstujit_cache_export_options* options, hstujit_text* report);
+/* Puts the entries of a bundle, compressed with zstd or not, into the cache directory that is written. HSTUJIT_IO, and
+ * nothing is imported, when the file is not exactly what was exported. */
+HSTUJIT_API hstujit_status hstujit_cache_import(hstujit_context*, const char* path, hstujit_text* report);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-// Contexts and the cache behind them.
+// Contexts.
 #include <cstddef>
 
 #include "runtime/capi/boundary.h"
@@ -59,91 +59,6 @@ hstujit_status hstujit_doctor(hstujit_context* context, hstujit_text* out) {
     HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
     HSTUJIT_REQUIRE(out, "where the text goes");
     return give_text(doctor(*context->engine).dump(2), out);
-  });
-}
-
-hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report) {
-  return guarded([&]() -> Status {
-    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
-    HSTUJIT_REQUIRE(report, "where the text goes");
-    Json kernels = Json::array();
-    uint64_t bytes = 0;
-    for (const StoredArtifact& artifact : context->engine->kernels().store().list()) {
-      const ArtifactMetadata& metadata = artifact.metadata;
-      bytes += artifact.bytes;
-      kernels.push_back({{"digest", artifact.digest},
-                         {"directory", artifact.directory},
-                         {"kernel", metadata.info.kernel},
-                         {"arch", metadata.key.arch},
-                         {"direction", metadata.key.direction},
-                         {"spec", Json::parse(metadata.key.spec, nullptr, false)},
-                         {"config", Json::parse(metadata.key.config, nullptr, false)},
-                         {"nvrtc", metadata.info.nvrtc},
-                         {"library", metadata.info.library},
-                         {"resources", Json::parse(metadata.info.resources, nullptr, false)},
-                         {"bytes", artifact.bytes},
-                         {"last_used", artifact.last_used}});
-    }
-    Json records = Json::array();
-    for (const StoredRecord& stored : context->engine->tuning().list()) {
-      const TuningRecord& record = stored.record;
-      records.push_back({{"digest", stored.digest},
-                         {"directory", stored.directory},
-                         {"op", record.key.op},
-                         {"spec", Json::parse(record.key.spec, nullptr, false)},
-                         {"direction", record.key.direction},
-                         {"device", record.key.device},
-                         {"bucket", record.key.bucket},
-                         {"workload", record.workload},
-                         {"winner", Json::parse(record.winner, nullptr, false)},
-                         {"timed", record.timed.size()},
-                         {"rejected", record.rejected.size()},
-                         {"environment", record.environment}});
-    }
-    const Json json = {{"bytes", bytes}, {"kernels", std::move(kernels)}, {"tuning", std::move(records)}};
-    return give_text(json.dump(2, ' ', false, Json::error_handler_t::replace), report);
-  });
-}
-
-hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* report) {
-  return guarded([&]() -> Status {
-    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
-    HSTUJIT_REQUIRE(report, "where the text goes");
-    Json bad = Json::array();
-    size_t files = 0;
-    for (const VerifiedFile& file : context->engine->kernels().store().verify()) {
-      ++files;
-      if (!file.problem.empty()) bad.push_back({{"path", file.path}, {"problem", file.problem}});
-    }
-    const size_t count = bad.size();
-    HSTUJIT_RETURN_IF_ERROR(give_text(Json{{"files", files}, {"bad", std::move(bad)}}.dump(2), report));
-    if (count == 0) return {};
-    return Status(Code::kCheckFailed, std::to_string(count) + " of " + std::to_string(files) +
-                                          " files of the cache are not what they should be; the report names them");
-  });
-}
-
-hstujit_status hstujit_cache_prune(hstujit_context* context, uint64_t max_bytes, hstujit_text* report) {
-  return guarded([&]() -> Status {
-    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
-    HSTUJIT_REQUIRE(report, "where the text goes");
-    PruneRequest request;
-    request.max_bytes = max_bytes;
-    const PruneReport pruned = context->engine->kernels().store().prune(request);
-    const Json json = {{"removed", pruned.removed},
-                       {"removed_bytes", pruned.removed_bytes},
-                       {"kept", pruned.kept},
-                       {"kept_bytes", pruned.kept_bytes},
-                       {"leftovers", pruned.leftovers}};
-    return give_text(json.dump(2), report);
-  });
-}
-
-hstujit_status hstujit_cache_path(hstujit_context* context, hstujit_text* out) {
-  return guarded([&]() -> Status {
-    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
-    HSTUJIT_REQUIRE(out, "where the text goes");
-    return give_text(context->engine->kernels().store().directories().user, out);
   });
 }
 

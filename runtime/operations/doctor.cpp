@@ -43,7 +43,7 @@ Json nvrtc_json(Engine& engine) {
 Json directory_json(const std::string& path, std::string_view role) {
   const bool writable = role == "user";
   std::error_code error;
-  Json row = {{"path", path}, {"exists", std::filesystem::is_directory(path, error)}, {"role", role}};
+  Json row = {{"path", path}, {"exists", std::filesystem::exists(path, error)}, {"role", role}};
   if (!writable) {
     row["ok"] = row["exists"];
     return row;
@@ -69,7 +69,14 @@ Json doctor(Engine& engine) {
   const CacheDirectories& directories = engine.kernels().store().directories();
   Json caches = Json::array();
   if (!directories.user.empty()) caches.push_back(directory_json(directories.user, "user"));
-  for (const std::string& path : directories.read_only) caches.push_back(directory_json(path, "read_only"));
+  for (const CacheLayerPtr& layer : engine.kernels().store().layers()) {
+    if (layer->writable()) continue;
+    caches.push_back(directory_json(layer->path(), "read_only"));
+    if (const Status health = layer->health(); !health.ok()) {
+      caches.back()["ok"] = false;
+      caches.back()["problem"] = health.message();
+    }
+  }
   if (!engine.shipped_records().empty()) caches.push_back(directory_json(engine.shipped_records(), "shipped"));
   Json variables = Json::object();
   for (const EnvVariable& variable : environment_variables()) {

@@ -62,8 +62,9 @@ TEST_F(ArtifactStoreTest, ADroppedEntryMakesRoomForAnother) {
 }
 
 TEST_F(ArtifactStoreTest, OnlyTheEntryThatWasMeantIsDropped) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("first"), sample_info());
-  ArtifactStore store({.user = path("user"), .read_only = {path("system")}}, log());
+  ArtifactStore(CacheDirectories{.user = path("system"), .read_only = {}}, log())
+      .put(sample_key(), cubin_of("first"), sample_info());
+  ArtifactStore store(CacheDirectories{.user = path("user"), .read_only = {path("system")}}, log());
   store.drop(sample_key(), cubin_of("first"));
   EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("first")) << "read-only directories stay as they are";
   ASSERT_TRUE(store.put(sample_key(), cubin_of("replaced meanwhile"), sample_info()));
@@ -110,11 +111,14 @@ TEST_F(ArtifactStoreTest, LaysFilesOutByArchAndDigest) {
 }
 
 TEST_F(ArtifactStoreTest, ReadsLayersInOrder) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("system"), sample_info());
+  ArtifactStore(CacheDirectories{.user = path("system"), .read_only = {}}, log())
+      .put(sample_key(), cubin_of("system"), sample_info());
   const ArtifactKey other = sample_key(R"({"block_m":64})");
-  ArtifactStore({.user = path("shared"), .read_only = {}}, log()).put(other, cubin_of("shared"), sample_info());
+  ArtifactStore(CacheDirectories{.user = path("shared"), .read_only = {}}, log())
+      .put(other, cubin_of("shared"), sample_info());
 
-  ArtifactStore store({.user = path("user"), .read_only = {path("absent"), path("shared"), path("system")}}, log());
+  ArtifactStore store(
+      CacheDirectories{.user = path("user"), .read_only = {path("absent"), path("shared"), path("system")}}, log());
   EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("system"));
   EXPECT_EQ(store.find(other)->cubin, cubin_of("shared"));
   // A hit in a read-only layer is not copied, and put adds to the user's directory alone.
@@ -125,8 +129,9 @@ TEST_F(ArtifactStoreTest, ReadsLayersInOrder) {
 }
 
 TEST_F(ArtifactStoreTest, ABadUpperLayerFallsThrough) {
-  ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), cubin_of("good"), sample_info());
-  ArtifactStore store({.user = path("user"), .read_only = {path("system")}}, log());
+  ArtifactStore(CacheDirectories{.user = path("system"), .read_only = {}}, log())
+      .put(sample_key(), cubin_of("good"), sample_info());
+  ArtifactStore store(CacheDirectories{.user = path("user"), .read_only = {path("system")}}, log());
   ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), sample_info()));
   ASSERT_TRUE(write_file_atomically(files_of(sample_key()).cubin, cubin_of("rubbish")).ok());
   EXPECT_EQ(store.find(sample_key())->cubin, cubin_of("good"));
@@ -146,7 +151,7 @@ TEST_F(ArtifactStoreTest, CacheDirectoryThatIsAFile) {
 TEST_F(ArtifactStoreTest, ReadOnlyDirectory) {
   if (::geteuid() == 0) {
     // Permissions do not stop root; a place where nobody can create a folder does.
-    ArtifactStore store({.user = "/proc/hstujit", .read_only = {}}, log());
+    ArtifactStore store(CacheDirectories{.user = "/proc/hstujit", .read_only = {}}, log());
     EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
     EXPECT_FALSE(store.find(sample_key()).has_value());
   } else {
@@ -235,6 +240,37 @@ TEST_F(PruneTest, AHitMakesAnEntryRecent) {
   }
   ArtifactStore(user_only(), log()).prune({.max_bytes = 12000, .nvrtc = {}});
   EXPECT_THAT(present(), ::testing::ElementsAre(0));
+}
+
+TEST_F(PruneTest, AHitByAnotherUserMakesAnEntryRecent) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only a superuser can act for two users";
+  // Shared by a group: the files are another user's, but everybody may write them.
+  fs::permissions(files_of(key(0)).metadata, fs::perms(0666));
+  fs::permissions(files_of(key(1)).metadata, fs::perms(0444));
+  EXPECT_TRUE(as_another_user([&] {
+    ArtifactStore store(user_only(), Log());
+    return store.find(key(0)).has_value() && store.find(key(1)).has_value();
+  }));
+  ArtifactStore(user_only(), log()).prune({.max_bytes = 12000, .nvrtc = {}});
+  EXPECT_THAT(present(), ::testing::ElementsAre(0));
+}
+
+TEST_F(PruneTest, WhatCannotBeRemovedIsKept) {
+  for (int i = 0; i < 2; ++i) fs::permissions(files_of(key(i)).cubin.parent_path(), fs::perms(0555));
+  const auto folder_is_open = [&](int i) {
+    const fs::path folder = files_of(key(i)).cubin.parent_path();
+    return folder != files_of(key(0)).cubin.parent_path() && folder != files_of(key(1)).cubin.parent_path();
+  };
+  ASSERT_TRUE(folder_is_open(2) && folder_is_open(3));
+  for (int i = 2; i < 4; ++i) fs::permissions(files_of(key(i)).cubin.parent_path(), fs::perms(0777));
+  EXPECT_TRUE(as_another_user([&] {
+    ArtifactStore store(user_only(), log());
+    const PruneReport report = store.prune({.max_bytes = 0, .nvrtc = {}});
+    return report.removed == 2 && report.not_removed == 2 && report.kept == 2 && report.kept_bytes > 20000 &&
+           report.removed_bytes > 20000 && report.removed_bytes < 25000 && events("not_removed") == 1;
+  }));
+  EXPECT_THAT(present(), ::testing::ElementsAre(0, 1));
+  for (int i = 0; i < 2; ++i) fs::permissions(files_of(key(i)).cubin.parent_path(), fs::perms(0755));
 }
 
 TEST_F(PruneTest, KeepsWhatThisProcessUses) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
@@ -55,6 +57,20 @@ class CacheTest : public ::testing::Test {
   }
   ArtifactFiles files_of(const ArtifactKey& key, const std::string& directory = "user") const {
     return ArtifactFiles(path(directory), key.arch, *artifact_digest(key));
+  }
+  // Runs `body` in a process that is no superuser's and owns none of the files here, or at least is no superuser's
+  // where it cannot be another user's. The folder of the test is open to it.
+  template <typename Body>
+  bool as_another_user(const Body& body) {
+    std::filesystem::permissions(folder_->path(), std::filesystem::perms(0755));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      constexpr unsigned kNobody = 65534;
+      if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(1);
+      ::_exit(body() ? 0 : 1);
+    }
+    int status = -1;
+    return ::waitpid(child, &status, 0) == child && status == 0;
   }
   static void set_age(const std::filesystem::path& file, std::chrono::hours age) {
     std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - age);

@@ -261,15 +261,39 @@ TEST_F(TuningDatabaseTest, AddsAndFinds) {
 
 TEST_F(TuningDatabaseTest, ReadOnlyRecordsAreTheBaseOfTheUsers) {
   {
-    ASSERT_TRUE(TuningDatabase({.user = path("shipped"), .read_only = {}}, log())
+    ASSERT_TRUE(TuningDatabase(CacheDirectories{.user = path("shipped"), .read_only = {}}, log())
                     .add(record_of({{config(64), kWorkload, "s1", 20, 1}}))
                     .ok());
   }
-  TuningDatabase database({.user = path("user"), .read_only = {path("shipped")}}, log());
+  TuningDatabase database(CacheDirectories{.user = path("user"), .read_only = {path("shipped")}}, log());
   EXPECT_EQ(database.find(tuning_key())->winner, config(64));
   ASSERT_TRUE(database.add(record_of({{config(128), kWorkload, "s2", 10, 1}})).ok());
   EXPECT_EQ(database.find(tuning_key())->timed.size(), 2u);
-  EXPECT_EQ(TuningDatabase({.user = path("shipped"), .read_only = {}}, log()).find(tuning_key())->timed.size(), 1u);
+  EXPECT_EQ(TuningDatabase(CacheDirectories{.user = path("shipped"), .read_only = {}}, log())
+                .find(tuning_key())
+                ->timed.size(),
+            1u);
+}
+
+TEST_F(TuningDatabaseTest, ARecordThatIsOfNoUseHidesNoneOfALaterLayer) {
+  const auto add = [&](const char* directory, int block_m) {
+    TuningDatabase database(CacheDirectories{.user = path(directory), .read_only = {}}, log());
+    ASSERT_TRUE(database.add(record_of({{config(block_m), kWorkload, "s", 10, 1}})).ok());
+  };
+  for (const auto& [directory, block_m] : {std::pair("user", 1), std::pair("bad", 2), std::pair("shipped", 3)})
+    add(directory, block_m);
+  ASSERT_TRUE(write_file_atomically(path_of(path("bad")), "{}").ok());
+  TuningDatabase database(CacheDirectories{.user = path("user"), .read_only = {path("bad"), path("shipped")}}, log());
+  std::vector<std::string> offered;
+  const auto found = database.find(tuning_key(), [&](const TuningRecord& record) {
+    offered.push_back(record.winner);
+    return same_config(record.winner, config(3));
+  });
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(same_config(found->winner, config(3)));
+  EXPECT_EQ(offered.size(), 2u) << "the user's, then the shipped one; the bad one is no record";
+  EXPECT_EQ(events("bad_record"), 1);
+  EXPECT_FALSE(database.find(tuning_key(), [](const TuningRecord&) { return false; }).has_value());
 }
 
 TEST_F(TuningDatabaseTest, DamagedRecordsAreLoggedMissesAndRepaired) {
@@ -295,6 +319,26 @@ TEST_F(TuningDatabaseTest, DamagedRecordsAreLoggedMissesAndRepaired) {
   EXPECT_FALSE(database.find(tuning_key()).has_value());
   ASSERT_TRUE(database.add(record).ok());
   EXPECT_TRUE(database.find(tuning_key()).has_value());
+}
+
+TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
+  TuningDatabase database(user_only(), log());
+  ASSERT_TRUE(database.add(record_of({{config(1), kWorkload, "s", 10, 1}})).ok());
+  const auto problems = [&] {
+    std::vector<std::string> all;
+    for (const VerifiedFile& file : verify_layers(database.layers())) all.push_back(file.problem);
+    return all;
+  };
+  EXPECT_THAT(problems(), ::testing::ElementsAre(""));
+  const std::string text = *read_file(path_of(path("user")));
+  ASSERT_TRUE(write_file_atomically(path_of(path("user")), text.substr(0, text.size() / 2)).ok());
+  EXPECT_THAT(problems(), ::testing::ElementsAre("it is no JSON object"));
+  const fs::path folder = fs::path(path_of(path("user"))).parent_path();
+  const std::string digest = tuning_digest(tuning_key());
+  ASSERT_TRUE(write_file_atomically(folder / "notes.txt", "mine").ok());
+  ASSERT_TRUE(write_file_atomically(folder.parent_path() / (digest + ".json"), text).ok());
+  EXPECT_THAT(problems(), ::testing::UnorderedElementsAre("it is no JSON object", HasSubstr("not a file of the cache"),
+                                                          HasSubstr("in the wrong folder")));
 }
 
 TEST_F(TuningDatabaseTest, WithoutADirectoryTheMergeStillCounts) {

@@ -59,6 +59,7 @@ TEST(Abi, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(hstujit_problem), 24u);
   EXPECT_EQ(sizeof(hstujit_context_options), 48u);
   EXPECT_EQ(sizeof(hstujit_run_options), 96u);
+  EXPECT_EQ(sizeof(hstujit_cache_export_options), 16u);
   EXPECT_EQ(offsetof(hstujit_run_options, seed), 64u);
   EXPECT_EQ(offsetof(hstujit_run_options, progress_user), 88u);
 }
@@ -231,9 +232,34 @@ TEST_F(CapiTest, DoctorAndCacheReportsNeverNeedAnything) {
   EXPECT_EQ(parse(&text)["bad"].size(), 0u);
   ASSERT_EQ(hstujit_cache_prune(context_, 0, &text), HSTUJIT_OK);
   EXPECT_EQ(parse(&text)["kept"], 0);
+  ASSERT_EQ(hstujit_cache_prune_nvrtc(context_, "12.8", &text), HSTUJIT_OK);
+  EXPECT_EQ(parse(&text)["removed"], 0);
+  EXPECT_EQ(hstujit_cache_prune_nvrtc(context_, "", &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("version is \"\""));
   ASSERT_EQ(hstujit_cache_path(context_, &text), HSTUJIT_OK);
   EXPECT_EQ(std::string(text.data), cache_);
   hstujit_text_free(&text);
+}
+
+TEST_F(CapiTest, ABundleGoesOutAndIn) {
+  const std::string path = cache_ + "/bundle.tar";
+  hstujit_text text = {};
+  hstujit_cache_export_options options = HSTUJIT_INIT(hstujit_cache_export_options);
+  options.op = "hstu_attention";
+  ASSERT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_OK) << hstujit_last_error();
+  const json exported = parse(&text);
+  EXPECT_EQ(exported["kernels"], 0);
+  EXPECT_EQ(exported["bytes"], std::filesystem::file_size(path));
+  ASSERT_EQ(hstujit_cache_import(context_, path.c_str(), &text), HSTUJIT_OK) << hstujit_last_error();
+  EXPECT_EQ(parse(&text)["new_kernels"], 0);
+  std::filesystem::resize_file(path, 1000);
+  EXPECT_EQ(hstujit_cache_import(context_, path.c_str(), &text), HSTUJIT_IO);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr(path + " is no whole bundle"));
+  EXPECT_EQ(hstujit_cache_import(context_, (cache_ + "/absent").c_str(), &text), HSTUJIT_NOT_FOUND);
+  EXPECT_EQ(hstujit_cache_export(context_, nullptr, nullptr, &text), HSTUJIT_INVALID_ARGUMENT);
+  options.size = 8;
+  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_cache_export_options.size is 8"));
 }
 
 TEST_F(CapiTest, TheCppLayerThrowsTheSentence) {

@@ -296,6 +296,21 @@ TEST_F(EngineTest, WhatIsDumpedLiesBesideTheEntry) {
   EXPECT_EQ(text_beside(".cu"), "// the source");
 }
 
+// Another process bounds the directory while this one runs: what it has loaded is in its memory.
+TEST_F(EngineTest, AProcessGoesOnWhenItsEntryIsEvicted) {
+  const auto engine = make_engine();
+  const auto op = make_op(engine);
+  ASSERT_TRUE(op->prepare(256, 0).ok());
+  ArtifactStore other(CacheDirectories{.user = cache_dir(), .read_only = {}}, Log());
+  ASSERT_EQ(other.prune({.max_bytes = 0, .nvrtc = {}}).removed, 1);
+  EXPECT_TRUE(op->prepare(256, 0).ok());
+  EXPECT_TRUE(prepare(engine).ok()) << "an op that is made afterwards";
+  EXPECT_EQ(compiler_->compiles, 1);
+  EXPECT_EQ(fake().module_loads, 1);
+  ASSERT_TRUE(prepare(make_engine()).ok());
+  EXPECT_EQ(compiler_->compiles, 2) << "another process makes it anew";
+}
+
 TEST_F(EngineTest, DevicesAreDescribedAsTheirCapabilitySays) {
   const auto engine = make_engine();
   const auto hopper = engine->device(0);

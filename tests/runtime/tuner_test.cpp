@@ -151,6 +151,23 @@ TEST_F(TunerTest, ShippedRecordsAreTheLastThatALookupTries) {
   EXPECT_FALSE(choose().tuned) << "a folder that is not there is no failure";
 }
 
+TEST_F(TunerTest, ARefusedWinnerHidesNoneOfALaterLayer) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.5 : 1.0; };
+  ASSERT_TRUE(tune().ok());
+  records_ = cache_dir();
+  values_["HSTUJIT_CACHE_DIR"] = (folder_->path() / "user").string();
+  TuningRecord refused;
+  refused.key = tuning_key(*problem_.spec, problem_.direction, problem_.device, 1024);
+  refused.workload = "batch";
+  refused.timed = {{R"({"skeleton": "of another library"})", "batch", "s", 1, 0}};
+  TuningDatabase user(CacheDirectories{.user = values_["HSTUJIT_CACHE_DIR"], .read_only = {}}, Log());
+  ASSERT_TRUE(user.add(refused).ok());
+  const auto choice = choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024);
+  ASSERT_TRUE(choice.ok());
+  EXPECT_TRUE(choice->tuned);
+  EXPECT_EQ(choice->config, space_[2].config);
+}
+
 TEST(ShippedRecords, AreFoundFromTheFolderOfTheLibrary) {
   const auto root = TempDir::create();
   ASSERT_TRUE(root.ok());

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "autotune_cache/tuning_database.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -11,6 +12,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr int kDone = 0;
+constexpr int kFailed = 1;
 constexpr int kBadRequest = 2;
 constexpr int kUnavailable = 3;
 
@@ -52,9 +54,11 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"bench"}, "--config or --grid"},
       {{"bench", "--config", "a", "--grid", "b"}, "--grid"},
       {{"cache"}, "subcommand is required"},
-      {{"cache", "wash"}, "there is no command \"wash\"; commands: ls, verify, prune, path"},
+      {{"cache", "wash"}, "there is no command \"wash\"; commands: ls, verify, prune, export, import, path"},
       {{"doctor", "now"}, "\"now\" is one argument too many; see hstujit doctor --help"},
-      {{"cache", "prune"}, "--max-bytes is required"},
+      {{"cache", "prune"}, "1 option from [--nvrtc,--max-bytes] is required"},
+      {{"cache", "prune", "--nvrtc", "12.8", "--max-bytes", "1"}, "is required and 2 were given"},
+      {{"cache", "prune", "--nvrtc", ""}, "\"\" is no version of NVRTC"},
       {{"cache", "prune", "--max-bytes", "big"}, "\"big\" is no size"},
   };
   for (const Mistake& mistake : mistakes) {
@@ -206,6 +210,47 @@ TEST(Cache, AnEmptyOneIsFine) {
   std::filesystem::create_directories(scratch.cache());
   EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", scratch.cache()}).code, kDone);
   EXPECT_EQ(hstujit_tool({"cache", "ls", "--cache-dir", scratch.cache()}).out, "0 kernels, 0 B; 0 tuning records\n");
+}
+
+TEST(Cache, ABundleIsExportedImportedAndALayer) {
+  const Scratch scratch;
+  const std::string bundle = (scratch.path() / "bundle.tar.zst").string();
+  const std::string again = (scratch.path() / "again.tar.zst").string();
+  const std::string records = (scratch.path() / "records").string();
+  TuningRecord record;
+  record.key = {.op = "hstu_attention",
+                .spec = "{}",
+                .direction = "forward",
+                .device = "NVIDIA H200",
+                .arch = "sm_90a",
+                .sm_count = 132,
+                .bucket = 1024};
+  record.workload = "w";
+  record.timed = {{R"({"block_m": 64})", "w", "s", 10, 1}};
+  TuningDatabase origin(CacheDirectories{.user = records, .read_only = {}}, Log());
+  ASSERT_TRUE(origin.add(record).ok());
+  const Outcome exported =
+      hstujit_tool({"cache", "export", bundle, "--cache-dir", scratch.cache()}, {{"HSTUJIT_CACHE_PATH", records}});
+  ASSERT_EQ(exported.code, kDone) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("exported: 0 kernels, 1 tuning records; "));
+  const Outcome imported = hstujit_tool({"cache", "import", bundle, "--cache-dir", scratch.cache(), "--json"});
+  ASSERT_EQ(imported.code, kDone) << imported.err;
+  EXPECT_EQ(imported.json()["new_tuning"], 1);
+  ASSERT_EQ(hstujit_tool({"cache", "export", again, "--cache-dir", scratch.cache()}).code, kDone);
+  EXPECT_EQ(*read_file(again), *read_file(bundle)) << "the same entries give the same bytes";
+
+  const std::string empty = (scratch.path() / "empty").string();
+  const Variables layer = {{"HSTUJIT_CACHE_PATH", bundle}};
+  const auto listed = hstujit_tool({"cache", "ls", "--cache-dir", empty, "--json"}, layer).json();
+  EXPECT_EQ(listed["tuning"].size(), 1u);
+  EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", empty}, layer).code, kDone);
+
+  std::filesystem::resize_file(bundle, std::filesystem::file_size(bundle) / 2);
+  const Outcome refused = hstujit_tool({"cache", "import", bundle, "--cache-dir", empty});
+  EXPECT_EQ(refused.code, kFailed);
+  EXPECT_THAT(refused.err, HasSubstr(bundle + " is no whole bundle"));
+  EXPECT_FALSE(std::filesystem::exists(empty));
+  EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", empty}, layer).code, kFailed);
 }
 
 }  // namespace

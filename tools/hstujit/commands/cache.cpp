@@ -1,10 +1,13 @@
-// hstujit cache: look at the cache, check it, bound it, say where it is.
+// hstujit cache: look at the cache, check it, bound it, carry it elsewhere, say where it is.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <zstd.h>
 
 #include <ctime>
+#include <filesystem>
 #include <memory>
 
+#include "compiler/support/files.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
@@ -15,15 +18,23 @@ namespace {
 
 struct CacheOptions : Options {
   uint64_t max_bytes = 0;
+  std::string nvrtc;
+  std::string file;  // export, import: the bundle
 };
 
-constexpr size_t kShownDigits = 12;  // of a digest: enough to find the file
+constexpr int kCompressionLevel = 12;  // of zstd: cubins shrink to a fifth, at some 20 MB a second
+constexpr size_t kShownDigits = 12;    // of a digest: enough to find the file
 
 std::string size_in_bytes(std::string& text) {
   const Result<uint64_t> bytes = parse_bytes(text);
   if (!bytes.ok()) return bytes.status().message();
   text = fmt::format("{}", *bytes);
   return "";
+}
+
+// An empty one would leave the size, 0, to decide.
+std::string version_is_named(const std::string& text) {
+  return text.empty() ? "\"\" is no version of NVRTC, such as 12.8" : "";
 }
 
 std::string date_text(double seconds) {
@@ -88,7 +99,53 @@ size_t print_pruning(const Json& report) {
   fmt::print("pruned: {} kernels removed, {}; {} kept, {}; {} leftovers of interrupted writers removed\n",
              text_of(report, "removed"), bytes_text(number_of(report, "removed_bytes")), text_of(report, "kept"),
              bytes_text(number_of(report, "kept_bytes")), text_of(report, "leftovers"));
+  if (number_of(report, "not_removed") > 0)
+    fmt::print("{} kernels could not be removed; HSTUJIT_LOG=cache says why\n", text_of(report, "not_removed"));
   return 0;
+}
+
+size_t print_export(const Json& report) {
+  fmt::print("exported: {} kernels, {} tuning records; {}, SHA-256 {}\n", text_of(report, "kernels"),
+             text_of(report, "tuning"), bytes_text(number_of(report, "bytes")), text_of(report, "sha256"));
+  return 0;
+}
+
+size_t print_import(const Json& report) {
+  fmt::print("imported: {} kernels, {} new; {} tuning records, {} new, {} changed\n", text_of(report, "kernels"),
+             text_of(report, "new_kernels"), text_of(report, "tuning"), text_of(report, "new_tuning"),
+             text_of(report, "changed_tuning"));
+  return 0;
+}
+
+Result<std::string> compress(const std::string& bytes) {
+  std::string frame(ZSTD_compressBound(bytes.size()), '\0');
+  const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), &ZSTD_freeCCtx);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kCompressionLevel);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
+  const size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
+  if (ZSTD_isError(size) != 0)
+    return Status(Code::kInternal,
+                  fmt::format("zstd cannot compress {} bytes: {}", bytes.size(), ZSTD_getErrorName(size)));
+  frame.resize(size);
+  return frame;
+}
+
+// The library writes the archive and the program compresses it: only reading has to be everywhere.
+Status export_bundle(const CacheOptions& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
+  const std::filesystem::path file = options.file;
+  HSTUJIT_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create(file.has_parent_path() ? file.parent_path() : "."));
+  const std::string archive = (folder.path() / "bundle.tar").native();
+  hstujit_cache_export_options given = HSTUJIT_INIT(hstujit_cache_export_options);
+  if (!options.op.empty()) given.op = options.op.c_str();
+  HSTUJIT_ASSIGN_OR_RETURN(Report report, report_of(&hstujit_cache_export, context.get(), archive.c_str(), &given));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string bytes, read_file(archive));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string frame, compress(bytes));
+  HSTUJIT_RETURN_IF_ERROR(write_file_atomically(file, frame));
+  report.json["path"] = options.file;
+  report.json["bytes"] = frame.size();
+  report.text = report.json.dump(2);
+  return show(report, options, print_export);
 }
 
 Status print_path(const CacheOptions& options) {
@@ -139,9 +196,13 @@ void add_cache(CLI::App& app, Action& action) {
     };
   });
 
-  CLI::App& prune = *cache.add_subcommand("prune", "Remove least recently used kernels until the rest fits");
-  prune.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")
-      ->required()
+  CLI::App& prune = *cache.add_subcommand("prune", "Remove kernels: the least recently used, or those of one NVRTC");
+  CLI::Option_group& which = *prune.add_option_group("which");
+  which.require_option(1);
+  which.add_option("--nvrtc", options->nvrtc, "version of NVRTC whose kernels go, such as 12.8; ls shows it")
+      ->type_name("VERSION")
+      ->check(CLI::Validator(version_is_named, ""));
+  which.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")
       ->type_name("SIZE")
       ->transform(CLI::Validator(size_in_bytes, ""));
   add_cache_dir(prune, *options);
@@ -149,8 +210,32 @@ void add_cache(CLI::App& app, Action& action) {
   prune.callback([options, &action] {
     action = [options] {
       return report_on(
-          *options, [&](hstujit_context* c) { return report_of(&hstujit_cache_prune, c, options->max_bytes); },
+          *options,
+          [&](hstujit_context* c) {
+            return options->nvrtc.empty() ? report_of(&hstujit_cache_prune, c, options->max_bytes)
+                                          : report_of(&hstujit_cache_prune_nvrtc, c, options->nvrtc.c_str());
+          },
           print_pruning);
+    };
+  });
+
+  CLI::App& to_file = *cache.add_subcommand("export", "Pack kernels and tuning records into one file");
+  to_file.add_option("FILE", options->file, "the bundle to write, such as cache.tar.zst")->required();
+  to_file.add_option("--op", options->op, "only entries of this operator, such as hstu_attention")
+      ->type_name("OPERATOR");
+  add_cache_dir(to_file, *options);
+  add_json(to_file, *options);
+  to_file.callback([options, &action] { action = [options] { return export_bundle(*options); }; });
+
+  CLI::App& from_file = *cache.add_subcommand("import", "Add what a bundle holds to the cache directory");
+  from_file.add_option("FILE", options->file, "a file that export wrote")->required();
+  add_cache_dir(from_file, *options);
+  add_json(from_file, *options);
+  from_file.callback([options, &action] {
+    action = [options] {
+      return report_on(
+          *options, [&](hstujit_context* c) { return report_of(&hstujit_cache_import, c, options->file.c_str()); },
+          print_import);
     };
   });
 

@@ -1,0 +1,45 @@
+// Bundles: cubins with their metadata and tuning records in one file, to be carried to other machines.
+//
+// Invariants: a ustar archive, as it is or as one zstd frame. Its first file, "hstujit-bundle.json", is a checked JSON
+// object that says how many bytes follow it and their SHA-256; the others are the files of a cache directory under the
+// same names, sorted. Nothing in it depends on when, where and by whom it was made.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+struct PackedBundle {
+  std::string bytes;   // the archive, not compressed
+  std::string sha256;  // of what follows the manifest: it names the contents
+};
+
+// `files`: contents by name.
+Result<PackedBundle> pack_bundle(const std::map<std::string, std::string>& files);
+
+// A bundle in memory, whose digest was checked.
+class Bundle {
+ public:
+  // kIo with what differs when these bytes, of a file, are no whole bundle.
+  static Result<std::shared_ptr<const Bundle>> unpack(std::string bytes);
+
+  // Contents by name, without the manifest.
+  const std::map<std::string, std::string_view, std::less<>>& files() const { return files_; }
+  const std::string& sha256() const { return sha256_; }
+
+ private:
+  Bundle() = default;
+  Status read();
+
+  std::string tar_;
+  std::map<std::string, std::string_view, std::less<>> files_;
+  std::string sha256_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,128 @@
+#include "autotune_cache/bundle_layer.h"
+
+#include <fmt/format.h>
+
+#include "compiler/support/files.h"
+
+namespace hstujit {
+namespace {
+
+// The root of the names in a bundle: they are those of a cache directory, relative to it.
+const std::string kNoRoot;
+
+// What a name of a bundle says: the arch is empty for a tuning record.
+struct EntryName {
+  std::string arch;
+  std::string digest;
+  bool metadata = false;
+};
+
+std::optional<EntryName> parse_name(const std::string& name) {
+  const std::filesystem::path path(name);
+  if (const auto digest = digest_of_file(path, ".json"); digest && name == record_file(kNoRoot, *digest).native())
+    return EntryName{"", *digest, false};
+  const std::string arch = path.parent_path().parent_path().filename().native();
+  if (!is_arch_name(arch)) return std::nullopt;
+  for (const std::string_view extension : {".json", ".cubin"}) {
+    const auto digest = digest_of_file(path, extension);
+    if (!digest) continue;
+    const ArtifactFiles files(kNoRoot, arch, *digest);
+    if (name == files.metadata.native()) return EntryName{arch, *digest, true};
+    if (name == files.cubin.native()) return EntryName{arch, *digest, false};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const Bundle* BundleLayer::bundle() const {
+  std::call_once(once_, [this] {
+    Result<std::string> bytes = read_file(path());
+    if (!bytes.ok()) {
+      status_ = bytes.status();
+    } else if (auto unpacked = Bundle::unpack(std::move(bytes).value()); !unpacked.ok()) {
+      status_ = unpacked.status().with_context(fmt::format("the file {} is no whole bundle", path()));
+    } else {
+      bundle_ = std::move(unpacked).value();
+    }
+    if (!status_.ok()) log_.event(LogCategory::kCache, "bad_bundle", {{"path", path()}, {"reason", status_.message()}});
+  });
+  return bundle_.get();
+}
+
+Status BundleLayer::health() const {
+  bundle();
+  return status_;
+}
+
+Result<LoadedArtifact> BundleLayer::find_artifact(std::string_view arch, std::string_view digest) const {
+  const Status none(Code::kNotFound, "it is not in the bundle");
+  if (bundle() == nullptr) return none;
+  const ArtifactFiles names(kNoRoot, arch, digest);
+  const auto metadata = bundle_->files().find(names.metadata.native());
+  if (metadata == bundle_->files().end()) return none;
+  const auto cubin = bundle_->files().find(names.cubin.native());
+  if (cubin == bundle_->files().end()) return Status(Code::kIo, "the bundle has its metadata and no cubin");
+  return check_artifact(metadata->second, std::string(cubin->second), digest);
+}
+
+Result<TuningRecord> BundleLayer::find_record(std::string_view digest) const {
+  const Status none(Code::kNotFound, "it is not in the bundle");
+  if (bundle() == nullptr) return none;
+  const auto found = bundle_->files().find(record_file(kNoRoot, digest).native());
+  if (found == bundle_->files().end()) return none;
+  return parse_record(found->second, digest);
+}
+
+std::vector<StoredArtifact> BundleLayer::artifacts() const {
+  std::vector<StoredArtifact> all;
+  if (bundle() == nullptr) return all;
+  for (const auto& [name, bytes] : bundle_->files()) {
+    const auto entry = parse_name(name);
+    if (!entry || !entry->metadata) continue;
+    auto loaded = find_artifact(entry->arch, entry->digest);
+    if (!loaded.ok() || loaded->metadata.key.arch != entry->arch) continue;
+    const uint64_t size = bytes.size() + loaded->cubin.size();
+    all.push_back({std::move(loaded->metadata), entry->digest, path(), size, 0});
+  }
+  return all;
+}
+
+std::vector<StoredRecord> BundleLayer::records() const {
+  std::vector<StoredRecord> all;
+  if (bundle() == nullptr) return all;
+  for (const auto& [name, bytes] : bundle_->files()) {
+    const auto entry = parse_name(name);
+    if (!entry || !entry->arch.empty()) continue;
+    auto record = parse_record(bytes, entry->digest);
+    if (record.ok()) all.push_back({std::move(record).value(), entry->digest, path()});
+  }
+  return all;
+}
+
+std::vector<VerifiedFile> BundleLayer::verify() const {
+  if (bundle() == nullptr) return {{path(), status_.message()}};
+  std::vector<VerifiedFile> report;
+  for (const auto& [name, bytes] : bundle_->files()) {
+    const auto entry = parse_name(name);
+    Status status;
+    if (!entry) {
+      status = Status(Code::kIo, "it is not a file of the cache");
+    } else if (entry->arch.empty()) {
+      status = parse_record(bytes, entry->digest).status();
+    } else if (entry->metadata) {
+      const auto loaded = find_artifact(entry->arch, entry->digest);
+      status = loaded.status();
+      if (loaded.ok() && loaded->metadata.key.arch != entry->arch)
+        status = Status(Code::kIo, "it lies in the wrong folder");
+    } else {
+      // A good entry is one line, its metadata's.
+      if (bundle_->files().contains(ArtifactFiles(kNoRoot, entry->arch, entry->digest).metadata.native())) continue;
+      status = Status(Code::kIo, "it has no metadata");
+    }
+    report.push_back({fmt::format("{}/{}", path(), name), status.message()});
+  }
+  return report;
+}
+
+}  // namespace hstujit

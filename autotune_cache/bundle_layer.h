@@ -1,0 +1,35 @@
+// A bundle file as a layer that is only read. It is read, and its digest checked, by the first look-up, and then kept
+// in memory; a file that is no whole bundle is logged once and has no entries.
+#pragma once
+
+#include <mutex>
+
+#include "autotune_cache/bundle.h"
+#include "autotune_cache/cache_layer.h"
+#include "compiler/support/log.h"
+
+namespace hstujit {
+
+class BundleLayer : public CacheLayer {
+ public:
+  BundleLayer(std::string path, Log log) : CacheLayer(std::move(path)), log_(std::move(log)) {}
+
+  bool writable() const override { return false; }
+  Status health() const override;
+  Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
+  Result<TuningRecord> find_record(std::string_view digest) const override;
+  std::vector<StoredArtifact> artifacts() const override;
+  std::vector<StoredRecord> records() const override;
+  std::vector<VerifiedFile> verify() const override;
+
+ private:
+  // Null when the file is no bundle.
+  const Bundle* bundle() const;
+
+  Log log_;
+  mutable std::once_flag once_;
+  mutable Status status_;
+  mutable std::shared_ptr<const Bundle> bundle_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,35 @@
+// From the layers of a cache into a bundle, and from a bundle into the user's directory.
+#pragma once
+
+#include <string>
+
+#include "autotune_cache/artifact_store.h"
+#include "autotune_cache/bundle.h"
+#include "autotune_cache/bundle_layer.h"
+#include "autotune_cache/tuning_database.h"
+
+namespace hstujit {
+
+struct ExportedBundle {
+  PackedBundle packed;
+  int64_t kernels = 0;
+  int64_t records = 0;
+};
+
+// Every good entry of `layers`, of several for one key that which a look-up finds. `op` names the operator whose
+// entries are taken; empty: all.
+Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op);
+
+struct ImportReport {
+  int64_t kernels = 0;      // of the bundle
+  int64_t new_kernels = 0;  // that the user directory did not have
+  int64_t records = 0;
+  int64_t new_records = 0;      // that the user directory did not have
+  int64_t changed_records = 0;  // that it had, and that say more now
+};
+
+// Puts everything into the directory that `store` and `database` write. Nothing is, and the status says why, unless the
+// whole bundle is good. kIo when the directory does not keep it.
+Result<ImportReport> import_bundle(const BundleLayer& bundle, ArtifactStore& store, TuningDatabase& database);
+
+}  // namespace hstujit

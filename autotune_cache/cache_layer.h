@@ -1,0 +1,82 @@
+// A place where cubins and tuning records are looked up. A process has an ordered list of them: the user's directory,
+// which is written, and then those that are only read.
+//
+// A layer only finds and enumerates. What is written goes to the files of the writable one, by ArtifactStore and
+// TuningDatabase.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "autotune_cache/artifact_files.h"
+#include "autotune_cache/cache_layout.h"
+#include "autotune_cache/tuning_record.h"
+#include "compiler/support/log.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+struct StoredArtifact {
+  ArtifactMetadata metadata;
+  std::string digest;
+  std::string directory;  // path of its layer
+  uint64_t bytes = 0;     // of both files
+  int64_t last_used = 0;  // seconds since 1970, exact to an hour; 0 where nobody keeps it
+};
+
+struct StoredRecord {
+  TuningRecord record;
+  std::string digest;
+  std::string directory;  // path of its layer
+};
+
+struct VerifiedFile {
+  std::string path;
+  std::string problem;  // empty for a good entry; else one sentence
+};
+
+class CacheLayer {
+ public:
+  explicit CacheLayer(std::string path) : path_(std::move(path)) {}
+  virtual ~CacheLayer() = default;
+  CacheLayer(const CacheLayer&) = delete;
+  CacheLayer& operator=(const CacheLayer&) = delete;
+
+  // What logs and reports call it.
+  const std::string& path() const { return path_; }
+  virtual bool writable() const = 0;
+  // What keeps the whole layer from being used, if anything does. Nothing that is there is no trouble.
+  virtual Status health() const = 0;
+
+  // kNotFound when there is none; kIo with the reason when there is one that must not be used.
+  virtual Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const = 0;
+  virtual Result<TuningRecord> find_record(std::string_view digest) const = 0;
+
+  // Entries with readable metadata, by arch and digest. Reads no cubin of a directory.
+  virtual std::vector<StoredArtifact> artifacts() const = 0;
+  // Readable records, by digest.
+  virtual std::vector<StoredRecord> records() const = 0;
+  // Reads everything. Anything that a look-up would not accept has a problem.
+  virtual std::vector<VerifiedFile> verify() const = 0;
+
+ private:
+  std::string path_;
+};
+
+using CacheLayerPtr = std::shared_ptr<const CacheLayer>;
+// In order of lookup. At most one is writable, the first.
+using CacheLayers = std::vector<CacheLayerPtr>;
+
+// A file among those to read is a bundle; `log` is for one that is bad.
+CacheLayers open_layers(const CacheDirectories& directories, const Log& log);
+
+// The paths of `layers`, as CacheDirectories says them.
+CacheDirectories directories_of(const CacheLayers& layers);
+
+std::vector<VerifiedFile> verify_layers(const CacheLayers& layers);
+
+}  // namespace hstujit

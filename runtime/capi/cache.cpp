@@ -1,0 +1,152 @@
+// The cache behind a context: what is in it, checking, bounding and carrying it elsewhere.
+#include "autotune_cache/bundle_transfer.h"
+#include "compiler/support/files.h"
+#include "runtime/capi/boundary.h"
+#include "runtime/operations/operation.h"
+
+using namespace hstujit;
+using namespace hstujit::capi;
+
+namespace {
+
+Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text* report) {
+  HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+  HSTUJIT_REQUIRE(report, "where the text goes");
+  const PruneReport pruned = context->engine->kernels().store().prune(request);
+  const Json json = {{"removed", pruned.removed},         {"removed_bytes", pruned.removed_bytes},
+                     {"not_removed", pruned.not_removed}, {"kept", pruned.kept},
+                     {"kept_bytes", pruned.kept_bytes},   {"leftovers", pruned.leftovers}};
+  return give_text(json.dump(2), report);
+}
+
+}  // namespace
+
+extern "C" {
+
+hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+    HSTUJIT_REQUIRE(report, "where the text goes");
+    Json kernels = Json::array();
+    uint64_t bytes = 0;
+    for (const StoredArtifact& artifact : context->engine->kernels().store().list()) {
+      const ArtifactMetadata& metadata = artifact.metadata;
+      bytes += artifact.bytes;
+      kernels.push_back({{"digest", artifact.digest},
+                         {"directory", artifact.directory},
+                         {"kernel", metadata.info.kernel},
+                         {"arch", metadata.key.arch},
+                         {"direction", metadata.key.direction},
+                         {"spec", Json::parse(metadata.key.spec, nullptr, false)},
+                         {"config", Json::parse(metadata.key.config, nullptr, false)},
+                         {"nvrtc", metadata.info.nvrtc},
+                         {"library", metadata.info.library},
+                         {"resources", Json::parse(metadata.info.resources, nullptr, false)},
+                         {"bytes", artifact.bytes},
+                         {"last_used", artifact.last_used}});
+    }
+    Json records = Json::array();
+    for (const StoredRecord& stored : context->engine->tuning().list()) {
+      const TuningRecord& record = stored.record;
+      records.push_back({{"digest", stored.digest},
+                         {"directory", stored.directory},
+                         {"op", record.key.op},
+                         {"spec", Json::parse(record.key.spec, nullptr, false)},
+                         {"direction", record.key.direction},
+                         {"device", record.key.device},
+                         {"bucket", record.key.bucket},
+                         {"workload", record.workload},
+                         {"winner", Json::parse(record.winner, nullptr, false)},
+                         {"timed", record.timed.size()},
+                         {"rejected", record.rejected.size()},
+                         {"environment", record.environment}});
+    }
+    const Json json = {{"bytes", bytes}, {"kernels", std::move(kernels)}, {"tuning", std::move(records)}};
+    return give_text(json.dump(2, ' ', false, Json::error_handler_t::replace), report);
+  });
+}
+
+hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* report) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+    HSTUJIT_REQUIRE(report, "where the text goes");
+    Json bad = Json::array();
+    size_t files = 0;
+    // The database's layers are the kernels' and the installed records.
+    for (const VerifiedFile& file : verify_layers(context->engine->tuning().layers())) {
+      ++files;
+      if (!file.problem.empty()) bad.push_back({{"path", file.path}, {"problem", file.problem}});
+    }
+    const size_t count = bad.size();
+    HSTUJIT_RETURN_IF_ERROR(give_text(Json{{"files", files}, {"bad", std::move(bad)}}.dump(2), report));
+    if (count == 0) return {};
+    return Status(Code::kCheckFailed, std::to_string(count) + " of " + std::to_string(files) +
+                                          " files of the cache are not what they should be; the report names them");
+  });
+}
+
+hstujit_status hstujit_cache_prune(hstujit_context* context, uint64_t max_bytes, hstujit_text* report) {
+  return guarded([&]() -> Status { return prune(context, {.max_bytes = max_bytes, .nvrtc = {}}, report); });
+}
+
+hstujit_status hstujit_cache_prune_nvrtc(hstujit_context* context, const char* version, hstujit_text* report) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(version, "a version of NVRTC");
+    if (*version == 0) {
+      return Status(Code::kInvalidArgument,
+                    "version is \"\"; it must be the version of NVRTC whose kernels go, such as \"13.0\"");
+    }
+    return prune(context, {.max_bytes = {}, .nvrtc = version}, report);
+  });
+}
+
+hstujit_status hstujit_cache_path(hstujit_context* context, hstujit_text* out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+    HSTUJIT_REQUIRE(out, "where the text goes");
+    return give_text(context->engine->kernels().store().directories().user, out);
+  });
+}
+
+hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
+                                    const hstujit_cache_export_options* options, hstujit_text* report) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+    HSTUJIT_REQUIRE(path, "the file to write");
+    HSTUJIT_REQUIRE(report, "where the text goes");
+    hstujit_cache_export_options given{};
+    if (options != nullptr) {
+      HSTUJIT_ASSIGN_OR_RETURN(given, read_struct("hstujit_cache_export_options", options, kFirstExportOptions));
+    }
+    HSTUJIT_ASSIGN_OR_RETURN(const ExportedBundle exported, export_bundle(context->engine->kernels().store().layers(),
+                                                                          given.op == nullptr ? "" : given.op));
+    HSTUJIT_RETURN_IF_ERROR(write_file_atomically(path, exported.packed.bytes));
+    const Json json = {{"path", path},
+                       {"kernels", exported.kernels},
+                       {"tuning", exported.records},
+                       {"bytes", exported.packed.bytes.size()},
+                       {"sha256", exported.packed.sha256}};
+    return give_text(json.dump(2, ' ', false, Json::error_handler_t::replace), report);
+  });
+}
+
+hstujit_status hstujit_cache_import(hstujit_context* context, const char* path, hstujit_text* report) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+    HSTUJIT_REQUIRE(path, "the bundle to read");
+    HSTUJIT_REQUIRE(report, "where the text goes");
+    Engine& engine = *context->engine;
+    const BundleLayer bundle(path, engine.log());
+    HSTUJIT_ASSIGN_OR_RETURN(const ImportReport imported,
+                             import_bundle(bundle, engine.kernels().store(), engine.tuning()));
+    const Json json = {{"path", path},
+                       {"kernels", imported.kernels},
+                       {"new_kernels", imported.new_kernels},
+                       {"tuning", imported.records},
+                       {"new_tuning", imported.new_records},
+                       {"changed_tuning", imported.changed_records}};
+    return give_text(json.dump(2, ' ', false, Json::error_handler_t::replace), report);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,205 @@
+#include "autotune_cache/bundle.h"
+
+#include <gmock/gmock.h>
+#include <zstd.h>
+
+#include "autotune_cache/bundle_transfer.h"
+#include "cache_fixture.h"
+
+namespace hstujit {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string compressed(const std::string& bytes) {
+  std::string frame(ZSTD_compressBound(bytes.size()), '\0');
+  frame.resize(ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), 3));
+  return frame;
+}
+
+TuningRecord record_of(const std::string& op, double median) {
+  TuningRecord record;
+  record.key = {.op = op,
+                .spec = "{}",
+                .direction = "forward",
+                .device = "NVIDIA H200",
+                .arch = "sm_90a",
+                .sm_count = 132,
+                .bucket = 1024};
+  record.workload = "w";
+  record.timed = {{R"({"block_m":64})", "w", "s", median, 1}};
+  return record;
+}
+
+class BundleTest : public CacheTest {
+ protected:
+  void SetUp() override {
+    CacheTest::SetUp();
+    ArtifactStore store(at("origin"), log());
+    for (const char* config : {R"({"block_m":64})", R"({"block_m":128})"})
+      ASSERT_TRUE(store.put(sample_key(config), cubin_of(config), sample_info()));
+    TuningDatabase database(at("origin"), log());
+    ASSERT_TRUE(database.add(record_of("hstu_attention", 10)).ok());
+    ASSERT_TRUE(database.add(record_of("layer_norm", 20)).ok());
+  }
+
+  CacheDirectories at(const std::string& name) const { return {.user = path(name), .read_only = {}}; }
+  ExportedBundle exported(const std::string& directory, const std::string& op = "") {
+    auto bundle = export_bundle(open_layers(at(directory), log()), op);
+    EXPECT_TRUE(bundle.ok()) << bundle.status().message();
+    return std::move(bundle).value();
+  }
+  std::string write(const std::string& bytes) {
+    EXPECT_TRUE(write_file_atomically(path("bundle"), bytes).ok());
+    return path("bundle");
+  }
+  Result<ImportReport> import_into(const std::string& directory, const std::string& file) {
+    ArtifactStore store(at(directory), log());
+    TuningDatabase database(at(directory), log());
+    return import_bundle(BundleLayer(file, log()), store, database);
+  }
+};
+
+TEST_F(BundleTest, WhatIsExportedIsImportedOnce) {
+  const ExportedBundle bundle = exported("origin");
+  EXPECT_EQ(bundle.kernels, 2);
+  EXPECT_EQ(bundle.records, 2);
+  const std::string file = write(compressed(bundle.packed.bytes));
+  const auto first = import_into("user", file);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ(first->kernels, 2);
+  EXPECT_EQ(first->new_kernels, 2);
+  EXPECT_EQ(first->records, 2);
+  EXPECT_EQ(first->new_records, 2);
+  EXPECT_EQ(ArtifactStore(at("user"), log()).find(sample_key())->cubin, cubin_of(sample_key().config));
+  EXPECT_EQ(ArtifactStore(at("user"), log()).find(sample_key())->info, sample_info());
+  EXPECT_EQ(TuningDatabase(at("user"), log()).list().size(), 2u);
+  for (const VerifiedFile& entry : ArtifactStore(at("user"), log()).verify()) EXPECT_EQ(entry.problem, "");
+
+  const auto second = import_into("user", file);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second->kernels, 2);
+  EXPECT_EQ(second->new_kernels + second->new_records + second->changed_records, 0);
+}
+
+TEST_F(BundleTest, TheSameEntriesGiveTheSameBytes) {
+  const ExportedBundle bundle = exported("origin");
+  ASSERT_TRUE(import_into("user", write(bundle.packed.bytes)).ok());
+  EXPECT_EQ(exported("user").packed.bytes, bundle.packed.bytes) << "whichever directory they come from, and when";
+  EXPECT_EQ(exported("user").packed.sha256, bundle.packed.sha256);
+}
+
+TEST_F(BundleTest, OneOperatorCanBeExported) {
+  EXPECT_EQ(exported("origin", "hstu_attention").kernels, 2);
+  EXPECT_EQ(exported("origin", "hstu_attention").records, 1);
+  EXPECT_EQ(exported("origin", "layer_norm").kernels, 0);
+  EXPECT_EQ(exported("origin", "layer_norm").records, 1);
+}
+
+TEST_F(BundleTest, ImportedTimingsJoinThoseThatAreThere) {
+  TuningRecord mine = record_of("hstu_attention", 5);
+  mine.timed[0].config = R"({"block_m":128})";
+  ASSERT_TRUE(TuningDatabase(at("user"), log()).add(mine).ok());
+  const auto report = import_into("user", write(exported("origin").packed.bytes));
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->new_records, 1);
+  EXPECT_EQ(report->changed_records, 1);
+  const auto merged = TuningDatabase(at("user"), log()).find(mine.key);
+  EXPECT_EQ(merged->timed.size(), 2u);
+  EXPECT_TRUE(same_config(merged->winner, R"({"block_m":128})"));
+}
+
+TEST_F(BundleTest, ABundleIsALayer) {
+  const std::string file = write(compressed(exported("origin").packed.bytes));
+  const CacheDirectories directories = {.user = path("user"), .read_only = {file}};
+  ArtifactStore store(directories, log());
+  const auto found = store.find(sample_key());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->cubin, cubin_of(sample_key().config));
+  EXPECT_EQ(found->directory, file);
+  EXPECT_FALSE(store.find(sample_key(R"({"block_m":1})")).has_value());
+  EXPECT_EQ(store.list().size(), 2u);
+  EXPECT_EQ(store.verify().size(), 4u);
+  EXPECT_TRUE(TuningDatabase(directories, log()).find(record_of("layer_norm", 1).key).has_value());
+  EXPECT_FALSE(std::filesystem::exists(path("user")));
+}
+
+TEST_F(BundleTest, ABadBundleIsOneWarningAndNoLayer) {
+  const CacheDirectories directories = {.user = path("origin"), .read_only = {write("no bundle")}};
+  ArtifactStore store(directories, log());
+  EXPECT_FALSE(store.find(sample_key(R"({"block_m":1})")).has_value());
+  EXPECT_FALSE(store.find(sample_key(R"({"block_m":2})")).has_value());
+  EXPECT_TRUE(store.find(sample_key()).has_value());
+  EXPECT_EQ(events("bad_bundle"), 1);
+  EXPECT_EQ(events("bad_entry"), 0);
+}
+
+// Every damage is refused with a sentence, and the directory stays as it was.
+TEST_F(BundleTest, NoDamagedBundleIsImported) {
+  const std::string tar = exported("origin").packed.bytes;
+  const std::string frame = compressed(tar);
+  const auto flipped = [](std::string bytes, size_t at) {
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    return bytes;
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "no end"},
+      {"a text of some length", "ends within a header"},
+      {std::string(1000, 'x'), "no ustar header"},
+      {tar.substr(0, 700), "ends within"},
+      {tar.substr(0, tar.size() - 512), "its contents have"},
+      {tar + std::string(512, '\0'), "its contents have"},
+      {flipped(tar, tar.size() - 1), "SHA-256"},
+      {flipped(tar, tar.find("sha256") + 12), "hstujit-bundle.json"},
+      {flipped(tar, 3), "no ustar header"},
+      {tar.substr(1024), "first file is not"},
+      {frame.substr(0, frame.size() / 2), "ends early"},
+      {frame + "x", "follow its zstd frame"},
+      {compressed("some other file, compressed"), "its tar archive"},
+  };
+  for (const auto& [bytes, sentence] : cases) {
+    const auto report = import_into("user", write(bytes));
+    ASSERT_FALSE(report.ok()) << sentence;
+    EXPECT_EQ(report.status().code(), Code::kIo);
+    EXPECT_THAT(report.status().message(), HasSubstr(sentence));
+    EXPECT_THAT(report.status().message(), HasSubstr(path("bundle")));
+  }
+  for (size_t i = 0; i < frame.size(); i += 7) EXPECT_FALSE(import_into("user", write(flipped(frame, i))).ok()) << i;
+  for (size_t i = 1024; i < tar.size(); i += 101) EXPECT_FALSE(import_into("user", write(flipped(tar, i))).ok()) << i;
+  EXPECT_FALSE(import_into("user", path("absent")).ok());
+  EXPECT_FALSE(std::filesystem::exists(path("user")));
+}
+
+// Whole by its digest, and yet with an entry that no look-up would take.
+TEST_F(BundleTest, ABundleWithOneBadEntryIsRefusedWhole) {
+  const ArtifactFiles names("", "sm_90a", *artifact_digest(sample_key()));
+  const ArtifactMetadata metadata = {sample_key(), sample_info(), 3, "digest"};
+  const std::map<std::string, std::string> cases[] = {
+      {{names.metadata.native(), format_metadata(metadata)}, {names.cubin.native(), "abc"}},
+      {{names.metadata.native(), format_metadata(metadata)}},
+      {{names.cubin.native(), cubin_of("abc")}},
+      {{"v1/../../etc/passwd", "text"}},
+      {{record_file("", tuning_digest(record_of("a", 1).key)).native(), *format_record(record_of("b", 1))}}};
+  for (const auto& files : cases) {
+    const auto packed = pack_bundle(files);
+    ASSERT_TRUE(packed.ok());
+    const auto report = import_into("user", write(packed->bytes));
+    ASSERT_FALSE(report.ok());
+    EXPECT_THAT(report.status().message(), HasSubstr("nothing is imported"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("user")));
+}
+
+TEST_F(BundleTest, ADirectoryThatKeepsNothingIsSaid) {
+  const std::string file = write(exported("origin").packed.bytes);
+  ASSERT_TRUE(write_file_atomically(path("taken"), "a file").ok());
+  const auto report = import_into("taken", file);
+  EXPECT_EQ(report.status().code(), Code::kIo);
+  EXPECT_THAT(report.status().message(), HasSubstr(path("taken")));
+  ArtifactStore memory(CacheDirectories{}, log());
+  TuningDatabase database(CacheDirectories{}, log());
+  EXPECT_EQ(import_bundle(BundleLayer(file, log()), memory, database).status().code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hstujit
