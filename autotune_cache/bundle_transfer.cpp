@@ -75,7 +75,12 @@ Result<ImportReport> import_bundle(const BundleLayer& bundle, ArtifactStore& sto
     ++report.records;
     const Result<TuningRecord> before = user.find_record(stored.digest);
     if (before.ok() && *before == stored.record) continue;
-    HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const TuningRecord merged, database.add(stored.record));
+    // What was found here counts as the newer finding, its winner among them.
+    TuningRecord joined = stored.record;
+    if (before.ok()) {
+      HSTUJIT_ASSIGN_OR_RETURN(joined, merge_records(stored.record, *before));
+    }
+    HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const TuningRecord merged, database.add(joined));
     const Result<TuningRecord> after = user.find_record(stored.digest);
     if (!after.ok()) return not_kept(bundle, user.path(), fmt::format("the tuning record {}", stored.digest));
     if (!before.ok()) {

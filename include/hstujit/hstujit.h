@@ -183,8 +183,8 @@ typedef struct hstujit_run_options {
   int64_t max_rows; /* run: at most this many rows per batch, 0: all; the report says what was left out */
   hstujit_progress_callback progress;
   void* progress_user;
-  /* prewarm, tune: only the keys of part shard_index of shard_count. Every process of a job divides a config in the same
-   * way, and no key belongs to two parts. 0 and 0: all keys. */
+  /* prewarm, tune: only the keys of part shard_index of shard_count. Every process of a job divides a config in the
+   * same way, and no key belongs to two parts. 0 and 0: all keys. */
   int shard_index;
   int shard_count;
 } hstujit_run_options;

@@ -43,6 +43,17 @@ class CandidateBench {
 
   // Asked after time() has failed: the candidate whose launch did. No launch begins before the one before it has ended.
   virtual int culprit() const = 0;
+
+  // `observer` hears of every launch of time() just before it, so that a culprit is known also when the process ends.
+  void observe_launches(std::function<void(int number)> observer) { observer_ = std::move(observer); }
+
+ protected:
+  void launching(int number) const {
+    if (observer_) observer_(number);
+  }
+
+ private:
+  std::function<void(int number)> observer_;
 };
 
 // Makes the bench of a run, and another one, with no candidate loaded, after each that was lost; never two at a time.

@@ -67,6 +67,7 @@ Result<std::vector<std::vector<double>>> DeviceBench::time(const std::vector<int
   for (const int number : numbers) {
     kernels.emplace_back([this, number, launcher = launchers_.at(number)](cuda::Stream stream) {
       launched_ = number;
+      launching(number);
       return launcher->launch(timed_.values(), timed_.count(), stream);
     });
   }

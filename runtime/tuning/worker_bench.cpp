@@ -33,7 +33,12 @@ Result<Json> WorkerBench::ask(const WorkerMessage& request, std::chrono::millise
   const auto deadline = Clock::now() + limit;
   WorkerMessage reply;
   WorkerChannel::End end = WorkerChannel::End::kClosed;
-  if (!worker_.channel().send(request, deadline) || !worker_.channel().receive(&reply, deadline, &end)) {
+  bool answered = worker_.channel().send(request, deadline);
+  while (answered && (answered = worker_.channel().receive(&reply, deadline, &end)) &&
+         reply.head.contains("launching")) {
+    launched_ = reply.head.value("launching", launched_);
+  }
+  if (!answered) {
     if (end == WorkerChannel::End::kTimeout) {
       worker_.end(std::chrono::milliseconds(0));
       state_ = BenchState::kTimedOut;

@@ -31,18 +31,20 @@ class WorkerBench final : public CandidateBench {
   Status validate(int number) override;
   Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override;
   BenchState state() override { return state_; }
+  int culprit() const override { return launched_; }
 
   pid_t process() const { return worker_.id(); }
 
  private:
   WorkerBench(WorkerProcess worker, const WorkerLimits& limits) : worker_(std::move(worker)), limits_(limits) {}
 
-  // The worker's answer, or why there is none.
+  // The worker's answer, or why there is none. Launches that it tells of on the way are kept in launched_.
   Result<nlohmann::ordered_json> ask(const WorkerMessage& request, std::chrono::milliseconds limit);
 
   WorkerProcess worker_;
   WorkerLimits limits_;
   BenchState state_ = BenchState::kSound;
+  int launched_ = 0;  // by time(), last
 };
 
 }  // namespace hstujit

@@ -29,7 +29,8 @@ void end_process_with(int socket) {
 
 class Server {
  public:
-  explicit Server(const BenchOpener& open_bench) : open_bench_(open_bench) {}
+  Server(const BenchOpener& open_bench, std::function<void(int)> observer)
+      : open_bench_(open_bench), observer_(std::move(observer)) {}
 
   WorkerMessage answer(const WorkerMessage& request) {
     Json reply = Json::object();
@@ -51,6 +52,7 @@ class Server {
     const auto action = head.at("do").get<std::string>();
     if (action == "open") {
       HSTUJIT_ASSIGN_OR_RETURN(bench_, open_bench_(head.at("problem")));
+      bench_->observe_launches(observer_);
       return {};
     }
     if (!bench_) return Status(Code::kInvalidArgument, fmt::format("worker request \"{}\" before \"open\"", action));
@@ -76,6 +78,7 @@ class Server {
   }
 
   const BenchOpener& open_bench_;
+  std::function<void(int)> observer_;
   std::unique_ptr<CandidateBench> bench_;
 };
 
@@ -84,8 +87,11 @@ class Server {
 void serve_bench(Descriptor socket, const BenchOpener& open_bench) {
   end_process_with(socket.number());
   WorkerChannel channel(std::move(socket));
-  Server server(open_bench);
   const auto far = [] { return std::chrono::steady_clock::now() + kNoLimit; };
+  Server server(open_bench, [&, last = -1](int number) mutable {
+    if (number != last) static_cast<void>(channel.send({{{"launching", number}}, ""}, far()));
+    last = number;
+  });
   WorkerMessage request;
   WorkerChannel::End end = WorkerChannel::End::kClosed;
   while (channel.receive(&request, far(), &end)) {

@@ -7,6 +7,7 @@
 //   unload    number
 //   validate  number
 //   time      numbers, repeats           samples: milliseconds, by candidate
+// While it times, {"launching": number} goes out before each launch of another candidate than the last.
 // A request that is none of these, or lacks a member, is answered by kInvalidArgument.
 #pragma once
 

@@ -58,7 +58,7 @@ TEST(Abi, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(hstujit_text), 16u);
   EXPECT_EQ(sizeof(hstujit_problem), 24u);
   EXPECT_EQ(sizeof(hstujit_context_options), 48u);
-  EXPECT_EQ(sizeof(hstujit_run_options), 96u);
+  EXPECT_EQ(sizeof(hstujit_run_options), 104u);
   EXPECT_EQ(sizeof(hstujit_cache_export_options), 16u);
   EXPECT_EQ(offsetof(hstujit_run_options, seed), 64u);
   EXPECT_EQ(offsetof(hstujit_run_options, progress_user), 88u);

@@ -44,6 +44,7 @@ class ScriptedBench final : public CandidateBench {
     std::vector<std::vector<double>> samples;
     for (const int number : numbers) {
       const std::string& script = scripts_.at(number);
+      launching(number);
       if (script == "slow-segfault") ::raise(SIGSEGV);
       samples.emplace_back(static_cast<size_t>(repeats), std::atof(script.c_str() + sizeof("ok")));
     }
@@ -51,6 +52,7 @@ class ScriptedBench final : public CandidateBench {
   }
 
   BenchState state() override { return state_; }
+  int culprit() const override { return 0; }
 
  private:
   BenchState state_ = BenchState::kSound;

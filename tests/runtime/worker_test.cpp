@@ -104,10 +104,13 @@ INSTANTIATE_TEST_SUITE_P(Ways, WorkerDeath,
 TEST(WorkerBench, ACrashWhileTimingIsSaid) {
   const auto bench = open_worker();
   ASSERT_TRUE(bench.ok());
-  const auto number = (*bench)->load(candidate("slow-segfault"));
-  ASSERT_TRUE(number.ok());
-  EXPECT_TRUE((*bench)->validate(*number).ok());
-  EXPECT_THAT((*bench)->time({*number}, 3).status().message(), HasSubstr("signal 11"));
+  const auto good = (*bench)->load(candidate("ok 1"));
+  const auto bad = (*bench)->load(candidate("slow-segfault"));
+  const auto after = (*bench)->load(candidate("ok 1"));
+  ASSERT_TRUE(good.ok() && bad.ok() && after.ok());
+  EXPECT_TRUE((*bench)->validate(*bad).ok());
+  EXPECT_THAT((*bench)->time({*good, *bad, *after}, 3).status().message(), HasSubstr("signal 11"));
+  EXPECT_EQ((*bench)->culprit(), *bad);
 }
 
 TEST(WorkerBench, AContextThatIsLostEndsItsProcess) {
