@@ -22,7 +22,7 @@ struct CacheOptions : Options {
   std::string file;  // export, import: the bundle
 };
 
-constexpr int kCompressionLevel = 12;  // of zstd: cubins shrink to a fifth, at some 20 MB a second
+constexpr int kCompressionLevel = 12;  // of zstd: the last before it becomes slow; reading is as quick for any
 constexpr size_t kShownDigits = 12;    // of a digest: enough to find the file
 
 std::string size_in_bytes(std::string& text) {
