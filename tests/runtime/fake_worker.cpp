@@ -71,6 +71,8 @@ Result<std::unique_ptr<CandidateBench>> open_bench(const nlohmann::ordered_json&
 }  // namespace
 
 int main() {
+  // A sanitizer would report these and exit.
   ::signal(SIGABRT, SIG_DFL);
+  ::signal(SIGSEGV, SIG_DFL);
   hstujit::serve_bench(hstujit::Descriptor(hstujit::kWorkerSocket), &open_bench);
 }
