@@ -4,6 +4,7 @@ option(HSTUJIT_BUILD_COMPILER "Build libhstujit_compiler.so (needs MLIR 22.1)" O
 option(HSTUJIT_BUILD_HOST "Build libhstujit_host.so, the host backend (needs HSTUJIT_BUILD_COMPILER)" ON)
 set(HSTUJIT_LLVM_VERSION "" CACHE STRING
   "With HSTUJIT_BUILD_COMPILER=OFF: the LLVM version, e.g. 22.1.8, of the build whose cubins are to be found in the cache")
+set(HSTUJIT_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, as a list; empty: all")
 set(HSTUJIT_SANITIZE "" CACHE STRING "Sanitizers, separated by commas: address,undefined or thread")
 
 if(NOT HSTUJIT_BUILD_COMPILER)

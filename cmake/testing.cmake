@@ -71,12 +71,15 @@ function(hstujit_test)
                        PROPERTIES ${properties})
 endfunction()
 
-# Every folder of tests/ that registers tests.
+# Every folder of tests/ that registers tests, or those of HSTUJIT_TEST_FOLDERS.
 function(hstujit_add_tests)
   file(GLOB lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/CMakeLists.txt)
   foreach(list IN LISTS lists)
     cmake_path(GET list PARENT_PATH folder)
     cmake_path(GET folder FILENAME name)
+    if(HSTUJIT_TEST_FOLDERS AND NOT name IN_LIST HSTUJIT_TEST_FOLDERS)
+      continue()
+    endif()
     add_subdirectory(${folder} ${PROJECT_BINARY_DIR}/tests/${name})
   endforeach()
 endfunction()
