@@ -65,13 +65,14 @@ BenchState DeviceBench::state() {
 Result<std::vector<std::vector<double>>> DeviceBench::time(const std::vector<int>& numbers, int repeats) {
   std::vector<LaunchFunction> kernels;
   for (const int number : numbers) {
-    kernels.emplace_back([this, number, launcher = launchers_.at(number)](cuda::Stream stream) {
-      launched_ = number;
-      launching(number);
+    kernels.emplace_back([this, launcher = launchers_.at(number)](cuda::Stream stream) {
       return launcher->launch(timed_.values(), timed_.count(), stream);
     });
   }
-  return timer_.time(kernels, repeats);
+  return timer_.time(kernels, repeats, [&](size_t kernel) {
+    launched_ = numbers[kernel];
+    launching(launched_);
+  });
 }
 
 }  // namespace hstujit

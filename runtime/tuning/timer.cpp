@@ -30,15 +30,18 @@ Result<double> DeviceTimer::time_once(const LaunchFunction& kernel) {
   return double{milliseconds};
 }
 
-Result<std::vector<std::vector<double>>> DeviceTimer::time(const std::vector<LaunchFunction>& kernels, int repeats) {
-  for (const LaunchFunction& kernel : kernels) {
-    HSTUJIT_RETURN_IF_ERROR(kernel(stream()));
+Result<std::vector<std::vector<double>>> DeviceTimer::time(const std::vector<LaunchFunction>& kernels, int repeats,
+                                                           const std::function<void(size_t)>& before_launch) {
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (before_launch) before_launch(i);
+    HSTUJIT_RETURN_IF_ERROR(kernels[i](stream()));
     // Here already, so that a failure is known to be this kernel's.
     HSTUJIT_RETURN_IF_ERROR(stream_.synchronize());
   }
   std::vector<std::vector<double>> samples(kernels.size());
   for (int repeat = 0; repeat < repeats; ++repeat) {
     for (size_t i = 0; i < kernels.size(); ++i) {
+      if (before_launch) before_launch(i);
       HSTUJIT_ASSIGN_OR_RETURN(const double milliseconds, time_once(kernels[i]));
       samples[i].push_back(milliseconds);
     }

@@ -16,8 +16,10 @@ class DeviceTimer {
   // `l2_bytes` of the device; a buffer of twice that size is overwritten before each launch.
   static Result<DeviceTimer> create(CudaDriverPtr driver, int64_t l2_bytes);
 
-  // Milliseconds of each repeat, by kernel. Every kernel is launched once before that, untimed.
-  Result<std::vector<std::vector<double>>> time(const std::vector<LaunchFunction>& kernels, int repeats);
+  // Milliseconds of each repeat, by kernel. Every kernel is launched once before that, untimed. `before_launch` hears
+  // of each launch, outside of what is timed.
+  Result<std::vector<std::vector<double>>> time(const std::vector<LaunchFunction>& kernels, int repeats,
+                                                const std::function<void(size_t kernel)>& before_launch = {});
 
   cuda::Stream stream() const { return stream_.get(); }
 
