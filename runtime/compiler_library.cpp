@@ -16,11 +16,6 @@ void collect(void* context, const char* name, const void* data, size_t size) {
   (*static_cast<Blobs*>(context))[name].assign(static_cast<const char*>(data), size);
 }
 
-Code code_from(int value) {
-  const bool known = value >= static_cast<int>(Code::kOk) && value <= static_cast<int>(Code::kInternal);
-  return known ? static_cast<Code>(value) : Code::kInternal;
-}
-
 class CompilerLibrary final : public KernelCompiler {
  public:
   CompilerLibrary(DynamicLibrary library, decltype(&hstujit_compiler_run) run, std::string nvrtc)

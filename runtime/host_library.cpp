@@ -50,9 +50,7 @@ class LibraryKernel final : public HostKernel {
     char error[kErrorBytes] = {};
     const int code = functions_->launch(kernel_, converted.data(), count, error, sizeof(error));
     if (code == static_cast<int>(Code::kOk)) return {};
-    const bool known = code > 0 && code <= static_cast<int>(Code::kInternal);
-    return Status(known ? static_cast<Code>(code) : Code::kInternal,
-                  error[0] == 0 ? "the host backend failed and gave no reason" : error);
+    return Status(code_from(code), error[0] == 0 ? "the host backend failed and gave no reason" : error);
   }
 
  private:

@@ -32,6 +32,12 @@ enum class Code : int {
   kInternal = 15,
 };
 
+// A code that crossed a boundary as a number; kInternal for a number that is none.
+inline Code code_from(int value) {
+  const bool known = value >= static_cast<int>(Code::kOk) && value <= static_cast<int>(Code::kInternal);
+  return known ? static_cast<Code>(value) : Code::kInternal;
+}
+
 class [[nodiscard]] Status {
  public:
   Status() = default;

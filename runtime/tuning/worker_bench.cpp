@@ -12,11 +12,6 @@ using Clock = std::chrono::steady_clock;
 // A worker whose socket has closed is about to end: this is how long its signal may take to show.
 constexpr std::chrono::milliseconds kGrace{2'000};
 
-Code code_of(int value) {
-  const bool known = value >= static_cast<int>(Code::kOk) && value <= static_cast<int>(Code::kInternal);
-  return known ? static_cast<Code>(value) : Code::kInternal;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<WorkerBench>> WorkerBench::open(const std::string& program, const Json& problem,
@@ -49,7 +44,7 @@ Result<Json> WorkerBench::ask(const WorkerMessage& request, std::chrono::millise
     return Status(Code::kDriverError, fmt::format("the worker process {} during \"{}\"", worker_.end(kGrace), action));
   }
   try {
-    const Code code = code_of(reply.head.at("code").get<int>());
+    const Code code = code_from(reply.head.at("code").get<int>());
     if (code != Code::kOk) {
       // The device context of a worker may be lost while the process lives.
       if (const int state = reply.head.value("state", 0); state != static_cast<int>(BenchState::kSound)) {
