@@ -31,6 +31,12 @@ Status check_size(const char* name, size_t size, size_t smallest) {
                 fmt::format("{}.size is {}; it must be {} or more, set it with HSTUJIT_INIT", name, size, smallest));
 }
 
+Status refuse_recording(const hstujit_config& config) {
+  if (!config.recording) return {};
+  return Status(Code::kInvalidArgument,
+                fmt::format("config is the recording {}; only hstujit_tune takes one", config.recording->origin));
+}
+
 Status give_text(const std::string& text, hstujit_text* out) {
   // Released by hstujit_text_free with the same allocator, whatever the caller links against.
   char* const data = static_cast<char*>(std::malloc(text.size() + 1));

@@ -56,6 +56,9 @@ Result<T> read_struct(const char* name, const T* given, size_t first) {
   return known;
 }
 
+// kInvalidArgument for a recording's handle: its buckets are of the recorder's length mode, so only tuning takes one.
+Status refuse_recording(const hstujit_config& config);
+
 // Copies text into `out`, which was checked for null.
 Status give_text(const std::string& text, hstujit_text* out);
 

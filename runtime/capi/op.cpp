@@ -56,10 +56,7 @@ hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_co
     HSTUJIT_REQUIRE(config, "a handle of hstujit_config_load or hstujit_config_parse");
     HSTUJIT_REQUIRE(name, "the name of an instance in the config");
     HSTUJIT_REQUIRE(out, "where the handle goes");
-    if (config->recording) {
-      return Status(Code::kInvalidArgument,
-                    "config is the recording " + config->recording->origin + "; only hstujit_tune takes one");
-    }
+    HSTUJIT_RETURN_IF_ERROR(refuse_recording(*config));
     OpOptions options;
     HSTUJIT_ASSIGN_OR_RETURN(const Instance* const instance, config->config.find(name));
     options.instance = *instance;

@@ -67,16 +67,16 @@ hstujit_status operate(hstujit_context* context, const hstujit_config* config, c
   });
 }
 
-// The operations that work on problems: a recording names buckets, which the length mode would make others of.
+// All operations but tuning.
 template <typename Operation>
 hstujit_status operate_on_config(hstujit_context* context, const hstujit_config* config,
                                  const hstujit_run_options* given, hstujit_text* report, const Operation& operation) {
   return operate(context, config, given, report,
                  [&](const EnginePtr& engine, const hstujit_config& handle, const OperationOptions& options) {
-                   if (!handle.recording) return operation(engine, handle.config, options);
-                   return OperationResult{Json::object(), Status(Code::kInvalidArgument,
-                                                                 "config is the recording " + handle.recording->origin +
-                                                                     "; only hstujit_tune takes one")};
+                   if (Status refused = refuse_recording(handle); !refused.ok()) {
+                     return OperationResult{Json::object(), std::move(refused)};
+                   }
+                   return operation(engine, handle.config, options);
                  });
 }
 
