@@ -1,7 +1,6 @@
 // Looking through whole layers: list, verify, prune.
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <map>
 
 #include "autotune_cache/artifact_files.h"
@@ -12,6 +11,7 @@
 namespace hstujit {
 
 namespace fs = std::filesystem;
+
 // An entry as prune sees it.
 struct ArtifactStore::Candidate {
   ArtifactFiles files;
@@ -21,16 +21,9 @@ struct ArtifactStore::Candidate {
   bool complete = false;
 };
 
-std::vector<StoredArtifact> ArtifactStore::list() const {
-  std::vector<StoredArtifact> all;
-  for (const CacheLayerPtr& layer : layers_) {
-    std::vector<StoredArtifact> entries = layer->artifacts();
-    all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
-  }
-  return all;
-}
+std::vector<StoredArtifact> ArtifactStore::list() const { return gather(layers_, &CacheLayer::artifacts); }
 
-std::vector<VerifiedFile> ArtifactStore::verify() const { return verify_layers(layers_); }
+std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_, &CacheLayer::verify); }
 
 PruneReport ArtifactStore::prune(const PruneRequest& request) {
   PruneReport report;

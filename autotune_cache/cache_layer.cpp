@@ -1,7 +1,6 @@
 #include "autotune_cache/cache_layer.h"
 
 #include <filesystem>
-#include <iterator>
 #include <system_error>
 
 #include "autotune_cache/bundle_layer.h"
@@ -33,15 +32,6 @@ CacheDirectories directories_of(const CacheLayers& layers) {
     }
   }
   return directories;
-}
-
-std::vector<VerifiedFile> verify_layers(const CacheLayers& layers) {
-  std::vector<VerifiedFile> report;
-  for (const CacheLayerPtr& layer : layers) {
-    std::vector<VerifiedFile> files = layer->verify();
-    report.insert(report.end(), std::make_move_iterator(files.begin()), std::make_move_iterator(files.end()));
-  }
-  return report;
 }
 
 }  // namespace hstujit

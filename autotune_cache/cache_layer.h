@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -77,6 +78,15 @@ CacheLayers open_layers(const CacheDirectories& directories, const Log& log);
 // The paths of `layers`, as CacheDirectories says them.
 CacheDirectories directories_of(const CacheLayers& layers);
 
-std::vector<VerifiedFile> verify_layers(const CacheLayers& layers);
+// What `list` of every layer gives, in the layers' order.
+template <typename Item>
+std::vector<Item> gather(const CacheLayers& layers, std::vector<Item> (CacheLayer::*list)() const) {
+  std::vector<Item> all;
+  for (const CacheLayerPtr& layer : layers) {
+    std::vector<Item> items = ((*layer).*list)();
+    all.insert(all.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+  }
+  return all;
+}
 
 }  // namespace hstujit

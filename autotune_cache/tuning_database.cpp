@@ -1,7 +1,6 @@
 #include "autotune_cache/tuning_database.h"
 
 #include <algorithm>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -113,13 +112,6 @@ Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
   return merged;
 }
 
-std::vector<StoredRecord> TuningDatabase::list() const {
-  std::vector<StoredRecord> all;
-  for (const CacheLayerPtr& layer : layers_) {
-    std::vector<StoredRecord> records = layer->records();
-    all.insert(all.end(), std::make_move_iterator(records.begin()), std::make_move_iterator(records.end()));
-  }
-  return all;
-}
+std::vector<StoredRecord> TuningDatabase::list() const { return gather(layers_, &CacheLayer::records); }
 
 }  // namespace hstujit

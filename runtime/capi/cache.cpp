@@ -73,7 +73,7 @@ hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* repo
     Json bad = Json::array();
     size_t files = 0;
     // The database's layers are the kernels' and the installed records.
-    for (const VerifiedFile& file : verify_layers(context->engine->tuning().layers())) {
+    for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &CacheLayer::verify)) {
       ++files;
       if (!file.problem.empty()) bad.push_back({{"path", file.path}, {"problem", file.problem}});
     }

@@ -326,7 +326,7 @@ TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
   ASSERT_TRUE(database.add(record_of({{config(1), kWorkload, "s", 10, 1}})).ok());
   const auto problems = [&] {
     std::vector<std::string> all;
-    for (const VerifiedFile& file : verify_layers(database.layers())) all.push_back(file.problem);
+    for (const VerifiedFile& file : gather(database.layers(), &CacheLayer::verify)) all.push_back(file.problem);
     return all;
   };
   EXPECT_THAT(problems(), ::testing::ElementsAre(""));
