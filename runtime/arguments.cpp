@@ -96,16 +96,6 @@ int64_t span_bytes(const DLTensor& tensor, int from) {
   return span;
 }
 
-// A size that no integer counts is larger than every tensor's.
-int64_t size_of_dimension(const Dimension& dimension, int64_t symbol_value) {
-  int64_t size = 0;
-  if (__builtin_mul_overflow(dimension.factor, symbol_value, &size) ||
-      __builtin_add_overflow(size, dimension.bias, &size)) {
-    return std::numeric_limits<int64_t>::max();
-  }
-  return size;
-}
-
 int64_t floor_div(int64_t value, int64_t divisor) {
   return value / divisor - (value % divisor != 0 && (value < 0) != (divisor < 0) ? 1 : 0);
 }
@@ -279,7 +269,7 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
     if (actual < 0) return {Kind::kNegativeSize, index, i, actual};
     elements *= actual == 0 ? 0 : 1;
     if (symbol >= 0 && (symbols.bound >> symbol & 1) != 0) {
-      const int64_t size = size_of_dimension(dimension, symbols.value[symbol]);
+      const int64_t size = dimension.size(symbols.value[symbol]);
       if (actual != size) return {Kind::kSymbol, index, i, actual, size, symbols.bound_by[symbol]};
       continue;
     }

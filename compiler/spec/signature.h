@@ -33,7 +33,13 @@ struct Dimension {
   bool is_constant() const { return symbol.empty(); }
   // Exactly that symbol, nothing multiplied or added.
   bool is(std::string_view name) const { return symbol == name && factor == 1 && bias == 0; }
-  int64_t size(int64_t symbol_value) const { return factor * symbol_value + bias; }
+  // A size that no integer counts is the largest one: more than any tensor has.
+  int64_t size(int64_t symbol_value) const {
+    int64_t size = 0;
+    const bool overflow =
+        __builtin_mul_overflow(factor, symbol_value, &size) || __builtin_add_overflow(size, bias, &size);
+    return overflow ? std::numeric_limits<int64_t>::max() : size;
+  }
   // The symbol's value where the size is `size`; none when no value from 0 gives that size.
   std::optional<int64_t> symbol_value(int64_t size) const {
     if (size < bias || (size - bias) % factor != 0 || (is_constant() && size != bias)) return std::nullopt;
