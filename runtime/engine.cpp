@@ -50,6 +50,8 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   HSTUJIT_ASSIGN_OR_RETURN(const int64_t max_bytes, environment.number(Env::kCacheMaxBytes));
   HSTUJIT_ASSIGN_OR_RETURN(std::vector<std::string> dump, environment.choices(Env::kDump));
 
+  if (environment.is_set(Env::kFrozen)) HSTUJIT_RETURN_IF_ERROR(engine->freeze(environment.text(Env::kFrozen)));
+
   CacheDirectories directories;
   if (options.cache_dir && options.cache_path) {
     directories.user = *options.cache_dir;
@@ -77,6 +79,19 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->kernels_ = std::make_unique<KernelCache>(std::move(layers), engine->log_, static_cast<uint64_t>(max_bytes),
                                                    std::move(dump), [self] { return self->compiler(); });
   return engine;
+}
+
+Status Engine::freeze(const std::string& path) {
+  if (environment_.is_set(Env::kOverride)) {
+    return Status(
+        Code::kInvalidArgument,
+        "HSTUJIT_OVERRIDE and HSTUJIT_FROZEN are both set; an override would change what is frozen, unset one");
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  HSTUJIT_ASSIGN_OR_RETURN(frozen_, FrozenChoices::parse(text, path));
+  log_.event(LogCategory::kDispatch, "frozen",
+             {{"file", path}, {"checksum", frozen_->checksum()}, {"choices", frozen_->size()}});
+  return {};
 }
 
 Result<CudaDriverPtr> Engine::driver() {

@@ -13,6 +13,7 @@
 #include "compiler/support/env.h"
 #include "compiler/support/log.h"
 #include "runtime/driver/module.h"
+#include "runtime/frozen_choices.h"
 #include "runtime/host_library.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/miss_record.h"
@@ -35,7 +36,8 @@ struct EngineOptions {
 
 class Engine {
  public:
-  // kInvalidArgument when an environment variable has a value that is not allowed.
+  // kInvalidArgument when an environment variable has a value that is not allowed; what FrozenChoices::parse and
+  // read_file say.
   static Result<std::shared_ptr<Engine>> create(EngineOptions options);
 
   const Environment& environment() const { return environment_; }
@@ -46,6 +48,7 @@ class Engine {
   bool lineinfo() const { return lineinfo_; }  // HSTUJIT_LINEINFO
 
   KernelCache& kernels() { return *kernels_; }
+  const FrozenChoices* frozen() const { return frozen_ ? &*frozen_ : nullptr; }  // HSTUJIT_FROZEN
   TuningDatabase& tuning() { return *tuning_; }
   const std::string& shipped_records() const { return shipped_records_; }  // the last layer of tuning(); "": none
   SingleFlight<Status>& tunings() { return tunings_; }  // under way because of a miss, by tuning digest
@@ -68,6 +71,8 @@ class Engine {
   void record_miss(const MissRecord& miss);
 
  private:
+  Status freeze(const std::string& path);
+
   explicit Engine(EngineOptions options) : environment_(std::move(options.environment)) {}
 
   Environment environment_;
@@ -79,6 +84,7 @@ class Engine {
   std::unique_ptr<KernelCache> kernels_;
   std::unique_ptr<TuningDatabase> tuning_;
   std::string shipped_records_;
+  std::optional<FrozenChoices> frozen_;
   SingleFlight<Status> tunings_;
 
   std::mutex mutex_;  // of what follows; never held over a compile or a launch

@@ -6,6 +6,8 @@ namespace hstujit {
 
 namespace {
 
+constexpr size_t kShownDigits = 12;
+
 // Why a config cannot be used; empty, and *config filled in, when it can.
 std::string refusal(const OpSpec& spec, Direction direction, const DeviceSpec& device,
                     const nlohmann::ordered_json& json, KernelConfig* config) {
@@ -61,6 +63,26 @@ ProblemSize heuristic_size(int64_t bucket) {
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
                                    int64_t bucket) {
   KernelChoice choice;
+  const TuningKey key = tuning_key(spec, direction, device, bucket);
+  if (const FrozenChoices* const frozen = engine.frozen()) {
+    const KernelConfig* const config = frozen->find(key);
+    if (config == nullptr) {
+      return Status(Code::kCacheMiss,
+                    fmt::format("HSTUJIT_FROZEN is {}, which has no choice for {} {}, bucket {}, on {} ({}, {} "
+                                "multiprocessors); make it anew from a config that lists this instance",
+                                frozen->origin(), spec.op(), to_string(direction), bucket, device.name, device.arch,
+                                device.sm_count));
+    }
+    const std::string reason = refusal(spec, direction, device, to_json(*config), &choice.config);
+    if (!reason.empty()) {
+      return Status(Code::kInvalidConfig,
+                    fmt::format("HSTUJIT_FROZEN is {}, whose choice for {} {}, bucket {}, cannot run on {}: {}",
+                                frozen->origin(), spec.op(), to_string(direction), bucket, device.name, reason));
+    }
+    choice.tuned = true;
+    choice.why = fmt::format("frozen in {}, {}", frozen->origin(), frozen->checksum().substr(0, kShownDigits));
+    return choice;
+  }
   const auto usable = [&](const TuningRecord& record) {
     if (record.winner.empty()) return false;
     const auto winner = nlohmann::ordered_json::parse(record.winner, nullptr, false);
@@ -70,7 +92,7 @@ Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction
                        {{"op", spec.op()}, {"bucket", bucket}, {"reason", reason}});
     return false;
   };
-  const auto record = engine.tuning().find(tuning_key(spec, direction, device, bucket), usable);
+  const auto record = engine.tuning().find(key, usable);
   if (record) {
     choice.tuned = true;
     const TimedCandidate* timing = record->timing(record->winner);

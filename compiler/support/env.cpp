@@ -41,6 +41,10 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kCheck, kFlag, "HSTUJIT_CHECK", "0", "",
        "Check seq_offsets and num_targets on the device before each launch. It waits for the stream: for finding "
        "mistakes."},
+      {Env::kFrozen, kPath, "HSTUJIT_FROZEN", "", "",
+       "File of `hstujit freeze`. Kernels are those that it lists, whatever tuning records and the cost model say. A "
+       "key "
+       "that it lacks is an error. So all processes with the file launch the same kernels. Nothing is timed."},
       {Env::kOverride, kText, "HSTUJIT_OVERRIDE", "", "",
        "JSON object of config fields that replace those of every chosen config, for debugging: "
        "`{\"skeleton\": \"hstu_attention/sm80\", ...}` tries one config, `{\"lanes_arrive\": true}` suits racecheck."},

@@ -26,6 +26,7 @@ enum class Env {
   kLog,
   kDump,
   kCheck,
+  kFrozen,
   kOverride,
   kLineinfo,
   kNvrtc,

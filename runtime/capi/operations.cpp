@@ -116,6 +116,13 @@ hstujit_status hstujit_emit(hstujit_context* context, const hstujit_config* conf
       [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return emit(*engine, c, o); });
 }
 
+hstujit_status hstujit_freeze(hstujit_context* context, const hstujit_config* config,
+                              const hstujit_run_options* options, hstujit_text* report) {
+  return operate_on_config(
+      context, config, options, report,
+      [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return freeze(*engine, c, o); });
+}
+
 hstujit_status hstujit_explain(hstujit_context* context, const hstujit_config* config,
                                const hstujit_run_options* options, hstujit_text* report) {
   return operate_on_config(

@@ -79,6 +79,8 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
 OperationResult run(const EnginePtr& engine, const Config& config, const OperationOptions& options);
 OperationResult bench(const EnginePtr& engine, const Config& config, const OperationOptions& options);
 OperationResult emit(Engine& engine, const Config& config, const OperationOptions& options);
+// The report is the file of frozen_choices.h.
+OperationResult freeze(Engine& engine, const Config& config, const OperationOptions& options);
 OperationResult explain(Engine& engine, const Config& config, const OperationOptions& options);
 Json doctor(Engine& engine);
 

@@ -85,6 +85,16 @@ bool tuned_on_other_lengths(Engine& engine, const Task& task, const DeviceSpec& 
   return record && record->workload != workload_name(make_lengths(*task.instance, length));
 }
 
+// The device that candidates are timed on.
+Result<DeviceSpec> timed_device(Engine& engine, const OperationOptions& options) {
+  if (const FrozenChoices* const frozen = engine.frozen()) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("HSTUJIT_FROZEN is {}, under which nothing is timed; unset it to tune", frozen->origin()));
+  }
+  return engine.device(options.device);
+}
+
 bool is_of(const TuningKey& key, const DeviceSpec& device) {
   return key.device == device.name && key.arch == device.arch && key.sm_count == device.sm_count;
 }
@@ -95,7 +105,7 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
   OperationResult result;
   const auto tasks = list_keys(engine, config, options.op_name);
   if (!tasks.ok()) return {Json::object(), tasks.status()};
-  const auto device = engine.device(options.device);
+  const auto device = timed_device(engine, options);
   if (!device.ok()) return {Json::object(), device.status()};
 
   const std::vector<Task> keys = tasks_of_shard(*tasks, *device, options.shard);
@@ -127,7 +137,7 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
     if (const Status known = recording.config.find(options.op_name).status(); !known.ok())
       return {Json::object(), known};
   }
-  const auto device = engine.device(options.device);
+  const auto device = timed_device(engine, options);
   if (!device.ok()) return {Json::object(), device.status()};
   if (!recording.warning.empty()) {
     engine.log().event(LogCategory::kTune, "recording", {{"warning", recording.warning}});

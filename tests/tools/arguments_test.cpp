@@ -19,7 +19,7 @@ constexpr int kUnavailable = 3;
 TEST(Arguments, HelpAndVersionAreNoMistakes) {
   const Outcome help = hstujit_tool({"--help"});
   EXPECT_EQ(help.code, kDone);
-  for (const char* command : {"prewarm", "tune", "run", "bench", "emit", "explain", "doctor", "cache"}) {
+  for (const char* command : {"prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "doctor", "cache"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = hstujit_tool({command, "--help"});
     EXPECT_EQ(own.code, kDone) << command;
@@ -38,7 +38,7 @@ struct Mistake {
 TEST(Arguments, MistakesAreNamedAndExitWith2) {
   const std::vector<Mistake> mistakes = {
       {{}, "subcommand is required; see hstujit --help"},
-      {{"polish"}, "there is no command \"polish\"; commands: prewarm, tune, run, bench, emit, explain, doctor, cache"},
+      {{"polish"}, "there is no command \"polish\"; commands: prewarm, tune, run, bench, emit, freeze, explain, doctor, cache"},
       {{"prewarm"}, "--config is required; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},

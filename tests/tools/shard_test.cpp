@@ -118,6 +118,29 @@ TEST_F(Sharded, ProcessesUnderMpirunCompileEachKeyOnce) {
   EXPECT_THAT(outcome.out, HasSubstr("prewarmed: "));
 }
 
+TEST_F(Sharded, RanksWithOneFileOfChoicesSayOneChecksum) {
+  if (run_program({"mpirun", "--version"}).code != 0) GTEST_SKIP() << "no mpirun here";
+  const std::string file = (scratch_.path() / "choices.json").string();
+  const Outcome frozen =
+      hstujit_tool({"freeze", "--config", config_, "--arch", "sm_90a", "--cache-dir", scratch_.cache(), "-o", file});
+  ASSERT_EQ(frozen.code, 0) << frozen.err;
+  const size_t at = frozen.out.find("checksum ");
+  ASSERT_NE(at, std::string::npos) << frozen.out;
+  const std::string checksum = frozen.out.substr(at + 9, 64);
+  // Caches of their own: what each rank would choose by itself is nobody else's business.
+  const std::string one = "exec " HSTUJIT_BINARY_DIR "/bin/hstujit prewarm --config " + config_ +
+                          " --arch sm_90a --json --cache-dir " + scratch_.cache() + "$OMPI_COMM_WORLD_RANK";
+  const Outcome ranks = run_program({"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "sh", "-c", one},
+                                    {{"HSTUJIT_FROZEN", file}, {"HSTUJIT_LOG", "dispatch"}});
+  ASSERT_EQ(ranks.code, 0) << ranks.err;
+  size_t said = 0;
+  for (size_t found = ranks.err.find(checksum); found != std::string::npos;
+       found = ranks.err.find(checksum, found + 1)) {
+    ++said;
+  }
+  EXPECT_EQ(said, 3u) << ranks.err;
+}
+
 TEST_F(Sharded, AWrongPartIsAUsageError) {
   const Outcome outcome = hstujit_tool({"prewarm", "--config", config_, "--arch", "sm_90a", "--shard", "3/3"});
   EXPECT_EQ(outcome.code, 2);

@@ -20,6 +20,7 @@ void add_tune(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_emit(CLI::App& app, Action& action);
+void add_freeze(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);

@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   hstujit::add_run(app, action);
   hstujit::add_bench(app, action);
   hstujit::add_emit(app, action);
+  hstujit::add_freeze(app, action);
   hstujit::add_explain(app, action);
   hstujit::add_doctor(app, action);
   hstujit::add_cache(app, action);

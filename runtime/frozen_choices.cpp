@@ -1,0 +1,76 @@
+#include "runtime/frozen_choices.h"
+
+#include <fmt/format.h>
+
+#include "autotune_cache/checked_json.h"
+#include "compiler/generator/generator_digest.h"
+
+namespace hstujit {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormat = "hstujit-choices-1";
+
+}  // namespace
+
+Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
+  std::map<std::string, Json> rows;  // by digest: the same choices give the same file
+  for (const FrozenChoice& choice : choices) {
+    const std::string digest = tuning_digest(choice.key);
+    Json row = {{"key", digest},
+                {"op", choice.key.op},
+                {"spec", Json::parse(choice.key.spec, nullptr, false)},
+                {"direction", choice.key.direction},
+                {"device", choice.key.device},
+                {"arch", choice.key.arch},
+                {"sm_count", choice.key.sm_count},
+                {"bucket", choice.key.bucket},
+                {"config", Json::parse(key_text(choice.config), nullptr, false)}};
+    const auto [place, added] = rows.emplace(digest, row);
+    if (!added && place->second != row) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("choices: the key {} is there twice, with the configs {} and {}; each key has one",
+                                digest, place->second["config"].dump(), row["config"].dump()));
+    }
+  }
+  Json list = Json::array();
+  for (auto& [digest, row] : rows) list.push_back(std::move(row));
+  return format_checked_json({{"format", kFormat}, {"generator", generator_digest()}, {"choices", std::move(list)}});
+}
+
+Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::string& origin) {
+  const auto wrong = [&](const std::string& what) {
+    return Status(Code::kInvalidConfig, fmt::format("{}: {}; it must be a file of hstujit freeze", origin, what));
+  };
+  const Result<Json> json = parse_checked_json(text, kFormat);
+  if (!json.ok()) return wrong(json.status().message());
+  if (const std::string generator = text_member(*json, "generator"); generator != generator_digest()) {
+    return Status(
+        Code::kInvalidConfig,
+        fmt::format("{}: its choices are of the generator {}, and this library has the generator {}; make the "
+                    "file anew with hstujit freeze of this build",
+                    origin, generator, generator_digest()));
+  }
+  FrozenChoices choices;
+  choices.origin_ = origin;
+  choices.checksum_ = text_member(Json::parse(text, nullptr, false), "checksum");
+  const auto list = json->find("choices");
+  if (list == json->end() || !list->is_array()) return wrong("it has no list \"choices\"");
+  for (const Json& row : *list) {
+    const std::string key = row.is_object() ? text_member(row, "key") : std::string();
+    if (key.empty() || !row.contains("config")) return wrong("one of its choices has no key or no config");
+    Result<KernelConfig> config = parse_kernel_config(row["config"]);
+    if (!config.ok()) return wrong(config.status().message());
+    choices.configs_.emplace(key, std::move(*config));
+  }
+  return choices;
+}
+
+const KernelConfig* FrozenChoices::find(const TuningKey& key) const {
+  const auto found = configs_.find(tuning_digest(key));
+  return found == configs_.end() ? nullptr : &found->second;
+}
+
+}  // namespace hstujit

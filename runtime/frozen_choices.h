@@ -1,0 +1,46 @@
+// Choices that were made once and are then only looked up: HSTUJIT_FROZEN names a file of them.
+//
+// A process with such a file times nothing and asks neither tuning records nor the cost model, so all processes with
+// the same file launch the same kernels, whatever their caches hold. The file is JSON: "format", "generator" (the
+// digest of the library's generator: another one makes other kernels of the same configs), "choices" in the order of
+// their keys, each with the fields of the tuning key, for people, its digest and the config; "checksum", the SHA-256 of
+// all of that, is what processes compare.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autotune_cache/tuning_record.h"
+#include "compiler/plan/kernel_config.h"
+
+namespace hstujit {
+
+struct FrozenChoice {
+  TuningKey key;
+  KernelConfig config;
+};
+
+// The text of a file; two choices of one key must be equal. kInvalidArgument when they are not.
+Result<std::string> format_choices(const std::vector<FrozenChoice>& choices);
+
+class FrozenChoices {
+ public:
+  // kInvalidConfig with what is wrong: no JSON, another format, a damaged file, the choices of another generator.
+  static Result<FrozenChoices> parse(std::string_view text, const std::string& origin);
+
+  // Null when the file has none for the key.
+  const KernelConfig* find(const TuningKey& key) const;
+
+  const std::string& origin() const { return origin_; }
+  const std::string& checksum() const { return checksum_; }
+  size_t size() const { return configs_.size(); }
+
+ private:
+  std::string origin_;
+  std::string checksum_;
+  std::map<std::string, KernelConfig, std::less<>> configs_;  // by digest of the key
+};
+
+}  // namespace hstujit

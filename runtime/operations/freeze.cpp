@@ -1,0 +1,30 @@
+// Writes down which kernel each key of a config gets, for HSTUJIT_FROZEN.
+#include "runtime/frozen_choices.h"
+#include "runtime/operations/operation.h"
+
+namespace hstujit {
+
+OperationResult freeze(Engine& engine, const Config& config, const OperationOptions& options) {
+  OperationResult result;
+  const auto tasks = list_keys(engine, config, options.op_name);
+  if (!tasks.ok()) return {Json::object(), tasks.status()};
+  const auto device = engine.target(options.arch.c_str(), config.device, options.device);
+  if (!device.ok()) return {Json::object(), device.status()};
+
+  std::vector<FrozenChoice> choices;
+  for (const Task& task : *tasks) {
+    const OpSpec& spec = *task.instance->spec;
+    const auto choice = choose_kernel(engine, spec, task.direction, *device, task.bucket);
+    if (!choice.ok()) {
+      result.fail(choice.status().with_context(task.label()));
+      continue;
+    }
+    choices.push_back({tuning_key(spec, task.direction, *device, task.bucket), choice->config});
+  }
+  const auto text = format_choices(choices);
+  if (!text.ok()) return {Json::object(), text.status()};
+  result.report = Json::parse(*text, nullptr, false);
+  return result;
+}
+
+}  // namespace hstujit

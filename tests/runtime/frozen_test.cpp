@@ -1,0 +1,156 @@
+// HSTUJIT_FROZEN: the choices of a file, and of nothing else.
+#include <fstream>
+
+#include "runtime/frozen_choices.h"
+#include "runtime/operations/operation.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class FrozenTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    file_ = (folder_->path() / "choices.json").string();
+  }
+
+  static Config config_of(const std::string& lengths = "128") {
+    auto config = parse_config(R"({"version": 1, "device": "sm_90a", "ops": [{"name": "test", "op": "hstu_attention",
+        "heads": 2, "attn_dim": 64, "hidden_dim": 64, "lengths": [5, 0, 90], "max_seq_len": [)" +
+                                   lengths + "]}]}",
+                               "test", "");
+    EXPECT_TRUE(config.ok()) << config.status().message();
+    return *config;
+  }
+
+  // The device of config_of.
+  static TuningKey key_of(int64_t bucket) {
+    return tuning_key(*config_of().instances[0].spec, Direction::kForward, *known_device("sm_90a"), bucket);
+  }
+
+  Json frozen(const Config& config) {
+    const OperationResult result = freeze(*make_engine(), config, {});
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    return result.report;
+  }
+  void write(const std::string& text) const { std::ofstream(file_) << text; }
+
+  Result<EnginePtr> engine_with_file() {
+    values_["HSTUJIT_FROZEN"] = file_;
+    EngineOptions options;
+    options.environment = Environment::of_values(values_);
+    options.compiler = compiler_;
+    options.records = "";
+    options.log = [this](LogCategory, const std::string& line) { log_.push_back(line); };
+    return Engine::create(std::move(options));
+  }
+
+  // The second best of the cost model: nothing but a file or a record would choose it.
+  static KernelConfig second_best() {
+    return search_space(*config_of().instances[0].spec, Direction::kForward, *known_device("sm_90a"),
+                        heuristic_size(128))
+        .candidates.at(1)
+        .config;
+  }
+
+  std::string file_;
+};
+
+TEST_F(FrozenTest, TheFilesChoiceWinsOverRecordsAndCostModel) {
+  const auto text = format_choices({{key_of(128), second_best()}});
+  ASSERT_TRUE(text.ok());
+  write(*text);
+  const auto engine = engine_with_file();
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  const Instance instance = config_of().instances[0];
+  TuningRecord record;
+  record.key = key_of(128);
+  record.workload = "w";
+  record.timed = {{R"({"skeleton":"hstu_attention/sm80"})", "w", "s", 1, 0, {}}};
+  record.winner = record.timed[0].config;
+  ASSERT_TRUE((*engine)->tuning().add(record).ok());
+  const auto choice = choose_kernel(**engine, *instance.spec, Direction::kForward, *known_device("sm_90a"), 128);
+  ASSERT_TRUE(choice.ok()) << choice.status().message();
+  EXPECT_EQ(choice->config, second_best());
+  EXPECT_THAT(choice->why, HasSubstr("frozen in " + file_));
+  EXPECT_THAT(log_, Contains(HasSubstr((*engine)->frozen()->checksum())));
+}
+
+TEST_F(FrozenTest, WhatIsFrozenIsWhatWouldHaveBeenChosen) {
+  const Json file = frozen(config_of("128, 256"));
+  ASSERT_EQ(file["choices"].size(), 2u);
+  write(file.dump(2));
+  const auto engine = engine_with_file();
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  values_.erase("HSTUJIT_FROZEN");
+  for (const int64_t bucket : {128, 256}) {
+    const Instance instance = config_of().instances[0];
+    const auto free =
+        choose_kernel(*make_engine(), *instance.spec, Direction::kForward, *known_device("sm_90a"), bucket);
+    const auto frozen = choose_kernel(**engine, *instance.spec, Direction::kForward, *known_device("sm_90a"), bucket);
+    ASSERT_TRUE(free.ok() && frozen.ok());
+    EXPECT_EQ(free->config, frozen->config);
+  }
+}
+
+TEST_F(FrozenTest, TheSameChoicesAreTheSameFile) {
+  const auto one = format_choices({{key_of(128), second_best()}, {key_of(256), second_best()}});
+  const auto other =
+      format_choices({{key_of(256), second_best()}, {key_of(128), second_best()}, {key_of(128), second_best()}});
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_EQ(*one, *other);
+  KernelConfig different = second_best();
+  ++different.stages;
+  EXPECT_THAT(format_choices({{key_of(128), second_best()}, {key_of(128), different}}).status().message(),
+              HasSubstr("is there twice"));
+}
+
+TEST_F(FrozenTest, AMissingKeyIsAnErrorAndNothingIsTimed) {
+  write(*format_choices({{key_of(256), second_best()}}));
+  values_["HSTUJIT_ON_MISS"] = "tune";
+  const auto engine = engine_with_file();
+  ASSERT_TRUE(engine.ok());
+  const auto op = make_op(*engine);
+  const Status status = op->prepare(128, 0);
+  EXPECT_EQ(status.code(), Code::kCacheMiss);
+  EXPECT_THAT(status.message(), HasSubstr("has no choice for hstu_attention forward, bucket 128"));
+  EXPECT_EQ(fake().launches, 0);
+}
+
+TEST_F(FrozenTest, AFileThatIsNoneIsRefused) {
+  EXPECT_EQ(engine_with_file().status().code(), Code::kNotFound);
+  const std::string good = *format_choices({{key_of(128), second_best()}});
+  std::string damaged = good;
+  damaged[damaged.find("\"bucket\": 128") + 10] = '2';
+  const std::map<std::string, std::string> wrong = {{"", "no JSON object"},
+                                                    {"{}", "format"},
+                                                    {good.substr(0, good.size() / 2), "no JSON object"},
+                                                    {damaged, "checksum"}};
+  for (const auto& [text, sentence] : wrong) {
+    write(text);
+    const Status status = engine_with_file().status();
+    EXPECT_EQ(status.code(), Code::kInvalidConfig) << text;
+    EXPECT_THAT(status.message(), HasSubstr(sentence));
+    EXPECT_THAT(status.message(), HasSubstr(file_));
+  }
+  write(good);
+  EXPECT_TRUE(engine_with_file().ok());
+  values_["HSTUJIT_OVERRIDE"] = R"({"stages": 3})";
+  EXPECT_THAT(engine_with_file().status().message(), HasSubstr("unset one"));
+}
+
+TEST_F(FrozenTest, NothingIsTuned) {
+  write(frozen(config_of()).dump());
+  const auto engine = engine_with_file();
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  const OperationResult result = tune(**engine, config_of(), {});
+  EXPECT_EQ(result.status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(result.status.message(), HasSubstr("under which nothing is timed; unset it to tune"));
+}
+
+}  // namespace
+}  // namespace hstujit::test

@@ -1,0 +1,43 @@
+// hstujit freeze: writes down which kernel each key of a config gets.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "compiler/support/files.h"
+#include "tools/hstujit/command.h"
+#include "tools/hstujit/report.h"
+
+namespace hstujit {
+
+namespace {
+
+struct FreezeOptions : Options {
+  std::string file;
+};
+
+Status freeze(const FreezeOptions& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report,
+                           run_operation(&hstujit_freeze, "freeze", options, config.get(), run_options(options)));
+  // Some of the keys would be worse than none: a process would find the others missing.
+  HSTUJIT_RETURN_IF_ERROR(report.status);
+  HSTUJIT_RETURN_IF_ERROR(write_file_atomically(options.file, report.text + "\n"));
+  fmt::print("frozen: {} keys in {}, checksum {}\n", member(report.json, "choices").size(), options.file,
+             text_of(report.json, "checksum"));
+  return {};
+}
+
+}  // namespace
+
+void add_freeze(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<FreezeOptions>();
+  CLI::App& command = *app.add_subcommand("freeze", "Write down which kernel each key gets, for HSTUJIT_FROZEN");
+  add_config(command, *options);
+  add_op(command, *options);
+  add_arch(command, *options);
+  command.add_option("-o,--output", options->file, "the file")->required()->type_name("FILE");
+  add_cache_dir(command, *options);
+  command.callback([options, &action] { action = [options] { return freeze(*options); }; });
+}
+
+}  // namespace hstujit
