@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|bench|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|ranks|bench|startup) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -64,12 +64,46 @@ def ping_pong(report, memcheck, racecheck):
     return result, agree and clean
 
 
-def tune(report):
+LARGEST_DIFFERENCE = 0.03  # of the times of what two tunings of one key choose
+
+
+def difference(key, again):
+    """By how much the slower of two runs' winners exceeds the other, by the times of the run that is less in favour."""
+    differences = []
+    for run, own, other in ((key, key["winner"], again["winner"]), (again, again["winner"], key["winner"])):
+        times = {json.dumps(timed["config"]): timed["median_us"] for timed in run["times"]}
+        own_us, other_us = (times.get(json.dumps(config)) for config in (own, other))
+        differences.append(abs(other_us / own_us - 1) if own_us and other_us else float("inf"))
+    return max(differences)
+
+
+def tune(report, repeated):
+    """Two runs with a cache of their own each."""
     keys = load(report)["keys"]
+    again = {(key["name"], key["bucket"]): key for key in load(repeated)["keys"]}
     slowest = max(key["seconds"] for key in keys)
-    print(f"{len(keys)} keys, at most {slowest:.1f} s each")
+    worst = max(difference(key, again[key["name"], key["bucket"]]) for key in keys)
+    print(f"{len(keys)} keys, at most {slowest:.1f} s each; two runs choose what differs by {100 * worst:.1f} % at most")
     kept = ("name", "bucket", "winner", "winner_us", "winner_spread_us", "heuristic", "heuristic_us", "candidates", "timed", "seconds")
-    return {"slowest_key_s": slowest, "keys": [{k: key[k] for k in kept if k in key} for key in keys]}, True
+    result = {"slowest_key_s": slowest, "second_run_differs_by": round(worst, 4),
+              "keys": [{k: key[k] for k in kept if k in key} for key in keys]}
+    return result, worst < LARGEST_DIFFERENCE
+
+
+def ranks(choices, *of_ranks):
+    """Processes with a GPU each: their parts of a tuning, then a run of the frozen choices (its log and its report)."""
+    checksum = load(choices)["checksum"]
+    tuned, agree, said = [], [], []
+    for part, log, report in zip(*[iter(of_ranks)] * 3):
+        tuned.append([f"{key['name']} {key['bucket']}" for key in load(part)["keys"]])
+        runs = load(report)["runs"]
+        agree.append(bool(runs) and all(run.get("agrees") for run in runs))
+        with open(log, encoding="utf-8") as file:
+            said.append(re.findall(r"frozen,.*checksum=([0-9a-f]{64})", file.read()))
+    once = [key for part in tuned for key in part]
+    good = all(agree) and len(once) == len(set(once)) and all(each == [checksum] for each in said)
+    print(f"{len(tuned)} ranks tuned {[len(part) for part in tuned]} keys, {sum(agree)} agree with float64, checksums {said}")
+    return {"ranks": len(tuned), "tuned": tuned, "agree": agree, "checksums": said}, good
 
 
 def startup(cold, warm):
@@ -95,7 +129,7 @@ def main():
     parser.add_argument("--commit", required=True)
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
-    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "bench", "startup"))
+    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "ranks", "bench", "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both again for sm90 with
-# products in turns, tuning, benchmark, start-up.
+# products in turns, tuning, benchmark, start-up. One more step, "ranks", wants two GPUs and torchrun.
 #
 #     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune bench startup"]
 #
@@ -64,9 +64,27 @@ fi
 
 if step tune; then
   for config in dlrm_hstu ml100k; do
-    $hstujit tune --config "$here/../examples/configs/$config.json" --budget 300s --json --cache-dir "$cache" > "$work/tune.out" 2> "$work/log" || failed=1
-    record tune "$work/tune.out" "$output/tune_${config}_$day.json" || failed=1
+    for run in 1 2; do
+      $hstujit tune --config "$here/../examples/configs/$config.json" --budget 300s --json --cache-dir "$work/tune_$run" > "$work/tune_$run.out" 2> "$work/log" || failed=1
+    done
+    record tune "$work/tune_1.out" "$work/tune_2.out" "$output/tune_${config}_$day.json" || failed=1
   done
+  mkdir -p "$cache" && cp -r "$work/tune_1/." "$cache"  # what follows is tuned
+fi
+
+if step ranks; then
+  cat > "$work/rank.sh" << 'RANK'
+export CUDA_VISIBLE_DEVICES=$LOCAL_RANK
+[ "$1" = tune ] && exec "$hstujit" tune --config "$config" --shard auto --budget 120s --json --cache-dir "$work/ranks" > "$work/rank_tune_$RANK"
+export HSTUJIT_FROZEN=$work/choices.json HSTUJIT_LOG=dispatch
+exec "$hstujit" run --config "$config" --check --json --cache-dir "$work/ranks_$RANK" > "$work/rank_run_$RANK" 2> "$work/rank_log_$RANK"
+RANK
+  export hstujit work config="$here/../examples/configs/ml100k.json"
+  rank() { torchrun --standalone --nproc-per-node 2 --no-python bash "$work/rank.sh" "$1"; }
+  rank tune 2> "$work/log" || failed=1
+  $hstujit freeze --config "$config" -o "$work/choices.json" --cache-dir "$work/ranks" || failed=1
+  rank run 2> "$work/log" || failed=1
+  record ranks "$work/choices.json" "$work"/rank_{tune,log,run}_0 "$work"/rank_{tune,log,run}_1 "$output/ranks_$day.json" || failed=1
 fi
 
 if step bench; then
