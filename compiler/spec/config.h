@@ -16,6 +16,7 @@ namespace hstujit {
 struct Tuning {
   LengthMode length_mode = LengthMode::kPow2;
   double budget_s = 120;
+  bool exhaustive = false;
   bool deterministic = false;
 
   bool operator==(const Tuning&) const = default;
@@ -25,6 +26,7 @@ struct Tuning {
     return std::make_tuple(
         field("length_mode", &T::length_mode, "how max_seq_len is quantised in tuning keys").one_of(kLengthModeNames),
         field("budget_s", &T::budget_s, "seconds that tuning the whole file may take"),
+        field("exhaustive", &T::exhaustive, "time also the candidates that the cost model expects to be far slower"),
         field("deterministic", &T::deterministic, "only kernels whose results are bitwise equal run after run"));
   }
 };

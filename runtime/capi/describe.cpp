@@ -154,6 +154,7 @@ hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_tex
                        {"tuning",
                         {{"length_mode", to_string(value.tuning.length_mode)},
                          {"budget_s", value.tuning.budget_s},
+                         {"exhaustive", value.tuning.exhaustive},
                          {"deterministic", value.tuning.deterministic}}},
                        {"instances", std::move(instances)}};
     return give_text(json.dump(2), out);

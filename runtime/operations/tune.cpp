@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
@@ -13,6 +14,13 @@
 namespace hstujit {
 
 namespace {
+
+// All fields of a config of a record; the text as it is when this library does not know it.
+Json config_json(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  const auto config = parse_kernel_config(json);
+  return config.ok() ? to_json(*config) : json;
+}
 
 Json row_json(const Task& task, const TuneReport& tuned) {
   Json row = task.to_json();
@@ -25,6 +33,7 @@ Json row_json(const Task& task, const TuneReport& tuned) {
   row["heuristic"] = to_json(tuned.heuristic);
   row["heuristic_us"] = tuned.heuristic_us;
   row["candidates"] = tuned.candidates;
+  row["left_out"] = tuned.left_out;
   row["timed"] = tuned.timed;
   row["resumed"] = tuned.resumed;
   row["skipped"] = tuned.skipped;
@@ -34,15 +43,14 @@ Json row_json(const Task& task, const TuneReport& tuned) {
   row["times"] = Json::array();
   for (const TimedCandidate& timed : tuned.record.timings()) {
     const double drift = tuned.record.drift(timed);
-    row["times"].push_back({{"config", Json::parse(timed.config, nullptr, false)},
+    row["times"].push_back({{"config", config_json(timed.config)},
                             {"median_us", timed.median_us * drift},
                             {"spread_us", timed.spread_us * drift}});
   }
   row["rejected"] = Json::array();
   for (const UntimedCandidate& rejected : tuned.record.rejected) {
-    row["rejected"].push_back({{"config", Json::parse(rejected.config, nullptr, false)},
-                               {"reason", rejected.reason},
-                               {"detail", rejected.detail}});
+    row["rejected"].push_back(
+        {{"config", config_json(rejected.config)}, {"reason", rejected.reason}, {"detail", rejected.detail}});
   }
   return row;
 }
@@ -52,8 +60,10 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Of every key of a call its fair part of the budget: what earlier keys left over goes to the later ones.
-TunerOptions tuner_options(const OperationOptions& options, const Task& task, double seconds_left, size_t keys_left) {
+TunerOptions tuner_options(const OperationOptions& options, const Tuning& tuning, const Task& task, double seconds_left,
+                           size_t keys_left) {
   TunerOptions tuner;
+  if (tuning.exhaustive) tuner.worst_estimate = std::numeric_limits<double>::infinity();
   tuner.budget_s = std::max(0.0, seconds_left) / static_cast<double>(keys_left);
   tuner.jobs = options.jobs;
   // By reference: the task outlives the tuning.
@@ -114,7 +124,8 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
   Json rows = Json::array();
   for (size_t i = 0; i < keys.size(); ++i) {
     const Task& task = keys[i];
-    const TunerOptions tuner = tuner_options(options, task, budget - seconds_since(start), keys.size() - i);
+    const TunerOptions tuner =
+        tuner_options(options, config.tuning, task, budget - seconds_since(start), keys.size() - i);
     const auto tuned =
         tune_on_device(engine, *task.instance, task.direction, options.device, *device, task.bucket, tuner);
     if (tuned.ok()) {
@@ -169,7 +180,8 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
       if (miss.reason == MissReason::kUncompiled || tuned_on_other_lengths(engine, task, *device, choice)) {
         return compile_choice(engine, task, *device, choice, row);
       }
-      const TunerOptions tuner = tuner_options(options, task, budget - seconds_since(start), chosen.size() - done);
+      const TunerOptions tuner =
+          tuner_options(options, recording.config.tuning, task, budget - seconds_since(start), chosen.size() - done);
       HSTUJIT_ASSIGN_OR_RETURN(const TuneReport tuned, tune_on_device(engine, instance, task.direction, options.device,
                                                                       *device, task.bucket, tuner));
       row.update(row_json(task, tuned));

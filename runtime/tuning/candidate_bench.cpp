@@ -28,4 +28,22 @@ TimeSummary summarise(std::vector<double> samples) {
   return summary;
 }
 
+std::vector<std::vector<double>> without_drift(std::vector<std::vector<double>> samples) {
+  if (samples.size() < 2) return samples;
+  std::vector<double> medians;
+  size_t repeats = samples[0].size();
+  for (const std::vector<double>& of_candidate : samples) {
+    medians.push_back(summarise(of_candidate).median_ms);
+    repeats = std::min(repeats, of_candidate.size());
+    if (!(medians.back() > 0)) return samples;
+  }
+  for (size_t repeat = 0; repeat < repeats; ++repeat) {
+    double common = 0;
+    for (size_t i = 0; i < samples.size(); ++i) common += samples[i][repeat] / medians[i];
+    common /= static_cast<double>(samples.size());
+    for (std::vector<double>& of_candidate : samples) of_candidate[repeat] /= common;
+  }
+  return samples;
+}
+
 }  // namespace hstujit

@@ -40,7 +40,9 @@ Result<std::vector<std::vector<double>>> DeviceTimer::time(const std::vector<Lau
   }
   std::vector<std::vector<double>> samples(kernels.size());
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    for (size_t i = 0; i < kernels.size(); ++i) {
+    for (size_t turn = 0; turn < kernels.size(); ++turn) {
+      // Another one begins each repeat, so that none always comes after the same.
+      const size_t i = (turn + static_cast<size_t>(repeat)) % kernels.size();
       if (before_launch) before_launch(i);
       HSTUJIT_ASSIGN_OR_RETURN(const double milliseconds, time_once(kernels[i]));
       samples[i].push_back(milliseconds);

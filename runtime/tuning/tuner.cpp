@@ -67,11 +67,13 @@ class Run {
   void reject(size_t index, const std::string& source_digest, std::string reason, Status failure);
   Status fail(const Entry& entry, const Status& failure, std::string reason);
   Status replace_bench(const std::string& why);
+  Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats);
   Result<std::optional<Entry>> admit(PoolResult result, bool whatever_resources);
   PoolResult wait_for(CompilePool& pool, size_t index);
   Status find_baseline(CompilePool& pool);
   Status try_baseline(const CompilePool& pool, PoolResult result);
   Status consider(PoolResult result);
+  double best_ratio() const { return finalists_.empty() ? 1.0 : std::min(1.0, finalists_.front().ratio); }
   void rank(Entry entry);
   Status time_finalists();
   Status drop_finalist(std::vector<Entry>::iterator place, const Status& failure, std::string reason);
@@ -145,7 +147,7 @@ Status Run::replace_bench(const std::string& why) {
   const auto restore = [this]() -> Status {
     HSTUJIT_ASSIGN_OR_RETURN(baseline_->number,
                              bench_->load({candidates_[baseline_->index].config, baseline_->binary.cubin}));
-    HSTUJIT_ASSIGN_OR_RETURN(const auto samples, bench_->time({baseline_->number}, options_.quick_repeats));
+    HSTUJIT_ASSIGN_OR_RETURN(const auto samples, time({baseline_->number}, options_.quick_repeats));
     add_timing(*baseline_, samples[0], samples[0]);
     return {};
   };
@@ -154,6 +156,11 @@ Status Run::replace_bench(const std::string& why) {
                     restored.message()));
   }
   return {};
+}
+
+Result<std::vector<std::vector<double>>> Run::time(const std::vector<int>& numbers, int repeats) {
+  HSTUJIT_ASSIGN_OR_RETURN(std::vector<std::vector<double>> samples, bench_->time(numbers, repeats));
+  return without_drift(std::move(samples));
 }
 
 // Loads and validates; none when the candidate is rejected.
@@ -232,7 +239,7 @@ Status Run::try_baseline(const CompilePool& pool, PoolResult result) {
   }
   HSTUJIT_ASSIGN_OR_RETURN(std::optional<Entry> entry, admit(std::move(result), index == 0));
   if (!entry) return {};
-  const auto samples = bench_->time({entry->number}, options_.quick_repeats);
+  const auto samples = time({entry->number}, options_.quick_repeats);
   if (!samples.ok()) return fail(*entry, samples.status(), "failed");
   ++report_.timed;
   baseline_ = std::move(*entry);
@@ -249,26 +256,28 @@ Status Run::consider(PoolResult result) {
   }
   HSTUJIT_ASSIGN_OR_RETURN(std::optional<Entry> entry, admit(std::move(result), false));
   if (!entry) return findings_.checkpoint();
-  const auto samples = bench_->time({baseline_->number, entry->number}, options_.quick_repeats);
+  const std::vector<int> pair = {baseline_->number, entry->number};
+  auto samples = time(pair, options_.first_repeats);
+  const auto ratio = [&] { return summarise((*samples)[1]).median_ms / summarise((*samples)[0]).median_ms; };
+  if (samples.ok() && ratio() <= best_ratio() * options_.hopeless) samples = time(pair, options_.quick_repeats);
   if (!samples.ok()) {
     // The candidate's fault also when the launch was the baseline's, which ran well until this one's came between.
     HSTUJIT_RETURN_IF_ERROR(fail(*entry, samples.status(), "failed"));
     return findings_.checkpoint();
   }
   ++report_.timed;
-  const double milliseconds = summarise((*samples)[1]).median_ms;
-  entry->ratio = milliseconds / summarise((*samples)[0]).median_ms;
-  engine_.log().event(
-      LogCategory::kTune, "timed",
-      {{"config", describe(candidates_[entry->index].config)}, {"ms", milliseconds}, {"ratio", entry->ratio}});
+  entry->ratio = ratio();
+  engine_.log().event(LogCategory::kTune, "timed",
+                      {{"config", describe(candidates_[entry->index].config)},
+                       {"ms", summarise((*samples)[1]).median_ms},
+                       {"ratio", entry->ratio}});
   add_timing(*entry, (*samples)[1], (*samples)[0]);
   rank(std::move(*entry));
   return findings_.checkpoint();
 }
 
 void Run::rank(Entry entry) {
-  const double best = finalists_.empty() ? 1.0 : std::min(1.0, finalists_.front().ratio);
-  if (entry.ratio > best * options_.hopeless) return bench_->unload(entry.number);
+  if (entry.ratio > best_ratio() * options_.no_finalist) return bench_->unload(entry.number);
   const auto place = std::upper_bound(finalists_.begin(), finalists_.end(), entry,
                                       [](const Entry& a, const Entry& b) { return a.ratio < b.ratio; });
   finalists_.insert(place, std::move(entry));
@@ -293,7 +302,7 @@ Status Run::time_finalists() {
     }
     std::vector<int> numbers = {baseline_->number};
     for (const Entry& entry : finalists_) numbers.push_back(entry.number);
-    const auto samples = bench_->time(numbers, options_.final_repeats);
+    const auto samples = time(numbers, options_.final_repeats);
     if (samples.ok()) {
       add_timing(*baseline_, (*samples)[0], (*samples)[0]);
       for (size_t i = 0; i < finalists_.size(); ++i) add_timing(finalists_[i], (*samples)[i + 1], (*samples)[0]);
@@ -383,6 +392,21 @@ Result<TuneReport> Run::run() {
   return std::move(report_);
 }
 
+// Empty when the key has none.
+std::string winner_so_far(Engine& engine, const TuneProblem& problem) {
+  const auto record =
+      engine.tuning().find(tuning_key(*problem.spec, problem.direction, problem.device, problem.bucket));
+  return record ? record->winner : "";
+}
+
+// Candidates come in the order of their estimates. What has won before stays.
+void leave_out_slow(std::vector<Candidate>& candidates, double worst_estimate, const std::string& winner) {
+  const double worst = candidates.front().estimate_ms * worst_estimate;
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.estimate_ms > worst && (winner.empty() || !same_config(key_text(candidate.config), winner));
+  });
+}
+
 }  // namespace
 
 Result<TuneReport> tune_problem(Engine& engine, const BenchFactory& factory, const TuneProblem& problem,
@@ -393,7 +417,13 @@ Result<TuneReport> tune_problem(Engine& engine, const BenchFactory& factory, con
     // Says why, with the commonest rejections.
     return heuristic_config(*problem.spec, problem.direction, problem.device, size).status();
   }
-  return Run(engine, factory, problem, options, std::move(space.candidates)).run();
+  const int all = static_cast<int>(space.candidates.size());
+  leave_out_slow(space.candidates, options.worst_estimate, winner_so_far(engine, problem));
+  const int left_out = all - static_cast<int>(space.candidates.size());
+  HSTUJIT_ASSIGN_OR_RETURN(TuneReport report,
+                           Run(engine, factory, problem, options, std::move(space.candidates)).run());
+  report.left_out = left_out;
+  return report;
 }
 
 }  // namespace hstujit

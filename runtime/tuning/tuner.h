@@ -1,9 +1,9 @@
 // The tuner: times the search space of one key and writes what it found to the tuning database.
 //
 // Candidates come in the cost model's order. A pool of threads compiles them while this thread validates and times
-// those that are done. Each is timed in turns with the baseline, and what counts is the ratio; the best few and the
-// baseline meet once more at the end, with more repeats. The baseline is the first candidate that passes validation:
-// the heuristic's config, unless that is rejected.
+// those that are done. Each is timed in turns with the baseline, and what counts is the ratio: once, then, unless that
+// was hopeless, a few times; the best few and the baseline meet once more at the end, with more repeats. The baseline
+// is the first candidate that passes validation: the heuristic's config, unless that is rejected.
 //
 // The winner is a config whose time, of this run or an earlier one, is of the source that would run today. A candidate
 // that the budget left out has no such time, unless it is the earlier winner, whose source is always looked at.
@@ -33,12 +33,17 @@ struct TuneProblem {
 };
 
 struct TunerOptions {
-  double budget_s = 30;    // no compile begins after that, once there is a baseline
-  int jobs = 0;            // compile threads; 0: one per core
-  int quick_repeats = 5;   // of each candidate, in turns with the baseline
+  double budget_s = 30;  // no compile begins after that, once there is a baseline
+  int jobs = 0;          // compile threads; 0: one per core
+  // Candidates that the cost model takes for slower than its best by this factor are not tried. On the H200 winners
+  // were at most 1.24 (12 keys).
+  double worst_estimate = 2.0;
+  int first_repeats = 1;   // of each candidate, in turns with the baseline
+  double hopeless = 2.0;   // slower than the best by this factor after those: not timed again
+  int quick_repeats = 5;   // of the others
   int final_repeats = 25;  // of the finalists
   int finalists = 4;
-  double hopeless = 1.5;        // slower than the best by this factor after the quick repeats: no finalist
+  double no_finalist = 1.5;     // slower than the best by this factor after the quick repeats
   int bench_restarts = 8;       // after candidates that broke the bench; one more ends the tuning
   int checkpoint_findings = 8;  // findings are stored when there are so many new ones
   double checkpoint_s = 2;      // and so long after the last time
@@ -52,7 +57,8 @@ struct TuneReport {
   double winner_us = 0;
   double winner_spread_us = 0;
   double heuristic_us = 0;  // 0 when it was rejected
-  int candidates = 0;       // of the search space
+  int candidates = 0;       // that were to be tried
+  int left_out = 0;         // others of the search space, by their estimates
   int timed = 0;            // in this run
   int resumed = 0;          // timed by an earlier run, of the same source on the same workload
   int skipped = 0;          // the budget, or the tuning, ended first

@@ -22,6 +22,8 @@ using ::testing::HasSubstr;
 struct FakeDevice {
   std::function<Status(const KernelConfig&)> validity = [](const KernelConfig&) { return Status(); };
   std::function<double(const KernelConfig&)> duration = [](const KernelConfig&) { return 1.0; };
+  // A factor of one of the repeats.
+  std::function<double(const KernelConfig&, int repeat)> noise = [](const KernelConfig&, int) { return 1.0; };
   // What a launch leaves the bench in: of a validation, or of `repeats` timed ones.
   std::function<BenchState(const KernelConfig&, int repeats)> fate = [](const KernelConfig&, int) {
     return BenchState::kSound;
@@ -56,7 +58,7 @@ class FakeBench final : public CandidateBench {
       HSTUJIT_RETURN_IF_ERROR(launch(config, repeats));
       device_.timed.emplace_back(config, repeats);
       samples.emplace_back();
-      for (int i = 0; i < repeats; ++i) samples.back().push_back(device_.duration(config) * (1 + 0.001 * (i % 3)));
+      for (int i = 0; i < repeats; ++i) samples.back().push_back(device_.duration(config) * device_.noise(config, i));
     }
     return samples;
   }
@@ -83,7 +85,14 @@ class TunerTest : public RuntimeTest {
     problem_ = {make_instance().spec, Direction::kForward, *known_device("sm_90a"), 1024, "batch"};
     space_ = search_space(*problem_.spec, problem_.direction, problem_.device, heuristic_size(1024)).candidates;
     ASSERT_GT(space_.size(), 3u);
+    options_ = options_for_all();
     options_.jobs = 2;
+  }
+  // Whatever their estimates are.
+  static TunerOptions options_for_all() {
+    TunerOptions options;
+    options.worst_estimate = std::numeric_limits<double>::infinity();
+    return options;
   }
   Result<TuneReport> tune() {
     const BenchFactory factory = [this]() -> Result<std::unique_ptr<CandidateBench>> {
@@ -181,10 +190,63 @@ TEST(ShippedRecords, AreFoundFromTheFolderOfTheLibrary) {
 }
 
 TEST_F(TunerTest, TheHeuristicStaysWithinNoise) {
-  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.9995 : 1.0; };
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.995 : 1.0; };
+  bench_.noise = [&](const KernelConfig& config, int repeat) {
+    return config == space_[2].config ? 1 + 0.02 * (repeat % 3 - 1) : 1.0;
+  };
   const auto report = tune();
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->winner, space_[0].config);
+}
+
+TEST_F(TunerTest, AClockThatDriftsIsNoNoise) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 0.995 : 1.0; };
+  bench_.noise = [](const KernelConfig&, int repeat) { return 1 + 0.02 * repeat; };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->winner, space_[2].config);
+}
+
+TEST_F(TunerTest, CandidatesThatAreExpectedToBeSlowAreLeftOut) {
+  options_.worst_estimate = 1.2;
+  size_t slow = 0;
+  while (space_[slow].estimate_ms <= space_[0].estimate_ms * 1.2) ++slow;
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->timed, static_cast<int>(slow));
+  EXPECT_EQ(report->candidates, static_cast<int>(slow));
+  EXPECT_EQ(report->left_out, static_cast<int>(space_.size() - slow));
+}
+
+TEST_F(TunerTest, AnEarlierWinnerIsTriedWhateverItsEstimateIs) {
+  const KernelConfig last = space_.back().config;
+  ASSERT_GT(space_.back().estimate_ms, space_[0].estimate_ms * 1.2);
+  bench_.duration = [&](const KernelConfig& config) { return config == last ? 0.5 : 1.0; };
+  ASSERT_TRUE(tune().ok());
+  options_.worst_estimate = 1.2;
+  problem_.workload = "another batch";
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, last);
+}
+
+TEST_F(TunerTest, AHopelessCandidateIsTimedOnce) {
+  bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 2.1 : 1.0; };
+  ASSERT_TRUE(tune().ok());
+  std::vector<int> repeats;
+  for (const auto& [config, count] : bench_.timed) {
+    if (config == space_[2].config) repeats.push_back(count);
+  }
+  EXPECT_THAT(repeats, ::testing::ElementsAre(1));
+}
+
+TEST(WithoutDrift, LeavesWhatKeepsCandidatesApart) {
+  // The second takes twice as long; the clock halves its speed in the last repeat.
+  const auto same = without_drift({{1, 1, 2}, {2, 2, 4}});
+  EXPECT_THAT(same,
+              ::testing::ElementsAre(::testing::Each(::testing::DoubleEq(1)), ::testing::Each(::testing::DoubleEq(2))));
+  EXPECT_GT(summarise(without_drift({{1, 1, 1, 1}, {1.9, 2.1, 1.9, 2.1}})[1]).spread, 0.01);
+  EXPECT_THAT(without_drift({{3, 1, 2}}), ::testing::ElementsAre(::testing::ElementsAre(3, 1, 2)));
 }
 
 TEST_F(TunerTest, AWrongFastOneIsRejectedAndNamed) {
@@ -409,7 +471,7 @@ TEST_F(TunerTest, AKilledRunKeepsWhatItHasFound) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  options_ = {};
+  options_ = options_for_all();
   EXPECT_EQ(stored().timed.size(), deadly);
   EXPECT_EQ(rejection(stored(), deadly), nullptr) << "nobody knows that it was this one";
   const auto report = tune();
