@@ -40,6 +40,65 @@ Status apply_override(const Engine& engine, const OpSpec& spec, Direction direct
   return {};
 }
 
+// What HSTUJIT_FROZEN says.
+Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const OpSpec& spec, Direction direction,
+                                   const DeviceSpec& device, int64_t bucket) {
+  KernelChoice choice;
+  const KernelConfig* const config = frozen.find(tuning_key(spec, direction, device, bucket));
+  if (config == nullptr) {
+    return Status(Code::kCacheMiss,
+                  fmt::format("HSTUJIT_FROZEN is {}, which has no choice for {} {}, bucket {}, on {} ({}, {} "
+                              "multiprocessors); make it anew from a config that lists this instance",
+                              frozen.origin(), spec.op(), to_string(direction), bucket, device.name, device.arch,
+                              device.sm_count));
+  }
+  const std::string reason = refusal(spec, direction, device, to_json(*config), &choice.config);
+  if (!reason.empty()) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("HSTUJIT_FROZEN is {}, whose choice for {} {}, bucket {}, cannot run on {}: {}",
+                              frozen.origin(), spec.op(), to_string(direction), bucket, device.name, reason));
+  }
+  choice.tuned = true;
+  choice.why = fmt::format("frozen in {}, {}", frozen.origin(), frozen.checksum().substr(0, kShownDigits));
+  return choice;
+}
+
+// The winner that was recorded on `recorded_on`, when `device` can run it.
+std::optional<KernelChoice> recorded_choice(Engine& engine, const OpSpec& spec, Direction direction,
+                                            const DeviceSpec& device, const DeviceSpec& recorded_on, int64_t bucket) {
+  KernelChoice choice;
+  const auto usable = [&](const TuningRecord& record) {
+    if (record.winner.empty()) return false;
+    const auto winner = nlohmann::ordered_json::parse(record.winner, nullptr, false);
+    const std::string reason = refusal(spec, direction, device, winner, &choice.config);
+    if (reason.empty()) return true;
+    engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
+                       {{"op", spec.op()}, {"bucket", bucket}, {"device", recorded_on.name}, {"reason", reason}});
+    return false;
+  };
+  const auto record = engine.tuning().find(tuning_key(spec, direction, recorded_on, bucket), usable);
+  if (!record) return std::nullopt;
+  const TimedCandidate* timing = record->timing(record->winner);
+  choice.why = timing == nullptr ? std::string("the tuning database's winner")
+                                 : fmt::format("the tuning database's winner of {} timed candidates, {:.1f} us",
+                                               record->timings().size(), timing->median_us);
+  return choice;
+}
+
+// The winner of the nearest device that has a record: a guess, as the cost model's is, but one that was measured.
+std::optional<KernelChoice> nearest_choice(Engine& engine, const OpSpec& spec, Direction direction,
+                                           const DeviceSpec& device, int64_t bucket) {
+  for (const DeviceSpec& other : nearest_devices(device)) {
+    std::optional<KernelChoice> choice = recorded_choice(engine, spec, direction, device, other, bucket);
+    if (!choice) continue;
+    choice->nearest = other.name;
+    choice->why = fmt::format("untuned on {} ({} multiprocessors); on {} ({}), the nearest device with a record, {}",
+                              device.name, device.sm_count, other.name, other.sm_count, choice->why);
+    return choice;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, int64_t bucket) {
@@ -62,50 +121,22 @@ ProblemSize heuristic_size(int64_t bucket) {
 
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
                                    int64_t bucket) {
-  KernelChoice choice;
-  const TuningKey key = tuning_key(spec, direction, device, bucket);
   if (const FrozenChoices* const frozen = engine.frozen()) {
-    const KernelConfig* const config = frozen->find(key);
-    if (config == nullptr) {
-      return Status(Code::kCacheMiss,
-                    fmt::format("HSTUJIT_FROZEN is {}, which has no choice for {} {}, bucket {}, on {} ({}, {} "
-                                "multiprocessors); make it anew from a config that lists this instance",
-                                frozen->origin(), spec.op(), to_string(direction), bucket, device.name, device.arch,
-                                device.sm_count));
-    }
-    const std::string reason = refusal(spec, direction, device, to_json(*config), &choice.config);
-    if (!reason.empty()) {
-      return Status(Code::kInvalidConfig,
-                    fmt::format("HSTUJIT_FROZEN is {}, whose choice for {} {}, bucket {}, cannot run on {}: {}",
-                                frozen->origin(), spec.op(), to_string(direction), bucket, device.name, reason));
-    }
-    choice.tuned = true;
-    choice.why = fmt::format("frozen in {}, {}", frozen->origin(), frozen->checksum().substr(0, kShownDigits));
-    return choice;
+    return frozen_choice(*frozen, spec, direction, device, bucket);
   }
-  const auto usable = [&](const TuningRecord& record) {
-    if (record.winner.empty()) return false;
-    const auto winner = nlohmann::ordered_json::parse(record.winner, nullptr, false);
-    const std::string reason = refusal(spec, direction, device, winner, &choice.config);
-    if (reason.empty()) return true;
-    engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
-                       {{"op", spec.op()}, {"bucket", bucket}, {"reason", reason}});
-    return false;
-  };
-  const auto record = engine.tuning().find(key, usable);
-  if (record) {
-    choice.tuned = true;
-    const TimedCandidate* timing = record->timing(record->winner);
-    choice.why = timing == nullptr ? std::string("the tuning database's winner")
-                                   : fmt::format("the tuning database's winner of {} timed candidates, {:.1f} us",
-                                                 record->timings().size(), timing->median_us);
-    HSTUJIT_RETURN_IF_ERROR(apply_override(engine, spec, direction, device, &choice));
-    return choice;
+  std::optional<KernelChoice> choice = recorded_choice(engine, spec, direction, device, device, bucket);
+  if (choice) {
+    choice->tuned = true;
+  } else {
+    choice = nearest_choice(engine, spec, direction, device, bucket);
   }
-  HSTUJIT_ASSIGN_OR_RETURN(choice.config, heuristic_config(spec, direction, device, heuristic_size(bucket)));
-  choice.why = fmt::format("untuned on {}: the cost model's fastest estimate", device.name);
-  HSTUJIT_RETURN_IF_ERROR(apply_override(engine, spec, direction, device, &choice));
-  return choice;
+  if (!choice) {
+    choice.emplace();
+    HSTUJIT_ASSIGN_OR_RETURN(choice->config, heuristic_config(spec, direction, device, heuristic_size(bucket)));
+    choice->why = fmt::format("untuned on {}: the cost model's fastest estimate", device.name);
+  }
+  HSTUJIT_RETURN_IF_ERROR(apply_override(engine, spec, direction, device, &*choice));
+  return *std::move(choice);
 }
 
 }  // namespace hstujit

@@ -1,4 +1,5 @@
-// Which config a problem gets: the tuning database's winner for its bucket, else the heuristic's.
+// Which config a problem gets: the tuning database's winner for its bucket, else the winner of the nearest device that
+// has one, else the heuristic's.
 #pragma once
 
 #include <string>
@@ -11,8 +12,9 @@ namespace hstujit {
 
 struct KernelChoice {
   KernelConfig config;
-  bool tuned = false;
-  std::string why;  // one sentence: for explain and the log
+  bool tuned = false;   // on this device
+  std::string nearest;  // untuned: the device whose winner it is; empty for the heuristic's
+  std::string why;      // one sentence: for explain and the log
 };
 
 // The instance's alpha is no part of it, nor of a workload's name: it is a launch argument that scales scores and

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 
 #include "compiler/spec/fields_json.h"
@@ -76,6 +77,17 @@ Result<DeviceSpec> known_device(std::string_view name_or_arch) {
   for (const auto& [alias, spec] : devices()) allowed.push_back(alias);
   return Status(Code::kInvalidConfig, fmt::format("device {} is not known; allowed: {}, or a DeviceSpec file",
                                                   quote(name_or_arch), fmt::join(allowed, ", ")));
+}
+
+std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device) {
+  std::vector<DeviceSpec> nearest;
+  for (const auto& [alias, spec] : devices()) {
+    if (spec.arch == device.arch && spec.name != device.name) nearest.push_back(spec);
+  }
+  const auto distance = [&](const DeviceSpec& other) { return std::abs(other.sm_count - device.sm_count); };
+  std::stable_sort(nearest.begin(), nearest.end(),
+                   [&](const DeviceSpec& a, const DeviceSpec& b) { return distance(a) < distance(b); });
+  return nearest;
 }
 
 Result<DeviceSpec> load_device_spec(const std::string& name_or_file) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/spec/fields.h"
 #include "compiler/support/status.h"
@@ -40,6 +41,8 @@ Result<DeviceSpec> parse_device_spec(const nlohmann::ordered_json& json, const s
 // A device by architecture ("sm_80", "sm_89", "sm_90a") or product name ("NVIDIA H200") from the built-in table.
 // An architecture stands for its commonest product; short names ("H200", "RTX 4090") are accepted, in any case.
 Result<DeviceSpec> known_device(std::string_view name_or_arch);
+// The known devices of the same architecture but `device` itself, the most similar number of multiprocessors first.
+std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device);
 // known_device, else the DeviceSpec in the JSON file of that name.
 Result<DeviceSpec> load_device_spec(const std::string& name_or_file);
 

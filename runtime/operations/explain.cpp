@@ -38,6 +38,7 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   row["config"] = to_json(choice.config);
   row["describe"] = describe(choice.config);
   row["tuned"] = choice.tuned;
+  if (!choice.nearest.empty()) row["nearest_device"] = choice.nearest;
   row["why"] = choice.why;
 
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(choice.config.skeleton));
