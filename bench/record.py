@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|ranks|bench|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|faults|ranks|bench|startup) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -90,6 +90,14 @@ def tune(report, repeated):
     return result, worst < LARGEST_DIFFERENCE
 
 
+def faults(report):
+    """GoogleTest's report."""
+    tests = [test for suite in load(report)["testsuites"] for test in suite["testsuite"]]
+    passed = [test["name"] for test in tests if test["result"] == "COMPLETED" and not test.get("failures")]
+    print(f"{len(passed)} of {len(tests)} tests with faulty candidates passed")
+    return {"passed": passed, "seconds": {test["name"]: test["time"] for test in tests}}, bool(tests) and len(passed) == len(tests)
+
+
 def ranks(choices, *of_ranks):
     """Processes with a GPU each: their parts of a tuning, then a run of the frozen choices (its log and its report)."""
     checksum = load(choices)["checksum"]
@@ -129,7 +137,7 @@ def main():
     parser.add_argument("--commit", required=True)
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
-    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "ranks", "bench", "startup"))
+    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "faults", "ranks", "bench", "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both again for sm90 with
-# products in turns, tuning, benchmark, start-up. One more step, "ranks", wants two GPUs and torchrun.
+# products in turns, tuning, tuning of faulty candidates, benchmark, its neighbours, start-up. One more step, "ranks", wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune bench startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune faults bench cliffs startup"]
 #
-# BINARY_FOLDER holds hstujit and bench_startup (default: build/release/bin). Needs python3; compute-sanitizer for its step.
+# BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer for its step.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer ping_pong tune bench startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer ping_pong tune faults bench cliffs startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -90,6 +90,17 @@ fi
 if step bench; then
   $hstujit bench --grid "$here/grid.json" --cache-dir "$cache" --out "$work/bench.out" || failed=1
   record bench "$work/bench.out" "$output/bench_$day.json" || failed=1
+fi
+
+if step cliffs; then
+  $hstujit prewarm --config "$here/cliffs.json" --cache-dir "$work/cliffs" 2> /dev/null | tail -n 1
+  $hstujit bench --config "$here/cliffs.json" --cache-dir "$work/cliffs" --out "$work/cliffs.out" || failed=1
+  record bench "$work/cliffs.out" "$output/cliffs_$day.json" || failed=1
+fi
+
+if step faults; then
+  "$binaries/test_gpu_faults" "--gtest_output=json:$work/faults.out" > "$work/faults.log" 2>&1 || { failed=1; cat "$work/faults.log"; }
+  record faults "$work/faults.out" "$output/faults_$day.json" || failed=1
 fi
 
 if step startup; then

@@ -51,3 +51,50 @@ for runs, racecheck in (([RIGHT, WRONG], CLEAN), ([RIGHT, BROKEN], CLEAN), ([REF
     code, said, result = ping_pong(runs, racecheck)
     if code != 1:
         sys.exit(f"exit {code} for {runs} and {racecheck!r}: {said!r}")
+
+# Two tunings of one key: what they chose is compared by the times of either run.
+sys.path.insert(0, str(ROOT / "bench"))
+import record  # noqa: E402
+
+
+def tuned(winner, a_us, b_us):
+    return {"name": "x", "bucket": 256, "seconds": 1.5, "winner": {"stages": winner},
+            "times": [{"config": {"stages": 2}, "median_us": a_us}, {"config": {"stages": 3}, "median_us": b_us}]}
+
+
+def run(step, *contents):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for i, content in enumerate(contents):
+            paths.append(pathlib.Path(folder, str(i)))
+            paths[-1].write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return getattr(record, step)(*paths)
+
+
+for first, second, expected, good in ((tuned(2, 100, 101), tuned(2, 100, 90), 0, True),
+                                      (tuned(2, 100, 101), tuned(3, 101, 100), 0.01, True),
+                                      (tuned(2, 100, 104), tuned(3, 100.5, 100), 0.04, False)):
+    result, passed = run("tune", {"keys": [first]}, {"keys": [second]})
+    if abs(result["second_run_differs_by"] - expected) > 1e-9 or passed != good:
+        sys.exit(f"two tunings: {result}, {passed}; expected {expected}, {good}")
+
+# Ranks: disjoint parts, right results and one checksum.
+LINE = f"hstujit,dispatch,frozen,file=x,checksum={'a' * 64},choices=3\n"
+PART = {"keys": [{"name": "x", "bucket": 256}]}
+OTHER = {"keys": [{"name": "x", "bucket": 512}]}
+AGREES, DIFFERS = {"runs": [RIGHT]}, {"runs": [WRONG]}
+for parts, logs, runs, good in (((PART, OTHER), (LINE, LINE), (AGREES, AGREES), True),
+                                ((PART, PART), (LINE, LINE), (AGREES, AGREES), False),
+                                ((PART, OTHER), (LINE, LINE.replace("a", "b")), (AGREES, AGREES), False),
+                                ((PART, OTHER), (LINE, ""), (AGREES, AGREES), False),
+                                ((PART, OTHER), (LINE, LINE), (AGREES, DIFFERS), False)):
+    result, passed = run("ranks", {"checksum": "a" * 64}, parts[0], logs[0], runs[0], parts[1], logs[1], runs[1])
+    if passed != good:
+        sys.exit(f"ranks: {result}; expected {good}")
+
+# Faulty candidates: a test that was skipped has shown nothing.
+for outcome, good in (({"result": "COMPLETED"}, True), ({"result": "SKIPPED"}, False),
+                      ({"result": "COMPLETED", "failures": [{"failure": "no"}]}, False)):
+    report = {"testsuites": [{"testsuite": [{"name": "x", "time": "1s", **outcome}]}]}
+    if run("faults", report)[1] != good:
+        sys.exit(f"faults: {report}; expected {good}")
