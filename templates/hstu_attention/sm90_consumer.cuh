@@ -116,8 +116,13 @@ class Consumer {
 #pragma unroll
     for (int step = 0; step < kQkSteps; ++step) {
       const int tile = step / kStepsPerTile, offset = step % kStepsPerTile * 32;
-      QkProduct::issue(scores_, wgmma_descriptor(q, tile * Config::kBlockM * kSwizzleBytes + offset),
-                       wgmma_descriptor(k, tile * Config::kBlockN * kSwizzleBytes + offset), step > 0);
+      const u64 rows = wgmma_descriptor(q, tile * Config::kBlockM * kSwizzleBytes + offset);
+      const u64 columns = wgmma_descriptor(k, tile * Config::kBlockN * kSwizzleBytes + offset);
+      if (step == 0 && Config::kMaskInPieces) {
+        QkProduct::begin(scores_, rows, columns);
+      } else {
+        QkProduct::issue(scores_, rows, columns, step > 0);
+      }
     }
     wgmma_commit_group();
   }
@@ -154,31 +159,54 @@ class Consumer {
 
   // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows and column 8 * (i / 4) + 2 *
   // (lane % 4) + (i & 1).
-  template <bool kMasked>
-  __device__ __forceinline__ void activate_scores() {
-    const int lane = threadIdx.x % 32;
+  __device__ __forceinline__ void activate_scores(int first, int count) {
+#pragma unroll
+    for (int i = first; i < first + count; ++i) scores_[i] = score(scores_[i], params_.alpha);
+  }
+
+  __device__ __forceinline__ void activate_scores_under_mask(int first, int count) {
     int row = tile_.row0 + thread_row();
     // What the mask derives from the row is computed here, not kept in registers across blocks: the accumulators need
     // them.
-    if constexpr (kMasked) asm volatile("" : "+r"(row));
-    const int column = block_.column0 + lane % 4 * 2;
+    asm volatile("" : "+r"(row));
+    const int column = block_.column0 + threadIdx.x % 4 * 2;
 #pragma unroll
-    for (int i = 0; i < kScores; ++i) {
+    for (int i = first; i < first + count; ++i) {
+      const bool valid = mask_valid(row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets);
       const float y = score(scores_[i], params_.alpha);
-      if constexpr (kMasked) {
-        const bool valid = mask_valid(row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets);
-        scores_[i] = valid ? y : 0.0f;
-      } else {
-        scores_[i] = y;
-      }
+      scores_[i] = valid ? y : 0.0f;
     }
   }
 
   __device__ __forceinline__ void activate() {
     if (block_.flags & BlockInfo::must(warpgroup_)) {
-      activate_scores<false>();
+      activate_scores(0, kScores);
+    } else if constexpr (Config::kMaskInPieces) {
+      activate_pieces();
     } else {
-      activate_scores<true>();
+      activate_scores_under_mask(0, kScores);
+    }
+  }
+
+  // A block that some of the warpgroup's rows see in part, in pieces of 16 columns by the warp's 16 rows: most of them
+  // are seen whole, or not at all. Pays where the mask takes many instructions.
+  __device__ __forceinline__ void activate_pieces() {
+    constexpr int kPieceColumns = 16, kPieceScores = kPieceColumns / 2;
+    const int row0 = tile_.row0 + static_cast<int>(warp_uniform(warpgroup_ * kWarpgroupRows + warp_row()));
+    const int row1 = min(row0 + kPieceRows, tile_.rows) - 1;
+#pragma unroll
+    for (int piece = 0; piece < Config::kBlockN / kPieceColumns; ++piece) {
+      const int column0 = block_.column0 + piece * kPieceColumns, first = piece * kPieceScores;
+      bool must, may;
+      mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, must, may);
+      if (must) {
+        activate_scores(first, kPieceScores);
+      } else if (may) {
+        activate_scores_under_mask(first, kPieceScores);
+      } else {
+#pragma unroll
+        for (int i = first; i < first + kPieceScores; ++i) scores_[i] = 0;
+      }
     }
   }
 
@@ -223,9 +251,12 @@ class Consumer {
     release(shared_.v_empty[pending.stage()]);
   }
 
+  // First of this warp's 16 rows within the warpgroup's.
+  __device__ __forceinline__ int warp_row() const { return threadIdx.x % kWarpgroup / 32 * kPieceRows; }
+
   // First of this thread's two rows within the tile; the other is 8 further on.
   __device__ __forceinline__ int thread_row() const {
-    return warpgroup_ * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * 16 + threadIdx.x % 32 / 4;
+    return warpgroup_ * kWarpgroupRows + warp_row() + threadIdx.x % 32 / 4;
   }
 
   __device__ __forceinline__ void store() {
@@ -236,7 +267,7 @@ class Consumer {
                                                    outputs_[2 * i + 1] * params_.inverse_scale);
       words[i] = started_ ? word : 0;  // rows that see no column
     }
-    const int first = warpgroup_ * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * 16;  // row of this warp's 16
+    const int first = warpgroup_ * kWarpgroupRows + warp_row();
     if constexpr (kStoreOverQuery<Config>) {
       // All warps of the warpgroup are past the products that read q.
       named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);

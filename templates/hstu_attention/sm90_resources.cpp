@@ -25,6 +25,7 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
   pair_tiles = persistent && params.causal && params.max_attn_len == 0 && params.sla_k1 == 0 && params.sla_k2 == 0;
   first_tile_first = params.contextual_seq_len > 0 && params.max_attn_len > 0;
+  mask_in_pieces = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
   schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
