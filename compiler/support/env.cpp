@@ -53,6 +53,9 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kNvrtc, kPath, "HSTUJIT_NVRTC", "", "",
        "libnvrtc 12.4 or newer: a file, or a folder that holds it. Unset: the loader's path, the CUDA toolkit, the "
        "PyPI wheel."},
+      {Env::kCompileJobs, kNumber, "HSTUJIT_COMPILE_JOBS", "0", "",
+       "How many compiles of a process may be under way at once; "
+       "the others wait, in the order that they came in. `0`: one per core, 8 at most."},
       {Env::kCudaDriver, kPath, "HSTUJIT_CUDA_DRIVER", "", "",
        "The driver library. Unset: `libcuda.so.1` of the loader's path."},
       {Env::kCompilerLibrary, kPath, "HSTUJIT_COMPILER_LIBRARY", "", "",
