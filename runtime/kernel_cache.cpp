@@ -155,11 +155,15 @@ Result<KernelBinaryPtr> KernelCache::replace(const CompileRequest& request, cons
 
 Result<KernelBinary> KernelCache::compile(const CompileRequest& request) const {
   HSTUJIT_ASSIGN_OR_RETURN(const KernelCompilerPtr compiler, compiler_());
+  return compile_by([&](const CompileRequest& wanted) { return compiler->compile(wanted); }, request);
+}
+
+Result<KernelBinary> KernelCache::compile_by(const Compile& compile, const CompileRequest& request) const {
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
   const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
   const CompileSlots::Hold slot(slots_);
   const auto start = std::chrono::steady_clock::now();
-  Result<Blobs> blobs = compiler->compile(request);
+  Result<Blobs> blobs = compile(request);
   ++compiles_;
   KernelBinary binary;
   binary.compile_ms = milliseconds_since(start);

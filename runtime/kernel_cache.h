@@ -56,6 +56,9 @@ class KernelCache {
 
   // Compiles, whatever the layers have, and keeps nothing: for tuning candidates.
   Result<KernelBinary> compile(const CompileRequest& request) const;
+  // The same by another compiler than the cache's own.
+  using Compile = std::function<Result<Blobs>(const CompileRequest&)>;
+  Result<KernelBinary> compile_by(const Compile& compile, const CompileRequest& request) const;
 
   // Keeps a cubin that compile() returned in memory and in the user directory.
   KernelBinaryPtr keep(const CompileRequest& request, KernelBinary binary);

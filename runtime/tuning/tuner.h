@@ -33,8 +33,10 @@ struct TuneProblem {
 };
 
 struct TunerOptions {
-  double budget_s = 30;    // no compile begins after that, once there is a baseline
-  int jobs = 0;            // compile threads; 0: one per core
+  double budget_s = 30;         // no compile begins after that, once there is a baseline
+  int jobs = 0;                 // compile threads; 0, and at most: HSTUJIT_COMPILE_JOBS
+  double compile_limit_s = 60;  // a worker process whose compile takes longer is killed
+  int late_timeouts = 3;   // compiles that began after the budget, because there was no baseline, and took that long
   int quick_repeats = 5;   // of each candidate, in turns with the baseline
   int final_repeats = 25;  // of the finalists
   int finalists = 4;
