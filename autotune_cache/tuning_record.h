@@ -67,7 +67,7 @@ struct TimedCandidate {
 
 // The reasons of rejections that say something about the moment and not about the source: such a candidate is tried
 // again by the next run.
-inline constexpr std::string_view kPassingReasons[] = {"load", "failed"};
+inline constexpr std::string_view kPassingReasons[] = {"load", "failed", "compile_killed"};
 
 struct UntimedCandidate {
   std::string config;         // JSON object

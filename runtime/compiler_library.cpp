@@ -29,18 +29,19 @@ class CompilerLibrary final : public KernelCompiler {
     if (!json.is_object()) return Status(Code::kInternal, fmt::format("{} did not say which NVRTC it uses", path()));
     return NvrtcLibrary{json.value("path", ""), json.value("version", "")};
   }
+  std::optional<CompilerRecipe> recipe() const override {
+    // The file that was found: another process may find another one, since the loader prefers what is loaded already.
+    const Result<NvrtcLibrary> found = nvrtc();
+    return CompilerRecipe{path(), found.ok() && found->path.starts_with('/') ? found->path : nvrtc_};
+  }
   std::string path() const override { return library_.path().empty() ? library_.name() : library_.path(); }
 
  private:
   Result<Blobs> run(const char* command, const CompileRequest& request) const {
-    const nlohmann::ordered_json json = {
-        {"command", command},
-        {"spec", request.spec->to_json()},
-        {"direction", to_string(request.direction)},
-        {"config", to_json(request.config)},
-        {"device", to_json(request.device)},
-        {"options", {{"lineinfo", request.lineinfo}, {"nvrtc", nvrtc_}}},
-    };
+    nlohmann::ordered_json json = to_json(request);
+    json.erase("lineinfo");
+    json["command"] = command;
+    json["options"] = {{"lineinfo", request.lineinfo}, {"nvrtc", nvrtc_}};
     return run(json, fmt::format("{} {}", command, request.spec->op()));
   }
 
@@ -60,6 +61,14 @@ class CompilerLibrary final : public KernelCompiler {
 };
 
 }  // namespace
+
+nlohmann::ordered_json to_json(const CompileRequest& request) {
+  return {{"spec", request.spec->to_json()},
+          {"direction", to_string(request.direction)},
+          {"config", to_json(request.config)},
+          {"device", to_json(request.device)},
+          {"lineinfo", request.lineinfo}};
+}
 
 std::vector<std::string> library_candidates(const Environment& environment, Env variable, const std::string& file) {
   if (environment.is_set(variable)) return {environment.text(variable)};

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "compiler/plan/kernel_config.h"
@@ -30,6 +31,14 @@ struct NvrtcLibrary {
   std::string version;  // "13.0"
 };
 
+nlohmann::ordered_json to_json(const CompileRequest& request);
+
+// How another process opens the same compiler and NVRTC: values of HSTUJIT_COMPILER_LIBRARY and HSTUJIT_NVRTC.
+struct CompilerRecipe {
+  std::string library;
+  std::string nvrtc;
+};
+
 // What turns a request into a cubin. Any number of threads may call it at once. Tests give their own.
 class KernelCompiler {
  public:
@@ -39,6 +48,8 @@ class KernelCompiler {
   // The NVRTC that compile would use; kNoCompiler with every place looked at.
   virtual Result<NvrtcLibrary> nvrtc() const = 0;
   virtual std::string path() const = 0;
+  // None when only this process has it.
+  virtual std::optional<CompilerRecipe> recipe() const { return std::nullopt; }
 };
 
 using KernelCompilerPtr = std::shared_ptr<const KernelCompiler>;

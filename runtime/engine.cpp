@@ -1,7 +1,12 @@
 #include "runtime/engine.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "autotune_cache/directory_layer.h"
 #include "compiler/support/files.h"
+#include "compiler/support/parallel.h"
 #include "compiler/support/text.h"
 #include "runtime/shipped_records.h"
 
@@ -14,6 +19,18 @@ Result<MissPolicy> policy_from(const Environment& environment) {
   if (text == "tune") return MissPolicy::kTune;
   if (text == "fail") return MissPolicy::kFail;
   return MissPolicy::kHeuristic;
+}
+
+// At most. NVRTC needs memory for each (docs/deployment.md).
+constexpr int kDefaultCompileJobs = 16;
+
+Result<int> compile_jobs_from(const Environment& environment) {
+  HSTUJIT_ASSIGN_OR_RETURN(const int64_t jobs, environment.number(Env::kCompileJobs));
+  constexpr int kMost = 1024;
+  if (jobs > kMost) {
+    return Status(Code::kInvalidArgument, fmt::format("HSTUJIT_COMPILE_JOBS is {}; it may be {} at most", jobs, kMost));
+  }
+  return jobs > 0 ? static_cast<int>(jobs) : std::min(available_threads(), kDefaultCompileJobs);
 }
 
 }  // namespace
@@ -49,6 +66,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   HSTUJIT_ASSIGN_OR_RETURN(engine->lineinfo_, environment.flag(Env::kLineinfo));
   HSTUJIT_ASSIGN_OR_RETURN(const int64_t max_bytes, environment.number(Env::kCacheMaxBytes));
   HSTUJIT_ASSIGN_OR_RETURN(std::vector<std::string> dump, environment.choices(Env::kDump));
+  HSTUJIT_ASSIGN_OR_RETURN(const int compile_jobs, compile_jobs_from(environment));
 
   if (environment.is_set(Env::kFrozen)) HSTUJIT_RETURN_IF_ERROR(engine->freeze(environment.text(Env::kFrozen)));
 
@@ -77,7 +95,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   // The cache lives as long as the engine, so it may refer to it.
   Engine* const self = engine.get();
   engine->kernels_ = std::make_unique<KernelCache>(std::move(layers), engine->log_, static_cast<uint64_t>(max_bytes),
-                                                   std::move(dump), [self] { return self->compiler(); });
+                                                   std::move(dump), compile_jobs, [self] { return self->compiler(); });
   return engine;
 }
 

@@ -50,10 +50,12 @@ ArtifactKey artifact_key(const CompileRequest& request) {
 }
 
 KernelCache::KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,
-                         std::function<Result<KernelCompilerPtr>()> compiler)
+                         int compile_jobs, std::function<Result<KernelCompilerPtr>()> compiler)
     : store_(std::move(layers), log, max_bytes),
       log_(std::move(log)),
       dump_(std::move(dump)),
+      compile_jobs_(compile_jobs),
+      slots_(compile_jobs),
       compiler_(std::move(compiler)) {}
 
 KernelBinaryPtr KernelCache::find_in_memory(const std::string& digest) {
@@ -153,10 +155,15 @@ Result<KernelBinaryPtr> KernelCache::replace(const CompileRequest& request, cons
 
 Result<KernelBinary> KernelCache::compile(const CompileRequest& request) const {
   HSTUJIT_ASSIGN_OR_RETURN(const KernelCompilerPtr compiler, compiler_());
+  return compile_by([&](const CompileRequest& wanted) { return compiler->compile(wanted); }, request);
+}
+
+Result<KernelBinary> KernelCache::compile_by(const Compile& compile, const CompileRequest& request) const {
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
   const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
+  const CompileSlots::Hold slot(slots_);
   const auto start = std::chrono::steady_clock::now();
-  Result<Blobs> blobs = compiler->compile(request);
+  Result<Blobs> blobs = compile(request);
   ++compiles_;
   KernelBinary binary;
   binary.compile_ms = milliseconds_since(start);

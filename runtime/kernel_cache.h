@@ -14,6 +14,7 @@
 
 #include "autotune_cache/artifact_store.h"
 #include "compiler/support/log.h"
+#include "runtime/compile_slots.h"
 #include "runtime/compiler_library.h"
 #include "runtime/single_flight.h"
 
@@ -37,8 +38,9 @@ ArtifactKey artifact_key(const CompileRequest& request);
 
 class KernelCache {
  public:
-  // `dump`: values of HSTUJIT_DUMP. `compiler` is asked for at the first miss only.
-  KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,
+  // `dump`: values of HSTUJIT_DUMP. So many compiles as `compile_jobs` are under way at once, the others wait.
+  // `compiler` is asked for at the first miss only.
+  KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump, int compile_jobs,
               std::function<Result<KernelCompilerPtr>()> compiler);
 
   // kCacheMiss when no layer has the kernel and `may_compile` is false.
@@ -54,12 +56,16 @@ class KernelCache {
 
   // Compiles, whatever the layers have, and keeps nothing: for tuning candidates.
   Result<KernelBinary> compile(const CompileRequest& request) const;
+  // The same by another compiler than the cache's own.
+  using Compile = std::function<Result<Blobs>(const CompileRequest&)>;
+  Result<KernelBinary> compile_by(const Compile& compile, const CompileRequest& request) const;
 
   // Keeps a cubin that compile() returned in memory and in the user directory.
   KernelBinaryPtr keep(const CompileRequest& request, KernelBinary binary);
 
   ArtifactStore& store() { return store_; }
   int64_t compiles() const { return compiles_; }
+  int compile_jobs() const { return compile_jobs_; }
 
  private:
   KernelBinaryPtr find_in_memory(const std::string& digest);
@@ -72,6 +78,8 @@ class KernelCache {
   ArtifactStore store_;
   Log log_;
   std::vector<std::string> dump_;
+  int compile_jobs_;
+  mutable CompileSlots slots_;
   std::function<Result<KernelCompilerPtr>()> compiler_;
   mutable std::atomic<int64_t> compiles_{0};
 

@@ -53,6 +53,9 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kNvrtc, kPath, "HSTUJIT_NVRTC", "", "",
        "libnvrtc 12.4 or newer: a file, or a folder that holds it. Unset: the loader's path, the CUDA toolkit, the "
        "PyPI wheel."},
+      {Env::kCompileJobs, kNumber, "HSTUJIT_COMPILE_JOBS", "0", "",
+       "How many compiles of a process may be under way at once, those of candidates in worker processes included; "
+       "the others wait, in the order that they came in. `0`: one per core, 16 at most."},
       {Env::kCudaDriver, kPath, "HSTUJIT_CUDA_DRIVER", "", "",
        "The driver library. Unset: `libcuda.so.1` of the loader's path."},
       {Env::kCompilerLibrary, kPath, "HSTUJIT_COMPILER_LIBRARY", "", "",
@@ -60,8 +63,8 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kHostLibrary, kPath, "HSTUJIT_HOST_LIBRARY", "", "",
        "libhstujit_host.so. Unset: the one beside libhstujit.so, then the loader's path."},
       {Env::kWorker, kPath, "HSTUJIT_WORKER", "", "",
-       "The program in which tuning runs candidates, so that a faulty kernel ends it and not the caller. Unset: "
-       "hstujit-worker of the same installation. `none`: candidates run in the calling process."},
+       "The program in which tuning compiles and runs candidates, so that a faulty compiler or kernel ends it and not "
+       "the caller. Unset: hstujit-worker of the same installation. `none`: both happen in the calling process."},
   };
   return table;
 }

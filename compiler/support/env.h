@@ -30,6 +30,7 @@ enum class Env {
   kOverride,
   kLineinfo,
   kNvrtc,
+  kCompileJobs,
   kCudaDriver,
   kCompilerLibrary,
   kHostLibrary,

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "compiler/support/descriptor.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -19,24 +20,6 @@ namespace {
 
 constexpr std::string_view kTemporarySuffix = ".tmp";
 constexpr size_t kTemporaryDigits = 16;
-
-// A file descriptor that is closed at the end of its scope.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  // Closes now: network file systems report a failed write here. Returns 0 or the error number.
-  int close() { return ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno; }
-
- private:
-  int fd_;
-};
 
 int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0) {
   int fd = -1;
@@ -69,7 +52,7 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 Status sync_folder(const std::filesystem::path& folder) {
   Descriptor descriptor(open_retrying(folder, O_RDONLY | O_DIRECTORY));
   if (!descriptor.valid()) return file_error("open folder", folder, errno);
-  if (::fsync(descriptor.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
+  if (::fsync(descriptor.number()) != 0 && errno != EINVAL && errno != ENOTSUP)
     return file_error("sync folder", folder, errno);
   return {};
 }
@@ -88,8 +71,8 @@ int create_temporary(const std::filesystem::path& path, std::filesystem::path& t
 }
 
 Status write_and_sync(Descriptor& descriptor, const std::filesystem::path& temporary, std::string_view bytes) {
-  int error = write_all(descriptor.get(), bytes);
-  if (error == 0 && ::fsync(descriptor.get()) != 0) error = errno;
+  int error = write_all(descriptor.number(), bytes);
+  if (error == 0 && ::fsync(descriptor.number()) != 0) error = errno;
   const int close_error = descriptor.close();
   if (error == 0) error = close_error;
   return error == 0 ? Status() : file_error("write", temporary, error);
@@ -128,14 +111,14 @@ Result<std::string> read_file(const std::filesystem::path& path) {
   Descriptor descriptor(open_retrying(path, O_RDONLY));
   if (!descriptor.valid()) return file_error("open", path, errno);
   struct stat info;
-  if (::fstat(descriptor.get(), &info) != 0) return file_error("read", path, errno);
+  if (::fstat(descriptor.number(), &info) != 0) return file_error("read", path, errno);
   if (S_ISDIR(info.st_mode)) return file_error("read", path, EISDIR);
 
   // The size is a hint: the file may grow while it is read, and files of /proc say 0.
   std::string bytes(static_cast<size_t>(info.st_size) + 1, '\0');
   size_t used = 0;
   while (true) {
-    const ssize_t got = ::read(descriptor.get(), bytes.data() + used, bytes.size() - used);
+    const ssize_t got = ::read(descriptor.number(), bytes.data() + used, bytes.size() - used);
     if (got < 0) {
       if (errno == EINTR) continue;
       return file_error("read", path, errno);
@@ -190,7 +173,8 @@ Status append_line(const std::filesystem::path& path, std::string_view line) {
   Descriptor descriptor(open_retrying(path, O_WRONLY | O_APPEND | O_CREAT, 0666));
   if (!descriptor.valid()) return file_error("open", path, errno);
   // One write per line: lines of several writers do not mix.
-  if (const int error = write_all(descriptor.get(), fmt::format("{}\n", line))) return file_error("write", path, error);
+  if (const int error = write_all(descriptor.number(), fmt::format("{}\n", line)))
+    return file_error("write", path, error);
   if (const int error = descriptor.close()) return file_error("write", path, error);
   return {};
 }

@@ -172,7 +172,7 @@ typedef struct hstujit_run_options {
   size_t size;
   const char* arch; /* prewarm, emit, explain: "sm_90a", a product name or a DeviceSpec file; NULL: the GPU present */
   const char* op_name; /* NULL: every instance */
-  int jobs;            /* parallel compiles; 0: one per core */
+  int jobs;            /* parallel compiles, HSTUJIT_COMPILE_JOBS at most; 0: that many */
   double budget_s;     /* tune: seconds for the whole call; 0: the config's */
   hstujit_backend backend;
   int check;             /* run: compare with the float64 reference */

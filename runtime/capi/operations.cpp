@@ -19,7 +19,7 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
     return Status(Code::kInvalidArgument,
                   std::string(name) + " is " + std::to_string(value) + "; it must be " + allowed);
   };
-  if (given.jobs < 0) return refuse("jobs", given.jobs, "0 (one per core) or more");
+  if (given.jobs < 0) return refuse("jobs", given.jobs, "0 (as many as HSTUJIT_COMPILE_JOBS) or more");
   if (!(given.budget_s >= 0)) return refuse("budget_s", given.budget_s, "0 (the config's) or more seconds");
   if (given.device < 0) return refuse("device", given.device, "a CUDA ordinal, 0 or more");
   if (given.repeats < 0) return refuse("repeats", given.repeats, "0 (50) or more");

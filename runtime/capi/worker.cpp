@@ -21,5 +21,5 @@ Result<std::unique_ptr<CandidateBench>> open_device_bench(const nlohmann::ordere
 }  // namespace hstujit
 
 void hstujit_worker_serve(int socket) {
-  hstujit::serve_bench(hstujit::Descriptor(socket), &hstujit::open_device_bench);
+  hstujit::serve_worker(hstujit::Descriptor(socket), &hstujit::open_device_bench);
 }

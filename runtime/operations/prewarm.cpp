@@ -6,7 +6,6 @@
 #include <set>
 #include <thread>
 
-#include "compiler/support/parallel.h"
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
 
@@ -36,10 +35,11 @@ void build(Engine& engine, Kernel& kernel) {
   }
 }
 
-// Builds all of them on `jobs` threads; progress comes from the calling thread.
+// Builds all of them on as many threads as compiles may be under way at once; progress comes from the calling thread.
 void build_all(Engine& engine, std::vector<Kernel>& kernels, const OperationOptions& options) {
+  const int most = engine.kernels().compile_jobs();
   const auto jobs =
-      std::min(static_cast<size_t>(options.jobs > 0 ? options.jobs : available_threads()), kernels.size());
+      std::min(static_cast<size_t>(options.jobs > 0 ? std::min(options.jobs, most) : most), kernels.size());
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::condition_variable changed;

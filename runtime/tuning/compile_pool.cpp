@@ -1,17 +1,34 @@
 #include "runtime/tuning/compile_pool.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "compiler/support/hash.h"
-#include "compiler/support/parallel.h"
+#include "runtime/tuning/worker_problem.h"
 
 namespace hstujit {
 
+namespace {
+
+// None when this process compiles: as it was asked to, for want of the program, or because no other one can.
+std::optional<CompileWorkerSetup> worker_setup(Engine& engine, double limit_s) {
+  const auto program = worker_program(engine.environment());
+  const Result<KernelCompilerPtr> compiler = engine.compiler();
+  if (!program || ::access(program->c_str(), X_OK) != 0 || !compiler.ok()) return std::nullopt;
+  const std::optional<CompilerRecipe> recipe = (*compiler)->recipe();
+  if (!recipe) return std::nullopt;
+  return CompileWorkerSetup{*program, *recipe,
+                            std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(limit_s))};
+}
+
+}  // namespace
+
 CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates,
-                         const TuningRecord* earlier, int jobs, std::chrono::steady_clock::time_point deadline)
+                         const TuningRecord* earlier, const TunerOptions& options,
+                         std::chrono::steady_clock::time_point deadline)
     : engine_(engine), problem_(problem), candidates_(candidates), earlier_(earlier), deadline_(deadline) {
   if (const Result<KernelCompilerPtr> compiler = engine.compiler(); compiler.ok()) {
     if (const Result<NvrtcLibrary> nvrtc = (*compiler)->nvrtc(); nvrtc.ok()) nvrtc_ = nvrtc->version;
@@ -27,19 +44,27 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
       pinned_ = 2;
     }
   }
-  running_ = std::min(jobs > 0 ? jobs : available_threads(), static_cast<int>(candidates.size()));
-  for (int i = 0, count = running_; i < count; ++i) threads_.emplace_back([this] { work(); });
+  const int most = engine.kernels().compile_jobs();
+  running_ = std::min(options.jobs > 0 ? std::min(options.jobs, most) : most, static_cast<int>(candidates.size()));
+  const int count = running_;
+  const std::optional<CompileWorkerSetup> setup = worker_setup(engine, options.compile_limit_s);
+  for (int i = 0; i <= count; ++i) workers_.push_back(setup ? std::make_unique<CompileWorker>(*setup) : nullptr);
+  engine.log().event(LogCategory::kTune, "compile",
+                     {{"jobs", count}, {"worker", setup ? setup->program : "none: this process compiles"}});
+  for (int i = 0; i < count; ++i) {
+    threads_.emplace_back([this, i] { work(workers_[static_cast<size_t>(i)]); });
+  }
 }
 
 CompilePool::~CompilePool() { stop_ = true; }
 
-void CompilePool::work() {
+void CompilePool::work(const Worker& worker) {
   while (!stop_) {
     const size_t position = next_++;
     const bool in_time = std::chrono::steady_clock::now() < deadline_;
     if (position >= order_.size() || (position >= pinned_ && !in_time)) break;
     const Effort in_turn = in_time ? Effort::kCompileUnknown : Effort::kLook;
-    PoolResult result = produce(order_[position], position == 0 ? Effort::kCompile : in_turn);
+    PoolResult result = produce(order_[position], position == 0 ? Effort::kCompile : in_turn, worker);
     const std::lock_guard lock(mutex_);
     results_.push_back(std::move(result));
     ready_.notify_one();
@@ -49,20 +74,22 @@ void CompilePool::work() {
   ready_.notify_one();
 }
 
-PoolResult CompilePool::produce(size_t index, Effort effort) const {
+Result<Blobs> CompilePool::emit(const CompileRequest& request, const Worker& worker) const {
+  if (worker) return worker->emit(request);
+  HSTUJIT_ASSIGN_OR_RETURN(const KernelCompilerPtr compiler, engine_.compiler());
+  return compiler->emit(request);
+}
+
+PoolResult CompilePool::produce(size_t index, Effort effort, const Worker& worker) const {
   PoolResult result;
   result.index = index;
   try {
     const CompileRequest request{problem_.spec, problem_.direction, candidates_[index].config, problem_.device,
                                  engine_.lineinfo()};
-    const Result<KernelCompilerPtr> compiler = engine_.compiler();
-    if (!compiler.ok()) {
-      result.binary = compiler.status();
-      return result;
-    }
-    Result<Blobs> emitted = (*compiler)->emit(request);
+    Result<Blobs> emitted = emit(request, worker);
     if (!emitted.ok()) {
       result.binary = emitted.status();
+      if (worker) result.reason = worker->reason();
       return result;
     }
     result.source_digest = sha256_hex(fmt::format("NVRTC {}\n{}", nvrtc_, (*emitted)["source"]));
@@ -82,6 +109,10 @@ PoolResult CompilePool::produce(size_t index, Effort effort) const {
     }
     if (const KernelBinaryPtr cached = engine_.kernels().find(request)) {
       result.binary = *cached;
+    } else if (worker) {
+      const auto compile = [&](const CompileRequest& wanted) { return worker->compile(wanted); };
+      result.binary = engine_.kernels().compile_by(compile, request);
+      result.reason = worker->reason();
     } else {
       result.binary = engine_.kernels().compile(request);
     }

@@ -1,10 +1,12 @@
-// The producers of the tuner: threads that compile candidates in order and hand each result over as it is done.
+// The producers of the tuner: threads that compile candidates in order and hand each result over as it is done. Each
+// has a worker process that compiles for it, unless HSTUJIT_WORKER says otherwise.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "compiler/plan/search_space.h"
 #include "runtime/engine.h"
+#include "runtime/tuning/compile_worker.h"
 #include "runtime/tuning/tuner.h"
 
 namespace hstujit {
@@ -25,6 +28,7 @@ struct PoolResult {
   enum class Known { kNothing, kTimed, kRejected, kNotReached } known = Known::kNothing;
   const UntimedCandidate* rejection = nullptr;  // kRejected: what the earlier record says
   Result<KernelBinary> binary = Status(Code::kInternal, "not compiled");
+  std::string reason;  // CompileWorker's, of a `binary` that is a failure
 };
 
 class CompilePool {
@@ -33,7 +37,7 @@ class CompilePool {
   // budget is. The second is the earlier record's winner: its source is made whatever the budget is, so that a short
   // run knows whether that winner is still what was timed.
   CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates,
-              const TuningRecord* earlier, int jobs, std::chrono::steady_clock::time_point deadline);
+              const TuningRecord* earlier, const TunerOptions& options, std::chrono::steady_clock::time_point deadline);
   ~CompilePool();  // stops; waits for the compiles that are under way
 
   // The next result; none when all are delivered or the budget ended.
@@ -41,11 +45,15 @@ class CompilePool {
 
   // What is done for a candidate: its source alone; its cubin when nothing is known; its cubin in any case.
   enum class Effort { kLook, kCompileUnknown, kCompile };
-  // One candidate on the calling thread, whatever the budget is.
-  PoolResult produce(size_t index, Effort effort) const;
+  // One candidate on the calling thread, which is always the same one, whatever the budget is.
+  PoolResult produce(size_t index, Effort effort) { return produce(index, effort, workers_.back()); }
 
  private:
-  void work();
+  using Worker = std::unique_ptr<CompileWorker>;  // null: this process compiles
+
+  void work(const Worker& worker);
+  PoolResult produce(size_t index, Effort effort, const Worker& worker) const;
+  Result<Blobs> emit(const CompileRequest& request, const Worker& worker) const;
 
   Engine& engine_;
   const TuneProblem& problem_;
@@ -62,6 +70,7 @@ class CompilePool {
   std::condition_variable ready_;
   std::deque<PoolResult> results_;
   int running_ = 0;
+  std::vector<Worker> workers_;  // by thread, and the last one for the caller of produce()
   std::vector<std::jthread> threads_;
 };
 

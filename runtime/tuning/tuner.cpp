@@ -46,7 +46,9 @@ class Run {
         problem_(problem),
         options_(options),
         candidates_(std::move(candidates)),
-        findings_(engine, problem, candidates_[0].config, options) {}
+        findings_(engine, problem, candidates_[0].config, options),
+        deadline_(start_ +
+                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.budget_s))) {}
 
   Result<TuneReport> run();
 
@@ -70,8 +72,9 @@ class Run {
   Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats);
   Result<std::optional<Entry>> admit(PoolResult result, bool whatever_resources);
   PoolResult wait_for(CompilePool& pool, size_t index);
+  PoolResult produce(CompilePool& pool, size_t index, CompilePool::Effort effort);
   Status find_baseline(CompilePool& pool);
-  Status try_baseline(const CompilePool& pool, PoolResult result);
+  Status try_baseline(CompilePool& pool, PoolResult result);
   Status consider(PoolResult result);
   double best_ratio() const { return finalists_.empty() ? 1.0 : std::min(1.0, finalists_.front().ratio); }
   void rank(Entry entry);
@@ -86,12 +89,15 @@ class Run {
   const TunerOptions& options_;
   std::vector<Candidate> candidates_;
   Findings findings_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point deadline_;
   std::unique_ptr<CandidateBench> bench_;
   std::map<size_t, PoolResult> waiting_;  // compiled before the baseline was found, by index
   std::optional<Entry> baseline_;
   Status last_failure_;           // of a candidate
   std::vector<Entry> finalists_;  // best ratio first; the baseline is not among them
   int done_ = 0;
+  int late_timeouts_ = 0;
   TuneReport report_;
 };
 
@@ -168,7 +174,8 @@ Result<std::optional<Run::Entry>> Run::admit(PoolResult result, bool whatever_re
   if (!result.binary.ok()) {
     // A compiler that is missing or out of memory says nothing about the source.
     const bool lasts = result.binary.status().code() == Code::kCompileFailed;
-    reject(result.index, result.source_digest, lasts ? "compile" : "failed", result.binary.status());
+    if (result.reason.empty()) result.reason = lasts ? "compile" : "failed";
+    reject(result.index, result.source_digest, std::move(result.reason), result.binary.status());
     return std::optional<Entry>();
   }
   findings_.saw_nvrtc(result.binary->info.nvrtc);
@@ -191,11 +198,21 @@ Result<std::optional<Run::Entry>> Run::admit(PoolResult result, bool whatever_re
   return std::optional<Entry>(std::move(entry));
 }
 
+// A compile for want of a baseline. Where each of them hangs, this is what ends the run.
+PoolResult Run::produce(CompilePool& pool, size_t index, CompilePool::Effort effort) {
+  PoolResult result = pool.produce(index, effort);
+  if (result.reason == "compile_timeout" && Clock::now() > deadline_ && ++late_timeouts_ >= options_.late_timeouts) {
+    end(fmt::format("{} compiles took more than {} s each after the budget had ended", late_timeouts_,
+                    options_.compile_limit_s));
+  }
+  return result;
+}
+
 PoolResult Run::wait_for(CompilePool& pool, size_t index) {
   while (!waiting_.contains(index)) {
     std::optional<PoolResult> result = pool.next();
     // The budget has ended, but there must be something to run.
-    if (!result) return pool.produce(index, CompilePool::Effort::kCompileUnknown);
+    if (!result) return produce(pool, index, CompilePool::Effort::kCompileUnknown);
     findings_.saw_source(candidates_[result->index].config, result->source_digest);
     waiting_.emplace(result->index, std::move(*result));
   }
@@ -222,10 +239,10 @@ Status Run::find_baseline(CompilePool& pool) {
                                                     describe(candidates_[0].config)));
 }
 
-Status Run::try_baseline(const CompilePool& pool, PoolResult result) {
+Status Run::try_baseline(CompilePool& pool, PoolResult result) {
   const size_t index = result.index;
   if (index > 0 && (result.known == PoolResult::Known::kTimed || result.known == PoolResult::Known::kNotReached)) {
-    result = pool.produce(index, CompilePool::Effort::kCompile);
+    result = produce(pool, index, CompilePool::Effort::kCompile);
   }
   findings_.saw_source(candidates_[index].config, result.source_digest);
   if (result.known == PoolResult::Known::kRejected) {
@@ -364,13 +381,10 @@ Status Run::keep_winner() {
 }
 
 Result<TuneReport> Run::run() {
-  const auto start = Clock::now();
-  const auto deadline =
-      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.budget_s));
   report_.candidates = static_cast<int>(candidates_.size());
   HSTUJIT_ASSIGN_OR_RETURN(bench_, factory_());
   {
-    CompilePool pool(engine_, problem_, candidates_, findings_.earlier(), options_.jobs, deadline);
+    CompilePool pool(engine_, problem_, candidates_, findings_.earlier(), options_, deadline_);
     HSTUJIT_RETURN_IF_ERROR(find_baseline(pool));
     for (auto& [index, early] : waiting_) {
       if (!ended()) HSTUJIT_RETURN_IF_ERROR(consider(std::move(early)));
@@ -388,7 +402,7 @@ Result<TuneReport> Run::run() {
   bench_.reset();
   HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.store());
   HSTUJIT_RETURN_IF_ERROR(keep_winner());
-  report_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  report_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   return std::move(report_);
 }
 

@@ -33,8 +33,10 @@ struct TuneProblem {
 };
 
 struct TunerOptions {
-  double budget_s = 30;  // no compile begins after that, once there is a baseline
-  int jobs = 0;          // compile threads; 0: one per core
+  double budget_s = 30;         // no compile begins after that, once there is a baseline
+  int jobs = 0;                 // compile threads; 0, and at most: HSTUJIT_COMPILE_JOBS
+  double compile_limit_s = 60;  // a worker process whose compile takes longer is killed
+  int late_timeouts = 3;  // compiles that began after the budget, because there was no baseline, and took that long
   // Candidates that the cost model takes for slower than its best by this factor are not tried. On the H200 winners
   // were at most 1.24 (12 keys).
   double worst_estimate = 2.0;

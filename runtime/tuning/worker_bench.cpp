@@ -7,10 +7,6 @@ namespace hstujit {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
-// A worker whose socket has closed is about to end: this is how long its signal may take to show.
-constexpr std::chrono::milliseconds kGrace{2'000};
 
 }  // namespace
 
@@ -24,39 +20,24 @@ Result<std::unique_ptr<WorkerBench>> WorkerBench::open(const std::string& progra
 
 Result<Json> WorkerBench::ask(const WorkerMessage& request, std::chrono::milliseconds limit) {
   if (state_ != BenchState::kSound) return Status(Code::kDriverError, "the worker process is gone");
-  const auto action = request.head.value("do", "");
-  const auto deadline = Clock::now() + limit;
-  WorkerMessage reply;
-  WorkerChannel::End end = WorkerChannel::End::kClosed;
-  bool answered = worker_.channel().send(request, deadline);
-  while (answered && (answered = worker_.channel().receive(&reply, deadline, &end)) &&
-         reply.head.contains("launching")) {
-    launched_ = reply.head.value("launching", launched_);
+  WorkerAnswer answer = worker_.ask(request, limit, [this](const Json& head) {
+    launched_ = head.value("launching", launched_);
+    return head.contains("launching");
+  });
+  if (!answer.answered()) {
+    state_ = answer.fate == WorkerAnswer::Fate::kTimedOut ? BenchState::kTimedOut : BenchState::kCrashed;
+    return Status(Code::kDriverError, answer.ending);
   }
-  if (!answered) {
-    if (end == WorkerChannel::End::kTimeout) {
+  if (!answer.status.ok()) {
+    // The device context of a worker may be lost while the process lives.
+    const auto state = answer.message.head.find("state");
+    if (state != answer.message.head.end() && *state != static_cast<int>(BenchState::kSound)) {
+      state_ = *state == static_cast<int>(BenchState::kTimedOut) ? BenchState::kTimedOut : BenchState::kCrashed;
       worker_.end(std::chrono::milliseconds(0));
-      state_ = BenchState::kTimedOut;
-      return Status(Code::kDriverError, fmt::format("no answer to \"{}\" within {} s; the worker process was killed",
-                                                    action, limit.count() / 1000.0));
     }
-    state_ = BenchState::kCrashed;
-    return Status(Code::kDriverError, fmt::format("the worker process {} during \"{}\"", worker_.end(kGrace), action));
+    return answer.status;
   }
-  try {
-    const Code code = code_from(reply.head.at("code").get<int>());
-    if (code != Code::kOk) {
-      // The device context of a worker may be lost while the process lives.
-      if (const int state = reply.head.value("state", 0); state != static_cast<int>(BenchState::kSound)) {
-        state_ = state == static_cast<int>(BenchState::kTimedOut) ? BenchState::kTimedOut : BenchState::kCrashed;
-        worker_.end(std::chrono::milliseconds(0));
-      }
-      return Status(code, reply.head.at("message").get<std::string>());
-    }
-  } catch (const nlohmann::json::exception& error) {
-    return Status(Code::kInternal, fmt::format("the worker's answer to \"{}\": {}", action, error.what()));
-  }
-  return std::move(reply.head);
+  return std::move(answer.message.head);
 }
 
 Result<int> WorkerBench::load(const CompiledCandidate& candidate) {

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -26,21 +25,6 @@ size_t get_size(const char* from) {
 }
 
 }  // namespace
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this != &other) {
-    close();
-    number_ = std::exchange(other.number_, -1);
-  }
-  return *this;
-}
-
-Descriptor::~Descriptor() { close(); }
-
-void Descriptor::close() {
-  if (number_ >= 0) ::close(number_);
-  number_ = -1;
-}
 
 bool WorkerChannel::wait(short events, Deadline deadline, End* end) const {
   while (true) {

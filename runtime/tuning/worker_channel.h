@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "compiler/support/status.h"
+#include "compiler/support/descriptor.h"
 
 namespace hstujit {
 
@@ -20,22 +20,6 @@ struct WorkerMessage {
 
 // Of either part of a frame: more than any cubin, any list of lengths.
 inline constexpr size_t kLargestPart = size_t{256} << 20;
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-
-  int number() const { return number_; }
-  void close();
-
- private:
-  int number_ = -1;
-};
 
 class WorkerChannel {
  public:

@@ -22,12 +22,24 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string ending_of(int status) {
+// A worker whose socket has closed is about to end: this is how long its signal may take to show.
+constexpr milliseconds kGrace{2'000};
+
+WorkerEnding ending_of(int status) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
-    return fmt::format("was killed by signal {} ({})", number, sigdescr_np(number) ? sigdescr_np(number) : "unknown");
+    return {fmt::format("was killed by signal {} ({})", number, sigdescr_np(number) ? sigdescr_np(number) : "unknown"),
+            number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP};
   }
-  return fmt::format("exited with status {}", WEXITSTATUS(status));
+  return {fmt::format("exited with status {}", WEXITSTATUS(status)), false};
+}
+
+Status status_of(const nlohmann::ordered_json& head, const std::string& action) {
+  try {
+    return {code_from(head.at("code").get<int>()), head.at("message").get<std::string>()};
+  } catch (const nlohmann::json::exception& error) {
+    return {Code::kInternal, fmt::format("the worker's answer to \"{}\": {}", action, error.what())};
+  }
 }
 
 // What posix_spawn needs to know about the child, released at the end.
@@ -95,8 +107,34 @@ WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
 
 WorkerProcess::~WorkerProcess() { end(milliseconds(0)); }
 
-std::string WorkerProcess::end(milliseconds grace) {
-  if (id_ < 0) return "has ended";
+WorkerAnswer WorkerProcess::ask(const WorkerMessage& request, milliseconds limit,
+                                const std::function<bool(const nlohmann::ordered_json&)>& take_note) {
+  const std::string action = request.head.value("do", "");
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  WorkerAnswer answer;
+  WorkerChannel::End why = WorkerChannel::End::kClosed;
+  bool answered = channel_.send(request, deadline);
+  while (answered && (answered = channel_.receive(&answer.message, deadline, &why)) && take_note &&
+         take_note(answer.message.head)) {
+  }
+  if (answered) {
+    answer.status = status_of(answer.message.head, action);
+  } else if (why == WorkerChannel::End::kTimeout) {
+    end(milliseconds(0));
+    answer.fate = WorkerAnswer::Fate::kTimedOut;
+    answer.ending = fmt::format("no answer to \"{}\" within {} s; the worker process was killed", action,
+                                static_cast<double>(limit.count()) / 1000.0);
+  } else {
+    const WorkerEnding ending = end(kGrace);
+    answer.fate = WorkerAnswer::Fate::kDied;
+    answer.ending = fmt::format("the worker process {} during \"{}\"", ending.text, action);
+    answer.from_outside = ending.from_outside;
+  }
+  return answer;
+}
+
+WorkerEnding WorkerProcess::end(milliseconds grace) {
+  if (id_ < 0) return {"has ended", true};
   constexpr milliseconds kStep{5};
   int status = 0;
   pid_t reaped = ::waitpid(id_, &status, WNOHANG);
@@ -111,7 +149,7 @@ std::string WorkerProcess::end(milliseconds grace) {
     } while (reaped < 0 && errno == EINTR);
   }
   // A host process that ignores SIGCHLD has its children reaped for it.
-  const std::string ending = reaped == id_ ? ending_of(status) : std::string("ended");
+  WorkerEnding ending = reaped == id_ ? ending_of(status) : WorkerEnding{"ended", true};
   id_ = -1;
   return ending;
 }

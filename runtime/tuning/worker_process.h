@@ -4,13 +4,34 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <functional>
 #include <string>
 
+#include "compiler/support/status.h"
 #include "runtime/tuning/worker_channel.h"
 
 namespace hstujit {
 
 inline constexpr int kWorkerSocket = 3;
+
+struct WorkerEnding {
+  std::string text;  // "was killed by signal 11 (Segmentation fault)", "exited with status 1"
+  // Another process may have ended it, such as the kernel when memory runs out: nothing follows about what it did.
+  bool from_outside = false;
+};
+
+// What came of a request.
+struct WorkerAnswer {
+  enum class Fate { kAnswered, kTimedOut, kDied };
+  Fate fate = Fate::kAnswered;
+  WorkerMessage message;      // kAnswered
+  Status status;              // kAnswered: the worker's own
+  std::string ending;         // else: a sentence about the process, which has ended
+  bool from_outside = false;  // kDied: WorkerEnding's
+
+  bool answered() const { return fate == Fate::kAnswered; }
+};
 
 class WorkerProcess {
  public:
@@ -25,9 +46,14 @@ class WorkerProcess {
   WorkerChannel& channel() { return channel_; }
   pid_t id() const { return id_; }
 
-  // Kills it if it still runs, waits for its end and says how it ended: "was killed by signal 11 (Segmentation fault)",
-  // "exited with status 1". `grace`: how long it may take to end by itself first.
-  std::string end(std::chrono::milliseconds grace);
+  // Sends a request and waits for its answer; messages that come before it are for `take_note`, which says whether one
+  // is none. A worker that has not answered after `limit` is killed.
+  WorkerAnswer ask(const WorkerMessage& request, std::chrono::milliseconds limit,
+                   const std::function<bool(const nlohmann::ordered_json&)>& take_note = {});
+
+  // Kills it if it still runs, waits for its end and says how it ended. `grace`: how long it may take to end by itself
+  // first.
+  WorkerEnding end(std::chrono::milliseconds grace);
 
  private:
   WorkerProcess(pid_t id, Descriptor socket) : id_(id), channel_(std::move(socket)) {}

@@ -8,6 +8,8 @@
 #include <exception>
 #include <thread>
 
+#include "runtime/tuning/worker_compile.h"
+
 namespace hstujit {
 
 namespace {
@@ -33,28 +35,50 @@ class Server {
       : open_bench_(open_bench), observer_(std::move(observer)) {}
 
   WorkerMessage answer(const WorkerMessage& request) {
-    Json reply = Json::object();
+    WorkerMessage reply{Json::object(), ""};
     Status status;
     try {
       status = run(request, &reply);
     } catch (const std::exception& error) {
       status = Status(Code::kInvalidArgument, fmt::format("worker request {}: {}", request.head.dump(), error.what()));
     }
-    if (!status.ok() && bench_) reply["state"] = static_cast<int>(bench_->state());
-    reply["code"] = static_cast<int>(status.code());
-    reply["message"] = status.message();
-    return {std::move(reply), ""};
+    if (!status.ok() && bench_) reply.head["state"] = static_cast<int>(bench_->state());
+    reply.head["code"] = static_cast<int>(status.code());
+    reply.head["message"] = status.message();
+    return reply;
   }
 
  private:
-  Status run(const WorkerMessage& request, Json* reply) {
+  Status run(const WorkerMessage& request, WorkerMessage* reply) {
     const Json& head = request.head;
     const auto action = head.at("do").get<std::string>();
+    if (action == "compiler") {
+      HSTUJIT_ASSIGN_OR_RETURN(
+          compiler_, open_compiler_of({head.at("library").get<std::string>(), head.at("nvrtc").get<std::string>()}));
+      return {};
+    }
+    if (action == "emit" || action == "compile") return compile(action, head.at("request"), reply);
     if (action == "open") {
       HSTUJIT_ASSIGN_OR_RETURN(bench_, open_bench_(head.at("problem")));
       bench_->observe_launches(observer_);
       return {};
     }
+    return run_bench(action, request, &reply->head);
+  }
+
+  Status compile(const std::string& action, const Json& json, WorkerMessage* reply) {
+    if (!compiler_) {
+      return Status(Code::kInvalidArgument, fmt::format("worker request \"{}\" before \"compiler\"", action));
+    }
+    HSTUJIT_ASSIGN_OR_RETURN(const CompileRequest request, parse_compile_request(json));
+    HSTUJIT_ASSIGN_OR_RETURN(const Blobs blobs,
+                             action == "emit" ? compiler_->emit(request) : compiler_->compile(request));
+    put_blobs(blobs, reply);
+    return {};
+  }
+
+  Status run_bench(const std::string& action, const WorkerMessage& request, Json* reply) {
+    const Json& head = request.head;
     if (!bench_) return Status(Code::kInvalidArgument, fmt::format("worker request \"{}\" before \"open\"", action));
     if (action == "load") {
       HSTUJIT_ASSIGN_OR_RETURN(const KernelConfig config, parse_kernel_config(head.at("config")));
@@ -72,19 +96,20 @@ class Server {
       return {};
     }
     return Status(Code::kInvalidArgument,
-                  fmt::format("worker request \"{}\"; known are open, load, unload, validate and "
-                              "time",
+                  fmt::format("worker request \"{}\"; known are open, load, unload, validate, time, "
+                              "compiler, emit and compile",
                               action));
   }
 
   const BenchOpener& open_bench_;
   std::function<void(int)> observer_;
   std::unique_ptr<CandidateBench> bench_;
+  KernelCompilerPtr compiler_;
 };
 
 }  // namespace
 
-void serve_bench(Descriptor socket, const BenchOpener& open_bench) {
+void serve_worker(Descriptor socket, const BenchOpener& open_bench) {
   end_process_with(socket.number());
   WorkerChannel channel(std::move(socket));
   const auto far = [] { return std::chrono::steady_clock::now() + kNoLimit; };

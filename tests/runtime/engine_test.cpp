@@ -4,6 +4,7 @@
 #include <latch>
 
 #include "compiler/generator/generator_digest.h"
+#include "runtime/kernel_choice.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {
@@ -48,6 +49,41 @@ TEST_F(EngineTest, ThirtyTwoThreadsWithOneColdKeyCompileOnce) {
   const auto engine = make_engine();
   EXPECT_EQ(prepare_at_once(engine, 32), 32);
   EXPECT_EQ(compiler_->compiles, 1);
+}
+
+TEST_F(EngineTest, CompilesOfManyColdKeysAreBounded) {
+  compiler_->delay = std::chrono::milliseconds(20);
+  values_["HSTUJIT_COMPILE_JOBS"] = "3";
+  const auto engine = make_engine();
+  const OpSpecPtr spec = make_instance().spec;
+  const DeviceSpec device = *known_device("sm_90a");
+  const auto space = search_space(*spec, Direction::kForward, device, heuristic_size(1024)).candidates;
+  constexpr int kThreads = 32;
+  ASSERT_GE(space.size(), size_t{kThreads});
+  std::latch start(kThreads);
+  std::atomic<int> good{0};
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      good += engine->kernels().get({spec, Direction::kForward, space[i].config, device}, true).ok() ? 1 : 0;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(good, kThreads);
+  EXPECT_EQ(compiler_->compiles, kThreads);
+  EXPECT_EQ(compiler_->most_at_once, 3);
+}
+
+TEST_F(EngineTest, TheBoundOfCompilesIsANumberOfThreads) {
+  EXPECT_GE(make_engine()->kernels().compile_jobs(), 1);
+  EXPECT_LE(make_engine()->kernels().compile_jobs(), 8);
+  EngineOptions options;
+  values_["HSTUJIT_COMPILE_JOBS"] = "1025";
+  options.environment = Environment::of_values(values_);
+  const Status status = Engine::create(std::move(options)).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), "HSTUJIT_COMPILE_JOBS is 1025; it may be 1024 at most");
 }
 
 TEST_F(EngineTest, OneOpIsPreparedAndLaunchedByManyThreads) {
@@ -187,20 +223,18 @@ TEST_F(EngineTest, AMissingCompilerSaysWhatWasLookedFor) {
 }
 
 TEST_F(EngineTest, ACompilerOfAnotherGeneratorIsRefused) {
-  const auto library = DynamicLibrary::open("the fake compiler", {HSTUJIT_FAKE_COMPILER}, Code::kNoCompiler,
-                                            DynamicLibrary::Keep::kForever);
-  ASSERT_TRUE(library.ok()) << library.status().message();
-  auto* const say = library->optional_function<void(const char*)>("fake_compiler_generator");
+  const auto say = [](const std::string& digest) { ::setenv("FAKE_COMPILER_GENERATOR", digest.c_str(), 1); };
   compiler_ = nullptr;
   values_["HSTUJIT_COMPILER_LIBRARY"] = HSTUJIT_FAKE_COMPILER;
   const std::string other(64, '0');
-  say(other.c_str());
+  say(other);
   const Status refused = prepare(make_engine());
   EXPECT_EQ(refused.code(), Code::kNoCompiler);
   EXPECT_THAT(refused.message(), HasSubstr("has the generator " + other));
   EXPECT_THAT(refused.message(), HasSubstr("by the generator " + std::string(generator_digest())));
-  say(std::string(generator_digest()).c_str());
+  say(std::string(generator_digest()));
   EXPECT_THAT(prepare(make_engine()).message(), HasSubstr("the fake compiler compiles nothing"));
+  ::unsetenv("FAKE_COMPILER_GENERATOR");
 }
 
 TEST_F(EngineTest, AMissingHostBackendSaysWhatWasLookedFor) {

@@ -74,5 +74,5 @@ int main() {
   // A sanitizer would report these and exit.
   ::signal(SIGABRT, SIG_DFL);
   ::signal(SIGSEGV, SIG_DFL);
-  hstujit::serve_bench(hstujit::Descriptor(hstujit::kWorkerSocket), &open_bench);
+  hstujit::serve_worker(hstujit::Descriptor(hstujit::kWorkerSocket), &open_bench);
 }

@@ -21,6 +21,16 @@ class OperationsTest : public RuntimeTest {
     return *config;
   }
 
+  // Two instances whose kernels have one name.
+  static Config two_instances() {
+    auto config = parse_config(
+        R"({"version": 1, "device": "sm_90a", "defaults": {"op": "hstu_attention", "heads": 2, "attn_dim": 64,
+        "hidden_dim": 64, "max_seq_len": 128}, "ops": [{"name": "plain"}, {"name": "gated", "score": "relu"}]})",
+        "test", "");
+    EXPECT_TRUE(config.ok()) << config.status().message();
+    return *config;
+  }
+
   static_assert(sizeof(FakeCuda::parameters) == Launcher::kMaxParameterBytes, "the fake copies that many");
 
   // Whether some launch had a float parameter of this value.
@@ -73,14 +83,9 @@ TEST_F(OperationsTest, AMissingWorkerIsNamed) {
 }
 
 TEST_F(OperationsTest, InstancesWithOneKernelNameKeepTheirFilesApart) {
-  const auto config =
-      parse_config(R"({"version": 1, "device": "sm_90a", "defaults": {"op": "hstu_attention", "heads": 2,
-      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}, "ops": [{"name": "plain"}, {"name": "gated", "score": "relu"}]})",
-                   "test", "");
-  ASSERT_TRUE(config.ok()) << config.status().message();
   OperationOptions options;
   options.directory = (folder_->path() / "emitted").string();
-  const OperationResult both = emit(*make_engine(), *config, options);
+  const OperationResult both = emit(*make_engine(), two_instances(), options);
   ASSERT_TRUE(both.status.ok()) << both.status.message();
   const Json& rows = both.report["instances"];
   ASSERT_EQ(rows.size(), 2u);
@@ -90,21 +95,16 @@ TEST_F(OperationsTest, InstancesWithOneKernelNameKeepTheirFilesApart) {
     EXPECT_EQ(source.parent_path(), std::filesystem::path(options.directory) / row["name"].get<std::string>());
   }
   options.op_name = "gated";
-  const OperationResult one = emit(*make_engine(), *config, options);
+  const OperationResult one = emit(*make_engine(), two_instances(), options);
   const std::filesystem::path source = one.report["instances"][0]["files"]["source"].get<std::string>();
   EXPECT_EQ(source.parent_path(), options.directory) << "one instance needs no folder";
 }
 
 TEST_F(OperationsTest, AnInstanceWhoseFolderCannotBeMadeIsNamedAndTheOthersAreWritten) {
-  const auto config =
-      parse_config(R"({"version": 1, "device": "sm_90a", "defaults": {"op": "hstu_attention", "heads": 2,
-      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}, "ops": [{"name": "plain"}, {"name": "gated", "score": "relu"}]})",
-                   "test", "");
-  ASSERT_TRUE(config.ok()) << config.status().message();
   OperationOptions options;
   options.directory = folder_->path().string();
   ASSERT_TRUE(write_file_atomically(folder_->path() / "plain", "a file").ok());
-  const OperationResult result = emit(*make_engine(), *config, options);
+  const OperationResult result = emit(*make_engine(), two_instances(), options);
   EXPECT_EQ(result.status.code(), Code::kIo);
   const Json& rows = result.report["instances"];
   ASSERT_EQ(rows.size(), 2u);

@@ -39,7 +39,11 @@ class FakeCompiler final : public KernelCompiler {
  public:
   Result<Blobs> compile(const CompileRequest&) const override {
     ++compiles;
+    const int now = ++at_once;
+    for (int most = most_at_once; most < now && !most_at_once.compare_exchange_weak(most, now);) {
+    }
     std::this_thread::sleep_for(delay);
+    --at_once;
     if (!failure.ok()) return failure;
     return Blobs{{"cubin", cubin},
                  {"resources", resources},
@@ -54,6 +58,8 @@ class FakeCompiler final : public KernelCompiler {
   std::string path() const override { return "fake"; }
 
   mutable std::atomic<int> compiles{0};
+  mutable std::atomic<int> at_once{0};
+  mutable std::atomic<int> most_at_once{0};
   std::chrono::milliseconds delay{0};
   Status failure;
   std::string source_suffix;

@@ -161,7 +161,7 @@ TEST(WorkerBench, AWorkerEndsWithItsTunerAlsoWhenItHangs) {
     ASSERT_TRUE(worker.channel().send({{{"do", "open"}, {"problem", {{"script", "hang"}}}}, ""}, soon));
     // What a dead tuner's kernel would do to its socket.
     ASSERT_EQ(::shutdown(worker.channel().descriptor(), SHUT_RDWR), 0);
-    EXPECT_EQ(worker.end(std::chrono::seconds(10)), "exited with status 0");
+    EXPECT_EQ(worker.end(std::chrono::seconds(10)).text, "exited with status 0");
   }
   EXPECT_TRUE(gone(process));
 }

@@ -44,7 +44,7 @@ void add_cache_dir(CLI::App& command, Options& options) {
 }
 
 void add_jobs(CLI::App& command, Options& options) {
-  command.add_option("--jobs,-j", options.jobs, "compiles in parallel; default: one per core")
+  command.add_option("--jobs,-j", options.jobs, "compiles in parallel; at most, and by default, HSTUJIT_COMPILE_JOBS")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
 }

@@ -1,5 +1,5 @@
-// hstujit-worker: the process in which the tuner runs candidates. Started by the library, with a socket to it; of no
-// use to anybody else.
+// hstujit-worker: the process in which the tuner compiles or runs candidates. Started by the library, with a socket to
+// it; of no use to anybody else.
 #include <sys/socket.h>
 
 #include <cstdio>
