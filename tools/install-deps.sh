@@ -20,7 +20,7 @@ esac
 
 packages=(g++ cmake ninja-build ccache git ca-certificates
           libfmt-dev nlohmann-json3-dev libcli11-dev libsodium-dev libgtest-dev libgmock-dev
-          zlib1g-dev libzstd-dev openmpi-bin clang-format-19 clang-tidy-22
+          zlib1g-dev libzstd-dev libcurl4-openssl-dev nginx apache2-bin openmpi-bin clang-format-19 clang-tidy-22
           llvm-22-dev libmlir-22-dev mlir-22-tools lld-22)
 
 say() { [ "$quiet" = yes ] || echo "$*"; }
