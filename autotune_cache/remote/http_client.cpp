@@ -203,7 +203,8 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
     api.set(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
   if (request.method == "PUT") {
-    api.set(handle, CURLOPT_POSTFIELDS, request.body.data());
+    const char* const bytes = request.body.data();  // not copied; the next option says how many
+    api.set(handle, CURLOPT_POSTFIELDS, bytes);
     api.set(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
     headers = api.append(headers, "Content-Type: application/octet-stream");
     headers = api.append(headers, "Expect:");  // else a server that does not know 100-continue costs a second

@@ -1,7 +1,7 @@
 #include "compiler/support/hash.h"
 
 #include <sodium.h>
-#include <strings.h>
+#include <string.h>
 
 #include <new>
 
