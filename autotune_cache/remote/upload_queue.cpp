@@ -7,19 +7,22 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <exception>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 namespace hstujit {
 
-struct UploadQueue::State {
-  struct Waiting {
-    std::string name;
-    size_t bytes = 0;
-    Upload upload;
-  };
+struct UploadQueue::Waiting {
+  std::string name;
+  size_t bytes = 0;
+  Upload upload;
+};
 
+struct UploadQueue::State {
   std::atomic<bool> stop{false};
+  std::atomic<size_t> failed{0};
   std::mutex mutex;  // of what follows; not held over an upload
   std::condition_variable changed;
   std::deque<Waiting> waiting;
@@ -56,9 +59,10 @@ UploadQueue::~UploadQueue() {
     state_->stop = true;
   }
   thread_.join();
+  dropped += state_->failed;
   if (dropped > 0) {
     log_.event(LogCategory::kCache, "uploads_dropped",
-               {{"count", dropped}, {"reason", "the remote cache did not take them in time"}});
+               {{"count", dropped}, {"reason", "the remote cache did not take them in time, or memory was short"}});
   }
 }
 
@@ -76,39 +80,61 @@ void UploadQueue::work(State& state) {
       state.waiting.pop_front();
       state.busy = true;
     }
-    upload(state.stop);
+    try {
+      upload(state.stop);
+    } catch (const std::exception&) {
+      ++state.failed;  // for want of memory, at most
+    }
   }
 }
 
 void UploadQueue::add(const std::string& name, size_t bytes, Upload upload) {
   if (::getpid() != owner_) return;
-  const std::lock_guard lock(state_->mutex);
-  const auto same = std::find_if(state_->waiting.begin(), state_->waiting.end(),
-                                 [&](const State::Waiting& other) { return other.name == name; });
-  const bool replaces = same != state_->waiting.end();
-  const size_t others = state_->bytes - (replaces ? same->bytes : 0);
-  if (bytes > most_bytes_ || others > most_bytes_ - bytes || (!replaces && state_->waiting.size() >= most_uploads_)) {
-    if (!std::exchange(state_->dropped, true)) {
-      log_.event(LogCategory::kCache, "uploads_dropped",
-                 {{"count", 1}, {"reason", "the queue of uploads to the remote cache is full; this is said once"}});
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (take({name, bytes, std::move(upload)}) && start()) {
+      state_->changed.notify_all();
+      return;
     }
-    return;
+    if (std::exchange(state_->dropped, true)) return;
   }
-  state_->bytes = others + bytes;
+  log_.event(LogCategory::kCache, "uploads_dropped",
+             {{"count", 1},
+              {"reason", "the queue of uploads to the remote cache is full, or has no thread; this is said once"}});
+}
+
+bool UploadQueue::take(Waiting waiting) {
+  std::deque<Waiting>& all = state_->waiting;
+  const auto same =
+      std::find_if(all.begin(), all.end(), [&](const Waiting& other) { return other.name == waiting.name; });
+  const bool replaces = same != all.end();
+  const size_t others = state_->bytes - (replaces ? same->bytes : 0);
+  if (waiting.bytes > most_bytes_ || others > most_bytes_ - waiting.bytes) return false;
+  if (!replaces && all.size() >= most_uploads_) return false;
+  state_->bytes = others + waiting.bytes;
   if (replaces) {
-    *same = {name, bytes, std::move(upload)};
+    *same = std::move(waiting);
   } else {
-    state_->waiting.push_back({name, bytes, std::move(upload)});
+    all.push_back(std::move(waiting));
   }
-  if (!thread_.joinable()) {
-    // The program's signals are for the program's threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+  return true;
+}
+
+bool UploadQueue::start() {
+  if (thread_.joinable()) return true;
+  // The program's signals are for the program's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
     thread_ = std::thread([state = state_] { work(*state); });
+  } catch (const std::system_error&) {
+    // The system gives no thread at the moment: what waits goes with the next upload.
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return false;
   }
-  state_->changed.notify_all();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return true;
 }
 
 }  // namespace hstujit

@@ -27,8 +27,12 @@ class UploadQueue {
   void add(const std::string& name, size_t bytes, Upload upload);
 
  private:
+  struct Waiting;
   struct State;
   static void work(State& state);
+  // Under the lock. False: there is no room, or no thread.
+  bool take(Waiting waiting);
+  bool start();
 
   const size_t most_uploads_;
   const size_t most_bytes_;
