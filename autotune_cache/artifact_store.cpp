@@ -77,9 +77,12 @@ std::optional<Artifact> ArtifactStore::find_in(const CacheLayer& layer, const Ar
   }
   {
     const std::lock_guard lock(state_->mutex);
+    // It would come back into the directory that it was removed from, in the way of the one that replaces it.
+    if (layer.remote() && state_->dropped.contains({digest, loaded->metadata.sha256})) return std::nullopt;
     state_->in_use.insert(digest);
   }
   if (layer.writable()) touch(files.metadata);
+  if (layer.remote()) keep(loaded->metadata, digest, loaded->cubin);
   return Artifact{std::move(loaded->cubin), std::move(loaded->metadata.info), layer.path()};
 }
 
@@ -93,21 +96,26 @@ bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const Ar
     log_.event(LogCategory::kCache, "not_stored", {{"digest", *digest}, {"reason", "the cubin is no ELF image"}});
     return false;
   }
-  if (directories_.user.empty()) return false;
-  const ArtifactFiles files(directories_.user, key.arch, *digest);
   {
     const std::lock_guard lock(state_->mutex);
     state_->in_use.insert(*digest);
   }
   // Somebody else was faster: both entries would do, and not writing keeps its two files together.
-  if (load_artifact(files, *digest).ok()) return true;
-
+  if (!directories_.user.empty() && load_artifact(ArtifactFiles(directories_.user, key.arch, *digest), *digest).ok())
+    return true;
   const ArtifactMetadata metadata{key, info, cubin.size(), sha256_hex(cubin)};
+  for (const CacheLayerPtr& layer : layers_) layer->offer(metadata, *digest, cubin);
+  return keep(metadata, *digest, cubin);
+}
+
+bool ArtifactStore::keep(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) {
+  if (directories_.user.empty()) return false;
+  const ArtifactFiles files(directories_.user, metadata.key.arch, digest);
   if (const Status status = save_artifact(files, metadata, cubin); !status.ok()) {
     warn_once("write " + directories_.user, "directory_not_writable", directories_.user, status.message());
     return false;
   }
-  log_.event(LogCategory::kCache, "stored", {{"digest", *digest}, {"bytes", cubin.size()}});
+  log_.event(LogCategory::kCache, "stored", {{"digest", digest}, {"bytes", cubin.size()}});
   prune_sometimes(cubin.size());
   return true;
 }
@@ -128,7 +136,12 @@ void ArtifactStore::annotate(const ArtifactKey& key, const std::vector<ArtifactN
 
 void ArtifactStore::drop(const ArtifactKey& key, std::string_view cubin) {
   const Result<std::string> digest = artifact_digest(key);
-  if (!digest.ok() || directories_.user.empty()) return;
+  if (!digest.ok()) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->dropped.insert({*digest, sha256_hex(cubin)});
+  }
+  if (directories_.user.empty()) return;
   const ArtifactFiles files(directories_.user, key.arch, *digest);
   // Another process may have replaced it already.
   const Result<LoadedArtifact> stored = load_artifact(files, *digest);

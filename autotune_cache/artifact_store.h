@@ -54,18 +54,19 @@ class ArtifactStore {
   ArtifactStore(const ArtifactStore&) = delete;
   ArtifactStore& operator=(const ArtifactStore&) = delete;
 
-  // The cubin, checked against its length and SHA-256, from the first layer that has a good one.
+  // The cubin, checked against its length and SHA-256, from the first layer that has a good one. A remote layer's is
+  // kept in the user directory.
   std::optional<Artifact> find(const ArtifactKey& key);
 
   // Keeps a cubin in the user directory; an entry that is good already is left as it is. True when the directory has
-  // it; bytes that are no cubin are not kept.
+  // it; bytes that are no cubin are not kept. What is new is offered to the other layers.
   bool put(const ArtifactKey& key, std::string_view cubin, const ArtifactInfo& info);
 
   // Keeps notes beside an entry of the user directory, in place of those that are there.
   void annotate(const ArtifactKey& key, const std::vector<ArtifactNote>& notes);
 
   // For an entry that is whole and yet of no use: removes it from the user directory, if its cubin is still this one.
-  // A read-only directory keeps its copy, but what is put afterwards is found before it.
+  // A read-only directory keeps its copy, but what is put afterwards is found before it; a remote's is passed over.
   void drop(const ArtifactKey& key, std::string_view cubin);
 
   // Entries with readable metadata, of all layers, by layer, then arch and digest.
@@ -85,6 +86,7 @@ class ArtifactStore {
   struct Candidate;
 
   std::optional<Artifact> find_in(const CacheLayer& layer, const ArtifactKey& key, const std::string& digest);
+  bool keep(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin);
   void warn_once(const std::string& what, std::string_view event, std::string_view path, std::string_view reason);
   void prune_sometimes(uint64_t written);
 

@@ -1,5 +1,5 @@
 // A place where cubins and tuning records are looked up. A process has an ordered list of them: the user's directory,
-// which is written, and then those that are only read.
+// which is written, then those that are only read, then a remote cache.
 //
 // A layer only finds and enumerates. What is written goes to the files of the writable one, by ArtifactStore and
 // TuningDatabase.
@@ -63,6 +63,13 @@ class CacheLayer {
   virtual std::vector<StoredRecord> records() const = 0;
   // Reads everything. Anything that a look-up would not accept has a problem.
   virtual std::vector<VerifiedFile> verify() const = 0;
+
+  // Whether what it gives is kept in the user directory, so that the next process need not ask for it.
+  virtual bool remote() const { return false; }
+  // What this process has made, for a layer that passes it on. Returns at once.
+  virtual void offer(const ArtifactMetadata& /*metadata*/, const std::string& /*digest*/,
+                     std::string_view /*cubin*/) const {}
+  virtual void offer(const TuningRecord& /*record*/) const {}
 
  private:
   std::string path_;

@@ -14,6 +14,8 @@ namespace fs = std::filesystem;
 // How often a writer looks whether another one has replaced what it wrote. Each time it has merged more of the others'.
 constexpr int kAttempts = 64;
 
+bool is_any(const TuningRecord&) { return true; }
+
 // True when merging `part` into `whole` would change nothing that was measured.
 bool contains(const TuningRecord& whole, const TuningRecord& part) {
   const auto has_timed = [&](const TimedCandidate& candidate) {
@@ -54,18 +56,29 @@ std::optional<TuningRecord> TuningDatabase::find_in(const CacheLayer& layer, con
   return std::nullopt;
 }
 
-std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key) {
-  return find(key, [](const TuningRecord&) { return true; });
-}
+std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key) { return find(key, is_any); }
 
 std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key,
                                                  const std::function<bool(const TuningRecord&)>& usable) {
+  std::optional<Found> found = look_up(key, usable, true);
+  if (!found) return std::nullopt;
+  if (found->layer->remote()) {
+    // What the directory has of this key is no use to the caller: the remote's winner becomes the key's.
+    if (Result<TuningRecord> kept = merge_and_store(found->record); kept.ok()) return std::move(kept).value();
+  }
+  return std::move(found->record);
+}
+
+std::optional<TuningDatabase::Found> TuningDatabase::look_up(const TuningKey& key,
+                                                             const std::function<bool(const TuningRecord&)>& usable,
+                                                             bool ask_remote) {
   const std::string digest = tuning_digest(key);
   for (const CacheLayerPtr& layer : layers_) {
+    if (layer->remote() && !ask_remote) continue;
     std::optional<TuningRecord> record = find_in(*layer, digest);
     if (!record || !usable(*record)) continue;
     log_.event(LogCategory::kTune, "record_hit", {{"digest", digest}, {"directory", layer->path()}});
-    return record;
+    return Found{std::move(*record), layer.get()};
   }
   log_.event(LogCategory::kTune, "record_miss", {{"digest", digest}, {"op", key.op}, {"bucket", key.bucket}});
   return std::nullopt;
@@ -83,6 +96,12 @@ Result<std::optional<TuningRecord>> TuningDatabase::store(const std::string& dig
 }
 
 Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
+  HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, merge_and_store(record));
+  for (const CacheLayerPtr& layer : layers_) layer->offer(merged);
+  return merged;
+}
+
+Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record) {
   const std::string digest = tuning_digest(record.key);
   TuningRecord empty;
   empty.key = record.key;
@@ -92,10 +111,10 @@ Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
 
   TuningRecord displaced_before = empty;  // by this call: older than what is stored, and than `record`
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (const std::optional<TuningRecord> stored = find(record.key)) {
-      HSTUJIT_ASSIGN_OR_RETURN(const TuningRecord known, merge_records(displaced_before, *stored));
+    if (const std::optional<Found> stored = look_up(record.key, is_any, false)) {
+      HSTUJIT_ASSIGN_OR_RETURN(const TuningRecord known, merge_records(displaced_before, stored->record));
       HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(known, record));
-      if (attempt > 0 && contains(*stored, merged)) return *stored;
+      if (attempt > 0 && contains(stored->record, merged)) return stored->record;
     }
     if (user_.empty()) return merged;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));

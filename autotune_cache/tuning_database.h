@@ -23,13 +23,14 @@ class TuningDatabase {
   TuningDatabase(CacheLayers layers, Log log);
   TuningDatabase(const CacheDirectories& directories, const Log& log);
 
-  // The record of the first layer that has a good one.
+  // The record of the first layer that has a good one. A remote layer's is kept in the user directory.
   std::optional<TuningRecord> find(const TuningKey& key);
   // The same, of those that `usable` says true of: a record that its caller cannot use hides none of a later layer.
   std::optional<TuningRecord> find(const TuningKey& key, const std::function<bool(const TuningRecord&)>& usable);
 
   // Merges `record` into what find gives and keeps the result in the user directory. Of several processes that add
   // to the same key at once, each merges what it has displaced and looks again, so that nobody's timings are lost.
+  // The other layers are offered the result.
   // Returns the merged record, stored or not; kInvalidArgument when the record itself is wrong.
   Result<TuningRecord> add(const TuningRecord& record);
 
@@ -39,6 +40,13 @@ class TuningDatabase {
   const CacheLayers& layers() const { return layers_; }
 
  private:
+  struct Found {
+    TuningRecord record;
+    const CacheLayer* layer = nullptr;
+  };
+  std::optional<Found> look_up(const TuningKey& key, const std::function<bool(const TuningRecord&)>& usable,
+                               bool ask_remote);
+  Result<TuningRecord> merge_and_store(const TuningRecord& record);
   std::optional<TuningRecord> find_in(const CacheLayer& layer, const std::string& digest);
   // The record that the new one has displaced, if there was a good one.
   Result<std::optional<TuningRecord>> store(const std::string& digest, const std::string& text) const;

@@ -16,11 +16,17 @@ add_library(hstujit_zstd INTERFACE)
 target_include_directories(hstujit_zstd SYSTEM INTERFACE ${HSTUJIT_ZSTD_INCLUDE_DIR})
 target_link_libraries(hstujit_zstd INTERFACE ${HSTUJIT_ZSTD_ARCHIVE})
 
+# Headers only: the library is opened at run time, where there is one.
+find_path(HSTUJIT_CURL_INCLUDE_DIR curl/curl.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE} REQUIRED)
+add_library(hstujit_curl_headers INTERFACE)
+target_include_directories(hstujit_curl_headers SYSTEM INTERFACE ${HSTUJIT_CURL_INCLUDE_DIR})
+
 # The functions of fmt 9 are compiled once here; as a header-only library, which every other version is, they cost each
 # file that formats a second of CPU. The shared libfmt of the distribution is nothing that a shipped library may need.
 if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
   add_library(hstujit_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt.cpp)
   target_include_directories(hstujit_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_options(hstujit_fmt PRIVATE ${HSTUJIT_OPTIMISE_SIZE})
 else()
   add_library(hstujit_fmt ALIAS fmt::fmt-header-only)
 endif()

@@ -25,9 +25,10 @@ function(hstujit_use_precompiled target group)
   target_precompile_headers(${target} REUSE_FROM hstujit_precompiled_${group})
 endfunction()
 
-# For files that run seldom, and for the few that every launch runs through; a debug build knows no difference.
-set(HSTUJIT_OPTIMISE_SIZE $<$<CONFIG:Release,RelWithDebInfo>:-Os>)
-set(HSTUJIT_OPTIMISE_SPEED $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
-
 hstujit_add_precompiled(base)
 hstujit_add_precompiled(cold HEADER base OPTIONS ${HSTUJIT_OPTIMISE_SIZE})
+
+# hstujit_optimise_for_speed(files...): of a library that is compiled for size; the header of its group does not suit them.
+function(hstujit_optimise_for_speed)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${HSTUJIT_OPTIMISE_SPEED}")
+endfunction()

@@ -46,6 +46,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 add_link_options(-Wl,--gc-sections)
 
+# For files that run seldom, and for the few that every launch runs through; a debug build knows no difference.
+set(HSTUJIT_OPTIMISE_SIZE $<$<CONFIG:Release,RelWithDebInfo>:-Os>)
+set(HSTUJIT_OPTIMISE_SPEED $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
+
 if(HSTUJIT_SANITIZE)
   add_compile_options(-fsanitize=${HSTUJIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HSTUJIT_SANITIZE})

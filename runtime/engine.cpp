@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autotune_cache/directory_layer.h"
+#include "autotune_cache/remote/remote_layer.h"
 #include "compiler/support/files.h"
 #include "compiler/support/parallel.h"
 #include "compiler/support/text.h"
@@ -87,6 +88,9 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->host_ = std::move(options.host);
   engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
   CacheLayers layers = open_layers(directories, engine->log_);
+  HSTUJIT_ASSIGN_OR_RETURN(const CacheLayerPtr remote, open_remote_layer(environment, engine->log_));
+  // One for both, so that both leave it alone after a failure of either.
+  if (remote) layers.push_back(remote);
   CacheLayers records = layers;
   if (!engine->shipped_records_.empty()) {
     records.push_back(std::make_shared<DirectoryLayer>(engine->shipped_records_, false));

@@ -7,7 +7,8 @@
 # LLVM and MLIR 22 come from apt.llvm.org where the distribution has no such packages. NVRTC 12.4 or newer is taken from
 # an installed CUDA toolkit, else from the PyPI wheel nvidia-cuda-nvrtc, which goes to build/nvrtc, where the tests find
 # it; for anything else HSTUJIT_NVRTC names the folder. Building needs no NVRTC: without one, what compiles CUDA source
-# says what it looked for.
+# says what it looked for. nginx and Apache are for tests, which start their own; where systemd runs, the package of nginx
+# also starts one on port 80.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +21,7 @@ esac
 
 packages=(g++ cmake ninja-build ccache git ca-certificates
           libfmt-dev nlohmann-json3-dev libcli11-dev libsodium-dev libgtest-dev libgmock-dev
-          zlib1g-dev libzstd-dev openmpi-bin clang-format-19 clang-tidy-22
+          zlib1g-dev libzstd-dev libcurl4-openssl-dev nginx apache2-bin openmpi-bin clang-format-19 clang-tidy-22
           llvm-22-dev libmlir-22-dev mlir-22-tools lld-22)
 
 say() { [ "$quiet" = yes ] || echo "$*"; }

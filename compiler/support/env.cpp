@@ -23,6 +23,14 @@ const std::vector<EnvVariable>& environment_variables() {
        "Size that the cache directory is kept below, least recently used entries first to go; `0` means unbounded "
        "(in `cache prune --max-bytes` it removes everything). "
        "`K`, `M`, `G` and `T` are powers of 1024."},
+      {Env::kRemoteCache, kText, "HSTUJIT_REMOTE_CACHE", "", "",
+       "URL of a cache that machines share over HTTP, `http[s]://[user:password@]host[:port][/path]`. It is asked "
+       "after "
+       "every directory, when a kernel is prepared and never when one is launched; what it gives is checked and kept "
+       "in "
+       "the cache directory. One that is dead or wrong is a miss."},
+      {Env::kRemoteUpload, kFlag, "HSTUJIT_REMOTE_UPLOAD", "1", "",
+       "Whether new kernels and tuning results are sent to the remote cache, in the background."},
       {Env::kOnMiss, kChoice, "HSTUJIT_ON_MISS", "heuristic", "heuristic|tune|fail",
        "What happens when no cache holds a kernel: `heuristic` compiles the expected best configuration once, `tune` "
        "measures candidates first, `fail` compiles nothing and returns an error. `tune` also measures where a cache "

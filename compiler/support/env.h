@@ -20,6 +20,8 @@ enum class Env {
   kCacheDir,
   kCachePath,
   kCacheMaxBytes,
+  kRemoteCache,
+  kRemoteUpload,
   kOnMiss,
   kLengthMode,
   kRecord,

@@ -1,8 +1,13 @@
 #include "compiler/support/hash.h"
 
 #include <sodium.h>
+#include <string.h>
 
 #include <new>
+
+// SHA-256 wipes its buffer through this. libsodium's own lies in a file that needs its random sources, hence all of its
+// ciphers and curves: 190 kB that nothing here calls.
+void sodium_memzero(void* const bytes, const size_t size) { ::explicit_bzero(bytes, size); }
 
 namespace hstujit {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "autotune_cache/remote/remote_url.h"
 #include "compiler/generator/generator_digest.h"
 #include "runtime/operations/operation.h"
 
@@ -57,6 +58,13 @@ Json directory_json(const std::string& path, std::string_view role) {
   return row;
 }
 
+Json remote_json(const CacheLayer& layer) {
+  const Status health = layer.health();
+  Json row = {{"path", layer.path()}, {"exists", health.ok()}, {"role", "remote"}, {"ok", health.ok()}};
+  if (!health.ok()) row["problem"] = health.message();
+  return row;
+}
+
 template <typename T>
 Json library_json(const Result<std::shared_ptr<const T>>& library) {
   if (!library.ok()) return finding(library.status());
@@ -71,6 +79,10 @@ Json doctor(Engine& engine) {
   if (!directories.user.empty()) caches.push_back(directory_json(directories.user, "user"));
   for (const CacheLayerPtr& layer : engine.kernels().store().layers()) {
     if (layer->writable()) continue;
+    if (layer->remote()) {
+      caches.push_back(remote_json(*layer));
+      continue;
+    }
     caches.push_back(directory_json(layer->path(), "read_only"));
     if (const Status health = layer->health(); !health.ok()) {
       caches.back()["ok"] = false;
@@ -83,6 +95,10 @@ Json doctor(Engine& engine) {
     if (engine.environment().is_set(variable.id)) {
       variables[std::string(variable.name)] = engine.environment().text(variable.id);
     }
+  }
+  // A report is sent to others, and the URL may hold a password.
+  if (const auto remote = variables.find("HSTUJIT_REMOTE_CACHE"); remote != variables.end()) {
+    *remote = parse_remote_url(remote->get<std::string>())->base;
   }
   return {{"library", {{"version", library_version()}, {"generator", generator_digest()}}},
           {"driver", driver_json(engine)},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,10 +48,14 @@ class CacheTest : public ::testing::Test {
   std::string path(const std::string& name) const { return (folder_->path() / name).native(); }
   CacheDirectories user_only() const { return {.user = path("user"), .read_only = {}}; }
   Log log() {
-    return Log([this](LogCategory, const std::string& line) { lines_.push_back(line); });
+    return Log([this](LogCategory, const std::string& line) {
+      const std::lock_guard lock(lines_mutex_);
+      lines_.push_back(line);
+    });
   }
   // How many logged lines have this event.
   int events(const std::string& name) const {
+    const std::lock_guard lock(lines_mutex_);
     int count = 0;
     for (const std::string& line : lines_) count += line.find("," + name + ",") != std::string::npos;
     return count;
@@ -77,6 +82,7 @@ class CacheTest : public ::testing::Test {
   }
 
   std::optional<TempDir> folder_;
+  mutable std::mutex lines_mutex_;
   std::vector<std::string> lines_;
 };
 

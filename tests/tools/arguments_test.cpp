@@ -38,7 +38,8 @@ struct Mistake {
 TEST(Arguments, MistakesAreNamedAndExitWith2) {
   const std::vector<Mistake> mistakes = {
       {{}, "subcommand is required; see hstujit --help"},
-      {{"polish"}, "there is no command \"polish\"; commands: prewarm, tune, run, bench, emit, freeze, explain, doctor, cache"},
+      {{"polish"},
+       "there is no command \"polish\"; commands: prewarm, tune, run, bench, emit, freeze, explain, doctor, cache"},
       {{"prewarm"}, "--config is required; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},

@@ -23,6 +23,11 @@ void add_part(Fields& fields, const std::string& name, const Json& part, const s
 
 Cell directory(const Json& directory) {
   std::string text = text_of(directory, "path");
+  if (text_of(directory, "role") == "remote") {
+    const std::string problem = text_of(directory, "problem");
+    if (problem.empty()) return {text + ", remote, answers", Tone::kGood};
+    return {fmt::format("{}, remote, is no use: {}", text, problem), Tone::kBad};
+  }
   const bool writable = text_of(directory, "role") == "user";
   if (!writable) text += ", read-only layer";
   if (member(directory, "exists") != true) text += writable ? ", will be created" : ", does not exist";

@@ -1,0 +1,233 @@
+#include "autotune_cache/remote/http_client.h"
+
+// Its macros would name the functions themselves, which nothing here links.
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "compiler/support/dynamic_library.h"
+
+namespace hstujit {
+namespace {
+
+constexpr long kSlowBytesPerSecond = 1024;
+constexpr size_t kIdleConnections = 16;
+
+struct Curl {
+  decltype(&::curl_global_init) global_init = nullptr;
+  decltype(&::curl_easy_init) init = nullptr;
+  decltype(&::curl_easy_reset) reset = nullptr;
+  decltype(&::curl_easy_cleanup) cleanup = nullptr;
+  decltype(&::curl_easy_setopt) set = nullptr;
+  decltype(&::curl_easy_perform) perform = nullptr;
+  decltype(&::curl_easy_getinfo) info = nullptr;
+  decltype(&::curl_easy_strerror) text = nullptr;
+  decltype(&::curl_slist_append) append = nullptr;
+  decltype(&::curl_slist_free_all) free_list = nullptr;
+};
+
+Result<Curl> open_curl() {
+  // Kept: libcurl leaves threads that resolve names and what it set up for TLS.
+  HSTUJIT_ASSIGN_OR_RETURN(
+      const DynamicLibrary library,
+      DynamicLibrary::open("libcurl, which talks to the remote cache,", {"libcurl.so.4", "libcurl-gnutls.so.4"},
+                           Code::kNotFound, DynamicLibrary::Keep::kForever));
+  Curl curl;
+  const auto take = [&]<typename Function>(Function*& function, const char* name) -> Status {
+    HSTUJIT_ASSIGN_OR_RETURN(function, library.function<Function>(name));
+    return {};
+  };
+  HSTUJIT_RETURN_IF_ERROR(take(curl.global_init, "curl_global_init"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.init, "curl_easy_init"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.reset, "curl_easy_reset"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.cleanup, "curl_easy_cleanup"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.set, "curl_easy_setopt"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.perform, "curl_easy_perform"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.info, "curl_easy_getinfo"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.text, "curl_easy_strerror"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.append, "curl_slist_append"));
+  HSTUJIT_RETURN_IF_ERROR(take(curl.free_list, "curl_slist_free_all"));
+  if (const CURLcode code = curl.global_init(CURL_GLOBAL_DEFAULT); code != CURLE_OK)
+    return Status(Code::kNotFound, fmt::format("libcurl does not start: {}", curl.text(code)));
+  return curl;
+}
+
+// Opened once: curl_global_init is for one thread at a time.
+const Result<Curl>& curl() {
+  static const Result<Curl> opened = open_curl();
+  return opened;
+}
+
+// A server that hangs up while TLS writes raises SIGPIPE, and libcurl leaves that to its caller once it is told to
+// leave signals alone. It stays blocked here, and what came meanwhile is taken.
+class PipeSignalBlocked {
+ public:
+  PipeSignalBlocked() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~PipeSignalBlocked() {
+    const timespec now = {};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  PipeSignalBlocked(const PipeSignalBlocked&) = delete;
+  PipeSignalBlocked& operator=(const PipeSignalBlocked&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_ = false;
+};
+
+struct Body {
+  std::string bytes;
+  size_t most = 0;
+  bool too_long = false;
+};
+
+size_t take_bytes(char* data, size_t size, size_t count, void* user) {
+  Body& body = *static_cast<Body*>(user);
+  const size_t bytes = size * count;
+  if (bytes > body.most - body.bytes.size()) {
+    body.too_long = true;
+    return 0;  // fewer than were given: libcurl ends the request
+  }
+  body.bytes.append(data, bytes);
+  return bytes;
+}
+
+int shall_stop(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(user)->load() ? 1 : 0;
+}
+
+}  // namespace
+
+// Handles whose connections stay open between requests. A forked child shares its parent's sockets: it leaves those
+// alone, neither used nor closed, and makes its own.
+struct HttpClient::Connections {
+  std::mutex mutex;
+  std::vector<CURL*> idle;
+  const pid_t owner = ::getpid();
+
+  CURL* take() {
+    if (::getpid() == owner) {
+      const std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        CURL* const handle = idle.back();
+        idle.pop_back();
+        return handle;
+      }
+    }
+    return curl()->init();
+  }
+
+  void give_back(CURL* handle) {
+    if (::getpid() == owner) {
+      const std::lock_guard lock(mutex);
+      if (idle.size() < kIdleConnections) {
+        idle.push_back(handle);
+        return;
+      }
+    }
+    curl()->cleanup(handle);
+  }
+
+  ~Connections() {
+    if (::getpid() != owner) return;
+    const PipeSignalBlocked blocked;
+    for (CURL* const handle : idle) curl()->cleanup(handle);
+  }
+};
+
+HttpClient::HttpClient(RemoteUrl url, const HttpTimes& times)
+    : url_(std::move(url)), times_(times), connections_(std::make_unique<Connections>()) {}
+
+HttpClient::~HttpClient() = default;
+
+Result<std::unique_ptr<HttpClient>> HttpClient::open(const RemoteUrl& url, const HttpTimes& times) {
+  if (!curl().ok()) return curl().status();
+  return std::unique_ptr<HttpClient>(new HttpClient(url, times));
+}
+
+HttpAnswer HttpClient::send(const HttpRequest& request) {
+  const Curl& api = *curl();
+  const PipeSignalBlocked blocked;
+  HttpAnswer answer;
+  CURL* const handle = connections_->take();
+  if (handle == nullptr) {
+    answer.failure = answer.detail = "libcurl gives no handle";
+    return answer;
+  }
+  const std::string url = url_.base + request.path;
+  std::array<char, CURL_ERROR_SIZE> reason = {};
+  Body body{{}, request.most_bytes, false};
+  api.reset(handle);
+  api.set(handle, CURLOPT_URL, url.c_str());
+  api.set(handle, CURLOPT_NOSIGNAL, 1L);
+  api.set(handle, CURLOPT_ERRORBUFFER, reason.data());
+  api.set(handle, CURLOPT_USERAGENT, "hstujit");
+  api.set(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(times_.connect.count()));
+  api.set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(times_.whole.count()));
+  api.set(handle, CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
+  api.set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(times_.stalled.count()));
+  api.set(handle, CURLOPT_WRITEFUNCTION, &take_bytes);
+  api.set(handle, CURLOPT_WRITEDATA, &body);
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // A name that nobody resolves shall not hold up the end of a request. Older libraries know no such option.
+  api.set(handle, CURLOPT_QUICK_EXIT, 1L);
+#endif
+  if (!url_.user.empty()) {
+    api.set(handle, CURLOPT_USERNAME, url_.user.c_str());
+    api.set(handle, CURLOPT_PASSWORD, url_.password.c_str());
+  }
+  if (request.stop != nullptr) {
+    api.set(handle, CURLOPT_NOPROGRESS, 0L);
+    api.set(handle, CURLOPT_XFERINFOFUNCTION, &shall_stop);
+    api.set(handle, CURLOPT_XFERINFODATA, request.stop);
+  }
+  curl_slist* headers = nullptr;
+  if (request.method != "GET") {
+    api.set(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+  if (request.method == "PUT") {
+    const char* const bytes = request.body.data();  // not copied; the next option says how many
+    api.set(handle, CURLOPT_POSTFIELDS, bytes);
+    api.set(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    headers = api.append(headers, "Content-Type: application/octet-stream");
+    headers = api.append(headers, "Expect:");  // else a server that does not know 100-continue costs a second
+    api.set(handle, CURLOPT_HTTPHEADER, headers);
+  }
+  const CURLcode code = api.perform(handle);
+  long status = 0;
+  api.info(handle, CURLINFO_RESPONSE_CODE, &status);
+  if (code == CURLE_OK) {
+    answer.status = static_cast<int>(status);
+    answer.body = std::move(body.bytes);
+  } else if (body.too_long) {
+    answer.failure = "its answer is too long";
+    answer.detail = fmt::format("the answer has more than {} bytes", request.most_bytes);
+  } else {
+    answer.failure = api.text(code);
+    answer.detail = reason.front() != '\0' ? reason.data() : api.text(code);
+  }
+  // The buffers end here, the handle may not.
+  api.set(handle, CURLOPT_ERRORBUFFER, nullptr);
+  api.free_list(headers);
+  connections_->give_back(handle);
+  return answer;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,79 @@
+// The way to a remote cache: what is asked of it, when it is left alone, and what is said about that.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "autotune_cache/remote/backoff.h"
+#include "autotune_cache/remote/http_client.h"
+#include "compiler/support/log.h"
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+struct RemoteOptions {
+  bool upload = true;
+  HttpTimes times;
+  std::chrono::milliseconds first_pause{5000};   // after a failure the remote is left alone
+  std::chrono::milliseconds most_pause{300000};  // twice as long each time, up to this
+  std::chrono::milliseconds last_wait{5000};     // for uploads, at the end
+  size_t most_uploads = 1024;                    // that wait
+  size_t most_upload_bytes = size_t{256} << 20;
+};
+
+class RemoteConnection {
+ public:
+  RemoteConnection(RemoteUrl url, const RemoteOptions& options, Log log);
+
+  struct Fetched {
+    std::string body;
+    uint64_t attempt = 0;
+  };
+  // Of "/ac/<digest>" or "/cas/<digest>". kNotFound when the remote has none, kIo when it is left alone or has failed
+  // just now, which is logged already. What it gave is nobody's before accept or distrust. `first`: what the same entry
+  // began with, when this is another part of it.
+  Result<Fetched> get(const std::string& path, size_t most_bytes, const std::atomic<bool>* stop = nullptr,
+                      const Fetched* first = nullptr);
+  void accept();
+  // These bytes are not what was asked for. It becomes a failure as any other when it goes on.
+  void distrust(const Fetched& fetched, const std::string& path, std::string_view reason);
+
+  // True when the remote has taken it.
+  bool put(const std::string& path, std::string_view body, const std::atomic<bool>* stop);
+  // False once the remote has refused an upload, too.
+  bool uploads() const { return uploads_; }
+
+  // Asks for what no cache has, whether or not the remote is left alone at the moment.
+  Status health();
+
+  const std::string& name() const { return name_; }
+
+ private:
+  // Null when there is no libcurl, which is logged once.
+  HttpClient* client();
+  void failed(uint64_t attempt, const std::string& kind, const std::string& path, std::string_view reason);
+  void log_once(const std::string& kind, std::string_view event, const std::string& path, std::string_view reason);
+  HttpAnswer put_once(const std::string& path, std::string_view body, const std::atomic<bool>* stop);
+
+  const RemoteUrl url_;
+  const std::string name_;
+  const RemoteOptions options_;
+  const Log log_;
+  Backoff backoff_;
+  Backoff upload_backoff_;  // of a remote that answers and takes nothing
+  std::atomic<bool> uploads_;
+  std::atomic<int> wrong_{0};  // answers in a row
+  std::atomic<bool> collections_made_{false};
+  std::once_flag opened_;
+  Status open_status_;
+  std::unique_ptr<HttpClient> client_;
+  std::mutex mutex_;  // held for a look into the set only
+  std::set<std::string> logged_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,147 @@
+#include "autotune_cache/remote/remote_layer.h"
+
+#include <utility>
+
+#include "autotune_cache/artifact_files.h"
+#include "autotune_cache/cache_key.h"
+
+namespace hstujit {
+namespace {
+
+constexpr size_t kMostMetadataBytes = size_t{1} << 20;
+constexpr size_t kMostRecordBytes = size_t{64} << 20;
+constexpr size_t kMostCubinBytes = size_t{256} << 20;
+constexpr size_t kMostMisses = 65536;  // that are remembered
+
+std::string entry_path(std::string_view digest) { return "/ac/" + std::string(digest); }
+std::string bytes_path(std::string_view sha256) { return "/cas/" + std::string(sha256); }
+
+}  // namespace
+
+struct RemoteLayer::State {
+  RemoteConnection connection;
+  const Log log;
+  std::mutex mutex;  // held for a look into the set only
+  // Digests that the remote did not have, or had wrongly: it is not asked for them again.
+  std::unordered_set<std::string> misses;
+
+  State(RemoteUrl url, const RemoteOptions& options, const Log& to)
+      : connection(std::move(url), options, to), log(to) {}
+
+  bool is_known_miss(std::string_view digest) {
+    const std::lock_guard lock(mutex);
+    return misses.contains(std::string(digest));
+  }
+  void remember_miss(std::string_view digest) {
+    const std::lock_guard lock(mutex);
+    if (misses.size() >= kMostMisses) misses.clear();
+    misses.emplace(digest);
+  }
+
+  // Both say to a look-up that there is no good entry.
+  Status miss(std::string_view digest, const Status& status) {
+    if (status.code() == Code::kNotFound) remember_miss(digest);
+    return Status(Code::kNotFound, "the remote cache has no good entry");
+  }
+  Status wrong(std::string_view digest, const RemoteConnection::Fetched& fetched, const std::string& path,
+               const std::string& reason) {
+    connection.distrust(fetched, path, reason);
+    return miss(digest, Status(Code::kNotFound, reason));
+  }
+
+  Result<LoadedArtifact> find_artifact(std::string_view digest) {
+    const std::string path = entry_path(digest);
+    const auto entry = connection.get(path, kMostMetadataBytes);
+    if (!entry.ok()) return miss(digest, entry.status());
+    const Result<ArtifactMetadata> metadata = parse_metadata(entry->body, digest);
+    if (!metadata.ok()) return wrong(digest, *entry, path, metadata.status().message());
+    if (!is_digest(metadata->sha256) || metadata->size > kMostCubinBytes)
+      return wrong(digest, *entry, path, "its metadata names no cubin of an allowed size");
+
+    const std::string cubin_path = bytes_path(metadata->sha256);
+    auto cubin = connection.get(cubin_path, metadata->size, nullptr, &*entry);
+    if (!cubin.ok()) return miss(digest, cubin.status());
+    Result<LoadedArtifact> loaded = check_artifact(entry->body, std::move(cubin->body), digest);
+    if (!loaded.ok()) return wrong(digest, *cubin, cubin_path, loaded.status().message());
+    connection.accept();
+    return loaded;
+  }
+
+  Result<TuningRecord> find_record(std::string_view digest, const std::atomic<bool>* stop) {
+    const std::string path = entry_path(digest);
+    const auto entry = connection.get(path, kMostRecordBytes, stop);
+    if (!entry.ok()) return miss(digest, entry.status());
+    Result<TuningRecord> record = parse_record(entry->body, digest);
+    if (!record.ok()) return wrong(digest, *entry, path, record.status().message());
+    connection.accept();
+    return record;
+  }
+
+  void upload_artifact(const std::string& digest, const std::string& sha256, const std::string& metadata,
+                       const std::string& cubin, const std::atomic<bool>& stop) {
+    if (!connection.put(bytes_path(sha256), cubin, &stop) || !connection.put(entry_path(digest), metadata, &stop))
+      return;
+    log.event(LogCategory::kCache, "uploaded", {{"digest", digest}, {"bytes", cubin.size()}});
+  }
+
+  // What another machine has timed stays. Two that send at once may lose one's timings: they are in its directory.
+  void upload_record(const TuningRecord& record, const std::string& digest, const std::atomic<bool>& stop) {
+    const auto there = find_record(digest, &stop);
+    TuningRecord merged = record;
+    if (there.ok()) {
+      auto both = merge_records(*there, record);
+      if (!both.ok() || *both == *there) return;
+      merged = std::move(both).value();
+    }
+    const Result<std::string> text = format_record(merged);
+    if (!text.ok() || !connection.put(entry_path(digest), *text, &stop)) return;
+    log.event(LogCategory::kCache, "uploaded", {{"digest", digest}, {"bytes", text->size()}});
+  }
+};
+
+RemoteLayer::RemoteLayer(RemoteUrl url, const RemoteOptions& options, const Log& log)
+    : CacheLayer(url.base),
+      state_(std::make_shared<State>(std::move(url), options, log)),
+      uploads_(options.most_uploads, options.most_upload_bytes, options.last_wait, log) {}
+
+Status RemoteLayer::health() const { return state_->connection.health(); }
+
+Result<LoadedArtifact> RemoteLayer::find_artifact(std::string_view, std::string_view digest) const {
+  if (state_->is_known_miss(digest)) return Status(Code::kNotFound, "it was not in the remote cache before");
+  return state_->find_artifact(digest);
+}
+
+Result<TuningRecord> RemoteLayer::find_record(std::string_view digest) const {
+  if (state_->is_known_miss(digest)) return Status(Code::kNotFound, "it was not in the remote cache before");
+  return state_->find_record(digest, nullptr);
+}
+
+void RemoteLayer::offer(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) const {
+  if (!state_->connection.uploads()) return;
+  std::string text = format_metadata(metadata);
+  const size_t bytes = text.size() + cubin.size();
+  uploads_.add(
+      digest, bytes,
+      [state = state_, digest, sha256 = metadata.sha256, text = std::move(text), bytes_of_cubin = std::string(cubin)](
+          const std::atomic<bool>& stop) { state->upload_artifact(digest, sha256, text, bytes_of_cubin, stop); });
+}
+
+void RemoteLayer::offer(const TuningRecord& record) const {
+  if (!state_->connection.uploads()) return;
+  const std::string digest = tuning_digest(record.key);
+  const Result<std::string> text = format_record(record);
+  if (!text.ok()) return;
+  uploads_.add(digest, text->size(), [state = state_, digest, record](const std::atomic<bool>& stop) {
+    state->upload_record(record, digest, stop);
+  });
+}
+
+Result<CacheLayerPtr> open_remote_layer(const Environment& environment, const Log& log) {
+  RemoteOptions options;
+  HSTUJIT_ASSIGN_OR_RETURN(options.upload, environment.flag(Env::kRemoteUpload));
+  if (!environment.is_set(Env::kRemoteCache)) return CacheLayerPtr();
+  HSTUJIT_ASSIGN_OR_RETURN(RemoteUrl url, parse_remote_url(environment.text(Env::kRemoteCache)));
+  return CacheLayerPtr(std::make_shared<RemoteLayer>(std::move(url), options, log));
+}
+
+}  // namespace hstujit

@@ -1,0 +1,140 @@
+#include "autotune_cache/remote/upload_queue.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+namespace hstujit {
+
+struct UploadQueue::Waiting {
+  std::string name;
+  size_t bytes = 0;
+  Upload upload;
+};
+
+struct UploadQueue::State {
+  std::atomic<bool> stop{false};
+  std::atomic<size_t> failed{0};
+  std::mutex mutex;  // of what follows; not held over an upload
+  std::condition_variable changed;
+  std::deque<Waiting> waiting;
+  size_t bytes = 0;  // of those that wait
+  bool busy = false;
+  bool closing = false;
+  bool dropped = false;  // logged
+};
+
+UploadQueue::UploadQueue(size_t most_uploads, size_t most_bytes, std::chrono::milliseconds last_wait, Log log)
+    : most_uploads_(most_uploads),
+      most_bytes_(most_bytes),
+      last_wait_(last_wait),
+      log_(std::move(log)),
+      owner_(::getpid()),
+      state_(std::make_shared<State>()) {}
+
+UploadQueue::~UploadQueue() {
+  if (::getpid() != owner_) {
+    // The thread is the parent's, and so may be the lock. Its share of the state is never given back here, so that
+    // nothing of it is destroyed while it looks used.
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  if (!thread_.joinable()) return;
+  size_t dropped = 0;
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->closing = true;
+    state_->changed.notify_all();
+    state_->changed.wait_for(lock, last_wait_, [&] { return state_->waiting.empty() && !state_->busy; });
+    dropped = state_->waiting.size() + (state_->busy ? 1 : 0);
+    state_->waiting.clear();
+    state_->stop = true;
+  }
+  thread_.join();
+  dropped += state_->failed;
+  if (dropped > 0) {
+    log_.event(LogCategory::kCache, "uploads_dropped",
+               {{"count", dropped}, {"reason", "the remote cache did not take them in time, or memory was short"}});
+  }
+}
+
+void UploadQueue::work(State& state) {
+  for (;;) {
+    Upload upload;
+    {
+      std::unique_lock lock(state.mutex);
+      state.busy = false;
+      state.changed.notify_all();
+      state.changed.wait(lock, [&] { return state.closing || !state.waiting.empty(); });
+      if (state.waiting.empty()) return;
+      upload = std::move(state.waiting.front().upload);
+      state.bytes -= state.waiting.front().bytes;
+      state.waiting.pop_front();
+      state.busy = true;
+    }
+    try {
+      upload(state.stop);
+    } catch (const std::exception&) {
+      ++state.failed;  // for want of memory, at most
+    }
+  }
+}
+
+void UploadQueue::add(const std::string& name, size_t bytes, Upload upload) {
+  if (::getpid() != owner_) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (take({name, bytes, std::move(upload)}) && start()) {
+      state_->changed.notify_all();
+      return;
+    }
+    if (std::exchange(state_->dropped, true)) return;
+  }
+  log_.event(LogCategory::kCache, "uploads_dropped",
+             {{"count", 1},
+              {"reason", "the queue of uploads to the remote cache is full, or has no thread; this is said once"}});
+}
+
+bool UploadQueue::take(Waiting waiting) {
+  std::deque<Waiting>& all = state_->waiting;
+  const auto same =
+      std::find_if(all.begin(), all.end(), [&](const Waiting& other) { return other.name == waiting.name; });
+  const bool replaces = same != all.end();
+  const size_t others = state_->bytes - (replaces ? same->bytes : 0);
+  if (waiting.bytes > most_bytes_ || others > most_bytes_ - waiting.bytes) return false;
+  if (!replaces && all.size() >= most_uploads_) return false;
+  state_->bytes = others + waiting.bytes;
+  if (replaces) {
+    *same = std::move(waiting);
+  } else {
+    all.push_back(std::move(waiting));
+  }
+  return true;
+}
+
+bool UploadQueue::start() {
+  if (thread_.joinable()) return true;
+  // The program's signals are for the program's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([state = state_] { work(*state); });
+  } catch (const std::system_error&) {
+    // The system gives no thread at the moment: what waits goes with the next upload.
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return false;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return true;
+}
+
+}  // namespace hstujit

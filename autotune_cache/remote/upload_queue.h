@@ -1,0 +1,46 @@
+// Uploads in the background: a bounded queue and one thread, which exists from the first upload on.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "compiler/support/log.h"
+
+namespace hstujit {
+
+class UploadQueue {
+ public:
+  // `stop` becomes true when the queue ends and cannot wait any longer.
+  using Upload = std::function<void(const std::atomic<bool>& stop)>;
+
+  UploadQueue(size_t most_uploads, size_t most_bytes, std::chrono::milliseconds last_wait, Log log);
+  // Waits for what is queued, but no longer than `last_wait`; the rest is dropped.
+  ~UploadQueue();
+  UploadQueue(const UploadQueue&) = delete;
+  UploadQueue& operator=(const UploadQueue&) = delete;
+
+  // Returns at once. What waits under the same name is replaced; what does not fit is dropped, which is logged once.
+  void add(const std::string& name, size_t bytes, Upload upload);
+
+ private:
+  struct Waiting;
+  struct State;
+  static void work(State& state);
+  // Under the lock. False: there is no room, or no thread.
+  bool take(Waiting waiting);
+  bool start();
+
+  const size_t most_uploads_;
+  const size_t most_bytes_;
+  const std::chrono::milliseconds last_wait_;
+  const Log log_;
+  const int owner_;  // the process that has the thread: a forked child has none
+  std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+}  // namespace hstujit

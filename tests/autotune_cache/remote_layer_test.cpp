@@ -1,0 +1,378 @@
+// The remote layer against a server that keeps what it is given, and against those that lie, hang and fail.
+#include <sys/wait.h>
+
+#include <thread>
+
+#include "compiler/support/hash.h"
+#include "tests/autotune_cache/http_server.h"
+#include "tests/autotune_cache/remote_fixture.h"
+
+namespace hstujit {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using RemoteLayerTest = RemoteTest;
+using Request = HttpServer::Request;
+using Answer = HttpServer::Answer;
+using Then = HttpServer::Then;
+
+const std::string kCubin = cubin_of("a kernel");
+
+std::string entry_path() { return "/cache/ac/" + *artifact_digest(sample_key()); }
+std::string cubin_path(const std::string& cubin = kCubin) { return "/cache/cas/" + sha256_hex(cubin); }
+
+TEST(RemoteUrlTest, IsTakenApart) {
+  const auto parts = [](const char* text) {
+    const auto url = parse_remote_url(text);
+    return url.ok() ? std::vector{url->base, url->user, url->password} : std::vector{url.status().message()};
+  };
+  EXPECT_THAT(parts("http://cache"), ElementsAre("http://cache", "", ""));
+  EXPECT_THAT(parts("https://cache:8080/a/b//"), ElementsAre("https://cache:8080/a/b", "", ""));
+  EXPECT_THAT(parts("http://me:p%40ss%3a@[::1]:80/x"), ElementsAre("http://[::1]:80/x", "me", "p@ss:"));
+  EXPECT_THAT(parts("http://me@cache/"), ElementsAre("http://cache", "me", ""));
+}
+
+TEST(RemoteUrlTest, WhatIsNoneIsRefusedWithoutThePassword) {
+  for (const char* text : {"", "cache", "ftp://cache/", "http://", "http:///x", "http://cache:0", "http://cache:70000",
+                           "http://cache:80x/", "http://a b/", "http://cache/?x", "http://cache/#x", "http://[::1/x",
+                           "http://[]/x", "HTTP://cache", "http://me:%4@cache", "http://:secret@cache",
+                           "ftp://me:secret@cache/", "http://me:sec/ret@cache:0/"}) {
+    const auto url = parse_remote_url(text);
+    ASSERT_FALSE(url.ok()) << text;
+    EXPECT_EQ(url.status().code(), Code::kInvalidArgument);
+    EXPECT_THAT(url.status().message(), AllOf(HasSubstr("HSTUJIT_REMOTE_CACHE is \""), HasSubstr("allowed: http://"),
+                                              Not(HasSubstr("secret")), Not(HasSubstr("sec/ret"))))
+        << text;
+  }
+}
+
+TEST(BackoffTest, DoublesUntilItWorks) {
+  using std::chrono::milliseconds;
+  Backoff backoff(milliseconds(40), milliseconds(100));
+  auto attempt = backoff.begin();
+  ASSERT_TRUE(attempt);
+  const auto same_time = backoff.begin();
+  backoff.failed(*attempt);
+  backoff.failed(*same_time);  // one failure, seen by two
+  EXPECT_FALSE(backoff.begin());
+  std::this_thread::sleep_for(milliseconds(55));
+  attempt = backoff.begin();
+  ASSERT_TRUE(attempt) << "40 ms and at most a quarter";
+  EXPECT_FALSE(backoff.begin()) << "one goes alone";
+  backoff.failed(*attempt);
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_FALSE(backoff.begin()) << "80 ms and at least three quarters of it";
+  backoff.worked();
+  EXPECT_TRUE(backoff.begin());
+}
+
+TEST_F(RemoteLayerTest, WhatOneMachineMakesAnotherFindsAndKeeps) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  make(server.url(), sample_key(), kCubin);
+  EXPECT_THAT(server.requests(), ElementsAre("PUT " + cubin_path(), "PUT " + entry_path())) << "metadata last";
+  EXPECT_EQ(memory.files().at(cubin_path()), kCubin);
+
+  const auto found = store("other", remote(server.url()))->find(sample_key());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->cubin, kCubin);
+  EXPECT_EQ(found->info, sample_info());
+  EXPECT_EQ(found->directory, server.url());
+  EXPECT_EQ(found_by("other", nullptr, sample_key()), kCubin) << "the next process does not ask";
+  EXPECT_EQ(server.requests().size(), 4u) << "and what came from there is not sent back";
+  EXPECT_EQ(events("remote_failed"), 0);
+}
+
+TEST_F(RemoteLayerTest, WithoutADirectoryItIsAskedAndToldAllTheSame) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  EXPECT_FALSE(ArtifactStore({remote(server.url())}, log()).put(sample_key(), kCubin, sample_info()));
+  const auto found = ArtifactStore({remote(server.url())}, log()).find(sample_key());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->cubin, kCubin);
+}
+
+TEST_F(RemoteLayerTest, WhatItLacksIsAskedForOnce) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  const auto machine = store("user", remote(server.url()));
+  EXPECT_FALSE(machine->find(sample_key()));
+  EXPECT_FALSE(machine->find(sample_key()));
+  EXPECT_THAT(server.requests(), ElementsAre("GET " + entry_path()));
+  EXPECT_EQ(events("remote_failed"), 0) << "that is no failure";
+}
+
+TEST_F(RemoteLayerTest, AReaderSendsNothing) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  options_.upload = false;
+  make(server.url(), sample_key(), kCubin);
+  EXPECT_TRUE(server.requests().empty());
+}
+
+// Every answer that is no good entry, and whether it names the lie.
+TEST_F(RemoteLayerTest, ALyingRemoteIsAMissAndNothingOfItIsKept) {
+  MemoryRemote honest;
+  {
+    HttpServer server(std::ref(honest));
+    make(server.url(), sample_key(), kCubin);
+    make(server.url(), sample_key("{}"), cubin_of("of another key"));
+  }
+  const auto files = honest.files();
+  const std::string metadata = files.at(entry_path());
+  const std::string other = files.at("/cache/ac/" + *artifact_digest(sample_key("{}")));
+  std::string flipped = kCubin;
+  flipped[70] ^= 1;
+  const std::string page = "<html><body>Sign in to the network</body></html>";
+  const std::string start = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+  const struct {
+    const char* name;
+    Answer to_entry;
+    Answer to_cubin;
+  } lies[] = {
+      {"other bytes", HttpServer::answer(200, metadata), HttpServer::answer(200, flipped)},
+      {"fewer bytes", HttpServer::answer(200, metadata), HttpServer::answer(200, kCubin.substr(0, 66))},
+      {"more bytes", HttpServer::answer(200, metadata), HttpServer::answer(200, kCubin + "more")},
+      {"no bytes", HttpServer::answer(200, metadata), HttpServer::answer(200)},
+      {"a cubin cut off",
+       HttpServer::answer(200, metadata),
+       {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + kCubin.substr(0, 50), Then::kClose}},
+      {"another key's metadata", HttpServer::answer(200, other), HttpServer::answer(200, kCubin)},
+      {"changed metadata", HttpServer::answer(200, metadata + "x"), HttpServer::answer(200, kCubin)},
+      {"a page for people", HttpServer::answer(200, page), HttpServer::answer(200, page)},
+      {"no metadata", HttpServer::answer(200), HttpServer::answer(200, kCubin)},
+      {"endless metadata", {start + page, Then::kRepeat}, HttpServer::answer(200, kCubin)},
+      {"an endless cubin", HttpServer::answer(200, metadata), {start + kCubin, Then::kRepeat}},
+      {"no HTTP", {"hello\r\n\r\n", Then::kClose}, HttpServer::answer(200, kCubin)},
+      {"nothing", {"", Then::kClose}, HttpServer::answer(200, kCubin)},
+      {"a redirect",
+       {"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n", Then::kClose},
+       HttpServer::answer(200, kCubin)},
+  };
+  int number = 0;
+  for (const auto& lie : lies) {
+    SCOPED_TRACE(lie.name);
+    lines_.clear();
+    HttpServer server([&](const Request& request) {
+      return request.path.find("/cas/") == std::string::npos ? lie.to_entry : lie.to_cubin;
+    });
+    const Stopwatch watch;
+    const std::string directory = fmt::format("victim{}", number++);
+    const auto machine = store(directory, remote(server.url()));
+    EXPECT_FALSE(machine->find(sample_key()));
+    EXPECT_FALSE(machine->find(sample_key()));
+    EXPECT_LT(watch.seconds(), 5);
+    EXPECT_EQ(events("remote_failed"), 1) << lines_with("remote_failed");
+    EXPECT_EQ(events("bad_entry"), 0) << "it is said once";
+    EXPECT_EQ(found_by(directory, nullptr, sample_key()), "");
+  }
+}
+
+TEST_F(RemoteLayerTest, ADamagedEntryLeavesTheOthersAndIsReplaced) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  make(server.url(), sample_key(), kCubin);
+  make(server.url(), sample_key("{}"), cubin_of("another"));
+  memory.put(cubin_path(), "damaged");
+  {
+    const auto machine = store("user", remote(server.url()));
+    EXPECT_FALSE(machine->find(sample_key()));
+    EXPECT_TRUE(machine->find(sample_key("{}")));
+    EXPECT_TRUE(machine->put(sample_key(), kCubin, sample_info()));
+  }
+  EXPECT_EQ(found_by("third", remote(server.url()), sample_key()), kCubin);
+}
+
+TEST_F(RemoteLayerTest, ARemoteThatGoesOnLyingIsLeftAlone) {
+  HttpServer server([](const Request&) { return HttpServer::answer(200, "<html></html>"); });
+  const auto machine = store("user", remote(server.url()));
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(machine->find(sample_key(fmt::format("{{\"block_m\":{}}}", i))));
+  EXPECT_EQ(server.requests().size(), 3u);
+  EXPECT_EQ(events("remote_failed"), 1);
+}
+
+TEST_F(RemoteLayerTest, AFailingRemoteIsLeftAloneAndAskedAgainLater) {
+  std::atomic<bool> works{false};
+  MemoryRemote memory;
+  HttpServer server([&](const Request& request) { return works ? memory(request) : HttpServer::answer(503); });
+  options_.first_pause = std::chrono::milliseconds(200);
+  const auto machine = store("user", remote(server.url()));
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(machine->find(sample_key()));
+  EXPECT_EQ(server.requests().size(), 1u);
+  EXPECT_THAT(lines_with("remote_failed"), HasSubstr("it answers 503 to GET"));
+  works = true;
+  make(server.url(), sample_key(), kCubin);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto found = machine->find(sample_key());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->cubin, kCubin);
+}
+
+TEST_F(RemoteLayerTest, ADeadRemoteCostsOneAttempt) {
+  const auto machine = store("user", remote(fmt::format("http://127.0.0.1:{}/cache", free_port())));
+  const Stopwatch watch;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(machine->find(sample_key(fmt::format("{{\"block_m\":{}}}", i))));
+  EXPECT_TRUE(machine->put(sample_key(), kCubin, sample_info()));
+  EXPECT_LT(watch.seconds(), 3);
+  EXPECT_EQ(events("remote_failed"), 1);
+}
+
+TEST_F(RemoteLayerTest, ARemoteThatHangsCostsItsTimeOnceForManyThreads) {
+  HttpServer server([](const Request&) { return Answer{"", Then::kHang}; });
+  options_.times.whole = std::chrono::milliseconds(500);
+  const auto machine = store("user", remote(server.url()));
+  const Stopwatch watch;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < 4; ++k) EXPECT_FALSE(machine->find(sample_key(fmt::format("{{\"m\":{}}}", 8 * i + k))));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(watch.seconds(), 0.45);
+  EXPECT_LT(watch.seconds(), 3);
+  EXPECT_LE(server.requests().size(), 8u);
+  EXPECT_EQ(events("remote_failed"), 1);
+}
+
+TEST_F(RemoteLayerTest, ARefusedUploadIsTheLast) {
+  for (const int status : {400, 401, 403, 405, 501}) {
+    lines_.clear();
+    HttpServer server(
+        [&](const Request& request) { return HttpServer::answer(request.method == "PUT" ? status : 404); });
+    const CacheLayerPtr layer = remote(server.url());
+    {
+      const auto machine = store(fmt::format("user{}", status), layer);
+      EXPECT_TRUE(machine->put(sample_key(), kCubin, sample_info()));
+      for (int i = 0; i < 200 && events("remote_uploads_off") == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      EXPECT_TRUE(machine->put(sample_key("{}"), kCubin, sample_info()));
+      EXPECT_FALSE(machine->find(sample_key("[]"))) << "reading goes on";
+    }
+    EXPECT_EQ(events("remote_uploads_off"), 1);
+    EXPECT_EQ(server.requests().size(), 2u) << "a PUT and a GET";
+  }
+}
+
+TEST_F(RemoteLayerTest, AServerThatFailsToTakeIsStillAsked) {
+  MemoryRemote memory;
+  HttpServer server(
+      [&](const Request& request) { return request.method == "PUT" ? HttpServer::answer(507) : memory(request); });
+  const CacheLayerPtr layer = remote(server.url());
+  {
+    const auto machine = store("user", layer);
+    EXPECT_TRUE(machine->put(sample_key(), kCubin, sample_info()));
+    for (int i = 0; i < 200 && events("remote_failed") == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_TRUE(machine->put(sample_key("{}"), kCubin, sample_info()));
+    EXPECT_FALSE(machine->find(sample_key("[]")));
+  }
+  EXPECT_EQ(events("remote_failed"), 1);
+  EXPECT_EQ(server.requests().size(), 2u) << "a PUT and a GET";
+}
+
+TEST_F(RemoteLayerTest, MissingCollectionsAreMade) {
+  MemoryRemote memory;
+  std::atomic<int> made{0};
+  HttpServer server([&](const Request& request) {
+    if (request.method == "MKCOL") ++made;
+    if (request.method == "MKCOL") return HttpServer::answer(201);
+    return made < 2 ? HttpServer::answer(409) : memory(request);
+  });
+  make(server.url(), sample_key(), kCubin);
+  EXPECT_THAT(server.requests(), ElementsAre("PUT " + cubin_path(), "MKCOL /cache/ac/", "MKCOL /cache/cas/",
+                                             "PUT " + cubin_path(), "PUT " + entry_path()));
+}
+
+TEST_F(RemoteLayerTest, RecordsOfTwoMachinesAreMerged) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  const TuningKey key = record_of("{}", 1).key;
+  ASSERT_TRUE(TuningDatabase(layers("a", remote(server.url())), log()).add(record_of(R"({"m":64})", 20)).ok());
+  // It has not looked before it timed: its directory knows its own candidate alone.
+  ASSERT_TRUE(TuningDatabase(layers("b", remote(server.url())), log()).add(record_of(R"({"m":128})", 10)).ok());
+  TuningDatabase third(layers("c", remote(server.url())), log());
+  const auto found = third.find(key);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->timed.size(), 2u);
+  EXPECT_EQ(found->winner, R"({"m":128})");
+  const auto kept = TuningDatabase(layers("c", nullptr), log()).find(key);
+  ASSERT_TRUE(kept) << "kept in the directory";
+  EXPECT_EQ(*kept, *found);
+}
+
+TEST_F(RemoteLayerTest, ARecordForAnotherKeyIsAMiss) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  ASSERT_TRUE(TuningDatabase(layers("a", remote(server.url())), log()).add(record_of("{}", 20)).ok());
+  TuningKey wanted = record_of("{}", 20).key;
+  const std::string text = memory.files().at("/cache/ac/" + tuning_digest(wanted));
+  wanted.bucket = 2048;
+  memory.put("/cache/ac/" + tuning_digest(wanted), text);
+  EXPECT_FALSE(TuningDatabase(layers("b", remote(server.url())), log()).find(wanted));
+  EXPECT_THAT(lines_with("remote_failed"), HasSubstr("it belongs to another key"));
+}
+
+TEST_F(RemoteLayerTest, TheEndWaitsForUploadsAndNotForEver) {
+  HttpServer server([](const Request&) { return Answer{"", Then::kHang}; });
+  options_.last_wait = std::chrono::milliseconds(300);
+  const Stopwatch watch;
+  {
+    const auto machine = store("user", remote(server.url()));
+    for (int i = 0; i < 10; ++i)
+      EXPECT_TRUE(machine->put(sample_key(fmt::format("{{\"m\":{}}}", i)), kCubin, sample_info()));
+    EXPECT_LT(watch.seconds(), 0.3) << "put does not wait";
+  }
+  EXPECT_GE(watch.seconds(), 0.3);
+  EXPECT_LT(watch.seconds(), 2.5) << "a request under way ends within a second";
+  EXPECT_THAT(lines_with("uploads_dropped"), HasSubstr("count=10"));
+}
+
+TEST_F(RemoteLayerTest, AFullQueueDropsAndSaysSoOnce) {
+  MemoryRemote memory;
+  std::atomic<bool> open{false};
+  HttpServer server([&](const Request& request) {
+    while (!open) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return memory(request);
+  });
+  options_.most_uploads = 2;
+  {
+    const auto machine = store("user", remote(server.url()));
+    for (int i = 0; i < 8; ++i)
+      EXPECT_TRUE(machine->put(sample_key(fmt::format("{{\"m\":{}}}", i)), kCubin, sample_info()));
+    open = true;
+  }
+  EXPECT_EQ(events("uploads_dropped"), 1);
+  const size_t kernels = memory.files().size() - 1;  // one cubin for all
+  EXPECT_GE(kernels, 2u);
+  EXPECT_LE(kernels, 3u) << "two that waited and one under way";
+}
+
+TEST_F(RemoteLayerTest, AForkedChildFindsAndEnds) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  make(server.url(), sample_key(), kCubin);
+  auto machine = store("parent", remote(server.url()));
+  ASSERT_TRUE(machine->find(sample_key()));  // a connection is open, and then a thread exists
+  ASSERT_TRUE(machine->put(sample_key("{}"), kCubin, sample_info()));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    const bool missed = !machine->find(sample_key("[]"));
+    machine->put(sample_key("[]"), kCubin, sample_info());
+    machine.reset();
+    ::_exit(missed ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  machine.reset();
+  EXPECT_EQ(found_by("third", remote(server.url()), sample_key("{}")), kCubin) << "the parent goes on";
+}
+
+}  // namespace
+}  // namespace hstujit

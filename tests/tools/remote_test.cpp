@@ -1,0 +1,69 @@
+// The program with a remote cache: Apache, as it is installed, between two machines.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/autotune_cache/http_server.h"
+#include "tests/autotune_cache/real_server.h"
+#include "tests/tools/program.h"
+
+namespace hstujit {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RemoteProgram : public ::testing::Test {
+ protected:
+  Outcome run(std::vector<std::string> arguments, const std::string& machine, const std::string& url) const {
+    const Variables variables = {{"HSTUJIT_CACHE_DIR", (scratch_.path() / machine).string()},
+                                 {"HSTUJIT_REMOTE_CACHE", url},
+                                 {"HSTUJIT_LOG", "cache"},
+                                 {"no_proxy", "127.0.0.1"}};
+    return hstujit_tool(std::move(arguments), variables);
+  }
+  Outcome prewarm(const std::string& machine, const std::string& url) const {
+    return run({"prewarm", "--config", scratch_.config(), "--arch", "sm_90a"}, machine, url);
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(RemoteProgram, TheSecondMachineCompilesNothing) {
+  if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
+  std::string why;
+  const auto server = RealServer::apache("Require all granted", &why);
+  if (!server) GTEST_SKIP() << why;
+  const Outcome first = prewarm("a", server->url());
+  EXPECT_EQ(first.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits") << first.err;
+  EXPECT_THAT(first.err, HasSubstr(",uploaded,"));
+  EXPECT_EQ(prewarm("b", server->url()).last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits");
+  EXPECT_EQ(prewarm("b", "").last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits") << "in its directory now";
+}
+
+TEST_F(RemoteProgram, ADeadRemoteIsNoTrouble) {
+  if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
+  const Outcome outcome = prewarm("a", fmt::format("http://127.0.0.1:{}", free_port()));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
+  EXPECT_THAT(outcome.err, HasSubstr(",remote_failed,"));
+}
+
+TEST_F(RemoteProgram, DoctorSaysWhetherItAnswers) {
+  MemoryRemote memory;
+  std::string url;
+  {
+    HttpServer server(std::ref(memory));
+    url = server.url();
+    const Outcome good = run({"doctor"}, "a", "http://me:secret@" + url.substr(7));
+    EXPECT_THAT(good.out, HasSubstr(url + ", remote, answers"));
+    EXPECT_THAT(good.out, Not(HasSubstr("secret")));
+  }
+  EXPECT_THAT(run({"doctor"}, "a", url).out, HasSubstr(url + ", remote, is no use: Failed to connect"));
+  const Outcome bad = run({"doctor"}, "a", "cache:8080");
+  EXPECT_NE(bad.code, 0);
+  EXPECT_THAT(bad.err, HasSubstr("HSTUJIT_REMOTE_CACHE is \"cache:8080\"; allowed: http://"));
+}
+
+}  // namespace
+}  // namespace hstujit
