@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "autotune_cache/artifact_store.h"
 #include "autotune_cache/tuning_database.h"
+#include "tests/autotune_cache/samples.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -38,7 +40,8 @@ struct Mistake {
 TEST(Arguments, MistakesAreNamedAndExitWith2) {
   const std::vector<Mistake> mistakes = {
       {{}, "subcommand is required; see hstujit --help"},
-      {{"polish"}, "there is no command \"polish\"; commands: prewarm, tune, run, bench, emit, freeze, explain, doctor, cache"},
+      {{"polish"},
+       "there is no command \"polish\"; commands: prewarm, tune, run, bench, emit, freeze, explain, doctor, cache"},
       {{"prewarm"}, "--config is required; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},
@@ -217,18 +220,8 @@ TEST(Cache, ABundleIsExportedImportedAndALayer) {
   const std::string bundle = (scratch.path() / "bundle.tar.zst").string();
   const std::string again = (scratch.path() / "again.tar.zst").string();
   const std::string records = (scratch.path() / "records").string();
-  TuningRecord record;
-  record.key = {.op = "hstu_attention",
-                .spec = "{}",
-                .direction = "forward",
-                .device = "NVIDIA H200",
-                .arch = "sm_90a",
-                .sm_count = 132,
-                .bucket = 1024};
-  record.workload = "w";
-  record.timed = {{R"({"block_m": 64})", "w", "s", 10, 1}};
   TuningDatabase origin(CacheDirectories{.user = records, .read_only = {}}, Log());
-  ASSERT_TRUE(origin.add(record).ok());
+  ASSERT_TRUE(origin.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
   const Outcome exported =
       hstujit_tool({"cache", "export", bundle, "--cache-dir", scratch.cache()}, {{"HSTUJIT_CACHE_PATH", records}});
   ASSERT_EQ(exported.code, kDone) << exported.err;
