@@ -61,6 +61,7 @@ void print_keys(const Json& keys) {
                rejections_text(member(key, "rejected"))});
   }
   table.print();
+  fmt::print("{}", early_ends_text(keys));
 }
 
 size_t print_report(const Json& report) {
