@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "compiler/plan/kernel_config.h"
 #include "compiler/spec/device_spec.h"
@@ -27,7 +28,8 @@ struct CompileRequest {
 
 struct NvrtcLibrary {
   std::string path;
-  std::string version;  // "13.0"
+  std::string version;     // "13.0"
+  std::vector<int> archs;  // that it compiles for: {75, 80, 90, 100}; empty when it does not say
 };
 
 // What turns a request into a cubin. Any number of threads may call it at once. Tests give their own.
