@@ -1,5 +1,7 @@
 #include "runtime/operations/nearest_entry.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -17,7 +19,9 @@ void add_members(Fields& fields, const std::string& name, const Json& value) {
     fields.emplace_back(name, value);
     return;
   }
-  for (const auto& [member, inner] : value.items()) add_members(fields, name + "." + member, inner);
+  for (const auto& [member, inner] : value.items()) {
+    add_members(fields, fmt::format("{}.{}", name, member), inner);
+  }
 }
 
 Json parse_or_text(const std::string& text) {

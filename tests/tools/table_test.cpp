@@ -88,10 +88,10 @@ TEST(ProgressLine, IsCutToTheWidth) {
   EXPECT_TRUE(line.ends_with("…")) << line;
 }
 
-std::string written_by(bool terminal) {
+std::string written_by(bool terminal, Progress::Counts counts = Progress::Counts::kOne) {
   std::FILE* file = std::tmpfile();
   {
-    Progress progress("run", file, terminal, 60);
+    Progress progress("run", counts, file, terminal, 60);
     Progress::callback(&progress, 1, 2, "first");
     Progress::callback(&progress, 2, 2, nullptr);
   }
@@ -109,6 +109,10 @@ TEST(Progress, RewritesOneLineOnATerminalAndRemovesIt) {
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_TRUE(text.ends_with("\r\033[K")) << text;
   EXPECT_NE(text.find("1/2, 1 s left: first"), std::string::npos) << text;
+}
+
+TEST(Progress, OfSeveralCountsNobodyKnowsTheEnd) {
+  EXPECT_EQ(written_by(true, Progress::Counts::kSeveral).find("left"), std::string::npos);
 }
 
 TEST(Terminal, AFileIsNone) {

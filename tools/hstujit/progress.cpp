@@ -61,17 +61,18 @@ std::string progress_line(const std::string& label, size_t done, size_t total, s
   return cut(line, static_cast<size_t>(std::max(width, 1)));
 }
 
-Progress::Progress(std::string label)
-    : Progress(std::move(label), stderr, is_terminal(STDERR_FILENO), terminal_width(STDERR_FILENO)) {}
+Progress::Progress(std::string label, Counts counts)
+    : Progress(std::move(label), counts, stderr, is_terminal(STDERR_FILENO), terminal_width(STDERR_FILENO)) {}
 
-Progress::Progress(std::string label, std::FILE* stream, bool terminal, int width)
-    : label_(std::move(label)), stream_(stream), terminal_(terminal), width_(width) {}
+Progress::Progress(std::string label, Counts counts, std::FILE* stream, bool terminal, int width)
+    : label_(std::move(label)), counts_(counts), stream_(stream), terminal_(terminal), width_(width) {}
 
 void Progress::update(size_t done, size_t total, const std::string& what) {
   const std::lock_guard lock(mutex_);
   if (terminal_) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    const std::optional<double> left = time_left_.update(done, total, seconds);
+    std::optional<double> left = time_left_.update(done, total, seconds);
+    if (counts_ == Counts::kSeveral) left.reset();
     fmt::print(stream_, "\r\033[K{}", progress_line(label_, done, total, left, what, width_ - 1));
     std::fflush(stream_);
     shown_ = true;

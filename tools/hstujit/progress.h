@@ -30,9 +30,12 @@ std::string time_left_text(double seconds);
 
 class Progress {
  public:
+  // Whose steps are reported: those of one count, whose end can be foreseen, or of several that go on side by side.
+  enum class Counts { kOne, kSeveral };
+
   // `label` stands in front: "prewarm".
-  explicit Progress(std::string label);
-  Progress(std::string label, std::FILE* stream, bool terminal, int width);
+  explicit Progress(std::string label, Counts counts = Counts::kOne);
+  Progress(std::string label, Counts counts, std::FILE* stream, bool terminal, int width);
   ~Progress() { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -48,6 +51,7 @@ class Progress {
  private:
   std::mutex mutex_;
   std::string label_;
+  Counts counts_;
   std::FILE* stream_;
   bool terminal_;
   int width_;
