@@ -28,7 +28,11 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
+#ifdef HSTUJIT_CACHE_FAULTS
 constexpr int kProcesses = 64;
+#else
+constexpr int kProcesses = 16;  // each takes some ten times as long under a sanitizer
+#endif
 
 using Variables = std::map<std::string, std::string>;  // an empty value removes
 
@@ -129,7 +133,7 @@ TEST_F(SharedCacheTest, SurvivorsOfAColdStartWithRandomKillsAreRight) {
     right += client.right() ? 1 : 0;
     EXPECT_TRUE(client.killed() || client.right()) << "status " << client.status << "\n" << *read_file(client.log);
   }
-  EXPECT_GE(killed, 8) << "the others were done before";
+  EXPECT_GE(killed, kProcesses / 8) << "the others were done before";
   EXPECT_GE(right, kProcesses / 2);
   expect_complete();
   expect_swept();
