@@ -21,8 +21,8 @@ void remove_folder_in_the_way(const fs::path& path) {
 }
 
 Result<LoadedArtifact> load_once(const ArtifactFiles& files, std::string_view digest) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(files.metadata));
-  Result<std::string> cubin = read_file(files.cubin);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_regular_file(files.metadata));
+  Result<std::string> cubin = read_regular_file(files.cubin);
   if (!cubin.ok()) return Status(Code::kIo, cubin.status().message());  // metadata without a cubin is a bad entry
   return check_artifact(text, std::move(cubin).value(), digest);
 }

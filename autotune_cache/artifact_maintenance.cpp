@@ -71,7 +71,7 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
     if (in_use.contains(entry.digest) || !entry.complete) continue;
     bool unwanted = request.max_bytes && report.kept_bytes > *request.max_bytes;
     if (!unwanted && !request.nvrtc.empty()) {
-      const auto text = read_file(entry.files.metadata);
+      const auto text = read_regular_file(entry.files.metadata);
       const auto metadata = text.ok() ? parse_metadata(*text, entry.digest) : Result<ArtifactMetadata>(text.status());
       unwanted = metadata.ok() && metadata->info.nvrtc == request.nvrtc;
     }

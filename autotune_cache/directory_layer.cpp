@@ -48,7 +48,7 @@ std::string problem_of_record(const std::string& root, const fs::path& path) {
   const auto digest = digest_of_file(path, ".json");
   if (!digest) return kForeign;
   if (record_file(root, *digest) != path) return kMisplaced;
-  const auto text = read_file(path);
+  const auto text = read_regular_file(path);
   return text.ok() ? parse_record(*text, *digest).status().message() : text.status().message();
 }
 
@@ -59,7 +59,7 @@ Result<LoadedArtifact> DirectoryLayer::find_artifact(std::string_view arch, std:
 }
 
 Result<TuningRecord> DirectoryLayer::find_record(std::string_view digest) const {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(record_file(path(), digest)));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_regular_file(record_file(path(), digest)));
   return parse_record(text, digest);
 }
 
@@ -68,7 +68,7 @@ std::vector<StoredArtifact> DirectoryLayer::artifacts() const {
   for_each_artifact_file(path(), [&](const std::string& arch, const fs::path& file) {
     const auto digest = digest_of_file(file, ".json");
     if (!digest) return;
-    const auto text = read_file(file);
+    const auto text = read_regular_file(file);
     if (!text.ok()) return;
     auto metadata = parse_metadata(*text, *digest);
     const auto times = file_times(file);
@@ -88,7 +88,7 @@ std::vector<StoredRecord> DirectoryLayer::records() const {
   for_each_file(tuning_root(path()), [&](const fs::path& file) {
     const auto digest = digest_of_file(file, ".json");
     if (!digest) return;
-    const auto text = read_file(file);
+    const auto text = read_regular_file(file);
     if (!text.ok()) return;
     auto record = parse_record(*text, *digest);
     if (record.ok()) all.push_back({std::move(record).value(), *digest, path()});

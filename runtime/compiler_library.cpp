@@ -27,7 +27,11 @@ class CompilerLibrary final : public KernelCompiler {
     HSTUJIT_ASSIGN_OR_RETURN(Blobs blobs, run({{"command", "nvrtc"}, {"options", {{"nvrtc", nvrtc_}}}}, "find NVRTC"));
     const auto json = nlohmann::json::parse(blobs["nvrtc"], nullptr, /*allow_exceptions=*/false);
     if (!json.is_object()) return Status(Code::kInternal, fmt::format("{} did not say which NVRTC it uses", path()));
-    return NvrtcLibrary{json.value("path", ""), json.value("version", "")};
+    NvrtcLibrary nvrtc{json.value("path", ""), json.value("version", ""), {}};
+    if (const auto archs = json.find("archs"); archs != json.end() && archs->is_array()) {
+      for (const auto& arch : *archs) nvrtc.archs.push_back(arch.is_number_integer() ? arch.get<int>() : 0);
+    }
+    return nvrtc;
   }
   std::optional<CompilerRecipe> recipe() const override {
     // The file that was found: another process may find another one, since the loader prefers what is loaded already.
@@ -47,7 +51,9 @@ class CompilerLibrary final : public KernelCompiler {
 
   Result<Blobs> run(const nlohmann::ordered_json& json, const std::string& what) const {
     Blobs blobs;
-    const Code code = code_from(run_(json.dump().c_str(), &blobs, collect));
+    // A path that is no UTF-8 is then not found, and named.
+    const std::string request = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    const Code code = code_from(run_(request.c_str(), &blobs, collect));
     if (code == Code::kOk) return blobs;
     const auto error = blobs.find("error");
     return Status(code, error == blobs.end() || error->second.empty()

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/plan/kernel_config.h"
 #include "compiler/spec/device_spec.h"
@@ -28,7 +29,8 @@ struct CompileRequest {
 
 struct NvrtcLibrary {
   std::string path;
-  std::string version;  // "13.0"
+  std::string version;     // "13.0"
+  std::vector<int> archs;  // that it compiles for: {75, 80, 90, 100}; empty when it does not say
 };
 
 nlohmann::ordered_json to_json(const CompileRequest& request);

@@ -48,28 +48,43 @@ std::string_view to_string(MissPolicy policy) {
   return "";
 }
 
+Status Engine::accept(Env variable, const Status& status) {
+  if (status.ok() || !diagnose_) return status;
+  wrong_variables_.push_back({variable, status});
+  return {};
+}
+
+Status Engine::read_settings(EngineOptions& options) {
+  const auto take = [this](Env variable, auto setting, auto& into) {
+    if (setting.ok()) into = std::move(*setting);
+    return accept(variable, setting.status());
+  };
+  if (options.log) {
+    log_ = Log(std::move(options.log));
+  } else {
+    HSTUJIT_RETURN_IF_ERROR(take(Env::kLog, Log::from_environment(environment_), log_));
+  }
+  if (options.on_miss) {
+    on_miss_ = *options.on_miss;
+  } else {
+    HSTUJIT_RETURN_IF_ERROR(take(Env::kOnMiss, policy_from(environment_), on_miss_));
+  }
+  std::string mode;
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kLengthMode, environment_.choice(Env::kLengthMode), mode));
+  length_mode_ = parse_length_mode(mode).value_or(LengthMode::kPow2);
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kCheck, environment_.flag(Env::kCheck), check_));
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kLineinfo, environment_.flag(Env::kLineinfo), lineinfo_));
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kCacheMaxBytes, environment_.number(Env::kCacheMaxBytes), max_bytes_));
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kDump, environment_.choices(Env::kDump), dump_));
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_));
+  if (!environment_.is_set(Env::kFrozen)) return {};
+  return accept(Env::kFrozen, freeze(environment_.text(Env::kFrozen)));
+}
+
 Result<EnginePtr> Engine::create(EngineOptions options) {
   const EnginePtr engine(new Engine(options));
   const Environment& environment = engine->environment_;
-  if (options.log) {
-    engine->log_ = Log(std::move(options.log));
-  } else {
-    HSTUJIT_ASSIGN_OR_RETURN(engine->log_, Log::from_environment(environment));
-  }
-  if (options.on_miss) {
-    engine->on_miss_ = *options.on_miss;
-  } else {
-    HSTUJIT_ASSIGN_OR_RETURN(engine->on_miss_, policy_from(environment));
-  }
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string mode, environment.choice(Env::kLengthMode));
-  engine->length_mode_ = parse_length_mode(mode).value_or(LengthMode::kPow2);
-  HSTUJIT_ASSIGN_OR_RETURN(engine->check_, environment.flag(Env::kCheck));
-  HSTUJIT_ASSIGN_OR_RETURN(engine->lineinfo_, environment.flag(Env::kLineinfo));
-  HSTUJIT_ASSIGN_OR_RETURN(const int64_t max_bytes, environment.number(Env::kCacheMaxBytes));
-  HSTUJIT_ASSIGN_OR_RETURN(std::vector<std::string> dump, environment.choices(Env::kDump));
-  HSTUJIT_ASSIGN_OR_RETURN(const int compile_jobs, compile_jobs_from(environment));
-
-  if (environment.is_set(Env::kFrozen)) HSTUJIT_RETURN_IF_ERROR(engine->freeze(environment.text(Env::kFrozen)));
+  HSTUJIT_RETURN_IF_ERROR(engine->read_settings(options));
 
   CacheDirectories directories;
   if (options.cache_dir && options.cache_path) {
@@ -88,9 +103,10 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->host_ = std::move(options.host);
   engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
   CacheLayers layers = open_layers(directories, engine->log_);
-  HSTUJIT_ASSIGN_OR_RETURN(const CacheLayerPtr remote, open_remote_layer(environment, engine->log_));
+  const Result<CacheLayerPtr> remote = open_remote_layer(environment, engine->log_);
+  HSTUJIT_RETURN_IF_ERROR(engine->accept(Env::kRemoteCache, remote.status()));
   // One for both, so that both leave it alone after a failure of either.
-  if (remote) layers.push_back(remote);
+  if (remote.ok() && *remote) layers.push_back(*remote);
   CacheLayers records = layers;
   if (!engine->shipped_records_.empty()) {
     records.push_back(std::make_shared<DirectoryLayer>(engine->shipped_records_, false));
@@ -98,8 +114,9 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->tuning_ = std::make_unique<TuningDatabase>(std::move(records), engine->log_);
   // The cache lives as long as the engine, so it may refer to it.
   Engine* const self = engine.get();
-  engine->kernels_ = std::make_unique<KernelCache>(std::move(layers), engine->log_, static_cast<uint64_t>(max_bytes),
-                                                   std::move(dump), compile_jobs, [self] { return self->compiler(); });
+  engine->kernels_ =
+      std::make_unique<KernelCache>(std::move(layers), engine->log_, static_cast<uint64_t>(engine->max_bytes_),
+                                    engine->dump_, engine->compile_jobs_, [self] { return self->compiler(); });
   return engine;
 }
 

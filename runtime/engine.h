@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "autotune_cache/tuning_database.h"
 #include "compiler/spec/length_bucket.h"
@@ -32,6 +33,13 @@ struct EngineOptions {
   Log::Sink log;                          // else HSTUJIT_LOG decides, to standard error
   KernelCompilerPtr compiler;             // else libhstujit_compiler.so
   HostBackendPtr host;                    // else libhstujit_host.so
+  bool diagnose = false;                  // a variable that would end create() is kept as a problem, for doctor
+};
+
+// A variable with which no engine can be created.
+struct WrongVariable {
+  Env variable;
+  Status status;
 };
 
 class Engine {
@@ -41,6 +49,7 @@ class Engine {
   static Result<std::shared_ptr<Engine>> create(EngineOptions options);
 
   const Environment& environment() const { return environment_; }
+  const std::vector<WrongVariable>& wrong_variables() const { return wrong_variables_; }  // of EngineOptions::diagnose
   const Log& log() const { return log_; }
   MissPolicy on_miss() const { return on_miss_; }
   LengthMode length_mode() const { return length_mode_; }
@@ -71,16 +80,25 @@ class Engine {
   void record_miss(const MissRecord& miss);
 
  private:
+  // Those of the environment and of `options` that have a value of their own kind.
+  Status read_settings(EngineOptions& options);
   Status freeze(const std::string& path);
+  // The status of a setting; kOk, and the setting stays as it is, for one that is kept as a problem.
+  Status accept(Env variable, const Status& status);
 
-  explicit Engine(EngineOptions options) : environment_(std::move(options.environment)) {}
+  explicit Engine(const EngineOptions& options) : environment_(options.environment), diagnose_(options.diagnose) {}
 
   Environment environment_;
+  bool diagnose_;
+  std::vector<WrongVariable> wrong_variables_;
   Log log_;
   MissPolicy on_miss_ = MissPolicy::kHeuristic;
   LengthMode length_mode_ = LengthMode::kPow2;
   bool check_ = false;
   bool lineinfo_ = false;
+  int64_t max_bytes_ = 0;
+  int compile_jobs_ = 1;
+  std::vector<std::string> dump_;
   std::unique_ptr<KernelCache> kernels_;
   std::unique_ptr<TuningDatabase> tuning_;
   std::string shipped_records_;

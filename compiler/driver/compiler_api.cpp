@@ -72,7 +72,10 @@ Status compile(const Request& request, const EmittedKernel& kernel, const Blobs&
 
 Status tell_nvrtc(const Request& request, const Blobs& blobs) {
   HSTUJIT_ASSIGN_OR_RETURN(const std::shared_ptr<const Nvrtc> nvrtc, Nvrtc::open(request.nvrtc));
-  blobs.put("nvrtc", nlohmann::ordered_json{{"path", nvrtc->path()}, {"version", nvrtc->version()}}.dump());
+  blobs.put("nvrtc",
+            nlohmann::ordered_json{
+                {"path", nvrtc->path()}, {"version", nvrtc->version()}, {"archs", nvrtc->supported_architectures()}}
+                .dump());
   return {};
 }
 

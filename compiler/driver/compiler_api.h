@@ -6,7 +6,8 @@
 // or {"command": "nvrtc", "options": {...}}, which compiles nothing and says which NVRTC a compile would use.
 // Output blobs, by name: "ir" (MLIR text), "source" (CUDA), "launcher" (emit: a main() for plain nvcc),
 // "cubin", "log", "resources" (JSON: registers, spill_load_bytes, spill_store_bytes, stack_bytes, static_shared_bytes,
-// nvrtc "13.0", compile_ms), "nvrtc" (JSON: path, version), "error" (one sentence). Returns a value of hstujit::Code.
+// nvrtc "13.0", compile_ms), "nvrtc" (JSON: path, version, archs it compiles for, [90, 100]), "error" (one sentence).
+// Returns a value of hstujit::Code.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 #include "compiler/support/env.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,6 +11,12 @@
 #include "compiler/support/text.h"
 
 namespace hstujit {
+
+namespace {
+
+constexpr std::string_view kPrefix = "HSTUJIT_";
+
+}  // namespace
 
 const std::vector<EnvVariable>& environment_variables() {
   using enum EnvKind;
@@ -122,7 +129,10 @@ Environment Environment::of_process() {
     const std::string key(name);
     if (const char* value = std::getenv(key.c_str())) values[key] = value;
   };
-  for (const EnvVariable& variable : environment_variables()) take(variable.name);
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.starts_with(kPrefix)) take(text.substr(0, text.find('=')));
+  }
   take("HOME");
   take("XDG_CACHE_HOME");
   return Environment(std::move(values));
@@ -204,6 +214,17 @@ std::vector<std::string> Environment::paths(Env id) const {
   auto parts = split(text(id), ':');
   std::erase(parts, "");
   return parts;
+}
+
+std::vector<std::string> Environment::unknown() const {
+  const std::vector<EnvVariable>& table = environment_variables();
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_) {
+    const bool known =
+        std::any_of(table.begin(), table.end(), [&](const auto& variable) { return variable.name == name; });
+    if (name.starts_with(kPrefix) && !value.empty() && !known) names.push_back(name);
+  }
+  return names;
 }
 
 Result<std::string> Environment::cache_directory() const {

@@ -58,7 +58,7 @@ std::string environment_page();
 
 class Environment {
  public:
-  // The variables of this process, as they are now.
+  // The variables of this process, as they are now: HSTUJIT_*, HOME and XDG_CACHE_HOME.
   static Environment of_process();
   // Only these: names are HSTUJIT_*, HOME and XDG_CACHE_HOME.
   static Environment of_values(std::map<std::string, std::string> values);
@@ -73,6 +73,9 @@ class Environment {
   Result<std::string> choice(Env id) const;                // kChoice
   Result<std::vector<std::string>> choices(Env id) const;  // kChoices: separated by commas, "all" means all of them
   std::vector<std::string> paths(Env id) const;            // kPaths: separated by ':', empty parts left out
+
+  // Names that begin as the table's do and are not in it: spelt wrong, or of another version. An empty one is left out.
+  std::vector<std::string> unknown() const;
 
   // HSTUJIT_CACHE_DIR, else $XDG_CACHE_HOME/hstujit, else $HOME/.cache/hstujit; kIo when none of them is set.
   Result<std::string> cache_directory() const;

@@ -90,6 +90,24 @@ Result<std::filesystem::path> write_temporary(const std::filesystem::path& path,
   return temporary;
 }
 
+// To the end. The size is a hint: the file may grow while it is read, and files of /proc say 0.
+Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& path) {
+  std::string bytes(size + 1, '\0');
+  size_t used = 0;
+  while (true) {
+    const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      return file_error("read", path, errno);
+    }
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+    if (used == bytes.size()) bytes.resize(2 * bytes.size() + 4096);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
 Status move_into_place(const std::filesystem::path& temporary, const std::filesystem::path& path) {
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     const Status status = file_error("replace", path, errno);
@@ -108,27 +126,22 @@ Status file_error(std::string_view action, const std::filesystem::path& path, in
 }
 
 Result<std::string> read_file(const std::filesystem::path& path) {
-  Descriptor descriptor(open_retrying(path, O_RDONLY));
+  const Descriptor descriptor(open_retrying(path, O_RDONLY));
   if (!descriptor.valid()) return file_error("open", path, errno);
   struct stat info;
   if (::fstat(descriptor.number(), &info) != 0) return file_error("read", path, errno);
   if (S_ISDIR(info.st_mode)) return file_error("read", path, EISDIR);
+  return read_all(descriptor.number(), static_cast<size_t>(info.st_size), path);
+}
 
-  // The size is a hint: the file may grow while it is read, and files of /proc say 0.
-  std::string bytes(static_cast<size_t>(info.st_size) + 1, '\0');
-  size_t used = 0;
-  while (true) {
-    const ssize_t got = ::read(descriptor.number(), bytes.data() + used, bytes.size() - used);
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      return file_error("read", path, errno);
-    }
-    if (got == 0) break;
-    used += static_cast<size_t>(got);
-    if (used == bytes.size()) bytes.resize(2 * bytes.size() + 4096);
-  }
-  bytes.resize(used);
-  return bytes;
+Result<std::string> read_regular_file(const std::filesystem::path& path) {
+  const Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  if (!descriptor.valid()) return file_error("open", path, errno);
+  struct stat info;
+  if (::fstat(descriptor.number(), &info) != 0) return file_error("read", path, errno);
+  if (!S_ISREG(info.st_mode))
+    return Status(Code::kIo, fmt::format("cannot read {}: it is no regular file", quote(path.native())));
+  return read_all(descriptor.number(), static_cast<size_t>(info.st_size), path);
 }
 
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
@@ -148,12 +161,12 @@ Result<std::optional<std::string>> exchange_file(const std::filesystem::path& pa
     HSTUJIT_RETURN_IF_ERROR(move_into_place(temporary, path));
     return std::optional<std::string>();
   }
-  Result<std::string> displaced = read_file(temporary);
+  Result<std::string> displaced = read_regular_file(temporary);
   if (!displaced.ok()) {
     // What cannot be read, another user's file or a folder, cannot be handed on: it goes back.
     if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0)
       return file_error("put back", path, errno);
-    const Result<std::string> ours = read_file(temporary);
+    const Result<std::string> ours = read_regular_file(temporary);
     if (ours.ok() && *ours == bytes) {
       ::unlink(temporary.c_str());
     } else {

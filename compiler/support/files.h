@@ -16,6 +16,10 @@ namespace hstujit {
 // kNotFound when there is no such file, kIo for everything else.
 Result<std::string> read_file(const std::filesystem::path& path);
 
+// The same for a place where others may have put anything: kIo for what is no regular file. It waits for no pipe's
+// writer, and reads no device that has no end.
+Result<std::string> read_regular_file(const std::filesystem::path& path);
+
 // Creates or replaces `path`. The bytes go to a temporary file in the same folder, to the disk, and then into place by
 // one rename; a writer that dies before that leaves a file named ".<name>.<digits>.tmp" behind and `path` as it was.
 // When several write the same path, one of them wins whole. The folder must exist.

@@ -114,6 +114,9 @@ HSTUJIT_API void hstujit_context_destroy(hstujit_context* context);
 /* Versions and paths of driver, NVRTC, compiler and host libraries, cache directories and their health, GPUs. Never
  * fails because something is missing: it says so in the report. */
 HSTUJIT_API hstujit_status hstujit_doctor(hstujit_context* context, hstujit_text* out);
+/* The same for a context that these options would give, also when variables are set with which none can be created:
+ * they are findings of the report. options may be NULL. */
+HSTUJIT_API hstujit_status hstujit_diagnose(const hstujit_context_options* options, hstujit_text* out);
 
 /* ---- config: the JSON of docs/config.md ---- */
 HSTUJIT_API hstujit_status hstujit_config_load(const char* path, hstujit_config** out);

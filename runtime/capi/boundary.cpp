@@ -47,6 +47,10 @@ Status give_text(const std::string& text, hstujit_text* out) {
   return {};
 }
 
+Status give_report(const Json& report, hstujit_text* out) {
+  return give_text(report.dump(2, ' ', false, Json::error_handler_t::replace), out);
+}
+
 }  // namespace hstujit::capi
 
 extern "C" {

@@ -61,6 +61,8 @@ Status refuse_recording(const hstujit_config& config);
 
 // Copies text into `out`, which was checked for null.
 Status give_text(const std::string& text, hstujit_text* out);
+// The same of a report. Paths, names of devices and variables may be no UTF-8: such bytes are replaced.
+Status give_report(const Json& report, hstujit_text* out);
 
 // Runs `body`, which returns a Status; nothing gets past it.
 template <typename Body>

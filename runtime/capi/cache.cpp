@@ -16,7 +16,7 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   const Json json = {{"removed", pruned.removed},         {"removed_bytes", pruned.removed_bytes},
                      {"not_removed", pruned.not_removed}, {"kept", pruned.kept},
                      {"kept_bytes", pruned.kept_bytes},   {"leftovers", pruned.leftovers}};
-  return give_text(json.dump(2), report);
+  return give_report(json, report);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"environment", record.environment}});
     }
     const Json json = {{"bytes", bytes}, {"kernels", std::move(kernels)}, {"tuning", std::move(records)}};
-    return give_text(json.dump(2, ' ', false, Json::error_handler_t::replace), report);
+    return give_report(json, report);
   });
 }
 
@@ -78,7 +78,7 @@ hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* repo
       if (!file.problem.empty()) bad.push_back({{"path", file.path}, {"problem", file.problem}});
     }
     const size_t count = bad.size();
-    HSTUJIT_RETURN_IF_ERROR(give_text(Json{{"files", files}, {"bad", std::move(bad)}}.dump(2), report));
+    HSTUJIT_RETURN_IF_ERROR(give_report({{"files", files}, {"bad", std::move(bad)}}, report));
     if (count == 0) return {};
     return Status(Code::kCheckFailed, std::to_string(count) + " of " + std::to_string(files) +
                                           " files of the cache are not what they should be; the report names them");
@@ -126,7 +126,7 @@ hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
                        {"tuning", exported.records},
                        {"bytes", exported.packed.bytes.size()},
                        {"sha256", exported.packed.sha256}};
-    return give_text(json.dump(2, ' ', false, Json::error_handler_t::replace), report);
+    return give_report(json, report);
   });
 }
 
@@ -145,7 +145,7 @@ hstujit_status hstujit_cache_import(hstujit_context* context, const char* path, 
                        {"tuning", imported.records},
                        {"new_tuning", imported.new_records},
                        {"changed_tuning", imported.changed_records}};
-    return give_text(json.dump(2, ' ', false, Json::error_handler_t::replace), report);
+    return give_report(json, report);
   });
 }
 

@@ -58,7 +58,18 @@ hstujit_status hstujit_doctor(hstujit_context* context, hstujit_text* out) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
     HSTUJIT_REQUIRE(out, "where the text goes");
-    return give_text(doctor(*context->engine).dump(2), out);
+    return give_report(doctor(*context->engine), out);
+  });
+}
+
+hstujit_status hstujit_diagnose(const hstujit_context_options* options, hstujit_text* out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(out, "where the text goes");
+    EngineOptions engine_options;
+    if (options != nullptr) HSTUJIT_RETURN_IF_ERROR(read_options(options, &engine_options));
+    engine_options.diagnose = true;
+    HSTUJIT_ASSIGN_OR_RETURN(const EnginePtr engine, Engine::create(std::move(engine_options)));
+    return give_report(doctor(*engine), out);
   });
 }
 

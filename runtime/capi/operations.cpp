@@ -62,7 +62,7 @@ hstujit_status operate(hstujit_context* context, const hstujit_config* config, c
     HSTUJIT_REQUIRE(report, "where the text goes");
     HSTUJIT_ASSIGN_OR_RETURN(const OperationOptions options, read_options(given));
     const OperationResult result = operation(context->engine, *config, options);
-    HSTUJIT_RETURN_IF_ERROR(give_text(result.report.dump(2, ' ', false, Json::error_handler_t::replace), report));
+    HSTUJIT_RETURN_IF_ERROR(give_report(result.report, report));
     return result.status;
   });
 }

@@ -1,115 +1,254 @@
-// What this machine has: driver, GPUs, libraries, cache directories. Something missing is a finding, not a failure.
+// What this machine has: driver, GPUs, libraries, cache directories, and what is wrong with them. Something missing is
+// a finding, not a failure.
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <algorithm>
+#include <iterator>
 
 #include "autotune_cache/remote/remote_url.h"
 #include "compiler/generator/generator_digest.h"
+#include "compiler/spec/fields_json.h"
+#include "compiler/support/arch.h"
+#include "compiler/support/text.h"
+#include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
+#include "runtime/tuning/worker_problem.h"
 
 namespace hstujit {
 
 namespace {
 
-Json finding(const Status& status) { return {{"ok", false}, {"problem", status.message()}}; }
+// The parts of the report as they are found; each adds what is wrong with it.
+class Doctor {
+ public:
+  explicit Doctor(Engine& engine) : engine_(engine) {}
 
-Json driver_json(Engine& engine) {
-  const auto driver = engine.driver();
-  if (!driver.ok()) return finding(driver.status());
-  return {{"ok", true}, {"path", (*driver)->path()}, {"version", (*driver)->version()}};
-}
-
-Json devices_json(Engine& engine) {
-  Json devices = Json::array();
-  const auto driver = engine.driver();
-  if (!driver.ok()) return devices;
-  const auto count = device_count(**driver);
-  for (int ordinal = 0; count.ok() && ordinal < *count; ++ordinal) {
-    const auto device = engine.device(ordinal);
-    devices.push_back(device.ok() ? to_json(*device) : finding(device.status()));
+  Json report() {
+    Json report = {{"library", {{"version", library_version()}, {"generator", generator_digest()}}},
+                   {"driver", driver_json()},
+                   {"devices", devices_json()},
+                   {"compiler", compiler_json()},
+                   {"nvrtc", nvrtc_json()},
+                   {"host_backend", host_json()},
+                   {"worker", worker_json()},
+                   {"cache", caches_json()},
+                   {"on_miss", to_string(engine_.on_miss())},
+                   {"length_mode", to_string(engine_.length_mode())},
+                   {"environment", environment_json()}};
+    const bool healthy = std::none_of(findings_.begin(), findings_.end(),
+                                      [](const Finding& finding) { return finding.severity == Severity::kError; });
+    report["healthy"] = healthy;
+    report["findings"] = Json::array();
+    for (const Finding& finding : findings_) {
+      report["findings"].push_back({{"severity", to_string(finding.severity)},
+                                    {"about", finding.about},
+                                    {"problem", finding.problem},
+                                    {"what_to_do", finding.what_to_do}});
+    }
+    return report;
   }
-  return devices;
-}
 
-// The one that a compile would use: the compiler library looks for it.
-Json nvrtc_json(Engine& engine) {
-  const auto compiler = engine.compiler();
-  if (!compiler.ok()) return finding(compiler.status().with_context("the compiler library, which opens NVRTC"));
-  const auto nvrtc = (*compiler)->nvrtc();
-  if (!nvrtc.ok()) return finding(nvrtc.status());
-  return {{"ok", true}, {"path", nvrtc->path}, {"version", nvrtc->version}};
-}
+ private:
+  static Json missing(const Status& status) { return {{"ok", false}, {"problem", status.message()}}; }
 
-// `role`: "user", which is written, or what is only read: "read_only", "shipped" (tuning records alone).
-Json directory_json(const std::string& path, std::string_view role) {
-  const bool writable = role == "user";
-  std::error_code error;
-  Json row = {{"path", path}, {"exists", std::filesystem::exists(path, error)}, {"role", role}};
-  if (!writable) {
-    row["ok"] = row["exists"];
+  void add(Severity severity, const std::string& about, const std::string& problem, const std::string& what_to_do) {
+    findings_.push_back({severity, about, problem, what_to_do});
+  }
+  void add(std::vector<Finding> findings) {
+    std::move(findings.begin(), findings.end(), std::back_inserter(findings_));
+  }
+
+  // With `fail`, nothing is compiled anyhow, and all kernels come from the caches.
+  bool compiles() const { return engine_.on_miss() != MissPolicy::kFail; }
+  Severity of_compiling() const { return compiles() ? Severity::kError : Severity::kWarning; }
+  Severity of_caches() const { return compiles() ? Severity::kWarning : Severity::kError; }
+
+  Json driver_json() {
+    const auto driver = engine_.driver();
+    if (driver.ok()) return {{"ok", true}, {"path", (*driver)->path()}, {"version", (*driver)->version()}};
+    add(Severity::kError, "driver", driver.status().message(),
+        "install the NVIDIA driver, or point HSTUJIT_CUDA_DRIVER at libcuda.so.1; prewarm, emit, explain and the host "
+        "backend work without it");
+    return missing(driver.status());
+  }
+
+  Json devices_json() {
+    Json devices = Json::array();
+    const auto driver = engine_.driver();
+    if (!driver.ok()) return devices;
+    const auto no_device = [this](const std::string& problem) {
+      add(Severity::kError, "device", problem, "look at what nvidia-smi says, and at CUDA_VISIBLE_DEVICES");
+    };
+    const auto count = device_count(**driver);
+    if (!count.ok()) no_device(count.status().message());
+    if (count.ok() && *count == 0) no_device("the driver has no GPU");
+    for (int ordinal = 0; count.ok() && ordinal < *count; ++ordinal) {
+      const auto device = engine_.device(ordinal);
+      devices.push_back(device.ok() ? to_json(*device) : missing(device.status()));
+      if (device.ok()) {
+        devices_.push_back(*device);
+      } else {
+        no_device(fmt::format("GPU {}: {}", ordinal, device.status().message()));
+      }
+    }
+    return devices;
+  }
+
+  Json compiler_json() {
+    const auto compiler = engine_.compiler();
+    if (compiler.ok()) return {{"ok", true}, {"path", (*compiler)->path()}};
+    add(of_compiling(), "compiler", compiler.status().message(),
+        "install libhstujit_compiler.so of this very build beside libhstujit.so, or point HSTUJIT_COMPILER_LIBRARY at "
+        "it; without it only kernels of the caches work");
+    return missing(compiler.status());
+  }
+
+  // The one that a compile would use: the compiler library looks for it.
+  Json nvrtc_json() {
+    const auto compiler = engine_.compiler();
+    if (!compiler.ok()) return missing(compiler.status().with_context("the compiler library, which opens NVRTC"));
+    const auto nvrtc = (*compiler)->nvrtc();
+    const char* const install =
+        "install a newer NVRTC (of the CUDA toolkit, or from PyPI), or point HSTUJIT_NVRTC at one; without it only "
+        "kernels of the caches work";
+    if (!nvrtc.ok()) {
+      add(of_compiling(), "nvrtc", nvrtc.status().message(), install);
+      return missing(nvrtc.status());
+    }
+    for (size_t i = 0; i < devices_.size() && !nvrtc->archs.empty(); ++i) {
+      const auto number = arch_number(devices_[i].arch);
+      if (std::find(nvrtc->archs.begin(), nvrtc->archs.end(), number.value_or(0)) != nvrtc->archs.end()) continue;
+      add(of_compiling(), "nvrtc",
+          fmt::format("NVRTC {} at {} cannot compile for {} of {}", nvrtc->version, nvrtc->path, devices_[i].arch,
+                      devices_[i].name),
+          install);
+      break;
+    }
+    return {{"ok", true}, {"path", nvrtc->path}, {"version", nvrtc->version}};
+  }
+
+  Json host_json() {
+    const auto host = engine_.host();
+    if (host.ok()) return {{"ok", true}, {"path", (*host)->path()}};
+    add(Severity::kWarning, "host_backend", host.status().message(),
+        "install libhstujit_host.so beside libhstujit.so, or point HSTUJIT_HOST_LIBRARY at it; nothing but the host "
+        "backend needs it");
+    return missing(host.status());
+  }
+
+  Json worker_json() {
+    const Environment& environment = engine_.environment();
+    const auto program = worker_program(environment);
+    if (program && access(program->c_str(), X_OK) == 0) return {{"ok", true}, {"path", *program}};
+    if (!program && environment.is_set(Env::kWorker)) return {{"ok", true}, {"path", "none"}};
+    const std::string problem =
+        program ? fmt::format("HSTUJIT_WORKER is {}, which is no program that this user can run", quote(*program))
+                : std::string(
+                      "there is no hstujit-worker in this installation; candidates run in the tuning process, "
+                      "which a faulty one ends");
+    add(program && engine_.on_miss() == MissPolicy::kTune ? Severity::kError : Severity::kWarning, "worker", problem,
+        "install hstujit-worker with the library, or point HSTUJIT_WORKER at it; only tuning needs it");
+    return missing(Status(Code::kNotFound, problem));
+  }
+
+  // `role`: "user", which is written, or what is only read: "read_only", "shipped" (tuning records alone).
+  Json directory_json(const std::string& path, std::string_view role) {
+    const PathHealth health = path_health(path);
+    Json row = {{"path", path}, {"exists", health.exists}, {"role", role}};
+    row["ok"] = role == "user" ? health.writable : health.exists;
+    if (!health.network.empty()) row["file_system"] = health.network;
+    if (role == "user") {
+      add(user_directory_findings(path, health));
+      add(clock_findings(path));
+    } else if (!health.exists) {
+      add(of_caches(), "HSTUJIT_CACHE_PATH", fmt::format("the cache {} does not exist", quote(path)),
+          "take it out of HSTUJIT_CACHE_PATH, or put the directory or bundle there");
+    }
     return row;
   }
-  // A directory that does not exist yet is made by the first write, below the nearest one that does.
-  std::filesystem::path nearest = path;
-  while (!nearest.empty() && nearest.has_relative_path() && !std::filesystem::exists(nearest, error)) {
-    nearest = nearest.parent_path();
+
+  Json remote_json(const CacheLayer& layer) {
+    const Status health = layer.health();
+    Json row = {{"path", layer.path()}, {"exists", health.ok()}, {"role", "remote"}, {"ok", health.ok()}};
+    if (health.ok()) return row;
+    row["problem"] = health.message();
+    add(Severity::kWarning, "HSTUJIT_REMOTE_CACHE", health.message(),
+        "look whether the server runs and the URL is right; until it answers, kernels are compiled where no other "
+        "cache has them");
+    return row;
   }
-  row["ok"] = !path.empty() && access(nearest.empty() ? "." : nearest.c_str(), W_OK) == 0;
-  return row;
-}
 
-Json remote_json(const CacheLayer& layer) {
-  const Status health = layer.health();
-  Json row = {{"path", layer.path()}, {"exists", health.ok()}, {"role", "remote"}, {"ok", health.ok()}};
-  if (!health.ok()) row["problem"] = health.message();
-  return row;
-}
+  Json caches_json() {
+    Json caches = Json::array();
+    const CacheLayers& layers = engine_.kernels().store().layers();
+    if (std::none_of(layers.begin(), layers.end(), [](const CacheLayerPtr& layer) { return layer->writable(); })) {
+      add(Severity::kWarning, "cache",
+          "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; kernels are compiled "
+          "again in every process",
+          "set HSTUJIT_CACHE_DIR");
+    }
+    for (const CacheLayerPtr& layer : layers) {
+      if (layer->remote()) {
+        caches.push_back(remote_json(*layer));
+        continue;
+      }
+      caches.push_back(directory_json(layer->path(), layer->writable() ? "user" : "read_only"));
+      if (const Status health = layer->health(); !health.ok()) {
+        caches.back()["ok"] = false;
+        caches.back()["problem"] = health.message();
+        add(of_caches(), "HSTUJIT_CACHE_PATH", health.message(), "copy the bundle again, or export it anew");
+      } else {
+        add(damage_findings(*layer));
+      }
+    }
+    if (!engine_.shipped_records().empty()) caches.push_back(directory_json(engine_.shipped_records(), "shipped"));
+    return caches;
+  }
 
-template <typename T>
-Json library_json(const Result<std::shared_ptr<const T>>& library) {
-  if (!library.ok()) return finding(library.status());
-  return {{"ok", true}, {"path", (*library)->path()}};
-}
+  Json environment_json() {
+    const Environment& environment = engine_.environment();
+    Json variables = Json::object();
+    std::vector<std::string_view> known;
+    for (const EnvVariable& variable : environment_variables()) {
+      known.push_back(variable.name);
+      if (environment.is_set(variable.id)) variables[std::string(variable.name)] = environment.text(variable.id);
+    }
+    // A report is sent to others, and the URL may hold a password.
+    if (const auto remote = variables.find("HSTUJIT_REMOTE_CACHE"); remote != variables.end()) {
+      const auto url = parse_remote_url(remote->get<std::string>());
+      *remote = url.ok() ? url->base : "(no URL)";
+    }
+    for (const WrongVariable& wrong : engine_.wrong_variables()) {
+      add(Severity::kError, std::string(environment_variable(wrong.variable).name), wrong.status.message(),
+          wrong.variable == Env::kFrozen ? "unset it, or make the file anew with hstujit freeze of this build"
+                                         : "unset it, or give it a value that is allowed; no program can use the "
+                                           "library until then");
+    }
+    if (environment.is_set(Env::kOverride)) {
+      const bool object = Json::parse(environment.text(Env::kOverride), nullptr, false).is_object();
+      add(object ? Severity::kWarning : Severity::kError, "HSTUJIT_OVERRIDE",
+          object ? "HSTUJIT_OVERRIDE is set: it replaces fields of every kernel's config, tuned ones, too"
+                 : fmt::format("HSTUJIT_OVERRIDE is {}, which is no JSON object of config fields",
+                               quote(environment.text(Env::kOverride))),
+          "unset it, unless you are debugging");
+    }
+    for (const std::string& name : environment.unknown()) {
+      const std::string_view near = nearest_name(name, known);
+      add(Severity::kWarning, name, fmt::format("{} is set and is no variable of this library; it does nothing", name),
+          near.empty() ? "unset it; docs/environment.md lists the variables"
+                       : fmt::format("did you mean {}? Otherwise unset it", near));
+    }
+    return variables;
+  }
+
+  Engine& engine_;
+  std::vector<DeviceSpec> devices_;  // those that could be asked
+  std::vector<Finding> findings_;
+};
 
 }  // namespace
 
-Json doctor(Engine& engine) {
-  const CacheDirectories& directories = engine.kernels().store().directories();
-  Json caches = Json::array();
-  if (!directories.user.empty()) caches.push_back(directory_json(directories.user, "user"));
-  for (const CacheLayerPtr& layer : engine.kernels().store().layers()) {
-    if (layer->writable()) continue;
-    if (layer->remote()) {
-      caches.push_back(remote_json(*layer));
-      continue;
-    }
-    caches.push_back(directory_json(layer->path(), "read_only"));
-    if (const Status health = layer->health(); !health.ok()) {
-      caches.back()["ok"] = false;
-      caches.back()["problem"] = health.message();
-    }
-  }
-  if (!engine.shipped_records().empty()) caches.push_back(directory_json(engine.shipped_records(), "shipped"));
-  Json variables = Json::object();
-  for (const EnvVariable& variable : environment_variables()) {
-    if (engine.environment().is_set(variable.id)) {
-      variables[std::string(variable.name)] = engine.environment().text(variable.id);
-    }
-  }
-  // A report is sent to others, and the URL may hold a password.
-  if (const auto remote = variables.find("HSTUJIT_REMOTE_CACHE"); remote != variables.end()) {
-    *remote = parse_remote_url(remote->get<std::string>())->base;
-  }
-  return {{"library", {{"version", library_version()}, {"generator", generator_digest()}}},
-          {"driver", driver_json(engine)},
-          {"devices", devices_json(engine)},
-          {"compiler", library_json(engine.compiler())},
-          {"nvrtc", nvrtc_json(engine)},
-          {"host_backend", library_json(engine.host())},
-          {"cache", std::move(caches)},
-          {"on_miss", to_string(engine.on_miss())},
-          {"length_mode", to_string(engine.length_mode())},
-          {"environment", std::move(variables)}};
-}
+Json doctor(Engine& engine) { return Doctor(engine).report(); }
 
 }  // namespace hstujit

@@ -1,7 +1,9 @@
 // Says which kernel each instance gets, why, and which cache layer has it. Compiles nothing.
 #include <map>
+#include <optional>
 
 #include "compiler/plan/skeleton.h"
+#include "runtime/operations/nearest_entry.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {
@@ -26,13 +28,61 @@ Json search_json(const Task& task, const DeviceSpec& device) {
           {"reasons", reasons}};
 }
 
-Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, Json& row) {
+// What the layers hold, listed by the first miss that asks.
+class Contents {
+ public:
+  explicit Contents(Engine& engine) : engine_(engine) {}
+
+  const std::vector<StoredArtifact>& artifacts() {
+    if (!artifacts_) artifacts_ = engine_.kernels().store().list();
+    return *artifacts_;
+  }
+  const std::vector<StoredRecord>& records() {
+    if (!records_) records_ = engine_.tuning().list();
+    return *records_;
+  }
+
+ private:
+  Engine& engine_;
+  std::optional<std::vector<StoredArtifact>> artifacts_;
+  std::optional<std::vector<StoredRecord>> records_;
+};
+
+// Layers that have a file of this key which must not be used, with the reason.
+template <typename Find>
+Json damaged_json(const CacheLayers& layers, const Find& find) {
+  Json damaged = Json::array();
+  for (const CacheLayerPtr& layer : layers) {
+    const Status status = find(*layer);
+    if (status.ok() || status.code() == Code::kNotFound) continue;
+    damaged.push_back({{"directory", layer->path()}, {"problem", status.message()}});
+  }
+  return damaged;
+}
+
+// Why nothing was found: the entry is there and damaged, or the nearest one differs.
+void add_miss(Json& row, Json damaged, const std::optional<NearestEntry>& nearest) {
+  if (!damaged.empty()) row["damaged"] = std::move(damaged);
+  if (nearest) row["nearest"] = nearest->to_json();
+}
+
+void explain_tuning(Engine& engine, const TuningKey& key, Contents& contents, Json& row) {
+  row["tuning_key"] = tuning_digest(key);
+  const bool hit = engine.tuning().find(key).has_value();
+  row["tuning_record"] = hit ? "hit" : "miss";
+  if (hit) return;
+  row["tuning_miss"] = Json::object();
+  add_miss(row["tuning_miss"],
+           damaged_json(engine.tuning().layers(),
+                        [&](const CacheLayer& layer) { return layer.find_record(tuning_digest(key)).status(); }),
+           nearest_entry(key, contents.records()));
+}
+
+Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, Contents& contents, Json& row) {
   const OpSpecPtr& spec = task.instance->spec;
   row["spec"] = spec->to_json();
   row["search_space"] = search_json(task, device);
-  const TuningKey tuning = tuning_key(*spec, task.direction, device, task.bucket);
-  row["tuning_key"] = tuning_digest(tuning);
-  row["tuning_record"] = engine.tuning().find(tuning).has_value() ? "hit" : "miss";
+  explain_tuning(engine, tuning_key(*spec, task.direction, device, task.bucket), contents, row);
   HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
                            choose_kernel(engine, *spec, task.direction, device, task.bucket));
   row["config"] = to_json(choice.config);
@@ -51,12 +101,17 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
 
   const CompileRequest request{spec, task.direction, choice.config, device, engine.lineinfo()};
   const ArtifactKey key = artifact_key(request);
-  HSTUJIT_ASSIGN_OR_RETURN(row["key"], artifact_digest(key));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(key));
+  row["key"] = digest;
   row["key_fields"] = Json::object();
   for (const auto& [name, value] : key.named_fields()) row["key_fields"][name] = value;
   const KernelBinaryPtr binary = engine.kernels().find(request);
   row["cache"] = {{"hit", binary != nullptr}, {"searched", engine.kernels().store().directories().in_order()}};
   if (binary == nullptr) {
+    add_miss(row["cache"],
+             damaged_json(engine.kernels().store().layers(),
+                          [&](const CacheLayer& layer) { return layer.find_artifact(key.arch, digest).status(); }),
+             nearest_entry(key, contents.artifacts()));
     row["on_miss"] = to_string(engine.on_miss());
     return {};
   }
@@ -76,10 +131,11 @@ OperationResult explain(Engine& engine, const Config& config, const OperationOpt
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
+  Contents contents(engine);
   Json rows = Json::array();
   for (const Task& task : *tasks) {
     Json row = task.to_json();
-    if (const Status status = explain_task(engine, *device, task, row); !status.ok()) {
+    if (const Status status = explain_task(engine, *device, task, contents, row); !status.ok()) {
       row["error"] = error_json(status);
       result.fail(status.with_context(task.label()));
     }

@@ -14,28 +14,9 @@
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/artifact_store.h"
 #include "compiler/support/files.h"
+#include "tests/autotune_cache/samples.h"
 
 namespace hstujit {
-
-inline ArtifactKey sample_key(const std::string& config = R"({"block_m":128})") {
-  return {.generator = "d1",
-          .spec = R"({"op":"hstu_attention","heads":4})",
-          .direction = "forward",
-          .config = config,
-          .options = {"--gpu-architecture=sm_90a", "--std=c++17"},
-          .arch = "sm_90a"};
-}
-
-inline ArtifactInfo sample_info() {
-  return {.kernel = "hstu_attention_forward", .nvrtc = "13.0", .library = "0.1.0", .resources = R"({"registers":168})"};
-}
-
-// Bytes that pass for a cubin and say `text`.
-inline std::string cubin_of(const std::string& text) {
-  std::string bytes("\x7f\x45\x4c\x46");
-  bytes.append(60, '\0').append(text);
-  return bytes;
-}
 
 class CacheTest : public ::testing::Test {
  protected:

@@ -16,37 +16,15 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-constexpr const char* kWorkload = "b3-n1024-r7-t0-0123456789abcdef";
-
-TuningKey tuning_key() {
-  return {.op = "hstu_attention",
-          .spec = R"({"heads":4})",
-          .direction = "forward",
-          .device = "NVIDIA H200",
-          .arch = "sm_90a",
-          .sm_count = 132,
-          .bucket = 1024};
-}
-
-std::string config(int block_m) { return R"({"block_m":)" + std::to_string(block_m) + "}"; }
-
-TuningRecord record_of(std::vector<TimedCandidate> timed) {
-  TuningRecord record;
-  record.key = tuning_key();
-  record.workload = kWorkload;
-  record.timed = std::move(timed);
-  return record;
-}
-
 std::string path_of(const std::string& root) {
-  const std::string digest = tuning_digest(tuning_key());
+  const std::string digest = tuning_digest(sample_tuning_key());
   return root + "/v1/tuning/" + digest.substr(0, 2) + "/" + digest + ".json";
 }
 
 using TuningDatabaseTest = CacheTest;
 
 TEST(TuningRecordTest, EachFieldChangesTheKey) {
-  std::vector<TuningKey> keys(8, tuning_key());
+  std::vector<TuningKey> keys(8, sample_tuning_key());
   keys[1].op = "layer_norm";
   keys[2].spec = R"({"heads":8})";
   keys[3].direction = "backward";
@@ -60,41 +38,43 @@ TEST(TuningRecordTest, EachFieldChangesTheKey) {
 }
 
 TEST(TuningRecordTest, WinnerIsTheLeastMedian) {
-  EXPECT_EQ(select_winner(record_of({})), "");
-  EXPECT_EQ(select_winner(record_of({{config(64), kWorkload, "s", 20, 1}, {config(128), kWorkload, "s", 10, 1}})),
-            config(128));
+  EXPECT_EQ(select_winner(sample_record({})), "");
+  EXPECT_EQ(select_winner(sample_record(
+                {{sample_config(64), kWorkload, "s", 20, 1}, {sample_config(128), kWorkload, "s", 10, 1}})),
+            sample_config(128));
 }
 
 TEST(TuningRecordTest, HeuristicIsDisplacedOnlyBeyondNoise) {
-  TuningRecord record = record_of({{config(64), kWorkload, "s", 10.5, 0.3}, {config(128), kWorkload, "s", 10.0, 0.3}});
-  record.heuristic = config(64);
-  EXPECT_EQ(select_winner(record), config(64));
+  TuningRecord record =
+      sample_record({{sample_config(64), kWorkload, "s", 10.5, 0.3}, {sample_config(128), kWorkload, "s", 10.0, 0.3}});
+  record.heuristic = sample_config(64);
+  EXPECT_EQ(select_winner(record), sample_config(64));
   record.timed[0].median_us = 10.7;
-  EXPECT_EQ(select_winner(record), config(128));
+  EXPECT_EQ(select_winner(record), sample_config(128));
 }
 
 TEST(TuningRecordTest, TimesOfTwoRunsAreComparedByTheirRatiosToOneBaseline) {
   // The second run's clock was 5 % slower: 128 took 0.9 of the baseline, 256 took 0.88 of it.
-  TuningRecord record = record_of({{config(64), kWorkload, "s", 105, 0, {config(64), "s", 105}},
-                                   {config(128), kWorkload, "s", 90, 0, {config(64), "s", 100}},
-                                   {config(256), kWorkload, "s", 92.4, 0, {config(64), "s", 105}}});
-  EXPECT_EQ(select_winner(record), config(256));
+  TuningRecord record = sample_record({{sample_config(64), kWorkload, "s", 105, 0, {sample_config(64), "s", 105}},
+                                       {sample_config(128), kWorkload, "s", 90, 0, {sample_config(64), "s", 100}},
+                                       {sample_config(256), kWorkload, "s", 92.4, 0, {sample_config(64), "s", 105}}});
+  EXPECT_EQ(select_winner(record), sample_config(256));
   EXPECT_DOUBLE_EQ(record.drift(record.timed[1]), 1.05);
   EXPECT_DOUBLE_EQ(record.drift(record.timed[2]), 1);
   // Without the baseline's own time the two still share it.
   record.timed.erase(record.timed.begin());
-  EXPECT_EQ(select_winner(record), config(256));
+  EXPECT_EQ(select_winner(record), sample_config(256));
   record.timed[0].baseline.source_digest = "another";
-  EXPECT_EQ(select_winner(record), config(128)) << "no common baseline: by the microseconds";
+  EXPECT_EQ(select_winner(record), sample_config(128)) << "no common baseline: by the microseconds";
   record.timed[0].baseline = {};
-  EXPECT_EQ(select_winner(record), config(128)) << "of a library before this field";
+  EXPECT_EQ(select_winner(record), sample_config(128)) << "of a library before this field";
 }
 
 TEST(TuningRecordTest, TheHeuristicStaysWithinTheNoiseThatIsLeftAfterTheDrift) {
-  TuningRecord record = record_of({{config(64), kWorkload, "s", 105, 0.3, {config(64), "s", 105}},
-                                   {config(128), kWorkload, "s", 99.8, 0.3, {config(64), "s", 100}}});
-  record.heuristic = config(64);
-  EXPECT_EQ(select_winner(record), config(64)) << "0.2 % faster, not 5 %";
+  TuningRecord record = sample_record({{sample_config(64), kWorkload, "s", 105, 0.3, {sample_config(64), "s", 105}},
+                                       {sample_config(128), kWorkload, "s", 99.8, 0.3, {sample_config(64), "s", 100}}});
+  record.heuristic = sample_config(64);
+  EXPECT_EQ(select_winner(record), sample_config(64)) << "0.2 % faster, not 5 %";
 }
 
 TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
@@ -108,12 +88,13 @@ TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
 }
 
 TEST(TuningRecordTest, RoundTrip) {
-  TuningRecord record =
-      record_of({{config(64), kWorkload, "s1", 12.25, 0.5}, {config(128), kWorkload, "s2", 10.125, 0.25}});
-  record.timed[1].baseline = {config(64), "s1", 12.5};
-  record.rejected = {{config(256), "s3", "spill", "stores 128 bytes"}, {config(512), "", "shared_memory", "too much"}};
-  record.heuristic = config(64);
-  record.winner = config(128);
+  TuningRecord record = sample_record(
+      {{sample_config(64), kWorkload, "s1", 12.25, 0.5}, {sample_config(128), kWorkload, "s2", 10.125, 0.25}});
+  record.timed[1].baseline = {sample_config(64), "s1", 12.5};
+  record.rejected = {{sample_config(256), "s3", "spill", "stores 128 bytes"},
+                     {sample_config(512), "", "shared_memory", "too much"}};
+  record.heuristic = sample_config(64);
+  record.winner = sample_config(128);
   record.environment = {{"driver", "580.1"}, {"nvrtc", "13.0"}, {"library", "0.1.0"}, {"date", "2025-01-01"}};
   const auto text = format_record(record);
   ASSERT_TRUE(text.ok()) << text.status().message();
@@ -124,29 +105,33 @@ TEST(TuningRecordTest, RoundTrip) {
 }
 
 TEST(TuningRecordTest, RefusesTimesAndConfigsThatAreNone) {
-  EXPECT_THAT(format_record(record_of({{"text", kWorkload, "s", 1, 0}})).status().message(), HasSubstr("config"));
-  EXPECT_FALSE(format_record(record_of({{config(64), kWorkload, "s", 0, 0}})).ok());
-  EXPECT_FALSE(format_record(record_of({{config(64), kWorkload, "s", std::nan(""), 0}})).ok());
-  EXPECT_THAT(format_record(record_of({{config(64), kWorkload, "s", 1, 0, {config(32), "s", 0}}})).status().message(),
+  EXPECT_THAT(format_record(sample_record({{"text", kWorkload, "s", 1, 0}})).status().message(), HasSubstr("config"));
+  EXPECT_FALSE(format_record(sample_record({{sample_config(64), kWorkload, "s", 0, 0}})).ok());
+  EXPECT_FALSE(format_record(sample_record({{sample_config(64), kWorkload, "s", std::nan(""), 0}})).ok());
+  EXPECT_THAT(format_record(sample_record({{sample_config(64), kWorkload, "s", 1, 0, {sample_config(32), "s", 0}}}))
+                  .status()
+                  .message(),
               HasSubstr("baseline.median_us is 0"));
-  TuningRecord record = record_of({});
-  record.rejected = {{config(64), "", "", "no name"}};
+  TuningRecord record = sample_record({});
+  record.rejected = {{sample_config(64), "", "", "no name"}};
   EXPECT_THAT(format_record(record).status().message(), HasSubstr("reason"));
 }
 
 TEST(TuningRecordTest, MergeKeepsOldTimingsAndTakesNewOnes) {
-  TuningRecord older = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
-  older.rejected = {{config(256), "s3", "hang", "no end"}, {config(32), "s4", "spill", "64 bytes"}};
+  TuningRecord older =
+      sample_record({{sample_config(64), kWorkload, "s1", 20, 1}, {sample_config(128), kWorkload, "s2", 10, 1}});
+  older.rejected = {{sample_config(256), "s3", "hang", "no end"}, {sample_config(32), "s4", "spill", "64 bytes"}};
   older.environment = {{"driver", "1"}, {"nvrtc", "12.8"}};
-  TuningRecord newer = record_of({{config(64), kWorkload, "s1b", 5, 1}, {config(256), kWorkload, "s3b", 8, 1}});
-  newer.rejected = {{config(16), "s5", "wrong_result", "off by 3"}};
+  TuningRecord newer =
+      sample_record({{sample_config(64), kWorkload, "s1b", 5, 1}, {sample_config(256), kWorkload, "s3b", 8, 1}});
+  newer.rejected = {{sample_config(16), "s5", "wrong_result", "off by 3"}};
   newer.environment = {{"driver", "2"}};
   const auto merged = merge_records(older, newer);
   ASSERT_TRUE(merged.ok());
   ASSERT_EQ(merged->timed.size(), 3u);
   EXPECT_EQ(merged->timed[0].source_digest, "s1b");
   EXPECT_EQ(merged->timed[1], older.timed[1]);
-  EXPECT_EQ(merged->winner, config(64));
+  EXPECT_EQ(merged->winner, sample_config(64));
   ASSERT_EQ(merged->rejected.size(), 2u);
   EXPECT_EQ(merged->rejected[0].reason, "spill");
   EXPECT_EQ(merged->rejected[1].reason, "wrong_result");
@@ -161,116 +146,121 @@ TEST(TuningRecordTest, MergeKeepsOldTimingsAndTakesNewOnes) {
 }
 
 TEST(TuningRecordTest, ATimingHoldsAsLongAsItsSource) {
-  const TuningRecord record = record_of({{config(64), kWorkload, "s1", 20, 1}});
-  EXPECT_NE(record.valid_timing(config(64), "s1", kWorkload), nullptr);
-  EXPECT_EQ(record.valid_timing(config(64), "s2", kWorkload), nullptr);
-  EXPECT_EQ(record.valid_timing(config(128), "s1", kWorkload), nullptr);
-  EXPECT_EQ(record.valid_timing(config(64), "s1", "another batch"), nullptr);
+  const TuningRecord record = sample_record({{sample_config(64), kWorkload, "s1", 20, 1}});
+  EXPECT_NE(record.valid_timing(sample_config(64), "s1", kWorkload), nullptr);
+  EXPECT_EQ(record.valid_timing(sample_config(64), "s2", kWorkload), nullptr);
+  EXPECT_EQ(record.valid_timing(sample_config(128), "s1", kWorkload), nullptr);
+  EXPECT_EQ(record.valid_timing(sample_config(64), "s1", "another batch"), nullptr);
 }
 
 TEST(TuningRecordTest, ARejectionHoldsAsLongAsItsSource) {
-  TuningRecord record = record_of({});
-  record.rejected = {{config(64), "s1", "spill", "16 bytes"},
-                     {config(32), "s2", "failed", "busy"},
-                     {config(16), "", "shared_memory", "too much"}};
-  EXPECT_NE(record.valid_rejection(config(64), "s1"), nullptr);
-  EXPECT_EQ(record.valid_rejection(config(64), "s2"), nullptr);
-  EXPECT_EQ(record.valid_rejection(config(128), "s1"), nullptr);
-  EXPECT_EQ(record.valid_rejection(config(32), "s2"), nullptr) << "that may have been the moment";
-  EXPECT_EQ(record.valid_rejection(config(16), ""), nullptr) << "no source to compare";
+  TuningRecord record = sample_record({});
+  record.rejected = {{sample_config(64), "s1", "spill", "16 bytes"},
+                     {sample_config(32), "s2", "failed", "busy"},
+                     {sample_config(16), "", "shared_memory", "too much"}};
+  EXPECT_NE(record.valid_rejection(sample_config(64), "s1"), nullptr);
+  EXPECT_EQ(record.valid_rejection(sample_config(64), "s2"), nullptr);
+  EXPECT_EQ(record.valid_rejection(sample_config(128), "s1"), nullptr);
+  EXPECT_EQ(record.valid_rejection(sample_config(32), "s2"), nullptr) << "that may have been the moment";
+  EXPECT_EQ(record.valid_rejection(sample_config(16), ""), nullptr) << "no source to compare";
 }
 
 TEST(TuningRecordTest, TimesOfTwoWorkloadsAreKeptAndNeverCompared) {
-  const TuningRecord older = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
-  TuningRecord newer = record_of({{config(64), "small", "s1", 2, 0.1}, {config(128), "small", "s2", 3, 0.1}});
+  const TuningRecord older =
+      sample_record({{sample_config(64), kWorkload, "s1", 20, 1}, {sample_config(128), kWorkload, "s2", 10, 1}});
+  TuningRecord newer =
+      sample_record({{sample_config(64), "small", "s1", 2, 0.1}, {sample_config(128), "small", "s2", 3, 0.1}});
   newer.workload = "small";
   const auto merged = merge_records(older, newer);
   ASSERT_TRUE(merged.ok());
   EXPECT_EQ(merged->timed.size(), 4u);
   EXPECT_EQ(merged->workload, "small");
-  EXPECT_EQ(merged->winner, config(64)) << "the fastest of the workload that was tuned last";
-  EXPECT_EQ(merged->timing(config(128))->median_us, 3);
+  EXPECT_EQ(merged->winner, sample_config(64)) << "the fastest of the workload that was tuned last";
+  EXPECT_EQ(merged->timing(sample_config(128))->median_us, 3);
   EXPECT_EQ(merged->timings().size(), 2u);
   const auto back = merge_records(*merged, older);
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->timed.size(), 4u);
-  EXPECT_EQ(back->winner, config(128)) << "and not the 2 us of another batch";
+  EXPECT_EQ(back->winner, sample_config(128)) << "and not the 2 us of another batch";
 }
 
 TEST(TuningRecordTest, ARejectionThatLastsEndsAllTimesOfItsConfig) {
-  const TuningRecord timed = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
-  TuningRecord busy = record_of({});
-  busy.rejected = {{config(128), "s2", "failed", "busy"}};
+  const TuningRecord timed =
+      sample_record({{sample_config(64), kWorkload, "s1", 20, 1}, {sample_config(128), kWorkload, "s2", 10, 1}});
+  TuningRecord busy = sample_record({});
+  busy.rejected = {{sample_config(128), "s2", "failed", "busy"}};
   EXPECT_EQ(merge_records(timed, busy)->timed.size(), 2u);
-  EXPECT_EQ(merge_records(timed, busy)->winner, config(128));
-  TuningRecord wrong = record_of({});
-  wrong.rejected = {{config(128), "s2", "wrong_result", "by far"}};
+  EXPECT_EQ(merge_records(timed, busy)->winner, sample_config(128));
+  TuningRecord wrong = sample_record({});
+  wrong.rejected = {{sample_config(128), "s2", "wrong_result", "by far"}};
   EXPECT_EQ(merge_records(timed, wrong)->timed.size(), 1u);
-  EXPECT_EQ(merge_records(timed, wrong)->winner, config(64));
+  EXPECT_EQ(merge_records(timed, wrong)->winner, sample_config(64));
   TuningRecord both = timed;
-  both.timed.push_back({config(128), "small", "s2", 1, 0});
+  both.timed.push_back({sample_config(128), "small", "s2", 1, 0});
   wrong.rejected[0].source_digest = "s3";
   EXPECT_EQ(merge_records(both, wrong)->timed.size(), 1u) << "those of an older source, and on another workload, too";
-  EXPECT_EQ(merge_records(both, wrong)->winner, config(64));
+  EXPECT_EQ(merge_records(both, wrong)->winner, sample_config(64));
   const auto repaired = merge_records(*merge_records(timed, wrong), timed);
   EXPECT_EQ(repaired->timed.size(), 2u) << "a newer time counts again";
   EXPECT_TRUE(repaired->rejected.empty());
 }
 
 TEST(TuningRecordTest, ARecordOfBeforeThatRuleIsReadAsTheRejection) {
-  TuningRecord record = record_of({{config(64), kWorkload, "s1", 20, 1}, {config(128), kWorkload, "s2", 10, 1}});
-  record.rejected = {{config(128), "s3", "wrong_result", "by far"}};
-  record.winner = config(128);
+  TuningRecord record =
+      sample_record({{sample_config(64), kWorkload, "s1", 20, 1}, {sample_config(128), kWorkload, "s2", 10, 1}});
+  record.rejected = {{sample_config(128), "s3", "wrong_result", "by far"}};
+  record.winner = sample_config(128);
   const auto parsed = parse_record(*format_record(record), tuning_digest(record.key));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(parsed->timed.size(), 1u);
-  EXPECT_EQ(parsed->winner, config(64));
+  EXPECT_EQ(parsed->winner, sample_config(64));
 }
 
 TEST(TuningRecordTest, TheWinnerIsOfThoseThatCompeteAndTheRunsChoiceIsKept) {
-  const TuningRecord older = record_of({{config(64), kWorkload, "old", 5, 1}, {config(32), kWorkload, "new", 30, 1}});
-  TuningRecord newer = record_of({{config(128), kWorkload, "new", 10, 1}});
+  const TuningRecord older =
+      sample_record({{sample_config(64), kWorkload, "old", 5, 1}, {sample_config(32), kWorkload, "new", 30, 1}});
+  TuningRecord newer = sample_record({{sample_config(128), kWorkload, "new", 10, 1}});
   const auto of_today = [](const TimedCandidate& timing) { return timing.source_digest == "new"; };
-  EXPECT_EQ(select_winner(*merge_records(older, newer), of_today), config(128));
+  EXPECT_EQ(select_winner(*merge_records(older, newer), of_today), sample_config(128));
   EXPECT_EQ(select_winner(older, [](const TimedCandidate&) { return false; }), "");
   TuningRecord stale_heuristic = *merge_records(older, newer);
-  stale_heuristic.heuristic = config(64);
-  EXPECT_EQ(select_winner(stale_heuristic, of_today), config(128)) << "its time is of another source";
+  stale_heuristic.heuristic = sample_config(64);
+  EXPECT_EQ(select_winner(stale_heuristic, of_today), sample_config(128)) << "its time is of another source";
 
-  newer.winner = config(128);
-  EXPECT_EQ(merge_records(older, newer)->winner, config(128));
+  newer.winner = sample_config(128);
+  EXPECT_EQ(merge_records(older, newer)->winner, sample_config(128));
   EXPECT_EQ(merge_records(older, newer)->timed.size(), 3u) << "the others are kept";
-  newer.winner = config(256);
-  EXPECT_EQ(merge_records(older, newer)->winner, config(64)) << "nobody has timed what it says";
+  newer.winner = sample_config(256);
+  EXPECT_EQ(merge_records(older, newer)->winner, sample_config(64)) << "nobody has timed what it says";
 }
 
 TEST_F(TuningDatabaseTest, AddsAndFinds) {
   TuningDatabase database(user_only(), log());
-  EXPECT_FALSE(database.find(tuning_key()).has_value());
-  ASSERT_TRUE(database.add(record_of({{config(64), kWorkload, "s1", 20, 1}})).ok());
-  const auto merged = database.add(record_of({{config(128), kWorkload, "s2", 10, 1}}));
+  EXPECT_FALSE(database.find(sample_tuning_key()).has_value());
+  ASSERT_TRUE(database.add(sample_record({{sample_config(64), kWorkload, "s1", 20, 1}})).ok());
+  const auto merged = database.add(sample_record({{sample_config(128), kWorkload, "s2", 10, 1}}));
   ASSERT_TRUE(merged.ok());
   TuningDatabase again(user_only(), log());
-  const auto found = again.find(tuning_key());
+  const auto found = again.find(sample_tuning_key());
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(*found, *merged);
   EXPECT_EQ(found->timed.size(), 2u);
-  EXPECT_EQ(found->winner, config(128));
+  EXPECT_EQ(found->winner, sample_config(128));
   EXPECT_EQ(again.list().size(), 1u);
 }
 
 TEST_F(TuningDatabaseTest, ReadOnlyRecordsAreTheBaseOfTheUsers) {
   {
     ASSERT_TRUE(TuningDatabase(CacheDirectories{.user = path("shipped"), .read_only = {}}, log())
-                    .add(record_of({{config(64), kWorkload, "s1", 20, 1}}))
+                    .add(sample_record({{sample_config(64), kWorkload, "s1", 20, 1}}))
                     .ok());
   }
   TuningDatabase database(CacheDirectories{.user = path("user"), .read_only = {path("shipped")}}, log());
-  EXPECT_EQ(database.find(tuning_key())->winner, config(64));
-  ASSERT_TRUE(database.add(record_of({{config(128), kWorkload, "s2", 10, 1}})).ok());
-  EXPECT_EQ(database.find(tuning_key())->timed.size(), 2u);
+  EXPECT_EQ(database.find(sample_tuning_key())->winner, sample_config(64));
+  ASSERT_TRUE(database.add(sample_record({{sample_config(128), kWorkload, "s2", 10, 1}})).ok());
+  EXPECT_EQ(database.find(sample_tuning_key())->timed.size(), 2u);
   EXPECT_EQ(TuningDatabase(CacheDirectories{.user = path("shipped"), .read_only = {}}, log())
-                .find(tuning_key())
+                .find(sample_tuning_key())
                 ->timed.size(),
             1u);
 }
@@ -278,27 +268,27 @@ TEST_F(TuningDatabaseTest, ReadOnlyRecordsAreTheBaseOfTheUsers) {
 TEST_F(TuningDatabaseTest, ARecordThatIsOfNoUseHidesNoneOfALaterLayer) {
   const auto add = [&](const char* directory, int block_m) {
     TuningDatabase database(CacheDirectories{.user = path(directory), .read_only = {}}, log());
-    ASSERT_TRUE(database.add(record_of({{config(block_m), kWorkload, "s", 10, 1}})).ok());
+    ASSERT_TRUE(database.add(sample_record({{sample_config(block_m), kWorkload, "s", 10, 1}})).ok());
   };
   for (const auto& [directory, block_m] : {std::pair("user", 1), std::pair("bad", 2), std::pair("shipped", 3)})
     add(directory, block_m);
   ASSERT_TRUE(write_file_atomically(path_of(path("bad")), "{}").ok());
   TuningDatabase database(CacheDirectories{.user = path("user"), .read_only = {path("bad"), path("shipped")}}, log());
   std::vector<std::string> offered;
-  const auto found = database.find(tuning_key(), [&](const TuningRecord& record) {
+  const auto found = database.find(sample_tuning_key(), [&](const TuningRecord& record) {
     offered.push_back(record.winner);
-    return same_config(record.winner, config(3));
+    return same_config(record.winner, sample_config(3));
   });
   ASSERT_TRUE(found.has_value());
-  EXPECT_TRUE(same_config(found->winner, config(3)));
+  EXPECT_TRUE(same_config(found->winner, sample_config(3)));
   EXPECT_EQ(offered.size(), 2u) << "the user's, then the shipped one; the bad one is no record";
   EXPECT_EQ(events("bad_record"), 1);
-  EXPECT_FALSE(database.find(tuning_key(), [](const TuningRecord&) { return false; }).has_value());
+  EXPECT_FALSE(database.find(sample_tuning_key(), [](const TuningRecord&) { return false; }).has_value());
 }
 
 TEST_F(TuningDatabaseTest, DamagedRecordsAreLoggedMissesAndRepaired) {
   const std::string file = path_of(path("user"));
-  const TuningRecord record = record_of({{config(64), kWorkload, "s1", 20, 1}});
+  const TuningRecord record = sample_record({{sample_config(64), kWorkload, "s1", 20, 1}});
   const std::string sound = *format_record(record);
   std::string flipped = sound;
   flipped[flipped.find("20.0")] = '1';
@@ -307,23 +297,23 @@ TEST_F(TuningDatabaseTest, DamagedRecordsAreLoggedMissesAndRepaired) {
     ASSERT_TRUE(make_directories(fs::path(file).parent_path()).ok());
     ASSERT_TRUE(write_file_atomically(file, text).ok());
     TuningDatabase database(user_only(), log());
-    EXPECT_FALSE(database.find(tuning_key()).has_value());
-    EXPECT_FALSE(database.find(tuning_key()).has_value());
+    EXPECT_FALSE(database.find(sample_tuning_key()).has_value());
+    EXPECT_FALSE(database.find(sample_tuning_key()).has_value());
     EXPECT_EQ(events("bad_record"), 1);
     ASSERT_TRUE(database.add(record).ok());
-    EXPECT_TRUE(database.find(tuning_key()).has_value());
+    EXPECT_TRUE(database.find(sample_tuning_key()).has_value());
   }
   fs::remove(file);
   ASSERT_TRUE(make_directories(file).ok());
   TuningDatabase database(user_only(), log());
-  EXPECT_FALSE(database.find(tuning_key()).has_value());
+  EXPECT_FALSE(database.find(sample_tuning_key()).has_value());
   ASSERT_TRUE(database.add(record).ok());
-  EXPECT_TRUE(database.find(tuning_key()).has_value());
+  EXPECT_TRUE(database.find(sample_tuning_key()).has_value());
 }
 
 TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
   TuningDatabase database(user_only(), log());
-  ASSERT_TRUE(database.add(record_of({{config(1), kWorkload, "s", 10, 1}})).ok());
+  ASSERT_TRUE(database.add(sample_record({{sample_config(1), kWorkload, "s", 10, 1}})).ok());
   const auto problems = [&] {
     std::vector<std::string> all;
     for (const VerifiedFile& file : gather(database.layers(), &CacheLayer::verify)) all.push_back(file.problem);
@@ -334,7 +324,7 @@ TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
   ASSERT_TRUE(write_file_atomically(path_of(path("user")), text.substr(0, text.size() / 2)).ok());
   EXPECT_THAT(problems(), ::testing::ElementsAre("it is no JSON object"));
   const fs::path folder = fs::path(path_of(path("user"))).parent_path();
-  const std::string digest = tuning_digest(tuning_key());
+  const std::string digest = tuning_digest(sample_tuning_key());
   ASSERT_TRUE(write_file_atomically(folder / "notes.txt", "mine").ok());
   ASSERT_TRUE(write_file_atomically(folder.parent_path() / (digest + ".json"), text).ok());
   EXPECT_THAT(problems(), ::testing::UnorderedElementsAre("it is no JSON object", HasSubstr("not a file of the cache"),
@@ -345,9 +335,9 @@ TEST_F(TuningDatabaseTest, WithoutADirectoryTheMergeStillCounts) {
   ASSERT_TRUE(write_file_atomically(path("user"), "a file").ok());
   for (const CacheDirectories& directories : {CacheDirectories{}, user_only()}) {
     TuningDatabase database(directories, log());
-    const auto merged = database.add(record_of({{config(64), kWorkload, "s1", 20, 1}}));
+    const auto merged = database.add(sample_record({{sample_config(64), kWorkload, "s1", 20, 1}}));
     ASSERT_TRUE(merged.ok());
-    EXPECT_EQ(merged->winner, config(64));
+    EXPECT_EQ(merged->winner, sample_config(64));
   }
   EXPECT_EQ(events("directory_not_writable"), 1);
 }
@@ -359,7 +349,7 @@ TEST_F(TuningDatabaseTest, ProcessesAddToOneRecord) {
     const pid_t child = ::fork();
     if (child == 0) {
       TuningDatabase database(user_only(), Log());
-      ::_exit(database.add(record_of({{config(i), kWorkload, "s", 10.0 + i, 0}})).ok() ? 0 : 1);
+      ::_exit(database.add(sample_record({{sample_config(i), kWorkload, "s", 10.0 + i, 0}})).ok() ? 0 : 1);
     }
     children.push_back(child);
   }
@@ -368,10 +358,10 @@ TEST_F(TuningDatabaseTest, ProcessesAddToOneRecord) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
-  const auto found = TuningDatabase(user_only(), log()).find(tuning_key());
+  const auto found = TuningDatabase(user_only(), log()).find(sample_tuning_key());
   ASSERT_TRUE(found.has_value());
   for (int i = 0; i < kProcesses; ++i) {
-    const TimedCandidate* timing = found->timing(config(i));
+    const TimedCandidate* timing = found->timing(sample_config(i));
     ASSERT_NE(timing, nullptr) << "the update of process " << i << " is lost";
     EXPECT_EQ(timing->median_us, 10.0 + i);
   }

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/plan/skeleton.h"
@@ -109,6 +111,8 @@ TEST(CompilerApi, SaysWhichNvrtcItUses) {
   const Json nvrtc = Json::parse(blobs["nvrtc"], nullptr, false);
   EXPECT_NE(nvrtc.value("path", "").find("nvrtc"), std::string::npos);
   EXPECT_NE(nvrtc.value("version", ""), "");
+  const auto archs = nvrtc["archs"].get<std::vector<int>>();
+  EXPECT_NE(std::find(archs.begin(), archs.end(), 90), archs.end());
 }
 
 TEST(CompilerApi, NullArgumentsAreRefused) {

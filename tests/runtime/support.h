@@ -54,7 +54,10 @@ class FakeCompiler final : public KernelCompiler {
   Result<Blobs> emit(const CompileRequest& request) const override {
     return Blobs{{"source", "// " + describe(request.config) + source_suffix}, {"ir", "module {}"}};
   }
-  Result<NvrtcLibrary> nvrtc() const override { return NvrtcLibrary{"/a/libnvrtc.so.13", nvrtc_version}; }
+  Result<NvrtcLibrary> nvrtc() const override {
+    if (!nvrtc_failure.ok()) return nvrtc_failure;
+    return NvrtcLibrary{"/a/libnvrtc.so.13", nvrtc_version, nvrtc_archs};
+  }
   std::string path() const override { return "fake"; }
 
   mutable std::atomic<int> compiles{0};
@@ -64,6 +67,8 @@ class FakeCompiler final : public KernelCompiler {
   Status failure;
   std::string source_suffix;
   std::string nvrtc_version = "13.0";
+  std::vector<int> nvrtc_archs;
+  Status nvrtc_failure;
   std::string cubin = cubin_of("a cubin");
   std::string resources = R"({"registers": 100, "nvrtc": "13.0"})";
 };

@@ -77,6 +77,19 @@ TEST_F(Files, AFolderIsNotAFile) {
   EXPECT_THAT(read.status().message(), HasSubstr("Is a directory"));
 }
 
+TEST_F(Files, OnlyRegularFilesAreReadWhereOthersMayHavePutAnything) {
+  ASSERT_TRUE(write_file_atomically(path("f"), "bytes").ok());
+  EXPECT_EQ(*read_regular_file(path("f")), "bytes");
+  EXPECT_EQ(read_regular_file(path("absent")).status().code(), Code::kNotFound);
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0666), 0);
+  for (const auto& other : {path("pipe"), folder_->path(), std::filesystem::path("/dev/zero")}) {
+    const auto read = read_regular_file(other);
+    ASSERT_FALSE(read.ok()) << other;
+    EXPECT_EQ(read.status().code(), Code::kIo);
+    EXPECT_THAT(read.status().message(), HasSubstr("it is no regular file"));
+  }
+}
+
 TEST_F(Files, AFailedWriteLeavesNothing) {
   ASSERT_TRUE(make_directories(path("taken/inside")).ok());
   const Status status = write_file_atomically(path("taken"), "x");

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "autotune_cache/artifact_store.h"
 #include "autotune_cache/tuning_database.h"
+#include "tests/autotune_cache/samples.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -177,24 +179,71 @@ TEST(Missing, HostLibraryIsNamedWithWhatWasLookedFor) {
   EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libhstujit_host.so"));
 }
 
-TEST(Missing, DoctorReportsAllOfItAndIsDone) {
+TEST(Missing, DoctorReportsAllOfItAndSaysThatNothingRuns) {
   const Variables none = {{"HSTUJIT_CUDA_DRIVER", "/nonexistent/libcuda.so.1"},
                           {"HSTUJIT_NVRTC", "/nonexistent/libnvrtc.so"},
                           {"HSTUJIT_HOST_LIBRARY", "/nonexistent/libhstujit_host.so"}};
   const Outcome outcome = hstujit_tool({"doctor"}, none);
-  EXPECT_EQ(outcome.code, kDone) << outcome.err;
+  EXPECT_EQ(outcome.code, kFailed) << outcome.err;
+  EXPECT_EQ(outcome.err, "") << "the findings are in the report";
   for (const auto& [name, path] : none) EXPECT_THAT(outcome.out, HasSubstr(path));
-  const auto report = hstujit_tool({"doctor", "--json"}, none).json();
+  EXPECT_THAT(outcome.out, HasSubstr("error, driver: "));
+  EXPECT_THAT(outcome.out, HasSubstr("\n  what to do: install the NVIDIA driver"));
+  EXPECT_THAT(outcome.last_line(), HasSubstr("findings keep kernels from running"));
+  const Outcome json = hstujit_tool({"doctor", "--json"}, none);
+  EXPECT_EQ(json.code, kFailed);
+  const auto report = json.json();
   ASSERT_TRUE(report.is_object());
+  EXPECT_FALSE(report["healthy"]);
   EXPECT_FALSE(report["driver"]["ok"]);
   EXPECT_FALSE(report["nvrtc"]["ok"]);
 }
 
 TEST(Environment, AWrongVariableIsABadRequest) {
-  const Outcome outcome = hstujit_tool({"doctor"}, {{"HSTUJIT_ON_MISS", "panic"}});
+  const Outcome outcome = hstujit_tool({"cache", "ls"}, {{"HSTUJIT_ON_MISS", "panic"}});
   EXPECT_EQ(outcome.code, kBadRequest);
   EXPECT_THAT(outcome.err, HasSubstr("HSTUJIT_ON_MISS"));
   EXPECT_THAT(outcome.err, HasSubstr("panic"));
+}
+
+// No context can be created with these.
+TEST(Environment, DoctorWorksWithVariablesThatEndEverythingElse) {
+  const Scratch scratch;
+  const Variables variables = {{"HSTUJIT_ON_MISS", "panic"},
+                               {"HSTUJIT_LOG", "loudly"},
+                               {"HSTUJIT_FROZEN", "/nonexistent/choices.json"},
+                               {"HSTUJIT_CACHEDIR", "/misspelt"},
+                               {"HSTUJIT_NVRTC", "/not \xff UTF-8"}};
+  const Outcome outcome = hstujit_tool({"doctor", "--cache-dir", scratch.cache()}, variables);
+  EXPECT_EQ(outcome.code, kFailed);
+  for (const char* sentence : {"error, HSTUJIT_ON_MISS: HSTUJIT_ON_MISS is \"panic\"; allowed: heuristic, tune, fail",
+                               "error, HSTUJIT_LOG: HSTUJIT_LOG contains \"loudly\"",
+                               "error, HSTUJIT_FROZEN: ", "\"/nonexistent/choices.json\"",
+                               "warning, HSTUJIT_CACHEDIR: ", "did you mean HSTUJIT_CACHE_DIR?"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(sentence));
+  }
+}
+
+TEST(Explain, NamesTheNearestEntryAndWhatDiffers) {
+  const Scratch scratch;
+  const std::vector<std::string> explain = {"explain", "--config",    scratch.config(), "--arch",
+                                            "sm_90a",  "--cache-dir", scratch.cache()};
+  std::vector<std::string> as_json = explain;
+  as_json.emplace_back("--json");
+  const auto fields = hstujit_tool(as_json).json()["instances"][0]["key_fields"];
+  const ArtifactKey key = {.generator = "another build",
+                           .spec = fields["spec"],
+                           .direction = fields["direction"],
+                           .config = fields["config"],
+                           .options = {"-lineinfo"},
+                           .arch = fields["arch"]};
+  ArtifactStore store(CacheDirectories{.user = scratch.cache(), .read_only = {}}, Log());
+  ASSERT_TRUE(store.put(key, cubin_of("of another build"), {}));
+  const Outcome outcome = hstujit_tool(explain);
+  EXPECT_THAT(outcome.out,
+              HasSubstr(artifact_digest(key)->substr(0, 12) + " in " + scratch.cache() +
+                        " differs in generator (another build, not " +
+                        fields["generator"].get<std::string>().substr(0, 12) + ") and options (-lineinfo, not "));
 }
 
 TEST(Cache, PathFollowsOptionThenEnvironment) {
@@ -204,6 +253,17 @@ TEST(Cache, PathFollowsOptionThenEnvironment) {
   const Outcome none = hstujit_tool({"cache", "path"}, {{"XDG_CACHE_HOME", ""}, {"HOME", ""}});
   EXPECT_EQ(none.code, kBadRequest);
   EXPECT_THAT(none.err, HasSubstr("HSTUJIT_CACHE_DIR"));
+}
+
+TEST(Cache, VerifyNamesAFileWhoseNameIsNoUtf8) {
+  const Scratch scratch;
+  const std::filesystem::path folder = std::filesystem::path(scratch.cache()) / "v1" / "sm_90a" / "ab";
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(write_file_atomically(folder / "no \xff text", "foreign").ok());
+  const Outcome outcome = hstujit_tool({"cache", "verify", "--cache-dir", scratch.cache()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.out, HasSubstr("it is not a file of the cache"));
+  EXPECT_EQ(outcome.err.find("bug"), std::string::npos) << outcome.err;
 }
 
 TEST(Cache, AnEmptyOneIsFine) {
@@ -218,18 +278,8 @@ TEST(Cache, ABundleIsExportedImportedAndALayer) {
   const std::string bundle = (scratch.path() / "bundle.tar.zst").string();
   const std::string again = (scratch.path() / "again.tar.zst").string();
   const std::string records = (scratch.path() / "records").string();
-  TuningRecord record;
-  record.key = {.op = "hstu_attention",
-                .spec = "{}",
-                .direction = "forward",
-                .device = "NVIDIA H200",
-                .arch = "sm_90a",
-                .sm_count = 132,
-                .bucket = 1024};
-  record.workload = "w";
-  record.timed = {{R"({"block_m": 64})", "w", "s", 10, 1}};
   TuningDatabase origin(CacheDirectories{.user = records, .read_only = {}}, Log());
-  ASSERT_TRUE(origin.add(record).ok());
+  ASSERT_TRUE(origin.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
   const Outcome exported =
       hstujit_tool({"cache", "export", bundle, "--cache-dir", scratch.cache()}, {{"HSTUJIT_CACHE_PATH", records}});
   ASSERT_EQ(exported.code, kDone) << exported.err;

@@ -65,6 +65,15 @@ TEST_F(Compiling, JsonIsTheWholeOfStandardOutput) {
   EXPECT_TRUE(hstujit_tool({"doctor", "--json"}).json().is_object());
 }
 
+TEST_F(Compiling, DoctorIsDoneWhereKernelsCanRun) {
+  const Outcome outcome = hstujit_tool(
+      {"doctor", "--cache-dir", scratch_.cache()},
+      {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}, {"HSTUJIT_CHEK", "1"}});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("did you mean HSTUJIT_CHECK?"));
+  EXPECT_EQ(outcome.last_line(), "doctor: nothing keeps kernels from running; 1 warnings");
+}
+
 TEST_F(Compiling, TablesHaveNoColourInAPipe) {
   const Outcome outcome = prewarm(scratch_.cache());
   EXPECT_EQ(outcome.out.find('\033'), std::string::npos);

@@ -61,8 +61,8 @@ TEST_F(RemoteProgram, DoctorSaysWhetherItAnswers) {
   }
   EXPECT_THAT(run({"doctor"}, "a", url).out, HasSubstr(url + ", remote, is no use: Failed to connect"));
   const Outcome bad = run({"doctor"}, "a", "cache:8080");
-  EXPECT_NE(bad.code, 0);
-  EXPECT_THAT(bad.err, HasSubstr("HSTUJIT_REMOTE_CACHE is \"cache:8080\"; allowed: http://"));
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out, HasSubstr("HSTUJIT_REMOTE_CACHE is \"cache:8080\"; allowed: http://"));
 }
 
 }  // namespace

@@ -52,6 +52,14 @@ TEST(Report, AFailureThatManyShareIsNamedOnce) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "hstujit: a forward 256, b forward 512: no NVRTC\n");
 }
 
+TEST(Report, KeysThatEndedEarlySayWhy) {
+  const Json keys = Json::parse(R"([
+    {"name": "a", "direction": "forward", "bucket": 256, "ended_early": "the context is gone; 3 were validated"},
+    {"name": "b", "direction": "forward", "bucket": 512}])");
+  EXPECT_EQ(early_ends_text(keys), "a forward 256 ended early: the context is gone; 3 were validated\n");
+  EXPECT_EQ(early_ends_text(nullptr), "");
+}
+
 TEST(Report, AStatusWithoutReportIsAFailure) {
   EXPECT_FALSE(take_report(HSTUJIT_NO_DEVICE, {}).ok());
   EXPECT_EQ(take_report(HSTUJIT_NO_DEVICE, {}).status().code(), Code::kNoDevice);

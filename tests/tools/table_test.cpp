@@ -49,21 +49,49 @@ TEST(Fields, ValuesBeginInOneColumn) {
 }
 
 TEST(ProgressLine, ShowsBarCountAndName) {
-  EXPECT_EQ(progress_line("prewarm", 1, 2, "a forward 256", 80),
+  EXPECT_EQ(progress_line("prewarm", 1, 2, std::nullopt, "a forward 256", 80),
             "prewarm [============            ] 1/2 a forward 256");
-  EXPECT_EQ(progress_line("prewarm", 0, 0, "", 80), "prewarm [========================] 0/0 ");
+  EXPECT_EQ(progress_line("prewarm", 1, 2, 40.4, "a forward 256", 80),
+            "prewarm [============            ] 1/2, 40 s left: a forward 256");
+  EXPECT_EQ(progress_line("prewarm", 0, 0, std::nullopt, "", 80), "prewarm [========================] 0/0 ");
+}
+
+TEST(TimeLeft, IsWhatTheRestTakesAtTheSamePace) {
+  TimeLeft left;
+  EXPECT_EQ(left.update(0, 4, 1), std::nullopt) << "nothing is known yet";
+  EXPECT_EQ(left.update(1, 4, 10), 30.0);
+  EXPECT_EQ(left.update(2, 4, 12), 12.0);
+  EXPECT_EQ(left.update(4, 4, 20), std::nullopt) << "done";
+}
+
+TEST(TimeLeft, ACountThatBeginsAnewIsEstimatedAnew) {
+  TimeLeft left;
+  EXPECT_EQ(left.update(10, 10, 100), std::nullopt);
+  EXPECT_EQ(left.update(1, 3, 105), 10.0) << "another total: since the last step of the count before";
+  EXPECT_EQ(left.update(3, 3, 110), std::nullopt);
+  EXPECT_EQ(left.update(1, 3, 112), 4.0) << "the same total again";
+}
+
+TEST(TimeLeft, IsWrittenWithNoMoreDigitsThanItHas) {
+  EXPECT_EQ(time_left_text(0.2), "1 s");
+  EXPECT_EQ(time_left_text(40.4), "40 s");
+  EXPECT_EQ(time_left_text(89.4), "89 s");
+  EXPECT_EQ(time_left_text(100), "2 min");
+  EXPECT_EQ(time_left_text(59.6 * 60), "1 h 0 min");
+  EXPECT_EQ(time_left_text(80 * 60), "1 h 20 min");
+  EXPECT_EQ(time_left_text(1e9), "days");
 }
 
 TEST(ProgressLine, IsCutToTheWidth) {
-  const std::string line = progress_line("tune", 3, 9, "a very long name of a candidate", 40);
+  const std::string line = progress_line("tune", 3, 9, 12.0, "a very long name of a candidate", 40);
   EXPECT_EQ(display_width(line), 40u);
   EXPECT_TRUE(line.ends_with("…")) << line;
 }
 
-std::string written_by(bool terminal) {
+std::string written_by(bool terminal, Progress::Counts counts = Progress::Counts::kOne) {
   std::FILE* file = std::tmpfile();
   {
-    Progress progress("run", file, terminal, 60);
+    Progress progress("run", counts, file, terminal, 60);
     Progress::callback(&progress, 1, 2, "first");
     Progress::callback(&progress, 2, 2, nullptr);
   }
@@ -80,6 +108,11 @@ TEST(Progress, RewritesOneLineOnATerminalAndRemovesIt) {
   const std::string text = written_by(true);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_TRUE(text.ends_with("\r\033[K")) << text;
+  EXPECT_NE(text.find("1/2, 1 s left: first"), std::string::npos) << text;
+}
+
+TEST(Progress, OfSeveralCountsNobodyKnowsTheEnd) {
+  EXPECT_EQ(written_by(true, Progress::Counts::kSeveral).find("left"), std::string::npos);
 }
 
 TEST(Terminal, AFileIsNone) {

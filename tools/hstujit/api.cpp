@@ -12,9 +12,14 @@ Status api_status(hstujit_status status) {
                 sentence.empty() ? fmt::format("the library returned {}", hstujit_status_name(status)) : sentence);
 }
 
-Result<ContextPtr> open_context(const std::string& cache_dir) {
+hstujit_context_options context_options(const std::string& cache_dir) {
   hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
   if (!cache_dir.empty()) options.cache_dir = cache_dir.c_str();
+  return options;
+}
+
+Result<ContextPtr> open_context(const std::string& cache_dir) {
+  const hstujit_context_options options = context_options(cache_dir);
   hstujit_context* context = nullptr;
   HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_context_create(&options, &context)));
   return ContextPtr(context);

@@ -26,6 +26,8 @@ using ConfigPtr = std::unique_ptr<hstujit_config, ConfigDeleter>;
 
 // `cache_dir` as given to --cache-dir; empty: what the environment says.
 Result<ContextPtr> open_context(const std::string& cache_dir);
+// The options of that context.
+hstujit_context_options context_options(const std::string& cache_dir);
 Result<ConfigPtr> load_config(const std::string& path);
 Result<ConfigPtr> load_recording(const std::string& path);
 Result<ConfigPtr> parse_config(const std::string& json, const std::string& origin);

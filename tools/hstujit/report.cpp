@@ -70,6 +70,17 @@ std::string driver_text(const Json& version) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
+std::string early_ends_text(const Json& keys) {
+  std::string text;
+  for (const Json& key : keys) {
+    const std::string why = text_of(key, "ended_early");
+    if (why.empty()) continue;
+    text += fmt::format("{} {} {} ended early: {}\n", text_of(key, "name"), text_of(key, "direction"),
+                        text_of(key, "bucket"), why);
+  }
+  return text;
+}
+
 size_t print_failures(const Json& rows, std::string_view field) {
   std::vector<std::pair<std::string, std::string>> failures;  // message, the rows that have it
   size_t count = 0;

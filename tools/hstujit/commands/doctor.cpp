@@ -31,9 +31,29 @@ Cell directory(const Json& directory) {
   const bool writable = text_of(directory, "role") == "user";
   if (!writable) text += ", read-only layer";
   if (member(directory, "exists") != true) text += writable ? ", will be created" : ", does not exist";
+  if (const std::string system = text_of(directory, "file_system"); !system.empty()) {
+    text += fmt::format(", on a file system of other machines ({})", system);
+  }
   const bool ok = member(directory, "ok") == true;
   if (!ok && writable) text += ": not writable, kernels will be compiled again in every process";
   return {text, ok ? Tone::kGood : Tone::kBad};
+}
+
+// Returns how many of them keep kernels from running.
+size_t print_findings(const Json& findings) {
+  size_t errors = 0;
+  for (const Json& finding : findings) {
+    const std::string severity = text_of(finding, "severity");
+    errors += severity == "error" ? 1 : 0;
+    fmt::print("\n{}, {}: {}\n  what to do: {}\n", severity, text_of(finding, "about"), text_of(finding, "problem"),
+               text_of(finding, "what_to_do"));
+  }
+  if (errors > 0) {
+    fmt::print("\ndoctor: {} of {} findings keep kernels from running\n", errors, findings.size());
+  } else {
+    fmt::print("\ndoctor: nothing keeps kernels from running; {} warnings\n", findings.size());
+  }
+  return errors;
 }
 
 size_t print_report(const Json& report) {
@@ -53,6 +73,7 @@ size_t print_report(const Json& report) {
   add_part(fields, "compiler", member(report, "compiler"), "only cached kernels work");
   add_part(fields, "NVRTC", member(report, "nvrtc"), "only cached kernels work");
   add_part(fields, "host backend", member(report, "host_backend"), "--backend host does not work");
+  add_part(fields, "worker", member(report, "worker"), "a faulty candidate ends the tuning process");
   for (const Json& cache : member(report, "cache")) fields.add("cache", directory(cache));
   if (member(report, "cache").empty()) {
     fields.add("cache", Cell("none: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset", Tone::kBad));
@@ -61,7 +82,14 @@ size_t print_report(const Json& report) {
   fields.add("length mode", text_of(report, "length_mode"));
   for (const auto& [name, value] : member(report, "environment").items()) fields.add(name, text_of(value));
   fields.print();
-  return 0;
+  return print_findings(member(report, "findings"));
+}
+
+Status diagnose(const Options& options) {
+  const hstujit_context_options context = context_options(options.cache_dir);
+  HSTUJIT_ASSIGN_OR_RETURN(Report report, report_of(&hstujit_diagnose, &context));
+  if (member(report.json, "healthy") != true) report.status = Status(Code::kCheckFailed, "");
+  return show(report, options, print_report);
 }
 
 }  // namespace
@@ -71,13 +99,7 @@ void add_doctor(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("doctor", "Show driver, GPU, compilers, libraries and cache directories");
   add_cache_dir(command, *options);
   add_json(command, *options);
-  command.callback([options, &action] {
-    action = [options]() -> Status {
-      HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options->cache_dir));
-      HSTUJIT_ASSIGN_OR_RETURN(const Report report, report_of(&hstujit_doctor, context.get()));
-      return show(report, *options, print_report);
-    };
-  });
+  command.callback([options, &action] { action = [options] { return diagnose(*options); }; });
 }
 
 }  // namespace hstujit

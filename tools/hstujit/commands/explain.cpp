@@ -1,6 +1,7 @@
 // hstujit explain: which kernel each instance gets, why, and where it is cached. Compiles nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "tools/hstujit/command.h"
@@ -19,6 +20,42 @@ Cell cache_cell(const Json& row) {
   }
   return {fmt::format("miss; searched {}; on a miss: {}", text_of(cache, "searched"), text_of(row, "on_miss")),
           Tone::kBad};
+}
+
+// "64" "generator 3f0c12ab34cd": digests in full tell a reader nothing.
+std::string value_text(const Json& value) {
+  constexpr size_t kLongest = 40;
+  const std::string text = value.is_null() ? "nothing" : text_of(value);
+  const bool digest = text.find_first_not_of("0123456789abcdef") == std::string::npos && text.size() > kLongest;
+  return digest ? text.substr(0, 12) : text;
+}
+
+// "3f0c12ab34cd in /cache differs in generator (ab…, not cd…) and config.block_n (64, not 128)"
+std::string nearest_text(const Json& nearest) {
+  constexpr size_t kShown = 6;  // differing fields: past that it is another kernel altogether
+  const Json& differs = member(nearest, "differs");
+  std::string text =
+      fmt::format("{} in {} differs in ", text_of(nearest, "digest").substr(0, 12), text_of(nearest, "directory"));
+  const size_t shown = std::min(differs.size(), kShown);
+  for (size_t i = 0; i < shown; ++i) {
+    if (i > 0) text += i + 1 == differs.size() ? " and " : ", ";
+    text += fmt::format("{} ({}, not {})", text_of(differs[i], "field"), value_text(member(differs[i], "found")),
+                        value_text(member(differs[i], "wanted")));
+  }
+  if (differs.size() > shown) text += fmt::format(" and {} more fields", differs.size() - shown);
+  return text;
+}
+
+// What a look-up has met instead: `miss` is the row's "cache" or "tuning_miss".
+void add_miss(Fields& fields, const Json& miss) {
+  for (const Json& damaged : member(miss, "damaged")) {
+    fields.add("    damaged",
+               Cell(fmt::format("the entry in {}: {}", text_of(damaged, "directory"), text_of(damaged, "problem")),
+                    Tone::kBad));
+  }
+  if (const Json& nearest = member(miss, "nearest"); nearest.is_object()) {
+    fields.add("    nearest", nearest_text(nearest));
+  }
 }
 
 std::string resources_text(const Json& row) {
@@ -54,12 +91,14 @@ void print_instance(const Json& row) {
   Fields fields;
   fields.add("  bucket", text_of(row, "bucket") + " rows");
   fields.add("  tuning", text_of(row, "tuning_record") + ", key " + text_of(row, "tuning_key"));
+  add_miss(fields, member(row, "tuning_miss"));
   if (row.contains("config")) {
     fields.add("  config", config_text(row["config"]));
     fields.add("  why", text_of(row, "why"));
     fields.add("  kernel", text_of(row, "kernel"));
     fields.add("  key", text_of(row, "key"));
     fields.add("  cache", cache_cell(row));
+    add_miss(fields, member(row, "cache"));
     fields.add("  resources", resources_text(row));
   }
   fields.print();

@@ -61,6 +61,7 @@ void print_keys(const Json& keys) {
                rejections_text(member(key, "rejected"))});
   }
   table.print();
+  fmt::print("{}", early_ends_text(keys));
 }
 
 size_t print_report(const Json& report) {
@@ -147,7 +148,7 @@ class ParallelTuning {
   double budget_s_;
   Clock::time_point start_ = Clock::now();
   std::atomic<size_t> next_{0};
-  Progress progress_{"tune"};
+  Progress progress_{"tune", Progress::Counts::kSeveral};
   std::vector<std::unique_ptr<Result<Report>>> reports_;  // by instance
 };
 

@@ -1,0 +1,138 @@
+#include "runtime/operations/cache_health.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "autotune_cache/artifact_files.h"
+#include "compiler/support/files.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kMemoryOnly = "kernels are compiled again in every process";
+
+}  // namespace
+
+std::string_view to_string(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
+
+std::string network_file_system(decltype(statfs::f_type) type) {
+  // As statfs(2) and the file systems' own headers have them.
+  switch (static_cast<uint32_t>(type)) {
+    case 0x6969:
+      return "nfs";
+    case 0x517B:
+    case 0xFF534D42:
+    case 0xFE534D42:
+      return "smb";
+    case 0x0BD00BD0:
+      return "lustre";
+    case 0x47504653:
+      return "gpfs";
+    case 0x00C36400:
+      return "ceph";
+    case 0x19830326:
+      return "beegfs";
+    case 0x5346414F:
+      return "afs";
+    case 0x73757245:
+      return "coda";
+    case 0xAAD7AAEA:
+      return "panfs";
+    case 0x01161970:
+      return "gfs2";
+    case 0x7461636F:
+      return "ocfs2";
+    case 0x01021997:
+      return "9p";
+    case 0x65735546:
+      return "fuse";
+    default:
+      return "";
+  }
+}
+
+PathHealth path_health(const std::string& path) {
+  PathHealth health;
+  std::error_code error;
+  health.exists = fs::exists(path, error);
+  fs::path nearest = path;
+  while (nearest.has_relative_path() && !fs::exists(fs::symlink_status(nearest, error)))
+    nearest = nearest.parent_path();
+  if (nearest.empty()) nearest = ".";
+  health.nearest = nearest.native();
+  health.is_directory = fs::is_directory(nearest, error);
+  health.writable = health.is_directory && access(nearest.c_str(), W_OK | X_OK) == 0;
+  struct statvfs space;
+  if (::statvfs(nearest.c_str(), &space) == 0) health.free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
+  struct statfs system;
+  if (::statfs(nearest.c_str(), &system) == 0) health.network = network_file_system(system.f_type);
+  return health;
+}
+
+std::vector<Finding> user_directory_findings(const std::string& path, const PathHealth& health) {
+  if (!health.is_directory) {
+    return {{Severity::kWarning, "cache",
+             fmt::format("the cache directory {} cannot be used: {} is no directory; {}", quote(path),
+                         quote(health.nearest), kMemoryOnly),
+             "remove what is there, or name a directory by HSTUJIT_CACHE_DIR or --cache-dir"}};
+  }
+  if (!health.writable) {
+    return {{Severity::kWarning, "cache",
+             fmt::format("the cache directory {} cannot be {}; {}", quote(path), health.exists ? "written" : "created",
+                         kMemoryOnly),
+             "let this user write it, or name another one by HSTUJIT_CACHE_DIR; one that is only to be read belongs in "
+             "HSTUJIT_CACHE_PATH"}};
+  }
+  if (health.free_bytes && *health.free_bytes < kLeastFreeBytes) {
+    return {{Severity::kWarning, "cache",
+             fmt::format("the file system of the cache directory {} has {} MiB free, less than {}; {} once it is full",
+                         quote(path), *health.free_bytes >> 20, kLeastFreeBytes >> 20, kMemoryOnly),
+             "make room: hstujit cache prune --max-bytes SIZE removes the least recently used kernels, and "
+             "HSTUJIT_CACHE_MAX_BYTES bounds them from then on"}};
+  }
+  return {};
+}
+
+std::vector<Finding> damage_findings(const CacheLayer& layer) {
+  size_t files = 0;
+  size_t damaged = 0;
+  VerifiedFile first;
+  for (const VerifiedFile& file : layer.verify()) {
+    if (is_abandoned_temporary(file.path)) continue;
+    ++files;
+    if (file.problem.empty()) continue;
+    if (damaged++ == 0) first = file;
+  }
+  if (damaged == 0) return {};
+  return {{Severity::kWarning, "cache",
+           fmt::format("{} of {} files in {} are damaged and not used; the first is {}: {}", damaged, files,
+                       quote(layer.path()), quote(first.path), first.problem),
+           "hstujit cache verify names all of them; they may be deleted, and are then compiled or measured again"}};
+}
+
+std::vector<Finding> clock_findings(const std::string& path) {
+  const auto latest = (std::chrono::system_clock::now() + kClockTolerance).time_since_epoch();
+  const int64_t latest_nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(latest).count();
+  size_t files = 0;
+  std::string first;
+  for_each_file(version_folder(path), [&](const fs::path& file) {
+    const auto times = file_times(file);
+    if (times && times->nanoseconds > latest_nanoseconds && files++ == 0) first = file.native();
+  });
+  if (files == 0) return {};
+  return {{Severity::kWarning, "cache",
+           fmt::format("{} files in {} are from the future, such as {}: the clocks of this machine and of another that "
+                       "writes the directory differ, so what was used last and what was left behind is misjudged",
+                       files, quote(path), quote(first)),
+           "set the clocks of the machines that share the directory; then touch the files"}};
+}
+
+}  // namespace hstujit

@@ -1,0 +1,61 @@
+// Whether cache directories can do their work: there, writable, with room, and what lies in them whole.
+#pragma once
+
+#include <sys/statfs.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autotune_cache/cache_layer.h"
+
+namespace hstujit {
+
+enum class Severity {
+  kError,    // keeps kernels from running
+  kWarning,  // they run, but not as somebody seems to expect
+};
+std::string_view to_string(Severity severity);  // "error" "warning"
+
+struct Finding {
+  Severity severity = Severity::kWarning;
+  std::string about;       // "driver" "nvrtc" "cache" ..., or the name of a variable
+  std::string problem;     // a sentence
+  std::string what_to_do;  // a sentence
+
+  bool operator==(const Finding&) const = default;
+};
+
+// Less room than this is too little to start a job with: some hundred kernels.
+inline constexpr uint64_t kLeastFreeBytes = uint64_t{64} << 20;
+// Clocks of machines that share a directory may differ by this much before anything goes wrong.
+inline constexpr std::chrono::minutes kClockTolerance{5};
+
+// What the system says of a path. A directory that does not exist yet is made by the first write, below the nearest
+// one that does: that one is looked at.
+struct PathHealth {
+  bool exists = false;
+  std::string nearest;        // the path, or the one above it that is there
+  bool is_directory = false;  // `nearest`; a link that leads nowhere is none
+  bool writable = false;
+  std::optional<uint64_t> free_bytes;  // for this user; none when the system does not say
+  std::string network;                 // "nfs", "lustre", ... where it is a file system of other machines
+};
+PathHealth path_health(const std::string& path);
+
+// The name of a file system that several machines may share, from statfs's f_type; empty for any other.
+std::string network_file_system(decltype(statfs::f_type) type);
+
+// What is wrong with the directory that is written; `health` is of its path.
+std::vector<Finding> user_directory_findings(const std::string& path, const PathHealth& health);
+
+// Damaged files of a layer: how many, and the first of them. Reads all of it. A write in progress is none.
+std::vector<Finding> damage_findings(const CacheLayer& layer);
+
+// Files of the directory that were written in the future, as another machine's clock says.
+std::vector<Finding> clock_findings(const std::string& path);
+
+}  // namespace hstujit

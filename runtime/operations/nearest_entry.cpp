@@ -1,0 +1,130 @@
+#include "runtime/operations/nearest_entry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/plan/kernel_config.h"
+
+namespace hstujit {
+
+namespace {
+
+using Fields = std::vector<std::pair<std::string, Json>>;
+
+// The members of a JSON text as "<name>.<member>", those of objects in it, too; any other text as one field.
+void add_members(Fields& fields, const std::string& name, const Json& value) {
+  if (!value.is_object()) {
+    fields.emplace_back(name, value);
+    return;
+  }
+  for (const auto& [member, inner] : value.items()) {
+    add_members(fields, fmt::format("{}.{}", name, member), inner);
+  }
+}
+
+Json parse_or_text(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_discarded() ? Json(text) : json;
+}
+
+// Key texts leave defaults out; a config of a library with other fields is taken as it stands.
+Json full_config(const std::string& text) {
+  Json json = parse_or_text(text);
+  const Result<KernelConfig> config = parse_kernel_config(json);
+  return config.ok() ? to_json(*config) : json;
+}
+
+Fields fields_of(const ArtifactKey& key) {
+  Fields fields = {{"generator", key.generator}, {"direction", key.direction}};
+  add_members(fields, "spec", parse_or_text(key.spec));
+  add_members(fields, "config", full_config(key.config));
+  fields.emplace_back("options", key.options);
+  return fields;
+}
+
+Fields fields_of(const TuningKey& key) {
+  Fields fields = {
+      {"device", key.device}, {"sm_count", key.sm_count}, {"bucket", key.bucket}, {"direction", key.direction}};
+  add_members(fields, "spec", parse_or_text(key.spec));
+  return fields;
+}
+
+const Json& value_of(const Fields& fields, const std::string& name) {
+  static const Json nothing;
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& field) { return field.first == name; });
+  return found == fields.end() ? nothing : found->second;
+}
+
+std::vector<KeyDifference> differences_of(const Fields& wanted, const Fields& found) {
+  std::vector<KeyDifference> differences;
+  for (const auto& [name, value] : wanted) {
+    if (const Json& other = value_of(found, name); other != value) differences.push_back({name, value, other});
+  }
+  for (const auto& [name, value] : found) {
+    if (!value.is_null() && value_of(wanted, name).is_null()) differences.push_back({name, nullptr, value});
+  }
+  return differences;
+}
+
+std::string op_of(const ArtifactKey& key) {
+  const Json spec = parse_or_text(key.spec);
+  return spec.is_object() && spec.contains("op") ? spec["op"].dump() : std::string();
+}
+
+// Lists are in the layers' order, so the first of equals stays.
+std::pair<size_t, size_t> rank(const std::vector<KeyDifference>& differences) {
+  const auto others = std::count_if(differences.begin(), differences.end(),
+                                    [](const KeyDifference& difference) { return difference.field != "generator"; });
+  return {differences.size(), static_cast<size_t>(others)};
+}
+
+class Nearest {
+ public:
+  explicit Nearest(Fields wanted) : wanted_(std::move(wanted)) {}
+
+  void consider(const Fields& found, const std::string& digest, const std::string& directory) {
+    std::vector<KeyDifference> differences = differences_of(wanted_, found);
+    if (differences.empty() || (best_ && rank(best_->differences) <= rank(differences))) return;
+    best_ = NearestEntry{digest, directory, std::move(differences)};
+  }
+  std::optional<NearestEntry> take() { return std::move(best_); }
+
+ private:
+  Fields wanted_;
+  std::optional<NearestEntry> best_;
+};
+
+}  // namespace
+
+Json NearestEntry::to_json() const {
+  Json differs = Json::array();
+  for (const KeyDifference& difference : differences) {
+    differs.push_back({{"field", difference.field}, {"found", difference.found}, {"wanted", difference.wanted}});
+  }
+  return {{"digest", digest}, {"directory", directory}, {"differs", std::move(differs)}};
+}
+
+std::optional<NearestEntry> nearest_entry(const ArtifactKey& key, const std::vector<StoredArtifact>& entries) {
+  Nearest nearest(fields_of(key));
+  const std::string op = op_of(key);
+  for (const StoredArtifact& entry : entries) {
+    const ArtifactKey& other = entry.metadata.key;
+    if (other.arch == key.arch && op_of(other) == op) nearest.consider(fields_of(other), entry.digest, entry.directory);
+  }
+  return nearest.take();
+}
+
+std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vector<StoredRecord>& entries) {
+  Nearest nearest(fields_of(key));
+  for (const StoredRecord& entry : entries) {
+    const TuningKey& other = entry.record.key;
+    if (other.op == key.op && other.arch == key.arch) {
+      nearest.consider(fields_of(other), entry.digest, entry.directory);
+    }
+  }
+  return nearest.take();
+}
+
+}  // namespace hstujit

@@ -1,0 +1,243 @@
+// What doctor finds: each test breaks one thing and sees it named, with what to do and whether kernels still run.
+#include "autotune_cache/checked_json.h"
+#include "compiler/generator/generator_digest.h"
+#include "runtime/operations/cache_health.h"
+#include "runtime/operations/operation.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Only what doctor looks at is there.
+class FakeHost final : public HostBackend {
+ public:
+  Result<HostKernelPtr> create(const OpSpec&, Direction) const override { return Status(Code::kUnsupported, "a fake"); }
+  std::string path() const override { return "fake"; }
+};
+
+class DoctorTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    host_ = std::make_shared<FakeHost>();
+  }
+  std::string at(const std::string& name) const { return (folder_->path() / name).string(); }
+  Json diagnosed() {
+    EngineOptions options;
+    options.environment = Environment::of_values(values_);
+    options.compiler = compiler_;
+    options.host = host_;
+    options.records = records_;
+    options.log = [](LogCategory, const std::string&) {};
+    options.diagnose = true;
+    auto engine = Engine::create(std::move(options));
+    EXPECT_TRUE(engine.ok()) << engine.status().message();
+    return doctor(**engine);
+  }
+  // The one finding there is, "<severity>, <about>: <problem>; what to do".
+  std::string only_finding() {
+    const Json report = diagnosed();
+    EXPECT_EQ(report["findings"].size(), 1u) << report["findings"].dump(2);
+    if (report["findings"].empty()) return "";
+    const Json& finding = report["findings"][0];
+    EXPECT_EQ(report["healthy"].get<bool>(), finding["severity"] != "error");
+    EXPECT_NE(finding["what_to_do"], "");
+    return finding["severity"].get<std::string>() + ", " + finding["about"].get<std::string>() + ": " +
+           finding["problem"].get<std::string>() + "; " + finding["what_to_do"].get<std::string>();
+  }
+  void expect_only(const std::string& begin, const std::string& part) {
+    const std::string finding = only_finding();
+    EXPECT_THAT(finding, ::testing::StartsWith(begin));
+    EXPECT_THAT(finding, HasSubstr(part));
+  }
+  ArtifactKey put(const std::string& config) const {
+    const ArtifactKey key = {
+        .generator = "g", .spec = "{}", .direction = "forward", .config = config, .options = {"-o"}, .arch = "sm_90a"};
+    ArtifactStore store(CacheDirectories{.user = cache_dir(), .read_only = {}}, Log());
+    EXPECT_TRUE(store.put(key, cubin_of(config), {}));
+    return key;
+  }
+};
+
+TEST_F(DoctorTest, NothingIsWrongWithAWholeInstallation) {
+  put("{}");
+  const Json report = diagnosed();
+  EXPECT_EQ(report["healthy"], true);
+  EXPECT_EQ(report["findings"], Json::array()) << report["findings"].dump(2);
+}
+
+TEST_F(DoctorTest, AMissingDriver) {
+  values_["HSTUJIT_CUDA_DRIVER"] = "/nowhere/libcuda.so.1";
+  expect_only("error, driver: ", "/nowhere/libcuda.so.1");
+}
+
+TEST_F(DoctorTest, NoGpu) {
+  fake().devices = 0;
+  expect_only("error, device: the driver has no GPU", "CUDA_VISIBLE_DEVICES");
+}
+
+TEST_F(DoctorTest, AGpuThatCannotBeAsked) {
+  fake().failing = "cuDeviceGetName";
+  expect_only("error, device: GPU 0: ", "CUDA_ERROR_FAKE");
+}
+
+TEST_F(DoctorTest, AMissingCompilerLibraryKeepsOnlyThoseWhoCompileFromRunning) {
+  compiler_ = nullptr;
+  values_["HSTUJIT_COMPILER_LIBRARY"] = "/nowhere/libhstujit_compiler.so";
+  expect_only("error, compiler: ", "/nowhere/libhstujit_compiler.so");
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  expect_only("warning, compiler: ", "of this very build");
+}
+
+TEST_F(DoctorTest, ACompilerLibraryOfAnotherBuild) {
+  compiler_ = nullptr;
+  values_["HSTUJIT_COMPILER_LIBRARY"] = HSTUJIT_FAKE_COMPILER;  // whose generator's digest is another one
+  expect_only("error, compiler: ", std::string(generator_digest()));
+}
+
+TEST_F(DoctorTest, AMissingNvrtc) {
+  compiler_->nvrtc_failure = Status(Code::kNoCompiler, "NVRTC: /a is NVRTC 12.2, but 12.4 or newer is needed");
+  expect_only("error, nvrtc: NVRTC: /a is NVRTC 12.2, but 12.4", "HSTUJIT_NVRTC");
+}
+
+TEST_F(DoctorTest, AnNvrtcTooOldForTheGpu) {
+  compiler_->nvrtc_archs = {80, 90};
+  EXPECT_EQ(diagnosed()["findings"], Json::array());
+  fake().major = 10;
+  expect_only("error, nvrtc: NVRTC 13.0 at /a/libnvrtc.so.13 cannot compile for sm_100", "newer NVRTC");
+}
+
+TEST_F(DoctorTest, AMissingHostLibrary) {
+  host_ = nullptr;
+  values_["HSTUJIT_HOST_LIBRARY"] = "/nowhere/libhstujit_host.so";
+  expect_only("warning, host_backend: ", "/nowhere/libhstujit_host.so");
+}
+
+TEST_F(DoctorTest, AMissingWorkerKeepsOnlyThoseWhoTuneFromRunning) {
+  values_["HSTUJIT_WORKER"] = "/nowhere/hstujit-worker";
+  expect_only("warning, worker: ", "/nowhere/hstujit-worker");
+  values_["HSTUJIT_ON_MISS"] = "tune";
+  expect_only("error, worker: ", "/nowhere/hstujit-worker");
+}
+
+TEST_F(DoctorTest, ACacheDirectoryThatIsAFileOrALoop) {
+  ASSERT_TRUE(write_file_atomically(cache_dir(), "a file").ok());
+  expect_only("warning, cache: the cache directory", "is no directory");
+  values_["HSTUJIT_CACHE_DIR"] = cache_dir() + "/below";
+  expect_only("warning, cache: the cache directory", "\"" + cache_dir() + "\" is no directory");
+  fs::create_symlink(at("loop"), at("loop"));
+  values_["HSTUJIT_CACHE_DIR"] = at("loop");
+  expect_only("warning, cache: the cache directory", "\"" + at("loop") + "\" is no directory");
+}
+
+TEST_F(DoctorTest, NoCacheDirectoryAtAll) {
+  values_.erase("HSTUJIT_CACHE_DIR");
+  expect_only("warning, cache: there is no cache directory", "HSTUJIT_CACHE_DIR");
+}
+
+// The superuser may write anywhere, and no test fills a disk.
+TEST(CacheHealth, SaysWhatADirectoryLacks) {
+  const auto problem = [](const PathHealth& health) {
+    const auto findings = user_directory_findings("/c", health);
+    return findings.empty() ? std::string() : findings.front().problem;
+  };
+  PathHealth health = {true, "/c", true, true, uint64_t{64} << 20, "nfs"};
+  EXPECT_EQ(problem(health), "") << "a file system of other machines is no problem";
+  health.free_bytes = (uint64_t{64} << 20) - 1;
+  EXPECT_THAT(problem(health), HasSubstr("has 63 MiB free, less than 64"));
+  health.free_bytes.reset();
+  EXPECT_EQ(problem(health), "");
+  health.writable = false;
+  EXPECT_THAT(problem(health), HasSubstr("\"/c\" cannot be written"));
+  health.exists = false;
+  EXPECT_THAT(problem(health), HasSubstr("\"/c\" cannot be created"));
+  EXPECT_TRUE(path_health("/").is_directory);
+  EXPECT_GT(path_health("/tmp/not/there").free_bytes.value_or(0), 0u);
+  EXPECT_FALSE(path_health("/tmp/not/there").exists);
+}
+
+TEST(CacheHealth, FileSystemsOfOtherMachinesAreNamed) {
+  EXPECT_EQ(network_file_system(0x6969), "nfs");
+  EXPECT_EQ(network_file_system(0x0BD00BD0), "lustre");
+  EXPECT_EQ(network_file_system(static_cast<decltype(statfs::f_type)>(0xFF534D42)), "smb");
+  EXPECT_EQ(network_file_system(0xEF53), "") << "ext4";
+}
+
+TEST_F(DoctorTest, LayersThatAreNotThereOrBad) {
+  values_["HSTUJIT_CACHE_PATH"] = "/nowhere/layer";
+  expect_only("warning, HSTUJIT_CACHE_PATH: the cache \"/nowhere/layer\" does not exist", "put the directory");
+  ASSERT_TRUE(write_file_atomically(at("bundle"), "no bundle").ok());
+  values_["HSTUJIT_CACHE_PATH"] = at("bundle");
+  expect_only("warning, HSTUJIT_CACHE_PATH: ", at("bundle"));
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  expect_only("error, HSTUJIT_CACHE_PATH: ", at("bundle"));
+}
+
+TEST_F(DoctorTest, DamagedEntriesAreCounted) {
+  put("1");
+  for (const char* config : {"2", "3"}) {
+    const ArtifactKey key = put(config);
+    fs::resize_file(ArtifactFiles(cache_dir(), key.arch, *artifact_digest(key)).cubin, 10);
+  }
+  // A write in progress is no damage.
+  ASSERT_TRUE(write_file_atomically(cache_dir() + "/v1/sm_90a/.a.0123456789abcdef.tmp", "half").ok());
+  expect_only("warning, cache: 2 of 3 files in", "hstujit cache verify");
+}
+
+TEST_F(DoctorTest, FilesFromTheFuture) {
+  const ArtifactKey key = put("1");
+  const ArtifactFiles files(cache_dir(), key.arch, *artifact_digest(key));
+  fs::last_write_time(files.cubin, fs::file_time_type::clock::now() + std::chrono::minutes(4));
+  EXPECT_EQ(diagnosed()["findings"], Json::array()) << "clocks differ a little everywhere";
+  fs::last_write_time(files.cubin, fs::file_time_type::clock::now() + std::chrono::hours(2));
+  expect_only("warning, cache: 1 files in", "the clocks of this machine and of another");
+}
+
+TEST_F(DoctorTest, VariablesWithWhichNoContextCanBeCreated) {
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"HSTUJIT_ON_MISS", "panic"},
+                                                                      {"HSTUJIT_LENGTH_MODE", "short"},
+                                                                      {"HSTUJIT_CACHE_MAX_BYTES", "much"},
+                                                                      {"HSTUJIT_CHECK", "maybe"},
+                                                                      {"HSTUJIT_LINEINFO", "maybe"},
+                                                                      {"HSTUJIT_DUMP", "everything"},
+                                                                      {"HSTUJIT_FROZEN", "/nowhere/choices.json"}}) {
+    const auto before = values_;
+    values_[name] = value;
+    EngineOptions options;
+    options.environment = Environment::of_values(values_);
+    EXPECT_FALSE(Engine::create(options).ok()) << name;
+    expect_only("error, " + name + ": ", value);
+    values_ = before;
+  }
+}
+
+TEST_F(DoctorTest, ChoicesOfAnotherBuild) {
+  std::string text = *format_choices({});
+  const std::string digest(generator_digest());
+  text.replace(text.find(digest), digest.size(), std::string(64, '0'));
+  Json json = Json::parse(text);
+  json.erase("checksum");
+  ASSERT_TRUE(write_file_atomically(at("choices"), format_checked_json(json)).ok());
+  values_["HSTUJIT_FROZEN"] = at("choices");
+  expect_only("error, HSTUJIT_FROZEN: ", "of the generator " + std::string(64, '0'));
+}
+
+TEST_F(DoctorTest, AnOverrideThatWasForgotten) {
+  values_["HSTUJIT_OVERRIDE"] = R"({"stages": 2})";
+  expect_only("warning, HSTUJIT_OVERRIDE: ", "unset it");
+  values_["HSTUJIT_OVERRIDE"] = "stages=2";
+  expect_only("error, HSTUJIT_OVERRIDE: ", "no JSON object");
+}
+
+TEST_F(DoctorTest, VariablesThatAreSpeltWrong) {
+  values_["HSTUJIT_CACHEDIR"] = "/x";
+  expect_only("warning, HSTUJIT_CACHEDIR: ", "did you mean HSTUJIT_CACHE_DIR?");
+  values_["HSTUJIT_CACHEDIR"] = "";
+  EXPECT_EQ(diagnosed()["findings"], Json::array()) << "empty is unset";
+}
+
+}  // namespace
+}  // namespace hstujit::test

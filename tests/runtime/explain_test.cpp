@@ -1,0 +1,183 @@
+// What explain says of a miss: which fields of the key differ from the nearest entry, or that the entry is damaged.
+#include "autotune_cache/bundle_transfer.h"
+#include "compiler/generator/generator_digest.h"
+#include "runtime/operations/nearest_entry.h"
+#include "runtime/operations/operation.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ExplainTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    auto config = parse_config(R"({"version": 1, "device": "sm_90a", "ops": [{"name": "test", "op": "hstu_attention",
+        "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}]})",
+                               "test", "");
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    config_ = std::move(*config);
+    const Instance& instance = config_.instances[0];
+    const auto choice = choose_kernel(*make_engine(), *instance.spec, Direction::kForward, *config_.device, 128);
+    ASSERT_TRUE(choice.ok()) << choice.status().message();
+    chosen_ = choice->config;
+    key_ = artifact_key({instance.spec, Direction::kForward, chosen_, *config_.device, false});
+    tuning_ = tuning_key(*instance.spec, Direction::kForward, *config_.device, 128);
+  }
+
+  std::string at(const std::string& name) const { return (folder_->path() / name).string(); }
+  void put(const std::string& directory, const ArtifactKey& key) const {
+    ArtifactStore store(CacheDirectories{.user = directory, .read_only = {}}, Log());
+    ASSERT_TRUE(store.put(key, cubin_of("kept"), {.kernel = "k", .nvrtc = "13.0", .library = "0", .resources = "{}"}));
+  }
+  void add(const std::string& directory, const TuningKey& key) const {
+    TuningRecord record;
+    record.key = key;
+    record.workload = "w";
+    record.timed = {{key_text(chosen_), "w", "s", 10, 1}};
+    ASSERT_TRUE(TuningDatabase(CacheDirectories{.user = directory, .read_only = {}}, Log()).add(record).ok());
+  }
+  ArtifactKey with_block_n(ArtifactKey key, int64_t block_n) const {
+    KernelConfig config = chosen_;
+    config.block_n = block_n;
+    key.config = key_text(config);
+    return key;
+  }
+  Json explained() {
+    const OperationResult result = explain(*make_engine(), config_, {});
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    return result.report["instances"][0];
+  }
+  static Json difference(const std::string& field, const Json& found, const Json& wanted) {
+    return {{"field", field}, {"found", found}, {"wanted", wanted}};
+  }
+
+  Config config_;
+  KernelConfig chosen_;
+  ArtifactKey key_;
+  TuningKey tuning_;
+};
+
+TEST_F(ExplainTest, AMissInAnEmptyCacheHasNoNearestEntry) {
+  const Json row = explained();
+  EXPECT_FALSE(row["cache"].contains("nearest")) << row["cache"].dump();
+  EXPECT_EQ(row["tuning_miss"], Json::object());
+}
+
+TEST_F(ExplainTest, TheFieldsThatDifferFromTheNearestEntryAreNamedWithBothValues) {
+  const int64_t other_n = chosen_.block_n == 64 ? 128 : 64;
+  ArtifactKey key = with_block_n(key_, other_n);
+  key.generator = "another build";
+  put(cache_dir(), key);
+  ArtifactKey farther = key;
+  farther.direction = "backward";
+  farther.options.emplace_back("-lineinfo");
+  put(cache_dir(), farther);
+  const Json nearest = explained()["cache"]["nearest"];
+  EXPECT_EQ(nearest["digest"], *artifact_digest(key));
+  EXPECT_EQ(nearest["directory"], cache_dir());
+  EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", generator_digest()),
+                                      difference("config.block_n", other_n, chosen_.block_n)}));
+}
+
+TEST_F(ExplainTest, FieldsOfTheSpecAndOptionsAreNamed) {
+  ArtifactKey key = key_;
+  Json spec = Json::parse(key.spec);
+  spec["heads"] = 3;
+  spec["of_another_library"] = true;
+  key.spec = spec.dump();
+  key.options = {"--a"};
+  put(cache_dir(), key);
+  EXPECT_EQ(explained()["cache"]["nearest"]["differs"],
+            Json({difference("spec.heads", 3, 2), difference("options", {"--a"}, key_.options),
+                  difference("spec.of_another_library", true, nullptr)}));
+}
+
+TEST_F(ExplainTest, OtherOperatorsAndArchitecturesAreNotNear) {
+  ArtifactKey key = key_;
+  key.arch = "sm_80";
+  put(cache_dir(), key);
+  key = key_;
+  Json spec = Json::parse(key.spec);
+  spec["op"] = "layer_norm";
+  key.spec = spec.dump();
+  put(cache_dir(), key);
+  TuningKey tuning = tuning_;
+  tuning.arch = "sm_80";
+  add(cache_dir(), tuning);
+  tuning = tuning_;
+  tuning.op = "layer_norm";
+  add(cache_dir(), tuning);
+  const Json row = explained();
+  EXPECT_FALSE(row["cache"].contains("nearest"));
+  EXPECT_FALSE(row["tuning_miss"].contains("nearest"));
+}
+
+// Also of one that is a bundle.
+TEST_F(ExplainTest, EveryLayerIsLookedAtAndTheSameKernelOfAnotherBuildIsNearest) {
+  ArtifactKey key = key_;
+  key.direction = "backward";
+  put(cache_dir(), key);
+  key = key_;
+  key.generator = "another build";
+  put(at("origin"), key);
+  const auto bundle = export_bundle(open_layers({.user = at("origin"), .read_only = {}}, Log()), "");
+  ASSERT_TRUE(bundle.ok());
+  ASSERT_TRUE(write_file_atomically(at("bundle"), bundle->packed.bytes).ok());
+  put(at("later"), key);
+  values_["HSTUJIT_CACHE_PATH"] = at("bundle") + ":" + at("later");
+  const Json nearest = explained()["cache"]["nearest"];
+  EXPECT_EQ(nearest["directory"], at("bundle"));
+  EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", generator_digest())}));
+}
+
+TEST_F(ExplainTest, TheNearestTuningRecordIsNamed) {
+  TuningKey key = tuning_;
+  key.device = "NVIDIA H100";
+  key.sm_count = 114;
+  add(cache_dir(), key);
+  key = tuning_;
+  key.bucket = 512;
+  Json spec = Json::parse(key.spec);
+  spec["heads"] = 3;
+  spec["attn_dim"] = 128;
+  key.spec = spec.dump();
+  add(at("later"), key);
+  values_["HSTUJIT_CACHE_PATH"] = at("later");
+  const Json nearest = explained()["tuning_miss"]["nearest"];
+  EXPECT_EQ(nearest["directory"], cache_dir());
+  EXPECT_EQ(nearest["differs"],
+            Json({difference("device", "NVIDIA H100", tuning_.device), difference("sm_count", 114, tuning_.sm_count)}));
+  std::filesystem::remove_all(cache_dir());
+  EXPECT_EQ(
+      explained()["tuning_miss"]["nearest"]["differs"],
+      Json({difference("bucket", 512, 128), difference("spec.heads", 3, 2), difference("spec.attn_dim", 128, 64)}));
+}
+
+TEST_F(ExplainTest, ADamagedEntryIsNamedInsteadOfCalledAbsent) {
+  put(cache_dir(), key_);
+  const ArtifactFiles files(cache_dir(), key_.arch, *artifact_digest(key_));
+  std::filesystem::resize_file(files.cubin, 3);
+  add(cache_dir(), tuning_);
+  std::filesystem::resize_file(record_file(cache_dir(), tuning_digest(tuning_)), 3);
+  const Json row = explained();
+  EXPECT_FALSE(row["cache"].contains("nearest"));
+  ASSERT_EQ(row["cache"]["damaged"].size(), 1u);
+  EXPECT_EQ(row["cache"]["damaged"][0]["directory"], cache_dir());
+  EXPECT_THAT(row["cache"]["damaged"][0]["problem"].get<std::string>(), HasSubstr("the cubin has 3 bytes"));
+  EXPECT_THAT(row["tuning_miss"]["damaged"][0]["problem"].get<std::string>(), HasSubstr("no JSON object"));
+}
+
+TEST_F(ExplainTest, AHitHasNoNearestEntry) {
+  put(cache_dir(), key_);
+  add(cache_dir(), tuning_);
+  const Json row = explained();
+  EXPECT_EQ(row["cache"]["hit"], true);
+  EXPECT_FALSE(row["cache"].contains("nearest"));
+  EXPECT_FALSE(row.contains("tuning_miss"));
+}
+
+}  // namespace
+}  // namespace hstujit::test
