@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|faults|ranks|bench|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|faults|ranks|bench|cliffs|startup) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -137,15 +137,15 @@ def main():
     parser.add_argument("--commit", required=True)
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
-    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "faults", "ranks", "bench", "startup"))
+    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "faults", "ranks", "bench", "cliffs", "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
     *inputs, output = arguments.files
-    if arguments.step == "bench":  # already a report with its environment, which tools/bench_table.py reads
-        report = load(inputs[0])
+    if arguments.step in ("bench", "cliffs"):  # already a report with its environment; tools/bench_table.py reads the one
+        report = load(inputs[0])               # that names no step
         report["environment"]["commit"] = arguments.commit
-        return write(output, report)
+        return write(output, report if arguments.step == "bench" else {"step": "cliffs", **report})
     result, good = globals()[arguments.step](*inputs)
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),

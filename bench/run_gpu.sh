@@ -95,7 +95,7 @@ fi
 if step cliffs; then
   $hstujit prewarm --config "$here/cliffs.json" --cache-dir "$work/cliffs" 2> /dev/null | tail -n 1
   $hstujit bench --config "$here/cliffs.json" --cache-dir "$work/cliffs" --out "$work/cliffs.out" || failed=1
-  record bench "$work/cliffs.out" "$output/cliffs_$day.json" || failed=1
+  record cliffs "$work/cliffs.out" "$output/cliffs_$day.json" || failed=1
 fi
 
 if step faults; then

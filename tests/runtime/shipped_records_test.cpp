@@ -1,6 +1,9 @@
 // Tuning records that were installed with the library, behind those of the user.
 #include "runtime/shipped_records.h"
 
+#include "autotune_cache/directory_layer.h"
+#include "compiler/spec/op_spec.h"
+#include "runtime/kernel_choice.h"
 #include "tests/runtime/tuner_fixture.h"
 
 namespace hstujit::test {
@@ -53,6 +56,28 @@ TEST(ShippedRecords, AreFoundFromTheFolderOfTheLibrary) {
   EXPECT_EQ(shipped_records(library), std::filesystem::canonical(library / kRecordsFromLibrary));
   EXPECT_EQ(shipped_records(""), "");
   EXPECT_EQ(shipped_records(), "") << "a build tree has none";
+}
+
+// Those in autotune_cache/records are of keys that this library asks for, and it can run what they name.
+TEST_F(RuntimeTest, EveryRecordOfTheRepositoryIsUsed) {
+  records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
+  const auto engine = make_engine();
+  const auto records = DirectoryLayer(records_, false).records();
+  EXPECT_GE(records.size(), 24u);
+  for (const StoredRecord& stored : records) {
+    const TuningKey& key = stored.record.key;
+    SCOPED_TRACE(stored.digest);
+    const auto spec = parse_op_spec(nlohmann::ordered_json::parse(key.spec), "spec");
+    ASSERT_TRUE(spec.ok()) << spec.status().message();
+    const auto device = known_device(key.device);
+    ASSERT_TRUE(device.ok()) << device.status().message();
+    ASSERT_EQ(key.direction, "forward");
+    EXPECT_EQ(tuning_key(**spec, Direction::kForward, *device, key.bucket), key);
+    const auto choice = choose_kernel(*engine, **spec, Direction::kForward, *device, key.bucket);
+    ASSERT_TRUE(choice.ok()) << choice.status().message();
+    EXPECT_TRUE(choice->tuned) << choice->why;
+    EXPECT_TRUE(same_config(key_text(choice->config), stored.record.winner));
+  }
 }
 
 }  // namespace
