@@ -18,9 +18,9 @@ inline constexpr int kArtifactSchema = 1;
 
 struct ArtifactKey {
   std::string generator;             // digest of the template and the emitter
-  std::string spec;                  // canonical JSON
+  std::string spec;                  // key_text of compiler/spec/op_spec.h
   std::string direction;             // "forward", "backward"
-  std::string config;                // canonical JSON
+  std::string config;                // key_text of compiler/plan/kernel_config.h
   std::vector<std::string> options;  // of compile_options()
   std::string arch;                  // with suffix: "sm_90a"
 

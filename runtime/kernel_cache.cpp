@@ -41,7 +41,7 @@ std::string_view to_string(KernelOrigin origin) {
 ArtifactKey artifact_key(const CompileRequest& request) {
   ArtifactKey key;
   key.generator = generator_digest();
-  key.spec = request.spec->to_json().dump();
+  key.spec = key_text(*request.spec);
   key.direction = to_string(request.direction);
   key.config = key_text(request.config);
   key.options = compile_options(request.device.arch, kCppStandard, request.lineinfo);

@@ -103,7 +103,7 @@ std::optional<KernelChoice> nearest_choice(Engine& engine, const OpSpec& spec, D
 TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, int64_t bucket) {
   TuningKey key;
   key.op = spec.op();
-  key.spec = spec.to_json().dump();
+  key.spec = key_text(spec);
   key.direction = to_string(direction);
   key.device = device.name;
   key.arch = device.arch;

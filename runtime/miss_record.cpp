@@ -43,7 +43,7 @@ Result<Instance> instance_of(MissRecord& miss) {
                   fmt::format("direction is {}, which {} does not have", quote(miss.key.direction), spec->op()));
   }
   miss.key.op = spec->op();
-  miss.key.spec = spec->to_json().dump();
+  miss.key.spec = key_text(*spec);
   constexpr size_t kDigits = 12;
   entry["name"] = fmt::format("{}-{}-{}", spec->op(), miss.key.bucket, tuning_digest(miss.key).substr(0, kDigits));
   entry["directions"] = {miss.key.direction};

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/operator_table.h"
@@ -32,6 +33,23 @@ Result<OpSpecPtr> parse_op_spec(const Json& json, const std::string& path) {
   const OperatorEntry* entry = op->is_string() ? find_operator(op->get_ref<const std::string&>()) : nullptr;
   if (entry == nullptr) return value_error(join_path(path, "op"), *op, fmt::format("{}", fmt::join(names, ", ")));
   return entry->parse(json, path);
+}
+
+std::string key_text(const OpSpec& spec) {
+  static const auto* const schemas = [] {
+    auto* const of_all = new std::map<std::string_view, Json>;
+    for (const OperatorEntry& entry : operator_table()) of_all->emplace(entry.name, entry.schema());
+    return of_all;
+  }();
+  const Json& properties = schemas->at(spec.op()).at("properties");
+  const Json all = spec.to_json();
+  Json text = Json::object();
+  for (const auto& [name, value] : all.items()) {
+    const auto property = properties.find(name);
+    const bool usual = property != properties.end() && property->contains("default") && (*property)["default"] == value;
+    if (!usual) text[name] = value;
+  }
+  return text.dump();
 }
 
 std::vector<std::string_view> operator_names() {

@@ -68,6 +68,11 @@ using OpSpecPtr = std::shared_ptr<const OpSpec>;
 // Failure: kInvalidConfig, with `path` (a JSON path such as "ops[2]") in front of the offending field.
 Result<OpSpecPtr> parse_op_spec(const nlohmann::ordered_json& json, const std::string& path);
 
+// The spec in keys: compact JSON of "op" and the parameters that differ from their defaults, in field order. A
+// parameter that is added to an operator leaves the text, and so every stored tuning record, of a spec that does not
+// use it; for the same reason a default never changes. parse_op_spec reads it.
+std::string key_text(const OpSpec& spec);
+
 // Names of all operators, in alphabetical order.
 std::vector<std::string_view> operator_names();
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compiler/plan/kernel_config.h"
+#include "compiler/spec/op_spec.h"
 
 namespace hstujit {
 
@@ -36,9 +37,24 @@ Json full_config(const std::string& text) {
   return config.ok() ? to_json(*config) : json;
 }
 
+// One of a library with other parameters does not parse; it has this library's defaults where it says nothing.
+Json full_spec(const std::string& text) {
+  Json json = parse_or_text(text);
+  if (const Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok()) return (*spec)->to_json();
+  if (!json.is_object() || !json.contains("op") || !json["op"].is_string()) return json;
+  const auto op = json["op"].get<std::string>();
+  const auto names = operator_names();
+  if (std::find(names.begin(), names.end(), op) == names.end()) return json;
+  const Json schema = operator_schema(op);
+  for (const auto& [name, property] : schema["properties"].items()) {
+    if (!json.contains(name) && property.contains("default")) json[name] = property["default"];
+  }
+  return json;
+}
+
 Fields fields_of(const ArtifactKey& key) {
   Fields fields = {{"generator", key.generator}, {"direction", key.direction}};
-  add_members(fields, "spec", parse_or_text(key.spec));
+  add_members(fields, "spec", full_spec(key.spec));
   add_members(fields, "config", full_config(key.config));
   fields.emplace_back("options", key.options);
   return fields;
@@ -47,7 +63,7 @@ Fields fields_of(const ArtifactKey& key) {
 Fields fields_of(const TuningKey& key) {
   Fields fields = {
       {"device", key.device}, {"sm_count", key.sm_count}, {"bucket", key.bucket}, {"direction", key.direction}};
-  add_members(fields, "spec", parse_or_text(key.spec));
+  add_members(fields, "spec", full_spec(key.spec));
   return fields;
 }
 

@@ -52,6 +52,27 @@ TEST(HstuAttentionSpec, CanonicalJsonHasEveryFieldInOrderAndRoundTrips) {
   EXPECT_EQ((*parse_op_spec(full, ""))->to_json().dump(), full.dump());
 }
 
+TEST(HstuAttentionSpec, KeyTextIsWhatDiffersFromTheDefaults) {
+  const auto text_of = [](const std::string& text) {
+    const auto spec = parse_op_spec(Json::parse(text), "");
+    EXPECT_TRUE(spec.ok()) << spec.status().message();
+    const std::string key = key_text(**spec);
+    const auto again = parse_op_spec(Json::parse(key), "");
+    EXPECT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ((*again)->to_json(), (*spec)->to_json());
+    return key;
+  };
+  const std::string plain = R"({"op":"hstu_attention","heads":2,"attn_dim":64,"hidden_dim":32})";
+  EXPECT_EQ(text_of(plain), plain);
+  EXPECT_EQ(text_of(R"({"op": "hstu_attention", "hidden_dim": 32, "dtype": "bf16", "heads": 2, "max_attn_len": 0,
+                        "attn_dim": 64, "score": "silu"})"),
+            plain);
+  EXPECT_EQ(text_of(R"({"op": "hstu_attention", "hidden_dim": 32, "attn_dim": 64, "heads": 2, "max_attn_len": 5,
+                        "dtype": "fp16", "num_targets": true})"),
+            R"({"op":"hstu_attention","heads":2,"attn_dim":64,"hidden_dim":32,"dtype":"fp16","num_targets":true,)"
+            R"("max_attn_len":5})");
+}
+
 TEST(HstuAttentionSpec, SentencesNamePathValueAndWhatIsAllowed) {
   EXPECT_EQ(error_of(R"({"heads": 0})"),
             "ops[2].heads is 0; allowed: an integer from 1 to 1024 (number of attention heads H)");
