@@ -31,7 +31,7 @@ inline constexpr int kTuningSchema = 2;
 // workload of a timing.
 struct TuningKey {
   std::string op;
-  std::string spec;  // canonical JSON
+  std::string spec;  // key_text of compiler/spec/op_spec.h
   std::string direction;
   std::string device;  // as the driver names it
   std::string arch;
@@ -67,7 +67,7 @@ struct TimedCandidate {
 
 // The reasons of rejections that say something about the moment and not about the source: such a candidate is tried
 // again by the next run.
-inline constexpr std::string_view kPassingReasons[] = {"load", "failed", "compile_killed"};
+inline constexpr std::string_view kPassingReasons[] = {"load", "failed", "compile_killed", "compile_timeout"};
 
 struct UntimedCandidate {
   std::string config;         // JSON object

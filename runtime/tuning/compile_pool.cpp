@@ -44,7 +44,8 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
       pinned_ = 2;
     }
   }
-  const int most = engine.kernels().compile_jobs();
+  // One less than the process may have: a cold key that is asked for meanwhile need not wait for candidates.
+  const int most = std::max(1, engine.kernels().compile_jobs() - 1);
   running_ = std::min(options.jobs > 0 ? std::min(options.jobs, most) : most, static_cast<int>(candidates.size()));
   const int count = running_;
   const std::optional<CompileWorkerSetup> setup = worker_setup(engine, options.compile_limit_s);

@@ -276,7 +276,13 @@ Status Run::consider(PoolResult result) {
   const std::vector<int> pair = {baseline_->number, entry->number};
   auto samples = time(pair, options_.first_repeats);
   const auto ratio = [&] { return summarise((*samples)[1]).median_ms / summarise((*samples)[0]).median_ms; };
-  if (samples.ok() && ratio() <= best_ratio() * options_.hopeless) samples = time(pair, options_.quick_repeats);
+  // In every repeat: something else on the device may have delayed a launch.
+  const auto hopeless = [&] {
+    const double worst = best_ratio() * options_.hopeless;
+    return std::ranges::equal((*samples)[1], (*samples)[0],
+                              [worst](double mine, double baseline) { return mine > baseline * worst; });
+  };
+  if (samples.ok() && !hopeless()) samples = time(pair, options_.quick_repeats);
   if (!samples.ok()) {
     // The candidate's fault also when the launch was the baseline's, which ran well until this one's came between.
     HSTUJIT_RETURN_IF_ERROR(fail(*entry, samples.status(), "failed"));

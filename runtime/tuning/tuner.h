@@ -1,7 +1,7 @@
 // The tuner: times the search space of one key and writes what it found to the tuning database.
 //
 // Candidates come in the cost model's order. A pool of threads compiles them while this thread validates and times
-// those that are done. Each is timed in turns with the baseline, and what counts is the ratio: once, then, unless that
+// those that are done. Each is timed in turns with the baseline, and what counts is the ratio: twice, then, unless that
 // was hopeless, a few times; the best few and the baseline meet once more at the end, with more repeats. The baseline
 // is the first candidate that passes validation: the heuristic's config, unless that is rejected.
 //
@@ -40,8 +40,8 @@ struct TunerOptions {
   // Candidates that the cost model takes for slower than its best by this factor are not tried. On the H200 winners
   // were at most 1.24 (12 keys).
   double worst_estimate = 2.0;
-  int first_repeats = 1;   // of each candidate, in turns with the baseline
-  double hopeless = 2.0;   // slower than the best by this factor after those: not timed again
+  int first_repeats = 2;   // of each candidate, in turns with the baseline
+  double hopeless = 2.0;   // slower than the best by this factor in each of those: not timed again
   int quick_repeats = 5;   // of the others
   int final_repeats = 25;  // of the finalists
   int finalists = 4;

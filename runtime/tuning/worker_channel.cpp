@@ -69,7 +69,7 @@ bool WorkerChannel::read_all(char* data, size_t size, Deadline deadline, End* en
 }
 
 bool WorkerChannel::send(const WorkerMessage& message, Deadline deadline) {
-  const std::string head = message.head.dump();
+  const std::string head = message.head.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   if (head.size() > kLargestPart || message.body.size() > kLargestPart) return false;
   std::array<char, 8> sizes{};
   put_size(sizes.data(), head.size());

@@ -29,7 +29,7 @@ WorkerEnding ending_of(int status) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
     return {fmt::format("was killed by signal {} ({})", number, sigdescr_np(number) ? sigdescr_np(number) : "unknown"),
-            number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP};
+            number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGABRT};
   }
   return {fmt::format("exited with status {}", WEXITSTATUS(status)), false};
 }

@@ -60,14 +60,24 @@ TEST_F(TunerTest, AnEarlierWinnerIsTriedWhateverItsEstimateIs) {
   EXPECT_EQ(report->winner, last);
 }
 
-TEST_F(TunerTest, AHopelessCandidateIsTimedOnce) {
+TEST_F(TunerTest, AHopelessCandidateIsTimedTwice) {
   bench_.duration = [&](const KernelConfig& config) { return config == space_[2].config ? 2.1 : 1.0; };
   ASSERT_TRUE(tune().ok());
   std::vector<int> repeats;
   for (const auto& [config, count] : bench_.timed) {
     if (config == space_[2].config) repeats.push_back(count);
   }
-  EXPECT_THAT(repeats, ::testing::ElementsAre(1));
+  EXPECT_THAT(repeats, ::testing::ElementsAre(2));
+}
+
+TEST_F(TunerTest, OneLaunchThatWasDelayedIsNotHopeless) {
+  takes(2, 0.9);
+  bench_.noise = [&](const KernelConfig& config, int repeat) {
+    return config == space_[2].config && repeat == 0 ? 10.0 : 1.0;
+  };
+  const auto report = tune();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->winner, space_[2].config);
 }
 
 TEST(WithoutDrift, LeavesWhatKeepsCandidatesApart) {
