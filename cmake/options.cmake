@@ -1,5 +1,6 @@
 # What is built. Everything else is decided by what the machine has.
 option(HSTUJIT_BUILD_TESTS "Build the tests" ON)
+option(HSTUJIT_UNITY_TESTS "Compile several sources of a test program together: for clean builds" OFF)
 option(HSTUJIT_BUILD_COMPILER "Build libhstujit_compiler.so (needs MLIR 22.1)" ON)
 option(HSTUJIT_BUILD_HOST "Build libhstujit_host.so, the host backend (needs HSTUJIT_BUILD_COMPILER)" ON)
 set(HSTUJIT_LLVM_VERSION "" CACHE STRING
