@@ -1,7 +1,8 @@
 // What an operator takes and returns: the list of arguments that a launch fills, in order.
 //
 // The runtime validates tensors, packs kernel parameters and describes operators to bindings from this
-// list alone, so a new operator needs no code in runtime/.
+// list alone. Generated inputs (runtime/tuning/problem_data.h) and HSTUJIT_CHECK (runtime/data_checks.h) know the names
+// of the jagged offsets and of num_targets; an operator with others extends them.
 #pragma once
 
 #include <cstdint>

@@ -265,5 +265,42 @@ TEST(Sm90Skeleton, EstimatesGrowWithTheProblem) {
   }
 }
 
+// docs/journal.md, entry 19: the others lose by it.
+TEST(Sm90Skeleton, MasksOfManyInstructionsAreEvaluatedInPieces) {
+  HstuAttentionParams plain;
+  plain.heads = 4;
+  plain.attn_dim = plain.hidden_dim = 128;
+  HstuAttentionParams window = plain, context = plain, groups = plain, semi_local = plain;
+  window.max_attn_len = 256;
+  context.contextual_seq_len = 32;
+  groups.num_targets = true;
+  groups.target_group_size = 4;
+  semi_local.sla_k1 = 256;
+  semi_local.sla_k2 = 64;
+  const auto in_pieces = [](const HstuAttentionParams& params) {
+    const HstuAttentionSpec spec(params);
+    return constant(spec, accepted(spec).at(0), "kMaskInPieces");
+  };
+  EXPECT_EQ(in_pieces(plain), 0);
+  EXPECT_EQ(in_pieces(window), 0);
+  EXPECT_EQ(in_pieces(context), 1);
+  EXPECT_EQ(in_pieces(groups), 1);
+  EXPECT_EQ(in_pieces(semi_local), 1);
+}
+
+// Entry 20: of a batch with one long sequence among short ones, a grid is nearly all blocks without rows.
+TEST(Sm90Skeleton, TheFirstChoiceForOneMaskOfEqualTilesIsNoGrid) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
+  for (int64_t length = 256; length <= 65536; length *= 2) {
+    ProblemSize size;
+    size.max_seq_len = length;
+    const std::vector<KernelConfig> configs = accepted(spec);
+    const auto best = std::min_element(configs.begin(), configs.end(), [&](const auto& a, const auto& b) {
+      return skeleton().estimate(spec, a, hopper(), size) < skeleton().estimate(spec, b, hopper(), size);
+    });
+    EXPECT_EQ(best->schedule, "persistent") << length;
+  }
+}
+
 }  // namespace
 }  // namespace hstujit
