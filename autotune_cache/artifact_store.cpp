@@ -50,13 +50,14 @@ void ArtifactStore::warn_once(const std::string& what, std::string_view event, s
   log_.event(LogCategory::kCache, event, {{"path", path}, {"reason", reason}});
 }
 
-std::optional<Artifact> ArtifactStore::find(const ArtifactKey& key) {
+std::optional<Artifact> ArtifactStore::find(const ArtifactKey& key, Reach reach) {
   const Result<std::string> digest = artifact_digest(key);
   if (!digest.ok()) {
     log_.event(LogCategory::kCache, "miss", {{"reason", digest.status().message()}});
     return std::nullopt;
   }
   for (const CacheLayerPtr& layer : layers_) {
+    if (reach == Reach::kNear && layer->remote()) continue;
     if (std::optional<Artifact> found = find_in(*layer, key, *digest)) {
       log_.event(LogCategory::kCache, "hit", {{"digest", *digest}, {"directory", layer->path()}});
       return found;

@@ -45,6 +45,12 @@ struct PruneReport {
   int64_t leftovers = 0;    // files of interrupted writers that were removed
 };
 
+// Which layers a look-up asks.
+enum class Reach {
+  kAll,
+  kNear,  // those of this machine: for what no remote layer is likely to have
+};
+
 class ArtifactStore {
  public:
   // `max_bytes` bounds the user directory: put prunes from time to time. 0: unbounded.
@@ -56,7 +62,7 @@ class ArtifactStore {
 
   // The cubin, checked against its length and SHA-256, from the first layer that has a good one. A remote layer's is
   // kept in the user directory.
-  std::optional<Artifact> find(const ArtifactKey& key);
+  std::optional<Artifact> find(const ArtifactKey& key, Reach reach = Reach::kAll);
 
   // Keeps a cubin in the user directory; an entry that is good already is left as it is. True when the directory has
   // it; bytes that are no cubin are not kept. What is new is offered to the other layers.

@@ -69,8 +69,8 @@ void KernelCache::remember(const KernelBinaryPtr& binary) {
   memory_.insert_or_assign(binary->digest, binary);
 }
 
-KernelBinaryPtr KernelCache::load(const ArtifactKey& key, const std::string& digest) {
-  std::optional<Artifact> artifact = store_.find(key);
+KernelBinaryPtr KernelCache::load(const ArtifactKey& key, const std::string& digest, Reach reach) {
+  std::optional<Artifact> artifact = store_.find(key, reach);
   if (!artifact) return nullptr;
   auto binary = std::make_shared<KernelBinary>();
   binary->digest = digest;
@@ -82,12 +82,12 @@ KernelBinaryPtr KernelCache::load(const ArtifactKey& key, const std::string& dig
   return binary;
 }
 
-KernelBinaryPtr KernelCache::find(const CompileRequest& request) {
+KernelBinaryPtr KernelCache::find(const CompileRequest& request, Reach reach) {
   const ArtifactKey key = artifact_key(request);
   const Result<std::string> digest = artifact_digest(key);
   if (!digest.ok()) return nullptr;
   if (KernelBinaryPtr binary = find_in_memory(*digest)) return binary;
-  return load(key, *digest);
+  return load(key, *digest, reach);
 }
 
 Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may_compile) {

@@ -46,8 +46,8 @@ class KernelCache {
   // kCacheMiss when no layer has the kernel and `may_compile` is false.
   Result<KernelBinaryPtr> get(const CompileRequest& request, bool may_compile);
 
-  // Memory and directories only; null for a miss.
-  KernelBinaryPtr find(const CompileRequest& request);
+  // Memory and layers only; null for a miss.
+  KernelBinaryPtr find(const CompileRequest& request, Reach reach = Reach::kAll);
 
   // For a kernel that came from a directory, whole, and that the driver refuses: compiles it anew in place of the
   // stored one, so that the next process finds the new one. Of the threads that have the same refused kernel, one
@@ -71,7 +71,7 @@ class KernelCache {
   KernelBinaryPtr find_in_memory(const std::string& digest);
   Result<KernelBinaryPtr> load_or_compile(const CompileRequest& request, const std::string& digest);
   Result<KernelBinaryPtr> compile_and_keep(const CompileRequest& request);
-  KernelBinaryPtr load(const ArtifactKey& key, const std::string& digest);
+  KernelBinaryPtr load(const ArtifactKey& key, const std::string& digest, Reach reach = Reach::kAll);
   void remember(const KernelBinaryPtr& binary);
   std::vector<ArtifactNote> notes_of(Blobs& blobs) const;
 

@@ -5,11 +5,13 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <ctime>
+#include <exception>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -61,10 +63,10 @@ Result<Curl> open_curl() {
   return curl;
 }
 
-// Opened once: curl_global_init is for one thread at a time.
+// Opened once: curl_global_init is for one thread at a time. Never destroyed: a program may end while an upload runs.
 const Result<Curl>& curl() {
-  static const Result<Curl> opened = open_curl();
-  return opened;
+  static const auto* const opened = new Result<Curl>(open_curl());
+  return *opened;
 }
 
 // A server that hangs up while TLS writes raises SIGPIPE, and libcurl leaves that to its caller once it is told to
@@ -96,6 +98,7 @@ struct Body {
   std::string bytes;
   size_t most = 0;
   bool too_long = false;
+  bool no_memory = false;
 };
 
 size_t take_bytes(char* data, size_t size, size_t count, void* user) {
@@ -105,8 +108,18 @@ size_t take_bytes(char* data, size_t size, size_t count, void* user) {
     body.too_long = true;
     return 0;  // fewer than were given: libcurl ends the request
   }
-  body.bytes.append(data, bytes);
+  try {
+    body.bytes.append(data, bytes);
+  } catch (const std::exception&) {  // no exception goes through libcurl's frames
+    body.no_memory = true;
+    return 0;
+  }
   return bytes;
+}
+
+// As libcurl opens one, but not for the programs that this process starts: its own way leaves them the connection.
+curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) {
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 int shall_stop(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -173,7 +186,8 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   }
   const std::string url = url_.base + request.path;
   std::array<char, CURL_ERROR_SIZE> reason = {};
-  Body body{{}, request.most_bytes, false};
+  Body body;
+  body.most = request.most_bytes;
   api.reset(handle);
   api.set(handle, CURLOPT_URL, url.c_str());
   api.set(handle, CURLOPT_NOSIGNAL, 1L);
@@ -183,6 +197,7 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   api.set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(times_.whole.count()));
   api.set(handle, CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
   api.set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(times_.stalled.count()));
+  api.set(handle, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
   api.set(handle, CURLOPT_WRITEFUNCTION, &take_bytes);
   api.set(handle, CURLOPT_WRITEDATA, &body);
 #if LIBCURL_VERSION_NUM >= 0x075700
@@ -219,6 +234,8 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   } else if (body.too_long) {
     answer.failure = "its answer is too long";
     answer.detail = fmt::format("the answer has more than {} bytes", request.most_bytes);
+  } else if (body.no_memory) {
+    answer.failure = answer.detail = "there is no memory for its answer";
   } else {
     answer.failure = api.text(code);
     answer.detail = reason.front() != '\0' ? reason.data() : api.text(code);

@@ -92,6 +92,7 @@ Result<RemoteConnection::Fetched> RemoteConnection::get(const std::string& path,
     backoff_.worked();
     return Status(Code::kNotFound, "it is not in the remote cache");
   }
+  if (stop != nullptr && *stop) return unusable;
   const Failure failure = failure_of(answer, "GET");
   failed(*attempt, failure.kind, path, failure.reason);
   return unusable;

@@ -1,5 +1,7 @@
 #include "autotune_cache/remote/remote_layer.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "autotune_cache/artifact_files.h"
@@ -12,6 +14,7 @@ constexpr size_t kMostMetadataBytes = size_t{1} << 20;
 constexpr size_t kMostRecordBytes = size_t{64} << 20;
 constexpr size_t kMostCubinBytes = size_t{256} << 20;
 constexpr size_t kMostMisses = 65536;  // that are remembered
+constexpr const char* kForked = "a forked child does without its parent's remote cache";
 
 std::string entry_path(std::string_view digest) { return "/ac/" + std::string(digest); }
 std::string bytes_path(std::string_view sha256) { return "/cas/" + std::string(sha256); }
@@ -87,6 +90,7 @@ struct RemoteLayer::State {
   // What another machine has timed stays. Two that send at once may lose one's timings: they are in its directory.
   void upload_record(const TuningRecord& record, const std::string& digest, const std::atomic<bool>& stop) {
     const auto there = find_record(digest, &stop);
+    if (stop) return;  // what is there is unknown
     TuningRecord merged = record;
     if (there.ok()) {
       auto both = merge_records(*there, record);
@@ -102,22 +106,30 @@ struct RemoteLayer::State {
 RemoteLayer::RemoteLayer(RemoteUrl url, const RemoteOptions& options, const Log& log)
     : CacheLayer(url.base),
       state_(std::make_shared<State>(std::move(url), options, log)),
+      owner_(::getpid()),
       uploads_(options.most_uploads, options.most_upload_bytes, options.last_wait, log) {}
 
-Status RemoteLayer::health() const { return state_->connection.health(); }
+bool RemoteLayer::in_forked_child() const { return ::getpid() != owner_; }
+
+Status RemoteLayer::health() const {
+  if (in_forked_child()) return Status(Code::kIo, kForked);
+  return state_->connection.health();
+}
 
 Result<LoadedArtifact> RemoteLayer::find_artifact(std::string_view, std::string_view digest) const {
+  if (in_forked_child()) return Status(Code::kNotFound, kForked);
   if (state_->is_known_miss(digest)) return Status(Code::kNotFound, "it was not in the remote cache before");
   return state_->find_artifact(digest);
 }
 
 Result<TuningRecord> RemoteLayer::find_record(std::string_view digest) const {
+  if (in_forked_child()) return Status(Code::kNotFound, kForked);
   if (state_->is_known_miss(digest)) return Status(Code::kNotFound, "it was not in the remote cache before");
   return state_->find_record(digest, nullptr);
 }
 
 void RemoteLayer::offer(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) const {
-  if (!state_->connection.uploads()) return;
+  if (in_forked_child() || !state_->connection.uploads()) return;
   std::string text = format_metadata(metadata);
   const size_t bytes = text.size() + cubin.size();
   uploads_.add(
@@ -127,7 +139,7 @@ void RemoteLayer::offer(const ArtifactMetadata& metadata, const std::string& dig
 }
 
 void RemoteLayer::offer(const TuningRecord& record) const {
-  if (!state_->connection.uploads()) return;
+  if (in_forked_child() || !state_->connection.uploads()) return;
   const std::string digest = tuning_digest(record.key);
   const Result<std::string> text = format_record(record);
   if (!text.ok()) return;

@@ -44,8 +44,12 @@ class RemoteLayer final : public CacheLayer {
 
  private:
   struct State;
+  // Its parent's threads do not exist in it, and the locks that they held at the fork stay locked: nothing is found in
+  // such a process, and nothing is offered.
+  bool in_forked_child() const;
 
   std::shared_ptr<State> state_;  // shared with the uploads
+  const int owner_;               // the process that made this
   mutable UploadQueue uploads_;
 };
 

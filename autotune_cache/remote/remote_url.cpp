@@ -6,8 +6,6 @@
 #include <charconv>
 #include <optional>
 
-#include "compiler/support/text.h"
-
 namespace hstujit {
 namespace {
 
@@ -47,6 +45,16 @@ bool is_host(std::string_view text) {
   return rest.empty() || (rest.front() == ':' && is_port(rest.substr(1)));
 }
 
+// Without the value: it may hold a password or a token, and where that stands is unknown when it is no URL.
+Status refused(std::string_view mistake) {
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("HSTUJIT_REMOTE_CACHE {}; allowed: http://host[:port][/path] or https://host[:port][/path], with "
+                  "user:password@ before the host or nothing, and without blanks, \"?\", \"#\" and \"\\\" (its value "
+                  "is not shown here: it may hold a password)",
+                  mistake));
+}
+
 }  // namespace
 
 Result<RemoteUrl> parse_remote_url(std::string_view text) {
@@ -56,22 +64,17 @@ Result<RemoteUrl> parse_remote_url(std::string_view text) {
   const size_t at = authority.rfind('@');
   const std::string_view credentials = at == std::string_view::npos ? std::string_view() : authority.substr(0, at);
   const std::string_view host = at == std::string_view::npos ? authority : authority.substr(at + 1);
-  // Nobody's password is in a message: what stands before the last "@" may hold one, wherever the mistake is.
-  const size_t last_at = text.rfind('@');
-  const Status failure(
-      Code::kInvalidArgument,
-      fmt::format("HSTUJIT_REMOTE_CACHE is {}; allowed: http://host[:port][/path] or https://host[:port][/path], "
-                  "with user:password@ before the host or nothing, and without blanks, \"?\" and \"#\"",
-                  quote(last_at == std::string_view::npos ? std::string(text)
-                                                          : fmt::format("…@{}", text.substr(last_at + 1)))));
   const auto is_bad = [](char c) { return c <= ' ' || c == '\x7f' || c == '?' || c == '#' || c == '\\'; };
-  if (scheme == 0 || !is_host(host) || std::any_of(text.begin(), text.end(), is_bad)) return failure;
+  if (scheme == 0) return refused("does not begin with http:// or https://");
+  if (std::any_of(text.begin(), text.end(), is_bad)) return refused("has a blank, \"?\", \"#\" or \"\\\"");
+  if (!is_host(host)) return refused("has no host, or a port that is no number from 1 to 65535");
 
   const size_t colon = credentials.find(':');
   const std::optional<std::string> user = percent_decoded(credentials.substr(0, colon));
   const std::optional<std::string> password =
       percent_decoded(colon == std::string_view::npos ? std::string_view() : credentials.substr(colon + 1));
-  if (!user || !password || (at != std::string_view::npos && user->empty())) return failure;
+  if (!user || !password || (at != std::string_view::npos && user->empty()))
+    return refused("has no user before \"@\", or a \"%\" there without two hexadecimal digits");
 
   std::string_view path = slash == std::string_view::npos ? std::string_view() : text.substr(slash);
   while (path.ends_with('/')) path.remove_suffix(1);

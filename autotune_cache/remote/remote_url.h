@@ -14,7 +14,7 @@ struct RemoteUrl {
   std::string password;
 };
 
-// kInvalidArgument with the variable's name, its value without user and password, and what is allowed.
+// kInvalidArgument with the variable's name, the mistake and what is allowed; never with a part of the value.
 Result<RemoteUrl> parse_remote_url(std::string_view text);
 
 }  // namespace hstujit

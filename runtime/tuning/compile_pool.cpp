@@ -108,7 +108,8 @@ PoolResult CompilePool::produce(size_t index, Effort effort, const Worker& worke
       result.known = PoolResult::Known::kNotReached;
       return result;
     }
-    if (const KernelBinaryPtr cached = engine_.kernels().find(request)) {
+    // Only winners are sent to a remote cache: it is not asked for each of the many candidates.
+    if (const KernelBinaryPtr cached = engine_.kernels().find(request, Reach::kNear)) {
       result.binary = *cached;
     } else if (worker) {
       const auto compile = [&](const CompileRequest& wanted) { return worker->compile(wanted); };

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 constexpr const char* kNginx = "/usr/sbin/nginx";
 constexpr const char* kApache = "/usr/sbin/apache2";
 constexpr const char* kApacheModules = "/usr/lib/apache2/modules";
-constexpr std::chrono::seconds kStartTime{20};
+constexpr std::chrono::seconds kStartTime{60};
+constexpr int kAttempts = 4;  // somebody may take the port that was free a moment ago
 
 bool is_root() { return ::geteuid() == 0; }
 
@@ -46,7 +47,7 @@ constexpr const char* kNginxConfig = R"(
 daemon off;
 USER
 worker_processes 2;
-pid ROOT/nginx.pid;
+pid ROOT/pid;
 error_log ROOT/log;
 events {}
 http {
@@ -70,7 +71,7 @@ http {
 constexpr const char* kApacheConfig = R"(
 ServerRoot ROOT
 ServerName localhost
-PidFile ROOT/apache.pid
+PidFile ROOT/pid
 ErrorLog ROOT/log
 Listen 127.0.0.1:PORT
 LoadModule mpm_event_module MODULES/mod_mpm_event.so
@@ -104,7 +105,21 @@ std::unique_ptr<RealServer> RealServer::prepare(const char* program, std::string
   return server;
 }
 
+std::unique_ptr<RealServer> RealServer::repeated(Start start, const std::string& settings, std::string* why) {
+  std::unique_ptr<RealServer> server;
+  for (int i = 0; i < kAttempts && !server; ++i) server = start(settings, why);
+  return server;
+}
+
 std::unique_ptr<RealServer> RealServer::nginx(const std::string& settings, std::string* why) {
+  return repeated(&start_nginx, settings, why);
+}
+
+std::unique_ptr<RealServer> RealServer::apache(const std::string& settings, std::string* why) {
+  return repeated(&start_apache, settings, why);
+}
+
+std::unique_ptr<RealServer> RealServer::start_nginx(const std::string& settings, std::string* why) {
   std::unique_ptr<RealServer> server = prepare(kNginx, why);
   if (!server) return nullptr;
   const fs::path root = server->temporary_.path();
@@ -117,7 +132,7 @@ std::unique_ptr<RealServer> RealServer::nginx(const std::string& settings, std::
   return server;
 }
 
-std::unique_ptr<RealServer> RealServer::apache(const std::string& settings, std::string* why) {
+std::unique_ptr<RealServer> RealServer::start_apache(const std::string& settings, std::string* why) {
   std::unique_ptr<RealServer> server = prepare(kApache, why);
   if (!server) return nullptr;
   const fs::path root = server->temporary_.path();
@@ -151,7 +166,8 @@ bool RealServer::start(const std::vector<std::string>& command, std::string* why
     ::_exit(127);
   }
   const auto end = std::chrono::steady_clock::now() + kStartTime;
-  while (!answers(port_)) {
+  // Both write their identity once they listen: what answers before that is somebody else's.
+  while (!fs::exists(temporary_.path() / "pid") || !answers(port_)) {
     const bool ended = ::waitpid(process_, nullptr, WNOHANG) == process_;
     if (ended) process_ = -1;
     if (ended || std::chrono::steady_clock::now() > end) {

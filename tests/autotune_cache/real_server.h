@@ -29,6 +29,10 @@ class RealServer {
 
  private:
   explicit RealServer(TempDir temporary) : temporary_(std::move(temporary)) {}
+  using Start = std::unique_ptr<RealServer> (*)(const std::string& settings, std::string* why);
+  static std::unique_ptr<RealServer> repeated(Start start, const std::string& settings, std::string* why);
+  static std::unique_ptr<RealServer> start_nginx(const std::string& settings, std::string* why);
+  static std::unique_ptr<RealServer> start_apache(const std::string& settings, std::string* why);
   static std::unique_ptr<RealServer> prepare(const char* program, std::string* why);
   bool start(const std::vector<std::string>& command, std::string* why);
 

@@ -3,14 +3,26 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "autotune_cache/remote/remote_layer.h"
 #include "autotune_cache/tuning_database.h"
 #include "tests/autotune_cache/cache_fixture.h"
 
 namespace hstujit {
+
+// Waits for what happens beside the test; false when it does not, however slow the machine is.
+template <typename Condition>
+bool comes_true(const Condition& condition) {
+  for (int i = 0; i < 3000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
 
 class RemoteTest : public CacheTest {
  protected:

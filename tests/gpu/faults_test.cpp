@@ -22,7 +22,7 @@ struct Fault {
 // In the order of the cost model's list, after the heuristic's config.
 constexpr Fault kFaults[] = {
     {"illegal_access", "crashed", "illegal"},
-    {"no_result", "wrong_result", "out"},
+    {"no_result", "wrong_result", "out has elements that are not numbers or were not written"},
     {"infinite_loop", "timeout", "20"},
     {"shared_memory", "compile", "shared"},
 };

@@ -62,7 +62,7 @@ TEST_F(RemoteProgram, DoctorSaysWhetherItAnswers) {
   EXPECT_THAT(run({"doctor"}, "a", url).out, HasSubstr(url + ", remote, is no use: Failed to connect"));
   const Outcome bad = run({"doctor"}, "a", "cache:8080");
   EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.out, HasSubstr("HSTUJIT_REMOTE_CACHE is \"cache:8080\"; allowed: http://"));
+  EXPECT_THAT(bad.out, HasSubstr("HSTUJIT_REMOTE_CACHE does not begin with http:// or https://; allowed: http://"));
 }
 
 }  // namespace
