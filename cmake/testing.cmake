@@ -1,9 +1,10 @@
 # hstujit_test(NAME name SOURCES ... [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf ...] [TIMEOUT seconds]
-#              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN])
+#              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN] [UNITY])
 #
 # One GoogleTest binary test_<name>; each of its tests becomes a ctest test. DEPS are layers; LIBS may also be `hstujit`,
 # the shared library. DEPENDS are targets that must be built first (a library opened with dlopen, a tool).
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
+# UNITY: the sources can be compiled together, so nothing of file scope has the same name twice.
 # A test whose layer is not part of this build (HSTUJIT_BUILD_COMPILER=OFF) is left out.
 #
 # Tests that compile find the wheel that tools/install-deps.sh puts below build/nvrtc where there is no CUDA toolkit: it is
@@ -19,7 +20,7 @@ list(JOIN hstujit_nvrtc_wheel ":" hstujit_nvrtc_wheel)
 add_custom_target(hstujit_tests)
 
 function(hstujit_test)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;NO_MAIN" "NAME;TIMEOUT" "SOURCES;DEPS;LIBS;LABELS;ENVIRONMENT;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;NO_MAIN;UNITY" "NAME;TIMEOUT" "SOURCES;DEPS;LIBS;LABELS;ENVIRONMENT;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hstujit_test(${ARG_NAME}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -54,7 +55,7 @@ function(hstujit_test)
   else()
     hstujit_use_precompiled(${target} test)
   endif()
-  if(HSTUJIT_UNITY_TESTS AND NOT ARG_MLIR)
+  if(HSTUJIT_UNITY_TESTS AND ARG_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   add_dependencies(hstujit_tests ${target})
