@@ -48,7 +48,9 @@ class Run {
         candidates_(std::move(candidates)),
         findings_(engine, problem, candidates_[0].config, options),
         deadline_(start_ +
-                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.budget_s))) {}
+                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.budget_s))) {
+    leave_out_slow();
+  }
 
   Result<TuneReport> run();
 
@@ -62,6 +64,7 @@ class Run {
     double ratio = 1;         // of its time to the baseline's
   };
 
+  void leave_out_slow();
   std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
   bool ended() const { return !report_.ended_early.empty(); }
   void end(std::string why);
@@ -100,6 +103,15 @@ class Run {
   int late_timeouts_ = 0;
   TuneReport report_;
 };
+
+// Candidates come in the order of their estimates. What has won before stays.
+void Run::leave_out_slow() {
+  const double worst = candidates_.front().estimate_ms * options_.worst_estimate;
+  const std::string winner = findings_.earlier() != nullptr ? findings_.earlier()->winner : "";
+  report_.left_out = static_cast<int>(std::erase_if(candidates_, [&](const Candidate& candidate) {
+    return candidate.estimate_ms > worst && (winner.empty() || !same_config(key_text(candidate.config), winner));
+  }));
+}
 
 void Run::end(std::string why) {
   engine_.log().event(LogCategory::kTune, "ended_early", {{"reason", why}});
@@ -412,21 +424,6 @@ Result<TuneReport> Run::run() {
   return std::move(report_);
 }
 
-// Empty when the key has none.
-std::string winner_so_far(Engine& engine, const TuneProblem& problem) {
-  const auto record =
-      engine.tuning().find(tuning_key(*problem.spec, problem.direction, problem.device, problem.bucket));
-  return record ? record->winner : "";
-}
-
-// Candidates come in the order of their estimates. What has won before stays.
-void leave_out_slow(std::vector<Candidate>& candidates, double worst_estimate, const std::string& winner) {
-  const double worst = candidates.front().estimate_ms * worst_estimate;
-  std::erase_if(candidates, [&](const Candidate& candidate) {
-    return candidate.estimate_ms > worst && (winner.empty() || !same_config(key_text(candidate.config), winner));
-  });
-}
-
 }  // namespace
 
 Result<TuneReport> tune_problem(Engine& engine, const BenchFactory& factory, const TuneProblem& problem,
@@ -437,13 +434,7 @@ Result<TuneReport> tune_problem(Engine& engine, const BenchFactory& factory, con
     // Says why, with the commonest rejections.
     return heuristic_config(*problem.spec, problem.direction, problem.device, size).status();
   }
-  const int all = static_cast<int>(space.candidates.size());
-  leave_out_slow(space.candidates, options.worst_estimate, winner_so_far(engine, problem));
-  const int left_out = all - static_cast<int>(space.candidates.size());
-  HSTUJIT_ASSIGN_OR_RETURN(TuneReport report,
-                           Run(engine, factory, problem, options, std::move(space.candidates)).run());
-  report.left_out = left_out;
-  return report;
+  return Run(engine, factory, problem, options, std::move(space.candidates)).run();
 }
 
 }  // namespace hstujit

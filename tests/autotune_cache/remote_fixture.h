@@ -65,13 +65,7 @@ class RemoteTest : public CacheTest {
 
   static TuningRecord record_of(const std::string& config, double median) {
     TuningRecord record;
-    record.key = {.op = "hstu_attention",
-                  .spec = R"({"heads":4})",
-                  .direction = "forward",
-                  .device = "NVIDIA H200",
-                  .arch = "sm_90a",
-                  .sm_count = 132,
-                  .bucket = 1024};
+    record.key = sample_tuning_key();
     record.workload = "w";
     record.timed = {{config, "w", "s", median, 0.1}};
     return record;

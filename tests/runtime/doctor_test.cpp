@@ -26,12 +26,7 @@ class DoctorTest : public RuntimeTest {
   }
   std::string at(const std::string& name) const { return (folder_->path() / name).string(); }
   Json diagnosed() {
-    EngineOptions options;
-    options.environment = Environment::of_values(values_);
-    options.compiler = compiler_;
-    options.host = host_;
-    options.records = records_;
-    options.log = [](LogCategory, const std::string&) {};
+    EngineOptions options = engine_options();
     options.diagnose = true;
     auto engine = Engine::create(std::move(options));
     EXPECT_TRUE(engine.ok()) << engine.status().message();

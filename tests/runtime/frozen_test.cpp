@@ -41,12 +41,7 @@ class FrozenTest : public RuntimeTest {
 
   Result<EnginePtr> engine_with_file() {
     values_["HSTUJIT_FROZEN"] = file_;
-    EngineOptions options;
-    options.environment = Environment::of_values(values_);
-    options.compiler = compiler_;
-    options.records = "";
-    options.log = [this](LogCategory, const std::string& line) { log_.push_back(line); };
-    return Engine::create(std::move(options));
+    return Engine::create(engine_options());
   }
 
   // The second best of the cost model: nothing but a file or a record would choose it.

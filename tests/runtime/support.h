@@ -87,7 +87,7 @@ class RuntimeTest : public ::testing::Test {
 
   std::string cache_dir() const { return (folder_->path() / "cache").string(); }
 
-  EnginePtr make_engine() {
+  EngineOptions engine_options() {
     EngineOptions options;
     options.environment = Environment::of_values(values_);
     options.compiler = compiler_;
@@ -97,7 +97,11 @@ class RuntimeTest : public ::testing::Test {
       const std::lock_guard lock(log_mutex_);
       log_.push_back(line);
     };
-    auto engine = Engine::create(std::move(options));
+    return options;
+  }
+
+  EnginePtr make_engine() {
+    auto engine = Engine::create(engine_options());
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return *engine;
   }
