@@ -10,7 +10,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kListedCandidates = 5;
+constexpr size_t kListedCandidates = 8;
 
 Json search_json(const Task& task, const DeviceSpec& device) {
   const SearchSpace space = search_space(*task.instance->spec, task.direction, device, heuristic_size(task.bucket));

@@ -25,6 +25,7 @@ constexpr Fault kFaults[] = {
     {"no_result", "wrong_result", "out has elements that are not numbers or were not written"},
     {"infinite_loop", "timeout", "20"},
     {"shared_memory", "compile", "shared"},
+    {"killed_compile", "compile_killed", "signal 9"},
 };
 
 class FaultsTest : public ::testing::Test {
