@@ -1,0 +1,13 @@
+// Cost model of the sm90 skeleton: milliseconds of one forward launch.
+#pragma once
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/hstu_attention/spec.h"
+
+namespace hstujit::sm90 {
+
+// `config` must be one that the skeleton does not reject for its tile.
+double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config, const DeviceSpec& device,
+                   const ProblemSize& size);
+
+}  // namespace hstujit::sm90
