@@ -1,11 +1,14 @@
 // The lengths of the sequences in generated inputs.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/random.h"
 
 namespace hstujit {
+
+int64_t Lengths::total_rows() const { return std::accumulate(rows.begin(), rows.end(), int64_t{0}); }
 
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len) {
   Lengths lengths;

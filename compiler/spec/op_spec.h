@@ -21,7 +21,10 @@ namespace hstujit {
 struct Lengths {
   std::vector<int64_t> rows;         // per sequence, >= 0
   std::vector<int64_t> num_targets;  // per sequence, in [0, rows]; empty when the op takes none
+  std::vector<int64_t> delta_rows;   // per sequence, rows of q at its end; empty when the op takes q of all rows
   int64_t max_seq_len = 0;           // >= every entry of rows
+
+  int64_t total_rows() const;  // sum of rows
 };
 
 // What one call must do at least: for ceilings and ratios in reports.

@@ -41,8 +41,9 @@ constexpr double kClockKhz = 1.7e6;
 
 }  // namespace
 
-double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config, const DeviceSpec& device,
+double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                    const ProblemSize& size) {
+  const HstuAttentionParams& params = spec.params();
   const Resources resources(params, config);
   const Rates rates = rates_of(device.capability());
   const bool ieee = is_ieee(params);

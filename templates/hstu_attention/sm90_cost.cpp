@@ -10,9 +10,10 @@ namespace hstujit::sm90 {
 
 // Cycles of one multiprocessor, summed over the tiles it runs. The constants were searched at random over 1100 timings
 // on an H200, 12 keys (docs/journal.md, entries 6 and 17): the choice is within 7 % of the best timed config of each.
-double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config, const DeviceSpec& device,
+double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                    const ProblemSize& size) {
-  const Resources resources(params, config);
+  const HstuAttentionParams& params = spec.params();
+  const Resources resources(spec, config);
   const bool persistent = config.schedule == "persistent";
   const auto rows = static_cast<int64_t>(std::max(1.0, size.mean_fill * static_cast<double>(size.max_seq_len)));
   const TileCounts tiles = count_tiles(params, rows, config.block_m, config.block_n);

@@ -17,7 +17,8 @@ constexpr int64_t kMaxRegisters = 240;  // leaves the compiler's reserve below t
 
 }  // namespace
 
-Resources::Resources(const HstuAttentionParams& params, const KernelConfig& config) {
+Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
+  const HstuAttentionParams& params = spec.params();
   const bool persistent = config.schedule == "persistent";
   const bool producer_warpgroup = config.consumers > 1;
   threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
@@ -26,6 +27,10 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
   pair_tiles = persistent && params.causal && params.max_attn_len == 0 && params.sla_k1 == 0 && params.sla_k2 == 0;
   first_tile_first = params.contextual_seq_len > 0 && params.max_attn_len > 0;
   mask_in_pieces = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
+  // The sums that a block leaves to its cluster take the place of k and v.
+  const int64_t part = config.block_m * (params.hidden_dim + 8) * 4;
+  const int64_t ring = config.stages * (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
+  split = spec.query_rows() != QueryRows::kAll && config.consumers == 1 && part <= ring;
   schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 
