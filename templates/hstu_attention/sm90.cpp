@@ -4,6 +4,7 @@
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/skeletons.h"
 #include "templates/hstu_attention/sm90_cost.h"
+#include "templates/hstu_attention/sm90_delta_cost.h"
 #include "templates/hstu_attention/sm90_resources.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
 
@@ -12,6 +13,9 @@ namespace hstujit {
 namespace {
 
 using sm90::Resources;
+
+constexpr int64_t kMostSharers = 16;  // blocks of the largest cluster that Hopper runs
+constexpr int64_t kLeastBlocks = 2;   // column blocks that are worth a share of their own
 
 const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
 
@@ -47,11 +51,15 @@ std::vector<KernelConfig> AttentionSm90::space(const OpSpec& spec) const {
     int64_t blocks_per_sm;
     std::vector<int64_t> block_n;
   };
+  const bool delta = cast(spec).query_rows() != QueryRows::kAll;
   const std::vector<Shape> shapes = {{2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {3, 1, {96, 80, 64}}};
-  for (const Shape& shape : shapes) {
+  // Few rows over long histories: what counts is how much of k and v is on its way at a time.
+  const std::vector<Shape> delta_shapes = {{1, 1, {128, 64}}, {1, 2, {128, 64}}, {1, 3, {64}}, {2, 1, {128, 64}}};
+  for (const Shape& shape : delta ? delta_shapes : shapes) {
     for (const int64_t block_n : shape.block_n) {
-      for (const int64_t stages : {2, 3, 4}) {
+      for (const int64_t stages : delta ? std::vector<int64_t>{2, 3, 4, 6} : std::vector<int64_t>{2, 3, 4}) {
         for (const bool persistent : {true, false}) {
+          if (persistent && delta) continue;
           for (const bool ping_pong : {false, true}) {
             if (ping_pong && shape.consumers == 1) continue;
             KernelConfig config;
@@ -93,6 +101,12 @@ std::vector<Rejection> AttentionSm90::reject(const OpSpec& spec, const KernelCon
   }
   if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
     reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
+  }
+  if (config.schedule == "persistent" && cast(spec).query_rows() != QueryRows::kAll) {
+    reasons.push_back(
+        {"schedule", fmt::format("schedule persistent sorts sequences by their rows in q, which {} has few "
+                                 "of; allowed: grid",
+                                 op_)});
   }
   if (config.ping_pong && config.consumers < 2) {
     reasons.push_back({"ping_pong", "products in turns need two consumers"});
@@ -147,13 +161,20 @@ LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& co
   if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", kPieceRows));
   for (ParamSlot& slot : attention_common_slots(op)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(op, config.block_m);
+  if (resources.split) {
+    plan.cluster = {.most = kMostSharers,
+                    .resident_blocks = device.sm_count * config.blocks_per_sm,
+                    .argument = find_argument(signature, "max_seq_len"),
+                    .least = kLeastBlocks * config.block_n};
+  }
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   return plan;
 }
 
 double AttentionSm90::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                                const ProblemSize& size) const {
-  return sm90::estimate_ms(cast(spec), config, device, size);
+  const auto estimate = cast(spec).query_rows() == QueryRows::kAll ? sm90::estimate_ms : sm90::delta_estimate_ms;
+  return estimate(cast(spec), config, device, size);
 }
 
 std::vector<std::pair<std::string, std::string>> AttentionSm90::constants(const OpSpec& spec,

@@ -6,10 +6,11 @@
 
 namespace hstujit {
 
-TileCounts count_tiles(const HstuAttentionParams& params, int64_t rows, int64_t block_m, int64_t block_n) {
+TileCounts count_tiles(const HstuAttentionParams& params, int64_t rows, int64_t block_m, int64_t block_n,
+                       int64_t first_row) {
   const bool windowed = params.max_attn_len > 0;
   TileCounts counts;
-  for (int64_t row = 0; row < rows; row += block_m) {
+  for (int64_t row = first_row; row < rows; row += block_m) {
     const int64_t last = std::min(row + block_m, rows) - 1;
     int64_t begin = 0;
     int64_t end = params.causal ? last + 1 : rows;

@@ -12,6 +12,7 @@ struct TileCounts {
   double row_tiles = 0;      // per (sequence, head)
   double column_blocks = 0;  // per (sequence, head), over all its row tiles
 };
-TileCounts count_tiles(const HstuAttentionParams& params, int64_t rows, int64_t block_m, int64_t block_n);
+TileCounts count_tiles(const HstuAttentionParams& params, int64_t rows, int64_t block_m, int64_t block_n,
+                       int64_t first_row = 0);
 
 }  // namespace hstujit
