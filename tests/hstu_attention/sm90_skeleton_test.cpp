@@ -171,7 +171,7 @@ TEST(Sm90Skeleton, RegistersAndThreadsFitTheDevice) {
       EXPECT_LE(plan.threads * config.blocks_per_sm, hopper().max_threads);
       EXPECT_EQ(config.block_m, 64 * config.consumers);
 
-      const sm90::Resources resources(spec.params(), config);
+      const sm90::Resources resources(spec, config);
       const int64_t consumers = 128 * config.consumers, producers = plan.threads - consumers;
       // Without setmaxnreg the producer has as many as the others.
       const int64_t of_producer =
@@ -214,7 +214,7 @@ TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
       std::set<std::string> needed = {
           "q_map",       "k_map",      "v_map",        "q_piece_map", "k_piece_map",    "v_piece_map",
           "out",         "total_rows", "seq_offsets",  "batch",       "out_row_stride", "out_head_stride",
-          "max_seq_len", "alpha",      "inverse_scale"};
+          "max_query_rows", "alpha",   "inverse_scale"};
       if (targets) needed.insert("num_targets");
       if (attn_dim >= 128) needed.insert("out_map");  // outputs are staged where q was, if they fit
       EXPECT_EQ(names, needed);
