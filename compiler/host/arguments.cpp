@@ -42,9 +42,7 @@ Status Arguments::check_uniform(const Argument& argument, size_t axis, const Hst
   const Dimension& dimension = argument.shape[axis];
   if (!dimension.is_uniform()) return Status();
   const int64_t sequences = symbol(dimension.symbol), rows = integer(dimension.per_sequence);
-  int64_t expected = 0;
-  if (rows >= 0 && !__builtin_mul_overflow(sequences, rows, &expected) && value.shape[axis] == expected)
-    return Status();
+  if (value.shape[axis] == dimension.uniform_size(sequences, rows)) return Status();
   return invalid(argument,
                  fmt::format("has size {} along axis {}; it must be {}, with {} sequences and {} = {}",
                              value.shape[axis], axis, to_string(dimension), sequences, dimension.per_sequence, rows));

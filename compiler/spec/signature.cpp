@@ -12,6 +12,15 @@ std::string to_string(const Dimension& dimension) {
   return fmt::format("{}{}{}{}", factor, dimension.symbol, times, bias);
 }
 
+std::string shape_text(const Argument& argument) {
+  std::string text;
+  for (const Dimension& dimension : argument.shape) {
+    if (!text.empty()) text += ", ";
+    text += to_string(dimension);
+  }
+  return "(" + text + ")";
+}
+
 int find_argument(const Signature& signature, std::string_view name) {
   for (size_t index = 0; index < signature.size(); ++index) {
     if (signature[index].name == name) return static_cast<int>(index);

@@ -31,8 +31,8 @@ struct Dimension {
   std::string symbol;
   int64_t factor = 1;  // at least 1
   int64_t bias = 0;
-  std::string offsets;       // of a jagged axis: the tensor (B+1) that says where each sequence begins
-  std::string per_sequence;  // of a uniform one: the integer argument
+  std::string offsets = {};       // of a jagged axis: the tensor (B+1) that says where each sequence begins
+  std::string per_sequence = {};  // of a uniform one: the integer argument
 
   static Dimension constant(int64_t size) { return {{}, 1, size, {}, {}}; }
   static Dimension of(std::string symbol, int64_t bias = 0) { return {std::move(symbol), 1, bias, {}, {}}; }
@@ -50,6 +50,13 @@ struct Dimension {
     const bool overflow =
         __builtin_mul_overflow(factor, symbol_value, &size) || __builtin_add_overflow(size, bias, &size);
     return overflow ? std::numeric_limits<int64_t>::max() : size;
+  }
+  // The size of a uniform axis where its integer argument has that value; none when that is negative, or when no
+  // integer counts the size.
+  std::optional<int64_t> uniform_size(int64_t symbol_value, int64_t per_sequence_value) const {
+    int64_t total = 0;
+    if (per_sequence_value < 0 || __builtin_mul_overflow(size(symbol_value), per_sequence_value, &total)) return {};
+    return total;
   }
   // The symbol's value where the size is `size`; none when no value from 0 gives that size.
   std::optional<int64_t> symbol_value(int64_t size) const {
@@ -71,6 +78,9 @@ struct Argument {
   std::string_view doc;
   int64_t most = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
 };
+
+// For messages: "(L, 4, 64)".
+std::string shape_text(const Argument& argument);
 
 using Signature = std::vector<Argument>;
 
