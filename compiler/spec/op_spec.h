@@ -26,7 +26,8 @@ struct Lengths {
   // the sequence has is allowed.
   std::vector<int64_t> delta_rows = {};
 
-  int64_t total_rows() const;  // sum of rows
+  int64_t total_rows() const;        // sum of rows
+  int64_t total_delta_rows() const;  // sum of delta_rows
 };
 
 // What one call must do at least: for ceilings and ratios in reports.

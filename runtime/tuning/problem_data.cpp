@@ -94,8 +94,6 @@ std::vector<std::byte> repeat(const std::vector<std::byte>& image, size_t bytes)
 
 }  // namespace
 
-int64_t ProblemData::rows() const { return lengths.total_rows(); }
-
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                       int64_t extra_rows, std::optional<double> alpha) {
   ProblemData problem;

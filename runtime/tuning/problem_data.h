@@ -29,8 +29,6 @@ struct ProblemData {
   std::vector<std::vector<std::byte>> images;  // by argument, packed and contiguous; outputs are poison
   std::vector<std::vector<int64_t>> strides;   // by argument, in elements; empty, or empty for one: contiguous
   std::vector<size_t> offsets;                 // by argument, bytes before the first element; empty: none
-
-  int64_t rows() const;  // of all sequences together
 };
 
 // kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for jagged axes. `alpha` is
