@@ -109,17 +109,17 @@ double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config
   const Resources resources(params, config);
   const TileCost cost = tile_cost(params, config, resources);
   const bool persistent = config.schedule == "persistent";
-  const auto longest = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
+  const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
-  const auto all_tiles = std::ceil(longest / static_cast<double>(config.block_m));
+  const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
   // Means over sequences whose lengths are spread evenly, as far to both sides of the mean as they can be.
   constexpr int kLengths = 5;
   const double spread = std::min(size.mean_fill, 1 - size.mean_fill);
-  double work = 0, items = 0, deviations = 0, longest_tile = 0;
+  double work = 0, deviations = 0, longest_tile = 0;
   for (int i = 0; i < kLengths; ++i) {
     const double fill = size.mean_fill + spread * ((2 * i + 1.0) / kLengths - 1);
-    const SequenceSize sequence = assumed_sequence(params, fill * longest);
+    const SequenceSize sequence = assumed_sequence(params, fill * max_rows);
     std::vector<double> tiles;  // by themselves, all blocks of a tile in a row
     for (const int64_t blocks : count_column_blocks(params, sequence, config.block_m, config.block_n)) {
       tiles.push_back(static_cast<double>(blocks) * cost.block + cost.tile);
@@ -130,9 +130,7 @@ double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config
     work += warpgroups.column_blocks * cost.block / static_cast<double>(config.consumers) + row_tiles * cost.tile +
             warpgroups.row_tiles * cost.rows;
     if (persistent) {
-      const std::vector<double> list = list_items(tiles, resources.pair_tiles);
-      items += static_cast<double>(list.size());
-      deviations += squared_deviations(list);
+      deviations += squared_deviations(list_items(tiles, resources.pair_tiles));
     } else {
       work += std::max(0.0, all_tiles - row_tiles) * kEmptyBlock / resident;
       longest_tile = std::max(longest_tile, *std::max_element(tiles.begin(), tiles.end()));
@@ -140,12 +138,12 @@ double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config
   }
 
   const auto batch = static_cast<double>(size.batch);
-  const double balanced = std::min(batch, std::max(kBalancedSequences, kBalancedRows / longest));
+  const double balanced = std::min(batch, std::max(kBalancedSequences, kBalancedRows / max_rows));
   const double heads = static_cast<double>(params.heads) * balanced / static_cast<double>(device.sm_count);
   double time = heads * work / kLengths;
   if (persistent) {
-    const double items_of_block = heads * items / kLengths / resident;
-    time += kDeviations * resident * std::sqrt(items_of_block * deviations / std::max(1.0, items));
+    const double variance = heads * deviations / kLengths / resident;  // of the sum of one block's items
+    time += kDeviations * resident * std::sqrt(variance);
   } else {
     time += kGridTail * resident * longest_tile;
   }
