@@ -92,7 +92,7 @@ Status Launcher::validate_plan(const Signature& signature) {
     if (!known(plan_.cluster.argument) || !is_integer_[plan_.cluster.argument] || plan_.cluster.least < 1) {
       return Status(Code::kInternal, "the cluster's size refers to no integer argument");
     }
-    most_cluster_ = largest_cluster(*driver_, module_->function(), block_shape(plan_), plan_.cluster.most);
+    clusters_ = resident_clusters(*driver_, module_->function(), block_shape(plan_), plan_.cluster.most);
   }
   offsets_ = slot_offsets(plan_.slots);
   if (offsets_.back() > kMaxParameterBytes) {
@@ -131,13 +131,11 @@ int64_t Launcher::blocks(const hstujit_value* values) const {
 }
 
 int64_t Launcher::cluster_of(const hstujit_value* values, int64_t tiles) const {
-  int64_t cluster = 1;
-  if (most_cluster_ == 1) return cluster;
+  if (clusters_.empty()) return 1;
   const int64_t shares = values[plan_.cluster.argument].integer / plan_.cluster.least;
-  while (2 * cluster <= std::min(most_cluster_, shares) && tiles <= plan_.cluster.resident_blocks / (2 * cluster)) {
-    cluster *= 2;
-  }
-  return cluster;
+  int64_t cluster = std::min(static_cast<int64_t>(clusters_.size()) - 1, shares);
+  while (cluster > 1 && clusters_[static_cast<size_t>(cluster)] < tiles) --cluster;
+  return std::max<int64_t>(cluster, 1);
 }
 
 Status Launcher::explain_empty_grid(const hstujit_value* values) const {

@@ -42,10 +42,10 @@ class Launcher {
   LaunchPlan plan_;
   std::vector<uint32_t> offsets_;
   ArgumentChecker checker_;
-  std::vector<bool> is_integer_;  // by argument: a scalar's member of hstujit_value
-  std::vector<DataType> dtypes_;  // by argument
-  std::vector<int> mapped_;       // arguments that kernels read through a tensor map
-  int64_t most_cluster_ = 1;      // of the plan's clusters, what the device can run
+  std::vector<bool> is_integer_;   // by argument: a scalar's member of hstujit_value
+  std::vector<DataType> dtypes_;   // by argument
+  std::vector<int> mapped_;        // arguments that kernels read through a tensor map
+  std::vector<int64_t> clusters_;  // by size: how many are resident at a time; empty without clusters
 };
 
 using LauncherPtr = std::shared_ptr<const Launcher>;

@@ -48,11 +48,10 @@ struct GridFactor {
   int64_t divisor = 1;
 };
 
-// Where tiles are few, several blocks share the work of one: the launch makes them clusters, of the largest power of
-// two that keeps all blocks resident at once. A kernel learns of it from the size of its cluster alone.
+// Where tiles are few, several blocks share the work of one: the launch makes them clusters, as large as still lets all
+// of them be resident at once. A kernel learns of it from the size of its cluster alone.
 struct ClusterPlan {
-  int64_t most = 1;             // blocks of a cluster, a power of two; 1: the kernel knows no clusters
-  int64_t resident_blocks = 0;  // of the device
+  int64_t most = 1;   // blocks of a cluster; 1: the kernel knows no clusters
   int argument = 0;   // the integer argument that bounds what is shared out, rows of the longest sequence, and
   int64_t least = 1;  // how many of them a block gets at least
 };

@@ -21,20 +21,22 @@ cuda::LaunchConfig launch_config(const BlockShape& block, int64_t blocks, cuda::
 
 }  // namespace
 
-int64_t largest_cluster(const CudaDriver& driver, cuda::Function function, const BlockShape& block, int64_t most) {
-  if (driver.launch_kernel_ex == nullptr || driver.occupancy_max_active_clusters == nullptr) return 1;
+std::vector<int64_t> resident_clusters(const CudaDriver& driver, cuda::Function function, const BlockShape& block,
+                                       int64_t most) {
+  if (driver.launch_kernel_ex == nullptr || driver.occupancy_max_active_clusters == nullptr) return {};
   if (most > kPortableBlocks &&
       driver.function_set_attribute(function, cuda::kNonPortableClusterSizeAllowed, 1) != cuda::kSuccess) {
     most = kPortableBlocks;
   }
-  for (int64_t cluster = most; cluster > 1; cluster /= 2) {
+  std::vector<int64_t> resident(static_cast<size_t>(most + 1), 0);
+  for (int64_t cluster = 2; cluster <= most; ++cluster) {
     cuda::LaunchAttribute attribute = cluster_attribute(cluster);
     const cuda::LaunchConfig config = launch_config(block, cluster, nullptr, &attribute);
-    int active = 0;
-    if (driver.occupancy_max_active_clusters(&active, function, &config) == cuda::kSuccess && active > 0)
-      return cluster;
+    int clusters = 0;
+    if (driver.occupancy_max_active_clusters(&clusters, function, &config) != cuda::kSuccess) break;
+    resident[static_cast<size_t>(cluster)] = clusters;
   }
-  return 1;
+  return resident;
 }
 
 cuda::Error launch_clusters(const CudaDriver& driver, cuda::Function function, const BlockShape& block, int64_t blocks,

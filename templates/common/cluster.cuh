@@ -27,6 +27,11 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
+// The same without what was written: for blocks that have read, and may end or go on to write when all have.
+__device__ __forceinline__ void cluster_sync_reads() {
+  asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
 // The address at which block `rank` of the cluster has what this block has at `address`.
 __device__ __forceinline__ u32 cluster_address(u32 address, u32 rank) {
   u32 mapped;

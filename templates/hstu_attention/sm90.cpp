@@ -163,7 +163,6 @@ LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& co
   plan.grid = attention_grid(op, config.block_m);
   if (resources.split) {
     plan.cluster = {.most = kMostSharers,
-                    .resident_blocks = device.sm_count * config.blocks_per_sm,
                     .argument = find_argument(signature, "max_seq_len"),
                     .least = kLeastBlocks * config.block_n};
   }

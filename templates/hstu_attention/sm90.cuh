@@ -79,7 +79,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     if (cluster_blocks() > 1) {
       cluster_sync();
       add_parts<Spec, Config>(shared, params);
-      cluster_sync();  // no block ends while another one reads its shared memory
+      cluster_sync_reads();  // no block ends while another one reads its shared memory
     }
   }
 }

@@ -34,11 +34,8 @@ double delta_estimate_ms(const AttentionSpec& spec, const KernelConfig& config, 
   const int64_t columns = visible_columns(params, rows, size.delta_rows);
   const int64_t tiles = ceil_div(size.delta_rows, config.block_m) * params.heads * size.batch;
   const int64_t resident = device.sm_count * config.blocks_per_sm;
-  int64_t cluster = 1;
-  while (resources.split && cluster < 16 && 2 * cluster * tiles <= resident &&
-         4 * cluster * config.block_n <= columns) {
-    cluster *= 2;
-  }
+  const int64_t room = std::min<int64_t>({16, resident / tiles, columns / (2 * config.block_n)});
+  const int64_t cluster = resources.split ? std::max<int64_t>(room, 1) : 1;
   const int64_t blocks = tiles * cluster;
   const double rounds = std::ceil(static_cast<double>(blocks) / static_cast<double>(resident));
   const double column_blocks =

@@ -43,7 +43,7 @@ __device__ __forceinline__ void add_parts(const Shared<Config>& shared, const Pa
     const int row = i / kPieces, column = i % kPieces * 4;
     const u32 address = parts + row * kPartRowBytes<Spec::kHiddenDim> + column * 4;
     float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 4
+#pragma unroll 8  // as many reads on their way
     for (u32 rank = 0; rank < blocks; ++rank) {
       const float4 part = ld_cluster_float4(cluster_address(address, rank));
       sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;

@@ -47,7 +47,9 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   shared_bytes_resident = resident(shared_bytes);
 
   // The register file is shared out evenly at launch; setmaxnreg then moves what a producer warpgroup does not need.
-  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (threads * config.blocks_per_sm) / 8 * 8);
+  // Warps are dealt out to the four partitions, each of which has a quarter of the file.
+  const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
+  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
   if (producer_warpgroup) {
     producer_registers = 56;
     consumer_registers =

@@ -50,17 +50,22 @@ class ClusterTest : public RuntimeTest {
 };
 
 TEST_F(ClusterTest, FewTilesShareTheGpuAndManyDoNot) {
+  // Eight groups of 16 multiprocessors have room for 8 clusters of 9 to 16 blocks, 16 of 6 to 8, 24 of 5, 32 of 4, 40
+  // of 3.
   expect_cluster(1, 2048, 1, 16);
-  expect_cluster(1, 2048, 65, 16);  // 8 tiles, 128 blocks
-  expect_cluster(3, 2048, 64, 8);   // 12 tiles: 96 blocks, and 192 would not be resident
+  expect_cluster(1, 2048, 65, 16);  // 8 tiles
+  expect_cluster(3, 2048, 64, 8);   // 12
+  expect_cluster(5, 2048, 64, 5);   // 20
   expect_cluster(8, 2048, 64, 4);
-  expect_cluster(64, 200, 64, 1);
+  expect_cluster(9, 2048, 64, 3);  // 36: a fourth block each would have to wait
+  expect_cluster(64, 2048, 64, 1);
 }
 
 TEST_F(ClusterTest, ABlockGetsTwoColumnBlocksAtLeast) {
   expect_cluster(1, 512, 1, 4);
   expect_cluster(1, 255, 1, 1);
   expect_cluster(1, 256, 1, 2);
+  expect_cluster(1, 400, 1, 3);
 }
 
 TEST_F(ClusterTest, NoLargerThanTheDeviceRuns) {

@@ -172,7 +172,9 @@ EXPORT int cuLaunchKernelEx(const cuda::LaunchConfig* config, void*, void** para
 }
 EXPORT int cuOccupancyMaxActiveClusters(int* clusters, void*, const cuda::LaunchConfig* config) {
   FAIL_IF_ASKED();
-  *clusters = static_cast<int>(config->attributes->value.cluster[0]) <= fake_cuda()->largest_cluster ? 1 : 0;
+  // Eight groups of 16 multiprocessors, one block on each: the clusters of a group.
+  const int size = static_cast<int>(config->attributes->value.cluster[0]);
+  *clusters = size <= fake_cuda()->largest_cluster ? 8 * (16 / size) : 0;
   return 0;
 }
 // "Device" memory is host memory.
