@@ -64,7 +64,8 @@ int64_t sum(const std::vector<int64_t>& values) { return std::accumulate(values.
 Lengths leading(const Lengths& lengths, int64_t rows) {
   Lengths first;
   first.max_seq_len = lengths.max_seq_len;
-  for (size_t i = 0; i < lengths.rows.size() && first.total_rows() < rows; ++i) {
+  for (size_t i = 0; i < lengths.rows.size() && rows > 0; ++i) {
+    rows -= lengths.rows[i];
     first.rows.push_back(lengths.rows[i]);
     if (!lengths.num_targets.empty()) first.num_targets.push_back(lengths.num_targets[i]);
     if (!lengths.delta_rows.empty()) first.delta_rows.push_back(lengths.delta_rows[i]);
@@ -147,6 +148,10 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
       return Status(Code::kInternal,
                     fmt::format("the input {} of {} has shape ({}); it must be ({})", argument.name, problem.spec->op(),
                                 fmt::join(problem.values[i].tensor.shape, ", "), fmt::join(shape, ", ")));
+    }
+    if (has_rows(argument) && shape[0] != sum(sequence_rows(argument, lengths))) {
+      return Status(Code::kInternal, fmt::format("{} of {} has {} rows; the sequences have {} together", argument.name,
+                                                 problem.spec->op(), shape[0], sum(sequence_rows(argument, lengths))));
     }
     if (has_jagged_rows(argument)) shape[0] += problem.extra_rows;
     const size_t bytes = static_cast<size_t>(elements_of(shape)) * size_of(argument.dtype);

@@ -40,6 +40,17 @@ TEST(QueryRows, OnlyJaggedAxesGetExtraRows) {
   EXPECT_EQ(dense.images[at(dense, "out")].size(), 21u * 2 * 8 * 2);
 }
 
+TEST(QueryRows, LengthsThatDoNotFitTheOperatorAreInternal) {
+  Lengths lengths = some_lengths(false);
+  lengths.delta_rows[1] = 6;
+  const auto mixed = make_problem_data(delta_spec(false), Direction::kForward, lengths, 1, 0);
+  EXPECT_EQ(mixed.status().code(), Code::kInternal);
+  EXPECT_EQ(mixed.status().message(),
+            "the input q of delta_hstu_attention has shape (20, 2, 16); it must be (21, 2, 16)");
+  lengths.delta_rows.clear();
+  EXPECT_EQ(make_problem_data(delta_spec(true), Direction::kForward, lengths, 1, 0).status().code(), Code::kInternal);
+}
+
 TEST(QueryRows, GeneratedLaunchesPassTheCheck) {
   for (const bool jagged : {false, true}) {
     const ProblemData problem = *make_problem_data(delta_spec(jagged), Direction::kForward, some_lengths(jagged), 1, 3);
