@@ -212,9 +212,9 @@ TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
         EXPECT_LE(slot.map.box_rows, 256) << "the driver's limit";
       }
       std::set<std::string> needed = {
-          "q_map",       "k_map",      "v_map",        "q_piece_map", "k_piece_map",    "v_piece_map",
-          "out",         "total_rows", "seq_offsets",  "batch",       "out_row_stride", "out_head_stride",
-          "max_query_rows", "alpha",   "inverse_scale"};
+          "q_map",        "k_map",       "v_map", "q_piece_map",    "k_piece_map",     "v_piece_map",    "out",
+          "total_rows",   "seq_offsets", "batch", "out_row_stride", "out_head_stride", "max_query_rows", "alpha",
+          "inverse_scale"};
       if (targets) needed.insert("num_targets");
       if (attn_dim >= 128) needed.insert("out_map");  // outputs are staged where q was, if they fit
       EXPECT_EQ(names, needed);
