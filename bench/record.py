@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|faults|ranks|bench|cliffs|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|faults|ranks|bench|cliffs|delta|startup) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -137,7 +137,7 @@ def main():
     parser.add_argument("--commit", required=True)
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
-    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "faults", "ranks", "bench", "cliffs", "startup"))
+    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "faults", "ranks", "bench", "cliffs", "delta", "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
@@ -147,6 +147,10 @@ def main():
         report["environment"]["commit"] = arguments.commit
         return write(output, report if arguments.step == "bench" else {"step": "cliffs", **report})
     result, good = globals()[arguments.step](*inputs)
+    if arguments.step == "delta":
+        untuned, tuned = (load(path) for path in inputs)
+        tuned["environment"]["commit"] = arguments.commit
+        return write(output, {"step": "delta", "untuned": untuned["results"], **tuned})
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),
         "driver": doctor.get("driver", {}).get("version"), "nvrtc": doctor.get("nvrtc", {}).get("version"),

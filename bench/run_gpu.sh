@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both again for sm90 with
-# products in turns, tuning, tuning of faulty candidates, benchmark, its neighbours, start-up. One more step, "ranks", wants two GPUs and torchrun.
+# products in turns, tuning, tuning of faulty candidates, benchmark, its neighbours, attention of few rows, start-up. One more step, "ranks", wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune faults bench cliffs startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune faults bench cliffs delta startup"]
 #
 # BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer for its step.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer ping_pong tune faults bench cliffs startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer ping_pong tune faults bench cliffs delta startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -96,6 +96,14 @@ if step cliffs; then
   $hstujit prewarm --config "$here/cliffs.json" --cache-dir "$work/cliffs" 2> /dev/null | tail -n 1
   $hstujit bench --config "$here/cliffs.json" --cache-dir "$work/cliffs" --out "$work/cliffs.out" || failed=1
   record cliffs "$work/cliffs.out" "$output/cliffs_$day.json" || failed=1
+fi
+
+if step delta; then
+  for times in untuned tuned; do
+    [ $times = tuned ] && { $hstujit tune --config "$here/delta.json" --budget 120s --json --cache-dir "$work/delta" > /dev/null 2> "$work/log" || failed=1; }
+    $hstujit bench --config "$here/delta.json" --cache-dir "$work/delta" --out "$work/delta_$times.out" || failed=1
+  done
+  record delta "$work/delta_untuned.out" "$work/delta_tuned.out" "$output/delta_$day.json" || failed=1
 fi
 
 if step faults; then

@@ -10,13 +10,17 @@ namespace hstujit::sm90 {
 
 namespace {
 
-constexpr double kDeviceBytes = 19;      // that a multiprocessor gets per clock when all of them read
-constexpr double kSmBytes = 40;          // when few do
-constexpr double kLatency = 1400;        // clocks until a load arrives
-constexpr double kClusterCycles = 1500;  // of adding up the parts
-constexpr double kBlockCycles = 3000;    // from a block's start to its first product, and from its last one to its end
+// Clocks and bytes per clock of one multiprocessor, read off a timeline on an H200 (docs/journal.md, entry 22).
+constexpr double kDeviceBytes = 19;    // that it gets when all of them read
+constexpr double kSmBytes = 40;        // when few do
+constexpr double kLatency = 1400;      // until a load arrives
+constexpr double kStartCycles = 6000;  // from a block's start to its first product
+constexpr double kEndCycles = 3000;    // from its last product to its end,
+constexpr double kAddCycles = 4500;    // and to add up the parts of a cluster
+constexpr double kChainCycles = 400;   // of a column block, besides products and activation one after the other
+constexpr double kActivation = 0.7;    // what is not hidden of it
 constexpr double kLaunchCycles = 5000;
-constexpr double kClockKhz = 1.7e6;
+constexpr double kClockKhz = 1.77e6;
 
 // Columns that the last rows see, about.
 int64_t visible_columns(const HstuAttentionParams& params, int64_t rows, int64_t delta_rows) {
@@ -24,10 +28,8 @@ int64_t visible_columns(const HstuAttentionParams& params, int64_t rows, int64_t
   return params.max_attn_len > 0 ? std::min(rows, params.max_attn_len + delta_rows) : rows;
 }
 
-}  // namespace
-
-double delta_estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
-                         const ProblemSize& size) {
+double cycles(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+              const ProblemSize& size) {
   const HstuAttentionParams& params = spec.params();
   const Resources resources(spec, config);
   const auto rows = static_cast<int64_t>(std::max(1.0, size.mean_fill * static_cast<double>(size.max_seq_len)));
@@ -47,15 +49,24 @@ double delta_estimate_ms(const AttentionSpec& spec, const KernelConfig& config, 
   const double rate = std::min(kSmBytes, kDeviceBytes * static_cast<double>(device.sm_count) / busy_sms);
   const double loads = stage_bytes * beside / rate;
   const double latency = kLatency / static_cast<double>(config.stages - 1);
-  // As in sm90_cost.cpp: a warpgroup's chain of steps, and the units that all of them share.
   const double elements = 64.0 * static_cast<double>(config.block_n);
   const double width = static_cast<double>(16 * ((params.attn_dim + 15) / 16) + params.hidden_dim);
   const double tensor = elements * width / 2048, activation = elements / 16;
-  const double chain = 0.249 * tensor + 0.088 * activation + 157;
-  const double shared = std::max(0.205 * tensor, 1.55 * activation) * static_cast<double>(config.consumers) * beside;
-  const double block = kBlockCycles + (cluster > 1 ? kClusterCycles : 0) +
-                       column_blocks * (std::max({loads, latency, chain, shared}) + 25);
-  return (rounds * block + kLaunchCycles) / kClockKhz;
+  const double chain = kChainCycles + tensor + kActivation * activation;
+  const double shared = std::max(tensor, activation) * static_cast<double>(config.consumers) * beside;
+  // Blocks beside one another hide each other's begins and ends.
+  const double ends = (kStartCycles + (cluster > 1 ? kAddCycles : kEndCycles)) / beside;
+  return rounds * (ends + column_blocks * std::max({loads, latency, chain, shared})) + kLaunchCycles;
+}
+
+}  // namespace
+
+// One kernel serves whatever batch comes, so it counts how it does on many sequences and on one.
+double delta_estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                         const ProblemSize& size) {
+  ProblemSize one = size;
+  one.batch = 1;
+  return std::sqrt(cycles(spec, config, device, size) * cycles(spec, config, device, one)) / kClockKhz;
 }
 
 }  // namespace hstujit::sm90

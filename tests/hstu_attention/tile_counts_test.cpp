@@ -1,4 +1,5 @@
 // Column blocks that cost models count, against the mask itself.
+#include "compiler/spec/hstu_attention/spec.h"
 #include "templates/hstu_attention/tile_counts.h"
 
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ class ClusterTest : public RuntimeTest {
     const CurrentContext context(*engine);
     auto op = Op::create(engine, {instance_, Direction::kForward, Backend::kCuda, LengthMode::kPow2, {}});
     if (!op.ok()) return op.status();
-    HSTUJIT_RETURN_IF_ERROR((*op)->prepare(16384, -1));
+    HSTUJIT_RETURN_IF_ERROR((*op)->prepare(rows, -1));
     Lengths lengths;
     lengths.rows.assign(static_cast<size_t>(sequences), rows);
     lengths.delta_rows.assign(static_cast<size_t>(sequences), delta);
