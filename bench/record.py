@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|faults|ranks|bench|cliffs|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|faults|ranks|bench|profile|cliffs|delta|startup) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
 
 import argparse
+import csv
 import json
 import re
 import statistics
@@ -114,6 +115,25 @@ def ranks(choices, *of_ranks):
     return {"ranks": len(tuned), "tuned": tuned, "agree": agree, "checksums": said}, good
 
 
+def profile(report):
+    """ncu's CSV of one launch a cell, each after a line "== CELL"."""
+    cells = {}
+    with open(report, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith("== "):
+                cell = cells.setdefault(line[3:].strip(), {})
+                continue
+            row = next(csv.reader([line]), [])
+            if len(row) < 15 or not row[0].isdigit():
+                continue
+            cell["kernel"], metric, value = row[4], row[-3], row[-1].replace(",", "")
+            if re.fullmatch(r"[0-9.]+", value):
+                cell[metric] = float(value)
+    missing = [name for name, cell in cells.items() if not cell]
+    print(f"{len(cells) - len(missing)} of {len(cells)} cells were profiled")
+    return cells, bool(cells) and not missing
+
+
 def startup(cold, warm):
     result = {}
     for name, path in (("cold", cold), ("warm", warm)):
@@ -137,7 +157,7 @@ def main():
     parser.add_argument("--commit", required=True)
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
-    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "faults", "ranks", "bench", "cliffs", "startup"))
+    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "faults", "ranks", "bench", "profile", "cliffs", "delta", "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
@@ -146,6 +166,10 @@ def main():
         report = load(inputs[0])               # that names no step
         report["environment"]["commit"] = arguments.commit
         return write(output, report if arguments.step == "bench" else {"step": "cliffs", **report})
+    if arguments.step == "delta":
+        untuned, tuned = (load(path) for path in inputs)
+        tuned["environment"]["commit"] = arguments.commit
+        return write(output, {"step": "delta", "untuned": untuned["results"], **tuned})
     result, good = globals()[arguments.step](*inputs)
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),

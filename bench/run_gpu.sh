@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both again for sm90 with
-# products in turns, tuning, tuning of faulty candidates, benchmark, its neighbours, start-up. One more step, "ranks", wants two GPUs and torchrun.
+# products in turns, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. One more step, "ranks", wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune faults bench cliffs startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune faults bench profile cliffs delta startup"]
 #
-# BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer for its step.
+# BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer ping_pong tune faults bench cliffs startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer ping_pong tune faults bench profile cliffs delta startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -92,10 +92,30 @@ if step bench; then
   record bench "$work/bench.out" "$output/bench_$day.json" || failed=1
 fi
 
+if step profile; then
+  metrics=gpu__time_duration.sum,sm__cycles_elapsed.max,dram__throughput.avg.pct_of_peak_sustained_elapsed
+  metrics+=,lts__t_sectors.avg.pct_of_peak_sustained_elapsed,sm__inst_issued.avg.pct_of_peak_sustained_active
+  metrics+=,sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active,sm__warps_active.avg.pct_of_peak_sustained_active
+  metrics+=,launch__registers_per_thread,launch__occupancy_limit_shared_mem
+  for cell in $(python3 -c 'import json, sys; print(*(x["name"] for x in json.load(open(sys.argv[1]))))' "$here/grid.json"); do
+    echo "== $cell"
+    ncu --metrics $metrics --csv --kernel-name regex:hstu --launch-skip 5 --launch-count 1 "$hstujit" bench --grid "$here/grid.json" --op "$cell" --cache-dir "$cache" 2> "$work/log"
+  done > "$work/profile.out"
+  record profile "$work/profile.out" "$output/profile_$day.json" || failed=1
+fi
+
 if step cliffs; then
   $hstujit prewarm --config "$here/cliffs.json" --cache-dir "$work/cliffs" 2> /dev/null | tail -n 1
   $hstujit bench --config "$here/cliffs.json" --cache-dir "$work/cliffs" --out "$work/cliffs.out" || failed=1
   record cliffs "$work/cliffs.out" "$output/cliffs_$day.json" || failed=1
+fi
+
+if step delta; then
+  for times in untuned tuned; do
+    [ $times = tuned ] && { $hstujit tune --config "$here/delta.json" --budget 120s --json --cache-dir "$work/delta" > /dev/null 2> "$work/log" || failed=1; }
+    $hstujit bench --config "$here/delta.json" --cache-dir "$work/delta" --out "$work/delta_$times.out" || failed=1
+  done
+  record delta "$work/delta_untuned.out" "$work/delta_tuned.out" "$output/delta_$day.json" || failed=1
 fi
 
 if step faults; then

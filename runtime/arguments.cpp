@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace hstujit {
 
@@ -24,42 +23,6 @@ uint8_t dlpack_code(DataType type) {
       return kDLInt;
   }
   return kDLInt;
-}
-
-std::string dtype_text(const DLDataType& type) {
-  const char* name = type.code == kDLBfloat  ? "bfloat"
-                     : type.code == kDLFloat ? "float"
-                     : type.code == kDLInt   ? "int"
-                     : type.code == kDLUInt  ? "uint"
-                                             : nullptr;
-  std::string text = name == nullptr ? fmt::format("DLPack type {} of {} bits", type.code, type.bits)
-                                     : fmt::format("{}{}", name, type.bits);
-  if (type.lanes != 1) text += fmt::format("x{}", type.lanes);
-  return text;
-}
-
-std::string place_text(int device_type) {
-  switch (device_type) {
-    case kDLCPU:
-      return "host memory";
-    case kDLCUDA:
-      return "CUDA memory";
-    case kDLCUDAHost:
-      return "pinned host memory";
-    case kDLCUDAManaged:
-      return "managed CUDA memory";
-    default:
-      return fmt::format("memory of DLPack device type {}", device_type);
-  }
-}
-
-std::string shape_text(const Argument& argument) {
-  std::string text;
-  for (const Dimension& dimension : argument.shape) {
-    if (!text.empty()) text += ", ";
-    text += to_string(dimension);
-  }
-  return "(" + text + ")";
 }
 
 // That no two elements of an output are one: from the smallest stride to the largest, each must step over all that the
@@ -82,54 +45,7 @@ ArgumentFailure check_apart(int index, const DLTensor& tensor) {
   return {};
 }
 
-bool is_empty(const DLTensor& tensor) {
-  return std::any_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t size) { return size == 0; });
-}
-
-// Bytes from the first to behind the last of dimensions `from` and inner ones.
-int64_t span_bytes(const DLTensor& tensor, int from) {
-  const int64_t bytes = tensor.dtype.bits / 8;
-  int64_t span = bytes;
-  for (int i = from; i < tensor.ndim; ++i) {
-    if (tensor.shape[i] > 1) span += (tensor.shape[i] - 1) * tensor_stride(tensor, i) * bytes;
-  }
-  return span;
-}
-
-int64_t floor_div(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor != 0 && (value < 0) != (divisor < 0) ? 1 : 0);
-}
-
-// Whether two tensors that are not empty have a byte in common, `distance` being from the begin of `a` to that of `b`.
-// Slices of one matrix interleave without meeting: where both step over the same number of bytes, rows `a[i]` and
-// `b[j]` lie apart by `distance` less the steps between them, and only the two such distances nearest to 0 can meet.
-// Tensors of different strides are taken to fill all that they span.
-bool share_bytes(const DLTensor& a, const DLTensor& b, int dimension, int64_t distance) {
-  const int64_t span_a = span_bytes(a, dimension), span_b = span_bytes(b, dimension);
-  if (distance >= span_a || -distance >= span_b) return false;
-  if (a.ndim != b.ndim || dimension == a.ndim) return true;
-  const int64_t rows_a = a.shape[dimension], rows_b = b.shape[dimension];
-  const int64_t step_a = tensor_stride(a, dimension) * (a.dtype.bits / 8);
-  const int64_t step_b = tensor_stride(b, dimension) * (b.dtype.bits / 8);
-  // The stride of a single row is never used, and may be any.
-  const int64_t step = rows_a > 1 ? step_a : step_b;
-  if (rows_a == 1 && rows_b == 1) return share_bytes(a, b, dimension + 1, distance);
-  if (rows_a > 1 && rows_b > 1 && step_a != step_b) return true;
-  if (step < std::max(span_bytes(a, dimension + 1), span_bytes(b, dimension + 1))) return true;
-  const int64_t steps = floor_div(distance, step), rest = distance - steps * step;
-  const auto has_rows = [&](int64_t apart) { return apart < rows_a && -apart < rows_b; };
-  return (has_rows(steps) && share_bytes(a, b, dimension + 1, rest)) ||
-         (has_rows(steps + 1) && share_bytes(a, b, dimension + 1, rest - step));
-}
-
 }  // namespace
-
-int64_t tensor_stride(const DLTensor& tensor, int dimension) {
-  if (tensor.strides != nullptr) return tensor.strides[dimension];
-  int64_t stride = 1;
-  for (int inner = tensor.ndim - 1; inner > dimension; --inner) stride *= tensor.shape[inner];
-  return stride;
-}
 
 Result<ArgumentChecker> ArgumentChecker::create(const Signature& signature) {
   ArgumentChecker checker(signature);
@@ -139,11 +55,6 @@ Result<ArgumentChecker> ArgumentChecker::create(const Signature& signature) {
 
 Status ArgumentChecker::read_signature() {
   for (const Argument& argument : signature_) {
-    if (argument.shape.size() > static_cast<size_t>(kMaxRank)) {
-      return Status(Code::kUnsupported,
-                    fmt::format("{} has rank {}, shape {}; a tensor may have at most {} dimensions", argument.name,
-                                argument.shape.size(), shape_text(argument), kMaxRank));
-    }
     Checked checked;
     checked.tensor = argument.kind == ArgumentKind::kTensor;
     checked.integer = argument.kind == ArgumentKind::kInt;
@@ -152,24 +63,65 @@ Status ArgumentChecker::read_signature() {
       checked.code = dlpack_code(argument.dtype);
       checked.bits = static_cast<uint8_t>(8 * size_of(argument.dtype));
       checked.alignment = std::max(argument.alignment, static_cast<int>(size_of(argument.dtype)));
-      checked.rank = static_cast<int>(argument.shape.size());
-      for (int i = 0; i < checked.rank; ++i) {
-        const Dimension& dimension = argument.shape[i];
-        int& symbol = checked.symbols[i];
-        symbol = -1;
-        if (dimension.is_constant()) continue;
-        symbol = static_cast<int>(std::find(symbols_.begin(), symbols_.end(), dimension.symbol) - symbols_.begin());
-        if (symbol == static_cast<int>(symbols_.size())) symbols_.push_back(dimension.symbol);
-        if (symbols_.size() > static_cast<size_t>(kMaxSymbols)) {
-          return Status(Code::kUnsupported,
-                        fmt::format("{} has the size {}, symbol number {} of this signature; at most {} are allowed",
-                                    argument.name, dimension.symbol, symbols_.size(), kMaxSymbols));
-        }
-      }
     }
+    HSTUJIT_RETURN_IF_ERROR(read_shape(argument, checked));
     arguments_.push_back(checked);
   }
+  return read_uniform_axes();
+}
+
+Status ArgumentChecker::read_shape(const Argument& argument, Checked& checked) {
+  if (argument.shape.size() > static_cast<size_t>(kMaxRank)) {
+    return Status(Code::kUnsupported,
+                  fmt::format("{} has rank {}, shape {}; a tensor may have at most {} dimensions", argument.name,
+                              argument.shape.size(), shape_text(argument), kMaxRank));
+  }
+  checked.rank = static_cast<int>(argument.shape.size());
+  for (int i = 0; i < checked.rank; ++i) {
+    const Dimension& dimension = argument.shape[i];
+    int& symbol = checked.symbols[i];
+    symbol = -1;
+    if (dimension.is_uniform()) checked.uniform |= uint32_t{1} << i;
+    if (dimension.is_constant() || dimension.is_uniform()) continue;
+    symbol = find_symbol(dimension.symbol);
+    if (symbol == static_cast<int>(symbols_.size())) symbols_.push_back(dimension.symbol);
+    if (symbols_.size() > static_cast<size_t>(kMaxSymbols)) {
+      return Status(Code::kUnsupported,
+                    fmt::format("{} has the size {}, symbol number {} of this signature; at most {} are allowed",
+                                argument.name, dimension.symbol, symbols_.size(), kMaxSymbols));
+    }
+  }
   return {};
+}
+
+// After all shapes were read: what such an axis refers to may stand behind it.
+Status ArgumentChecker::read_uniform_axes() {
+  for (int index = 0; index < static_cast<int>(signature_.size()); ++index) {
+    const Argument& argument = signature_[index];
+    for (int i = 0; i < arguments_[index].rank; ++i) {
+      const Dimension& dimension = argument.shape[i];
+      if (!dimension.is_uniform()) continue;
+      const auto refuse = [&](std::string_view why) {
+        return Status(Code::kUnsupported,
+                      fmt::format("{}.shape[{}] is {}, but {}", argument.name, i, to_string(dimension), why));
+      };
+      const int per_sequence = find_argument(signature_, dimension.per_sequence);
+      if (per_sequence < 0 || !arguments_[per_sequence].integer) {
+        return refuse(fmt::format("{} is no integer argument", dimension.per_sequence));
+      }
+      const int symbol = find_symbol(dimension.symbol);
+      if (symbol == static_cast<int>(symbols_.size())) {
+        return refuse(fmt::format("no other axis says what {} is", dimension.symbol));
+      }
+      require_not_negative(per_sequence);
+      uniform_.push_back({index, i, symbol, per_sequence});
+    }
+  }
+  return {};
+}
+
+int ArgumentChecker::find_symbol(const std::string& symbol) const {
+  return static_cast<int>(std::find(symbols_.begin(), symbols_.end(), symbol) - symbols_.begin());
 }
 
 ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count, const Placement& placement,
@@ -193,8 +145,22 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
       return {Kind::kNotFinite, index};
     }
   }
+  if (const ArgumentFailure failure = check_uniform(values, symbols); !failure.none()) return failure;
   *nothing_to_write = !written;
   return check_outputs(values);
+}
+
+// The tensors were all looked at, so every symbol has its value.
+ArgumentFailure ArgumentChecker::check_uniform(const hstujit_value* values, const Symbols& symbols) const {
+  for (const UniformAxis& axis : uniform_) {
+    const int64_t sequences = symbols.value[axis.symbol];
+    const int64_t actual = values[axis.argument].tensor->shape[axis.dimension];
+    const Dimension& dimension = signature_[axis.argument].shape[axis.dimension];
+    if (dimension.uniform_size(sequences, values[axis.per_sequence].integer) != actual) {
+      return {Kind::kUniform, axis.argument, axis.dimension, actual, sequences, symbols.bound_by[axis.symbol]};
+    }
+  }
+  return {};
 }
 
 ArgumentFailure ArgumentChecker::check_outputs(const hstujit_value* values) const {
@@ -207,7 +173,7 @@ ArgumentFailure ArgumentChecker::check_outputs(const hstujit_value* values) cons
       if (!arguments_[other].tensor || other == index || (arguments_[other].output && other > index)) continue;
       const DLTensor& tensor = *values[other].tensor;
       if (is_empty(tensor)) continue;
-      if (share_bytes(output, tensor, 0, tensor_data(tensor) - tensor_data(output))) {
+      if (share_bytes(output, tensor)) {
         return {Kind::kSharedMemory, index, 0, 0, 0, other};
       }
     }
@@ -268,6 +234,7 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
     const int64_t actual = tensor->shape[i];
     if (actual < 0) return {Kind::kNegativeSize, index, i, actual};
     elements *= actual == 0 ? 0 : 1;
+    if ((expected.uniform >> i & 1) != 0) continue;  // check_uniform
     if (symbol >= 0 && (symbols.bound >> symbol & 1) != 0) {
       const int64_t size = dimension.size(symbols.value[symbol]);
       if (actual != size) return {Kind::kSymbol, index, i, actual, size, symbols.bound_by[symbol]};
@@ -288,109 +255,6 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
     return {Kind::kPointerAlignment, index, 0, 0, expected.alignment};
   }
   return check_layout(index, expected, *tensor);
-}
-
-Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_value* values,
-                                const Placement& placement) const {
-  if (failure.none()) return {};
-  if (failure.kind == Kind::kCount) {
-    std::string names;
-    for (const Argument& argument : signature_) names += (names.empty() ? "" : ", ") + argument.name;
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} values are given{}; this op takes {}: {}", failure.value,
-                              values == nullptr ? " at a null pointer" : "", signature_.size(), names));
-  }
-  const Argument& argument = signature_[failure.argument];
-  const auto dimension_name = [&] { return fmt::format("{}.shape[{}]", argument.name, failure.dimension); };
-  const auto stride_name = [&] { return fmt::format("{}.strides[{}]", argument.name, failure.dimension); };
-  std::string text;
-  switch (failure.kind) {
-    case Kind::kNone:
-    case Kind::kCount:
-      break;
-    case Kind::kNullTensor:
-      text = fmt::format("{} is a null pointer; it must be a tensor {}", argument.name, shape_text(argument));
-      break;
-    case Kind::kNullShape:
-      text = fmt::format("{}.shape is a null pointer; it must hold {} sizes {}", argument.name, argument.shape.size(),
-                         shape_text(argument));
-      break;
-    case Kind::kDeviceType:
-      text = fmt::format("{} is in {}; it must be in {}", argument.name, place_text(static_cast<int>(failure.value)),
-                         placement.on_device ? "CUDA memory" : "host memory");
-      break;
-    case Kind::kDeviceOrdinal:
-      text = fmt::format("{} is on CUDA device {}; it must be on device {}, that of the current context", argument.name,
-                         failure.value, placement.ordinal);
-      break;
-    case Kind::kDtype:
-      text = fmt::format("{} has dtype {}; it must be {}", argument.name,
-                         dtype_text(values[failure.argument].tensor->dtype), to_string(argument.dtype));
-      break;
-    case Kind::kRank:
-      text = fmt::format("{} has rank {}; it must have rank {}, shape {}", argument.name, failure.value,
-                         argument.shape.size(), shape_text(argument));
-      break;
-    case Kind::kNegativeSize:
-      text = fmt::format("{} is {}; it must be 0 or more", dimension_name(), failure.value);
-      break;
-    case Kind::kSize:
-      text = fmt::format("{} is {}; it must be {}, shape {}", dimension_name(), failure.value,
-                         to_string(argument.shape[failure.dimension]), shape_text(argument));
-      break;
-    case Kind::kSymbol:
-      text = fmt::format("{} is {}; it must be {} = {}, as in {}", dimension_name(), failure.value,
-                         to_string(argument.shape[failure.dimension]), failure.allowed, signature_[failure.other].name);
-      break;
-    case Kind::kNullData:
-      text = fmt::format("{} has a null data pointer; only an empty tensor may", argument.name);
-      break;
-    case Kind::kInnerStride:
-      text = fmt::format("{} is {}; the innermost stride must be 1", stride_name(), failure.value);
-      break;
-    case Kind::kNegativeStride:
-      text = fmt::format("{} is {}; it must be 0 or more", stride_name(), failure.value);
-      break;
-    case Kind::kPointerAlignment:
-      text = fmt::format("{} is at address {}; it must be a multiple of {} bytes", argument.name,
-                         fmt::ptr(tensor_data(*values[failure.argument].tensor)), failure.allowed);
-      break;
-    case Kind::kStrideAlignment:
-      text = fmt::format("{} is {} elements, {} bytes; it must be a multiple of {} bytes", stride_name(), failure.value,
-                         failure.value * static_cast<int64_t>(size_of(argument.dtype)), failure.allowed);
-      break;
-    case Kind::kTooLarge:
-      text = fmt::format("{} has a size or stride of {} in dimension {}; a tensor may span less than 2^63 bytes",
-                         argument.name, failure.value, failure.dimension);
-      break;
-    case Kind::kOverlap:
-      text = fmt::format("{} is {}; it must be {} or more, since elements of an output must not overlap", stride_name(),
-                         failure.value, failure.allowed);
-      break;
-    case Kind::kSharedMemory: {
-      const DLTensor& output = *values[failure.argument].tensor;
-      const DLTensor& other = *values[failure.other].tensor;
-      text = fmt::format(
-          "{} spans {} bytes at {} and {} spans {} at {}; an output must share no element with another tensor",
-          argument.name, span_bytes(output, 0), fmt::ptr(tensor_data(output)), signature_[failure.other].name,
-          span_bytes(other, 0), fmt::ptr(tensor_data(other)));
-      break;
-    }
-    case Kind::kIntegerRange:
-      text = fmt::format("{} is {}; it must be between {} and {}", argument.name, failure.value,
-                         std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
-      break;
-    case Kind::kNegativeInteger:
-      text = fmt::format("{} is {}; it must be 0 or more", argument.name, failure.value);
-      break;
-    case Kind::kIntegerTooLarge:
-      text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.most);
-      break;
-    case Kind::kNotFinite:
-      text = fmt::format("{} is {}; it must be a finite number", argument.name, values[failure.argument].real);
-      break;
-  }
-  return Status(Code::kInvalidArgument, text);
 }
 
 }  // namespace hstujit

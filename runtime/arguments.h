@@ -8,6 +8,7 @@
 #include "compiler/spec/signature.h"
 #include "compiler/support/status.h"
 #include "hstujit/hstujit.h"
+#include "runtime/tensor_memory.h"
 
 namespace hstujit {
 
@@ -20,10 +21,6 @@ struct Placement {
 // What a check without allocations has room for.
 inline constexpr int kMaxRank = 8;
 inline constexpr int kMaxSymbols = 16;
-
-// First element, and stride of one dimension in elements (a tensor without strides is contiguous).
-inline char* tensor_data(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
-int64_t tensor_stride(const DLTensor& tensor, int dimension);
 
 // What is wrong with a launch, as numbers; ArgumentChecker::explain makes a sentence of it.
 struct ArgumentFailure {
@@ -39,6 +36,7 @@ struct ArgumentFailure {
     kNegativeSize,  // value: the size
     kSize,          // value: the size, which the dimension cannot have
     kSymbol,        // value, allowed: sizes; other: the argument that bound the symbol
+    kUniform,       // value: the size; allowed: the number of sequences; other: the argument that bound their symbol
     kNullData,
     kInnerStride,     // value: the stride
     kNegativeStride,  // value: the stride
@@ -64,7 +62,8 @@ struct ArgumentFailure {
 
 class ArgumentChecker {
  public:
-  // kUnsupported when a tensor has more than kMaxRank dimensions, or all together more than kMaxSymbols symbols.
+  // kUnsupported when a tensor has more than kMaxRank dimensions, or all together more than kMaxSymbols symbols, and
+  // for a uniform axis that no integer argument counts the rows of, or that nothing counts the sequences of.
   static Result<ArgumentChecker> create(const Signature& signature);
 
   // Integer argument `index` must be >= 0, or fit 32 bits: what a kernel's parameters ask for.
@@ -92,6 +91,14 @@ class ArgumentChecker {
     int rank = 0;
     int64_t alignment = 1;
     std::array<int, kMaxRank> symbols{};  // by dimension: the number of its symbol, -1 of a constant
+    uint32_t uniform = 0;                 // bit by dimension: what it says of its symbol is not the symbol's value
+  };
+  // A dimension whose size follows from an integer argument, which may stand behind it.
+  struct UniformAxis {
+    int argument = 0;
+    int dimension = 0;
+    int symbol = 0;
+    int per_sequence = 0;  // the integer argument
   };
   struct Symbols {
     std::array<int64_t, kMaxSymbols> value;
@@ -102,13 +109,18 @@ class ArgumentChecker {
   explicit ArgumentChecker(const Signature& signature) : signature_(signature) {}
 
   Status read_signature();
+  Status read_shape(const Argument& argument, Checked& checked);
+  Status read_uniform_axes();
+  int find_symbol(const std::string& symbol) const;
   static ArgumentFailure check_layout(int index, const Checked& expected, const DLTensor& tensor);
+  ArgumentFailure check_uniform(const hstujit_value* values, const Symbols& symbols) const;
   ArgumentFailure check_outputs(const hstujit_value* values) const;
   ArgumentFailure check_tensor(int index, const Checked& expected, const DLTensor* tensor, const Placement& placement,
                                Symbols& symbols, bool* empty) const;
 
   Signature signature_;
   std::vector<Checked> arguments_;
+  std::vector<UniformAxis> uniform_;
   std::vector<std::string> symbols_;
 };
 

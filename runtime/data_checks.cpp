@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <limits>
+#include <set>
 
 namespace hstujit {
 
@@ -31,29 +31,43 @@ Result<std::vector<int64_t>> read_integers(const CudaDriver* driver, const Argum
   return integers;
 }
 
+// The integer argument that no sequence's rows exceed, by the name of the offsets.
+std::string_view most_rows_argument(std::string_view offsets) {
+  if (offsets == "seq_offsets") return "max_seq_len";
+  return offsets == "seq_offsets_q" ? "max_delta_len" : std::string_view();
+}
+
+Status fail(std::string text) { return Status(Code::kInvalidArgument, std::move(text)); }
+
 }  // namespace
 
-Status check_jagged(const std::vector<int64_t>& seq_offsets, const std::vector<int64_t>& num_targets,
-                    int64_t max_seq_len, int64_t total_rows) {
-  const auto fail = [](std::string text) { return Status(Code::kInvalidArgument, std::move(text)); };
-  if (!seq_offsets.empty() && seq_offsets[0] != 0) {
-    return fail(fmt::format("seq_offsets[0] is {}; it must be 0", seq_offsets[0]));
+Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets) {
+  if (!offsets.empty() && offsets[0] != 0) {
+    return fail(fmt::format("{}[0] is {}; it must be 0", axis.offsets, offsets[0]));
   }
-  for (size_t i = 1; i < seq_offsets.size(); ++i) {
-    const int64_t rows = seq_offsets[i] - seq_offsets[i - 1];
-    if (rows < 0) {
-      return fail(fmt::format("seq_offsets[{}] is {}; it must be at least seq_offsets[{}], which is {}", i,
-                              seq_offsets[i], i - 1, seq_offsets[i - 1]));
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i] < offsets[i - 1]) {
+      return fail(fmt::format("{0}[{1}] is {2}; it must be at least {0}[{3}], which is {4}", axis.offsets, i,
+                              offsets[i], i - 1, offsets[i - 1]));
     }
-    if (seq_offsets[i] > total_rows) {
-      return fail(fmt::format("seq_offsets[{}] is {}; it must be at most L = {}", i, seq_offsets[i], total_rows));
+    if (offsets[i] > axis.total_rows) {
+      return fail(fmt::format("{}[{}] is {}; it must be at most {} = {}", axis.offsets, i, offsets[i], axis.symbol,
+                              axis.total_rows));
     }
-    if (rows > max_seq_len) {
-      return fail(fmt::format("sequence {} has {} rows; max_seq_len = {} is allowed", i - 1, rows, max_seq_len));
+    if (const int64_t rows = offsets[i] - offsets[i - 1]; rows > axis.most_rows) {
+      return fail(fmt::format("sequence {} has {} rows by {}; {} = {} is allowed", i - 1, rows, axis.offsets,
+                              axis.most_rows_name, axis.most_rows));
     }
-    if (i - 1 < num_targets.size() && (num_targets[i - 1] < 0 || num_targets[i - 1] > rows)) {
-      return fail(fmt::format("num_targets[{}] is {}; it must be between 0 and the sequence's {} rows", i - 1,
-                              num_targets[i - 1], rows));
+  }
+  return {};
+}
+
+Status check_targets(const std::vector<int64_t>& seq_offsets, const std::vector<int64_t>& num_targets) {
+  for (size_t i = 0; i < num_targets.size(); ++i) {
+    const int64_t rows = seq_offsets[i + 1] - seq_offsets[i];
+    if (num_targets[i] < 0 || num_targets[i] > rows) {
+      return fail(fmt::format("num_targets[{}] is {}; it must be between 0 and the sequence's {} rows", i,
+                              num_targets[i], rows));
     }
   }
   return {};
@@ -61,30 +75,37 @@ Status check_jagged(const std::vector<int64_t>& seq_offsets, const std::vector<i
 
 Status check_launch_data(const CudaDriver* driver, const Signature& signature, const hstujit_value* values,
                          cuda::Stream stream) {
-  const int offsets_index = find_argument(signature, "seq_offsets");
-  if (offsets_index < 0) return {};
+  if (find_argument(signature, "seq_offsets") < 0) return {};
   if (driver != nullptr) {
     cuda::CaptureStatus capturing = cuda::kCaptureNone;
     HSTUJIT_CUDA_CHECK(*driver, stream_is_capturing(stream, &capturing));
     if (capturing != cuda::kCaptureNone) return {};
     HSTUJIT_CUDA_CHECK(*driver, stream_synchronize(stream));
   }
-  HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets,
-                           read_integers(driver, signature[offsets_index], *values[offsets_index].tensor));
-  std::vector<int64_t> targets;
-  if (const int index = find_argument(signature, "num_targets"); index >= 0) {
-    HSTUJIT_ASSIGN_OR_RETURN(targets, read_integers(driver, signature[index], *values[index].tensor));
-  }
-  int64_t max_seq_len = std::numeric_limits<int64_t>::max();
-  if (const int index = find_argument(signature, "max_seq_len"); index >= 0) max_seq_len = values[index].integer;
-  int64_t total_rows = std::numeric_limits<int64_t>::max();
+  const auto integers = [&](int index) {
+    return read_integers(driver, signature[static_cast<size_t>(index)], *values[index].tensor);
+  };
+  std::set<std::string_view> checked;
   for (size_t i = 0; i < signature.size(); ++i) {
-    if (signature[i].kind == ArgumentKind::kTensor && !signature[i].shape.empty() && signature[i].shape[0].is("L")) {
-      total_rows = values[i].tensor->shape[0];
-      break;
+    for (size_t d = 0; d < signature[i].shape.size(); ++d) {
+      const Dimension& dimension = signature[i].shape[d];
+      const int offsets_index = find_argument(signature, dimension.offsets);
+      if (offsets_index < 0 || !checked.insert(dimension.offsets).second) continue;
+      JaggedAxis axis{dimension.offsets, dimension.symbol, values[i].tensor->shape[d], {}};
+      if (const int most = find_argument(signature, most_rows_argument(dimension.offsets)); most >= 0) {
+        axis.most_rows_name = signature[static_cast<size_t>(most)].name;
+        axis.most_rows = values[most].integer;
+      }
+      HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, integers(offsets_index));
+      HSTUJIT_RETURN_IF_ERROR(check_jagged(axis, offsets));
     }
   }
-  return check_jagged(offsets, targets, max_seq_len, total_rows);
+  if (const int index = find_argument(signature, "num_targets"); index >= 0) {
+    HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, integers(find_argument(signature, "seq_offsets")));
+    HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> targets, integers(index));
+    return check_targets(offsets, targets);
+  }
+  return {};
 }
 
 }  // namespace hstujit

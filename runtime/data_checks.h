@@ -1,8 +1,11 @@
-// HSTUJIT_CHECK=1: looks at the numbers in seq_offsets and num_targets before a launch. It waits for the stream, so it
-// is for finding mistakes, not for production; without it such input never makes a kernel leave the given rows.
+// HSTUJIT_CHECK=1: looks at the numbers in num_targets and in the offsets of jagged axes before a launch. It waits for
+// the stream, so it is for finding mistakes, not for production; without it such input never makes a kernel leave the
+// given rows.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <string_view>
 #include <vector>
 
 #include "compiler/spec/signature.h"
@@ -12,11 +15,22 @@
 
 namespace hstujit {
 
-// kInvalidArgument with the first offset or count that is not allowed. Either may be empty for "not an argument".
-Status check_jagged(const std::vector<int64_t>& seq_offsets, const std::vector<int64_t>& num_targets,
-                    int64_t max_seq_len, int64_t total_rows);
+// What the numbers in one tensor of offsets are held to.
+struct JaggedAxis {
+  std::string_view offsets;  // the tensor's name
+  std::string_view symbol;   // the axis' size: "L"
+  int64_t total_rows = 0;    // the value of that
+  std::string_view most_rows_name;
+  int64_t most_rows = std::numeric_limits<int64_t>::max();  // of one sequence, and the argument that says so
+};
 
-// The same for the values of a launch that passed ArgumentChecker. Tensors are on the device when `driver` is given,
+// kInvalidArgument with the first offset that is not allowed.
+Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets);
+
+// kInvalidArgument with the first count that is not allowed. The offsets passed check_jagged.
+Status check_targets(const std::vector<int64_t>& seq_offsets, const std::vector<int64_t>& num_targets);
+
+// Both for the values of a launch that passed ArgumentChecker. Tensors are on the device when `driver` is given,
 // and nothing is looked at while `stream` is being captured.
 Status check_launch_data(const CudaDriver* driver, const Signature& signature, const hstujit_value* values,
                          cuda::Stream stream);

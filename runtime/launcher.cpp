@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/driver/cluster.h"
 #include "runtime/driver/tensor_map.h"
 
 namespace hstujit {
@@ -22,6 +23,10 @@ constexpr int64_t kMaxMapRows = std::numeric_limits<int32_t>::max();
 template <typename T>
 void store(std::byte* destination, T value) {
   std::memcpy(destination, &value, sizeof(value));
+}
+
+BlockShape block_shape(const LaunchPlan& plan) {
+  return {static_cast<unsigned>(plan.threads), static_cast<unsigned>(plan.shared_memory)};
 }
 
 double number(const hstujit_value& value, bool is_integer) {
@@ -83,6 +88,12 @@ Status Launcher::validate_plan(const Signature& signature) {
     }
     if (scalar) checker_.require_not_negative(factor.argument);
   }
+  if (plan_.cluster.most > 1) {
+    if (!known(plan_.cluster.argument) || !is_integer_[plan_.cluster.argument] || plan_.cluster.least < 1) {
+      return Status(Code::kInternal, "the cluster's size refers to no integer argument");
+    }
+    clusters_ = resident_clusters(*driver_, module_->function(), block_shape(plan_), plan_.cluster.most);
+  }
   offsets_ = slot_offsets(plan_.slots);
   if (offsets_.back() > kMaxParameterBytes) {
     return Status(Code::kInternal,
@@ -117,6 +128,14 @@ int64_t Launcher::blocks(const hstujit_value* values) const {
     if (__builtin_mul_overflow(total, count, &total)) total = std::numeric_limits<int64_t>::max();
   }
   return total;
+}
+
+int64_t Launcher::cluster_of(const hstujit_value* values, int64_t tiles) const {
+  if (clusters_.empty()) return 1;
+  const int64_t shares = values[plan_.cluster.argument].integer / plan_.cluster.least;
+  int64_t cluster = std::min(static_cast<int64_t>(clusters_.size()) - 1, shares);
+  while (cluster > 1 && clusters_[static_cast<size_t>(cluster)] < tiles) --cluster;
+  return std::max<int64_t>(cluster, 1);
 }
 
 Status Launcher::explain_empty_grid(const hstujit_value* values) const {
@@ -188,6 +207,8 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   int64_t grid = blocks(values);
   if (grid == 0) return explain_empty_grid(values);
   if (plan_.persistent_blocks > 0) grid = std::min(grid, plan_.persistent_blocks);
+  const int64_t cluster = cluster_of(values, grid);
+  grid *= cluster;
   if (grid > kMaxBlocks) {
     return Status(Code::kInvalidArgument, fmt::format("these sizes need {} blocks of {}; at most {} can be launched",
                                                       grid, plan_.kernel_name, kMaxBlocks));
@@ -198,6 +219,12 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
     return driver_->failure(error, "cuTensorMapEncodeTiled", __FILE__, __LINE__).with_context(plan_.kernel_name);
   }
   void* arguments[] = {parameters};
+  if (cluster > 1) {
+    const cuda::Error error =
+        launch_clusters(*driver_, module_->function(), block_shape(plan_), grid, cluster, stream, arguments);
+    if (error == cuda::kSuccess) return {};
+    return driver_->failure(error, "cuLaunchKernelEx", __FILE__, __LINE__).with_context(plan_.kernel_name);
+  }
   const cuda::Error error = driver_->launch_kernel(
       module_->function(), static_cast<unsigned>(grid), 1, 1, static_cast<unsigned>(plan_.threads), 1, 1,
       static_cast<unsigned>(plan_.shared_memory), stream, arguments, nullptr);

@@ -22,19 +22,18 @@ std::string_view included_path(std::string_view line) {
 
 class Flattener {
  public:
-  // `entry` is the file that a skeleton names: its folder is the operator's own.
-  Flattener(const std::vector<EmbeddedTemplate>& templates, std::string_view entry)
-      : templates_(templates), own_(entry.substr(0, entry.rfind('/') + 1)) {}
+  explicit Flattener(const std::vector<EmbeddedTemplate>& templates) : templates_(templates) {}
 
   Status add(std::string_view path, std::string_view from) {
     if (path == kRegions || !seen_.insert(path).second) return {};
     const EmbeddedTemplate* file = find(path);
     if (!file) return Status(Code::kInternal, fmt::format("template {} includes {}, which is no template", from, path));
     const bool common = path.starts_with(kCommon);
-    if (!common && (from.starts_with(kCommon) || !path.starts_with(own_))) {
+    if (!common && from.starts_with(kCommon)) {
       return Status(Code::kInternal,
-                    fmt::format("template {} includes {}; it may include files of common/{}", from, path,
-                                from.starts_with(kCommon) ? "" : fmt::format(" and of its own folder, {}", own_)));
+                    fmt::format("template {} includes {}; files of common/ are of no operator, and may "
+                                "include files of common/ only",
+                                from, path));
     }
     std::string body;
     for (size_t begin = 0; begin < file->text.size();) {
@@ -62,7 +61,6 @@ class Flattener {
   }
 
   const std::vector<EmbeddedTemplate>& templates_;
-  const std::string_view own_;
   std::set<std::string_view> seen_;
 };
 
@@ -70,7 +68,7 @@ class Flattener {
 
 Result<FlatTemplate> flatten_template(const std::vector<EmbeddedTemplate>& templates, std::string_view entry,
                                       const std::vector<std::string_view>& first) {
-  Flattener flattener(templates, entry);
+  Flattener flattener(templates);
   for (const std::string_view path : first) HSTUJIT_RETURN_IF_ERROR(flattener.add(path, "the emitter"));
   HSTUJIT_RETURN_IF_ERROR(flattener.add(entry, "the skeleton"));
   return std::move(flattener.flat);

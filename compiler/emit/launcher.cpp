@@ -43,6 +43,12 @@ struct Batch {
     for (size_t i = 1; i < offsets.size(); ++i) counts.push_back(std::min(most, offsets[i] - offsets[i - 1]));
     return counts;
   }
+  // Where the last rows of each sequence begin among those of all, and how many there are: `most`, or all it has.
+  std::vector<int64_t> query_offsets(int64_t most) const {
+    std::vector<int64_t> result{0};
+    for (size_t i = 1; i < offsets.size(); ++i) result.push_back(result.back() + std::min(most, offsets[i] - offsets[i - 1]));
+    return result;
+  }
 };
 
 static std::mt19937_64 generator(1);
@@ -158,11 +164,14 @@ bool is_real(DataType type) { return type != DataType::kInt32 && type != DataTyp
 //
 //   symbol    L                 rows of the batch
 //             B                 its sequences
+//             Lq                the last Chosen::max_delta_len rows of each sequence, or all it has
 //             another           Chosen::size_<symbol>, 1024
 //   integer   max_seq_len       the batch's
+//             max_delta_len     Chosen::max_delta_len, 64
 //             another           Chosen::<name>, 0: an optional size is at its default
 //   real      every             Chosen::<name>, 1
 //   tensor    seq_offsets       the batch's
+//             seq_offsets_q     as Lq
 //             num_targets       Chosen::num_targets for each sequence, but never more than it has rows
 //             other integers    0, which is a valid index and a valid count
 //             reals             random numbers in [-1, 1)
@@ -170,9 +179,12 @@ struct Known {
   std::string_view name;
   std::string_view text;
 };
-constexpr Known kSymbols[] = {{"L", "batch.rows()"}, {"B", "batch.sequences()"}};
+constexpr Known kSymbols[] = {
+    {"L", "batch.rows()"}, {"B", "batch.sequences()"}, {"Lq", "batch.query_offsets(Chosen::max_delta_len).back()"}};
 constexpr Known kScalars[] = {{"max_seq_len", "batch.max_seq_len"}};
+constexpr Known kChosenScalars[] = {{"max_delta_len", "64"}};
 constexpr Known kIntegerTensors[] = {{"seq_offsets", "batch.offsets"},
+                                     {"seq_offsets_q", "batch.query_offsets(Chosen::max_delta_len)"},
                                      {"num_targets", "batch.targets(Chosen::num_targets)"}};
 
 template <size_t count>
@@ -183,10 +195,16 @@ std::string_view look_up(const Known (&table)[count], std::string_view name) {
   return {};
 }
 
+std::string scalar_text(std::string_view name) {
+  const std::string_view known = look_up(kScalars, name);
+  return known.empty() ? fmt::format("Chosen::{}", name) : std::string(known);
+}
+
 std::string size_text(const Dimension& dimension) {
   if (dimension.is_constant()) return fmt::to_string(dimension.bias);
   const std::string_view known = look_up(kSymbols, dimension.symbol);
   std::string size = known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol) : std::string(known);
+  if (dimension.is_uniform()) size = fmt::format("{} * {}", size, scalar_text(dimension.per_sequence));
   if (dimension.factor != 1) size = fmt::format("{} * {}", dimension.factor, size);
   if (dimension.bias == 0) return size;
   return fmt::format("({} {} {})", size, dimension.bias < 0 ? '-' : '+', std::abs(dimension.bias));
@@ -211,8 +229,10 @@ std::string print_choices(const Signature& signature) {
       if (dimension.is_constant() || !look_up(kSymbols, dimension.symbol).empty()) continue;
       add(fmt::format("  static constexpr int64_t size_{} = 1024;\n", dimension.symbol));
     }
-    if (argument.kind == ArgumentKind::kInt && look_up(kScalars, argument.name).empty())
-      add(fmt::format("  static constexpr int64_t {} = 0;\n", argument.name));
+    if (argument.kind == ArgumentKind::kInt && look_up(kScalars, argument.name).empty()) {
+      const std::string_view usual = look_up(kChosenScalars, argument.name);
+      add(fmt::format("  static constexpr int64_t {} = {};\n", argument.name, usual.empty() ? "0" : usual));
+    }
     if (argument.kind == ArgumentKind::kFloat) add(fmt::format("  static constexpr double {} = 1.0;\n", argument.name));
     if (argument.kind == ArgumentKind::kTensor && argument.name == "num_targets")
       add("  static constexpr int64_t num_targets = 8;  // of a sequence, when it has that many rows\n");
@@ -226,9 +246,8 @@ std::string print_choices(const Signature& signature) {
 std::string declare_argument(const Argument& argument) {
   if (argument.kind != ArgumentKind::kTensor) {
     const bool real = argument.kind == ArgumentKind::kFloat;
-    const std::string_view known = real ? std::string_view() : look_up(kScalars, argument.name);
     return fmt::format("  const {} {} = {};\n", real ? "double" : "int64_t", argument.name,
-                       known.empty() ? "Chosen::" + argument.name : std::string(known));
+                       real ? "Chosen::" + argument.name : scalar_text(argument.name));
   }
   const DeviceType type = device_type(argument.dtype);
   if (is_real(argument.dtype)) {

@@ -29,7 +29,23 @@ Result<Arguments> Arguments::bind(const Signature& signature, const HstujitHostV
       return invalid(signature[i], fmt::format("is {}; it must be at most {}", values[i].integer, signature[i].most));
     }
   }
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t axis = 0; axis < signature[i].shape.size(); ++axis) {
+      HSTUJIT_RETURN_IF_ERROR(arguments.check_uniform(signature[i], axis, values[i]));
+    }
+  }
   return arguments;
+}
+
+// The size follows from arguments that may come later.
+Status Arguments::check_uniform(const Argument& argument, size_t axis, const HstujitHostValue& value) const {
+  const Dimension& dimension = argument.shape[axis];
+  if (!dimension.is_uniform()) return Status();
+  const int64_t sequences = symbol(dimension.symbol), rows = integer(dimension.per_sequence);
+  if (value.shape[axis] == dimension.uniform_size(sequences, rows)) return Status();
+  return invalid(argument,
+                 fmt::format("has size {} along axis {}; it must be {}, with {} sequences and {} = {}",
+                             value.shape[axis], axis, to_string(dimension), sequences, dimension.per_sequence, rows));
 }
 
 Status Arguments::bind_tensor(const Argument& argument, const HstujitHostValue& value) {
@@ -57,6 +73,7 @@ Status Arguments::bind_tensor(const Argument& argument, const HstujitHostValue& 
 Status Arguments::bind_dimension(const Argument& argument, size_t axis, int64_t size) {
   const Dimension& dimension = argument.shape[axis];
   if (size < 0) return invalid(argument, fmt::format("has size {} along axis {}; sizes are not negative", size, axis));
+  if (dimension.is_uniform()) return Status();
   if (const auto known = symbols_.find(dimension.symbol); known != symbols_.end()) {
     const int64_t expected = dimension.size(known->second);
     if (size == expected) return Status();

@@ -23,6 +23,8 @@ class Arguments {
   const HstujitHostValue& at(size_t index) const { return values_[index]; }
 
   bool has(std::string_view name) const { return find_argument(*signature_, name) >= 0; }
+  // The size of a tensor along one axis.
+  int64_t size(std::string_view name, size_t axis) const { return find(name).shape[axis]; }
   // The value of a dimension's symbol, such as "L".
   int64_t symbol(const std::string& name) const;
   int64_t integer(std::string_view name) const;
@@ -33,6 +35,7 @@ class Arguments {
  private:
   Arguments(const Signature& signature, const HstujitHostValue* values) : signature_(&signature), values_(values) {}
   Status bind_tensor(const Argument& argument, const HstujitHostValue& value);
+  Status check_uniform(const Argument& argument, size_t axis, const HstujitHostValue& value) const;
   Status bind_dimension(const Argument& argument, size_t axis, int64_t size);
   const HstujitHostValue& find(std::string_view name) const;
 

@@ -21,7 +21,7 @@
 namespace hstujit {
 
 struct WorkItem {
-  static constexpr size_t kCoordinates = 6;
+  static constexpr size_t kCoordinates = 7;
   std::array<int64_t, kCoordinates> coordinates{};  // what they mean is the operator's own matter
   double cost = 0;                                  // relative; the most expensive items start first
 };

@@ -48,6 +48,14 @@ struct GridFactor {
   int64_t divisor = 1;
 };
 
+// Where tiles are few, several blocks share the work of one: the launch makes them clusters, as large as still lets all
+// of them be resident at once. A kernel learns of it from the size of its cluster alone.
+struct ClusterPlan {
+  int64_t most = 1;   // blocks of a cluster; 1: the kernel knows no clusters
+  int argument = 0;   // the integer argument that bounds what is shared out, rows of the longest sequence, and
+  int64_t least = 1;  // how many of them a block gets at least
+};
+
 struct LaunchPlan {
   std::string kernel_name;        // extern "C" symbol; says data type, sizes and config, and neither mask nor heads
   int threads = 0;                // per block
@@ -55,6 +63,7 @@ struct LaunchPlan {
   std::vector<ParamSlot> slots;   // in order of the device struct
   std::vector<GridFactor> grid;   // blocks in x
   int64_t persistent_blocks = 0;  // > 0: at most this many blocks are launched
+  ClusterPlan cluster;
 };
 
 // Byte offset of each slot, natural alignment, and the struct's size in the last element.

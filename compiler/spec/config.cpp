@@ -18,14 +18,11 @@ bool contains(const std::vector<std::string_view>& names, std::string_view name)
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::vector<std::string_view> joined(std::vector<std::string_view> names, const std::vector<std::string>& more) {
-  names.insert(names.end(), more.begin(), more.end());
-  return names;
-}
-
-std::vector<std::string> operator_fields(std::string_view op) {
-  const Json schema = operator_schema(op);
+// What an entry of "ops" with that operator may hold.
+std::vector<std::string> fields_of_entry(std::string_view op) {
   std::vector<std::string> names;
+  for (const std::string_view name : instance_field_names(op)) names.emplace_back(name);
+  const Json schema = operator_schema(op);
   for (const auto& [name, rules] : schema["properties"].items()) names.push_back(name);
   return names;
 }
@@ -34,12 +31,12 @@ std::vector<std::string> operator_fields(std::string_view op) {
 Status check_defaults(const Json& defaults) {
   std::vector<std::string> fields;
   for (const std::string_view op : operator_names()) {
-    for (std::string& name : operator_fields(op)) {
-      if (std::find(fields.begin(), fields.end(), name) == fields.end()) fields.push_back(std::move(name));
+    for (std::string& name : fields_of_entry(op)) {
+      if (name != "name" && std::find(fields.begin(), fields.end(), name) == fields.end())
+        fields.push_back(std::move(name));
     }
   }
-  std::vector<std::string_view> allowed = joined(instance_field_names(), fields);
-  std::erase(allowed, "name");
+  const std::vector<std::string_view> allowed(fields.begin(), fields.end());
   return check_names(defaults, "defaults", allowed);
 }
 
@@ -51,10 +48,9 @@ Json with_defaults(const Json& entry, const Json& defaults) {
   const auto op = merged.find("op");
   if (op == merged.end() || !op->is_string() || !contains(operator_names(), op->get_ref<const std::string&>()))
     return merged;
-  const std::vector<std::string> own = operator_fields(op->get_ref<const std::string&>());
-  const std::vector<std::string_view> known = joined(instance_field_names(), own);
+  const std::vector<std::string> known = fields_of_entry(op->get_ref<const std::string&>());
   for (const auto& [name, value] : defaults.items()) {
-    if (contains(known, name) && !merged.contains(name)) merged[name] = value;
+    if (std::find(known.begin(), known.end(), name) != known.end() && !merged.contains(name)) merged[name] = value;
   }
   return merged;
 }

@@ -65,7 +65,10 @@ struct Instance {
   std::vector<int64_t> max_seq_lens;  // ascending, at least one
   LengthSource lengths;
   int64_t num_targets = 0;  // targets of each sequence in generated inputs; 0 when the operator takes none
-  double alpha = 0;         // value of the launch argument of that name
+  // For operators that take a max_delta_len: the rows of q of each sequence in generated inputs, one number for each in
+  // turn. A single one where q has as many rows of every sequence.
+  std::vector<int64_t> delta_lens = {64};
+  double alpha = 0;  // value of the launch argument of that name
 };
 
 struct Config {
@@ -85,8 +88,8 @@ Result<Config> load_config(const std::filesystem::path& path);
 // One entry of "ops"; `path` is its JSON path.
 Result<Instance> parse_instance(const Json& json, const std::string& path, const std::filesystem::path& folder);
 
-// The names that an entry of "ops" may have besides its operator's parameters.
-const std::vector<std::string_view>& instance_field_names();
+// The names that an entry of "ops" with that operator may have besides the operator's parameters.
+std::vector<std::string_view> instance_field_names(std::string_view op);
 
 // The batch for one of the instance's max_seq_len: the same for the same instance, on every machine. Listed lengths
 // that are longer are cut, as a model cuts its histories.

@@ -21,6 +21,7 @@ constexpr int64_t kUsualTargets = 20;
 
 constexpr FieldRules kLengthRules{"length", "rows of a sequence", 0, kMaxSeqLen};
 constexpr FieldRules kMaxSeqLenRules{"max_seq_len", "no sequence is longer", 1, kMaxSeqLen};
+constexpr FieldRules kDeltaLenRules{"delta_len", "rows of q of a sequence", 0, kMaxSeqLen};
 constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence", 0, kMaxSeqLen};
 
 Result<std::string> parse_name(const Json& json, const std::string& path) {
@@ -166,11 +167,23 @@ Status take_num_targets(Json& parameters, const std::string& path, int64_t& coun
   return {};
 }
 
+// One number, or a list where sequences may have different ones.
+Result<std::vector<int64_t>> parse_delta_len(const Json& json, const std::string& path, const OpSpec& spec) {
+  if (json.is_array() && find_argument(spec.signature(Direction::kForward), "seq_offsets_q") < 0) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("{} is {}, but every sequence has the same number of rows of q; allowed: {}, or "
+                              "jagged_queries=true with a list of them",
+                              path, brief_json(json), describe_rules(kDeltaLenRules, 0)));
+  }
+  return parse_integers(json, path, kDeltaLenRules);
+}
+
 }  // namespace
 
-const std::vector<std::string_view>& instance_field_names() {
-  static const std::vector<std::string_view> names = {"name",    "op",   "directions", "max_seq_len",
-                                                      "lengths", "rows", "alpha"};
+std::vector<std::string_view> instance_field_names(std::string_view op) {
+  std::vector<std::string_view> names = {"name", "op", "directions", "max_seq_len", "lengths", "rows", "alpha"};
+  // Operators on the last rows of sequences, whose launches say a max_delta_len, have this parameter.
+  if (operator_schema(op)["properties"].contains("jagged_queries")) names.emplace_back("delta_len");
   return names;
 }
 
@@ -178,25 +191,30 @@ Result<Instance> parse_instance(const Json& json, const std::string& path, const
   if (!json.is_object()) return value_error(path, json, "a JSON object with \"name\" and \"op\"");
   const auto op = json.find("op");
   const auto operators = operator_names();
+  Json parameters = json;
   if (op != json.end() && op->is_string() &&
       std::find(operators.begin(), operators.end(), op->get_ref<const std::string&>()) != operators.end()) {
     const Json schema = operator_schema(op->get_ref<const std::string&>());
-    std::vector<std::string_view> allowed = instance_field_names();
+    const std::vector<std::string_view> own = instance_field_names(op->get_ref<const std::string&>());
+    std::vector<std::string_view> allowed = own;
     for (const auto& field : schema["properties"].items()) allowed.push_back(field.key());
     HSTUJIT_RETURN_IF_ERROR(check_names(json, path, allowed));
+    for (const std::string_view name : own) {
+      if (name != "op") parameters.erase(std::string(name));
+    }
   }
 
   Instance instance;
-  Json parameters = json;
-  for (const std::string_view name : instance_field_names()) {
-    if (name != "op") parameters.erase(std::string(name));
-  }
   HSTUJIT_RETURN_IF_ERROR(take_num_targets(parameters, path, instance.num_targets));
   HSTUJIT_ASSIGN_OR_RETURN(instance.spec, parse_op_spec(parameters, path));
   HSTUJIT_ASSIGN_OR_RETURN(instance.name, parse_name(json, path));
   HSTUJIT_ASSIGN_OR_RETURN(instance.directions, parse_directions(json.value("directions", Json::array({"forward"})),
                                                                  join_path(path, "directions"), *instance.spec));
   HSTUJIT_RETURN_IF_ERROR(parse_size(json, path, folder, instance));
+  if (json.contains("delta_len")) {
+    HSTUJIT_ASSIGN_OR_RETURN(instance.delta_lens,
+                             parse_delta_len(json["delta_len"], join_path(path, "delta_len"), *instance.spec));
+  }
   if (json.contains("alpha")) {
     const Json& alpha = json["alpha"];
     if (!alpha.is_number() || !std::isfinite(alpha.get<double>()))

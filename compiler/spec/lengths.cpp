@@ -1,11 +1,16 @@
 // The lengths of the sequences in generated inputs.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/random.h"
 
 namespace hstujit {
+
+int64_t Lengths::total_rows() const { return std::accumulate(rows.begin(), rows.end(), int64_t{0}); }
+
+int64_t Lengths::total_delta_rows() const { return std::accumulate(delta_rows.begin(), delta_rows.end(), int64_t{0}); }
 
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len) {
   Lengths lengths;
@@ -23,7 +28,13 @@ Lengths make_lengths(const Instance& instance, int64_t max_seq_len) {
       lengths.rows.push_back(low + static_cast<int64_t>(bits % choices));
     }
   }
-  if (find_argument(instance.spec->signature(Direction::kForward), "num_targets") >= 0) {
+  const Signature signature = instance.spec->signature(Direction::kForward);
+  if (find_argument(signature, "max_delta_len") >= 0) {
+    for (size_t b = 0; b < lengths.rows.size(); ++b) {
+      lengths.delta_rows.push_back(instance.delta_lens[b % instance.delta_lens.size()]);
+    }
+  }
+  if (find_argument(signature, "num_targets") >= 0) {
     for (const int64_t rows : lengths.rows) lengths.num_targets.push_back(std::min(rows, instance.num_targets));
   }
   return lengths;

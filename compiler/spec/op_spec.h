@@ -22,6 +22,12 @@ struct Lengths {
   std::vector<int64_t> rows;         // per sequence, >= 0
   std::vector<int64_t> num_targets;  // per sequence, in [0, rows]; empty when the op takes none
   int64_t max_seq_len = 0;           // >= every entry of rows
+  // Per sequence, the rows of q, which are the sequence's last ones; empty when the op takes q of all rows. More than
+  // the sequence has is allowed.
+  std::vector<int64_t> delta_rows = {};
+
+  int64_t total_rows() const;        // sum of rows
+  int64_t total_delta_rows() const;  // sum of delta_rows
 };
 
 // What one call must do at least: for ceilings and ratios in reports.

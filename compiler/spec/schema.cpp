@@ -1,5 +1,7 @@
 #include "compiler/spec/schema.h"
 
+#include <algorithm>
+
 #include "compiler/spec/config.h"
 #include "compiler/spec/limits.h"
 
@@ -37,7 +39,7 @@ Json lengths_schema() {
   return schema;
 }
 
-Json instance_properties() {
+Json instance_properties(std::string_view op) {
   const Json max_seq_len = integer_schema(1, kMaxSeqLen, "no sequence is longer");
   Json properties = Json::object();
   properties["name"] = {
@@ -50,6 +52,15 @@ Json instance_properties() {
       integer_schema(1, FieldRules().max, "rows of the whole problem, for operators without sequences");
   properties["alpha"] = {{"type", "number"},
                          {"description", "launch argument alpha in generated calls; 1 / attn_dim when left out"}};
+  const std::vector<std::string_view> names = instance_field_names(op);
+  if (std::find(names.begin(), names.end(), "delta_len") != names.end()) {
+    const Json rows = integer_schema(0, kMaxSeqLen, "rows of q of a sequence");
+    properties["delta_len"]["description"] =
+        "rows of q of each sequence in generated inputs, 64 when left out; a list, with jagged_queries, holds one "
+        "number "
+        "for each in turn";
+    properties["delta_len"]["oneOf"] = Json::array({rows, list_of(rows)});
+  }
   return properties;
 }
 
@@ -69,16 +80,17 @@ Json parameters_of(std::string_view op) {
 }  // namespace
 
 Json config_schema() {
-  Json defaults = instance_properties(), entries = Json::array();
-  defaults.erase("name");
+  Json defaults = Json::object(), entries = Json::array();
   for (const std::string_view op : operator_names()) {
     const Json parameters = parameters_of(op);
+    Json properties = instance_properties(op);
+    defaults.update(properties);
     defaults.update(parameters);
-    Json properties = instance_properties();
     properties["op"] = {{"const", std::string(op)}};
     properties.update(parameters);
     entries.push_back(object_schema(std::move(properties), {"name", "op"}));
   }
+  defaults.erase("name");
   Json device = Json::object();
   device["description"] = "architecture, product name or DeviceSpec file; the GPU present when left out";
   device["oneOf"] = Json::array({{{"type", "string"}}, object_schema_of<DeviceSpec>()});

@@ -8,7 +8,17 @@ std::string to_string(const Dimension& dimension) {
   if (dimension.is_constant()) return fmt::to_string(dimension.bias);
   const std::string factor = dimension.factor == 1 ? std::string() : fmt::format("{}*", dimension.factor);
   const std::string bias = dimension.bias == 0 ? std::string() : fmt::format("{:+}", dimension.bias);
-  return fmt::format("{}{}{}", factor, dimension.symbol, bias);
+  const std::string times = dimension.is_uniform() ? fmt::format("*{}", dimension.per_sequence) : std::string();
+  return fmt::format("{}{}{}{}", factor, dimension.symbol, times, bias);
+}
+
+std::string shape_text(const Argument& argument) {
+  std::string text;
+  for (const Dimension& dimension : argument.shape) {
+    if (!text.empty()) text += ", ";
+    text += to_string(dimension);
+  }
+  return "(" + text + ")";
 }
 
 int find_argument(const Signature& signature, std::string_view name) {

@@ -1,8 +1,8 @@
 // What an operator takes and returns: the list of arguments that a launch fills, in order.
 //
 // The runtime validates tensors, packs kernel parameters and describes operators to bindings from this
-// list alone. Generated inputs (runtime/tuning/problem_data.h) and HSTUJIT_CHECK (runtime/data_checks.h) know the names
-// of the jagged offsets and of num_targets; an operator with others extends them.
+// list alone. Generated inputs (runtime/tuning/problem_data.h) and HSTUJIT_CHECK (runtime/data_checks.h) know the name
+// num_targets and the jagged axes; an operator with others extends them.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +23,40 @@ enum class ArgumentRole { kInput, kOutput };
 // The size of one dimension: factor * symbol + bias. A symbol ("L", "B") is a number that a launch's tensors determine,
 // the same wherever it appears in a signature. A constant has no symbol: it is a bias, and 0 the value of what it
 // lacks.
+//
+// Two kinds of axis hold the rows of all sequences, one sequence after the other: a jagged one, whose size is a symbol
+// of its own and whose sequences begin where an argument of offsets says, and one with the same number of rows for each
+// sequence, an integer argument of the launch, whose size is B times that.
 struct Dimension {
   std::string symbol;
   int64_t factor = 1;  // at least 1
   int64_t bias = 0;
+  std::string offsets = {};       // of a jagged axis: the tensor (B+1) that says where each sequence begins
+  std::string per_sequence = {};  // of a uniform one: the integer argument
 
-  static Dimension constant(int64_t size) { return {{}, 1, size}; }
-  static Dimension of(std::string symbol, int64_t bias = 0) { return {std::move(symbol), 1, bias}; }
+  static Dimension constant(int64_t size) { return {{}, 1, size, {}, {}}; }
+  static Dimension of(std::string symbol, int64_t bias = 0) { return {std::move(symbol), 1, bias, {}, {}}; }
+  static Dimension jagged(std::string symbol, std::string offsets) {
+    return {std::move(symbol), 1, 0, std::move(offsets), {}};
+  }
+  static Dimension uniform(std::string per_sequence) { return {"B", 1, 0, {}, std::move(per_sequence)}; }
 
   bool is_constant() const { return symbol.empty(); }
-  // Exactly that symbol, nothing multiplied or added.
-  bool is(std::string_view name) const { return symbol == name && factor == 1 && bias == 0; }
+  bool is_jagged() const { return !offsets.empty(); }
+  bool is_uniform() const { return !per_sequence.empty(); }
   // A size that no integer counts is the largest one: more than any tensor has.
   int64_t size(int64_t symbol_value) const {
     int64_t size = 0;
     const bool overflow =
         __builtin_mul_overflow(factor, symbol_value, &size) || __builtin_add_overflow(size, bias, &size);
     return overflow ? std::numeric_limits<int64_t>::max() : size;
+  }
+  // The size of a uniform axis where its integer argument has that value; none when that is negative, or when no
+  // integer counts the size.
+  std::optional<int64_t> uniform_size(int64_t symbol_value, int64_t per_sequence_value) const {
+    int64_t total = 0;
+    if (per_sequence_value < 0 || __builtin_mul_overflow(size(symbol_value), per_sequence_value, &total)) return {};
+    return total;
   }
   // The symbol's value where the size is `size`; none when no value from 0 gives that size.
   std::optional<int64_t> symbol_value(int64_t size) const {
@@ -48,7 +65,7 @@ struct Dimension {
   }
 };
 
-// For messages and JSON: "64", "L", "B+1", "4*B", "2*M-1".
+// For messages and JSON: "64", "L", "B+1", "4*B", "2*M-1", "B*max_delta_len".
 std::string to_string(const Dimension& dimension);
 
 struct Argument {
@@ -61,6 +78,9 @@ struct Argument {
   std::string_view doc;
   int64_t most = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
 };
+
+// For messages: "(L, 4, 64)".
+std::string shape_text(const Argument& argument);
 
 using Signature = std::vector<Argument>;
 

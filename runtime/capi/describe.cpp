@@ -56,20 +56,22 @@ Json instance_json(const Instance& instance) {
   Json batch = 0;
   for (const int64_t length : instance.max_seq_lens) {
     const Lengths lengths = make_lengths(instance, length);
-    int64_t total = 0;
-    for (const int64_t n : lengths.rows) total += n;
-    rows.push_back(total);
+    rows.push_back(lengths.total_rows());
     batch = lengths.rows.size();
   }
-  return {{"name", instance.name},
-          {"op", instance.spec->op()},
-          {"directions", std::move(directions)},
-          {"spec", instance.spec->to_json()},
-          {"max_seq_len", instance.max_seq_lens},
-          {"batch", std::move(batch)},
-          {"rows", std::move(rows)},
-          {"num_targets", instance.num_targets},
-          {"alpha", instance.alpha}};
+  Json json = {{"name", instance.name},
+               {"op", instance.spec->op()},
+               {"directions", std::move(directions)},
+               {"spec", instance.spec->to_json()},
+               {"max_seq_len", instance.max_seq_lens},
+               {"batch", std::move(batch)},
+               {"rows", std::move(rows)},
+               {"num_targets", instance.num_targets},
+               {"alpha", instance.alpha}};
+  if (find_argument(instance.spec->signature(Direction::kForward), "max_delta_len") >= 0) {
+    json["delta_len"] = instance.delta_lens;
+  }
+  return json;
 }
 
 }  // namespace

@@ -52,11 +52,13 @@ namespace hstujit {
   X(event_elapsed, cuEventElapsedTime, (float*, cuda::Event, cuda::Event))
 
 // In drivers from 12.0 on; null in older ones.
-#define HSTUJIT_CUDA_OPTIONAL_FUNCTIONS(X)                                                                      \
-  X(context_get_id, cuCtxGetId, (cuda::Context, unsigned long long*))                                           \
-  X(tensor_map_encode_tiled, cuTensorMapEncodeTiled,                                                            \
-    (cuda::TensorMap*, cuda::TensorMapType, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*, \
-     const uint32_t*, cuda::TensorMapInterleave, cuda::TensorMapSwizzle, cuda::TensorMapPromotion,              \
+#define HSTUJIT_CUDA_OPTIONAL_FUNCTIONS(X)                                                                          \
+  X(context_get_id, cuCtxGetId, (cuda::Context, unsigned long long*))                                               \
+  X(launch_kernel_ex, cuLaunchKernelEx, (const cuda::LaunchConfig*, cuda::Function, void**, void**))                \
+  X(occupancy_max_active_clusters, cuOccupancyMaxActiveClusters, (int*, cuda::Function, const cuda::LaunchConfig*)) \
+  X(tensor_map_encode_tiled, cuTensorMapEncodeTiled,                                                                \
+    (cuda::TensorMap*, cuda::TensorMapType, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,     \
+     const uint32_t*, cuda::TensorMapInterleave, cuda::TensorMapSwizzle, cuda::TensorMapPromotion,                  \
      cuda::TensorMapFill))
 
 class CudaDriver {

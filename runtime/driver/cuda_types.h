@@ -49,6 +49,7 @@ enum FunctionAttribute : int {
   kLocalSizeBytes = 3,
   kNumRegisters = 4,
   kMaxDynamicSharedSizeBytes = 8,
+  kNonPortableClusterSizeAllowed = 14,
 };
 
 enum CaptureStatus : int { kCaptureNone = 0, kCaptureActive = 1, kCaptureInvalidated = 2 };
@@ -58,6 +59,29 @@ enum TensorMapInterleave : int { kInterleaveNone = 0 };
 enum TensorMapSwizzle : int { kSwizzle128B = 3 };
 enum TensorMapPromotion : int { kPromotionL2_256B = 3 };
 enum TensorMapFill : int { kFillZeros = 0 };
+
+// cuLaunchKernelEx takes a list of these; a cluster's size is the only one in use.
+enum LaunchAttributeId : int { kClusterDimension = 4 };
+
+struct LaunchAttribute {
+  LaunchAttributeId id;
+  char padding[4];
+  union {
+    char bytes[64];
+    unsigned cluster[3];
+  } value;
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_memory;
+  Stream stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+static_assert(sizeof(LaunchConfig) == 56);
 
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;

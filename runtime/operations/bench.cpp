@@ -22,7 +22,7 @@ struct Timed {
   std::unique_ptr<Op> op;
   DeviceProblem problem;
   Work work;
-  int64_t rows = 0;
+  Lengths lengths;
   KernelChoice choice;
 };
 
@@ -37,8 +37,8 @@ Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const Op
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, options.device));
   HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
                            choose_kernel(*engine, *task.instance->spec, task.direction, device, task.bucket));
-  return Timed{task,        std::move(op),    std::move(problem), task.instance->spec->work(task.direction, lengths),
-               data.rows(), std::move(choice)};
+  return Timed{task,    std::move(op),    std::move(problem), task.instance->spec->work(task.direction, lengths),
+               lengths, std::move(choice)};
 }
 
 Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceilings) {
@@ -47,7 +47,8 @@ Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceili
   const double memory_s = timed.work.bytes / ceilings.copy_bytes_per_s;
   const double compute_s = ceilings.matmul_flops_per_s > 0 ? timed.work.flops / ceilings.matmul_flops_per_s : 0;
   const double limit_s = std::max(memory_s, compute_s);
-  row["rows"] = timed.rows;
+  row["rows"] = timed.lengths.total_rows();
+  if (!timed.lengths.delta_rows.empty()) row["query_rows"] = timed.lengths.total_delta_rows();
   row["config"] = to_json(timed.choice.config);
   row["tuned"] = timed.choice.tuned;
   row["median_ms"] = time.median_ms;

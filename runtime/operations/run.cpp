@@ -27,13 +27,8 @@ Lengths limit_rows(Lengths lengths, int64_t max_rows) {
   }
   lengths.rows.resize(count);
   if (!lengths.num_targets.empty()) lengths.num_targets.resize(count);
+  if (!lengths.delta_rows.empty()) lengths.delta_rows.resize(count);
   return lengths;
-}
-
-int64_t total_rows(const Lengths& lengths) {
-  int64_t total = 0;
-  for (const int64_t rows : lengths.rows) total += rows;
-  return total;
 }
 
 using Outputs = std::vector<std::vector<std::byte>>;
@@ -88,8 +83,9 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   const Lengths whole = make_lengths(*task.instance, task.max_seq_len);
   const Lengths lengths = limit_rows(whole, options.max_rows);
   row["sequences"] = lengths.rows.size();
-  row["rows"] = total_rows(lengths);
-  row["rows_left_out"] = total_rows(whole) - total_rows(lengths);
+  row["rows"] = lengths.total_rows();
+  row["rows_left_out"] = whole.total_rows() - lengths.total_rows();
+  if (!lengths.delta_rows.empty()) row["query_rows"] = lengths.total_delta_rows();
   HSTUJIT_ASSIGN_OR_RETURN(
       const ProblemData problem,
       make_problem_data(task.instance->spec, task.direction, lengths, options.seed, kExtraRows, task.instance->alpha));

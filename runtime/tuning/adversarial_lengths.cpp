@@ -1,6 +1,7 @@
 #include "runtime/tuning/adversarial_lengths.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 namespace hstujit {
@@ -10,39 +11,74 @@ namespace {
 // Multiply-adds of the float64 reference that one validation may cost: a second or two on two cores.
 constexpr double kReferenceFlops = 2e9;
 
-void add_sequence(Lengths& lengths, int64_t rows, bool targets, std::mt19937_64& random) {
-  lengths.rows.push_back(rows);
-  if (!targets) return;
-  // None, all, and anything between, in turn.
-  switch (lengths.rows.size() % 4) {
-    case 0:
-      lengths.num_targets.push_back(0);
-      break;
-    case 1:
-      lengths.num_targets.push_back(rows);
-      break;
-    default:
-      lengths.num_targets.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(rows + 1)));
+// Rows of q of the long sequence, where sequences may have different numbers of them: few, so that the reference can
+// afford a long one, in two tiles and a bit.
+constexpr int64_t kLongDelta = 130;
+
+// Sequences with what the operator takes of each, from none to all and in turn.
+class Batch {
+ public:
+  Batch(const Signature& signature, uint64_t seed)
+      : random_(seed),
+        targets_(find_argument(signature, "num_targets") >= 0),
+        deltas_(find_argument(signature, "max_delta_len") >= 0),
+        same_delta_(find_argument(signature, "seq_offsets_q") < 0),
+        // An argument of the launch: only several seeds see several of them.
+        delta_(std::array<int64_t, 5>{17, 64, 1, 130, 65}[seed % 5]) {}
+
+  void add(int64_t rows) {
+    const size_t number = lengths.rows.size();
+    lengths.rows.push_back(rows);
+    if (targets_) lengths.num_targets.push_back(pick_targets(number, rows));
+    if (deltas_) lengths.delta_rows.push_back(same_delta_ ? delta_ : number == 0 ? kLongDelta : pick_delta(rows));
   }
-}
+
+  // A batch of one sequence, with the targets and rows of q that add() gives the first.
+  Lengths alone(int64_t rows) const {
+    Lengths result;
+    result.rows = {rows};
+    result.max_seq_len = rows;
+    if (targets_) result.num_targets = {rows / 3};
+    if (deltas_) result.delta_rows = {same_delta_ ? delta_ : kLongDelta};
+    return result;
+  }
+
+  std::mt19937_64& random() { return random_; }
+
+  Lengths lengths;
+
+ private:
+  int64_t pick_up_to(int64_t most) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(most + 1)); }
+
+  int64_t pick_targets(size_t number, int64_t rows) {
+    if (number % 4 == 3) return 0;
+    return number % 4 == 0 ? rows : pick_up_to(rows);
+  }
+
+  // None, around tiles, all rows, more than all, and anything between, in turn.
+  int64_t pick_delta(int64_t rows) {
+    constexpr std::array<int64_t, 9> kFixed = {0, 1, 15, 16, 17, 63, 64, 65, 128};
+    const size_t kind = next_delta_++ % (kFixed.size() + 3);
+    if (kind < kFixed.size()) return kFixed[kind];
+    if (kind == kFixed.size()) return rows;
+    return kind == kFixed.size() + 1 ? rows + 5 : pick_up_to(rows);
+  }
+
+  std::mt19937_64 random_;
+  bool targets_, deltas_, same_delta_;
+  int64_t delta_;
+  size_t next_delta_ = 0;
+};
 
 }  // namespace
 
 Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max_seq_len, uint64_t seed) {
-  const Signature signature = spec.signature(direction);
-  const bool targets = find_argument(signature, "num_targets") >= 0;
-  std::mt19937_64 random(seed);
-
+  Batch batch(spec.signature(direction), seed);
   // Candidates for the long sequence, longest first: the first one that the reference can afford.
-  Lengths lengths;
   for (int64_t longest = max_seq_len; longest >= 1;
        longest = longest > 640 ? std::max<int64_t>(longest / 2 + 3, 640) : 0) {
-    Lengths alone;
-    alone.rows = {longest};
-    alone.max_seq_len = longest;
-    if (targets) alone.num_targets = {longest / 3};
-    if (longest > 640 && spec.work(direction, alone).flops > kReferenceFlops) continue;
-    add_sequence(lengths, longest, targets, random);
+    if (longest > 640 && spec.work(direction, batch.alone(longest)).flops > kReferenceFlops) continue;
+    batch.add(longest);
     break;
   }
   std::vector<int64_t> rows = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33};
@@ -50,12 +86,12 @@ Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max
     for (const int64_t near : {tile - 1, tile, tile + 1}) rows.push_back(near);
   }
   rows.push_back(0);
-  std::shuffle(rows.begin(), rows.end(), random);
+  std::shuffle(rows.begin(), rows.end(), batch.random());
   for (const int64_t n : rows) {
-    if (n <= max_seq_len) add_sequence(lengths, n, targets, random);
+    if (n <= max_seq_len) batch.add(n);
   }
-  lengths.max_seq_len = max_seq_len;
-  return lengths;
+  batch.lengths.max_seq_len = max_seq_len;
+  return std::move(batch.lengths);
 }
 
 }  // namespace hstujit

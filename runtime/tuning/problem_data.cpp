@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "compiler/spec/rounding.h"
 
@@ -21,9 +22,6 @@ int64_t elements_of(const std::vector<int64_t>& shape) {
   for (const int64_t size : shape) elements *= size;
   return elements;
 }
-
-// Rows of jagged tensors are those with this symbol in front.
-constexpr char kRowSymbol[] = "L";
 
 // The error of elements [begin, end), as compare's comment defines it; `floor` is that of one element.
 double error_of(const std::vector<double>& output, const std::vector<double>& reference, int64_t begin, int64_t end,
@@ -48,17 +46,54 @@ std::string integer_mistake(const Argument& argument, const std::vector<int64_t>
   return fmt::format("{}: element {} is {}; the reference has {}", argument.name, at - actual.begin(), *at, *wanted);
 }
 
+using Symbols = std::map<std::string, int64_t>;
+
+// Every symbol is known.
+int64_t size_of_dimension(const Dimension& dimension, const ProblemData& problem, const Symbols& symbols) {
+  if (dimension.is_constant()) return dimension.bias;
+  const int64_t value = symbols.at(dimension.symbol);
+  if (!dimension.is_uniform()) return dimension.size(value);
+  const int index = find_argument(problem.signature, dimension.per_sequence);
+  const double rows = index < 0 ? 0 : problem.values[static_cast<size_t>(index)].scalar;
+  return dimension.uniform_size(value, static_cast<int64_t>(rows)).value_or(0);
+}
+
+int64_t sum(const std::vector<int64_t>& values) { return std::accumulate(values.begin(), values.end(), int64_t{0}); }
+
+// The leading sequences that have so many rows together.
+Lengths leading(const Lengths& lengths, int64_t rows) {
+  Lengths first;
+  first.max_seq_len = lengths.max_seq_len;
+  for (size_t i = 0; i < lengths.rows.size() && rows > 0; ++i) {
+    rows -= lengths.rows[i];
+    first.rows.push_back(lengths.rows[i]);
+    if (!lengths.num_targets.empty()) first.num_targets.push_back(lengths.num_targets[i]);
+    if (!lengths.delta_rows.empty()) first.delta_rows.push_back(lengths.delta_rows[i]);
+  }
+  return first;
+}
+
+// Whether the argument's data for all sequences follow from those for the first ones: rows can be repeated, and numbers
+// of the sequences follow from the lengths.
+bool repeatable(const Argument& argument, const Lengths& first, const Lengths& all) {
+  if (argument.kind != ArgumentKind::kTensor || argument.name == "num_targets") return true;
+  if (rows_between(argument, all) != nullptr) return true;
+  if (has_rows(argument)) return sum(sequence_rows(argument, first)) > 0 || sum(sequence_rows(argument, all)) == 0;
+  return std::all_of(argument.shape.begin(), argument.shape.end(),
+                     [](const Dimension& dimension) { return dimension.is_constant(); });
+}
+
+// Repeats `image` until it has `bytes` of them; one without bytes stays so.
+std::vector<std::byte> repeat(const std::vector<std::byte>& image, size_t bytes) {
+  std::vector<std::byte> repeated(image.empty() ? 0 : bytes);
+  for (size_t begin = 0; begin < repeated.size(); begin += image.size()) {
+    std::copy_n(image.begin(), std::min(image.size(), bytes - begin),
+                repeated.begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+  return repeated;
+}
+
 }  // namespace
-
-bool has_rows(const Argument& argument) {
-  return argument.kind == ArgumentKind::kTensor && !argument.shape.empty() && argument.shape[0].is(kRowSymbol);
-}
-
-int64_t ProblemData::rows() const {
-  int64_t total = 0;
-  for (const int64_t rows : lengths.rows) total += rows;
-  return total;
-}
 
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                       int64_t extra_rows, std::optional<double> alpha) {
@@ -68,7 +103,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   problem.lengths = lengths;
   problem.signature = problem.spec->signature(direction);
   problem.values = problem.spec->make_inputs(direction, lengths, seed);
-  if (find_argument(problem.signature, "seq_offsets") >= 0) problem.extra_rows = extra_rows;
+  problem.extra_rows = extra_rows;
 
   const size_t count = problem.signature.size();
   problem.values.resize(count);
@@ -78,7 +113,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   }
   problem.shapes.resize(count);
   problem.images.resize(count);
-  std::map<std::string, int64_t> symbols;
+  Symbols symbols;
   for (size_t i = 0; i < count; ++i) {
     const Argument& argument = problem.signature[i];
     if (argument.kind != ArgumentKind::kTensor || argument.role == ArgumentRole::kOutput) continue;
@@ -88,7 +123,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
     }
     for (size_t d = 0; d < argument.shape.size(); ++d) {
       const Dimension& dimension = argument.shape[d];
-      if (dimension.is_constant()) continue;
+      if (dimension.is_constant() || dimension.is_uniform()) continue;
       const std::optional<int64_t> value = dimension.symbol_value(tensor.shape[d]);
       if (!value) {
         return Status(Code::kInternal,
@@ -107,9 +142,18 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
         return Status(Code::kInternal, fmt::format("no input of {} says how large {} of {} is", problem.spec->op(),
                                                    to_string(dimension), argument.name));
       }
-      shape.push_back(dimension.size(dimension.is_constant() ? 0 : symbols[dimension.symbol]));
+      shape.push_back(size_of_dimension(dimension, problem, symbols));
     }
-    if (has_rows(argument)) shape[0] += problem.extra_rows;
+    if (argument.role == ArgumentRole::kInput && shape != problem.values[i].tensor.shape) {
+      return Status(Code::kInternal,
+                    fmt::format("the input {} of {} has shape ({}); it must be ({})", argument.name, problem.spec->op(),
+                                fmt::join(problem.values[i].tensor.shape, ", "), fmt::join(shape, ", ")));
+    }
+    if (has_rows(argument) && shape[0] != sum(sequence_rows(argument, lengths))) {
+      return Status(Code::kInternal, fmt::format("{} of {} has {} rows; the sequences have {} together", argument.name,
+                                                 problem.spec->op(), shape[0], sum(sequence_rows(argument, lengths))));
+    }
+    if (has_jagged_rows(argument)) shape[0] += problem.extra_rows;
     const size_t bytes = static_cast<size_t>(elements_of(shape)) * size_of(argument.dtype);
     std::vector<std::byte>& image = problem.images[i];
     if (argument.role == ArgumentRole::kInput) image = pack(problem.values[i].tensor, argument.dtype);
@@ -121,53 +165,35 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
 Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                      std::optional<double> alpha) {
   constexpr int64_t kDistinctRows = 8192;
-  Lengths first;
-  first.max_seq_len = lengths.max_seq_len;
-  int64_t rows = 0;
-  for (size_t i = 0; i < lengths.rows.size() && rows < kDistinctRows; ++i) {
-    rows += lengths.rows[i];
-    first.rows.push_back(lengths.rows[i]);
-    if (!lengths.num_targets.empty()) first.num_targets.push_back(lengths.num_targets[i]);
-  }
-  // Only tensors of rows can be repeated; an operator that has others of the batch's size gets all of its data.
+  const Lengths first = leading(lengths, kDistinctRows);
+  // An operator that has other tensors of the batch's size gets all of its data.
   const Signature signature = spec->signature(direction);
-  const auto repeatable = [](const Argument& argument) {
-    if (argument.kind != ArgumentKind::kTensor || has_rows(argument)) return true;
-    if (argument.name == "seq_offsets" || argument.name == "num_targets") return true;
-    return std::all_of(argument.shape.begin(), argument.shape.end(),
-                       [](const Dimension& dimension) { return dimension.is_constant(); });
-  };
-  if (rows == 0 || first.rows.size() == lengths.rows.size() ||
-      !std::all_of(signature.begin(), signature.end(), repeatable)) {
+  if (first.rows.size() == lengths.rows.size() ||
+      !std::all_of(signature.begin(), signature.end(),
+                   [&](const Argument& argument) { return repeatable(argument, first, lengths); })) {
     return make_problem_data(std::move(spec), direction, lengths, seed, 0, alpha);
   }
 
   HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0, alpha));
   problem.lengths = lengths;
-  const int64_t total = problem.rows();
   for (size_t i = 0; i < signature.size(); ++i) {
     const Argument& argument = signature[i];
     std::vector<std::byte>& image = problem.images[i];
-    if (argument.name == "seq_offsets" || argument.name == "num_targets") {
+    const std::vector<int64_t>* const counted = rows_between(argument, lengths);
+    if (argument.name == "max_delta_len" && !lengths.delta_rows.empty()) {
+      // The first sequences need not have the most.
+      problem.values[i].scalar =
+          static_cast<double>(*std::max_element(lengths.delta_rows.begin(), lengths.delta_rows.end()));
+    } else if (counted != nullptr || argument.name == "num_targets") {
       HostTensor tensor;
-      if (argument.name == "seq_offsets") {
-        tensor.integers = {0};
-        for (const int64_t n : lengths.rows) tensor.integers.push_back(tensor.integers.back() + n);
-      } else {
-        tensor.integers = lengths.num_targets;
-        tensor.integers.resize(lengths.rows.size(), 0);
-      }
+      tensor.integers = counted != nullptr ? offsets_of(*counted) : lengths.num_targets;
+      if (counted == nullptr) tensor.integers.resize(lengths.rows.size(), 0);
       tensor.shape = problem.shapes[i] = {static_cast<int64_t>(tensor.integers.size())};
       image = pack(tensor, argument.dtype);
     } else if (has_rows(argument)) {
-      const size_t bytes = image.size() / static_cast<size_t>(rows) * static_cast<size_t>(total);
+      const int64_t drawn = problem.shapes[i][0], total = sum(sequence_rows(argument, lengths));
+      if (drawn > 0) image = repeat(image, image.size() / static_cast<size_t>(drawn) * static_cast<size_t>(total));
       problem.shapes[i][0] = total;
-      std::vector<std::byte> repeated(bytes);
-      for (size_t begin = 0; begin < bytes; begin += image.size()) {
-        std::copy_n(image.begin(), std::min(image.size(), bytes - begin),
-                    repeated.begin() + static_cast<std::ptrdiff_t>(begin));
-      }
-      image = std::move(repeated);
     }
   }
   return problem;
@@ -246,11 +272,12 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
                              : fmt::format("{} differs from the float64 reference by {:.3g}; at most {:.3g} is allowed",
                                            argument.name, error, agreement.bound));
     }
-    if (!has_rows(argument) || problem.rows() == 0) continue;
-    const int64_t width = static_cast<int64_t>(expected.size()) / problem.rows();
+    if (!has_rows(argument) || expected.empty()) continue;
+    const std::vector<int64_t>& rows = sequence_rows(argument, problem.lengths);
+    const int64_t width = static_cast<int64_t>(expected.size()) / sum(rows);
     int64_t row = 0;
-    for (size_t sequence = 0; sequence < problem.lengths.rows.size(); ++sequence) {
-      const int64_t end = row + problem.lengths.rows[sequence];
+    for (size_t sequence = 0; sequence < rows.size(); ++sequence) {
+      const int64_t end = row + rows[sequence];
       const double part = error_of(actual, expected, row * width, end * width, floor);
       if (!(part <= kSequenceSlack * agreement.bound)) {
         fail(fmt::format(

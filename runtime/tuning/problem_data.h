@@ -1,7 +1,7 @@
 // One problem instance with data: inputs as a kernel sees them, poisoned outputs, and the float64 answer.
 //
 // Outputs are filled with bytes 0xFF, a NaN in every floating-point type: an element that a kernel leaves out shows.
-// Ops over jagged rows get extra rows after the last sequence, which a kernel must neither use nor write.
+// Jagged axes get extra rows after the last sequence, which a kernel must neither use nor write.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "compiler/spec/op_spec.h"
 #include "runtime/arguments.h"
+#include "runtime/tuning/sequence_rows.h"
 
 namespace hstujit {
 
@@ -28,12 +29,10 @@ struct ProblemData {
   std::vector<std::vector<std::byte>> images;  // by argument, packed and contiguous; outputs are poison
   std::vector<std::vector<int64_t>> strides;   // by argument, in elements; empty, or empty for one: contiguous
   std::vector<size_t> offsets;                 // by argument, bytes before the first element; empty: none
-
-  int64_t rows() const;  // of all sequences together
 };
 
-// kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for ops with seq_offsets. `alpha`
-// is the value of the real argument of that name, where the operator has one, in place of the spec's own.
+// kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for jagged axes. `alpha` is
+// the value of the real argument of that name, where the operator has one, in place of the spec's own.
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                       int64_t extra_rows, std::optional<double> alpha = {});
 
@@ -41,9 +40,6 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
 // because drawing hundreds of millions of random numbers would take longer than tuning.
 Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                      std::optional<double> alpha = {});
-
-// Whether the argument's first dimension is the rows of all sequences.
-bool has_rows(const Argument& argument);
 
 // The values of a launch over memory that somebody else owns.
 class LaunchValues {

@@ -6,6 +6,10 @@ struct Sequence {
   i64 start;    // first row in the (L, ...) tensors
   int rows;     // n
   int targets;  // t
+  // Rows [query_begin, rows) are those that q and out have, at `query_start` + row. Where they have all rows these are 0
+  // and `start`. Below 0: so many rows of q lie before the sequence.
+  int query_begin;
+  i64 query_start;
 };
 
 // What the tensors say of one sequence, unchecked. Apart from `clamp_words`, so that the loads may run while something else
@@ -34,6 +38,8 @@ __device__ __forceinline__ Sequence clamp_words(const SequenceWords<Offset>& wor
   const i64 end = min(max(static_cast<i64>(words.end), sequence.start), total_rows);
   sequence.rows = static_cast<int>(min(end - sequence.start, kMostRows));
   sequence.targets = static_cast<int>(min(max(static_cast<i64>(words.targets), 0ll), static_cast<i64>(sequence.rows)));
+  sequence.query_begin = 0;
+  sequence.query_start = sequence.start;
   return sequence;
 }
 

@@ -12,9 +12,9 @@ __device__ __forceinline__ u32 warp_uniform(u32 value) { return __shfl_sync(~0u,
 
 // Lower word of the descriptor of an operand in 128-byte-swizzled shared memory, in a uniform register.
 // `leading_stride`: bytes between 64-column tiles, read only for operands whose columns are the N dimension
-// (transposed).
+// (transposed). A descriptor has 18 bits of an address; in a cluster, those above them say whose shared memory it is.
 __device__ __forceinline__ u32 wgmma_operand(u32 address, u32 leading_stride = 16) {
-  return warp_uniform((address >> 4) | (leading_stride >> 4) << 16);
+  return warp_uniform((address & 0x3ffff) >> 4 | (leading_stride >> 4) << 16);
 }
 
 // The descriptor of the part of an operand that starts `offset` bytes further on.

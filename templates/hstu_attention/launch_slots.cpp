@@ -14,9 +14,14 @@ ParamSlot slot(const Signature& signature, std::string name, ParamSlot::Kind kin
   return result;
 }
 
+// The argument that bounds the rows of q of a sequence.
+int most_query_rows(const AttentionSpec& spec, const Signature& signature) {
+  return find_argument(signature, spec.query_rows() == QueryRows::kAll ? "max_seq_len" : "max_delta_len");
+}
+
 }  // namespace
 
-std::vector<ParamSlot> hstu_attention_common_slots(const HstuAttentionSpec& spec) {
+std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec) {
   using Kind = ParamSlot::Kind;
   const Signature signature = spec.signature(Direction::kForward);
   const auto& params = spec.params();
@@ -31,25 +36,31 @@ std::vector<ParamSlot> hstu_attention_common_slots(const HstuAttentionSpec& spec
   slots.back().dimension = 1;
   slots.push_back(slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));
   slots.back().type = offset;
+  if (spec.query_rows() == QueryRows::kLastJagged) {
+    slots.push_back(slot(signature, "seq_offsets_q", Kind::kPointer, "seq_offsets_q"));
+    slots.back().type = offset;
+  }
   if (params.num_targets) {
     slots.push_back(slot(signature, "num_targets", Kind::kPointer, "num_targets"));
     slots.back().type = offset;
   }
-  slots.push_back(slot(signature, "total_rows", Kind::kSize, "q"));
+  slots.push_back(slot(signature, "total_rows", Kind::kSize, "k"));
+  if (spec.query_rows() != QueryRows::kAll) slots.push_back(slot(signature, "total_query_rows", Kind::kSize, "q"));
   slots.push_back(slot(signature, "batch", Kind::kSize, "seq_offsets"));
   slots.back().bias = -1;
-  slots.push_back(slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
+  slots.push_back(slot(signature, "max_query_rows", Kind::kInt, ""));
+  slots.back().argument = most_query_rows(spec, signature);
   slots.push_back(slot(signature, "alpha", Kind::kFloat, "alpha"));
   slots.push_back(slot(signature, "inverse_scale", Kind::kInverse, "scaling_seqlen"));
   slots.back().fallback = find_argument(signature, "max_seq_len");
   return slots;
 }
 
-std::vector<GridFactor> hstu_attention_grid(const HstuAttentionSpec& spec, int64_t block_m) {
+std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m) {
   const Signature signature = spec.signature(Direction::kForward);
   GridFactor tiles;
   tiles.source = GridFactor::Source::kScalar;
-  tiles.argument = find_argument(signature, "max_seq_len");
+  tiles.argument = most_query_rows(spec, signature);
   tiles.divisor = block_m;
   GridFactor heads;
   heads.constant = spec.params().heads;
@@ -58,6 +69,15 @@ std::vector<GridFactor> hstu_attention_grid(const HstuAttentionSpec& spec, int64
   batch.argument = find_argument(signature, "seq_offsets");
   batch.bias = -1;
   return {tiles, heads, batch};
+}
+
+std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec) {
+  const bool delta = spec.query_rows() != QueryRows::kAll, jagged = spec.query_rows() == QueryRows::kLastJagged;
+  return {{"kDelta", delta ? "1" : "0"}, {"kJaggedQueries", jagged ? "1" : "0"}};
+}
+
+std::string attention_kernel_prefix(const AttentionSpec& spec) {
+  return std::string(spec.op()) + (spec.query_rows() == QueryRows::kLastJagged ? "_jagged" : "");
 }
 
 }  // namespace hstujit

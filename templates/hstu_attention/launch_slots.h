@@ -1,19 +1,27 @@
-// Kernel parameters that the hstu_attention skeletons share: host side of the device struct `Params`.
+// Kernel parameters and constants that the attention skeletons share: host side of the device struct `Params`.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/plan/launch_plan.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 
-// Slots common to the forward skeletons: out, its strides, seq_offsets, [num_targets], total_rows, batch, max_seq_len,
-// alpha, inverse_scale. Members have the names that templates/hstu_attention/*.cuh use. 16-bit data types are `u16` on
-// the device.
-std::vector<ParamSlot> hstu_attention_common_slots(const HstuAttentionSpec& spec);
+// Slots common to the forward skeletons: out, its strides, seq_offsets, [seq_offsets_q], [num_targets], total_rows,
+// [total_query_rows], batch, max_query_rows, alpha, inverse_scale. Members have the names that
+// templates/hstu_attention/*.cuh use. 16-bit data types are `u16` on the device.
+std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec);
 
 // Factors of "one block per (sequence, head, row tile)".
-std::vector<GridFactor> hstu_attention_grid(const HstuAttentionSpec& spec, int64_t block_m);
+std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m);
+
+// Constants of the generated Config that say which rows q has: kDelta, kJaggedQueries.
+std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec);
+
+// "delta_" and the like: which operator a kernel is of, and what of it its other names do not say.
+std::string attention_kernel_prefix(const AttentionSpec& spec);
 
 }  // namespace hstujit

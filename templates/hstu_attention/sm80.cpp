@@ -1,10 +1,10 @@
-// Host face of sm80.cuh: hstu_attention forward for Ampere and Ada, and a second opinion on Hopper.
+// Host face of sm80.cuh: attention forward for Ampere and Ada, and a second opinion on Hopper.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "compiler/plan/skeleton.h"
 #include "templates/hstu_attention/launch_slots.h"
+#include "templates/hstu_attention/skeletons.h"
 #include "templates/hstu_attention/sm80_cost.h"
 #include "templates/hstu_attention/sm80_resources.h"
 
@@ -17,7 +17,7 @@ using sm80::Resources;
 constexpr int kCapability = 80;
 constexpr int64_t kSharedPerBlock = 1024;  // what the system keeps for itself of each resident block
 
-const HstuAttentionSpec& cast(const OpSpec& spec) { return static_cast<const HstuAttentionSpec&>(spec); }
+const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
 
 // What data is multiplied as: names kernels.
 std::string_view product_name(const HstuAttentionParams& params) {
@@ -41,11 +41,14 @@ std::vector<Rejection> occupancy_limits(const Resources& resources, int64_t bloc
   return reasons;
 }
 
-class HstuAttentionSm80 final : public Skeleton {
+class AttentionSm80 final : public Skeleton {
  public:
-  std::string_view name() const override { return "hstu_attention/sm80"; }
-  std::string_view entry_file() const override { return "hstu_attention/sm80.cuh"; }
-  std::string_view op() const override { return "hstu_attention"; }
+  explicit AttentionSm80(std::string_view op)
+      : op_(op), name_(fmt::format("{}/sm80", op)), entry_file_(fmt::format("{}/sm80.cuh", op)) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view entry_file() const override { return entry_file_; }
+  std::string_view op() const override { return op_; }
   Direction direction() const override { return Direction::kForward; }
 
   std::vector<KernelConfig> space(const OpSpec& spec) const override;
@@ -57,9 +60,12 @@ class HstuAttentionSm80 final : public Skeleton {
   std::vector<std::pair<std::string, std::string>> constants(const OpSpec& spec,
                                                              const KernelConfig& config) const override;
   std::string prelude(const OpSpec&, const KernelConfig&) const override { return {}; }
+
+ private:
+  std::string op_, name_, entry_file_;
 };
 
-std::vector<KernelConfig> HstuAttentionSm80::space(const OpSpec& spec) const {
+std::vector<KernelConfig> AttentionSm80::space(const OpSpec& spec) const {
   const auto& params = cast(spec).params();
   std::vector<KernelConfig> configs;
   for (const int64_t block_m : {64, 128}) {
@@ -86,8 +92,8 @@ std::vector<KernelConfig> HstuAttentionSm80::space(const OpSpec& spec) const {
   return configs;
 }
 
-std::vector<Rejection> HstuAttentionSm80::reject(const OpSpec& spec, const KernelConfig& config,
-                                                 const DeviceSpec& device) const {
+std::vector<Rejection> AttentionSm80::reject(const OpSpec& spec, const KernelConfig& config,
+                                             const DeviceSpec& device) const {
   const auto& params = cast(spec).params();
   std::vector<Rejection> reasons;
   if (device.capability() < kCapability) {
@@ -134,16 +140,16 @@ std::vector<Rejection> HstuAttentionSm80::reject(const OpSpec& spec, const Kerne
   return reasons;
 }
 
-LaunchPlan HstuAttentionSm80::launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec&) const {
+LaunchPlan AttentionSm80::launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec&) const {
   const auto& op = cast(spec);
   const auto& params = op.params();
   const Resources resources(params, config);
   const Signature signature = spec.signature(Direction::kForward);
 
   LaunchPlan plan;
-  plan.kernel_name =
-      fmt::format("hstu_attention_forward_sm80_{}_qk{}_v{}_m{}_n{}_s{}_w{}_b{}", product_name(params), params.attn_dim,
-                  params.hidden_dim, config.block_m, config.block_n, config.stages, config.warps, config.blocks_per_sm);
+  plan.kernel_name = fmt::format("{}_forward_sm80_{}_qk{}_v{}_m{}_n{}_s{}_w{}_b{}", attention_kernel_prefix(op),
+                                 product_name(params), params.attn_dim, params.hidden_dim, config.block_m,
+                                 config.block_n, config.stages, config.warps, config.blocks_per_sm);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   for (const char* tensor : {"q", "k", "v"}) {
@@ -161,30 +167,35 @@ LaunchPlan HstuAttentionSm80::launch_plan(const OpSpec& spec, const KernelConfig
     slot.dimension = 1;
     plan.slots.push_back(slot);
   }
-  for (ParamSlot& slot : hstu_attention_common_slots(op)) plan.slots.push_back(std::move(slot));
-  plan.grid = hstu_attention_grid(op, config.block_m);
+  for (ParamSlot& slot : attention_common_slots(op)) plan.slots.push_back(std::move(slot));
+  plan.grid = attention_grid(op, config.block_m);
   return plan;
 }
 
-double HstuAttentionSm80::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
-                                   const ProblemSize& size) const {
-  return sm80::estimate_ms(cast(spec).params(), config, device, size);
+double AttentionSm80::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                               const ProblemSize& size) const {
+  return sm80::estimate_ms(cast(spec), config, device, size);
 }
 
-std::vector<std::pair<std::string, std::string>> HstuAttentionSm80::constants(const OpSpec& spec,
-                                                                              const KernelConfig& config) const {
+std::vector<std::pair<std::string, std::string>> AttentionSm80::constants(const OpSpec& spec,
+                                                                          const KernelConfig& config) const {
   const Resources resources(cast(spec).params(), config);
-  return {{"kThreads", fmt::to_string(resources.threads)},
-          {"kChunkColumns", fmt::to_string(resources.chunk_columns)},
-          {"kQueryInRegisters", fmt::to_string(resources.query_in_registers ? 1 : 0)},
-          {"kSharedBytes", fmt::to_string(resources.shared_bytes)}};
+  std::vector<std::pair<std::string, std::string>> constants = {
+      {"kThreads", fmt::to_string(resources.threads)},
+      {"kChunkColumns", fmt::to_string(resources.chunk_columns)},
+      {"kQueryInRegisters", fmt::to_string(resources.query_in_registers ? 1 : 0)},
+      {"kSharedBytes", fmt::to_string(resources.shared_bytes)}};
+  for (auto& constant : attention_constants(cast(spec))) constants.push_back(std::move(constant));
+  return constants;
 }
 
 }  // namespace
 
+std::unique_ptr<Skeleton> make_attention_sm80(std::string_view op) { return std::make_unique<AttentionSm80>(op); }
+
 const Skeleton& hstu_attention_sm80_skeleton() {
-  static const HstuAttentionSm80 skeleton;
-  return skeleton;
+  static const auto skeleton = make_attention_sm80("hstu_attention");
+  return *skeleton;
 }
 
 }  // namespace hstujit

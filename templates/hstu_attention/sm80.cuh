@@ -1,14 +1,15 @@
-// hstu_attention forward for Ampere and Ada (sm_80 and later): cp.async pipeline, mma.sync, one row tile a block.
+// Attention forward for Ampere and Ada (sm_80 and later): cp.async pipeline, mma.sync, one row tile a block.
 //
 // A block loads its rows of q once and walks over column blocks of k and v; each warp owns 16 or 32 rows of the tile. A
 // column block is worked off in chunks, S = q k^T, P = score(S) under the mask, O += P v, all in registers: there is no
 // softmax, so chunks are independent and the size of a block in shared memory does not decide how many registers are
-// needed. bf16, fp16, fp32 by tf32 products, fp32 by fused multiply-adds. Formulas: docs/ops.md, "hstu_attention".
+// needed. bf16, fp16, fp32 by tf32 products, fp32 by fused multiply-adds. Of hstu_attention and
+// delta_hstu_attention; formulas: docs/ops.md.
 // Generated around it: see docs/generated-source.md.
 #pragma once
-#include "common/jagged.cuh"
 #include "common/math.cuh"
 #include "common/regions.cuh"
+#include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm80_load.cuh"
 #include "hstu_attention/sm80_products.cuh"
 #include "hstu_attention/sm80_store.cuh"
@@ -65,7 +66,7 @@ class Worker {
   __device__ __forceinline__ void run() {
     prepare();
     walk();
-    char* out = reinterpret_cast<char*>(params_.out) + sequence_.start * params_.out_row_stride * S::kElementBytes +
+    char* out = reinterpret_cast<char*>(params_.out) + sequence_.query_start * params_.out_row_stride * S::kElementBytes +
                 head_ * params_.out_head_stride * S::kElementBytes;
     store_outputs<Spec, Config>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
                                 outputs_, params_.inverse_scale);
@@ -88,11 +89,10 @@ class Worker {
     return k_tile(stage) + Config::kBlockN * S::QkTile::kRowBytes;
   }
 
-  // The head's columns of row `row` of the sequence.
+  // The head's columns of a row.
   template <class Pointer>
-  __device__ __forceinline__ const char* place(Pointer tensor, i64 row_stride, i64 head_stride, int row) const {
-    return reinterpret_cast<const char*>(tensor) +
-           ((sequence_.start + row) * row_stride + head_ * head_stride) * S::kElementBytes;
+  __device__ __forceinline__ const char* place(Pointer tensor, i64 row_stride, i64 head_stride, i64 row) const {
+    return reinterpret_cast<const char*>(tensor) + (row * row_stride + head_ * head_stride) * S::kElementBytes;
   }
 
   __device__ __forceinline__ void prepare() {
@@ -110,7 +110,7 @@ class Worker {
       Load::template zero_padding<typename S::QkTile, Config::kBlockN, S::kQkBytes>(k_tile(stage));
     }
     Load::template load<typename S::QkTile, Config::kBlockM, S::kQkBytes>(
-        q_tile(), place(params_.q, params_.q_row_stride, params_.q_head_stride, row0_),
+        q_tile(), place(params_.q, params_.q_row_stride, params_.q_head_stride, sequence_.query_start + row0_),
         params_.q_row_stride * S::kElementBytes, sequence_.rows - row0_);
     cp_async_commit_group();
   }
@@ -118,10 +118,10 @@ class Worker {
   __device__ __forceinline__ void load_block(const Block& block, int stage) {
     const int rows = sequence_.rows - block.column0;
     Load::template load<typename S::QkTile, Config::kBlockN, S::kQkBytes>(
-        k_tile(stage), place(params_.k, params_.k_row_stride, params_.k_head_stride, block.column0),
+        k_tile(stage), place(params_.k, params_.k_row_stride, params_.k_head_stride, sequence_.start + block.column0),
         params_.k_row_stride * S::kElementBytes, rows);
     Load::template load<typename S::VTile, Config::kBlockN, S::kVBytes>(
-        v_tile(stage), place(params_.v, params_.v_row_stride, params_.v_head_stride, block.column0),
+        v_tile(stage), place(params_.v, params_.v_row_stride, params_.v_head_stride, sequence_.start + block.column0),
         params_.v_row_stride * S::kElementBytes, rows);
   }
 
@@ -251,16 +251,6 @@ class Worker {
   typename S::Outputs outputs_;
 };
 
-// The sequence's num_targets where the operator takes them.
-template <class Spec, class Params>
-__device__ __forceinline__ Sequence sequence_of(const Params& params, int index) {
-  if constexpr (Spec::kNumTargets) {
-    return load_sequence(params.seq_offsets, params.num_targets, index, params.total_rows);
-  } else {
-    return load_sequence(params.seq_offsets, decltype(params.seq_offsets){nullptr}, index, params.total_rows);
-  }
-}
-
 }  // namespace sm80
 
 // One block per (row tile, sequence, head), the last row tiles of all sequences first: under a causal mask they are the
@@ -274,8 +264,9 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
 
   const int pairs = static_cast<int>(params.batch) * Spec::kHeads;
   const int rank = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
-  const int row0 = (ceil_div(params.max_seq_len, Config::kBlockM) - 1 - rank) * Config::kBlockM;
-  const Sequence sequence = sequence_of<Spec>(params, pair / Spec::kHeads);
+  const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
+  const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - rank;
+  const int row0 = sequence.query_begin + row_tile * Config::kBlockM;
   if (row0 >= sequence.rows) return;
   Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, pair % Spec::kHeads, row0).run();
 }

@@ -41,15 +41,19 @@ constexpr double kClockKhz = 1.7e6;
 
 }  // namespace
 
-double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config, const DeviceSpec& device,
+double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                    const ProblemSize& size) {
+  const HstuAttentionParams& params = spec.params();
   const Resources resources(params, config);
   const Rates rates = rates_of(device.capability());
   const bool ieee = is_ieee(params);
-  const auto rows = static_cast<int64_t>(std::max(1.0, size.mean_fill * static_cast<double>(size.max_seq_len)));
+  const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
+  SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
+  const bool delta = spec.query_rows() != QueryRows::kAll;
+  if (delta) sequence.first = std::max<int64_t>(sequence.rows - size.delta_rows, 0);
   // Loads and barriers go by whole blocks; products and scores by warps and chunks, which skip what they may not see.
-  const TileCounts blocks = count_tiles(params, rows, config.block_m, config.block_n);
-  const TileCounts chunks = count_tiles(params, rows, resources.warp_rows, resources.chunk_columns);
+  const TileCounts blocks = count_tiles(params, sequence, config.block_m, config.block_n);
+  const TileCounts chunks = count_tiles(params, sequence, resources.warp_rows, resources.chunk_columns);
 
   const double element = static_cast<double>(size_of(params.dtype));
   const double columns = static_cast<double>(resources.qk_row_bytes + resources.v_row_bytes) / element;
@@ -73,7 +77,7 @@ double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config
   const double exposed = blocks.column_blocks * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
   const double tiles =
       blocks.row_tiles * (kTileCycles + kTileCyclesPerColumn * static_cast<double>(params.hidden_dim)) / resident;
-  const double all_tiles = static_cast<double>(ceil_div(size.max_seq_len, config.block_m));
+  const double all_tiles = static_cast<double>(ceil_div(delta ? size.delta_rows : longest, config.block_m));
   const double empty = std::max(0.0, all_tiles - blocks.row_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);

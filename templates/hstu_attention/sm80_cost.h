@@ -2,12 +2,12 @@
 #pragma once
 
 #include "compiler/plan/skeleton.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 
 namespace hstujit::sm80 {
 
 // `config` must be one that the skeleton does not reject for its tile.
-double estimate_ms(const HstuAttentionParams& params, const KernelConfig& config, const DeviceSpec& device,
+double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                    const ProblemSize& size);
 
 }  // namespace hstujit::sm80

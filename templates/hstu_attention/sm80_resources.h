@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "compiler/plan/kernel_config.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 
 namespace hstujit::sm80 {
 

@@ -29,21 +29,26 @@ __device__ __forceinline__ void store_pair(char* place, float low, float high) {
   }
 }
 
-// `out`: the head's columns of the sequence's first row; `row`: the warp's first row within the sequence, which has
-// `rows`.
+// `out`: the head's columns of the row that holds the sequence's first one; `row`: the warp's first row within the
+// sequence, which has `rows`. Rows below 0 lie before it and become zero.
 template <class Spec, class Config>
 __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row, int rows,
                                               const typename Shape<Spec, Config>::Outputs& outputs, float scale) {
   using S = Shape<Spec, Config>;
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  const auto sees = [&](int i, int half) { return !Config::kDelta || row + i * 16 + half * 8 + g >= 0; };
 #pragma unroll
   for (int i = 0; i < S::kRowTiles; ++i) {
     if constexpr (!Spec::kDtypeFp32 && Spec::kAlignment >= 16) {
       u32 words[2 * S::kOutputTiles];
 #pragma unroll
       for (int j = 0; j < S::kOutputTiles; ++j) {
-        words[2 * j] = pack_pair<Spec::kDtypeBf16>(outputs[i][j][0] * scale, outputs[i][j][1] * scale);
-        words[2 * j + 1] = pack_pair<Spec::kDtypeBf16>(outputs[i][j][2] * scale, outputs[i][j][3] * scale);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const float* pair = &outputs[i][j][2 * half];
+          const u32 word = pack_pair<Spec::kDtypeBf16>(pair[0] * scale, pair[1] * scale);
+          words[2 * j + half] = sees(i, half) ? word : 0;
+        }
       }
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -59,7 +64,8 @@ __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row,
 #pragma unroll
         for (int j = 0; j < S::kOutputTiles; ++j) {
           const float* pair = &outputs[i][j][2 * half];
-          store_pair<Spec, Config>(line + j * 8 * S::kElementBytes, pair[0] * scale, pair[1] * scale);
+          const float low = sees(i, half) ? pair[0] * scale : 0.0f, high = sees(i, half) ? pair[1] * scale : 0.0f;
+          store_pair<Spec, Config>(line + j * 8 * S::kElementBytes, low, high);
         }
       }
     }

@@ -1,9 +1,10 @@
-// Host face of sm90.cuh: hstu_attention forward for Hopper.
+// Host face of sm90.cuh: attention forward for Hopper.
 #include <fmt/format.h>
 
-#include "compiler/plan/skeleton.h"
 #include "templates/hstu_attention/launch_slots.h"
+#include "templates/hstu_attention/skeletons.h"
 #include "templates/hstu_attention/sm90_cost.h"
+#include "templates/hstu_attention/sm90_delta_cost.h"
 #include "templates/hstu_attention/sm90_resources.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
 
@@ -13,13 +14,19 @@ namespace {
 
 using sm90::Resources;
 
-const HstuAttentionSpec& cast(const OpSpec& spec) { return static_cast<const HstuAttentionSpec&>(spec); }
+constexpr int64_t kMostSharers = 16;  // blocks of the largest cluster that Hopper runs
+constexpr int64_t kLeastBlocks = 2;   // column blocks that are worth a share of their own
 
-class HstuAttentionSm90 final : public Skeleton {
+const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
+
+class AttentionSm90 final : public Skeleton {
  public:
-  std::string_view name() const override { return "hstu_attention/sm90"; }
-  std::string_view entry_file() const override { return "hstu_attention/sm90.cuh"; }
-  std::string_view op() const override { return "hstu_attention"; }
+  explicit AttentionSm90(std::string_view op)
+      : op_(op), name_(fmt::format("{}/sm90", op)), entry_file_(fmt::format("{}/sm90.cuh", op)) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view entry_file() const override { return entry_file_; }
+  std::string_view op() const override { return op_; }
   Direction direction() const override { return Direction::kForward; }
 
   std::vector<KernelConfig> space(const OpSpec& spec) const override;
@@ -31,9 +38,12 @@ class HstuAttentionSm90 final : public Skeleton {
   std::vector<std::pair<std::string, std::string>> constants(const OpSpec& spec,
                                                              const KernelConfig& config) const override;
   std::string prelude(const OpSpec& spec, const KernelConfig& config) const override;
+
+ private:
+  std::string op_, name_, entry_file_;
 };
 
-std::vector<KernelConfig> HstuAttentionSm90::space(const OpSpec& spec) const {
+std::vector<KernelConfig> AttentionSm90::space(const OpSpec& spec) const {
   std::vector<KernelConfig> configs;
   if (cast(spec).params().dtype == DataType::kFp32) return configs;
   struct Shape {
@@ -41,11 +51,15 @@ std::vector<KernelConfig> HstuAttentionSm90::space(const OpSpec& spec) const {
     int64_t blocks_per_sm;
     std::vector<int64_t> block_n;
   };
+  const bool delta = cast(spec).query_rows() != QueryRows::kAll;
   const std::vector<Shape> shapes = {{2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {3, 1, {96, 80, 64}}};
-  for (const Shape& shape : shapes) {
+  // Few rows over long histories: what counts is how much of k and v is on its way at a time.
+  const std::vector<Shape> delta_shapes = {{1, 1, {128, 64}}, {1, 2, {128, 64}}, {1, 3, {64}}, {2, 1, {128, 64}}};
+  for (const Shape& shape : delta ? delta_shapes : shapes) {
     for (const int64_t block_n : shape.block_n) {
-      for (const int64_t stages : {2, 3, 4}) {
+      for (const int64_t stages : delta ? std::vector<int64_t>{2, 3, 4, 6} : std::vector<int64_t>{2, 3, 4}) {
         for (const bool persistent : {true, false}) {
+          if (persistent && delta) continue;
           for (const bool ping_pong : {false, true}) {
             if (ping_pong && shape.consumers == 1) continue;
             KernelConfig config;
@@ -66,8 +80,8 @@ std::vector<KernelConfig> HstuAttentionSm90::space(const OpSpec& spec) const {
   return configs;
 }
 
-std::vector<Rejection> HstuAttentionSm90::reject(const OpSpec& spec, const KernelConfig& config,
-                                                 const DeviceSpec& device) const {
+std::vector<Rejection> AttentionSm90::reject(const OpSpec& spec, const KernelConfig& config,
+                                             const DeviceSpec& device) const {
   const auto& params = cast(spec).params();
   std::vector<Rejection> reasons;
   if (device.arch != "sm_90a") {
@@ -88,11 +102,17 @@ std::vector<Rejection> HstuAttentionSm90::reject(const OpSpec& spec, const Kerne
   if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
     reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
   }
+  if (config.schedule == "persistent" && cast(spec).query_rows() != QueryRows::kAll) {
+    reasons.push_back(
+        {"schedule", fmt::format("schedule persistent sorts sequences by their rows in q, which {} has few "
+                                 "of; allowed: grid",
+                                 op_)});
+  }
   if (config.ping_pong && config.consumers < 2) {
     reasons.push_back({"ping_pong", "products in turns need two consumers"});
   }
   if (!reasons.empty()) return reasons;
-  const Resources resources(params, config);
+  const Resources resources(cast(spec), config);
   // DeviceSpec has what one block may use; a multiprocessor has what it reserves for one block more.
   const int64_t shared_total = device.shared_memory + 1024;
   if (resources.shared_bytes_resident > shared_total) {
@@ -112,19 +132,18 @@ std::vector<Rejection> HstuAttentionSm90::reject(const OpSpec& spec, const Kerne
   return reasons;
 }
 
-LaunchPlan HstuAttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& config,
-                                          const DeviceSpec& device) const {
+LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const {
   const auto& op = cast(spec);
   const auto& params = op.params();
-  const Resources resources(params, config);
+  const Resources resources(op, config);
   const Signature signature = spec.signature(Direction::kForward);
 
   LaunchPlan plan;
   plan.kernel_name =
-      fmt::format("hstu_attention_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", to_string(params.dtype),
-                  params.attn_dim, params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule,
-                  config.blocks_per_sm, config.ping_pong ? "_turns" : "", config.lanes_arrive ? "_lanes" : "",
-                  config.activation == "mufu" ? "" : "_" + config.activation);
+      fmt::format("{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", attention_kernel_prefix(op),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.ping_pong ? "_turns" : "",
+                  config.lanes_arrive ? "_lanes" : "", config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   const auto map_slot = [&](const char* name, const char* argument, int64_t rows) {
@@ -140,34 +159,44 @@ LaunchPlan HstuAttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig
                 map_slot("v_map", "v", config.block_n),   map_slot("q_piece_map", "q", kPieceRows),
                 map_slot("k_piece_map", "k", kPieceRows), map_slot("v_piece_map", "v", kPieceRows)};
   if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", kPieceRows));
-  for (ParamSlot& slot : hstu_attention_common_slots(op)) plan.slots.push_back(std::move(slot));
-  plan.grid = hstu_attention_grid(op, config.block_m);
+  for (ParamSlot& slot : attention_common_slots(op)) plan.slots.push_back(std::move(slot));
+  plan.grid = attention_grid(op, config.block_m);
+  if (resources.split) {
+    plan.cluster = {.most = kMostSharers,
+                    .argument = find_argument(signature, "max_seq_len"),
+                    .least = kLeastBlocks * config.block_n};
+  }
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   return plan;
 }
 
-double HstuAttentionSm90::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
-                                   const ProblemSize& size) const {
-  return sm90::estimate_ms(cast(spec).params(), config, device, size);
+double AttentionSm90::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                               const ProblemSize& size) const {
+  const auto estimate = cast(spec).query_rows() == QueryRows::kAll ? sm90::estimate_ms : sm90::delta_estimate_ms;
+  return estimate(cast(spec), config, device, size);
 }
 
-std::vector<std::pair<std::string, std::string>> HstuAttentionSm90::constants(const OpSpec& spec,
-                                                                              const KernelConfig& config) const {
-  const Resources r(cast(spec).params(), config);
-  return {{"kThreads", fmt::to_string(r.threads)},
-          {"kQkTiles", fmt::to_string(r.qk_tiles)},
-          {"kPvTiles", fmt::to_string(r.pv_tiles)},
-          {"kQueryStages", fmt::to_string(r.query_stages)},
-          {"kScheduleSequences", fmt::to_string(r.schedule_sequences)},
-          {"kPairTiles", fmt::to_string(r.pair_tiles ? 1 : 0)},
-          {"kFirstTileFirst", fmt::to_string(r.first_tile_first ? 1 : 0)},
-          {"kMaskInPieces", fmt::to_string(r.mask_in_pieces ? 1 : 0)},
-          {"kSharedBytes", fmt::to_string(r.shared_bytes)},
-          {"kProducerRegisters", fmt::to_string(r.producer_registers)},
-          {"kConsumerRegisters", fmt::to_string(r.consumer_registers)}};
+std::vector<std::pair<std::string, std::string>> AttentionSm90::constants(const OpSpec& spec,
+                                                                          const KernelConfig& config) const {
+  const Resources r(cast(spec), config);
+  std::vector<std::pair<std::string, std::string>> constants = {
+      {"kThreads", fmt::to_string(r.threads)},
+      {"kQkTiles", fmt::to_string(r.qk_tiles)},
+      {"kPvTiles", fmt::to_string(r.pv_tiles)},
+      {"kQueryStages", fmt::to_string(r.query_stages)},
+      {"kScheduleSequences", fmt::to_string(r.schedule_sequences)},
+      {"kPairTiles", fmt::to_string(r.pair_tiles ? 1 : 0)},
+      {"kFirstTileFirst", fmt::to_string(r.first_tile_first ? 1 : 0)},
+      {"kMaskInPieces", fmt::to_string(r.mask_in_pieces ? 1 : 0)},
+      {"kSharedBytes", fmt::to_string(r.shared_bytes)},
+      {"kProducerRegisters", fmt::to_string(r.producer_registers)},
+      {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},
+      {"kSplit", r.split ? "1" : "0"}};
+  for (auto& constant : attention_constants(cast(spec))) constants.push_back(std::move(constant));
+  return constants;
 }
 
-std::string HstuAttentionSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
+std::string AttentionSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
   const auto& params = cast(spec).params();
   return sm90::print_wgmma("QkProduct", params.dtype, static_cast<int>(config.block_n), sm90::OperandA::kShared,
                            false) +
@@ -178,9 +207,11 @@ std::string HstuAttentionSm90::prelude(const OpSpec& spec, const KernelConfig& c
 
 }  // namespace
 
+std::unique_ptr<Skeleton> make_attention_sm90(std::string_view op) { return std::make_unique<AttentionSm90>(op); }
+
 const Skeleton& hstu_attention_sm90_skeleton() {
-  static const HstuAttentionSm90 skeleton;
-  return skeleton;
+  static const auto skeleton = make_attention_sm90("hstu_attention");
+  return *skeleton;
 }
 
 }  // namespace hstujit

@@ -1,7 +1,8 @@
-// hstu_attention forward for Hopper (sm_90a): TMA, mbarrier pipeline, wgmma, warp specialisation.
+// Attention forward for Hopper (sm_90a): TMA, mbarrier pipeline, wgmma, warp specialisation. Of hstu_attention and
+// delta_hstu_attention.
 //
 // Producer warps load q tiles and k, v blocks; each consumer warpgroup owns 64 rows of the tile. bf16 and
-// fp16. Formulas: docs/ops.md, "hstu_attention". Generated around it: see docs/generated-source.md.
+// fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "hstu_attention/sm90_consumer.cuh"
 #include "hstu_attention/sm90_producer.cuh"
@@ -45,6 +46,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     prefetch_tensormap(params.k_piece_map);
     prefetch_tensormap(params.v_piece_map);
     init_barriers(shared);
+    if constexpr (Config::kSplit) shared.tile[0].head = -1;
   }
   if constexpr (Config::kSchedulePersistent) {
     if (params.batch <= Config::kScheduleSequences) {
@@ -72,5 +74,12 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     Producer<Loads::kAll, Spec, Config, Params>(shared, params).run();
   } else {
     Consumer<Spec, Config, Params>(shared, params).run();
+  }
+  if constexpr (Config::kSplit) {
+    if (cluster_blocks() > 1) {
+      cluster_sync();
+      add_parts<Spec, Config>(shared, params);
+      cluster_sync_reads();  // no block ends while another one reads its shared memory
+    }
   }
 }

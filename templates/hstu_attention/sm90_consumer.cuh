@@ -7,7 +7,7 @@
 #include "common/regions.cuh"
 #include "common/store.cuh"
 #include "common/tma.cuh"
-#include "hstu_attention/sm90_shared.cuh"
+#include "hstu_attention/sm90_parts.cuh"
 
 namespace sm90 {
 
@@ -179,6 +179,8 @@ class Consumer {
   }
 
   __device__ __forceinline__ void activate() {
+    // Few rows: whole warps have none.
+    if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
     if (block_.flags & BlockInfo::must(warpgroup_)) {
       activate_scores(0, kScores);
     } else if constexpr (Config::kMaskInPieces) {
@@ -260,12 +262,23 @@ class Consumer {
   }
 
   __device__ __forceinline__ void store() {
+    if constexpr (Config::kSplit) {
+      if (cluster_blocks() > 1) {
+        named_barrier_sync(kWithinWarpgroup, kWarpgroup);  // k and v are no longer read
+        store_part<Spec::kHiddenDim>(parts_address(shared_) + thread_row() * kPartRowBytes<Spec::kHiddenDim>, outputs_,
+                                     started_);
+        release(shared_.q_empty[query_.stage()]);
+        return;
+      }
+    }
     u32 words[kOutputs / 2];
 #pragma unroll
     for (int i = 0; i < kOutputs / 2; ++i) {
       const u32 word = pack_pair<Spec::kDtypeBf16>(outputs_[2 * i] * params_.inverse_scale,
                                                    outputs_[2 * i + 1] * params_.inverse_scale);
-      words[i] = started_ ? word : 0;  // rows that see no column
+      // Rows that see no column, and rows of q before the sequence.
+      const bool sees = started_ && (!Config::kDelta || tile_.row0 + thread_row() + i % 2 * 8 >= 0);
+      words[i] = sees ? word : 0;
     }
     const int first = warpgroup_ * kWarpgroupRows + warp_row();
     if constexpr (kStoreOverQuery<Config>) {

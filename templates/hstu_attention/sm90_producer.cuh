@@ -15,6 +15,7 @@ class VisibleBlocks {
   __device__ __forceinline__ VisibleBlocks(const Sequence& sequence, int row0, int row_end)
       : sequence_(sequence), row0_(row0) {
     mask_columns(row0, row_end - 1, sequence.rows, sequence.targets, column_, column_end_);
+    if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()), static_cast<int>(cluster_blocks()));
     classify();
   }
 
@@ -33,6 +34,13 @@ class VisibleBlocks {
   }
 
  private:
+  // Of the tile's column blocks, those of one of the cluster's blocks.
+  __device__ __forceinline__ void take_share(int rank, int sharers) {
+    const int blocks = max(ceil_div(column_end_ - column_, Config::kBlockN), 0);
+    column_end_ = min(column_end_, column_ + blocks * (rank + 1) / sharers * Config::kBlockN);
+    column_ += blocks * rank / sharers * Config::kBlockN;
+  }
+
   static constexpr int kMayMask = BlockInfo::may(Config::kConsumers) - 1;
 
   // Classifies 32 blocks from column_ on, further ones when none of these is visible.
@@ -102,7 +110,7 @@ class Producer {
     Tile tile;
     Sequence sequence;
     while (schedule.next(tile, sequence)) {
-      const int row0 = tile.row_tile * Config::kBlockM;
+      const int row0 = sequence.query_begin + tile.row_tile * Config::kBlockM;
       VisibleBlocks<Config> blocks(sequence, row0, min(row0 + Config::kBlockM, sequence.rows));
       if (kQueriesAndKeys) load_query(tile, sequence, row0, !blocks.empty());
       while (!blocks.empty()) {
@@ -125,11 +133,12 @@ class Producer {
     const u32 full = shared_address(&shared_.q_full[query_.stage()]);
     mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.parity() ^ 1);
     if (leader_) {
-      shared_.tile[query_.stage()] = {sequence.start, row0, sequence.rows, sequence.targets, tile.head, has_blocks, 0};
+      shared_.tile[query_.stage()] = {sequence.query_start, row0, sequence.rows, sequence.targets, tile.head, has_blocks, 0};
       if (has_blocks) {
         load_operand<Config::kQkTiles, Config::kBlockM>(shared_address(shared_.q[query_.stage()]), params_.q_map,
                                                         params_.q_piece_map, full, tile.head,
-                                                        static_cast<int>(sequence.start) + row0, sequence.rows - row0);
+                                                        static_cast<int>(sequence.query_start) + row0,
+                                                        sequence.rows - row0);
       } else {
         mbarrier_arrive(full);
       }

@@ -17,7 +17,8 @@ constexpr int64_t kMaxRegisters = 240;  // leaves the compiler's reserve below t
 
 }  // namespace
 
-Resources::Resources(const HstuAttentionParams& params, const KernelConfig& config) {
+Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
+  const HstuAttentionParams& params = spec.params();
   const bool persistent = config.schedule == "persistent";
   const bool producer_warpgroup = config.consumers > 1;
   threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
@@ -26,6 +27,10 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
   pair_tiles = persistent && params.causal && params.max_attn_len == 0 && params.sla_k1 == 0 && params.sla_k2 == 0;
   first_tile_first = params.contextual_seq_len > 0 && params.max_attn_len > 0;
   mask_in_pieces = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
+  // The sums that a block leaves to its cluster take the place of k and v.
+  const int64_t part = config.block_m * (params.hidden_dim + 8) * 4;
+  const int64_t ring = config.stages * (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
+  split = spec.query_rows() != QueryRows::kAll && config.consumers == 1 && part <= ring;
   schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
@@ -42,7 +47,9 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
   shared_bytes_resident = resident(shared_bytes);
 
   // The register file is shared out evenly at launch; setmaxnreg then moves what a producer warpgroup does not need.
-  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (threads * config.blocks_per_sm) / 8 * 8);
+  // Warps are dealt out to the four partitions, each of which has a quarter of the file.
+  const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
+  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
   if (producer_warpgroup) {
     producer_registers = 56;
     consumer_registers =
@@ -52,6 +59,8 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
   }
   // S and O accumulators, P as packed pairs, addresses and loop state.
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + (producer_warpgroup ? 32 : 36);
+  // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it.
+  if (mask_in_pieces && !producer_warpgroup) registers_needed += 28;
 }
 
 }  // namespace hstujit::sm90

@@ -5,12 +5,12 @@
 #include <cstdint>
 
 #include "compiler/plan/kernel_config.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 
 namespace hstujit::sm90 {
 
 struct Resources {
-  Resources(const HstuAttentionParams& params, const KernelConfig& config);
+  Resources(const AttentionSpec& spec, const KernelConfig& config);
 
   int64_t threads = 0;
   int64_t qk_tiles = 0;            // 64-column tiles of q and k
@@ -19,6 +19,7 @@ struct Resources {
   int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
   bool pair_tiles = false;         // an item is a pair of row tiles whose costs add up to a constant
   bool first_tile_first = false;   // the first row tile of a sequence is by far the longest
+  bool split = false;              // the columns of a tile may be shared out over a cluster of blocks
   bool mask_in_pieces = false;     // the mask takes many instructions: it is evaluated only where it differs
   int64_t shared_bytes = 0;
   int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each

@@ -1,6 +1,7 @@
 // hstu_attention forward on Hopper: which row tiles a block works on, in which order.
 //
-// "grid": one block per (sequence, head, row tile), last row tile first; blocks past a sequence's end leave at once.
+// "grid": one block per (sequence, head, row tile), last row tile first; blocks past a sequence's end leave at once. With
+// kSplit a cluster of blocks, as large as the launch makes it, shares the columns of one tile.
 // Where contextual rows see everything and others only a window, the first row tiles are by far the longest and go
 // before all others. "persistent": the grid fills the GPU once and each block walks a static list. Sequences are sorted
 // by length, longest first; row tiles of one (sequence, head) are neighbours in the list, so that blocks running at the
@@ -8,6 +9,8 @@
 // of row tiles (r, last - r): all items of a sequence cost the same and dealing them out round by round, in alternating
 // direction, balances the blocks.
 #pragma once
+#include "common/cluster.cuh"
+#include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_shared.cuh"
 
 namespace sm90 {
@@ -140,11 +143,11 @@ class Schedule {
 
   // Items in (sequence, head, row tile) order, some of them empty. `stride` 0: a block has one item only.
   __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence, u32 stride) {
-    const int tiles = ceil_div(params_.max_seq_len, Config::kBlockM);
+    const int tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
     const i64 total = static_cast<i64>(tiles) * Spec::kHeads * batch_;
     while (true) {
       if (round_ > 0 && stride == 0) return false;
-      const i64 item = blockIdx.x + static_cast<i64>(round_++) * stride;
+      const i64 item = (Config::kSplit ? cluster_index() : blockIdx.x) + static_cast<i64>(round_++) * stride;
       if (item >= total) return false;
       const i64 pairs = static_cast<i64>(Spec::kHeads) * batch_;
       i64 pair;
@@ -158,9 +161,8 @@ class Schedule {
         tile.row_tile = tiles - 1 - static_cast<int>(rest - pair * others);
       }
       tile.head = static_cast<int>(pair % Spec::kHeads);
-      sequence =
-          load_sequence(params_.seq_offsets, targets(), static_cast<int>(pair / Spec::kHeads), params_.total_rows);
-      if (tile.row_tile * Config::kBlockM < sequence.rows) return true;
+      sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
+      if (tile.row_tile * Config::kBlockM < sequence.rows - sequence.query_begin) return true;
     }
   }
 
@@ -202,15 +204,7 @@ class Schedule {
       if (steps < 32) break;
     }
     within_ = static_cast<int>(item - shared_.schedule_first[rank_]);
-    words_ = load_words(params_.seq_offsets, targets(), shared_.schedule_order[rank_]);
-  }
-
-  __device__ __forceinline__ auto targets() const {
-    if constexpr (Spec::kNumTargets) {
-      return params_.num_targets;
-    } else {
-      return static_cast<decltype(params_.seq_offsets)>(nullptr);
-    }
+    words_ = load_words(params_.seq_offsets, num_targets_of<Spec>(params_), shared_.schedule_order[rank_]);
   }
 
   const Shared<Config>& shared_;

@@ -13,11 +13,11 @@ constexpr int kPieceRows = 16;  // rows of a box at the end of a sequence, and o
 
 // One row tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {
-  i64 start;    // first row of the sequence in the (L, ...) tensors
+  i64 start;    // row of q and out that would hold the sequence's row 0
   int row0;     // first row of the tile, within the sequence
   int rows;     // n
   int targets;  // t
-  int head;
+  int head;        // with kSplit, -1 until there is a tile
   int has_blocks;  // 0: no column is visible to these rows, the output is zero
   int done;        // 1: no more tiles; the other members are unset
 };

@@ -2,16 +2,35 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 
-// Tiles that a tiling really works off in one sequence of `rows` rows without targets: what cost models share.
-struct TileCounts {
-  double row_tiles = 0;      // per (sequence, head)
-  double column_blocks = 0;  // per (sequence, head), over all its row tiles
+struct SequenceSize {
+  int64_t rows = 0;
+  int64_t targets = 0;  // 0 without `num_targets`
+  int64_t first = 0;    // the first row that q has
 };
-TileCounts count_tiles(const HstuAttentionParams& params, int64_t rows, int64_t block_m, int64_t block_n);
+
+// Cost models count tiles of sequences up to this length: longer ones take long to count and change no choice.
+inline constexpr int64_t kLongestCounted = int64_t{1} << 17;
+
+// A sequence as cost models assume it: the number of targets is known at launch only, and small in ranking.
+SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows);
+
+// How many column blocks each row tile of a sequence visits, first tile first: those with a column that some row of the
+// tile may see. Blocks begin at the first such column, as they do in the kernels.
+std::vector<int64_t> count_column_blocks(const HstuAttentionParams& params, const SequenceSize& sequence,
+                                         int64_t block_m, int64_t block_n);
+
+// Sums over the row tiles of one (sequence, head).
+struct TileCounts {
+  double row_tiles = 0;
+  double column_blocks = 0;
+};
+TileCounts count_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
+                       int64_t block_n);
 
 }  // namespace hstujit

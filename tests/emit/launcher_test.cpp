@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "compiler/emit/source.h"
+#include "compiler/spec/delta_hstu_attention/spec.h"
 #include "tests/emit/layer_norm.h"
 #include "tests/passes/attention_cases.h"
 
@@ -26,8 +27,7 @@ struct Pair {
 };
 
 // The first config of `skeleton` that the device accepts.
-Pair emit_attention(const char* skeleton_name, const char* arch, const HstuAttentionParams& params) {
-  const HstuAttentionSpec spec(params);
+Pair emit_first(const char* skeleton_name, const char* arch, const OpSpec& spec) {
   const DeviceSpec device = *known_device(arch);
   const Skeleton* skeleton = *find_skeleton(skeleton_name);
   for (const KernelConfig& config : skeleton->space(spec)) {
@@ -39,6 +39,17 @@ Pair emit_attention(const char* skeleton_name, const char* arch, const HstuAtten
   }
   ADD_FAILURE() << "no config of " << skeleton_name << " on " << arch;
   return {};
+}
+
+Pair emit_attention(const char* skeleton_name, const char* arch, const HstuAttentionParams& params) {
+  return emit_first(skeleton_name, arch, HstuAttentionSpec(params));
+}
+
+Pair emit_delta(const char* skeleton_name, const char* arch, bool jagged_queries) {
+  DeltaHstuAttentionParams params;
+  static_cast<HstuAttentionParams&>(params) = attention_params();
+  params.jagged_queries = jagged_queries;
+  return emit_first(skeleton_name, arch, DeltaHstuAttentionSpec(params));
 }
 
 Pair emit_layer_norm() {
@@ -93,6 +104,22 @@ TEST(Launcher, WhatTheSignatureLeavesOpenIsAConstant) {
   EXPECT_THAT(norm, HasSubstr("row_index = upload(std::vector<int32_t>(batch.rows(), 0));"));
 }
 
+TEST(Launcher, LastRowsOfSequencesAreACountOrOffsets) {
+  const std::string dense = emit_delta("delta_hstu_attention/sm80", "sm_80", false).launcher;
+  EXPECT_THAT(dense, HasSubstr("struct Chosen {\n"
+                               "  static constexpr int64_t max_delta_len = 64;\n"));
+  EXPECT_THAT(dense, HasSubstr("q = random_tensor<uint16_t>(batch.sequences() * Chosen::max_delta_len * "));
+  EXPECT_THAT(dense, HasSubstr("k = random_tensor<uint16_t>(batch.rows() * "));
+  EXPECT_THAT(dense, HasSubstr("const int64_t max_delta_len = Chosen::max_delta_len;"));
+  EXPECT_THAT(dense, Not(HasSubstr("seq_offsets_q")));
+  const std::string jagged = emit_delta("delta_hstu_attention/sm80", "sm_80", true).launcher;
+  EXPECT_THAT(jagged, HasSubstr("  static constexpr int64_t max_delta_len = 64;\n"));
+  EXPECT_THAT(jagged, HasSubstr("q = random_tensor<uint16_t>(batch.query_offsets(Chosen::max_delta_len).back() * "));
+  EXPECT_THAT(jagged,
+              HasSubstr("seq_offsets_q = upload(convert<int64_t>(batch.query_offsets(Chosen::max_delta_len)))"));
+  EXPECT_THAT(jagged, Not(HasSubstr("size_Lq")));
+}
+
 #ifdef HSTUJIT_NVCC
 // Compiles the pair in a folder of its own.
 void expect_compiles(const Pair& pair, const std::string& arch) {
@@ -117,6 +144,11 @@ TEST(Launcher, NvccCompilesAttention) {
 
 TEST(Launcher, NvccCompilesTensorMaps) {
   expect_compiles(emit_attention("hstu_attention/sm90", "sm_90a", attention_params()), "sm_90a");
+}
+
+TEST(Launcher, NvccCompilesLastRowsOfSequences) {
+  expect_compiles(emit_delta("delta_hstu_attention/sm80", "sm_80", true), "sm_80");
+  expect_compiles(emit_delta("delta_hstu_attention/sm90", "sm_90a", false), "sm_90a");
 }
 
 TEST(Launcher, NvccCompilesAnOperatorWithoutRegions) { expect_compiles(emit_layer_norm(), "sm_80"); }

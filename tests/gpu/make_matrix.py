@@ -47,6 +47,12 @@ TYPES = {
 SCORES = ["relu", "relu2", "sigmoid", "tanh", "gelu", "identity"]
 
 
+# Rows of q where it has the last ones only: fewer than most sequences have, and more than some.
+DELTA_LENGTHS = [65, 130, 1025, 3, 0, 64, 2000, 7]
+DELTAS = {"delta1": 1, "delta64": 64, "delta70": 70, "jagged": [1, 0, 64, 65, 3, 17, 128, 80]}
+DELTA_MASKS = ("causal", "context_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets")
+
+
 def instance(name, dims, **parameters):
     return {
         "name": name, "op": "hstu_attention", "heads": 2, "attn_dim": dims[0], "hidden_dim": dims[1],
@@ -54,7 +60,22 @@ def instance(name, dims, **parameters):
     }
 
 
+def delta_instances():
+    for mask in DELTA_MASKS:
+        for kind, type_parameters in TYPES.items():
+            for delta, rows in DELTAS.items():
+                for dims in ((64, 64), (128, 128)) if delta != "delta64" else ((40, 40), (64, 128), (128, 64), (256, 256)):
+                    yield instance(f"{mask}-{kind}-{delta}_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **type_parameters) | {
+                        "op": "delta_hstu_attention", "jagged_queries": delta == "jagged", "delta_len": rows,
+                        "max_seq_len": 2048, "lengths": DELTA_LENGTHS}
+        # One sequence: its columns are shared out over a cluster of blocks.
+        for rows in (1, 33, 100):
+            yield instance(f"{mask}-bf16-alone{rows}", (128, 128), **MASKS[mask], dtype="bf16") | {
+                "op": "delta_hstu_attention", "delta_len": rows, "max_seq_len": 2048, "lengths": [2000]}
+
+
 def instances():
+    yield from delta_instances()
     for mask, mask_parameters in MASKS.items():
         for kind, type_parameters in TYPES.items():
             for dims in DIMENSIONS:
@@ -76,6 +97,9 @@ def small_instances():
         if (name.endswith("-64x64") and name.split("-")[0] in masks) or name in (
                 "causal-bf16-128x128", "none-bf16-256x256", "targets-fp16-64x128", "alignment2", "relu-bf16", "int32-bf16"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
+        if name in ("causal-bf16-alone33", "context_window_full_targets-bf16-jagged_64x64", "groups-fp16-delta70_128x128",
+                    "none-tf32-jagged_64x64"):
+            yield {**chosen, "max_seq_len": 512, "lengths": [500] if "alone" in name else [0, 65, 128, 300]}
 
 
 def main():

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 
 #include "compiler/spec/rounding.h"
@@ -43,13 +42,18 @@ HostCall::HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_
     : spec_(std::move(spec)),
       signature_(spec_->signature(Direction::kForward)),
       inputs_(spec_->make_inputs(Direction::kForward, lengths, seed)),
-      rows_(std::accumulate(lengths.rows.begin(), lengths.rows.end(), int64_t{0})),
+      lengths_(lengths),
       row_padding_(row_padding) {}
 
 size_t HostCall::index(std::string_view name) const {
   const int found = find_argument(signature_, name);
   if (found < 0) throw std::runtime_error("no argument " + std::string(name));
   return static_cast<size_t>(found);
+}
+
+int64_t HostCall::rows_of(const Argument& argument) const {
+  const bool all = argument.shape[0].is_jagged() && argument.shape[0].offsets == "seq_offsets";
+  return all ? lengths_.total_rows() : lengths_.total_delta_rows();
 }
 
 void HostCall::pack_inputs() {
@@ -69,14 +73,15 @@ void HostCall::pack_inputs() {
       storage.bytes = pack(inputs_[i].tensor, argument.dtype);
     } else {
       const int64_t heads = argument.shape[1].bias, width = argument.shape[2].bias;
-      storage.shape = {rows_ + extra_rows_, heads, width};
+      const int64_t used = rows_of(argument), rows = used + (argument.shape[0].is_jagged() ? extra_rows_ : 0);
+      storage.shape = {rows, heads, width};
       storage.strides = {heads * width + row_padding_, width, 1};
       const auto row = static_cast<size_t>(storage.strides[0]) * element;
-      storage.bytes.assign(static_cast<size_t>(rows_ + extra_rows_) * row, kUntouched);
+      storage.bytes.assign(static_cast<size_t>(rows) * row, kUntouched);
       if (argument.role == ArgumentRole::kInput) {
         const std::vector<std::byte> dense = pack(inputs_[i].tensor, argument.dtype);
         const auto dense_row = static_cast<size_t>(heads * width) * element;
-        for (size_t r = 0; r < static_cast<size_t>(rows_); ++r) {
+        for (size_t r = 0; r < static_cast<size_t>(used); ++r) {
           std::memcpy(storage.bytes.data() + r * row, dense.data() + r * dense_row, dense_row);
         }
       }
@@ -102,11 +107,12 @@ HostTensor HostCall::read(std::string_view name) const {
   const size_t element = size_of(dtype);
   const auto dense_row = static_cast<size_t>(storage.shape[1] * storage.shape[2]) * element;
   const auto row = static_cast<size_t>(storage.strides[0]) * element;
-  std::vector<std::byte> dense(static_cast<size_t>(rows_) * dense_row);
-  for (size_t r = 0; r < static_cast<size_t>(rows_); ++r) {
+  const int64_t rows = rows_of(signature_[index(name)]);
+  std::vector<std::byte> dense(static_cast<size_t>(rows) * dense_row);
+  for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
     std::memcpy(dense.data() + r * dense_row, storage.bytes.data() + r * row, dense_row);
   }
-  return unpack(dense, dtype, {rows_, storage.shape[1], storage.shape[2]});
+  return unpack(dense, dtype, {rows, storage.shape[1], storage.shape[2]});
 }
 
 const std::vector<std::byte>& HostCall::bytes(std::string_view name) const { return storage_[index(name)].bytes; }

@@ -44,7 +44,7 @@ class HostCall {
   const std::vector<std::byte>& bytes(std::string_view name) const;
   HstujitHostValue& value(std::string_view name);
   const std::vector<HstujitHostValue>& values() const { return values_; }
-  // Rows of `out` beyond those that the sequences cover, all set to kUntouched before a launch.
+  // Rows along jagged axes beyond those that the sequences cover; of `out`, set to kUntouched before a launch.
   void add_rows(int64_t rows) { extra_rows_ = rows; }
   void pack_inputs();
 
@@ -56,11 +56,13 @@ class HostCall {
     std::vector<int64_t> shape, strides;
   };
   size_t index(std::string_view name) const;
+  int64_t rows_of(const Argument& argument) const;  // of all sequences
 
   OpSpecPtr spec_;
   Signature signature_;
   std::vector<HostValue> inputs_;
-  int64_t rows_ = 0, extra_rows_ = 0, row_padding_ = 0;
+  Lengths lengths_;
+  int64_t extra_rows_ = 0, row_padding_ = 0;
   std::vector<Storage> storage_;
   std::vector<HstujitHostValue> values_;
   std::string error_;

@@ -10,7 +10,6 @@
 #include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/hstu_attention/spec.h"
-#include "templates/hstu_attention/tile_counts.h"
 
 namespace hstujit {
 namespace {
@@ -57,17 +56,6 @@ int64_t constant(const HstuAttentionSpec& spec, const KernelConfig& config, std:
 }
 
 const char* const kDevices[] = {"sm_80", "sm_86", "sm_89", "sm_90a"};
-
-// docs/ops.md: |d| <= w where the mask is not causal, so that a window ends on both sides.
-TEST(TileCounts, AWindowEndsOnBothSidesWhenNotCausal) {
-  HstuAttentionParams params;
-  params.max_attn_len = 50;
-  EXPECT_EQ(count_tiles(params, 1024, 64, 64).column_blocks, 1 + 15 * 2) << "causal: [row - 50, row + 63]";
-  params.causal = false;
-  EXPECT_EQ(count_tiles(params, 1024, 64, 64).column_blocks, 2 + 14 * 3 + 2) << "[row - 50, row + 63 + 50]";
-  params.max_attn_len = 0;
-  EXPECT_EQ(count_tiles(params, 1024, 64, 64).column_blocks, 16 * 16);
-}
 
 TEST(Sm80Skeleton, EveryProblemHasAConfigOnEveryDevice) {
   for (const char* name : kDevices) {
@@ -223,6 +211,18 @@ TEST(Sm80Skeleton, RanksBehindSm90OnHopper) {
       EXPECT_TRUE(is_sm90(space.candidates.front()))
           << describe(space.candidates.front().config) << " at " << attn_dim << " " << max_seq_len;
     }
+  }
+}
+
+// The sm90 model counts what long tiles keep waiting, this one does not.
+TEST(Sm80Skeleton, RanksBehindSm90OnHopperWhereFewTilesAreLong) {
+  HstuAttentionParams params = make_spec(DataType::kBf16, 128, 128).params();
+  params.max_attn_len = 256;
+  params.contextual_seq_len = 32;
+  for (const int64_t max_seq_len : {128, 1024, 16384, 65536, 1 << 28}) {
+    const SearchSpace space =
+        search_space(HstuAttentionSpec(params), Direction::kForward, device("sm_90a"), {max_seq_len, 256, 0.6});
+    EXPECT_EQ(space.candidates.front().config.skeleton, "hstu_attention/sm90") << max_seq_len;
   }
 }
 

@@ -4,6 +4,10 @@
 #include <cstring>
 #include <mutex>
 
+#include "runtime/driver/cuda_types.h"
+
+namespace cuda = hstujit::cuda;
+
 #define EXPORT extern "C" __attribute__((visibility("default")))
 #define FAIL_IF_ASKED()                                                                             \
   if (const char* name = fake_cuda()->failing; name != nullptr && std::strcmp(name, __func__) == 0) \
@@ -144,17 +148,33 @@ static std::mutex& last_launch() {
   static std::mutex mutex;
   return mutex;
 }
-EXPORT int cuLaunchKernel(void*, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                          unsigned shared, void*, void** parameters, void**) {
-  FAIL_IF_ASKED();
+static int launched(unsigned grid, unsigned cluster, unsigned threads, unsigned shared, void** parameters) {
   FakeCuda& state = *fake_cuda();
   const std::lock_guard<std::mutex> lock(last_launch());
   ++state.launches;
   if (state.arriving > 0) ++state.races;
   state.grid = grid;
+  state.cluster = cluster;
   state.threads = threads;
   state.shared_memory = shared;
   std::memcpy(state.parameters, parameters[0], sizeof(state.parameters));
+  return 0;
+}
+EXPORT int cuLaunchKernel(void*, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                          unsigned shared, void*, void** parameters, void**) {
+  FAIL_IF_ASKED();
+  return launched(grid, 1, threads, shared, parameters);
+}
+EXPORT int cuLaunchKernelEx(const cuda::LaunchConfig* config, void*, void** parameters, void**) {
+  FAIL_IF_ASKED();
+  return launched(config->grid[0], config->attributes->value.cluster[0], config->block[0], config->shared_memory,
+                  parameters);
+}
+EXPORT int cuOccupancyMaxActiveClusters(int* clusters, void*, const cuda::LaunchConfig* config) {
+  FAIL_IF_ASKED();
+  // Eight groups of 16 multiprocessors, one block on each: the clusters of a group.
+  const int size = static_cast<int>(config->attributes->value.cluster[0]);
+  *clusters = size <= fake_cuda()->largest_cluster ? 8 * (16 / size) : 0;
   return 0;
 }
 // "Device" memory is host memory.

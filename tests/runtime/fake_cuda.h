@@ -15,6 +15,7 @@ struct FakeCuda {
   std::atomic<int> minor{0};
   std::atomic<int> launches{0};
   std::atomic<int> module_loads{0};
+  std::atomic<int> largest_cluster{16};
   std::atomic<int> tensor_maps{0};
   std::atomic<int> capturing{0};
   std::atomic<int> arriving{0};                 // copies to the device that nobody has waited for
@@ -22,6 +23,7 @@ struct FakeCuda {
   std::atomic<unsigned> contexts_destroyed{0};  // each gives the context that follows at its address another identity
   // The last launch.
   unsigned grid = 0;
+  unsigned cluster = 0;  // blocks of a cluster, 1 where the launch says nothing of clusters
   unsigned threads = 0;
   unsigned shared_memory = 0;
   unsigned char parameters[4096] = {};  // Launcher::kMaxParameterBytes
@@ -38,6 +40,7 @@ struct FakeCuda {
     devices = 1;
     major = 9;
     minor = 0;
+    largest_cluster = 16;
     launches = module_loads = tensor_maps = capturing = arriving = races = 0;
     contexts_destroyed = 0;
   }

@@ -286,13 +286,27 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
 }
 
 TEST(CheckJagged, NamesTheFirstMistake) {
-  const auto message = [](const Status& status) { return status.message(); };
-  EXPECT_TRUE(check_jagged({0, 3, 3, 9}, {1, 0, 6}, 6, 9).ok());
-  EXPECT_THAT(message(check_jagged({1, 3}, {}, 9, 9)), HasSubstr("seq_offsets[0] is 1; it must be 0"));
-  EXPECT_THAT(message(check_jagged({0, 3, 2}, {}, 9, 9)), HasSubstr("seq_offsets[2] is 2; it must be at least"));
-  EXPECT_THAT(message(check_jagged({0, 7}, {}, 6, 9)), HasSubstr("sequence 0 has 7 rows; max_seq_len = 6"));
-  EXPECT_THAT(message(check_jagged({0, 3}, {4}, 6, 9)), HasSubstr("num_targets[0] is 4; it must be between 0 and"));
-  EXPECT_THAT(message(check_jagged({0, 3}, {-1}, 6, 9)), HasSubstr("num_targets[0] is -1"));
+  const auto message = [](std::string_view offsets, const std::vector<int64_t>& values, int64_t most_rows) {
+    const bool all = offsets == "seq_offsets";
+    const JaggedAxis axis{offsets, all ? "L" : "Lq", 9, all ? "max_seq_len" : "max_delta_len", most_rows};
+    return check_jagged(axis, values).message();
+  };
+  EXPECT_EQ(message("seq_offsets", {0, 3, 3, 9}, 6), "");
+  EXPECT_THAT(message("seq_offsets", {1, 3}, 9), HasSubstr("seq_offsets[0] is 1; it must be 0"));
+  EXPECT_EQ(message("seq_offsets_q", {0, 3, 2}, 9),
+            "seq_offsets_q[2] is 2; it must be at least seq_offsets_q[1], which is 3");
+  EXPECT_THAT(message("seq_offsets", {0, 3, std::numeric_limits<int64_t>::min()}, 9), HasSubstr("must be at least"));
+  EXPECT_EQ(message("seq_offsets_q", {0, 10}, 10), "seq_offsets_q[1] is 10; it must be at most Lq = 9");
+  EXPECT_EQ(message("seq_offsets", {0, 7}, 6), "sequence 0 has 7 rows by seq_offsets; max_seq_len = 6 is allowed");
+  EXPECT_EQ(message("seq_offsets_q", {0, 0, 7}, 6),
+            "sequence 1 has 7 rows by seq_offsets_q; max_delta_len = 6 is allowed");
+}
+
+TEST(CheckTargets, NamesTheFirstMistake) {
+  EXPECT_TRUE(check_targets({0, 3, 3, 9}, {1, 0, 6}).ok());
+  EXPECT_EQ(check_targets({0, 3}, {4}).message(),
+            "num_targets[0] is 4; it must be between 0 and the sequence's 3 rows");
+  EXPECT_THAT(check_targets({0, 3}, {-1}).message(), HasSubstr("num_targets[0] is -1"));
 }
 
 }  // namespace

@@ -195,12 +195,13 @@ TEST(WorkerChannel, WhatIsNoFrameIsRefused) {
 }
 
 TEST(WorkerProblem, GoesThereAndBack) {
-  const auto json = parse_json_text(R"({"name": "test", "op": "hstu_attention", "heads": 2, "attn_dim": 64,
-      "hidden_dim": 64, "max_seq_len": 256, "lengths": [5, 0, 130]})",
+  const auto json = parse_json_text(R"({"name": "test", "op": "delta_hstu_attention", "heads": 2, "attn_dim": 64,
+      "hidden_dim": 64, "max_seq_len": 256, "lengths": [5, 0, 130], "jagged_queries": true, "delta_len": [3, 7],
+      "num_targets": 2})",
                                     "test");
   ASSERT_TRUE(json.ok());
   const auto instance = parse_instance(*json, "test", "");
-  ASSERT_TRUE(instance.ok());
+  ASSERT_TRUE(instance.ok()) << instance.status().message();
   const WorkerProblem problem{"/a/libcuda.so.1",
                               instance->spec,
                               Direction::kForward,
@@ -215,6 +216,8 @@ TEST(WorkerProblem, GoesThereAndBack) {
   EXPECT_EQ(back->device, problem.device);
   EXPECT_EQ(back->ordinal, 3);
   EXPECT_EQ(back->lengths.rows, problem.lengths.rows);
+  EXPECT_EQ(back->lengths.num_targets, (std::vector<int64_t>{2, 0, 2}));
+  EXPECT_EQ(back->lengths.delta_rows, (std::vector<int64_t>{3, 7, 3}));
   EXPECT_EQ(back->lengths.max_seq_len, 256);
   EXPECT_EQ(back->alpha, 0.125);
   EXPECT_FALSE(parse_worker_problem({{"spec", 1}}).ok());

@@ -123,6 +123,50 @@ TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
               HasSubstr("defaults.name (value \"a\") is not a known field"));
 }
 
+// A config of one instance of delta_hstu_attention with sequences of 5, 0 and 9 rows.
+std::string one_delta(const std::string& fields) {
+  return R"({"version": 1, "ops": [{"name": "a", "op": "delta_hstu_attention", "attn_dim": 64, "hidden_dim": 64,
+             "max_seq_len": 8, "lengths": [5, 0, 9], )" +
+         fields + "}]}";
+}
+
+std::vector<int64_t> delta_rows(const std::string& text) {
+  const auto config = parse_config(text, "m", "");
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  return config.ok() ? make_lengths(config->instances[0], 8).delta_rows : std::vector<int64_t>();
+}
+
+TEST(Config, DeltaLenSaysTheRowsOfQOfEachSequence) {
+  using Rows = std::vector<int64_t>;
+  EXPECT_EQ(delta_rows(one_delta(R"("heads": 1)")), (Rows{64, 64, 64}));
+  EXPECT_EQ(delta_rows(one_delta(R"("delta_len": 3)")), (Rows{3, 3, 3}));
+  EXPECT_EQ(delta_rows(one_delta(R"("delta_len": 0)")), (Rows{0, 0, 0}));
+  EXPECT_EQ(delta_rows(one_delta(R"("jagged_queries": true, "delta_len": 3)")), (Rows{3, 3, 3}));
+  EXPECT_EQ(delta_rows(one_delta(R"("jagged_queries": true, "delta_len": [2, 0])")), (Rows{2, 0, 2}));
+  EXPECT_EQ(delta_rows(one(R"("max_seq_len": 8)")), Rows{}) << "q of all rows";
+  const auto config = parse_config(R"({"version": 1, "defaults": {"attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8,
+      "lengths": [5], "delta_len": 2}, "ops": [{"name": "a", "op": "delta_hstu_attention"},
+      {"name": "b", "op": "hstu_attention"}]})",
+                                   "m", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(make_lengths(config->instances[0], 8).delta_rows, (Rows{2}));
+  EXPECT_EQ(make_lengths(config->instances[1], 8).delta_rows, Rows{});
+}
+
+TEST(Config, ADeltaLenThatIsWrong) {
+  EXPECT_EQ(error_of(one_delta(R"("delta_len": -1)")),
+            "model.json: ops[0].delta_len is -1; allowed: an integer from 0 to 268435456 (rows of q of a sequence)");
+  EXPECT_EQ(error_of(one_delta(R"("delta_len": [1, 2])")),
+            "model.json: ops[0].delta_len is [1,2], but every sequence has the same number of rows of q; allowed: an "
+            "integer from 0 to 268435456 (rows of q of a sequence), or jagged_queries=true with a list of them");
+  EXPECT_THAT(error_of(one_delta(R"("jagged_queries": true, "delta_len": [])")),
+              HasSubstr("ops[0].delta_len is []; allowed: a list of at least one delta_len"));
+  EXPECT_THAT(error_of(one_delta(R"("jagged_queries": true, "delta_len": [1, 0.5])")),
+              HasSubstr("ops[0].delta_len[1] is 0.5; allowed: an integer"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "delta_len": 3)")),
+              HasSubstr("ops[0].delta_len (value 3) is not a known field"));
+}
+
 TEST(Config, NamesAreRequiredPlainAndUnique) {
   const std::string tail = R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 64})";
   EXPECT_THAT(error_of(R"({"version": 1, "ops": [{)" + tail + "]}"),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/spec/config.h"
 #include "compiler/spec/hstu_attention/spec.h"
 #include "compiler/support/files.h"
@@ -24,7 +26,8 @@ TEST(Schema, HasEveryFieldWithItsRules) {
   EXPECT_EQ(entry["additionalProperties"], false);
   for (const std::string_view name : field_names<HstuAttentionParams>())
     EXPECT_TRUE(entry["properties"].contains(name)) << name;
-  for (const std::string_view name : instance_field_names()) EXPECT_TRUE(entry["properties"].contains(name)) << name;
+  for (const std::string_view name : instance_field_names("hstu_attention"))
+    EXPECT_TRUE(entry["properties"].contains(name)) << name;
   EXPECT_EQ(entry["required"], Json::array({"name", "op"}));
   EXPECT_EQ(entry["properties"]["attn_dim"]["multipleOf"], 8);
   EXPECT_EQ(entry["properties"]["attn_dim"]["maximum"], 256);
@@ -37,6 +40,21 @@ TEST(Schema, HasEveryFieldWithItsRules) {
   EXPECT_FALSE(schema["properties"]["defaults"]["properties"].contains("name"));
   EXPECT_EQ(schema["properties"]["tuning"]["properties"]["length_mode"]["default"], "pow2");
   EXPECT_EQ(schema["required"], Json::array({"version", "ops"}));
+}
+
+// An operator's entry holds delta_len where its launches say a max_delta_len.
+TEST(Schema, OnlyOperatorsOnLastRowsTakeADeltaLen) {
+  const Json schema = config_schema();
+  for (const std::string_view op : operator_names()) {
+    const Json entry = entry_of(schema, op);
+    const auto spec = parse_op_spec({{"op", op}, {"attn_dim", 64}, {"hidden_dim", 64}}, "");
+    ASSERT_TRUE(spec.ok()) << spec.status().message();
+    const bool takes = find_argument((*spec)->signature(Direction::kForward), "max_delta_len") >= 0;
+    EXPECT_EQ(entry["properties"].contains("delta_len"), takes) << op;
+    const std::vector<std::string_view> names = instance_field_names(op);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "delta_len"), takes ? 1 : 0) << op;
+  }
+  EXPECT_TRUE(schema["properties"]["defaults"]["properties"].contains("delta_len"));
 }
 
 // What the examples name by "$schema".

@@ -30,11 +30,29 @@ TEST(Dimension, SizesThatNoValueGives) {
   EXPECT_EQ(Dimension::constant(8).symbol_value(8), 0);
 }
 
-TEST(Dimension, IsOnlyTheBareSymbol) {
-  EXPECT_TRUE(Dimension::of("L").is("L"));
-  EXPECT_FALSE(Dimension::of("L", 1).is("L"));
-  EXPECT_FALSE((Dimension{"L", 2, 0}).is("L"));
-  EXPECT_FALSE(Dimension::constant(3).is("L"));
+TEST(Dimension, JaggedAndUniformAxesHoldTheRowsOfSequences) {
+  const Dimension jagged = Dimension::jagged("Lq", "seq_offsets_q"), uniform = Dimension::uniform("max_delta_len");
+  EXPECT_TRUE(jagged.is_jagged() && !jagged.is_uniform() && !jagged.is_constant());
+  EXPECT_TRUE(uniform.is_uniform() && !uniform.is_jagged() && !uniform.is_constant());
+  EXPECT_FALSE(Dimension::of("L").is_jagged() || Dimension::of("L").is_uniform());
+  EXPECT_EQ(to_string(jagged), "Lq");
+  EXPECT_EQ(to_string(uniform), "B*max_delta_len");
+}
+
+TEST(Dimension, TheSizeOfAUniformAxisIsAnIntegerOrNone) {
+  const Dimension uniform = Dimension::uniform("max_delta_len");
+  EXPECT_EQ(uniform.uniform_size(3, 64), 192);
+  EXPECT_EQ(uniform.uniform_size(0, 64), 0);
+  EXPECT_EQ(uniform.uniform_size(3, 0), 0);
+  EXPECT_FALSE(uniform.uniform_size(3, -1));
+  EXPECT_FALSE(uniform.uniform_size(3, std::numeric_limits<int64_t>::max()));
+}
+
+TEST(Signature, AShapeIsPrintedAsATuple) {
+  Argument argument;
+  argument.shape = {Dimension::of("L"), Dimension::constant(4), Dimension::of("B", 1)};
+  EXPECT_EQ(shape_text(argument), "(L, 4, B+1)");
+  EXPECT_EQ(shape_text(Argument()), "()");
 }
 
 }  // namespace

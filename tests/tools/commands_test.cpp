@@ -172,6 +172,29 @@ TEST(Host, RunsAndAgreesWithTheReference) {
   EXPECT_EQ(report["runs"][0]["agrees"], true);
 }
 
+TEST(Host, RunsLastRowsOfSequencesAndAgreesWithTheReference) {
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1,
+      "defaults": {"op": "delta_hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 256,
+                   "lengths": [20, 0, 256, 130], "num_targets": 3},
+      "ops": [{"name": "dense", "delta_len": 30}, {"name": "jagged", "jagged_queries": true, "delta_len": [1, 300]}]})");
+  const std::vector<std::string> run = {"run", "--config", config, "--backend", "host", "--check", "--json"};
+  const Outcome outcome = hstujit_tool(run);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto runs = outcome.json()["runs"];
+  EXPECT_EQ(runs[0]["query_rows"], 120);
+  EXPECT_EQ(runs[1]["query_rows"], 602);
+  std::vector<std::string> limited = run;
+  limited.insert(limited.end(), {"--max-rows", "100"});
+  const auto fewer = hstujit_tool(limited).json()["runs"];
+  EXPECT_EQ(fewer[0]["rows"], 100);
+  EXPECT_EQ(fewer[0]["query_rows"], 90) << "of three sequences";
+  EXPECT_EQ(fewer[1]["query_rows"], 302);
+  for (const auto& report : {runs, fewer}) {
+    for (const auto& row : report) EXPECT_EQ(row["agrees"], true) << row.dump();
+  }
+}
+
 TEST(Output, AFullDiskIsAFailure) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   const Outcome outcome =

@@ -1,4 +1,4 @@
-// hstu_attention forward on the host.
+// Attention forward on the host.
 //
 // An item is a block of rows of one sequence and head. It walks the columns that the block may see in tiles: a tile of
 // k (transposed) and v goes to scratch as fp32, then, for each register tile of rows and columns that mask_tile does
@@ -9,10 +9,10 @@
 
 #include <algorithm>
 
+#include "compiler/host/attention.h"
 #include "compiler/host/lift_lanes.h"
-#include "compiler/host/operator.h"
 #include "compiler/passes/region_functions.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 #include "compiler/spec/limits.h"
 #include "compiler/support/integers.h"
 
@@ -28,7 +28,8 @@ constexpr int64_t kItemRows = 256;
 constexpr int64_t kTileColumns = 256;
 
 // Coordinates of an item.
-enum Coordinate : size_t { kSequenceStart, kSequenceRows, kTargets, kHead, kRowBegin, kRowEnd };
+// kQueryStart: row of q and out that would hold the sequence's row 0.
+enum Coordinate : size_t { kSequenceStart, kSequenceRows, kTargets, kHead, kRowBegin, kRowEnd, kQueryStart };
 
 struct Regions {
   mlir::func::FuncOp mask_valid, mask_tile, mask_columns, score;
@@ -64,7 +65,7 @@ class AttentionEmitter {
     const Value begin = at(kRowBegin), end = at(kRowEnd);
     const Value rows = emit_.sub(end, begin);
     const Value padded_rows = emit_round_up(rows, emit_.tile().rows);
-    emit_.copy_rows(rows_of("q", params_.attn_dim, emit_.add(at(kSequenceStart), begin)), rows, padded_rows, queries_);
+    emit_.copy_rows(rows_of("q", params_.attn_dim, emit_.add(at(kQueryStart), begin)), rows, padded_rows, queries_);
     emit_.loop(emit_.integer(0), padded_rows, 1, [&](Value row) {
       emit_.loop(emit_.integer(0), emit_.integer(sums_.width), emit_.tile().lanes,
                  [&](Value column) { emit_.store_lanes(emit_.zero_lanes(), emit_.address(sums_, row, column)); });
@@ -78,7 +79,7 @@ class AttentionEmitter {
       const Value tile_end = emit_.min(emit_.add(column, emit_.integer(kTileColumns)), column_end);
       emit_.when(may_see(begin, last, column, tile_end).may, [&] { emit_tile(column, tile_end, padded_rows); });
     });
-    emit_.write_rows(sums_, output_factor(), rows_of("out", params_.hidden_dim, emit_.add(at(kSequenceStart), begin)),
+    emit_.write_rows(sums_, output_factor(), rows_of("out", params_.hidden_dim, emit_.add(at(kQueryStart), begin)),
                      rows);
     return status_;
   }
@@ -215,10 +216,21 @@ class AttentionEmitter {
   Status status_;
 };
 
-class HstuAttention final : public HostOperator {
+// Where the rows of each sequence begin in a tensor of so many rows, and where the last ones end. Offsets that decrease
+// or pass the end are brought back, so that sequences lie within the tensor and do not overlap.
+std::vector<int64_t> clamped_offsets(const Arguments& arguments, std::string_view name, int64_t sequences,
+                                     int64_t rows) {
+  std::vector<int64_t> offsets;
+  for (int64_t b = 0; b <= sequences; ++b) {
+    offsets.push_back(std::clamp(arguments.element(name, b), offsets.empty() ? int64_t{0} : offsets.back(), rows));
+  }
+  return offsets;
+}
+
+class HostAttention final : public HostOperator {
  public:
-  HstuAttention(HstuAttentionParams params, const RegisterTile& tile)
-      : params_(std::move(params)), item_rows_(round_down(kItemRows, tile.rows)) {}
+  HostAttention(HstuAttentionParams params, QueryRows query_rows, const RegisterTile& tile)
+      : params_(std::move(params)), query_rows_(query_rows), item_rows_(round_down(kItemRows, tile.rows)) {}
 
   Status emit(ItemFunction& function) override {
     HSTUJIT_ASSIGN_OR_RETURN(const Regions regions, Regions::find(function.regions));
@@ -228,23 +240,40 @@ class HstuAttention final : public HostOperator {
   Result<std::vector<WorkItem>> items(const Arguments& arguments) const override;
 
  private:
+  // The rows of q and out of each sequence, as clamped_offsets gives them.
+  std::vector<int64_t> query_offsets(const Arguments& arguments, const std::vector<int64_t>& offsets) const;
+
   HstuAttentionParams params_;
+  QueryRows query_rows_;
   int64_t item_rows_;
 };
 
-Result<std::vector<WorkItem>> HstuAttention::items(const Arguments& arguments) const {
-  const int64_t sequences = arguments.symbol("B"), rows = arguments.symbol("L");
-  if (rows > 0 && arguments.integer("scaling_seqlen") <= 0 && arguments.integer("max_seq_len") <= 0) {
+std::vector<int64_t> HostAttention::query_offsets(const Arguments& arguments,
+                                                  const std::vector<int64_t>& offsets) const {
+  if (query_rows_ == QueryRows::kAll) return offsets;
+  const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
+  if (query_rows_ == QueryRows::kLastJagged) {
+    return clamped_offsets(arguments, "seq_offsets_q", sequences, arguments.size("q", 0));
+  }
+  std::vector<int64_t> result;
+  for (int64_t b = 0; b <= sequences; ++b) result.push_back(b * arguments.integer("max_delta_len"));
+  return result;
+}
+
+Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {
+  const int64_t sequences = arguments.symbol("B"), rows = arguments.size("k", 0);
+  if (arguments.size("q", 0) > 0 && arguments.integer("scaling_seqlen") <= 0 && arguments.integer("max_seq_len") <= 0) {
     return Status(Code::kInvalidArgument,
                   fmt::format("max_seq_len is {}; it must be at least 1 where scaling_seqlen is not positive",
                               arguments.integer("max_seq_len")));
   }
   std::vector<WorkItem> items;
-  // Offsets that decrease or pass L are brought back, so that sequences lie within the tensors and do not overlap.
-  int64_t start = std::clamp<int64_t>(arguments.element("seq_offsets", 0), 0, rows);
+  const std::vector<int64_t> offsets = clamped_offsets(arguments, "seq_offsets", sequences, rows);
+  const std::vector<int64_t> queries = query_offsets(arguments, offsets);
   for (int64_t sequence = 0; sequence < sequences; ++sequence) {
-    const int64_t end = std::clamp(arguments.element("seq_offsets", sequence + 1), start, rows);
-    const int64_t n = end - start;
+    const auto b = static_cast<size_t>(sequence);
+    const int64_t start = offsets[b], n = offsets[b + 1] - start;
+    const int64_t first = n - (queries[b + 1] - queries[b]);  // the first row that q has
     if (n > kMaxSeqLen) {
       return Status(Code::kUnsupported,
                     fmt::format("sequence {} has {} rows; the host backend takes at most {}", sequence, n, kMaxSeqLen));
@@ -252,25 +281,34 @@ Result<std::vector<WorkItem>> HstuAttention::items(const Arguments& arguments) c
     const int64_t targets =
         params_.num_targets ? std::clamp<int64_t>(arguments.element("num_targets", sequence), 0, n) : 0;
     for (int64_t head = 0; head < params_.heads; ++head) {
-      for (int64_t begin = 0; begin < n; begin += item_rows_) {
+      // Rows of q before the sequence: rows of an empty one, which see nothing.
+      for (int64_t begin = 0; begin < -first; begin += item_rows_) {
+        items.push_back({{start, 0, 0, head, begin, std::min(begin + item_rows_, -first), queries[b]}, 0});
+      }
+      for (int64_t begin = std::max<int64_t>(first, 0); begin < n; begin += item_rows_) {
         const int64_t row_end = std::min(begin + item_rows_, n);
         const double columns = static_cast<double>(params_.causal ? row_end : n);
-        items.push_back({{start, n, targets, head, begin, row_end}, static_cast<double>(row_end - begin) * columns});
+        items.push_back({{start, n, targets, head, begin, row_end, queries[b] - first},
+                         static_cast<double>(row_end - begin) * columns});
       }
     }
-    start = end;
   }
   return items;
 }
 
 }  // namespace
 
-Result<HostOperatorPtr> make_host_hstu_attention(OpSpecPtr spec, Direction direction, const RegisterTile& tile) {
+Result<HostOperatorPtr> make_host_attention(const OpSpec& spec, Direction direction, const RegisterTile& tile) {
   if (direction != Direction::kForward) {
     return Status(Code::kUnsupported,
-                  "direction is \"backward\"; the host backend computes hstu_attention forward only");
+                  fmt::format("direction is \"backward\"; the host backend computes {} forward only", spec.op()));
   }
-  return HostOperatorPtr(std::make_unique<HstuAttention>(static_cast<const HstuAttentionSpec&>(*spec).params(), tile));
+  const auto& attention = static_cast<const AttentionSpec&>(spec);
+  return HostOperatorPtr(std::make_unique<HostAttention>(attention.params(), attention.query_rows(), tile));
+}
+
+Result<HostOperatorPtr> make_host_hstu_attention(OpSpecPtr spec, Direction direction, const RegisterTile& tile) {
+  return make_host_attention(*spec, direction, tile);
 }
 
 }  // namespace hstujit

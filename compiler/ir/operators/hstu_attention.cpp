@@ -1,13 +1,13 @@
-// hstu_attention -> hstu.attention. The mask is one formula over all flags; what an instance does not use folds away
-// once the flags are bound.
+// Attention operators -> hstu.attention. The mask is one formula over all flags; what an instance does not use folds
+// away once the flags are bound.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "compiler/ir/build.h"
+#include "compiler/ir/attention.h"
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/scores.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -129,8 +129,7 @@ void yield(Ops& ops, Value value) { hstu::YieldOp::create(ops.builder(), ops.loc
 
 }  // namespace
 
-Result<Module> build_hstu_attention(mlir::MLIRContext& context, const OpSpec& spec) {
-  const HstuAttentionParams& params = static_cast<const HstuAttentionSpec&>(spec).params();
+Result<Module> build_attention(mlir::MLIRContext& context, const HstuAttentionParams& params) {
   mlir::OpBuilder builder(&context);
   const mlir::Location location = builder.getUnknownLoc();
   Module module(mlir::ModuleOp::create(location));
@@ -155,6 +154,10 @@ Result<Module> build_hstu_attention(mlir::MLIRContext& context, const OpSpec& sp
   }
   yield(ops, y);
   return module;
+}
+
+Result<Module> build_hstu_attention(mlir::MLIRContext& context, const OpSpec& spec) {
+  return build_attention(context, static_cast<const AttentionSpec&>(spec).params());
 }
 
 }  // namespace hstujit

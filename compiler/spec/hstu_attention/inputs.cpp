@@ -1,7 +1,8 @@
-// Random inputs of hstu_attention.
+// Random inputs of the attention operators.
+#include <algorithm>
 #include <cmath>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/support/parallel.h"
@@ -23,27 +24,34 @@ HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType 
   return tensor;
 }
 
+HostTensor offsets_tensor(const std::vector<int64_t>& rows) {
+  HostTensor offsets;
+  offsets.integers.push_back(0);
+  for (const int64_t n : rows) offsets.integers.push_back(offsets.integers.back() + n);
+  offsets.shape = {static_cast<int64_t>(offsets.integers.size())};
+  return offsets;
+}
+
 HostValue tensor_value(HostTensor tensor) { return {std::move(tensor), 0}; }
 HostValue scalar_value(double scalar) { return {{}, scalar}; }
 
 }  // namespace
 
-std::vector<HostValue> HstuAttentionSpec::make_inputs(Direction, const Lengths& lengths, uint64_t seed) const {
+std::vector<HostValue> AttentionSpec::make_inputs(Direction, const Lengths& lengths, uint64_t seed) const {
   const auto& p = params_;
-  HostTensor offsets;
-  offsets.integers.push_back(0);
-  for (const int64_t rows : lengths.rows) offsets.integers.push_back(offsets.integers.back() + rows);
-  offsets.shape = {static_cast<int64_t>(offsets.integers.size())};
-  const int64_t total = offsets.integers.back();
+  HostTensor offsets = offsets_tensor(lengths.rows);
+  HostTensor query_offsets = offsets_tensor(query_rows_ == QueryRows::kAll ? lengths.rows : lengths.delta_rows);
+  const int64_t total = offsets.integers.back(), queries = query_offsets.integers.back();
 
   // alpha = 1 / Dqk and this deviation of q and k give scores alpha * dot of deviation 2: the bend of silu is in reach,
   // and outputs stay far above the smallest numbers of fp16.
   const double deviation = std::sqrt(2.0) * std::pow(static_cast<double>(p.attn_dim), 0.25);
   std::vector<HostValue> values;
-  values.push_back(tensor_value(normal_tensor({total, p.heads, p.attn_dim}, deviation, p.dtype, seed, 0)));
+  values.push_back(tensor_value(normal_tensor({queries, p.heads, p.attn_dim}, deviation, p.dtype, seed, 0)));
   values.push_back(tensor_value(normal_tensor({total, p.heads, p.attn_dim}, deviation, p.dtype, seed, 1)));
   values.push_back(tensor_value(normal_tensor({total, p.heads, p.hidden_dim}, 1.0, p.dtype, seed, 2)));
   values.push_back(tensor_value(std::move(offsets)));
+  if (query_rows_ == QueryRows::kLastJagged) values.push_back(tensor_value(std::move(query_offsets)));
   if (p.num_targets) {
     HostTensor targets;
     targets.integers = lengths.num_targets;
@@ -52,6 +60,10 @@ std::vector<HostValue> HstuAttentionSpec::make_inputs(Direction, const Lengths& 
     values.push_back(tensor_value(std::move(targets)));
   }
   values.push_back(scalar_value(static_cast<double>(lengths.max_seq_len)));
+  if (query_rows_ != QueryRows::kAll) {
+    const auto most = std::max_element(lengths.delta_rows.begin(), lengths.delta_rows.end());
+    values.push_back(scalar_value(most == lengths.delta_rows.end() ? 0 : static_cast<double>(*most)));
+  }
   values.push_back(scalar_value(1.0 / static_cast<double>(p.attn_dim)));
   values.push_back(scalar_value(0));
   values.push_back({});  // out

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/params.h"
 
 namespace hstujit {
 

@@ -1,7 +1,7 @@
-// hstu_attention in float64, as docs/ops.md writes it: one sequence and head at a time, one row at a time.
+// The attention operators in float64, as docs/ops.md writes it: one sequence and head at a time, one row at a time.
 #include <cmath>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 #include "compiler/support/parallel.h"
 
 namespace hstujit {
@@ -31,21 +31,26 @@ struct Operands {
   Score score;
 };
 
-// Rows [first, first + n) of one head; the last t rows are targets.
-void attend(const HstuAttentionParams& params, const Operands& x, int64_t head, int64_t first, int64_t n, int64_t t) {
-  const auto row = [&](const auto* base, int64_t index, int64_t width) {
-    return base + ((first + index) * x.heads + head) * width;
-  };
-  for (int64_t i = 0; i < n; ++i) {
-    double* out = x.out + ((first + i) * x.heads + head) * x.hidden_dim;
-    const double* q = row(x.q, i, x.attn_dim);
-    for (int64_t j = 0; j < n; ++j) {
-      if (!hstu_attention_valid(params, i, j, n, t)) continue;
-      const double* k = row(x.k, j, x.attn_dim);
+// One sequence: its rows in k and v, the last t of which are targets, and its last rows in q and out. Rows of q that
+// lie before the sequence see nothing.
+struct SequenceRows {
+  int64_t first, n, t;
+  int64_t first_query, queries;
+};
+
+void attend(const HstuAttentionParams& params, const Operands& x, int64_t head, const SequenceRows& rows) {
+  const auto place = [&](int64_t row, int64_t width) { return (row * x.heads + head) * width; };
+  for (int64_t r = 0; r < rows.queries; ++r) {
+    const int64_t i = rows.n - rows.queries + r;
+    double* out = x.out + place(rows.first_query + r, x.hidden_dim);
+    const double* q = x.q + place(rows.first_query + r, x.attn_dim);
+    for (int64_t j = 0; j < rows.n; ++j) {
+      if (i < 0 || !hstu_attention_valid(params, i, j, rows.n, rows.t)) continue;
+      const double* k = x.k + place(rows.first + j, x.attn_dim);
       double dot = 0;
       for (int64_t d = 0; d < x.attn_dim; ++d) dot += q[d] * k[d];
       const double weight = x.score(x.alpha * dot) / x.scale;
-      const double* v = row(x.v, j, x.hidden_dim);
+      const double* v = x.v + place(rows.first + j, x.hidden_dim);
       for (int64_t d = 0; d < x.hidden_dim; ++d) out[d] += weight * v[d];
     }
   }
@@ -53,7 +58,7 @@ void attend(const HstuAttentionParams& params, const Operands& x, int64_t head, 
 
 }  // namespace
 
-void HstuAttentionSpec::reference(Direction direction, const Lengths&, std::vector<HostValue>& values) const {
+void AttentionSpec::reference(Direction direction, const Lengths&, std::vector<HostValue>& values) const {
   const Signature arguments = signature(direction);
   const auto value = [&](std::string_view name) -> HostValue& {
     return values[static_cast<size_t>(find_argument(arguments, name))];
@@ -62,8 +67,16 @@ void HstuAttentionSpec::reference(Direction direction, const Lengths&, std::vect
   const double scaling = value("scaling_seqlen").scalar;
 
   HostTensor& out = value("out").tensor;
-  out.shape = {value("v").tensor.shape[0], params_.heads, params_.hidden_dim};
-  out.reals.assign(value("v").tensor.reals.size(), 0.0);
+  out.shape = {value("q").tensor.shape[0], params_.heads, params_.hidden_dim};
+  out.reals.assign(static_cast<size_t>(out.shape[0] * params_.heads * params_.hidden_dim), 0.0);
+
+  // Where the sequences' rows of q begin.
+  std::vector<int64_t> queries = offsets;
+  if (query_rows_ == QueryRows::kLastJagged) queries = value("seq_offsets_q").tensor.integers;
+  if (query_rows_ == QueryRows::kLast) {
+    const auto each = static_cast<int64_t>(value("max_delta_len").scalar);
+    for (size_t b = 0; b < queries.size(); ++b) queries[b] = static_cast<int64_t>(b) * each;
+  }
 
   const Operands operands = {value("q").tensor.reals.data(),
                              value("k").tensor.reals.data(),
@@ -79,7 +92,8 @@ void HstuAttentionSpec::reference(Direction direction, const Lengths&, std::vect
   parallel_for((offsets.size() - 1) * heads, available_threads(), [&](int, size_t index) {
     const size_t b = index / heads;
     const int64_t targets = params_.num_targets ? value("num_targets").tensor.integers[b] : 0;
-    attend(params_, operands, static_cast<int64_t>(index % heads), offsets[b], offsets[b + 1] - offsets[b], targets);
+    attend(params_, operands, static_cast<int64_t>(index % heads),
+           {offsets[b], offsets[b + 1] - offsets[b], targets, queries[b], queries[b + 1] - queries[b]});
   });
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 
@@ -87,30 +87,35 @@ int64_t count_row(const HstuAttentionParams& p, const Ids& id, int64_t i, int64_
 
 }  // namespace
 
-int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n, int64_t t) {
+int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t first) {
   if (!params.num_targets) t = 0;
-  if (params.full_mask) return n * n;
+  if (params.full_mask) return (n - first) * n;
   const Ids id(params, n, t);
   int64_t pairs = 0;
-  for (int64_t i = 0; i < n; ++i) pairs += count_row(params, id, i, n, t);
+  for (int64_t i = first; i < n; ++i) pairs += count_row(params, id, i, n, t);
   return pairs;
 }
 
-Work HstuAttentionSpec::work(Direction direction, const Lengths& lengths) const {
+Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   const bool forward = direction == Direction::kForward;
-  double pairs = 0, rows = 0;
+  double pairs = 0, rows = 0, queries = 0;
   for (size_t b = 0; b < lengths.rows.size(); ++b) {
+    const int64_t n = lengths.rows[b];
     const int64_t targets = lengths.num_targets.empty() ? 0 : lengths.num_targets[b];
-    pairs += static_cast<double>(hstu_attention_valid_pairs(params_, lengths.rows[b], targets));
-    rows += static_cast<double>(lengths.rows[b]);
+    const int64_t own = query_rows_ == QueryRows::kAll ? n : lengths.delta_rows[b];
+    pairs += static_cast<double>(hstu_attention_valid_pairs(params_, n, targets, std::max<int64_t>(n - own, 0)));
+    rows += static_cast<double>(n);
+    queries += static_cast<double>(own);
   }
   const auto heads = static_cast<double>(params_.heads);
   const auto qk = static_cast<double>(params_.attn_dim), v = static_cast<double>(params_.hidden_dim);
   // Products per pair: S, P v; backward S, dP, dS k, dS^T q, P^T dout. Tensors: q, k, v, out; backward q, k, v, dout,
   // dq, dk, dv.
   const double products = forward ? qk + v : 3 * qk + 2 * v;
-  const double columns = forward ? 2 * qk + 2 * v : 4 * qk + 3 * v;
-  return {2 * heads * products * pairs, rows * heads * columns * static_cast<double>(size_of(params_.dtype))};
+  const double of_queries = forward ? qk + v : 2 * qk + v;
+  const double of_rows = forward ? qk + v : 2 * qk + 2 * v;
+  return {2 * heads * products * pairs,
+          heads * (queries * of_queries + rows * of_rows) * static_cast<double>(size_of(params_.dtype))};
 }
 
 }  // namespace hstujit

@@ -1,0 +1,10 @@
+#include "compiler/ir/attention.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
+
+namespace hstujit {
+
+Result<Module> build_delta_hstu_attention(mlir::MLIRContext& context, const OpSpec& spec) {
+  return build_attention(context, static_cast<const AttentionSpec&>(spec).params());
+}
+
+}  // namespace hstujit

@@ -1,0 +1,20 @@
+#include "compiler/spec/delta_hstu_attention/spec.h"
+
+namespace hstujit {
+
+Result<OpSpecPtr> parse_delta_hstu_attention(const Json& json, const std::string& path) {
+  HSTUJIT_ASSIGN_OR_RETURN(const DeltaHstuAttentionParams params,
+                           read_attention_params<DeltaHstuAttentionParams>(json, path));
+  return OpSpecPtr(std::make_shared<DeltaHstuAttentionSpec>(params));
+}
+
+Json schema_delta_hstu_attention() { return attention_schema<DeltaHstuAttentionParams>(); }
+
+Json DeltaHstuAttentionSpec::to_json() const {
+  Json json = {{"op", "delta_hstu_attention"}};
+  json.update(fields_to_json(params()));
+  json["jagged_queries"] = query_rows() == QueryRows::kLastJagged;
+  return json;
+}
+
+}  // namespace hstujit

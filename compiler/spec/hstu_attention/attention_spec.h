@@ -1,0 +1,40 @@
+// What hstu_attention and delta_hstu_attention have in common: every template, the IR and the host backend take this.
+#pragma once
+
+#include "compiler/spec/hstu_attention/params.h"
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+// Which rows of a sequence q and out hold.
+enum class QueryRows {
+  kAll,
+  kLast,        // the last ones, as many of each sequence: max_delta_len
+  kLastJagged,  // the last ones, as many as seq_offsets_q says, at most max_delta_len
+};
+
+// Arguments of a forward launch, in signature order, with Lq rows of q: q (Lq,H,Dqk), k (L,H,Dqk), v (L,H,Dv),
+// seq_offsets (B+1), [seq_offsets_q (B+1) for kLastJagged], [num_targets (B) when params().num_targets], max_seq_len
+// (int), [max_delta_len (int) unless kAll], alpha (float), scaling_seqlen (int, <= 0 means max_seq_len), out
+// (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for kLast.
+class AttentionSpec : public OpSpec {
+ public:
+  AttentionSpec(HstuAttentionParams params, QueryRows query_rows)
+      : params_(std::move(params)), query_rows_(query_rows) {}
+
+  const HstuAttentionParams& params() const { return params_; }
+  QueryRows query_rows() const { return query_rows_; }
+
+  bool supports(Direction direction) const override { return direction == Direction::kForward; }
+  Signature signature(Direction direction) const override;
+  Work work(Direction direction, const Lengths& lengths) const override;
+  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
+  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
+  double error_bound(Direction direction) const override;
+
+ private:
+  HstuAttentionParams params_;
+  QueryRows query_rows_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,93 @@
+// Parameters of hstu_attention, which are also those of the operators that attend in the same way (attention_spec.h).
+#pragma once
+
+#include "compiler/spec/fields_json.h"
+#include "compiler/spec/limits.h"
+
+namespace hstujit {
+
+// Every score function by name: what configs may say. The reference and compiler/ir/scores.cpp compute each of them.
+inline constexpr std::string_view kHstuScores = "silu relu relu2 sigmoid tanh gelu identity";
+
+struct HstuAttentionParams {
+  int64_t heads = 1;                                   // H
+  int64_t attn_dim = 0;                                // Dqk, per head
+  int64_t hidden_dim = 0;                              // Dv, per head
+  DataType dtype = DataType::kBf16;                    // of q, k, v, out
+  MatmulPrecision precision = MatmulPrecision::kTf32;  // "precision"; fp32 data only, canonicalised to tf32 otherwise
+  DataType offsets_dtype = DataType::kInt64;           // of seq_offsets and num_targets
+  int64_t alignment = 16;  // bytes; 2, 4, 8 or 16: what pointers and strides are multiples of
+  bool causal = true;
+  bool num_targets = false;  // takes a num_targets tensor
+  int64_t target_group_size = 1;
+  int64_t max_attn_len = 0;  // 0: no window
+  int64_t min_full_attn_seq_len = 0;
+  int64_t contextual_seq_len = 0;
+  int64_t sla_k1 = 0;  // either > 0 switches semi-local attention on
+  int64_t sla_k2 = 0;
+  bool full_mask = false;      // "no mask": every pair of a sequence is valid (docs/ops.md: causal=false, window -1)
+  std::string score = "silu";  // one of kHstuScores
+
+  bool operator==(const HstuAttentionParams&) const = default;
+  bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
+
+  static constexpr auto fields() {
+    using P = HstuAttentionParams;
+    return std::make_tuple(
+        field("heads", &P::heads, "number of attention heads H", 1, 1024),
+        field("attn_dim", &P::attn_dim, "head dimension of q and k, a multiple of 8", 8, 256).multiple_of(8),
+        field("hidden_dim", &P::hidden_dim, "head dimension of v and out, a multiple of 8", 8, 256).multiple_of(8),
+        field("dtype", &P::dtype, "data type of q, k, v and out").one_of("bf16 fp16 fp32"),
+        field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
+        field("offsets_dtype", &P::offsets_dtype, "type of seq_offsets and num_targets").one_of("int32 int64"),
+        field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of, a power of two", 2,
+              16),
+        field("causal", &P::causal, "row i sees only columns j <= i"),
+        field("num_targets", &P::num_targets, "takes a num_targets tensor: the last rows of a sequence are targets"),
+        field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1, kMaxSeqLen),
+        field("max_attn_len", &P::max_attn_len, "window in ids; 0 means none", 0, kMaxSeqLen),
+        field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window", 0,
+              kMaxSeqLen),
+        field("contextual_seq_len", &P::contextual_seq_len, "leading rows that see the whole history", 0, kMaxSeqLen),
+        field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
+        field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
+        field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
+        field("score", &P::score, "pointwise score function").one_of(kHstuScores));
+  }
+};
+
+// Checks the rules between fields and brings equal meanings to one form (docs/ops.md, "Canonical form"). Single fields
+// are taken to be within their bounds. Failure: kInvalidConfig, with `path` in front.
+Result<HstuAttentionParams> canonical_hstu_attention(HstuAttentionParams params, const std::string& path);
+
+// The JSON spelling of "no mask" is causal=false with max_attn_len=-1; full_mask=true says the same, and then causal
+// need not be given. Brings the one form to the other.
+Status spell_out_full_mask(Json& json, const std::string& path);
+
+// Reads and checks the parameters of an operator of the family: T is HstuAttentionParams, or derives from it and adds
+// fields.
+template <typename T>
+Result<T> read_attention_params(Json json, const std::string& path) {
+  HSTUJIT_RETURN_IF_ERROR(spell_out_full_mask(json, path));
+  T params;
+  HSTUJIT_RETURN_IF_ERROR(fields_from_json(json, path, params, {"op"}));
+  HSTUJIT_ASSIGN_OR_RETURN(static_cast<HstuAttentionParams&>(params), canonical_hstu_attention(params, path));
+  return params;
+}
+
+template <typename T>
+Json attention_schema() {
+  Json schema = fields_schema<T>();
+  Json& window = schema["properties"]["max_attn_len"];
+  window["minimum"] = -1;
+  window["description"] = "window in ids; 0 means none, -1 together with causal=false means no mask at all";
+  return schema;
+}
+
+// valid(i, j) of docs/ops.md for a sequence of n rows with t targets, written from the text of that page.
+bool hstu_attention_valid(const HstuAttentionParams& params, int64_t i, int64_t j, int64_t n, int64_t t);
+
+// How many pairs of that sequence's rows from `first` on are valid, in O(n).
+int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t first = 0);
+
+}  // namespace hstujit

@@ -1,0 +1,161 @@
+// The sentences for what ArgumentChecker finds.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "runtime/arguments.h"
+
+namespace hstujit {
+
+namespace {
+
+using Kind = ArgumentFailure::Kind;
+
+std::string dtype_text(const DLDataType& type) {
+  const char* name = type.code == kDLBfloat  ? "bfloat"
+                     : type.code == kDLFloat ? "float"
+                     : type.code == kDLInt   ? "int"
+                     : type.code == kDLUInt  ? "uint"
+                                             : nullptr;
+  std::string text = name == nullptr ? fmt::format("DLPack type {} of {} bits", type.code, type.bits)
+                                     : fmt::format("{}{}", name, type.bits);
+  if (type.lanes != 1) text += fmt::format("x{}", type.lanes);
+  return text;
+}
+
+std::string place_text(int device_type) {
+  switch (device_type) {
+    case kDLCPU:
+      return "host memory";
+    case kDLCUDA:
+      return "CUDA memory";
+    case kDLCUDAHost:
+      return "pinned host memory";
+    case kDLCUDAManaged:
+      return "managed CUDA memory";
+    default:
+      return fmt::format("memory of DLPack device type {}", device_type);
+  }
+}
+
+// kUniform: the size that is asked for, and the numbers that it comes from.
+std::string uniform_text(const ArgumentFailure& failure, const Signature& signature, const hstujit_value* values) {
+  const Argument& argument = signature[failure.argument];
+  const Dimension& dimension = argument.shape[failure.dimension];
+  const int64_t rows = values[find_argument(signature, dimension.per_sequence)].integer;
+  const std::optional<int64_t> size = dimension.uniform_size(failure.allowed, rows);
+  return fmt::format("{}.shape[{}] is {}; it must be {}{}, with {} = {} (from {}) and {} = {}{}", argument.name,
+                     failure.dimension, failure.value, to_string(dimension), size ? fmt::format(" = {}", *size) : "",
+                     dimension.symbol, failure.allowed, signature[failure.other].name, dimension.per_sequence, rows,
+                     size ? "" : ", which no tensor can be");
+}
+
+}  // namespace
+
+Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_value* values,
+                                const Placement& placement) const {
+  if (failure.none()) return {};
+  if (failure.kind == Kind::kCount) {
+    std::string names;
+    for (const Argument& argument : signature_) names += (names.empty() ? "" : ", ") + argument.name;
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} values are given{}; this op takes {}: {}", failure.value,
+                              values == nullptr ? " at a null pointer" : "", signature_.size(), names));
+  }
+  const Argument& argument = signature_[failure.argument];
+  const auto dimension_name = [&] { return fmt::format("{}.shape[{}]", argument.name, failure.dimension); };
+  const auto stride_name = [&] { return fmt::format("{}.strides[{}]", argument.name, failure.dimension); };
+  std::string text;
+  switch (failure.kind) {
+    case Kind::kNone:
+    case Kind::kCount:
+      break;
+    case Kind::kNullTensor:
+      text = fmt::format("{} is a null pointer; it must be a tensor {}", argument.name, shape_text(argument));
+      break;
+    case Kind::kNullShape:
+      text = fmt::format("{}.shape is a null pointer; it must hold {} sizes {}", argument.name, argument.shape.size(),
+                         shape_text(argument));
+      break;
+    case Kind::kDeviceType:
+      text = fmt::format("{} is in {}; it must be in {}", argument.name, place_text(static_cast<int>(failure.value)),
+                         placement.on_device ? "CUDA memory" : "host memory");
+      break;
+    case Kind::kDeviceOrdinal:
+      text = fmt::format("{} is on CUDA device {}; it must be on device {}, that of the current context", argument.name,
+                         failure.value, placement.ordinal);
+      break;
+    case Kind::kDtype:
+      text = fmt::format("{} has dtype {}; it must be {}", argument.name,
+                         dtype_text(values[failure.argument].tensor->dtype), to_string(argument.dtype));
+      break;
+    case Kind::kRank:
+      text = fmt::format("{} has rank {}; it must have rank {}, shape {}", argument.name, failure.value,
+                         argument.shape.size(), shape_text(argument));
+      break;
+    case Kind::kNegativeSize:
+      text = fmt::format("{} is {}; it must be 0 or more", dimension_name(), failure.value);
+      break;
+    case Kind::kSize:
+      text = fmt::format("{} is {}; it must be {}, shape {}", dimension_name(), failure.value,
+                         to_string(argument.shape[failure.dimension]), shape_text(argument));
+      break;
+    case Kind::kSymbol:
+      text = fmt::format("{} is {}; it must be {} = {}, as in {}", dimension_name(), failure.value,
+                         to_string(argument.shape[failure.dimension]), failure.allowed, signature_[failure.other].name);
+      break;
+    case Kind::kUniform:
+      text = uniform_text(failure, signature_, values);
+      break;
+    case Kind::kNullData:
+      text = fmt::format("{} has a null data pointer; only an empty tensor may", argument.name);
+      break;
+    case Kind::kInnerStride:
+      text = fmt::format("{} is {}; the innermost stride must be 1", stride_name(), failure.value);
+      break;
+    case Kind::kNegativeStride:
+      text = fmt::format("{} is {}; it must be 0 or more", stride_name(), failure.value);
+      break;
+    case Kind::kPointerAlignment:
+      text = fmt::format("{} is at address {}; it must be a multiple of {} bytes", argument.name,
+                         fmt::ptr(tensor_data(*values[failure.argument].tensor)), failure.allowed);
+      break;
+    case Kind::kStrideAlignment:
+      text = fmt::format("{} is {} elements, {} bytes; it must be a multiple of {} bytes", stride_name(), failure.value,
+                         failure.value * static_cast<int64_t>(size_of(argument.dtype)), failure.allowed);
+      break;
+    case Kind::kTooLarge:
+      text = fmt::format("{} has a size or stride of {} in dimension {}; a tensor may span less than 2^63 bytes",
+                         argument.name, failure.value, failure.dimension);
+      break;
+    case Kind::kOverlap:
+      text = fmt::format("{} is {}; it must be {} or more, since elements of an output must not overlap", stride_name(),
+                         failure.value, failure.allowed);
+      break;
+    case Kind::kSharedMemory: {
+      const DLTensor& output = *values[failure.argument].tensor;
+      const DLTensor& other = *values[failure.other].tensor;
+      text = fmt::format(
+          "{} spans {} bytes at {} and {} spans {} at {}; an output must share no element with another tensor",
+          argument.name, span_bytes(output), fmt::ptr(tensor_data(output)), signature_[failure.other].name,
+          span_bytes(other), fmt::ptr(tensor_data(other)));
+      break;
+    }
+    case Kind::kIntegerRange:
+      text = fmt::format("{} is {}; it must be between {} and {}", argument.name, failure.value,
+                         std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+      break;
+    case Kind::kNegativeInteger:
+      text = fmt::format("{} is {}; it must be 0 or more", argument.name, failure.value);
+      break;
+    case Kind::kIntegerTooLarge:
+      text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.most);
+      break;
+    case Kind::kNotFinite:
+      text = fmt::format("{} is {}; it must be a finite number", argument.name, values[failure.argument].real);
+      break;
+  }
+  return Status(Code::kInvalidArgument, text);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,23 @@
+// Where the elements of a tensor lie in memory, as DLPack says it.
+#pragma once
+
+#include <cstdint>
+
+#include "hstujit/hstujit.h"
+
+namespace hstujit {
+
+// First element, and stride of one dimension in elements (a tensor without strides is contiguous).
+inline char* tensor_data(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
+int64_t tensor_stride(const DLTensor& tensor, int dimension);
+
+// Whether it has no elements.
+bool is_empty(const DLTensor& tensor);
+
+// Bytes from the first to behind the last element of a tensor that is not empty. No more than an int64_t counts.
+int64_t span_bytes(const DLTensor& tensor);
+
+// Whether two tensors that are not empty have a byte in common.
+bool share_bytes(const DLTensor& a, const DLTensor& b);
+
+}  // namespace hstujit

@@ -1,0 +1,10 @@
+#include "templates/hstu_attention/skeletons.h"
+
+namespace hstujit {
+
+const Skeleton& delta_hstu_attention_sm90_skeleton() {
+  static const auto skeleton = make_attention_sm90("delta_hstu_attention");
+  return *skeleton;
+}
+
+}  // namespace hstujit

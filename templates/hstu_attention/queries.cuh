@@ -1,0 +1,32 @@
+// The attention operators: where a sequence lies in k and v, and which of its rows q and out have.
+#pragma once
+#include "common/jagged.cuh"
+
+// The tensor of num_targets where the operator takes one.
+template <class Spec, class Params>
+__device__ __forceinline__ auto num_targets_of(const Params& params) {
+  if constexpr (Spec::kNumTargets) {
+    return params.num_targets;
+  } else {
+    return static_cast<decltype(params.seq_offsets)>(nullptr);
+  }
+}
+
+// Of kDelta, q and out have the last rows of each sequence only. Like the offsets of k and v, those of q are clamped,
+// so that nothing they hold leads outside of q and out.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ Sequence sequence_of(const Params& params, int index) {
+  Sequence sequence = load_sequence(params.seq_offsets, num_targets_of<Spec>(params), index, params.total_rows);
+  if constexpr (Config::kDelta) {
+    i64 first = static_cast<i64>(index) * params.max_query_rows, end = first + params.max_query_rows;
+    if constexpr (Config::kJaggedQueries) {
+      first = params.seq_offsets_q[index];
+      end = params.seq_offsets_q[index + 1];
+    }
+    first = min(max(first, 0ll), params.total_query_rows);
+    end = min(max(end, first), params.total_query_rows);
+    sequence.query_begin = sequence.rows - static_cast<int>(min(end - first, 0x7fffffffll));
+    sequence.query_start = first - sequence.query_begin;
+  }
+  return sequence;
+}
