@@ -7,7 +7,7 @@
 // by length, longest first; row tiles of one (sequence, head) are neighbours in the list, so that blocks running at the
 // same time share k and v in L2. Under a causal mask row tile r costs about r + 1 column blocks, so an item is a pair
 // of row tiles (r, last - r): all items of a sequence cost the same and dealing them out round by round, in alternating
-// direction, balances the blocks.
+// direction, balances the blocks. Of few sequences, items are single tiles: see pairs_pay.
 #pragma once
 #include "common/cluster.cuh"
 #include "hstu_attention/queries.cuh"
@@ -25,9 +25,19 @@ struct Tile {
 // count that wraps would send a block to heads and rows that are not there.
 [[maybe_unused]] constexpr u32 kMostItems = 0x7fffffff;
 
-template <class Config>
-__device__ __forceinline__ int items_of(int row_tiles) {
-  return Config::kPairTiles ? (row_tiles + 1) / 2 : row_tiles;
+__device__ __forceinline__ int items_of(int row_tiles, bool paired) { return paired ? (row_tiles + 1) / 2 : row_tiles; }
+
+// Whether an item is a pair of row tiles. Few pairs do not share out evenly: then single tiles, the longest of all heads
+// first, leave less of the grid idle. By whole warps; the same for all of them.
+template <class Spec, class Config, class RowTiles>
+__device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) {
+  if constexpr (!Config::kPairTiles) return false;
+  constexpr int kRounds = 4;  // of pairs, that balance
+  if (batch > 32) return true;
+  const int lane = threadIdx.x % 32;
+  const int own = lane < batch ? items_of(row_tiles(lane), true) : 0;
+  const u32 most = kRounds * gridDim.x / Spec::kHeads;  // of each sequence: sums do not overflow
+  return __reduce_add_sync(~0u, min(static_cast<u32>(own), most)) >= most;
 }
 
 // Sorts the sequences by number of row tiles and counts items; called by all threads of the block, before the barriers
@@ -42,6 +52,7 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
     return ceil_div(load_sequence<Offset>(offsets, nullptr, b, total_rows).rows, Config::kBlockM);
   };
   u16* counts = scratch + warp * kSortKeys;
+  const bool paired = pairs_pay<Spec, Config>(batch, row_tiles);
   const int per_warp = ceil_div(ceil_div(batch, kWarps), 32) * 32;
   const int first = warp * per_warp, last = min(first + per_warp, batch);
 
@@ -89,7 +100,7 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
     __syncwarp();
     if (valid) {
       shared.schedule_order[rank] = static_cast<u16>(base + lane);
-      const i64 items = static_cast<i64>(items_of<Config>(tiles)) * Spec::kHeads;
+      const i64 items = static_cast<i64>(items_of(tiles, paired)) * Spec::kHeads;
       shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMostItems)));
       if ((peers & lanes_below) == 0) counts[key] += __popc(peers);
     }
@@ -115,6 +126,7 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
     if (lane == 0) {
       shared.schedule_first[batch] = running;
       shared.schedule_total = static_cast<int>(running);
+      shared.schedule_paired = paired;
     }
   }
 }
@@ -175,11 +187,16 @@ class Schedule {
     if (within_ < 0) return false;
     sequence = clamp_words(words_, params_.total_rows);
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
-    const int items = items_of<Config>(tiles);
-    tile.head = within_ / items;
-    const int position = within_ - tile.head * items;
-    tile.row_tile = tiles - 1 - position;
-    if (Config::kPairTiles && position != tiles - 1 - position) second_half_ = position;
+    if (!Config::kPairTiles || shared_.schedule_paired) {
+      const int items = items_of(tiles, Config::kPairTiles);
+      tile.head = within_ / items;
+      const int position = within_ - tile.head * items;
+      tile.row_tile = tiles - 1 - position;
+      if (Config::kPairTiles && position != tiles - 1 - position) second_half_ = position;
+    } else {
+      tile.head = within_ % Spec::kHeads;
+      tile.row_tile = tiles - 1 - within_ / Spec::kHeads;
+    }
     find_item();
     return true;
   }

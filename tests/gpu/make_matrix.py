@@ -74,8 +74,17 @@ def delta_instances():
                 "op": "delta_hstu_attention", "delta_len": rows, "max_seq_len": 2048, "lengths": [2000]}
 
 
+def many_instances():
+    """More sequences than a schedule looks at one by one: its items are pairs of row tiles then, where the mask lets them."""
+    for mask in ("causal", "targets", "groups", "context", "window"):
+        for kind in ("bf16", "fp16"):
+            for dims in ((64, 64), (128, 128)):
+                yield instance(f"{mask}-{kind}-many_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **TYPES[kind]) | {"lengths": 3 * LENGTHS}
+
+
 def instances():
     yield from delta_instances()
+    yield from many_instances()
     for mask, mask_parameters in MASKS.items():
         for kind, type_parameters in TYPES.items():
             for dims in DIMENSIONS:
@@ -100,6 +109,8 @@ def small_instances():
         if name in ("causal-bf16-alone33", "context_window_full_targets-bf16-jagged_64x64", "groups-fp16-delta70_128x128",
                     "none-tf32-jagged_64x64"):
             yield {**chosen, "max_seq_len": 512, "lengths": [500] if "alone" in name else [0, 65, 128, 300]}
+        if name == "causal-bf16-many_128x128":
+            yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}
 
 
 def main():
