@@ -46,6 +46,7 @@ Result<LauncherPtr> Launcher::create(CudaDriverPtr driver, ModulePtr module, con
 
 Status Launcher::validate_plan(const Signature& signature) {
   for (const Argument& argument : signature) {
+    if (argument.role == ArgumentRole::kOutput) output_ = static_cast<int>(is_integer_.size());
     is_integer_.push_back(argument.kind == ArgumentKind::kInt);
     dtypes_.push_back(argument.dtype);
   }
@@ -62,6 +63,7 @@ Status Launcher::validate_plan(const Signature& signature) {
       return Status(Code::kInternal, fmt::format("parameter {} does not fit argument {}", slot.name, argument.name));
     }
     if (slot.kind == Kind::kInt && is_integer_[slot.argument]) checker_.require_int32(slot.argument);
+    if (slot.kind == Kind::kInverse) divisors_.push_back(&slot);
     if (slot.kind != Kind::kTensorMap) continue;
     if (rank != 3 || size_of(argument.dtype) != 2 || slot.map.box_columns < 1 || slot.map.box_columns > 64 ||
         slot.map.box_rows < 1 || slot.map.box_rows > 256) {
@@ -110,6 +112,22 @@ Status Launcher::check_map_rows(const hstujit_value* values) const {
                   fmt::format("{} has {} rows; {} copies it by 32-bit coordinates and takes at most {} rows, so the "
                               "batch must be split",
                               checker_.signature()[argument].name, rows, plan_.kernel_name, kMaxMapRows));
+  }
+  return {};
+}
+
+Status Launcher::check_divisors(const hstujit_value* values) const {
+  for (const ParamSlot* slot : divisors_) {
+    if (number(values[slot->argument], is_integer_[slot->argument]) > 0 ||
+        number(values[slot->fallback], is_integer_[slot->fallback]) > 0) {
+      continue;
+    }
+    const Signature& signature = checker_.signature();
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("{} is {}, and there are outputs to write; it must be 1 or more where {} is not positive",
+                    signature[slot->fallback].name, number(values[slot->fallback], is_integer_[slot->fallback]),
+                    signature[slot->argument].name));
   }
   return {};
 }
@@ -182,9 +200,15 @@ cuda::Error Launcher::pack(const hstujit_value* values, std::byte* parameters) c
       }
       case Kind::kTensorMap: {
         const DLTensor& tensor = *value.tensor;
-        const TensorMapView view{dtypes_[slot.argument],  tensor_data(tensor), tensor.shape[0],
-                                 tensor.shape[1],         tensor.shape[2],     tensor_stride(tensor, 0),
-                                 tensor_stride(tensor, 1)};
+        TensorMapView view{dtypes_[slot.argument], tensor_data(tensor),      tensor.shape[0],         tensor.shape[1],
+                           tensor.shape[2],        tensor_stride(tensor, 0), tensor_stride(tensor, 1)};
+        if (view.rows == 0) {
+          // A map has a row at an address, which may be any: the kernel copies none. There are outputs, or it would not
+          // run.
+          view.rows = 1;
+          view.head_stride = view.columns;
+          view.data = tensor_data(*values[output_].tensor);
+        }
         auto* const map = reinterpret_cast<cuda::TensorMap*>(destination);
         if (const cuda::Error error = encode_tensor_map(*driver_, view, slot.map, map); error != cuda::kSuccess) {
           return error;
@@ -206,6 +230,7 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   HSTUJIT_RETURN_IF_ERROR(check_map_rows(values));
   int64_t grid = blocks(values);
   if (grid == 0) return explain_empty_grid(values);
+  HSTUJIT_RETURN_IF_ERROR(check_divisors(values));
   if (plan_.persistent_blocks > 0) grid = std::min(grid, plan_.persistent_blocks);
   const int64_t cluster = cluster_of(values, grid);
   grid *= cluster;

@@ -35,6 +35,7 @@ class Launcher {
   int64_t blocks(const hstujit_value* values) const;
   int64_t cluster_of(const hstujit_value* values, int64_t tiles) const;
   Status explain_empty_grid(const hstujit_value* values) const;
+  Status check_divisors(const hstujit_value* values) const;
   cuda::Error pack(const hstujit_value* values, std::byte* parameters) const;
 
   CudaDriverPtr driver_;
@@ -42,10 +43,12 @@ class Launcher {
   LaunchPlan plan_;
   std::vector<uint32_t> offsets_;
   ArgumentChecker checker_;
-  std::vector<bool> is_integer_;   // by argument: a scalar's member of hstujit_value
-  std::vector<DataType> dtypes_;   // by argument
-  std::vector<int> mapped_;        // arguments that kernels read through a tensor map
-  std::vector<int64_t> clusters_;  // by size: how many are resident at a time; empty without clusters
+  std::vector<bool> is_integer_;            // by argument: a scalar's member of hstujit_value
+  std::vector<DataType> dtypes_;            // by argument
+  int output_ = 0;                          // an output
+  std::vector<const ParamSlot*> divisors_;  // slots that hold one over an argument
+  std::vector<int> mapped_;                 // arguments that kernels read through a tensor map
+  std::vector<int64_t> clusters_;           // by size: how many are resident at a time; empty without clusters
 };
 
 using LauncherPtr = std::shared_ptr<const Launcher>;

@@ -33,7 +33,7 @@ class Batch {
     if (deltas_) lengths.delta_rows.push_back(same_delta_ ? delta_ : number == 0 ? kLongDelta : pick_delta(rows));
   }
 
-  // A batch of one sequence, with the targets and rows of q that add() gives the first.
+  // A batch of one sequence, with the rows of q that add() gives the first.
   Lengths alone(int64_t rows) const {
     Lengths result;
     result.rows = {rows};

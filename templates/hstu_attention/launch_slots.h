@@ -21,7 +21,7 @@ std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_
 // Constants of the generated Config that say which rows q has: kDelta, kJaggedQueries.
 std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec);
 
-// "delta_" and the like: which operator a kernel is of, and what of it its other names do not say.
+// What kernel names begin with: the operator, and "_jagged" where sequences have different numbers of rows in q.
 std::string attention_kernel_prefix(const AttentionSpec& spec);
 
 }  // namespace hstujit

@@ -266,7 +266,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const int rank = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
   const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
   const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - rank;
+  if (row_tile * Config::kBlockM >= sequence.rows - sequence.query_begin) return;
   const int row0 = sequence.query_begin + row_tile * Config::kBlockM;
-  if (row0 >= sequence.rows) return;
   Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, pair % Spec::kHeads, row0).run();
 }

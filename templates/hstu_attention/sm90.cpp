@@ -14,9 +14,6 @@ namespace {
 
 using sm90::Resources;
 
-constexpr int64_t kMostSharers = 16;  // blocks of the largest cluster that Hopper runs
-constexpr int64_t kLeastBlocks = 2;   // column blocks that are worth a share of their own
-
 const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
 
 class AttentionSm90 final : public Skeleton {
@@ -162,9 +159,9 @@ LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& co
   for (ParamSlot& slot : attention_common_slots(op)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(op, config.block_m);
   if (resources.split) {
-    plan.cluster = {.most = kMostSharers,
+    plan.cluster = {.most = sm90::kMostSharers,
                     .argument = find_argument(signature, "max_seq_len"),
-                    .least = kLeastBlocks * config.block_n};
+                    .least = sm90::kLeastShare * config.block_n};
   }
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   return plan;

@@ -34,9 +34,9 @@ double cycles(const AttentionSpec& spec, const KernelConfig& config, const Devic
   const Resources resources(spec, config);
   const auto rows = static_cast<int64_t>(std::max(1.0, size.mean_fill * static_cast<double>(size.max_seq_len)));
   const int64_t columns = visible_columns(params, rows, size.delta_rows);
-  const int64_t tiles = ceil_div(size.delta_rows, config.block_m) * params.heads * size.batch;
+  const int64_t tiles = std::max<int64_t>(ceil_div(size.delta_rows, config.block_m) * params.heads * size.batch, 1);
   const int64_t resident = device.sm_count * config.blocks_per_sm;
-  const int64_t room = std::min<int64_t>({16, resident / tiles, columns / (2 * config.block_n)});
+  const int64_t room = std::min({kMostSharers, resident / tiles, columns / (kLeastShare * config.block_n)});
   const int64_t cluster = resources.split ? std::max<int64_t>(room, 1) : 1;
   const int64_t blocks = tiles * cluster;
   const double rounds = std::ceil(static_cast<double>(blocks) / static_cast<double>(resident));
@@ -48,7 +48,7 @@ double cycles(const AttentionSpec& spec, const KernelConfig& config, const Devic
   const double beside = static_cast<double>(std::min(blocks, resident)) / busy_sms;  // blocks on a multiprocessor
   const double rate = std::min(kSmBytes, kDeviceBytes * static_cast<double>(device.sm_count) / busy_sms);
   const double loads = stage_bytes * beside / rate;
-  const double latency = kLatency / static_cast<double>(config.stages - 1);
+  const double latency = kLatency / static_cast<double>(std::max<int64_t>(config.stages - 1, 1));
   const double elements = 64.0 * static_cast<double>(config.block_n);
   const double width = static_cast<double>(16 * ((params.attn_dim + 15) / 16) + params.hidden_dim);
   const double tensor = elements * width / 2048, activation = elements / 16;

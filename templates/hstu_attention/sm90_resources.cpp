@@ -38,7 +38,7 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   const auto total = [&](int64_t queries) {
     // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8), then the schedule.
     const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;
-    const int64_t schedule = 8 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
+    const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
     return queries * query + config.stages * stage + round_up(small + schedule, int64_t{128});
   };
   const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };

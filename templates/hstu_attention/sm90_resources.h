@@ -9,6 +9,10 @@
 
 namespace hstujit::sm90 {
 
+// Of the clusters that share the columns of a tile.
+constexpr int64_t kMostSharers = 16;  // blocks of the largest one that Hopper runs
+constexpr int64_t kLeastShare = 2;    // column blocks that are worth a block of their own
+
 struct Resources {
   Resources(const AttentionSpec& spec, const KernelConfig& config);
 

@@ -10,6 +10,7 @@
 // direction, balances the blocks. Of few sequences, items are single tiles: see pairs_pay.
 #pragma once
 #include "common/cluster.cuh"
+#include "common/regions.cuh"
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_shared.cuh"
 
@@ -82,6 +83,7 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
       }
       const u32 group_total = __shfl_sync(~0u, before, 31);
       u32 rank = running + before - total;
+      if (key == 0) shared.schedule_sequences = static_cast<int>(rank);  // none follows that has rows
       for (int w = 0; w < kWarps; ++w) {
         const u16 count = scratch[w * kSortKeys + key];
         scratch[w * kSortKeys + key] = static_cast<u16>(rank);
@@ -100,7 +102,8 @@ __device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offse
     __syncwarp();
     if (valid) {
       shared.schedule_order[rank] = static_cast<u16>(base + lane);
-      const i64 items = static_cast<i64>(items_of(tiles, paired)) * Spec::kHeads;
+      const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : items_of(tiles, paired);
+      const i64 items = static_cast<i64>(listed) * Spec::kHeads;
       shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMostItems)));
       if ((peers & lanes_below) == 0) counts[key] += __popc(peers);
     }
@@ -138,7 +141,9 @@ class Schedule {
  public:
   __device__ __forceinline__ Schedule(const Shared<Config>& shared, const Params& params)
       : shared_(shared), params_(params), batch_(static_cast<int>(params.batch)) {
-    if (sorted()) find_item();
+    if (!sorted()) return;
+    if constexpr (Config::kFirstTileFirst) weigh_first_tiles();
+    find_item();
   }
 
   // The next tile that has rows, with its sequence; false when there is none. The arguments hold what the last call
@@ -187,6 +192,13 @@ class Schedule {
     if (within_ < 0) return false;
     sequence = clamp_words(words_, params_.total_rows);
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
+    if constexpr (Config::kFirstTileFirst) {
+      const int others = tiles - 1;
+      tile.head = at_first_tile_ ? within_ : within_ / others;
+      tile.row_tile = at_first_tile_ ? 0 : others - (within_ - tile.head * others);
+      find_item();
+      return true;
+    }
     if (!Config::kPairTiles || shared_.schedule_paired) {
       const int items = items_of(tiles, Config::kPairTiles);
       tile.head = within_ / items;
@@ -204,15 +216,22 @@ class Schedule {
   // Finds this block's item of the next round and starts to load its sequence: the loads take longer than all the rest,
   // and are needed one call later.
   __device__ __forceinline__ void find_item() {
+    if constexpr (Config::kFirstTileFirst) {
+      find_item_of_unequal();
+      return;
+    }
     const int across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
     const i64 wide = static_cast<i64>(round_++) * gridDim.x + across;
     if (wide >= shared_.schedule_total) {
       within_ = -1;
       return;
     }
-    const u32 item = static_cast<u32>(wide);
+    find_listed(static_cast<u32>(wide));
+  }
+
+  // Ranks only grow from item to item; looks at 32 of them at a time.
+  __device__ __forceinline__ void find_listed(u32 item) {
     const int lane = threadIdx.x % 32;
-    // Ranks only grow from item to item; look at 32 of them at a time.
     while (true) {
       const bool starts_after = rank_ + 1 + lane >= batch_ || shared_.schedule_first[rank_ + 1 + lane] > item;
       const u32 after = __ballot_sync(~0u, starts_after);
@@ -224,10 +243,61 @@ class Schedule {
     words_ = load_words(params_.seq_offsets, num_targets_of<Spec>(params_), shared_.schedule_order[rank_]);
   }
 
+  // With kFirstTileFirst the first tiles of all sequences and heads are dealt out first, and the list has the others.
+  // A first tile takes as long as several others, so a block that has one leaves out as many rounds of them. Each lane
+  // knows that number of the sequence of its rank.
+  __device__ __forceinline__ void weigh_first_tiles() {
+    const int lane = threadIdx.x % 32;
+    if (lane >= shared_.schedule_sequences) return;
+    const Sequence sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[lane]);
+    const int last = sequence.rows - 1;
+    int first_begin, first_end, begin, end;
+    mask_columns(0, min(Config::kBlockM - 1, last), sequence.rows, sequence.targets, first_begin, first_end);
+    mask_columns(max(last - Config::kBlockM, 0), last, sequence.rows, sequence.targets, begin, end);
+    constexpr int kTileColumns = 512;  // what a tile takes once, as columns
+    lane_rounds_ = (first_end - first_begin + kTileColumns) / max(end - begin + kTileColumns, 1);
+  }
+
+  __device__ __forceinline__ void find_item_of_unequal() {
+    const u32 firsts = static_cast<u32>(shared_.schedule_sequences) * Spec::kHeads;
+    const bool weighed = shared_.schedule_sequences <= 32 && firsts <= gridDim.x;
+    i64 first = blockIdx.x + static_cast<i64>(round_) * gridDim.x, listed = first - firsts;
+    at_first_tile_ = first < firsts && (!weighed || round_ == 0);
+    if (!weighed) {
+      ++round_;
+    } else if (at_first_tile_) {
+      const int rounds = max(__shfl_sync(~0u, lane_rounds_, static_cast<int>(first) / Spec::kHeads), 1);
+      for (; round_ < rounds; ++round_) dealt_ += gridDim.x - blocks_at_first_tiles();
+    } else {
+      const u32 absent = blocks_at_first_tiles();
+      listed = dealt_ + static_cast<i64>(blockIdx.x) - absent;
+      dealt_ += gridDim.x - absent;
+      ++round_;
+    }
+    if (at_first_tile_) {
+      within_ = static_cast<int>(first) % Spec::kHeads;
+      words_ = load_words(params_.seq_offsets, num_targets_of<Spec>(params_),
+                          shared_.schedule_order[static_cast<int>(first) / Spec::kHeads]);
+    } else if (listed >= shared_.schedule_total) {
+      within_ = -1;
+    } else {
+      find_listed(static_cast<u32>(listed));
+    }
+  }
+
+  // In the current round.
+  __device__ __forceinline__ u32 blocks_at_first_tiles() const {
+    const bool present = threadIdx.x % 32 < shared_.schedule_sequences;
+    return __popc(__ballot_sync(~0u, present && max(lane_rounds_, 1) > round_)) * Spec::kHeads;
+  }
+
   const Shared<Config>& shared_;
   const Params& params_;
   const int batch_;
   int round_ = 0;
+  int lane_rounds_ = 0;         // of the others, that the first tile of the sequence of this lane's rank takes
+  i64 dealt_ = 0;               // of the others, in earlier rounds
+  bool at_first_tile_ = false;  // the item is the first tile of head `within_`
   int second_half_ = -1;  // row tile still to do of the current pair
   // The item after the current one, in a sorted schedule:
   int rank_ = 0;     // of its sequence

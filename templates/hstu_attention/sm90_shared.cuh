@@ -66,6 +66,7 @@ struct Shared {
   BlockInfo block[Config::kStages];
   TailInfo tail;
   int schedule_total;                                  // items of the persistent schedule
+  int schedule_sequences;                              // that have rows
   int schedule_paired;                                 // an item is a pair of row tiles, where the mask lets them be
   u32 schedule_first[Config::kScheduleSequences + 1];  // items before the sequence of this rank
   u16 schedule_order[Config::kScheduleSequences];      // rank -> sequence, longest first

@@ -1,11 +1,12 @@
 // Column blocks that cost models count, against the mask itself.
-#include "compiler/spec/hstu_attention/spec.h"
 #include "templates/hstu_attention/tile_counts.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
+
+#include "compiler/spec/hstu_attention/spec.h"
 
 namespace hstujit {
 namespace {
@@ -131,6 +132,17 @@ TEST(TileCounts, TargetsAreAssumedWhereTheMaskHasThem) {
   EXPECT_EQ(assumed_sequence({.num_targets = true}, 600).targets, 20);
   EXPECT_EQ(assumed_sequence({.num_targets = true}, 0.4).rows, 1);
   EXPECT_EQ(assumed_sequence({.num_targets = true}, 0.4).targets, 1);
+}
+
+// Where q has the last rows only, the tiles are those of these rows.
+TEST(TileCounts, TilesBeginWithTheFirstRowOfQ) {
+  HstuAttentionParams params;
+  params.max_attn_len = 100;
+  const auto all = count_column_blocks(params, {1024, 0}, 64, 64);
+  const auto last = count_column_blocks(params, {1024, 0, 832}, 64, 64);
+  ASSERT_EQ(last.size(), 3u);
+  EXPECT_TRUE(std::equal(last.begin(), last.end(), all.end() - 3));
+  EXPECT_EQ(count_column_blocks(params, {1024, 0, 1023}, 64, 64).size(), 1u);
 }
 
 }  // namespace

@@ -22,18 +22,19 @@ class ClusterTest : public RuntimeTest {
   }
 
   // Launches a batch of equal sequences on a fresh engine.
-  Status launch(int64_t sequences, int64_t rows, int64_t delta) {
+  Status launch(int64_t sequences, int64_t rows, int64_t delta, int64_t max_seq_len = -1) {
+    if (max_seq_len < 0) max_seq_len = rows;
     const auto engine = make_engine();
     const CurrentContext context(*engine);
     auto op = Op::create(engine, {instance_, Direction::kForward, Backend::kCuda, LengthMode::kPow2, {}});
     if (!op.ok()) return op.status();
-    HSTUJIT_RETURN_IF_ERROR((*op)->prepare(rows, -1));
+    HSTUJIT_RETURN_IF_ERROR((*op)->prepare(std::max<int64_t>(max_seq_len, 1), -1));
     Lengths lengths;
     lengths.rows.assign(static_cast<size_t>(sequences), rows);
     lengths.delta_rows.assign(static_cast<size_t>(sequences), delta);
     lengths.max_seq_len = 16384;
     FakeLaunch values(instance_, lengths);
-    values.value("max_seq_len").integer = rows;
+    values.value("max_seq_len").integer = max_seq_len;
     return (*op)->launch(values.values.data(), values.values.size(), nullptr);
   }
 
@@ -78,6 +79,22 @@ TEST_F(ClusterTest, NoLargerThanTheDeviceRuns) {
 TEST_F(ClusterTest, ADriverThatCannotSayGetsNone) {
   fake().failing = "cuOccupancyMaxActiveClusters";
   expect_cluster(1, 2048, 1, 1);
+}
+
+TEST_F(ClusterTest, SequencesWithoutRowsAreLaunchedForTheirZeros) {
+  const Status status = launch(2, 0, 4, 64);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(fake().launches, 1);
+  EXPECT_EQ(fake().cluster, 1u);
+}
+
+TEST_F(ClusterTest, ALengthOfZeroIsNoDivisor) {
+  const Status status = launch(2, 0, 4, 0);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(),
+              HasSubstr("max_seq_len is 0, and there are outputs to write; it must be 1 or more where "
+                        "scaling_seqlen is not positive"));
+  EXPECT_EQ(fake().launches, 0);
 }
 
 TEST_F(ClusterTest, AFailureNamesTheKernel) {

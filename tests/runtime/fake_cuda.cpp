@@ -238,9 +238,15 @@ EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
   *milliseconds = 1.5f;
   return 0;
 }
-EXPORT int cuTensorMapEncodeTiled(void*, int type, uint32_t, void*, const uint64_t* dimensions, const uint64_t* strides,
-                                  const uint32_t* box, const uint32_t*, int, int, int, int) {
+EXPORT int cuTensorMapEncodeTiled(void*, int type, uint32_t rank, void* address, const uint64_t* dimensions,
+                                  const uint64_t* strides, const uint32_t* box, const uint32_t*, int, int, int, int) {
   FAIL_IF_ASKED();
+  // As the driver does.
+  constexpr int kInvalidValue = 1;
+  if (address == nullptr || reinterpret_cast<uintptr_t>(address) % 16 != 0) return kInvalidValue;
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (dimensions[i] == 0 || (i > 0 && strides[i - 1] % 16 != 0)) return kInvalidValue;
+  }
   FakeCuda& state = *fake_cuda();
   const std::lock_guard<std::mutex> lock(last_launch());
   ++state.tensor_maps;

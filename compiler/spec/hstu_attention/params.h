@@ -15,7 +15,7 @@ struct HstuAttentionParams {
   int64_t hidden_dim = 0;                              // Dv, per head
   DataType dtype = DataType::kBf16;                    // of q, k, v, out
   MatmulPrecision precision = MatmulPrecision::kTf32;  // "precision"; fp32 data only, canonicalised to tf32 otherwise
-  DataType offsets_dtype = DataType::kInt64;           // of seq_offsets and num_targets
+  DataType offsets_dtype = DataType::kInt64;           // of seq_offsets, seq_offsets_q and num_targets
   int64_t alignment = 16;  // bytes; 2, 4, 8 or 16: what pointers and strides are multiples of
   bool causal = true;
   bool num_targets = false;  // takes a num_targets tensor
@@ -39,7 +39,7 @@ struct HstuAttentionParams {
         field("hidden_dim", &P::hidden_dim, "head dimension of v and out, a multiple of 8", 8, 256).multiple_of(8),
         field("dtype", &P::dtype, "data type of q, k, v and out").one_of("bf16 fp16 fp32"),
         field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
-        field("offsets_dtype", &P::offsets_dtype, "type of seq_offsets and num_targets").one_of("int32 int64"),
+        field("offsets_dtype", &P::offsets_dtype, "type of offsets and num_targets").one_of("int32 int64"),
         field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of, a power of two", 2,
               16),
         field("causal", &P::causal, "row i sees only columns j <= i"),
