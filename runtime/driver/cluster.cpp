@@ -9,8 +9,8 @@ constexpr int64_t kPortableBlocks = 8;  // every device that has clusters runs t
 cuda::LaunchAttribute cluster_attribute(int64_t cluster) {
   cuda::LaunchAttribute attribute = {};
   attribute.id = cuda::kClusterDimension;
-  attribute.value.cluster[0] = static_cast<unsigned>(cluster);
-  attribute.value.cluster[1] = attribute.value.cluster[2] = 1;
+  attribute.cluster[0] = static_cast<unsigned>(cluster);
+  attribute.cluster[1] = attribute.cluster[2] = 1;
   return attribute;
 }
 

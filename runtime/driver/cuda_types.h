@@ -60,17 +60,15 @@ enum TensorMapSwizzle : int { kSwizzle128B = 3 };
 enum TensorMapPromotion : int { kPromotionL2_256B = 3 };
 enum TensorMapFill : int { kFillZeros = 0 };
 
-// cuLaunchKernelEx takes a list of these; a cluster's size is the only one in use.
-enum LaunchAttributeId : int { kClusterDimension = 4 };
-
+// cuLaunchKernelEx takes a list of these. The value of the driver's is a union of 64 bytes; a cluster's size is the only
+// one in use.
 struct LaunchAttribute {
-  LaunchAttributeId id;
+  int id;
   char padding[4];
-  union {
-    char bytes[64];
-    unsigned cluster[3];
-  } value;
+  unsigned cluster[3];
+  char unused[52];
 };
+inline constexpr int kClusterDimension = 4;
 static_assert(sizeof(LaunchAttribute) == 72);
 
 struct LaunchConfig {

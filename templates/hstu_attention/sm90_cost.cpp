@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "compiler/support/integers.h"
 #include "templates/hstu_attention/sm90_resources.h"
 #include "templates/hstu_attention/tile_counts.h"
 
@@ -80,7 +81,7 @@ TileCost tile_cost(const HstuAttentionParams& params, const KernelConfig& config
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const double elements = 64.0 * static_cast<double>(config.block_n);
-  const double width = static_cast<double>(16 * ((params.attn_dim + 15) / 16) + params.hidden_dim);
+  const double width = static_cast<double>(round_up(params.attn_dim, int64_t{16}) + params.hidden_dim);
   const double tensor = elements * width / 2048;
   const double activation = elements / 16;
   const double chain = kChain * (tensor + activation) + (resources.mask_in_pieces ? kPieces : 0);

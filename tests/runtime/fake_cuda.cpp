@@ -167,13 +167,12 @@ EXPORT int cuLaunchKernel(void*, unsigned grid, unsigned, unsigned, unsigned thr
 }
 EXPORT int cuLaunchKernelEx(const cuda::LaunchConfig* config, void*, void** parameters, void**) {
   FAIL_IF_ASKED();
-  return launched(config->grid[0], config->attributes->value.cluster[0], config->block[0], config->shared_memory,
-                  parameters);
+  return launched(config->grid[0], config->attributes->cluster[0], config->block[0], config->shared_memory, parameters);
 }
 EXPORT int cuOccupancyMaxActiveClusters(int* clusters, void*, const cuda::LaunchConfig* config) {
   FAIL_IF_ASKED();
   // Eight groups of 16 multiprocessors, one block on each: the clusters of a group.
-  const int size = static_cast<int>(config->attributes->value.cluster[0]);
+  const int size = static_cast<int>(config->attributes->cluster[0]);
   *clusters = size <= fake_cuda()->largest_cluster ? 8 * (16 / size) : 0;
   return 0;
 }
