@@ -10,8 +10,8 @@ class ClusterTest : public RuntimeTest {
  protected:
   void SetUp() override {
     RuntimeTest::SetUp();
-    const auto json = parse_json_text(R"({"name": "test", "op": "delta_hstu_attention", "heads": 4, "attn_dim": 128,
-        "hidden_dim": 128, "max_seq_len": 16384})",
+    const auto json = parse_json_text(R"({"name": "test", "op": "delta_hstu_attention", "heads": 4, "attn_dim": 16,
+        "hidden_dim": 16, "max_seq_len": 16384})",
                                       "test");
     ASSERT_TRUE(json.ok());
     auto instance = parse_instance(*json, "test", "");
