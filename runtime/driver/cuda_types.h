@@ -60,8 +60,8 @@ enum TensorMapSwizzle : int { kSwizzle128B = 3 };
 enum TensorMapPromotion : int { kPromotionL2_256B = 3 };
 enum TensorMapFill : int { kFillZeros = 0 };
 
-// cuLaunchKernelEx takes a list of these. The value of the driver's is a union of 64 bytes; a cluster's size is the only
-// one in use.
+// cuLaunchKernelEx takes a list of these. The value of the driver's is a union of 64 bytes; a cluster's size is the
+// only one in use.
 struct LaunchAttribute {
   int id;
   char padding[4];
