@@ -59,7 +59,7 @@ TEST_F(ClusterTest, FewTilesShareTheGpuAndManyDoNot) {
   expect_cluster(5, 2048, 64, 5);   // 20
   expect_cluster(8, 2048, 64, 4);
   expect_cluster(9, 2048, 64, 3);  // 36: a fourth block each would have to wait
-  expect_cluster(64, 2048, 64, 1);
+  expect_cluster(64, 300, 64, 1);
 }
 
 TEST_F(ClusterTest, ABlockGetsTwoColumnBlocksAtLeast) {
