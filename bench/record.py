@@ -162,14 +162,11 @@ def main():
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
     *inputs, output = arguments.files
-    if arguments.step in ("bench", "cliffs"):  # already a report with its environment; tools/bench_table.py reads the one
-        report = load(inputs[0])               # that names no step
+    if arguments.step in ("bench", "cliffs", "delta"):  # already a report with its environment; tools/bench_table.py
+        *untuned, report = map(load, inputs)            # reads the one that names no step
         report["environment"]["commit"] = arguments.commit
-        return write(output, report if arguments.step == "bench" else {"step": "cliffs", **report})
-    if arguments.step == "delta":
-        untuned, tuned = (load(path) for path in inputs)
-        tuned["environment"]["commit"] = arguments.commit
-        return write(output, {"step": "delta", "untuned": untuned["results"], **tuned})
+        named = {} if arguments.step == "bench" else {"step": arguments.step}
+        return write(output, named | {"untuned": before["results"] for before in untuned} | report)
     result, good = globals()[arguments.step](*inputs)
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),

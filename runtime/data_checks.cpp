@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <set>
+#include <map>
+#include <utility>
 
 namespace hstujit {
 
@@ -85,25 +86,30 @@ Status check_launch_data(const CudaDriver* driver, const Signature& signature, c
   const auto integers = [&](int index) {
     return read_integers(driver, signature[static_cast<size_t>(index)], *values[index].tensor);
   };
-  std::set<std::string_view> checked;
+  std::map<std::string_view, std::vector<int64_t>> checked;  // by the name of the offsets
   for (size_t i = 0; i < signature.size(); ++i) {
     for (size_t d = 0; d < signature[i].shape.size(); ++d) {
       const Dimension& dimension = signature[i].shape[d];
       const int offsets_index = find_argument(signature, dimension.offsets);
-      if (offsets_index < 0 || !checked.insert(dimension.offsets).second) continue;
+      if (offsets_index < 0 || checked.contains(dimension.offsets)) continue;
       JaggedAxis axis{dimension.offsets, dimension.symbol, values[i].tensor->shape[d], {}};
       if (const int most = find_argument(signature, most_rows_argument(dimension.offsets)); most >= 0) {
         axis.most_rows_name = signature[static_cast<size_t>(most)].name;
         axis.most_rows = values[most].integer;
       }
-      HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, integers(offsets_index));
+      HSTUJIT_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, integers(offsets_index));
       HSTUJIT_RETURN_IF_ERROR(check_jagged(axis, offsets));
+      checked.emplace(dimension.offsets, std::move(offsets));
     }
   }
   if (const int index = find_argument(signature, "num_targets"); index >= 0) {
-    HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, integers(find_argument(signature, "seq_offsets")));
+    auto offsets = checked.find("seq_offsets");
+    if (offsets == checked.end()) {
+      HSTUJIT_ASSIGN_OR_RETURN(std::vector<int64_t> read, integers(find_argument(signature, "seq_offsets")));
+      offsets = checked.emplace("seq_offsets", std::move(read)).first;
+    }
     HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> targets, integers(index));
-    return check_targets(offsets, targets);
+    return check_targets(offsets->second, targets);
   }
   return {};
 }

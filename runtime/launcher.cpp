@@ -244,17 +244,14 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
     return driver_->failure(error, "cuTensorMapEncodeTiled", __FILE__, __LINE__).with_context(plan_.kernel_name);
   }
   void* arguments[] = {parameters};
-  if (cluster > 1) {
-    const cuda::Error error =
-        launch_clusters(*driver_, module_->function(), block_shape(plan_), grid, cluster, stream, arguments);
-    if (error == cuda::kSuccess) return {};
-    return driver_->failure(error, "cuLaunchKernelEx", __FILE__, __LINE__).with_context(plan_.kernel_name);
-  }
-  const cuda::Error error = driver_->launch_kernel(
-      module_->function(), static_cast<unsigned>(grid), 1, 1, static_cast<unsigned>(plan_.threads), 1, 1,
-      static_cast<unsigned>(plan_.shared_memory), stream, arguments, nullptr);
+  const BlockShape block = block_shape(plan_);
+  const cuda::Error error =
+      cluster > 1 ? launch_clusters(*driver_, module_->function(), block, grid, cluster, stream, arguments)
+                  : driver_->launch_kernel(module_->function(), static_cast<unsigned>(grid), 1, 1, block.threads, 1, 1,
+                                           block.shared_memory, stream, arguments, nullptr);
   if (error == cuda::kSuccess) return {};
-  return driver_->failure(error, "cuLaunchKernel", __FILE__, __LINE__).with_context(plan_.kernel_name);
+  return driver_->failure(error, cluster > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel", __FILE__, __LINE__)
+      .with_context(plan_.kernel_name);
 }
 
 }  // namespace hstujit

@@ -12,6 +12,12 @@ int64_t Lengths::total_rows() const { return std::accumulate(rows.begin(), rows.
 
 int64_t Lengths::total_delta_rows() const { return std::accumulate(delta_rows.begin(), delta_rows.end(), int64_t{0}); }
 
+std::vector<int64_t> offsets_of(const std::vector<int64_t>& rows) {
+  std::vector<int64_t> offsets = {0};
+  for (const int64_t n : rows) offsets.push_back(offsets.back() + n);
+  return offsets;
+}
+
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len) {
   Lengths lengths;
   lengths.max_seq_len = max_seq_len;

@@ -30,6 +30,9 @@ struct Lengths {
   int64_t total_delta_rows() const;  // sum of delta_rows
 };
 
+// Where sequences of so many rows begin, one after the other, and where the last one ends.
+std::vector<int64_t> offsets_of(const std::vector<int64_t>& rows);
+
 // What one call must do at least: for ceilings and ratios in reports.
 struct Work {
   double flops = 0;  // multiply and add counted separately, valid (row, column) pairs only

@@ -57,8 +57,7 @@ Json instance_properties(std::string_view op) {
     const Json rows = integer_schema(0, kMaxSeqLen, "rows of q of a sequence");
     properties["delta_len"]["description"] =
         "rows of q of each sequence in generated inputs, 64 when left out; a list, with jagged_queries, holds one "
-        "number "
-        "for each in turn";
+        "number for each in turn";
     properties["delta_len"]["oneOf"] = Json::array({rows, list_of(rows)});
   }
   return properties;

@@ -55,8 +55,7 @@ const std::vector<EnvVariable>& environment_variables() {
        "CUDA source, `<digest>.cu`; `log` what the compiler said, `<digest>.log`; `all` means all of it."},
       {Env::kCheck, kFlag, "HSTUJIT_CHECK", "0", "",
        "Check num_targets and the offsets of sequences on the device before each launch. It waits for the stream: for "
-       "finding "
-       "mistakes."},
+       "finding mistakes."},
       {Env::kFrozen, kPath, "HSTUJIT_FROZEN", "", "",
        "File of `hstujit freeze`. Kernels are those that it lists, whatever tuning records and the cost model say. A "
        "key "

@@ -24,10 +24,4 @@ const std::vector<int64_t>* rows_between(const Argument& offsets, const Lengths&
   return offsets.name == kQueryRows ? &lengths.delta_rows : nullptr;
 }
 
-std::vector<int64_t> offsets_of(const std::vector<int64_t>& rows) {
-  std::vector<int64_t> offsets = {0};
-  for (const int64_t n : rows) offsets.push_back(offsets.back() + n);
-  return offsets;
-}
-
 }  // namespace hstujit

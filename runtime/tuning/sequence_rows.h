@@ -19,7 +19,4 @@ const std::vector<int64_t>& sequence_rows(const Argument& argument, const Length
 // The rows of each sequence that begin where the argument's numbers say; null for an argument that is no such offsets.
 const std::vector<int64_t>* rows_between(const Argument& offsets, const Lengths& lengths);
 
-// The offsets of sequences with so many rows: one more than there are sequences, the first of them 0.
-std::vector<int64_t> offsets_of(const std::vector<int64_t>& rows);
-
 }  // namespace hstujit

@@ -15,16 +15,14 @@ std::string workload_name(const Lengths& lengths) {
   hasher.add("max_seq_len", lengths.max_seq_len);
   hasher.add("rows", fmt::format("{}", fmt::join(lengths.rows, ",")));
   hasher.add("num_targets", fmt::format("{}", fmt::join(lengths.num_targets, ",")));
-  const auto sum = [](const std::vector<int64_t>& counts) {
-    return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  };
   std::string queries;
   if (!lengths.delta_rows.empty()) {
     hasher.add("delta_rows", fmt::format("{}", fmt::join(lengths.delta_rows, ",")));
-    queries = fmt::format("-q{}", sum(lengths.delta_rows));
+    queries = fmt::format("-q{}", lengths.total_delta_rows());
   }
-  return fmt::format("b{}-n{}-r{}-t{}{}-{}", lengths.rows.size(), lengths.max_seq_len, sum(lengths.rows),
-                     sum(lengths.num_targets), queries, hasher.finish().substr(0, kDigits));
+  return fmt::format("b{}-n{}-r{}-t{}{}-{}", lengths.rows.size(), lengths.max_seq_len, lengths.total_rows(),
+                     std::accumulate(lengths.num_targets.begin(), lengths.num_targets.end(), int64_t{0}), queries,
+                     hasher.finish().substr(0, kDigits));
 }
 
 }  // namespace hstujit

@@ -80,10 +80,7 @@ double squared_deviations(const std::vector<double>& values) {
 TileCost tile_cost(const HstuAttentionParams& params, const KernelConfig& config, const Resources& resources) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
-  const double elements = 64.0 * static_cast<double>(config.block_n);
-  const double width = static_cast<double>(round_up(params.attn_dim, int64_t{16}) + params.hidden_dim);
-  const double tensor = elements * width / 2048;
-  const double activation = elements / 16;
+  const auto [tensor, activation] = block_work(params, config.block_n);
   const double chain = kChain * (tensor + activation) + (resources.mask_in_pieces ? kPieces : 0);
 
   // The slowest of a warpgroup's own chain of steps, which others fill up, and of the units that all of them share.
@@ -104,6 +101,12 @@ TileCost tile_cost(const HstuAttentionParams& params, const KernelConfig& config
 }
 
 }  // namespace
+
+BlockWork block_work(const HstuAttentionParams& params, int64_t block_n) {
+  const double elements = 64.0 * static_cast<double>(block_n);
+  const double width = static_cast<double>(round_up(params.attn_dim, int64_t{16}) + params.hidden_dim);
+  return {elements * width / 2048, elements / 16};
+}
 
 double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                    const ProblemSize& size) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/support/integers.h"
+#include "templates/hstu_attention/sm90_cost.h"
 #include "templates/hstu_attention/sm90_resources.h"
 
 namespace hstujit::sm90 {
@@ -49,9 +50,7 @@ double cycles(const AttentionSpec& spec, const KernelConfig& config, const Devic
   const double rate = std::min(kSmBytes, kDeviceBytes * static_cast<double>(device.sm_count) / busy_sms);
   const double loads = stage_bytes * beside / rate;
   const double latency = kLatency / static_cast<double>(std::max<int64_t>(config.stages - 1, 1));
-  const double elements = 64.0 * static_cast<double>(config.block_n);
-  const double width = static_cast<double>(round_up(params.attn_dim, int64_t{16}) + params.hidden_dim);
-  const double tensor = elements * width / 2048, activation = elements / 16;
+  const auto [tensor, activation] = block_work(params, config.block_n);
   const double chain = kChainCycles + tensor + kActivation * activation;
   const double shared = std::max(tensor, activation) * static_cast<double>(config.consumers) * beside;
   // Blocks beside one another hide each other's begins and ends.

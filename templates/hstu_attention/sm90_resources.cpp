@@ -27,14 +27,13 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   pair_tiles = persistent && params.causal && params.max_attn_len == 0 && params.sla_k1 == 0 && params.sla_k2 == 0;
   first_tile_first = params.contextual_seq_len > 0 && params.max_attn_len > 0;
   mask_in_pieces = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
-  // The sums that a block leaves to its cluster take the place of k and v.
-  const int64_t part = config.block_m * (params.hidden_dim + 8) * 4;
-  const int64_t ring = config.stages * (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
-  split = spec.query_rows() != QueryRows::kAll && config.consumers == 1 && part <= ring;
   schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
   const int64_t stage = (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
+  // The sums that a block leaves to its cluster take the place of k and v.
+  const int64_t part = config.block_m * (params.hidden_dim + 8) * 4;
+  split = spec.query_rows() != QueryRows::kAll && config.consumers == 1 && part <= config.stages * stage;
   const auto total = [&](int64_t queries) {
     // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8), then the schedule.
     const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;

@@ -26,8 +26,7 @@ HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType 
 
 HostTensor offsets_tensor(const std::vector<int64_t>& rows) {
   HostTensor offsets;
-  offsets.integers.push_back(0);
-  for (const int64_t n : rows) offsets.integers.push_back(offsets.integers.back() + n);
+  offsets.integers = offsets_of(rows);
   offsets.shape = {static_cast<int64_t>(offsets.integers.size())};
   return offsets;
 }
