@@ -36,7 +36,7 @@ HostValue scalar_value(double scalar) { return {{}, scalar}; }
 
 }  // namespace
 
-std::vector<HostValue> AttentionSpec::make_inputs(Direction, const Lengths& lengths, uint64_t seed) const {
+std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
   const auto& p = params_;
   HostTensor offsets = offsets_tensor(lengths.rows);
   HostTensor query_offsets = offsets_tensor(query_rows_ == QueryRows::kAll ? lengths.rows : lengths.delta_rows);
@@ -49,6 +49,8 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction, const Lengths& leng
   values.push_back(tensor_value(normal_tensor({queries, p.heads, p.attn_dim}, deviation, p.dtype, seed, 0)));
   values.push_back(tensor_value(normal_tensor({total, p.heads, p.attn_dim}, deviation, p.dtype, seed, 1)));
   values.push_back(tensor_value(normal_tensor({total, p.heads, p.hidden_dim}, 1.0, p.dtype, seed, 2)));
+  if (direction == Direction::kBackward)
+    values.push_back(tensor_value(normal_tensor({queries, p.heads, p.hidden_dim}, 1.0, p.dtype, seed, 3)));
   values.push_back(tensor_value(std::move(offsets)));
   if (query_rows_ == QueryRows::kLastJagged) values.push_back(tensor_value(std::move(query_offsets)));
   if (p.num_targets) {
@@ -65,7 +67,7 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction, const Lengths& leng
   }
   values.push_back(scalar_value(1.0 / static_cast<double>(p.attn_dim)));
   values.push_back(scalar_value(0));
-  values.push_back({});  // out
+  values.resize(signature(direction).size());  // the outputs
   return values;
 }
 
