@@ -148,6 +148,26 @@ TEST(HstuAttentionInputs, BackwardHasTheForwardInputsAndAGradientOfTheirOwn) {
   for (const double value : dout.reals) ASSERT_EQ(value, round_to(DataType::kFp16, value));
 }
 
+TEST(HstuAttentionInputs, DotProductsOfABackwardReluAreExactInFp32) {
+  for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    const HstuAttentionSpec spec({.heads = 1, .attn_dim = 256, .hidden_dim = 8, .dtype = type, .score = "relu"});
+    const auto values = spec.make_inputs(Direction::kBackward, {{64}, {}, 64}, 7);
+    const auto &q = values[0].tensor.reals, &k = values[1].tensor.reals;
+    for (const double value : q) ASSERT_EQ(value, round_to(type, value));
+    for (size_t i = 0; i < 64; ++i) {
+      for (size_t j = 0; j < 64; ++j) {
+        double exact = 0;
+        float rounded = 0;
+        for (size_t d = 0; d < 256; ++d) {
+          exact += q[256 * i + d] * k[256 * j + d];
+          rounded += static_cast<float>(q[256 * i + d]) * static_cast<float>(k[256 * j + d]);
+        }
+        ASSERT_EQ(exact, rounded);
+      }
+    }
+  }
+}
+
 TEST(HstuAttentionInputs, RoundedDeterministicAndNotVanishing) {
   const HstuAttentionSpec spec(
       {.heads = 2, .attn_dim = 16, .hidden_dim = 24, .dtype = DataType::kFp16, .num_targets = true});
