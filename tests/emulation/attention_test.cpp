@@ -1,4 +1,4 @@
-// The sm80 kernels of hstu_attention, both directions, in emulation against the float64 reference.
+// The sm80 kernels of attention, both directions, in emulation against the float64 reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class Case {
  public:
   Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths)
       : spec_(make_spec(json)), direction_(direction), lengths_(lengths) {
-    config.skeleton = direction == Direction::kForward ? "hstu_attention/sm80" : "hstu_attention/sm80_backward";
+    config.skeleton = fmt::format("{}/sm80{}", spec_->op(), direction == Direction::kForward ? "" : "_backward");
     config.activation = "accurate";
     auto emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
     // The forward template refuses fewer blocks of a multiprocessor than cost nothing.
@@ -117,6 +117,16 @@ const std::vector<Json>& all_types() {
 
 TEST(EmulatedAttention, ForwardOfEveryType) {
   for (const Json& type : all_types()) check(type, Direction::kForward, tile(32, 2, 32, 2));
+}
+
+TEST(EmulatedAttention, ForwardOfTheLastRows) {
+  Lengths lengths = lengths_of(true);
+  lengths.delta_rows = {1, 20, 3, 33, 16, 40};
+  for (const Json& type : all_types()) {
+    const Json delta = {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}};
+    SCOPED_TRACE(type.dump());
+    Case(with(with(base(), delta), type), Direction::kForward, tile(32, 2, 32, 2), lengths).check();
+  }
 }
 
 TEST(EmulatedAttention, BackwardOfEveryType) {
