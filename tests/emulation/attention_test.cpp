@@ -41,10 +41,15 @@ Json with(Json json, const Json& changes) {
 
 class Case {
  public:
+  // A config without warps stands for the heuristic's choice on Ampere.
   Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths)
       : spec_(make_spec(json)), direction_(direction), lengths_(lengths) {
-    config.skeleton = fmt::format("{}/sm80{}", spec_->op(), direction == Direction::kForward ? "" : "_backward");
-    config.activation = "accurate";
+    if (config.warps == 0) {
+      config = heuristic_config(*spec_, direction, *known_device("sm_80"), {.max_seq_len = 1024}).value();
+    } else {
+      config.skeleton = fmt::format("{}/sm80{}", spec_->op(), direction == Direction::kForward ? "" : "_backward");
+      config.activation = "accurate";
+    }
     auto emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
     // The forward template refuses fewer blocks of a multiprocessor than cost nothing.
     for (; !emitted.ok() && config.blocks_per_sm < KernelConfig::kMostBlocks; ++config.blocks_per_sm) {
@@ -154,6 +159,15 @@ TEST(EmulatedAttention, BackwardOfOddWidths) {
   }
   check({{"alignment", 2}}, Direction::kBackward, tile(32, 2, 16, 2));
   check({{"alignment", 4}, {"dtype", "fp32"}}, Direction::kBackward, tile(32, 2, 16, 2));
+}
+
+TEST(EmulatedAttention, BackwardAsItRunsUntuned) {
+  for (const Json& type : {Json{{"dtype", "bf16"}}, Json{{"dtype", "fp32"}}}) {
+    for (const int width : {64, 128}) {
+      check(with(type, {{"attn_dim", width}, {"hidden_dim", width}, {"heads", 1}, {"num_targets", true}}),
+            Direction::kBackward, {});
+    }
+  }
 }
 
 TEST(EmulatedAttention, BackwardOfWideRows) {
