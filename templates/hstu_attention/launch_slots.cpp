@@ -56,8 +56,8 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec) {
   return slots;
 }
 
-std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m) {
-  const Signature signature = spec.signature(Direction::kForward);
+std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
+  const Signature signature = spec.signature(direction);
   GridFactor tiles;
   tiles.source = GridFactor::Source::kScalar;
   tiles.argument = most_query_rows(spec, signature);

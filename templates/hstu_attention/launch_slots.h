@@ -16,7 +16,8 @@ namespace hstujit {
 std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec);
 
 // Factors of "one block per (sequence, head, row tile)".
-std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m);
+std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
+                                       Direction direction = Direction::kForward);
 
 // Constants of the generated Config that say which rows q has: kDelta, kJaggedQueries.
 std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec);
