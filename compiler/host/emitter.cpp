@@ -157,6 +157,13 @@ Emitter::Values Emitter::place(const TensorRows& rows, Value row, Value column) 
   return rows.head ? Values{absolute, rows.head, column} : Values{absolute, column};
 }
 
+void Emitter::clear(ScratchMatrix matrix, Value rows) {
+  loop(integer(0), rows, 1, [&](Value row) {
+    loop(integer(0), integer(matrix.width), tile_.lanes,
+         [&](Value column) { store_lanes(zero_lanes(), address(matrix, row, column)); });
+  });
+}
+
 void Emitter::copy_rows(const TensorRows& from, Value count, Value padded_count, ScratchMatrix to) {
   const mlir::Type element = storage_type(builder(), from.dtype);
   loop(integer(0), count, 1, [&](Value row) {

@@ -64,6 +64,8 @@ class Emitter : public Ops {
   Value load_lanes(Value address);
   void store_lanes(Value lanes, Value address);
 
+  // Sets the first rows to zero; their width is a multiple of the lanes.
+  void clear(ScratchMatrix matrix, Value rows);
   // Copies `count` rows of `from` into `to`, and sets the rows from there to `padded_count` to zero.
   void copy_rows(const TensorRows& from, Value count, Value padded_count, ScratchMatrix to);
   // Writes `count` rows of `from`, times `factor` (fp32), each value rounded once.

@@ -51,8 +51,8 @@ Result<std::vector<Direction>> parse_directions(const Json& json, const std::str
         json[index].is_string() ? parse_direction(json[index].get_ref<const std::string&>()) : std::nullopt;
     if (!direction) return value_error(place, json[index], "\"forward\" or \"backward\"");
     if (!spec.supports(*direction)) {
-      return Status(Code::kUnsupported, fmt::format("{} is {}, but {} has no {} kernel yet", place,
-                                                    brief_json(json[index]), spec.op(), to_string(*direction)));
+      return Status(Code::kUnsupported, fmt::format("{} is {}, but {} has no {} kernel", place, brief_json(json[index]),
+                                                    spec.op(), to_string(*direction)));
     }
     if (std::find(directions.begin(), directions.end(), *direction) == directions.end())
       directions.push_back(*direction);

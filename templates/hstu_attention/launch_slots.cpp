@@ -21,19 +21,27 @@ int most_query_rows(const AttentionSpec& spec, const Signature& signature) {
 
 }  // namespace
 
-std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec) {
+std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const std::string& tensor, std::string type) {
+  std::vector<ParamSlot> slots = {slot(signature, tensor, ParamSlot::Kind::kPointer, tensor),
+                                  slot(signature, tensor + "_row_stride", ParamSlot::Kind::kStride, tensor),
+                                  slot(signature, tensor + "_head_stride", ParamSlot::Kind::kStride, tensor)};
+  slots[0].type = std::move(type);
+  slots[2].dimension = 1;
+  return slots;
+}
+
+std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction) {
   using Kind = ParamSlot::Kind;
-  const Signature signature = spec.signature(Direction::kForward);
+  const Signature signature = spec.signature(direction);
   const auto& params = spec.params();
   const std::string data = params.dtype == DataType::kFp32 ? "float*" : "u16*";
   const std::string offset = params.offsets_dtype == DataType::kInt32 ? "const int*" : "const i64*";
 
   std::vector<ParamSlot> slots;
-  slots.push_back(slot(signature, "out", Kind::kPointer, "out"));
-  slots.back().type = data;
-  slots.push_back(slot(signature, "out_row_stride", Kind::kStride, "out"));
-  slots.push_back(slot(signature, "out_head_stride", Kind::kStride, "out"));
-  slots.back().dimension = 1;
+  for (const Argument& argument : signature) {
+    if (argument.role != ArgumentRole::kOutput) continue;
+    for (ParamSlot& member : attention_tensor_slots(signature, argument.name, data)) slots.push_back(std::move(member));
+  }
   slots.push_back(slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));
   slots.back().type = offset;
   if (spec.query_rows() == QueryRows::kLastJagged) {
@@ -56,8 +64,8 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec) {
   return slots;
 }
 
-std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m) {
-  const Signature signature = spec.signature(Direction::kForward);
+std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
+  const Signature signature = spec.signature(direction);
   GridFactor tiles;
   tiles.source = GridFactor::Source::kScalar;
   tiles.argument = most_query_rows(spec, signature);

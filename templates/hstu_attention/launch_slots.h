@@ -10,13 +10,17 @@
 
 namespace hstujit {
 
-// Slots common to the forward skeletons: out, its strides, seq_offsets, [seq_offsets_q], [num_targets], total_rows,
-// [total_query_rows], batch, max_query_rows, alpha, inverse_scale. Members have the names that
+// Pointer, row stride and head stride of a tensor: members <tensor>, <tensor>_row_stride, <tensor>_head_stride.
+std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const std::string& tensor, std::string type);
+
+// Slots common to the skeletons of a direction: outputs and their strides, seq_offsets, [seq_offsets_q], [num_targets],
+// total_rows, [total_query_rows], batch, max_query_rows, alpha, inverse_scale. Members have the names that
 // templates/hstu_attention/*.cuh use. 16-bit data types are `u16` on the device.
-std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec);
+std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction = Direction::kForward);
 
 // Factors of "one block per (sequence, head, row tile)".
-std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m);
+std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
+                                       Direction direction = Direction::kForward);
 
 // Constants of the generated Config that say which rows q has: kDelta, kJaggedQueries.
 std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec);

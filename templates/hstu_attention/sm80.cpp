@@ -6,6 +6,7 @@
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/skeletons.h"
 #include "templates/hstu_attention/sm80_cost.h"
+#include "templates/hstu_attention/sm80_limits.h"
 #include "templates/hstu_attention/sm80_resources.h"
 
 namespace hstujit {
@@ -14,32 +15,7 @@ namespace {
 
 using sm80::Resources;
 
-constexpr int kCapability = 80;
-constexpr int64_t kSharedPerBlock = 1024;  // what the system keeps for itself of each resident block
-
 const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
-
-// What data is multiplied as: names kernels.
-std::string_view product_name(const HstuAttentionParams& params) {
-  return params.dtype == DataType::kFp32 ? to_string(params.precision) : to_string(params.dtype);
-}
-
-// Why `blocks` blocks cannot be resident on one multiprocessor; empty when they can.
-std::vector<Rejection> occupancy_limits(const Resources& resources, int64_t blocks, const DeviceSpec& device) {
-  std::vector<Rejection> reasons;
-  const int64_t capacity = device.shared_memory + kSharedPerBlock;
-  if (blocks * (resources.shared_bytes + kSharedPerBlock) > capacity) {
-    reasons.push_back({"shared_memory",
-                       fmt::format("{} block(s) of {} bytes of shared memory, and {} that the system keeps for each, "
-                                   "exceed the {} bytes of a multiprocessor",
-                                   blocks, resources.shared_bytes, kSharedPerBlock, capacity)});
-  }
-  if (blocks * resources.threads > device.max_threads) {
-    reasons.push_back({"threads", fmt::format("{} block(s) of {} threads exceed the {} threads of a multiprocessor",
-                                              blocks, resources.threads, device.max_threads)});
-  }
-  return reasons;
-}
 
 class AttentionSm80 final : public Skeleton {
  public:
@@ -95,23 +71,7 @@ std::vector<KernelConfig> AttentionSm80::space(const OpSpec& spec) const {
 std::vector<Rejection> AttentionSm80::reject(const OpSpec& spec, const KernelConfig& config,
                                              const DeviceSpec& device) const {
   const auto& params = cast(spec).params();
-  std::vector<Rejection> reasons;
-  if (device.capability() < kCapability) {
-    reasons.push_back(
-        {"arch",
-         fmt::format("needs sm_80 or later (cp.async, mma.sync of bf16 and tf32), the device is {}", device.arch)});
-  }
-  if (config.schedule != "grid") {
-    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid", config.schedule)});
-  }
-  if (config.ping_pong) {
-    reasons.push_back({"ping_pong", "products in turns need the consumer warpgroups of hstu_attention/sm90"});
-  }
-  if (sm80::is_ieee(params) && config.activation != "accurate") {
-    reasons.push_back(
-        {"activation", fmt::format("activation {} loses the accuracy that precision ieee asks for; it must be accurate",
-                                   config.activation)});
-  }
+  std::vector<Rejection> reasons = sm80::general_rejections(params, config, device);
   if (!sm80::well_formed(config)) {
     reasons.push_back(
         {"tile",
@@ -121,7 +81,10 @@ std::vector<Rejection> AttentionSm80::reject(const OpSpec& spec, const KernelCon
   }
 
   const Resources resources(params, config);
-  const std::vector<Rejection> limits = occupancy_limits(resources, config.blocks_per_sm, device);
+  const auto limits_of = [&](int64_t blocks) {
+    return sm80::occupancy_limits(resources.threads, resources.shared_bytes, blocks, device);
+  };
+  const std::vector<Rejection> limits = limits_of(config.blocks_per_sm);
   reasons.insert(reasons.end(), limits.begin(), limits.end());
   if (resources.registers_needed > resources.register_cap) {
     reasons.push_back({"registers", fmt::format("a thread needs about {} registers and gets {}",
@@ -132,8 +95,7 @@ std::vector<Rejection> AttentionSm80::reject(const OpSpec& spec, const KernelCon
   // One block more at the same price: that config compiles to the same code and is the better one.
   KernelConfig denser = config;
   denser.blocks_per_sm += 1;
-  if (Resources(params, denser).register_cap == resources.register_cap &&
-      occupancy_limits(resources, denser.blocks_per_sm, device).empty()) {
+  if (Resources(params, denser).register_cap == resources.register_cap && limits_of(denser.blocks_per_sm).empty()) {
     reasons.push_back({"occupancy", fmt::format("{} blocks fit on a multiprocessor with the same {} registers a thread",
                                                 denser.blocks_per_sm, resources.register_cap)});
   }
@@ -148,24 +110,13 @@ LaunchPlan AttentionSm80::launch_plan(const OpSpec& spec, const KernelConfig& co
 
   LaunchPlan plan;
   plan.kernel_name = fmt::format("{}_forward_sm80_{}_qk{}_v{}_m{}_n{}_s{}_w{}_b{}", attention_kernel_prefix(op),
-                                 product_name(params), params.attn_dim, params.hidden_dim, config.block_m,
+                                 sm80::product_name(params), params.attn_dim, params.hidden_dim, config.block_m,
                                  config.block_n, config.stages, config.warps, config.blocks_per_sm);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   for (const char* tensor : {"q", "k", "v"}) {
-    ParamSlot slot;
-    slot.name = tensor;
-    slot.kind = ParamSlot::Kind::kPointer;
-    slot.argument = find_argument(signature, tensor);
-    slot.type = params.dtype == DataType::kFp32 ? "const float*" : "const u16*";
-    plan.slots.push_back(slot);
-    slot.kind = ParamSlot::Kind::kStride;
-    slot.type.clear();
-    slot.name = fmt::format("{}_row_stride", tensor);
-    plan.slots.push_back(slot);
-    slot.name = fmt::format("{}_head_stride", tensor);
-    slot.dimension = 1;
-    plan.slots.push_back(slot);
+    const char* type = params.dtype == DataType::kFp32 ? "const float*" : "const u16*";
+    for (ParamSlot& slot : attention_tensor_slots(signature, tensor, type)) plan.slots.push_back(std::move(slot));
   }
   for (ParamSlot& slot : attention_common_slots(op)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(op, config.block_m);

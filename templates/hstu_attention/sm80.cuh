@@ -10,48 +10,12 @@
 #include "common/math.cuh"
 #include "common/regions.cuh"
 #include "hstu_attention/queries.cuh"
+#include "hstu_attention/sm80_blocks.cuh"
 #include "hstu_attention/sm80_load.cuh"
 #include "hstu_attention/sm80_products.cuh"
 #include "hstu_attention/sm80_store.cuh"
 
 namespace sm80 {
-
-struct Block {
-  int column0;  // negative when there is none
-  bool must;    // every pair of the tile's rows and the block's columns is valid
-};
-
-// Walks over the column blocks that a row tile may see.
-template <class Spec, class Config>
-class BlockCursor {
- public:
-  __device__ __forceinline__ BlockCursor(int row0, const Sequence& sequence)
-      : row0_(row0),
-        row1_(min(row0 + Config::kBlockM, sequence.rows) - 1),
-        rows_(sequence.rows),
-        targets_(sequence.targets) {
-    mask_columns(row0_, row1_, rows_, targets_, column_, end_);
-    column_ = max(column_, 0);
-    end_ = min(end_, rows_);
-  }
-
-  __device__ __forceinline__ Block next() {
-    while (column_ < end_) {
-      const int column0 = column_;
-      column_ += Config::kBlockN;
-      bool must = true, may = true;
-      if constexpr (!Spec::kMaskTrivial) {
-        mask_tile(row0_, row1_, column0, min(column0 + Config::kBlockN, rows_) - 1, rows_, targets_, must, may);
-      }
-      if (may) return {column0, must && column0 + Config::kBlockN <= rows_};
-    }
-    return {-1, false};
-  }
-
- private:
-  int row0_, row1_, rows_, targets_;
-  int column_, end_;
-};
 
 template <class Spec, class Config, class Params>
 class Worker {
@@ -65,18 +29,77 @@ class Worker {
 
   __device__ __forceinline__ void run() {
     prepare();
-    walk();
+    walk_blocks<Config::kStages>(BlockCursor<Spec, Config, RowsView>(row0_, sequence_), *this);
     char* out = reinterpret_cast<char*>(params_.out) + sequence_.query_start * params_.out_row_stride * S::kElementBytes +
                 head_ * params_.out_head_stride * S::kElementBytes;
-    store_outputs<Spec, Config>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
-                                outputs_, params_.inverse_scale);
+    store_outputs<Spec, Config, S>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
+                                   outputs_, params_.inverse_scale);
+  }
+
+  // What walk_blocks() calls.
+  __device__ __forceinline__ void load_block(const Block& block, int stage) {
+    const int rows = sequence_.rows - block.first;
+    Load::template load<typename S::QkTile, Config::kBlockN, S::kQkBytes>(
+        k_tile(stage), place(params_.k, params_.k_row_stride, params_.k_head_stride, sequence_.start + block.first),
+        params_.k_row_stride * S::kElementBytes, rows);
+    Load::template load<typename S::VTile, Config::kBlockN, S::kVBytes>(
+        v_tile(stage), place(params_.v, params_.v_row_stride, params_.v_head_stride, sequence_.start + block.first),
+        params_.v_row_stride * S::kElementBytes, rows);
+  }
+
+  __device__ __forceinline__ void round_own() {
+    Load::template round<typename S::QkTile, Config::kBlockM, S::kQkBytes>(q_tile());
+  }
+
+  __device__ __forceinline__ void own_arrived() {
+    products_.set_queries(q_tile() + warp_row0_ * S::QkTile::kRowBytes);
+  }
+
+  __device__ __forceinline__ void round_block(int stage) {
+    Load::template round<typename S::QkTile, Config::kBlockN, S::kQkBytes>(k_tile(stage));
+    Load::template round<typename S::VTile, Config::kBlockN, S::kVBytes>(v_tile(stage));
+  }
+
+  // A block that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
+  __device__ __forceinline__ void multiply(const Block& block, int stage) {
+    const int row0 = row0_ + warp_row0_;
+    if (row0 >= sequence_.rows) return;
+    if (block.must) {
+#pragma unroll kUnrolledChunks
+      for (int chunk = 0; chunk < S::kChunks; ++chunk) {
+        Scores scores;
+        products_.multiply_scores(k_chunk(stage, chunk), scores);
+        activate<false>(scores, 0);
+        products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
+      }
+      return;
+    }
+    const int row1 = min(row0 + S::kWarpRows, sequence_.rows) - 1;
+#pragma unroll 1
+    for (int chunk = 0; chunk < S::kChunks; ++chunk) {
+      const int column0 = block.first + chunk * Config::kChunkColumns;
+      if (column0 >= sequence_.rows) return;
+      bool must = true, may = true;
+      if constexpr (!Spec::kMaskTrivial) {
+        const int column1 = min(column0 + Config::kChunkColumns, sequence_.rows) - 1;
+        mask_tile(row0, row1, column0, column1, sequence_.rows, sequence_.targets, must, may);
+        if (!may) continue;
+      }
+      Scores scores;
+      products_.multiply_scores(k_chunk(stage, chunk), scores);
+      if (must && column0 + Config::kChunkColumns <= sequence_.rows) {
+        activate<false>(scores, column0);
+      } else {
+        activate<true>(scores, column0);
+      }
+      products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
+    }
   }
 
  private:
   using Load = Loader<Spec, Config>;
   using Scores = typename S::Scores;
-  using Products = typename ProductsOf<S::kProduct == Product::kIeee, Spec, Config>::Type;
-  static constexpr int kAhead = Config::kStages - 1;  // column blocks on their way while one is worked on
+  using Multiply = Products<S>;
   // One fragment of rows leaves room for the products of two chunks side by side.
   static constexpr int kUnrolledChunks = S::kRowTiles == 1 ? 2 : 1;
 
@@ -115,99 +138,6 @@ class Worker {
     cp_async_commit_group();
   }
 
-  __device__ __forceinline__ void load_block(const Block& block, int stage) {
-    const int rows = sequence_.rows - block.column0;
-    Load::template load<typename S::QkTile, Config::kBlockN, S::kQkBytes>(
-        k_tile(stage), place(params_.k, params_.k_row_stride, params_.k_head_stride, sequence_.start + block.column0),
-        params_.k_row_stride * S::kElementBytes, rows);
-    Load::template load<typename S::VTile, Config::kBlockN, S::kVBytes>(
-        v_tile(stage), place(params_.v, params_.v_row_stride, params_.v_head_stride, sequence_.start + block.column0),
-        params_.v_row_stride * S::kElementBytes, rows);
-  }
-
-  __device__ __forceinline__ void walk() {
-    BlockCursor<Spec, Config> cursor(row0_, sequence_);
-    Block queue[kAhead + 1];  // the block to work on, then those on their way
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) {
-      queue[i] = cursor.next();
-      if (queue[i].column0 >= 0) load_block(queue[i], i);
-      cp_async_commit_group();
-    }
-    cp_async_wait_group<kAhead>();
-    Load::template round<typename S::QkTile, Config::kBlockM, S::kQkBytes>(q_tile());
-    __syncthreads();
-    products_.set_queries(q_tile() + warp_row0_ * S::QkTile::kRowBytes);
-
-    // The stage that is filled is the one that was read in the iteration before: the barrier lies between the two.
-    int stage = 0, fill = kAhead;
-    while (true) {
-      if constexpr (kAhead == 0) {
-        queue[0] = cursor.next();
-        if (queue[0].column0 < 0) return;
-        load_block(queue[0], 0);
-        cp_async_commit_group();
-        cp_async_wait_group<0>();
-      } else {
-        if (queue[0].column0 < 0) return;
-        cp_async_wait_group<kAhead - 1>();
-      }
-      Load::template round<typename S::QkTile, Config::kBlockN, S::kQkBytes>(k_tile(stage));
-      Load::template round<typename S::VTile, Config::kBlockN, S::kVBytes>(v_tile(stage));
-      __syncthreads();
-      if constexpr (kAhead > 0) {
-        queue[kAhead] = cursor.next();
-        if (queue[kAhead].column0 >= 0) load_block(queue[kAhead], fill);
-        cp_async_commit_group();
-      }
-      multiply(queue[0], stage);
-      if constexpr (kAhead == 0) {
-        __syncthreads();
-      } else {
-#pragma unroll
-        for (int i = 0; i < kAhead; ++i) queue[i] = queue[i + 1];
-        fill = stage;
-        stage = stage + 1 == Config::kStages ? 0 : stage + 1;
-      }
-    }
-  }
-
-  // A block that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
-  __device__ __forceinline__ void multiply(const Block& block, int stage) {
-    const int row0 = row0_ + warp_row0_;
-    if (row0 >= sequence_.rows) return;
-    if (block.must) {
-#pragma unroll kUnrolledChunks
-      for (int chunk = 0; chunk < S::kChunks; ++chunk) {
-        Scores scores;
-        products_.multiply_scores(k_chunk(stage, chunk), scores);
-        activate<false>(scores, 0);
-        products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
-      }
-      return;
-    }
-    const int row1 = min(row0 + S::kWarpRows, sequence_.rows) - 1;
-#pragma unroll 1
-    for (int chunk = 0; chunk < S::kChunks; ++chunk) {
-      const int column0 = block.column0 + chunk * Config::kChunkColumns;
-      if (column0 >= sequence_.rows) return;
-      bool must = true, may = true;
-      if constexpr (!Spec::kMaskTrivial) {
-        const int column1 = min(column0 + Config::kChunkColumns, sequence_.rows) - 1;
-        mask_tile(row0, row1, column0, column1, sequence_.rows, sequence_.targets, must, may);
-        if (!may) continue;
-      }
-      Scores scores;
-      products_.multiply_scores(k_chunk(stage, chunk), scores);
-      if (must && column0 + Config::kChunkColumns <= sequence_.rows) {
-        activate<false>(scores, column0);
-      } else {
-        activate<true>(scores, column0);
-      }
-      products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
-    }
-  }
-
   __device__ __forceinline__ u32 k_chunk(int stage, int chunk) const {
     return k_tile(stage) + chunk * Config::kChunkColumns * S::QkTile::kRowBytes;
   }
@@ -227,7 +157,7 @@ class Worker {
         for (int e = 0; e < 4; ++e) {
           const float y = score(scores[i][j][e], params_.alpha);
           if constexpr (kMasked) {
-            const int column = column0 + 8 * j + Products::score_column(e % 2);
+            const int column = column0 + 8 * j + Multiply::score_column(e % 2);
             bool valid = column < sequence_.rows;
             if constexpr (!Spec::kMaskTrivial) {
               valid = valid && mask_valid(row + 16 * i + 8 * (e / 2), column, sequence_.rows, sequence_.targets);
@@ -247,7 +177,7 @@ class Worker {
   const int head_;
   const int row0_;  // the tile's first row within the sequence
   int warp_row0_;   // the warp's first row within the tile
-  Products products_;
+  Multiply products_;
   typename S::Outputs outputs_;
 };
 

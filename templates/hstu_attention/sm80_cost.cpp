@@ -10,21 +10,6 @@ namespace hstujit::sm80 {
 
 namespace {
 
-// Per multiprocessor and clock.
-struct Rates {
-  double tensor_16bit;  // multiply-adds of mma.sync, fp32 accumulation
-  double fma;           // fp32 multiply-adds
-  double l2_bytes;
-};
-
-Rates rates_of(int capability) {
-  if (capability >= 90) return {1230, 128, 36};  // mma.sync reaches about 60 % of what wgmma does
-  if (capability >= 86) return {512, 128, 24};
-  return {1024, 64, 40};
-}
-
-constexpr double kMufu = 16;                 // transcendentals per multiprocessor and clock
-constexpr double kAccurateFactor = 8;        // instructions of an accurate score, in units of the approximate one
 constexpr double kSharedBytes = 128;         // read per multiprocessor and clock
 constexpr double kSchedulers = 4;            // of a multiprocessor
 constexpr double kHidden = 2.5;              // warps per scheduler that hide one another's latencies
@@ -34,12 +19,16 @@ constexpr double kTileCyclesPerColumn = 40;  // more for each column of the outp
 constexpr double kEmptyCycles = 500;         // a block past its sequence's end
 constexpr double kExposedCycles = 900;       // a column block's loads, without a stage to run ahead
 constexpr double kBarrierCycles = 120;       // a column block's barrier and loop
-constexpr double kStartCycles = 5000;        // of a launch
 // On Hopper every copy, operand load and product takes issue slots that TMA and wgmma leave to the score.
 constexpr double kHopperIssue = 1.8;
-constexpr double kClockKhz = 1.7e6;
 
 }  // namespace
+
+Rates rates_of(int capability) {
+  if (capability >= 90) return {1230, 128, 36, kHopperIssue};  // mma.sync reaches about 60 % of what wgmma does
+  if (capability >= 86) return {512, 128, 24, 1};
+  return {1024, 64, 40, 1};
+}
 
 double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                    const ProblemSize& size) {
@@ -81,8 +70,8 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const double empty = std::max(0.0, all_tiles - blocks.row_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);
-  const double issue = device.capability() >= 90 ? kHopperIssue : 1;
-  const double cycles = heads * (issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
+  const double cycles =
+      heads * (rates.issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
   return (cycles + kStartCycles) / kClockKhz;
 }
 

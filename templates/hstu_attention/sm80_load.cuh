@@ -1,4 +1,4 @@
-// hstu_attention forward on Ampere and Ada: rows of one head from global into swizzled shared memory.
+// hstu_attention on Ampere and Ada: rows of one head from global into swizzled shared memory.
 //
 // Only the head's own columns are read. Rows at and past `rows` are not read and become zero: whatever lies there
 // belongs to another sequence, and even multiplied by a zero it could leave a NaN.

@@ -1,4 +1,7 @@
-// hstu_attention forward on Ampere and Ada: the two matrix products of a chunk of columns, on tensor cores and in fp32.
+// hstu_attention on Ampere and Ada: the two matrix products of a chunk of columns, on tensor cores and in fp32.
+//
+// `S` says the shapes: Shape of a forward kernel, where q meets k and then P meets v, or Operand of a backward one, where
+// the same matrix is met twice: read `q` as the tile that stays, `k` and `v` as the one that passes.
 //
 // Both classes have the same functions and the same fragments, those of mma.sync: element e of fragment j of S is at
 // row g + 8 * (e / 2) and column 8 * j + score_column(e % 2) of the chunk, of O at column 8 * j + 2 * t + e % 2, with
@@ -14,10 +17,9 @@ namespace sm80 {
 // bf16, fp16 and tf32. P stays in registers: the accumulator fragment of S is the A operand of the second product. For
 // 16-bit data it is so by design. For tf32 the A operand wants columns t and t + 4 where the accumulator has 2t and 2t
 // + 1; so the rows of k are presented to the first product in that order, which is free.
-template <class Spec, class Config>
+template <class S>
 class TensorProducts {
  public:
-  using S = Shape<Spec, Config>;
   static constexpr bool kTf32 = S::kProduct == Product::kTf32;
 
   __device__ __forceinline__ TensorProducts() {
@@ -25,10 +27,10 @@ class TensorProducts {
     const int key = kTf32 ? r / 2 + r % 2 * 4 : r;
     k_ = S::QkTile::lane(lane / 16 * 8 + key, lane / 8 % 2 * kPieceBytes);
     if constexpr (kTf32) {
-      v_ = S::VTile::lane(lane % 4, 0);
-      v_.row += lane / 4 * 4;
+      v_[0] = word_lane(lane % 4, lane / 4 * 4);
+      if constexpr (kTwoLanes) v_[1] = word_lane(lane % 4 + 4, lane / 4 * 4);
     } else {
-      v_ = S::VTile::lane(lane % 16, lane / 16 * kPieceBytes);
+      v_[0] = S::VTile::lane(lane % 16, lane / 16 * kPieceBytes);
     }
   }
 
@@ -37,7 +39,7 @@ class TensorProducts {
     const int lane = threadIdx.x % 32;
     q_tile_ = q;
     q_ = S::QkTile::lane(lane % 16, lane / 16 * kPieceBytes);
-    if constexpr (Config::kQueryInRegisters) {
+    if constexpr (S::kQueryInRegisters) {
 #pragma unroll
       for (int step = 0; step < S::kQkSteps; ++step) {
 #pragma unroll
@@ -53,7 +55,7 @@ class TensorProducts {
       u32 a[S::kRowTiles][4];
 #pragma unroll
       for (int i = 0; i < S::kRowTiles; ++i) {
-        if constexpr (Config::kQueryInRegisters) {
+        if constexpr (S::kQueryInRegisters) {
 #pragma unroll
           for (int w = 0; w < 4; ++w) a[i][w] = queries_[step][i][w];
         } else {
@@ -63,7 +65,7 @@ class TensorProducts {
 #pragma unroll
       for (int j = 0; j < S::kScoreTiles; j += 2) {
         u32 b[4];
-        ldmatrix_x4(b, S::QkTile::at(k, k_, j * 8, step * S::kPieceStepBytes));
+        ldmatrix_x4(b, S::QkTile::at(k, k_, j * 8, step * kPieceStepBytes));
 #pragma unroll
         for (int i = 0; i < S::kRowTiles; ++i) {
           multiply(scores[i][j], a[i], b[0], b[1]);
@@ -109,8 +111,19 @@ class TensorProducts {
     }
   }
 
+  // Words of tf32 four rows apart lie in the same place of theirs, but where the swizzle goes by eight rows.
+  static constexpr bool kTwoLanes = kTf32 && S::VTile::kRowBits == 3;
+
+  // A word within the 32 bytes of a step: where those are the unit of the swizzle, it stays in its place there.
+  static __device__ __forceinline__ typename S::VTile::Lane word_lane(int row, int byte) {
+    constexpr int kUnit = S::VTile::kUnitBytes;
+    typename S::VTile::Lane lane = S::VTile::lane(row, byte / kUnit * kUnit);
+    lane.column += byte % kUnit;
+    return lane;
+  }
+
   __device__ __forceinline__ void load_query(u32 (&a)[4], int fragment, int step) const {
-    ldmatrix_x4(a, S::QkTile::at(q_tile_, q_, fragment * 16, step * S::kPieceStepBytes));
+    ldmatrix_x4(a, S::QkTile::at(q_tile_, q_, fragment * 16, step * kPieceStepBytes));
   }
 
   __device__ __forceinline__ void multiply_outputs_16bit(u32 v, const typename S::Scores& p,
@@ -123,13 +136,13 @@ class TensorProducts {
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
           const float* pair = &p[i][2 * step + w / 2][w % 2 * 2];
-          a[i][w] = pack_pair<Spec::kDtypeBf16>(pair[0], pair[1]);
+          a[i][w] = pack_pair<S::kProduct == Product::kBf16>(pair[0], pair[1]);
         }
       }
 #pragma unroll
       for (int j = 0; j + 2 <= S::kOutputTiles; j += 2) {
         u32 b[4];
-        ldmatrix_x4_trans(b, S::VTile::at(v, v_, step * 16, j * kPieceBytes));
+        ldmatrix_x4_trans(b, S::VTile::at(v, v_[0], step * 16, j * kPieceBytes));
 #pragma unroll
         for (int i = 0; i < S::kRowTiles; ++i) {
           multiply(outputs[i][j], a[i], b[0], b[1]);
@@ -139,7 +152,7 @@ class TensorProducts {
       if constexpr (S::kOutputTiles % 2 == 1) {
         constexpr int kLast = S::kOutputTiles - 1;
         u32 b[2];
-        ldmatrix_x2_trans(b, S::VTile::at(v, v_, step * 16, kLast * kPieceBytes));
+        ldmatrix_x2_trans(b, S::VTile::at(v, v_[0], step * 16, kLast * kPieceBytes));
 #pragma unroll
         for (int i = 0; i < S::kRowTiles; ++i) multiply(outputs[i][kLast], a[i], b[0], b[1]);
       }
@@ -161,8 +174,10 @@ class TensorProducts {
       }
 #pragma unroll
       for (int j = 0; j < S::kOutputTiles; ++j) {
-        const u32 b0 = ld_shared_u32(S::VTile::at(v, v_, step * 8, j * S::VTile::kUnitBytes));
-        const u32 b1 = ld_shared_u32(S::VTile::at(v, v_, step * 8, j * S::VTile::kUnitBytes) + 4 * S::VTile::kRowBytes);
+        const u32 place = S::VTile::at(v, v_[0], step * 8, j * kPieceStepBytes);
+        const u32 b0 = ld_shared_u32(place);
+        const u32 b1 = ld_shared_u32(kTwoLanes ? S::VTile::at(v, v_[kTwoLanes], step * 8, j * kPieceStepBytes)
+                                               : place + 4 * S::VTile::kRowBytes);
 #pragma unroll
         for (int i = 0; i < S::kRowTiles; ++i) multiply(outputs[i][j], a[i], b0, b1);
       }
@@ -171,16 +186,14 @@ class TensorProducts {
 
   u32 q_tile_ = 0;
   typename S::QkTile::Lane q_{}, k_{};
-  typename S::VTile::Lane v_{};
-  u32 queries_[Config::kQueryInRegisters ? S::kQkSteps : 1][S::kRowTiles][4];
+  typename S::VTile::Lane v_[kTwoLanes ? 2 : 1]{};
+  u32 queries_[S::kQueryInRegisters ? S::kQkSteps : 1][S::kRowTiles][4];
 };
 
 // fp32 with every product and sum rounded to nearest: the same fragments, filled by fused multiply-adds.
-template <class Spec, class Config>
+template <class S>
 class ScalarProducts {
  public:
-  using S = Shape<Spec, Config>;
-
   __device__ __forceinline__ ScalarProducts() {
     const int t = threadIdx.x % 4;
     keys_[0] = S::QkTile::lane(2 * t, 0);
@@ -282,13 +295,16 @@ class ScalarProducts {
   typename S::QkTile::Lane keys_[2]{};
 };
 
-template <bool kScalar, class Spec, class Config>
+template <bool kScalar, class S>
 struct ProductsOf {
-  using Type = TensorProducts<Spec, Config>;
+  using Type = TensorProducts<S>;
 };
-template <class Spec, class Config>
-struct ProductsOf<true, Spec, Config> {
-  using Type = ScalarProducts<Spec, Config>;
+template <class S>
+struct ProductsOf<true, S> {
+  using Type = ScalarProducts<S>;
 };
+
+template <class S>
+using Products = typename ProductsOf<S::kProduct == Product::kIeee, S>::Type;
 
 }  // namespace sm80

@@ -8,7 +8,7 @@ namespace hstujit::sm80 {
 
 namespace {
 
-constexpr int64_t kStepBytes = 32;        // of an operand row, per matrix instruction
+constexpr int64_t kMaxRegisters = 255;    // per thread, of the architecture
 constexpr int64_t kRegisterFile = 65536;  // per multiprocessor
 constexpr int64_t kRegisterStep = 8;      // registers are given to threads in such steps
 constexpr int64_t kOtherRegisters = 72;   // addresses, loop state, the mask, operands of k and v on their way
@@ -16,6 +16,10 @@ constexpr int64_t kVectorRegisters = 16;  // q and k on their way without tensor
 constexpr int64_t kGatherRegisters = 12;  // elements on their way where data is too badly aligned for cp.async
 
 }  // namespace
+
+int64_t register_limit(int64_t threads, int64_t blocks) {
+  return std::min(kMaxRegisters, round_down(kRegisterFile / (threads * blocks), kRegisterStep));
+}
 
 bool is_ieee(const HstuAttentionParams& params) {
   return params.dtype == DataType::kFp32 && params.precision == MatmulPrecision::kIeee;
@@ -37,7 +41,7 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
   qk_row_bytes = round_up(params.attn_dim * element, kStepBytes);
   v_row_bytes = params.hidden_dim * element;
   shared_bytes = config.block_m * qk_row_bytes + config.stages * config.block_n * (qk_row_bytes + v_row_bytes);
-  register_cap = std::min(kMaxRegisters, round_down(kRegisterFile / (threads * config.blocks_per_sm), kRegisterStep));
+  register_cap = register_limit(threads, config.blocks_per_sm);
 
   const int64_t fragments = warp_rows / 16;
   const int64_t steps = qk_row_bytes / kStepBytes;

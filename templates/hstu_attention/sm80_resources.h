@@ -9,7 +9,10 @@
 
 namespace hstujit::sm80 {
 
-constexpr int64_t kMaxRegisters = 255;  // per thread, of the architecture
+constexpr int64_t kStepBytes = 32;  // of an operand row, per matrix instruction
+
+// Registers that a thread of so many, in so many resident blocks of a multiprocessor, may have.
+int64_t register_limit(int64_t threads, int64_t blocks);
 
 struct Resources {
   // `config` must divide into warps of whole fragments: see well_formed().

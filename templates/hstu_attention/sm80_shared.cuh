@@ -1,10 +1,11 @@
-// hstu_attention forward on Ampere and Ada: shared memory of a block, and the shapes that follow from Spec and Config.
+// hstu_attention on Ampere and Ada: shared memory of a block, and the shapes that follow from Spec and Config.
 #pragma once
 #include "common/types.cuh"
 
 namespace sm80 {
 
-constexpr int kPieceBytes = 16;  // unit of the swizzle, and of ldmatrix rows
+constexpr int kPieceBytes = 16;      // unit of the swizzle, and of ldmatrix rows
+constexpr int kPieceStepBytes = 32;  // of an operand row: one step of a matrix instruction
 
 constexpr __host__ __device__ int trailing_zeros(int x, int limit) {
   int zeros = 0;
@@ -58,12 +59,12 @@ struct Shape {
   static constexpr int kElementBytes = Spec::kDtypeFp32 ? 4 : 2;
   static constexpr int kQkBytes = Spec::kAttnDim * kElementBytes;  // of a row of q and k in global memory
   static constexpr int kVBytes = Spec::kHiddenDim * kElementBytes;
-  static constexpr int kPieceStepBytes = 32;  // one step of a matrix instruction
   static constexpr int kQkSteps = ceil_div(kQkBytes, kPieceStepBytes);
 
   using QkTile = Tile<kQkSteps * kPieceStepBytes, false>;
   using VTile = Tile<kVBytes, kProduct == Product::kTf32>;
 
+  static constexpr bool kQueryInRegisters = Config::kQueryInRegisters;
   static constexpr int kWarpRows = Config::kBlockM / Config::kWarps;
   static constexpr int kRowTiles = kWarpRows / 16;               // fragments of a warp's rows
   static constexpr int kScoreTiles = Config::kChunkColumns / 8;  // of a chunk's columns

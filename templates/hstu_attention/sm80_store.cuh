@@ -1,4 +1,4 @@
-// hstu_attention forward on Ampere and Ada: scaled, rounded once and stored, rows below n only.
+// hstu_attention on Ampere and Ada: scaled, rounded once and stored, rows below n only.
 #pragma once
 #include "common/store.cuh"
 #include "hstu_attention/sm80_shared.cuh"
@@ -30,11 +30,11 @@ __device__ __forceinline__ void store_pair(char* place, float low, float high) {
 }
 
 // `out`: the head's columns of the row that holds the sequence's first one; `row`: the warp's first row within the
-// sequence, which has `rows`. Rows below 0 lie before it and become zero.
-template <class Spec, class Config>
+// sequence, which has `rows`. Rows below 0 lie before it and become zero. `S`: the shape of the products.
+template <class Spec, class Config, class S>
 __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row, int rows,
-                                              const typename Shape<Spec, Config>::Outputs& outputs, float scale) {
-  using S = Shape<Spec, Config>;
+                                              const typename S::Outputs& outputs, float scale) {
+  constexpr int kElementBytes = Spec::kDtypeFp32 ? 4 : 2;
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const auto sees = [&](int i, int half) { return !Config::kDelta || row + i * 16 + half * 8 + g >= 0; };
 #pragma unroll
@@ -53,19 +53,19 @@ __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row,
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int r = row + i * 16 + half * 8 + g;
-        store_fragment_row<Spec::kHiddenDim>(reinterpret_cast<u16*>(out + r * row_bytes), words, half, r < rows);
+        store_fragment_row<8 * S::kOutputTiles>(reinterpret_cast<u16*>(out + r * row_bytes), words, half, r < rows);
       }
     } else {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int r = row + i * 16 + half * 8 + g;
         if (r >= rows) continue;
-        char* line = out + r * row_bytes + 2 * t * S::kElementBytes;
+        char* line = out + r * row_bytes + 2 * t * kElementBytes;
 #pragma unroll
         for (int j = 0; j < S::kOutputTiles; ++j) {
           const float* pair = &outputs[i][j][2 * half];
           const float low = sees(i, half) ? pair[0] * scale : 0.0f, high = sees(i, half) ? pair[1] * scale : 0.0f;
-          store_pair<Spec, Config>(line + j * 8 * S::kElementBytes, low, high);
+          store_pair<Spec, Config>(line + j * 8 * kElementBytes, low, high);
         }
       }
     }

@@ -35,7 +35,10 @@ TEST(HostApi, RefusesWrongRequests) {
   EXPECT_THAT(refusal(Json{{"spec", kSpec}, {"threads", -1}}.dump()), HasSubstr("threads is -1"));
   EXPECT_THAT(refusal(Json{{"spec", kSpec}, {"thread", 1}}.dump()), HasSubstr("unknown field \"thread\""));
   EXPECT_THAT(refusal(Json{{"spec", {{"op", "no_such_op"}}}}.dump()), HasSubstr("no_such_op"));
-  EXPECT_THAT(refusal(Json{{"spec", kSpec}, {"direction", "backward"}}.dump()), HasSubstr("forward only"));
+  Json delta = kSpec;
+  delta["op"] = "delta_hstu_attention";
+  EXPECT_THAT(refusal(Json{{"spec", delta}, {"direction", "backward"}}.dump()),
+              HasSubstr("computes delta_hstu_attention forward only"));
   char error[512] = "";
   EXPECT_EQ(hstujit_host_create(nullptr, error, sizeof(error)), nullptr);
   EXPECT_THAT(error, HasSubstr("null"));

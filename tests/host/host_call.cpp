@@ -31,17 +31,18 @@ double relative_error(const std::vector<double>& a, const std::vector<double>& b
   return norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
 }
 
-HostHandle::HostHandle(const OpSpec& spec, int threads) {
-  const nlohmann::ordered_json request = {{"spec", spec.to_json()}, {"direction", "forward"}, {"threads", threads}};
+HostHandle::HostHandle(const OpSpec& spec, int threads, Direction direction) {
+  const nlohmann::ordered_json request = {
+      {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", threads}};
   char error[kErrorSize] = "";
   handle_ = hstujit_host_create(request.dump().c_str(), error, sizeof(error));
   error_ = error;
 }
 
-HostCall::HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding)
+HostCall::HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding, Direction direction)
     : spec_(std::move(spec)),
-      signature_(spec_->signature(Direction::kForward)),
-      inputs_(spec_->make_inputs(Direction::kForward, lengths, seed)),
+      signature_(spec_->signature(direction)),
+      inputs_(spec_->make_inputs(direction, lengths, seed)),
       lengths_(lengths),
       row_padding_(row_padding) {}
 

@@ -16,7 +16,7 @@ namespace hstujit {
 // A kernel of libhstujit_host; `error` says why there is none.
 class HostHandle {
  public:
-  HostHandle(const OpSpec& spec, int threads);
+  HostHandle(const OpSpec& spec, int threads, Direction direction = Direction::kForward);
   HostHandle(const HostHandle&) = delete;
   HostHandle& operator=(const HostHandle&) = delete;
   ~HostHandle() { hstujit_host_destroy(handle_); }
@@ -32,7 +32,8 @@ class HostHandle {
 // The arguments of one launch. Tensors of rank 3 may have room after each row, as column slices of a wider matrix have.
 class HostCall {
  public:
-  HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding = 0);
+  HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding = 0,
+           Direction direction = Direction::kForward);
 
   // Returns the code; the sentence is in error().
   int launch(const HostHandle& handle);
@@ -44,7 +45,7 @@ class HostCall {
   const std::vector<std::byte>& bytes(std::string_view name) const;
   HstujitHostValue& value(std::string_view name);
   const std::vector<HstujitHostValue>& values() const { return values_; }
-  // Rows along jagged axes beyond those that the sequences cover; of `out`, set to kUntouched before a launch.
+  // Rows along jagged axes beyond those that the sequences cover; of outputs, set to kUntouched before a launch.
   void add_rows(int64_t rows) { extra_rows_ = rows; }
   void pack_inputs();
 

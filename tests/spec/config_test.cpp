@@ -182,10 +182,10 @@ TEST(Config, NamesAreRequiredPlainAndUnique) {
 }
 
 TEST(Config, ADirectionWithoutKernelIsUnsupported) {
-  const Status status = status_of(one(R"("max_seq_len": 8, "directions": ["forward", "backward"])"));
+  const Status status = status_of(one_delta(R"("directions": ["forward", "backward"])"));
   EXPECT_EQ(status.code(), Code::kUnsupported);
   EXPECT_EQ(status.message(),
-            "model.json: ops[0].directions[1] is \"backward\", but hstu_attention has no backward kernel yet");
+            "model.json: ops[0].directions[1] is \"backward\", but delta_hstu_attention has no backward kernel");
 }
 
 TEST(Config, LengthsAreTheSameEveryTimeAndWithinBounds) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "compiler/spec/hstu_attention/spec.h"
 #include "compiler/spec/rounding.h"
@@ -25,8 +26,23 @@ std::vector<HostValue> tiny_inputs(const HstuAttentionSpec& spec, const Lengths&
   return values;
 }
 
-HostValue& argument(const HstuAttentionSpec& spec, std::vector<HostValue>& values, std::string_view name) {
-  return values[static_cast<size_t>(find_argument(spec.signature(Direction::kForward), name))];
+HostValue& argument(const HstuAttentionSpec& spec, std::vector<HostValue>& values, std::string_view name,
+                    Direction direction = Direction::kForward) {
+  return values[static_cast<size_t>(find_argument(spec.signature(direction), name))];
+}
+
+// The sum over out * dout of the forward reference at q, k and v of a backward call: what dq, dk and dv are the
+// gradients of.
+double loss(const HstuAttentionSpec& spec, const Lengths& lengths, std::vector<HostValue>& backward) {
+  auto values = spec.make_inputs(Direction::kForward, lengths, 1);
+  for (const Argument& input : spec.signature(Direction::kForward)) {
+    if (input.role == ArgumentRole::kInput)
+      argument(spec, values, input.name) = argument(spec, backward, input.name, Direction::kBackward);
+  }
+  spec.reference(Direction::kForward, lengths, values);
+  const auto& out = argument(spec, values, "out").tensor.reals;
+  const auto& dout = argument(spec, backward, "dout", Direction::kBackward).tensor.reals;
+  return std::inner_product(out.begin(), out.end(), dout.begin(), 0.0);
 }
 
 TEST(HstuAttentionReference, TwoSequencesByHand) {
@@ -81,6 +97,75 @@ TEST(HstuAttentionReference, TargetsComeFromTheirTensor) {
   EXPECT_EQ(out[0], 1);
   EXPECT_EQ(out[8], 11);
   EXPECT_EQ(out[16], 101);
+}
+
+TEST(HstuAttentionReference, GradientsAreTheSlopesOfTheForwardReference) {
+  constexpr double kStep = 1e-5;
+  const Lengths lengths{{7, 0, 1, 5}, {3, 0, 1, 0}, 8};
+  for (const std::string& score : split(kHstuScores, ' ')) {
+    const HstuAttentionSpec spec({.heads = 2,
+                                  .attn_dim = 8,
+                                  .hidden_dim = 16,
+                                  .dtype = DataType::kFp32,
+                                  .num_targets = true,
+                                  .contextual_seq_len = 2,
+                                  .score = score});
+    auto values = spec.make_inputs(Direction::kBackward, lengths, 5);
+    argument(spec, values, "scaling_seqlen", Direction::kBackward).scalar = 3;
+    spec.reference(Direction::kBackward, lengths, values);
+    const std::pair<const char*, const char*> gradients[] = {{"q", "dq"}, {"k", "dk"}, {"v", "dv"}};
+    for (const auto& [of, name] : gradients) {
+      auto& inputs = argument(spec, values, of, Direction::kBackward).tensor.reals;
+      const HostTensor& gradient = argument(spec, values, name, Direction::kBackward).tensor;
+      EXPECT_EQ(gradient.shape, argument(spec, values, of, Direction::kBackward).tensor.shape);
+      ASSERT_EQ(gradient.reals.size(), inputs.size());
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const double at = inputs[i];
+        inputs[i] = at + kStep;
+        const double above = loss(spec, lengths, values);
+        inputs[i] = at - kStep;
+        const double below = loss(spec, lengths, values);
+        inputs[i] = at;
+        ASSERT_NEAR(gradient.reals[i], (above - below) / (2 * kStep), 1e-7) << score << " " << name << "[" << i << "]";
+      }
+    }
+  }
+}
+
+TEST(HstuAttentionInputs, BackwardHasTheForwardInputsAndAGradientOfTheirOwn) {
+  const HstuAttentionSpec spec({.heads = 2, .attn_dim = 16, .hidden_dim = 24, .dtype = DataType::kFp16});
+  const Lengths lengths{{40, 0, 9}, {}, 64};
+  auto forward = spec.make_inputs(Direction::kForward, lengths, 7);
+  auto backward = spec.make_inputs(Direction::kBackward, lengths, 7);
+  ASSERT_EQ(backward.size(), spec.signature(Direction::kBackward).size());
+  for (const char* name : {"q", "k", "v"}) {
+    EXPECT_EQ(argument(spec, backward, name, Direction::kBackward).tensor.reals,
+              argument(spec, forward, name).tensor.reals);
+  }
+  const HostTensor& dout = argument(spec, backward, "dout", Direction::kBackward).tensor;
+  EXPECT_EQ(dout.shape, (std::vector<int64_t>{49, 2, 24}));
+  EXPECT_NE(dout.reals, argument(spec, forward, "v").tensor.reals);
+  for (const double value : dout.reals) ASSERT_EQ(value, round_to(DataType::kFp16, value));
+}
+
+TEST(HstuAttentionInputs, DotProductsOfABackwardReluAreExactInFp32) {
+  for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    const HstuAttentionSpec spec({.heads = 1, .attn_dim = 256, .hidden_dim = 8, .dtype = type, .score = "relu"});
+    const auto values = spec.make_inputs(Direction::kBackward, {{64}, {}, 64}, 7);
+    const auto &q = values[0].tensor.reals, &k = values[1].tensor.reals;
+    for (const double value : q) ASSERT_EQ(value, round_to(type, value));
+    for (size_t i = 0; i < 64; ++i) {
+      for (size_t j = 0; j < 64; ++j) {
+        double exact = 0;
+        float rounded = 0;
+        for (size_t d = 0; d < 256; ++d) {
+          exact += q[256 * i + d] * k[256 * j + d];
+          rounded += static_cast<float>(q[256 * i + d]) * static_cast<float>(k[256 * j + d]);
+        }
+        ASSERT_EQ(exact, rounded);
+      }
+    }
+  }
 }
 
 TEST(HstuAttentionInputs, RoundedDeterministicAndNotVanishing) {

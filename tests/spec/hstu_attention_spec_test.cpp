@@ -165,7 +165,30 @@ TEST(HstuAttentionSpec, SignatureFollowsTheParameters) {
   EXPECT_EQ(to_string(targets.signature(Direction::kForward)[3].shape[0]), "B+1");
   EXPECT_EQ(targets.signature(Direction::kForward)[3].dtype, DataType::kInt32);
   EXPECT_TRUE(plain.supports(Direction::kForward));
-  EXPECT_FALSE(plain.supports(Direction::kBackward));
+}
+
+TEST(HstuAttentionSpec, BackwardTakesTheGradientOfOutAndReturnsThoseOfTheInputs) {
+  const HstuAttentionSpec spec(
+      {.heads = 2, .attn_dim = 32, .hidden_dim = 48, .dtype = DataType::kFp16, .num_targets = true});
+  ASSERT_TRUE(spec.supports(Direction::kBackward));
+  const Signature signature = spec.signature(Direction::kBackward);
+  std::vector<std::string> names, outputs;
+  for (const Argument& argument : signature) {
+    names.push_back(argument.name);
+    if (argument.role == ArgumentRole::kOutput) outputs.push_back(argument.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"q", "k", "v", "dout", "seq_offsets", "num_targets", "max_seq_len",
+                                             "alpha", "scaling_seqlen", "dq", "dk", "dv"}));
+  EXPECT_EQ(outputs, (std::vector<std::string>{"dq", "dk", "dv"}));
+  const Signature forward = spec.signature(Direction::kForward);
+  const std::pair<const char*, const char*> like[] = {{"dout", "out"}, {"dq", "q"}, {"dk", "k"}, {"dv", "v"}};
+  for (const auto& [gradient, of] : like) {
+    const Argument& a = signature[static_cast<size_t>(find_argument(signature, gradient))];
+    const Argument& b = forward[static_cast<size_t>(find_argument(forward, of))];
+    EXPECT_EQ(shape_text(a), shape_text(b)) << gradient;
+    EXPECT_EQ(a.dtype, b.dtype) << gradient;
+    EXPECT_EQ(a.alignment, b.alignment) << gradient;
+  }
 }
 
 TEST(HstuAttentionSpec, WorkCountsValidPairsAndBytesOnce) {

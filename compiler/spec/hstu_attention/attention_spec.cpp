@@ -2,7 +2,8 @@
 
 namespace hstujit {
 
-Signature AttentionSpec::signature(Direction) const {
+Signature AttentionSpec::signature(Direction direction) const {
+  const bool forward = direction == Direction::kForward;
   const auto& p = params_;
   const Dimension rows = Dimension::jagged("L", "seq_offsets");
   const Dimension query_rows = query_rows_ == QueryRows::kAll    ? rows
@@ -34,11 +35,13 @@ Signature AttentionSpec::signature(Direction) const {
     argument.doc = doc;
     return argument;
   };
-  Signature signature = {
-      data("q", ArgumentRole::kInput, query_rows, p.attn_dim, "queries"),
-      data("k", ArgumentRole::kInput, rows, p.attn_dim, "keys"),
-      data("v", ArgumentRole::kInput, rows, p.hidden_dim, "values"),
-      integers("seq_offsets", Dimension::of("B", 1), "first row of each sequence, then the number of rows")};
+  Signature signature = {data("q", ArgumentRole::kInput, query_rows, p.attn_dim, "queries"),
+                         data("k", ArgumentRole::kInput, rows, p.attn_dim, "keys"),
+                         data("v", ArgumentRole::kInput, rows, p.hidden_dim, "values")};
+  if (!forward)
+    signature.push_back(data("dout", ArgumentRole::kInput, query_rows, p.hidden_dim, "gradient of the result"));
+  signature.push_back(
+      integers("seq_offsets", Dimension::of("B", 1), "first row of each sequence, then the number of rows"));
   if (query_rows_ == QueryRows::kLastJagged) {
     signature.push_back(integers("seq_offsets_q", Dimension::of("B", 1),
                                  "first row of q of each sequence, then the number of rows of q"));
@@ -53,7 +56,13 @@ Signature AttentionSpec::signature(Direction) const {
   }
   signature.push_back(scalar("alpha", ArgumentKind::kFloat, "factor of the dot products"));
   signature.push_back(scalar("scaling_seqlen", ArgumentKind::kInt, "divisor of the scores; max_seq_len when <= 0"));
-  signature.push_back(data("out", ArgumentRole::kOutput, query_rows, p.hidden_dim, "result"));
+  if (forward) {
+    signature.push_back(data("out", ArgumentRole::kOutput, query_rows, p.hidden_dim, "result"));
+  } else {
+    signature.push_back(data("dq", ArgumentRole::kOutput, query_rows, p.attn_dim, "gradient of the queries"));
+    signature.push_back(data("dk", ArgumentRole::kOutput, rows, p.attn_dim, "gradient of the keys"));
+    signature.push_back(data("dv", ArgumentRole::kOutput, rows, p.hidden_dim, "gradient of the values"));
+  }
   return signature;
 }
 

@@ -17,6 +17,9 @@ enum class QueryRows {
 // seq_offsets (B+1), [seq_offsets_q (B+1) for kLastJagged], [num_targets (B) when params().num_targets], max_seq_len
 // (int), [max_delta_len (int) unless kAll], alpha (float), scaling_seqlen (int, <= 0 means max_seq_len), out
 // (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for kLast.
+//
+// Of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, [num_targets], max_seq_len, alpha,
+// scaling_seqlen, then dq, dk, dv, with the shapes of q, k, v.
 class AttentionSpec : public OpSpec {
  public:
   AttentionSpec(HstuAttentionParams params, QueryRows query_rows)
@@ -25,7 +28,9 @@ class AttentionSpec : public OpSpec {
   const HstuAttentionParams& params() const { return params_; }
   QueryRows query_rows() const { return query_rows_; }
 
-  bool supports(Direction direction) const override { return direction == Direction::kForward; }
+  bool supports(Direction direction) const override {
+    return direction == Direction::kForward || query_rows_ == QueryRows::kAll;
+  }
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;

@@ -11,14 +11,22 @@ namespace hstujit {
 
 namespace {
 
-HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType type, uint64_t seed, uint64_t stream) {
+// A grid on which products of two numbers and sums of a few hundred of them are exact in fp32, as are the numbers in
+// fp16 and tf32.
+constexpr double kExactGrid = 1.0 / 64;
+
+double to_grid(double value, double grid) { return grid > 0 ? grid * std::round(value / grid) : value; }
+
+// Multiples of `grid` where it is above 0.
+HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType type, uint64_t seed, uint64_t stream,
+                         double grid = 0) {
   HostTensor tensor;
   const auto rows = static_cast<size_t>(shape[0]), width = static_cast<size_t>(shape[1] * shape[2]);
   tensor.shape = std::move(shape);
   tensor.reals.resize(rows * width);
   parallel_for(rows, available_threads(), [&](int, size_t row) {
     for (size_t index = row * width; index < (row + 1) * width; ++index) {
-      tensor.reals[index] = round_to(type, deviation * random_normal(seed, stream, index));
+      tensor.reals[index] = round_to(type, to_grid(deviation * random_normal(seed, stream, index), grid));
     }
   });
   return tensor;
@@ -36,7 +44,7 @@ HostValue scalar_value(double scalar) { return {{}, scalar}; }
 
 }  // namespace
 
-std::vector<HostValue> AttentionSpec::make_inputs(Direction, const Lengths& lengths, uint64_t seed) const {
+std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
   const auto& p = params_;
   HostTensor offsets = offsets_tensor(lengths.rows);
   HostTensor query_offsets = offsets_tensor(query_rows_ == QueryRows::kAll ? lengths.rows : lengths.delta_rows);
@@ -45,10 +53,15 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction, const Lengths& leng
   // alpha = 1 / Dqk and this deviation of q and k give scores alpha * dot of deviation 2: the bend of silu is in reach,
   // and outputs stay far above the smallest numbers of fp16.
   const double deviation = std::sqrt(2.0) * std::pow(static_cast<double>(p.attn_dim), 0.25);
+  // The derivative of relu jumps at 0: rounding may put a score on its other side, and then an implementation is as
+  // right as the reference that it differs from. With exact dot products there is one answer.
+  const double grid = direction == Direction::kBackward && p.score == "relu" ? kExactGrid : 0;
   std::vector<HostValue> values;
-  values.push_back(tensor_value(normal_tensor({queries, p.heads, p.attn_dim}, deviation, p.dtype, seed, 0)));
-  values.push_back(tensor_value(normal_tensor({total, p.heads, p.attn_dim}, deviation, p.dtype, seed, 1)));
+  values.push_back(tensor_value(normal_tensor({queries, p.heads, p.attn_dim}, deviation, p.dtype, seed, 0, grid)));
+  values.push_back(tensor_value(normal_tensor({total, p.heads, p.attn_dim}, deviation, p.dtype, seed, 1, grid)));
   values.push_back(tensor_value(normal_tensor({total, p.heads, p.hidden_dim}, 1.0, p.dtype, seed, 2)));
+  if (direction == Direction::kBackward)
+    values.push_back(tensor_value(normal_tensor({queries, p.heads, p.hidden_dim}, 1.0, p.dtype, seed, 3)));
   values.push_back(tensor_value(std::move(offsets)));
   if (query_rows_ == QueryRows::kLastJagged) values.push_back(tensor_value(std::move(query_offsets)));
   if (p.num_targets) {
@@ -65,7 +78,7 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction, const Lengths& leng
   }
   values.push_back(scalar_value(1.0 / static_cast<double>(p.attn_dim)));
   values.push_back(scalar_value(0));
-  values.push_back({});  // out
+  values.resize(signature(direction).size());  // the outputs
   return values;
 }
 

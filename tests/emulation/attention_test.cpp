@@ -1,0 +1,201 @@
+// The sm80 kernels of attention, both directions, in emulation against the float64 reference.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "compiler/plan/search_space.h"
+#include "tests/emulation/emulated_kernel.h"
+#include "tests/host/host_call.h"
+
+namespace hstujit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One row, tiles of 16 and 32 rows or columns and one more or less, empty ones.
+Lengths lengths_of(bool targets) {
+  Lengths lengths{.rows = {1, 33, 0, 70, 16, 31}, .num_targets = {}, .max_seq_len = 70};
+  if (targets) lengths.num_targets = {1, 5, 0, 20, 16, 0};
+  return lengths;
+}
+
+KernelConfig tile(int64_t block_m, int64_t warps, int64_t block_n, int64_t stages) {
+  KernelConfig config;
+  config.block_m = block_m;
+  config.block_n = block_n;
+  config.stages = stages;
+  config.warps = warps;
+  return config;
+}
+
+Json base() { return {{"op", "hstu_attention"}, {"heads", 2}, {"attn_dim", 32}, {"hidden_dim", 32}}; }
+
+Json with(Json json, const Json& changes) {
+  json.update(changes);
+  return json;
+}
+
+class Case {
+ public:
+  // A config without warps stands for the heuristic's choice on Ampere.
+  Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths)
+      : spec_(make_spec(json)), direction_(direction), lengths_(lengths) {
+    if (config.warps == 0) {
+      config = heuristic_config(*spec_, direction, *known_device("sm_80"), {.max_seq_len = 1024}).value();
+    } else {
+      config.skeleton = fmt::format("{}/sm80{}", spec_->op(), direction == Direction::kForward ? "" : "_backward");
+      config.activation = "accurate";
+    }
+    auto emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
+    // The forward template refuses fewer blocks of a multiprocessor than cost nothing.
+    for (; !emitted.ok() && config.blocks_per_sm < KernelConfig::kMostBlocks; ++config.blocks_per_sm) {
+      emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
+    }
+    if (!emitted.ok()) throw std::runtime_error(emitted.status().message());
+    kernel_ = std::make_unique<EmulatedKernel>(*emitted);
+    for (const Argument& argument : spec_->signature(direction)) {
+      if (argument.role == ArgumentRole::kOutput) outputs_.push_back(argument.name);
+    }
+  }
+
+  const OpSpecPtr& spec() const { return spec_; }
+  const std::vector<std::string>& outputs() const { return outputs_; }
+  HostCall call(int64_t row_padding = 0) const { return HostCall(spec_, lengths_, 7, row_padding, direction_); }
+  void launch(HostCall& call, unsigned seed) const {
+    call.pack_inputs();
+    kernel_->launch(call.values(), seed);
+  }
+
+  // Against the reference, with guard rows and gaps between rows, and twice in different orders.
+  void check() const {
+    HostCall call = this->call(/*row_padding=*/16), again = this->call(/*row_padding=*/16);
+    call.add_rows(3);
+    again.add_rows(3);
+    launch(call, 1);
+    launch(again, 2);
+    std::vector<HostValue> expected = call.inputs();
+    spec_->reference(direction_, lengths_, expected);
+    for (const std::string& name : outputs_) {
+      const auto index = static_cast<size_t>(find_argument(spec_->signature(direction_), name));
+      const HostTensor& reference = expected[index].tensor;
+      EXPECT_LE(relative_error(call.read(name).reals, reference.reals), spec_->error_bound(direction_)) << name;
+      EXPECT_EQ(call.bytes(name), again.bytes(name)) << name;
+      expect_untouched(call.bytes(name), reference.shape, name);
+    }
+  }
+
+ private:
+  void expect_untouched(const std::vector<std::byte>& bytes, const std::vector<int64_t>& shape,
+                        const std::string& name) const {
+    const auto element = static_cast<size_t>(bytes.size()) / static_cast<size_t>(shape[0] + 3) /
+                         static_cast<size_t>(shape[1] * shape[2] + 16);
+    const size_t used = static_cast<size_t>(shape[1] * shape[2]) * element, row = used + 16 * element;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (i / row >= static_cast<size_t>(shape[0]) || i % row >= used) {
+        ASSERT_EQ(bytes[i], HostCall::kUntouched) << name << " " << i;
+      }
+    }
+  }
+
+  OpSpecPtr spec_;
+  Direction direction_;
+  Lengths lengths_;
+  std::unique_ptr<EmulatedKernel> kernel_;
+  std::vector<std::string> outputs_;
+};
+
+void check(const Json& changes, Direction direction, const KernelConfig& config) {
+  const Json json = with(base(), changes);
+  SCOPED_TRACE(fmt::format("{} {} {}", json.dump(), to_string(direction), describe(config)));
+  Case(json, direction, config, lengths_of(json.value("num_targets", false))).check();
+}
+
+const std::vector<Json>& all_types() {
+  static const std::vector<Json> types = {
+      {{"dtype", "bf16"}}, {{"dtype", "fp16"}}, {{"dtype", "fp32"}}, {{"dtype", "fp32"}, {"precision", "ieee"}}};
+  return types;
+}
+
+TEST(EmulatedAttention, ForwardOfEveryType) {
+  for (const Json& type : all_types()) check(type, Direction::kForward, tile(32, 2, 32, 2));
+}
+
+TEST(EmulatedAttention, ForwardOfTheLastRows) {
+  Lengths lengths = lengths_of(true);
+  lengths.delta_rows = {1, 20, 3, 33, 16, 40};
+  for (const Json& type : all_types()) {
+    const Json delta = {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}};
+    SCOPED_TRACE(type.dump());
+    Case(with(with(base(), delta), type), Direction::kForward, tile(32, 2, 32, 2), lengths).check();
+  }
+}
+
+TEST(EmulatedAttention, BackwardOfEveryType) {
+  for (const Json& type : all_types()) {
+    check(type, Direction::kBackward, tile(32, 2, 32, 2));
+    check(with(type, {{"attn_dim", 16}, {"hidden_dim", 40}}), Direction::kBackward, tile(64, 2, 16, 1));
+  }
+}
+
+TEST(EmulatedAttention, BackwardOfEveryMask) {
+  const std::vector<Json> masks = {{{"num_targets", true}},
+                                   {{"num_targets", true}, {"target_group_size", 3}},
+                                   {{"num_targets", true}, {"contextual_seq_len", 6}, {"score", "relu"}},
+                                   {{"max_attn_len", 20}, {"min_full_attn_seq_len", 5}},
+                                   {{"causal", false}, {"max_attn_len", 9}, {"score", "gelu"}},
+                                   {{"sla_k1", 12}, {"sla_k2", 3}, {"num_targets", true}, {"score", "sigmoid"}},
+                                   {{"full_mask", true}, {"score", "tanh"}}};
+  for (const Json& mask : masks) check(mask, Direction::kBackward, tile(32, 2, 16, 2));
+}
+
+// Widths that are no whole step of a matrix instruction, wide ones whose sums are split, and data of low alignment.
+TEST(EmulatedAttention, BackwardOfOddWidths) {
+  for (const auto& [attn, hidden] : {std::pair{8, 24}, std::pair{40, 8}}) {
+    check({{"attn_dim", attn}, {"hidden_dim", hidden}}, Direction::kBackward, tile(32, 2, 16, 2));
+  }
+  check({{"alignment", 2}}, Direction::kBackward, tile(32, 2, 16, 2));
+  check({{"alignment", 4}, {"dtype", "fp32"}}, Direction::kBackward, tile(32, 2, 16, 2));
+}
+
+TEST(EmulatedAttention, BackwardAsItRunsUntuned) {
+  for (const Json& type : {Json{{"dtype", "bf16"}}, Json{{"dtype", "fp32"}}}) {
+    for (const int width : {64, 128}) {
+      check(with(type, {{"attn_dim", width}, {"hidden_dim", width}, {"heads", 1}, {"num_targets", true}}),
+            Direction::kBackward, {});
+    }
+  }
+}
+
+TEST(EmulatedAttention, BackwardOfWideRows) {
+  check({{"attn_dim", 256}, {"hidden_dim", 256}, {"heads", 1}}, Direction::kBackward, tile(32, 2, 16, 1));
+}
+
+TEST(EmulatedAttention, ASequencesNumbersStayInIt) {
+  constexpr int64_t kWidth = 2 * 32, kBegin = 1, kEnd = 34;  // rows of the second sequence
+  const Case kernel(base(), Direction::kBackward, tile(32, 2, 32, 2), lengths_of(false));
+  HostCall clean = kernel.call(), dirty = kernel.call();
+  for (size_t tensor = 0; tensor < 4; ++tensor) {  // q, k, v, dout
+    std::vector<double>& reals = dirty.inputs()[tensor].tensor.reals;
+    std::fill(reals.begin() + kBegin * kWidth, reals.begin() + kEnd * kWidth, std::numeric_limits<double>::quiet_NaN());
+  }
+  kernel.launch(clean, 1);
+  kernel.launch(dirty, 1);
+  for (const std::string& name : kernel.outputs()) {
+    const HostTensor a = clean.read(name), b = dirty.read(name);
+    for (size_t i = 0; i < a.reals.size(); ++i) {
+      const auto row = static_cast<int64_t>(i) / kWidth;
+      if (row >= kBegin && row < kEnd) {
+        ASSERT_TRUE(std::isnan(b.reals[i])) << name << " " << i;
+      } else {
+        ASSERT_EQ(a.reals[i], b.reals[i]) << name << " " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

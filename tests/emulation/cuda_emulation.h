@@ -1,0 +1,179 @@
+// Runs generated CUDA that uses mma.sync, ldmatrix and cp.async on the processor: the threads of a block are coroutines
+// that wait for one another where the hardware would make them.
+//
+// The files of templates/common/ are included as they are, but for the functions that hold inline assembly: those are
+// included under other names, which nobody calls, and written here anew. A copy by cp.async takes place as late as it
+// may, when its group is waited for, and threads take turns in an order that a seed decides: a barrier that is missing
+// shows.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#define __device__
+#define __host__
+#define __global__
+#define __shared__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+struct EmulatedIndex {
+  unsigned x = 0;
+};
+struct float2 {
+  float x, y;
+};
+struct float4 {
+  float x, y, z, w;
+};
+struct uint4 {
+  unsigned x, y, z, w;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+
+#pragma GCC visibility push(default)  // generated sources are libraries that a test opens
+
+extern unsigned char shared_bytes[];  // dynamic shared memory of the block that runs, as templates name it
+
+namespace emulation {
+
+// Runs `kernel` for every thread of every block, one block after the other. Throws std::runtime_error when threads wait
+// for one another in vain, or when shared memory outside of the block's is touched.
+void launch(unsigned blocks, unsigned threads, size_t shared_bytes, unsigned seed, const std::function<void()>& kernel);
+
+extern EmulatedIndex thread_index, block_index;  // of the thread that runs
+
+void sync_block();
+// Every lane gives `bytes` bytes and gets those of all 32, one after the other; valid until it exchanges again.
+const void* exchange(const void* mine, size_t bytes);
+// Checked: within the block's shared memory, and aligned to `bytes`.
+unsigned char* shared_at(unsigned address, size_t bytes);
+void copy_async(unsigned destination, const void* source, size_t bytes, bool valid);
+void commit_copies();
+void wait_copies(size_t pending);
+
+template <class T>
+const T* exchange(const T& mine) {
+  return static_cast<const T*>(exchange(&mine, sizeof(T)));
+}
+
+}  // namespace emulation
+
+#define threadIdx (emulation::thread_index)
+#define blockIdx (emulation::block_index)
+
+inline size_t __cvta_generic_to_shared(const void* pointer) {
+  return static_cast<size_t>(static_cast<const unsigned char*>(pointer) - shared_bytes);
+}
+inline void __syncthreads() { emulation::sync_block(); }
+
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  return emulation::exchange(value)[lane % 32];
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+  return emulation::exchange(value)[static_cast<int>(threadIdx.x % 32) ^ mask];
+}
+
+using std::max;
+using std::min;
+
+#define ldmatrix_x4 ptx_ldmatrix_x4
+#define ldmatrix_x4_trans ptx_ldmatrix_x4_trans
+#define ldmatrix_x2_trans ptx_ldmatrix_x2_trans
+#define mma_m16n8k16_bf16 ptx_mma_m16n8k16_bf16
+#define mma_m16n8k16_f16 ptx_mma_m16n8k16_f16
+#define mma_m16n8k8_tf32 ptx_mma_m16n8k8_tf32
+#define cvt_rna_tf32 ptx_cvt_rna_tf32
+#define pack_pair ptx_pack_pair
+#define cp_async ptx_cp_async
+#define cp_async_commit_group ptx_cp_async_commit_group
+#define cp_async_wait_group ptx_cp_async_wait_group
+#define ld_shared_u32 ptx_ld_shared_u32
+#define ld_shared_float2 ptx_ld_shared_float2
+#define ld_shared_float4 ptx_ld_shared_float4
+#define st_shared_u32 ptx_st_shared_u32
+#define st_shared_float2 ptx_st_shared_float2
+#define st_shared_uint4 ptx_st_shared_uint4
+#define fast_tanh ptx_fast_tanh
+#define fast_exp ptx_fast_exp
+#include "common/copy.cuh"
+#include "common/jagged.cuh"
+#include "common/math.cuh"
+#include "common/mma.cuh"
+#include "common/shared_access.cuh"
+#include "common/store.cuh"
+#include "common/types.cuh"
+#undef ldmatrix_x4
+#undef ldmatrix_x4_trans
+#undef ldmatrix_x2_trans
+#undef mma_m16n8k16_bf16
+#undef mma_m16n8k16_f16
+#undef mma_m16n8k8_tf32
+#undef cvt_rna_tf32
+#undef pack_pair
+#undef cp_async
+#undef cp_async_commit_group
+#undef cp_async_wait_group
+#undef ld_shared_u32
+#undef ld_shared_float2
+#undef ld_shared_float4
+#undef st_shared_u32
+#undef st_shared_float2
+#undef st_shared_uint4
+#undef fast_tanh
+#undef fast_exp
+
+// The hardware's is off by up to 2^-11 of the value, and so is this one.
+inline float fast_tanh(float x) { return std::bit_cast<float>((std::bit_cast<u32>(std::tanh(x)) + 0x1000) & ~0x1fffu); }
+inline float fast_exp(float x) { return std::exp(x); }
+
+u32 cvt_rna_tf32(float x);
+u32 pack_16bit(bool bf16, float low, float high);
+template <bool kBf16>
+u32 pack_pair(float low, float high) {
+  return pack_16bit(kBf16, low, high);
+}
+
+void ldmatrix_x4(u32 (&words)[4], u32 address);
+void ldmatrix_x4_trans(u32 (&words)[4], u32 address);
+void ldmatrix_x2_trans(u32 (&words)[2], u32 address);
+void mma_m16n8k16_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1);
+void mma_m16n8k16_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1);
+void mma_m16n8k8_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1);
+
+template <class T>
+T read_shared(u32 address) {
+  return *reinterpret_cast<const T*>(emulation::shared_at(address, sizeof(T)));
+}
+template <class T>
+void write_shared(u32 address, const T& value) {
+  *reinterpret_cast<T*>(emulation::shared_at(address, sizeof(T))) = value;
+}
+inline u32 ld_shared_u32(u32 address) { return read_shared<u32>(address); }
+inline float2 ld_shared_float2(u32 address) { return read_shared<float2>(address); }
+inline float4 ld_shared_float4(u32 address) { return read_shared<float4>(address); }
+inline void st_shared_u32(u32 address, u32 word) { write_shared(address, word); }
+inline void st_shared_uint4(u32 address, uint4 words) { write_shared(address, words); }
+
+template <int kBytes>
+void cp_async(u32 destination, const void* source, bool valid) {
+  emulation::copy_async(destination, source, kBytes, valid);
+}
+inline void cp_async_commit_group() { emulation::commit_copies(); }
+template <int kPending>
+void cp_async_wait_group() {
+  emulation::wait_copies(kPending);
+}
+
+#pragma GCC visibility pop
