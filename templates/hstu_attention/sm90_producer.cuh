@@ -7,14 +7,26 @@
 
 namespace sm90 {
 
+// The mask as a tile of rows sees it, which walks blocks of columns.
+struct RowsView {
+  static __device__ __forceinline__ void range(int r0, int r1, const Sequence& sequence, int& begin, int& end) {
+    mask_columns(r0, r1, sequence.rows, sequence.targets, begin, end);
+  }
+  static __device__ __forceinline__ void tile(int r0, int r1, int c0, int c1, const Sequence& sequence, bool& must,
+                                              bool& may) {
+    mask_tile(r0, r1, c0, c1, sequence.rows, sequence.targets, must, may);
+  }
+};
+
 // The column blocks of a tile that some of its rows may see, in ascending order. Used by one whole warp, all lanes in
-// step: each lane classifies one block, so that 32 blocks cost one evaluation of the mask.
-template <class Config>
+// step: each lane classifies one block, so that 32 blocks cost one evaluation of the mask. With a View that turns the
+// mask round, the row blocks of a tile of columns.
+template <class Config, class View = RowsView>
 class VisibleBlocks {
  public:
   __device__ __forceinline__ VisibleBlocks(const Sequence& sequence, int row0, int row_end)
       : sequence_(sequence), row0_(row0) {
-    mask_columns(row0, row_end - 1, sequence.rows, sequence.targets, column_, column_end_);
+    View::range(row0, row_end - 1, sequence, column_, column_end_);
     if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()), static_cast<int>(cluster_blocks()));
     classify();
   }
@@ -53,8 +65,8 @@ class VisibleBlocks {
         const int first_row = row0_ + w * kWarpgroupRows;
         bool must = false, may = false;
         if (first_row < sequence_.rows && first_column < column_end_) {
-          mask_tile(first_row, min(first_row + kWarpgroupRows, sequence_.rows) - 1, first_column,
-                    first_column + Config::kBlockN - 1, sequence_.rows, sequence_.targets, must, may);
+          View::tile(first_row, min(first_row + kWarpgroupRows, sequence_.rows) - 1, first_column,
+                     first_column + Config::kBlockN - 1, sequence_, must, may);
         }
         flags_ |= (may ? BlockInfo::may(w) : 0) | (must ? BlockInfo::must(w) : 0);
       }

@@ -85,18 +85,23 @@ constexpr bool kStoreOverQuery = Config::kPvTiles <= Config::kQkTiles;
 template <class Config>
 constexpr bool kTailWarp = Config::kProducerRegisters != 0;
 
-// Zeroes the rows from `first_row` on of a V block: they belong to the next sequence, and their P is 0, but 0 * NaN is
-// NaN.
-template <class Config>
-__device__ __forceinline__ void zero_rows(Shared<Config>& shared, int stage, int first_row, int thread, int threads) {
+// Zeroes the rows from `first_row` on of an operand of kTiles tiles of kRows rows.
+template <int kTiles, int kRows>
+__device__ __forceinline__ void zero_operand_rows(unsigned char* operand, int first_row, int thread, int threads) {
   constexpr int kPiecesPerRow = kSwizzleBytes / 16;
 #pragma unroll
-  for (int tile = 0; tile < Config::kPvTiles; ++tile) {
-    uint4* rows = reinterpret_cast<uint4*>(shared.v[stage] + tile * Config::kBlockN * kSwizzleBytes);
-    for (int i = first_row * kPiecesPerRow + thread; i < Config::kBlockN * kPiecesPerRow; i += threads) {
+  for (int tile = 0; tile < kTiles; ++tile) {
+    uint4* rows = reinterpret_cast<uint4*>(operand + tile * kRows * kSwizzleBytes);
+    for (int i = first_row * kPiecesPerRow + thread; i < kRows * kPiecesPerRow; i += threads) {
       rows[i] = make_uint4(0, 0, 0, 0);
     }
   }
+}
+
+// Of a V block: the rows belong to the next sequence, and their P is 0, but 0 * NaN is NaN.
+template <class Config>
+__device__ __forceinline__ void zero_rows(Shared<Config>& shared, int stage, int first_row, int thread, int threads) {
+  zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.v[stage], first_row, thread, threads);
 }
 
 // Arrivals of one warp on a barrier through which it gives something back. compute-sanitizer's racecheck takes a

@@ -1,0 +1,218 @@
+// Host face of sm90_backward.cuh: attention backward for Hopper.
+#include <fmt/format.h>
+
+#include "templates/hstu_attention/launch_slots.h"
+#include "templates/hstu_attention/sm90_backward_cost.h"
+#include "templates/hstu_attention/sm90_backward_resources.h"
+#include "templates/hstu_attention/sm90_wgmma.h"
+
+namespace hstujit {
+
+namespace {
+
+using sm90::backward::Resources;
+
+constexpr int64_t kPieceRows = 16;  // as in sm90_shared.cuh
+
+const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
+
+class BackwardSm90 final : public Skeleton {
+ public:
+  std::string_view name() const override { return "hstu_attention/sm90_backward"; }
+  std::string_view entry_file() const override { return "hstu_attention/sm90_backward.cuh"; }
+  std::string_view op() const override { return "hstu_attention"; }
+  Direction direction() const override { return Direction::kBackward; }
+
+  std::vector<KernelConfig> space(const OpSpec& spec) const override;
+  std::vector<Rejection> reject(const OpSpec& spec, const KernelConfig& config,
+                                const DeviceSpec& device) const override;
+  LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const override;
+  double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                  const ProblemSize& size) const override {
+    return sm90::backward::estimate_ms(cast(spec), config, device, size);
+  }
+  std::vector<std::pair<std::string, std::string>> constants(const OpSpec& spec,
+                                                             const KernelConfig& config) const override;
+  std::string prelude(const OpSpec& spec, const KernelConfig& config) const override;
+};
+
+std::vector<KernelConfig> BackwardSm90::space(const OpSpec& spec) const {
+  std::vector<KernelConfig> configs;
+  if (cast(spec).params().dtype == DataType::kFp32) return configs;
+  struct Shape {
+    int64_t consumers;
+    int64_t blocks_per_sm;
+    std::vector<int64_t> block_n;
+  };
+  const std::vector<Shape> shapes = {{2, 1, {96, 64, 48, 32}}, {1, 2, {64, 48, 32}}, {1, 3, {32}}, {3, 1, {64, 32}}};
+  for (const Shape& shape : shapes) {
+    for (const int64_t block_n : shape.block_n) {
+      for (const int64_t stages : {2, 3, 4}) {
+        KernelConfig config;
+        config.skeleton = name();
+        config.block_m = 64 * shape.consumers;
+        config.block_n = block_n;
+        config.stages = stages;
+        config.consumers = shape.consumers;
+        config.blocks_per_sm = shape.blocks_per_sm;
+        configs.push_back(std::move(config));
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConfig& config,
+                                            const DeviceSpec& device) const {
+  const auto& params = cast(spec).params();
+  std::vector<Rejection> reasons;
+  if (device.arch != "sm_90a") {
+    reasons.push_back({"arch", fmt::format("needs sm_90a (wgmma, TMA), the device is {}", device.arch)});
+  }
+  if (params.dtype == DataType::kFp32) {
+    reasons.push_back({"dtype", "dtype fp32 is not multiplied here: wgmma cannot transpose 32-bit operands"});
+  }
+  if (params.alignment < 16) {
+    reasons.push_back(
+        {"alignment", fmt::format("alignment {} is below the 16 bytes that tensor maps need", params.alignment)});
+  }
+  if (config.consumers < 1 || config.consumers > 3 || config.block_m != 64 * config.consumers) {
+    reasons.push_back(
+        {"block_m",
+         fmt::format("block_m {} with {} consumers; allowed: 64 rows or columns for each of 1 to 3 consumers",
+                     config.block_m, config.consumers)});
+  }
+  if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
+    reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
+  }
+  if (config.stages < 2) {
+    reasons.push_back(
+        {"stages",
+         fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
+  }
+  if (config.schedule != "grid") {
+    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid", config.schedule)});
+  }
+  if (config.ping_pong) {
+    reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
+  }
+  if (!reasons.empty()) return reasons;
+  const Resources resources(cast(spec), config);
+  // DeviceSpec has what one block may use; a multiprocessor has what it reserves for one block more.
+  const int64_t shared_total = device.shared_memory + 1024;
+  if (resources.shared_bytes_resident > shared_total) {
+    reasons.push_back(
+        {"shared_memory",
+         fmt::format("{} blocks of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
+                     config.blocks_per_sm, resources.shared_bytes, shared_total)});
+  }
+  if (resources.threads * config.blocks_per_sm > device.max_threads) {
+    reasons.push_back({"threads", fmt::format("{} blocks of {} threads exceed {}", config.blocks_per_sm,
+                                              resources.threads, device.max_threads)});
+  }
+  if (resources.registers_needed > resources.consumer_registers) {
+    reasons.push_back(
+        {"registers",
+         fmt::format("a consumer thread needs about {} registers, with sums of {} and {} columns for 64 "
+                     "rows, and gets {}",
+                     resources.registers_needed, params.attn_dim, params.hidden_dim, resources.consumer_registers)});
+  }
+  return reasons;
+}
+
+LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec&) const {
+  const auto& op = cast(spec);
+  const auto& params = op.params();
+  const Resources resources(op, config);
+  const Signature signature = spec.signature(Direction::kBackward);
+
+  LaunchPlan plan;
+  plan.kernel_name = fmt::format(
+      "hstu_attention_backward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}", to_string(params.dtype), params.attn_dim,
+      params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule, config.blocks_per_sm,
+      config.lanes_arrive ? "_lanes" : "", config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+
+  const auto slot = [&](const std::string& name, const char* argument, ParamSlot::Kind kind, int dimension = 0) {
+    ParamSlot result;
+    result.name = name;
+    result.kind = kind;
+    result.argument = find_argument(signature, argument);
+    result.dimension = dimension;
+    return result;
+  };
+  const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
+    ParamSlot result = slot(name, argument, ParamSlot::Kind::kTensorMap);
+    result.map = {64, static_cast<int>(rows)};
+    return result;
+  };
+  // Each operand is kept as a tile by one role and streamed in blocks by the other.
+  for (const char* operand : {"q", "k", "v", "dout"}) {
+    plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
+    plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, kPieceRows));
+  }
+  for (const char* output : {"dq", "dk", "dv"}) {
+    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, kPieceRows));
+    plan.slots.push_back(slot(output, output, ParamSlot::Kind::kPointer));
+    plan.slots.back().type = "u16*";
+    plan.slots.push_back(slot(fmt::format("{}_row_stride", output), output, ParamSlot::Kind::kStride, 0));
+    plan.slots.push_back(slot(fmt::format("{}_head_stride", output), output, ParamSlot::Kind::kStride, 1));
+  }
+  const std::string offset = params.offsets_dtype == DataType::kInt32 ? "const int*" : "const i64*";
+  plan.slots.push_back(slot("seq_offsets", "seq_offsets", ParamSlot::Kind::kPointer));
+  plan.slots.back().type = offset;
+  if (params.num_targets) {
+    plan.slots.push_back(slot("num_targets", "num_targets", ParamSlot::Kind::kPointer));
+    plan.slots.back().type = offset;
+  }
+  plan.slots.push_back(slot("total_rows", "k", ParamSlot::Kind::kSize));
+  plan.slots.push_back(slot("max_query_rows", "max_seq_len", ParamSlot::Kind::kInt));
+  plan.slots.push_back(slot("alpha", "alpha", ParamSlot::Kind::kFloat));
+  plan.slots.push_back(slot("inverse_scale", "scaling_seqlen", ParamSlot::Kind::kInverse));
+  plan.slots.back().fallback = find_argument(signature, "max_seq_len");
+
+  plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
+  GridFactor roles;
+  roles.constant = 2;
+  plan.grid.push_back(roles);
+  return plan;
+}
+
+std::vector<std::pair<std::string, std::string>> BackwardSm90::constants(const OpSpec& spec,
+                                                                         const KernelConfig& config) const {
+  const Resources r(cast(spec), config);
+  std::vector<std::pair<std::string, std::string>> constants = {
+      {"kThreads", fmt::to_string(r.threads)},
+      {"kQkTiles", fmt::to_string(r.qk_tiles)},
+      {"kPvTiles", fmt::to_string(r.pv_tiles)},
+      {"kKeptStages", fmt::to_string(r.kept_stages)},
+      {"kSharedBytes", fmt::to_string(r.shared_bytes)},
+      {"kProducerRegisters", fmt::to_string(r.producer_registers)},
+      {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},
+      {"kOverlapRows", r.overlap_rows ? "1" : "0"},
+      {"kOverlapColumns", r.overlap_columns ? "1" : "0"},
+      {"kSplit", "0"}};
+  for (auto& constant : attention_constants(cast(spec))) constants.push_back(std::move(constant));
+  return constants;
+}
+
+std::string BackwardSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
+  const auto& params = cast(spec).params();
+  using sm90::OperandA;
+  const auto sum = [&](const char* name, int64_t width) {
+    return sm90::print_wgmma(name, params.dtype, static_cast<int>(width), OperandA::kRegisters, true);
+  };
+  return sm90::print_wgmma("ScoreProduct", params.dtype, static_cast<int>(config.block_n), OperandA::kShared, false) +
+         "\n" + sum("FirstSum", params.attn_dim) + "\n" + sum("SecondSum", params.hidden_dim);
+}
+
+}  // namespace
+
+const Skeleton& hstu_attention_sm90_backward_skeleton() {
+  static const BackwardSm90 skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,339 @@
+// Attention backward on Hopper: a consumer warpgroup, which owns 64 lines of each tile.
+//
+// Per block: S and dP (wgmma, both operands in shared memory), P and dS under the mask, in registers, and the sums of
+// the role (wgmma, P or dS as the register operand: the accumulator layout of S is the operand layout). For columns, S
+// and dP come out transposed, and so are what the sums need.
+#pragma once
+#include "common/regions.cuh"
+#include "common/store.cuh"
+#include "common/tma.cuh"
+#include "hstu_attention/sm90_backward_shared.cuh"
+
+namespace sm90::backward {
+
+// A gradient as the kernel's parameters describe it.
+struct Output {
+  u16* data;
+  i64 row_stride;
+  i64 head_stride;
+};
+
+template <Role kRole, class Spec, class Config, class Params>
+class Consumer {
+ public:
+  __device__ __forceinline__ Consumer(Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {}
+
+  __device__ __forceinline__ void run() {
+    while (open_tile()) {
+      clear(first_sums_);
+      if constexpr (kColumns) clear(second_sums_);
+      if (tile().has_blocks) run_blocks();
+      store();
+      if (!Config::kSchedulePersistent) return;  // a block has one tile
+      kept_.advance();
+    }
+  }
+
+ private:
+  static constexpr bool kColumns = kRole == Role::kColumns;
+  // The products of the next block are issued before the sums of this one, where registers hold both.
+  static constexpr bool kOverlap = kColumns ? Config::kOverlapColumns : Config::kOverlapRows;
+  static constexpr int kScores = Config::kBlockN / 2;       // fp32 accumulators of S a thread holds, and of dP
+  static constexpr int kFirstSums = Spec::kAttnDim / 2;     // of dq or dk
+  static constexpr int kSecondSums = Spec::kHiddenDim / 2;  // of dv
+  static constexpr int kSumSteps = Config::kBlockN / 16;
+  static constexpr int kStepsPerTile = kSwizzleColumns / 16;
+
+  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
+
+  // The descriptions stay in shared memory: there are no registers to spare for them.
+  __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[kept_.stage()]; }
+  __device__ __forceinline__ const BlockInfo& block(const Ring<Config::kStages>& ring) const {
+    return shared_.block[ring.stage()];
+  }
+
+  template <int kCount>
+  __device__ __forceinline__ void clear(float (&sums)[kCount]) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) sums[i] = 0;
+  }
+
+  // Waits for the next tile's description and its operands. False when there are no more tiles.
+  __device__ __forceinline__ bool open_tile() {
+    mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.parity());
+    return !tile().done;
+  }
+
+  // The tile's blocks. No product is pending before and after.
+  __device__ __forceinline__ void run_blocks() {
+    while (true) {
+      if (peek_block()) {
+        issue_scores();
+        wgmma_wait_group<0>();
+        keep_scores_in_place();
+        activate();
+        take_block();
+        round();
+        run_consecutive();
+      } else {
+        take_block();
+        release(shared_.streamed_empty[ring_.previous().stage()]);
+      }
+      if (last_) return;
+    }
+  }
+
+  // Waits for the next block of the tile; whether this warpgroup's lines have anything to do with it.
+  __device__ __forceinline__ bool peek_block() {
+    mbarrier_wait(shared_address(&shared_.streamed_full[ring_.stage()]), ring_.parity());
+    return block(ring_).flags & BlockInfo::may(warpgroup_);
+  }
+
+  // Steps over the peeked block. Its stage is kept until its sums are done: till then it is pending.
+  __device__ __forceinline__ void take_block() {
+    last_ = block(ring_).flags & BlockInfo::kLast;
+    ring_.advance();
+  }
+
+  __device__ __forceinline__ void issue_scores() {
+    const int stage = ring_.stage();
+    if constexpr (!kTailWarp<Config>) {
+      const int lines = tile().rows - block(ring_).column0;
+      if (lines < Config::kBlockN) {
+        zero_lines(shared_, stage, lines, threadIdx.x % kWarpgroup, kWarpgroup);
+        fence_proxy_async();
+        named_barrier_sync(kWithinWarpgroup, kWarpgroup);
+      }
+    }
+    const u32 lines = warpgroup_ * kWarpgroupRows * kSwizzleBytes;
+    const u32 kept_first = wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) + lines);
+    const u32 kept_second = wgmma_operand(shared_address(shared_.kept_second[kept_.stage()]) + lines);
+    const u32 streamed_first = wgmma_operand(shared_address(shared_.streamed_first[stage]));
+    const u32 streamed_second = wgmma_operand(shared_address(shared_.streamed_second[stage]));
+    wgmma_fence();
+    issue_product<ceil_div(Spec::kAttnDim, 16)>(scores_, kept_first, streamed_first);
+    issue_product<ceil_div(Spec::kHiddenDim, 16)>(gradients_, kept_second, streamed_second);
+    wgmma_commit_group();
+  }
+
+  template <int kSteps>
+  __device__ __forceinline__ void issue_product(float (&product)[kScores], u32 kept, u32 streamed) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      const int tile = step / kStepsPerTile, offset = step % kStepsPerTile * 32;
+      const u64 a = wgmma_descriptor(kept, tile * Config::kBlockM * kSwizzleBytes + offset);
+      const u64 b = wgmma_descriptor(streamed, tile * Config::kBlockN * kSwizzleBytes + offset);
+      if (step == 0) {
+        ScoreProduct::begin(product, a, b);
+      } else {
+        ScoreProduct::issue(product, a, b, true);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void keep_scores_in_place() {
+    wgmma_keep_in_place(scores_);
+    wgmma_keep_in_place(gradients_);
+  }
+
+  __device__ __forceinline__ void issue_sums(const Ring<Config::kStages>& pending) {
+    constexpr u32 kTileBytes = Config::kBlockN * kSwizzleBytes;
+    const u32 first = wgmma_operand(shared_address(shared_.streamed_first[pending.stage()]), kTileBytes);
+    const u32 second = wgmma_operand(shared_address(shared_.streamed_second[pending.stage()]), kTileBytes);
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < kSumSteps; ++step) {
+      const u32* words = score_gradients_ + 4 * step;
+      FirstSum::issue(first_sums_, words[0], words[1], words[2], words[3],
+                      wgmma_descriptor(first, step * 16 * kSwizzleBytes), true);
+    }
+    if constexpr (kColumns) {
+#pragma unroll
+      for (int step = 0; step < kSumSteps; ++step) {
+        const u32* words = probabilities_ + 4 * step;
+        SecondSum::issue(second_sums_, words[0], words[1], words[2], words[3],
+                         wgmma_descriptor(second, step * 16 * kSwizzleBytes), true);
+      }
+    }
+    wgmma_commit_group();
+  }
+
+  __device__ __forceinline__ void keep_sums_in_place() {
+    wgmma_keep_in_place(first_sums_);
+    if constexpr (kColumns) wgmma_keep_in_place(second_sums_);
+  }
+
+  // Accumulator i of a thread is at line (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 lines of the tile and line 8 * (i
+  // / 4) + 2 * (lane % 4) + (i & 1) of the block. P takes the place of S, and dS that of dP.
+  __device__ __forceinline__ void activate_seen() {
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      float y, dy;
+      score_grad(scores_[i], params_.alpha, y, dy);
+      scores_[i] = y;
+      gradients_[i] *= dy;
+    }
+  }
+
+  __device__ __forceinline__ void activate_under_mask() {
+    const int rows = tile().rows, targets = tile().targets;
+    int kept = tile().row0 + thread_line(), streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
+    // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
+    asm volatile("" : "+r"(kept), "+r"(streamed));
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      const int kept_line = kept + (i & 2 ? 8 : 0), streamed_line = streamed + i / 4 * 8 + (i & 1);
+      const int row = kColumns ? streamed_line : kept_line, column = kColumns ? kept_line : streamed_line;
+      const bool valid = mask_valid(row, column, rows, targets) && (!kColumns || row < rows);
+      float y, dy;
+      score_grad(scores_[i], params_.alpha, y, dy);
+      const float gradient = gradients_[i] * dy;
+      scores_[i] = valid ? y : 0.0f;
+      gradients_[i] = valid ? gradient : 0.0f;
+    }
+  }
+
+  __device__ __forceinline__ void activate() {
+    if (block(ring_).flags & BlockInfo::must(warpgroup_)) {
+      activate_seen();
+    } else {
+      activate_under_mask();
+    }
+  }
+
+  __device__ __forceinline__ void round() {
+#pragma unroll
+    for (int i = 0; i < kScores / 2; ++i) {
+      score_gradients_[i] = pack_pair<Spec::kDtypeBf16>(gradients_[2 * i], gradients_[2 * i + 1]);
+      if constexpr (kColumns) probabilities_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
+    }
+  }
+
+  // With one block pending, goes on while the tile's very next block is to be multiplied, too; leaves nothing pending.
+  // A warpgroup that waits for a later one with a block pending needs two stages: others may skip it, but give back
+  // their stages without this one's doing.
+  __device__ __forceinline__ void run_consecutive() {
+    while (!last_ && peek_block()) {
+      const Ring<Config::kStages> previous = ring_.previous();
+      if constexpr (kOverlap) {
+        issue_scores();
+        issue_sums(previous);
+        wgmma_wait_group<1>();
+        keep_scores_in_place();
+        activate();
+        take_block();
+        finish_sums(previous);
+      } else {
+        issue_sums(previous);
+        finish_sums(previous);
+        issue_scores();
+        wgmma_wait_group<0>();
+        keep_scores_in_place();
+        activate();
+        take_block();
+      }
+      round();
+    }
+    const Ring<Config::kStages> pending = ring_.previous();
+    issue_sums(pending);
+    finish_sums(pending);
+  }
+
+  __device__ __forceinline__ void finish_sums(const Ring<Config::kStages>& pending) {
+    wgmma_wait_group<0>();
+    keep_sums_in_place();
+    release(shared_.streamed_empty[pending.stage()]);
+  }
+
+  // First of this warp's 16 lines within the warpgroup's.
+  __device__ __forceinline__ int warp_line() const { return threadIdx.x % kWarpgroup / 32 * kPieceRows; }
+
+  // First of this thread's two lines within the tile; the other is 8 further on.
+  __device__ __forceinline__ int thread_line() const {
+    return warpgroup_ * kWarpgroupRows + warp_line() + threadIdx.x % 32 / 4;
+  }
+
+  // Outputs go through shared memory, over the operand that they are the gradient of: it is no longer needed and has
+  // the layout that the copy engine stores from.
+  __device__ __forceinline__ void store() {
+    const int first = warpgroup_ * kWarpgroupRows + warp_line();
+    const bool whole = tile().row0 + first + kPieceRows <= tile().rows;
+    // All warps of the warpgroup are past the products that read the tile.
+    named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
+    const u32 over_first = shared_address(shared_.kept_first[kept_.stage()]) + first * kSwizzleBytes;
+    const u32 over_second = shared_address(shared_.kept_second[kept_.stage()]) + first * kSwizzleBytes;
+    if constexpr (kColumns) {
+      stage_or_store<Spec::kAttnDim>(first_sums_, whole, over_first,
+                                     {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
+      stage_or_store<Spec::kHiddenDim>(second_sums_, whole, over_second,
+                                       {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
+    } else {
+      stage_or_store<Spec::kAttnDim>(first_sums_, whole, over_first,
+                                     {params_.dq, params_.dq_row_stride, params_.dq_head_stride});
+    }
+    if (whole) {
+      fence_proxy_async();
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) {
+        const int row = static_cast<int>(tile().start) + tile().row0 + first;
+        if constexpr (kColumns) {
+          copy_out<Config::kQkTiles>(over_first, params_.dk_map, row);
+          copy_out<Config::kPvTiles>(over_second, params_.dv_map, row);
+        } else {
+          copy_out<Config::kQkTiles>(over_first, params_.dq_map, row);
+        }
+        bulk_commit_group();
+        bulk_wait_sources_read();
+      }
+    }
+    release(shared_.kept_empty[kept_.stage()]);
+  }
+
+  // Writes this warp's 16 lines to shared memory, or, where some of them are past the sequence's end and belong to the
+  // next one, line by line to the output.
+  template <int kWidth>
+  __device__ __forceinline__ void stage_or_store(const float (&sums)[kWidth / 2], bool whole, u32 staged,
+                                                 const Output& output) {
+    u32 words[kWidth / 4];
+#pragma unroll
+    for (int i = 0; i < kWidth / 4; ++i) {
+      words[i] =
+          pack_pair<Spec::kDtypeBf16>(sums[2 * i] * params_.inverse_scale, sums[2 * i + 1] * params_.inverse_scale);
+    }
+    if (whole) {
+      stage_fragment<kWidth>(staged, Config::kBlockM * kSwizzleBytes, words);
+      return;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int line = tile().row0 + thread_line() + half * 8;
+      u16* to = output.data + (tile().start + line) * output.row_stride + tile().head * output.head_stride;
+      store_fragment_row<kWidth>(to, words, half, line < tile().rows);
+    }
+  }
+
+  template <int kTiles>
+  __device__ __forceinline__ void copy_out(u32 staged, const TensorMap& map, int row) {
+#pragma unroll
+    for (int part = 0; part < kTiles; ++part) {
+      store_bulk_tensor_3d(staged + part * Config::kBlockM * kSwizzleBytes, map, part * kSwizzleColumns, tile().head,
+                           row);
+    }
+  }
+
+  Shared<Config>& shared_;
+  const Params& params_;
+  const int warpgroup_;
+  Ring<Config::kKeptStages> kept_;
+  Ring<Config::kStages> ring_;
+  bool last_ = false;         // the block before ring_ is its tile's last
+  float scores_[kScores];     // S, then P
+  float gradients_[kScores];  // dP, then dS
+  u32 probabilities_[kScores / 2];
+  u32 score_gradients_[kScores / 2];
+  float first_sums_[kFirstSums];
+  float second_sums_[kSecondSums];
+};
+
+}  // namespace sm90::backward

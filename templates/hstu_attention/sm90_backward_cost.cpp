@@ -1,0 +1,63 @@
+#include "templates/hstu_attention/sm90_backward_cost.h"
+
+#include <algorithm>
+
+#include "compiler/support/integers.h"
+#include "templates/hstu_attention/sm90_backward_resources.h"
+#include "templates/hstu_attention/tile_counts.h"
+
+namespace hstujit::sm90::backward {
+
+namespace {
+
+// In cycles of a multiprocessor. Not fitted to measurements: what is known of the forward kernel, for seven products.
+constexpr double kActivation = 1.6;   // of two transcendentals an element and what goes with them, over their peak
+constexpr double kChain = 1.5;        // a warpgroup's products and activation, one after the other, over both peaks
+constexpr double kOverlapped = 0.85;  // of that, where the next products run during an activation
+constexpr double kBlock = 300;        // barriers and the loop
+constexpr double kTile = 9000;        // start, first loads and stores
+constexpr double kEmptyBlock = 1500;  // past the end of its sequence
+constexpr double kGridTail = 0.5;     // of the longest tile: multiprocessors that wait for the last blocks
+constexpr double kLaunch = 5000;
+constexpr double kClockKhz = 1.5e6;
+
+}  // namespace
+
+double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                   const ProblemSize& size) {
+  const HstuAttentionParams& params = spec.params();
+  const Resources resources(spec, config);
+  const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
+  const auto consumers = static_cast<double>(config.consumers);
+  const auto resident = static_cast<double>(config.blocks_per_sm);
+
+  // One warpgroup's block in each role: three and four products of 64 x block_n elements. Operands that are read from
+  // shared memory by few columns at a time keep the tensor cores waiting.
+  const auto columns = static_cast<double>(config.block_n);
+  const double elements = 64 * columns, width = static_cast<double>(params.attn_dim + params.hidden_dim);
+  const double scores = elements * width / 2048 * std::max(1.0, (64 + columns) / (2 * columns));
+  const double first_sum = elements * static_cast<double>(params.attn_dim) / 2048;
+  const double second_sum = elements * static_cast<double>(params.hidden_dim) / 2048;
+  const double activation = kActivation * elements / 16;
+  const auto block = [&](double tensor, bool overlap) {
+    const double chain = kChain * (tensor + activation) * (overlap ? kOverlapped : 1);
+    return std::max({chain / (consumers * resident), tensor, activation}) * consumers + kBlock;
+  };
+  const double both_roles = block(scores + first_sum, resources.overlap_rows) +
+                            block(scores + first_sum + second_sum, resources.overlap_columns);
+
+  // What columns stream is what rows do, counted from the other side.
+  const SequenceSize sequence = assumed_sequence(params, size.mean_fill * max_rows);
+  const std::vector<int64_t> blocks = count_column_blocks(params, sequence, config.block_m, config.block_n);
+  double total = 0;
+  for (const int64_t count : blocks) total += static_cast<double>(count) * both_roles + 2 * kTile / resident;
+  const double all_tiles = static_cast<double>(ceil_div(static_cast<int64_t>(max_rows), config.block_m));
+  total += 2 * std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
+  const double longest = static_cast<double>(*std::max_element(blocks.begin(), blocks.end())) * both_roles / 2;
+
+  const double pairs = static_cast<double>(params.heads) * static_cast<double>(size.batch);
+  const double cycles = pairs * total / static_cast<double>(device.sm_count) + kGridTail * resident * longest;
+  return (cycles + kLaunch) / kClockKhz;
+}
+
+}  // namespace hstujit::sm90::backward

@@ -1,0 +1,146 @@
+// Attention backward on Hopper: the producer warp, which walks tiles and blocks and feeds the pipeline, and the tail
+// warp, which zeroes what streamed blocks hold past the end of a sequence.
+#pragma once
+#include "common/regions.cuh"
+#include "common/tma.cuh"
+#include "hstu_attention/sm90_backward_schedule.cuh"
+#include "hstu_attention/sm90_producer.cuh"
+
+namespace sm90::backward {
+
+// The mask as a tile of columns sees it, which walks blocks of rows.
+struct ColumnsView {
+  static __device__ __forceinline__ void range(int c0, int c1, const Sequence& sequence, int& begin, int& end) {
+    mask_rows(c0, c1, sequence.rows, sequence.targets, begin, end);
+  }
+  static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& must,
+                                              bool& may) {
+    mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, must, may);
+    must = must && r1 < sequence.rows;  // masks do not look for rows past the sequence's end
+  }
+};
+
+template <class Config, Role kRole>
+struct BlocksOf {
+  using type = VisibleBlocks<Config, RowsView>;
+};
+template <class Config>
+struct BlocksOf<Config, Role::kColumns> {
+  using type = VisibleBlocks<Config, ColumnsView>;
+};
+
+template <Role kRole, class Spec, class Config, class Params>
+class Producer {
+ public:
+  __device__ __forceinline__ Producer(Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params), leader_(threadIdx.x % 32 == 0) {}
+
+  template <class Schedule>
+  __device__ __forceinline__ void run(Schedule schedule) {
+    Tile tile;
+    Sequence sequence;
+    while (schedule.next(tile, sequence)) {
+      const int first = tile.line_tile * Config::kBlockM;
+      typename BlocksOf<Config, kRole>::type blocks(sequence, first, min(first + Config::kBlockM, sequence.rows));
+      load_tile(tile, sequence, first, !blocks.empty());
+      while (!blocks.empty()) load_block(blocks.pop(), tile.head, sequence);
+    }
+    finish();
+  }
+
+ private:
+  __device__ __forceinline__ void load_tile(const Tile& tile, const Sequence& sequence, int first, bool has_blocks) {
+    const int s = kept_.stage();
+    mbarrier_wait(shared_address(&shared_.kept_empty[s]), kept_.parity() ^ 1);
+    if (leader_) {
+      shared_.tile[s] = {sequence.start, first, sequence.rows, sequence.targets, tile.head, has_blocks, 0};
+      if (has_blocks) {
+        const u32 full = shared_address(&shared_.kept_full[s]);
+        const int row = static_cast<int>(sequence.start) + first, rows = sequence.rows - first;
+        load_operand<Config::kQkTiles, Config::kBlockM>(
+            shared_address(shared_.kept_first[s]), kRole == Role::kRows ? params_.q_map : params_.k_map,
+            kRole == Role::kRows ? params_.q_piece_map : params_.k_piece_map, full, tile.head, row, rows);
+        load_operand<Config::kPvTiles, Config::kBlockM>(
+            shared_address(shared_.kept_second[s]), kRole == Role::kRows ? params_.dout_map : params_.v_map,
+            kRole == Role::kRows ? params_.dout_piece_map : params_.v_piece_map, full, tile.head, row, rows);
+      } else {
+        arrive_for_pair(shared_.kept_full[s]);
+      }
+    }
+    __syncwarp();
+    kept_.advance();
+  }
+
+  __device__ __forceinline__ void load_block(const BlockInfo& block, int head, const Sequence& sequence) {
+    const int s = streamed_.stage();
+    const int row = static_cast<int>(sequence.start) + block.column0, rows = sequence.rows - block.column0;
+    // Without a tail warp, the consumer zeroes the lines past the sequence's end itself.
+    const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
+    mbarrier_wait(shared_address(&shared_.streamed_empty[s]), streamed_.parity() ^ 1);
+    if (tail) {
+      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
+      tail_parity_ ^= 1;
+    }
+    if (leader_) {
+      const u32 full = shared_address(tail ? &shared_.tail_full : &shared_.streamed_full[s]);
+      shared_.block[s] = block;
+      if (tail) {
+        // In place of one load; the tail warp arrives for the other, after it has zeroed both.
+        shared_.tail = {s, rows};
+        mbarrier_arrive(shared_address(&shared_.streamed_full[s]));
+      }
+      load_operand<Config::kQkTiles, Config::kBlockN>(
+          shared_address(shared_.streamed_first[s]), kRole == Role::kRows ? params_.k_block_map : params_.q_block_map,
+          kRole == Role::kRows ? params_.k_piece_map : params_.q_piece_map, full, head, row, rows);
+      load_operand<Config::kPvTiles, Config::kBlockN>(
+          shared_address(shared_.streamed_second[s]),
+          kRole == Role::kRows ? params_.v_block_map : params_.dout_block_map,
+          kRole == Role::kRows ? params_.v_piece_map : params_.dout_piece_map, full, head, row, rows);
+    }
+    __syncwarp();
+    streamed_.advance();
+  }
+
+  // Tells the consumers, and the tail warp, that there is nothing more.
+  __device__ __forceinline__ void finish() {
+    mbarrier_wait(shared_address(&shared_.kept_empty[kept_.stage()]), kept_.parity() ^ 1);
+    if (leader_) {
+      shared_.tile[kept_.stage()].done = 1;
+      arrive_for_pair(shared_.kept_full[kept_.stage()]);
+    }
+    if constexpr (kTailWarp<Config>) {
+      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
+      if (leader_) {
+        shared_.tail.stage = -1;
+        arrive_for_pair(shared_.tail_full);
+      }
+    }
+  }
+
+  Shared<Config>& shared_;
+  const Params& params_;
+  const bool leader_;
+  Ring<Config::kKeptStages> kept_;
+  Ring<Config::kStages> streamed_;
+  u32 tail_parity_ = 0;
+};
+
+// Zeroes what streamed blocks hold past their sequence's end, as the producer announces them. One warp.
+template <class Config>
+__device__ void zero_tails(Shared<Config>& shared) {
+  const int lane = threadIdx.x % 32;
+  u32 parity = 0;
+  while (true) {
+    mbarrier_wait(shared_address(&shared.tail_full), parity);
+    parity ^= 1;
+    const TailInfo tail = shared.tail;
+    if (tail.stage < 0) return;
+    zero_lines(shared, tail.stage, tail.first_row, lane, 32);
+    fence_proxy_async();
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(shared_address(&shared.streamed_full[tail.stage]));
+    release_warp<Config>(shared.tail_empty);
+  }
+}
+
+}  // namespace sm90::backward

@@ -1,0 +1,59 @@
+#include "templates/hstu_attention/sm90_backward_resources.h"
+
+#include <algorithm>
+
+#include "compiler/support/integers.h"
+
+namespace hstujit::sm90::backward {
+
+namespace {
+
+constexpr int64_t kSwizzleBytes = 128;
+constexpr int64_t kTileColumns = 64;  // 16-bit elements in kSwizzleBytes
+constexpr int64_t kReservedBytes = 1024;
+constexpr int64_t kRegisterFile = 65536;
+constexpr int64_t kMaxRegisters = 240;  // leaves the compiler's reserve below the 255 of the architecture
+
+}  // namespace
+
+Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
+  const HstuAttentionParams& params = spec.params();
+  // Of three blocks with a warpgroup of producers, a consumer would have no more than of three with a warp.
+  const bool producer_warpgroup = config.consumers > 1 || config.blocks_per_sm < 3;
+  threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
+  qk_tiles = ceil_div(params.attn_dim, kTileColumns);
+  pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
+  kept_stages = 1;
+
+  const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
+  // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8).
+  const int64_t small = kept_stages * (16 + 32) + config.stages * (16 + 8) + 16 + 8;
+  shared_bytes = (kept_stages * config.block_m + config.stages * config.block_n) * line + round_up(small, int64_t{128});
+  shared_bytes_resident = (shared_bytes + kReservedBytes) * config.blocks_per_sm;
+
+  // Sums, S and dP, addresses and loop state, and what the compiler keeps of so many elements at a time.
+  const int64_t scores = config.block_n, words = config.block_n / 4;
+  const int64_t state = (producer_warpgroup ? 28 : 32) + std::max<int64_t>(0, config.block_n - 32) / 4;
+  // Masks of many instructions keep more of what they derive; with setmaxnreg there is room for it.
+  const bool long_mask = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
+  const int64_t mask = long_mask && !producer_warpgroup ? 16 : 0;
+  const int64_t rows = params.attn_dim / 2 + scores + state + mask;
+  const int64_t columns = rows + params.hidden_dim / 2;
+  registers_needed = columns;
+
+  // As in sm90::Resources, but a producer does with less where consumers need it.
+  const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
+  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
+  consumer_registers = even;
+  for (const int64_t producer : {56, 40}) {
+    if (!producer_warpgroup || (producer_registers > 0 && registers_needed <= consumer_registers)) break;
+    producer_registers = producer;
+    consumer_registers = std::min(kMaxRegisters, (even * (config.consumers + 1) - producer) / config.consumers / 8 * 8);
+  }
+  // P and dS as packed pairs take the place of S and dP, unless those of the next block are on their way.
+  constexpr int64_t kOverlapState = 20;
+  overlap_rows = rows + words + kOverlapState <= consumer_registers;
+  overlap_columns = columns + 2 * words + kOverlapState <= consumer_registers;
+}
+
+}  // namespace hstujit::sm90::backward

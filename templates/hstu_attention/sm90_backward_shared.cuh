@@ -1,0 +1,76 @@
+// Attention backward on Hopper: what a block keeps in shared memory, and the two roles of a block.
+#pragma once
+#include "common/barrier.cuh"
+#include "hstu_attention/sm90_shared.cuh"
+
+namespace sm90::backward {
+
+// A tile is kept while blocks stream past it; both are pairs of operands, of which the first has kAttnDim columns and
+// the second kHiddenDim. All that the roles compute alike is S = first first^T and dP = second second^T.
+//
+//            kept tile           streamed blocks     sums
+//  kRows     rows of q, dout     columns of k, v     dq += dS k
+//  kColumns  columns of k, v     rows of q, dout     dk += dS^T q, dv += P^T dout
+//
+// "Line" is a row of q and dout or a column, which is a row of k and v.
+enum class Role { kRows, kColumns };
+
+constexpr int kOperands = 2;  // of a pair: so many loads arrive on a barrier
+
+// Bytes of one buffer.
+template <class Config>
+struct Tiles {
+  static constexpr int kKeptFirst = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
+  static constexpr int kKeptSecond = Config::kPvTiles * Config::kBlockM * kSwizzleBytes;
+  static constexpr int kStreamedFirst = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;
+  static constexpr int kStreamedSecond = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
+};
+
+// Layout of operands as in sm90::Shared. TileInfo::row0 is the tile's first line, BlockInfo::column0 the block's.
+template <class Config>
+struct Shared {
+  unsigned char kept_first[Config::kKeptStages][Tiles<Config>::kKeptFirst];
+  unsigned char kept_second[Config::kKeptStages][Tiles<Config>::kKeptSecond];
+  unsigned char streamed_first[Config::kStages][Tiles<Config>::kStreamedFirst];
+  unsigned char streamed_second[Config::kStages][Tiles<Config>::kStreamedSecond];
+  u64 kept_full[Config::kKeptStages];
+  u64 kept_empty[Config::kKeptStages];
+  u64 streamed_full[Config::kStages];
+  u64 streamed_empty[Config::kStages];
+  u64 tail_full;
+  u64 tail_empty;
+  TileInfo tile[Config::kKeptStages];
+  BlockInfo block[Config::kStages];
+  TailInfo tail;
+};
+
+// Zeroes the lines from `first_line` on of a streamed block: they belong to the next sequence. What a tile has to do
+// with them is 0, but 0 * NaN is NaN.
+template <class Config>
+__device__ __forceinline__ void zero_lines(Shared<Config>& shared, int stage, int first_line, int thread, int threads) {
+  zero_operand_rows<Config::kQkTiles, Config::kBlockN>(shared.streamed_first[stage], first_line, thread, threads);
+  zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.streamed_second[stage], first_line, thread, threads);
+}
+
+template <class Config>
+__device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
+  constexpr int kReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;  // all consumer warps
+  for (int i = 0; i < Config::kKeptStages; ++i) {
+    mbarrier_init(shared_address(&shared.kept_full[i]), kOperands);
+    mbarrier_init(shared_address(&shared.kept_empty[i]), kReleases);
+  }
+  for (int i = 0; i < Config::kStages; ++i) {
+    mbarrier_init(shared_address(&shared.streamed_full[i]), kOperands);
+    mbarrier_init(shared_address(&shared.streamed_empty[i]), kReleases);
+  }
+  mbarrier_init(shared_address(&shared.tail_full), kOperands);
+  mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config>);
+  fence_mbarrier_init();
+}
+
+// Arrives in place of the loads of a pair.
+__device__ __forceinline__ void arrive_for_pair(u64& barrier) {
+  for (int i = 0; i < kOperands; ++i) mbarrier_arrive(shared_address(&barrier));
+}
+
+}  // namespace sm90::backward
