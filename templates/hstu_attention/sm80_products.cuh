@@ -28,7 +28,7 @@ class TensorProducts {
     k_ = S::QkTile::lane(lane / 16 * 8 + key, lane / 8 % 2 * kPieceBytes);
     if constexpr (kTf32) {
       v_[0] = word_lane(lane % 4, lane / 4 * 4);
-      v_[1] = word_lane(lane % 4 + 4, lane / 4 * 4);
+      if constexpr (kTwoLanes) v_[1] = word_lane(lane % 4 + 4, lane / 4 * 4);
     } else {
       v_[0] = S::VTile::lane(lane % 16, lane / 16 * kPieceBytes);
     }
@@ -111,6 +111,9 @@ class TensorProducts {
     }
   }
 
+  // Words of tf32 four rows apart lie in the same place of theirs, but where the swizzle goes by eight rows.
+  static constexpr bool kTwoLanes = kTf32 && S::VTile::kRowBits == 3;
+
   // A word within the 32 bytes of a step: where those are the unit of the swizzle, it stays in its place there.
   static __device__ __forceinline__ typename S::VTile::Lane word_lane(int row, int byte) {
     constexpr int kUnit = S::VTile::kUnitBytes;
@@ -171,8 +174,10 @@ class TensorProducts {
       }
 #pragma unroll
       for (int j = 0; j < S::kOutputTiles; ++j) {
-        const u32 b0 = ld_shared_u32(S::VTile::at(v, v_[0], step * 8, j * kPieceStepBytes));
-        const u32 b1 = ld_shared_u32(S::VTile::at(v, v_[1], step * 8, j * kPieceStepBytes));
+        const u32 place = S::VTile::at(v, v_[0], step * 8, j * kPieceStepBytes);
+        const u32 b0 = ld_shared_u32(place);
+        const u32 b1 = ld_shared_u32(kTwoLanes ? S::VTile::at(v, v_[kTwoLanes], step * 8, j * kPieceStepBytes)
+                                               : place + 4 * S::VTile::kRowBytes);
 #pragma unroll
         for (int i = 0; i < S::kRowTiles; ++i) multiply(outputs[i][j], a[i], b0, b1);
       }
@@ -181,7 +186,7 @@ class TensorProducts {
 
   u32 q_tile_ = 0;
   typename S::QkTile::Lane q_{}, k_{};
-  typename S::VTile::Lane v_[kTf32 ? 2 : 1]{};
+  typename S::VTile::Lane v_[kTwoLanes ? 2 : 1]{};
   u32 queries_[S::kQueryInRegisters ? S::kQkSteps : 1][S::kRowTiles][4];
 };
 

@@ -48,14 +48,17 @@ std::vector<KernelConfig> BackwardSm90::space(const OpSpec& spec) const {
   for (const Shape& shape : shapes) {
     for (const int64_t block_n : shape.block_n) {
       for (const int64_t stages : {2, 3, 4}) {
-        KernelConfig config;
-        config.skeleton = name();
-        config.block_m = 64 * shape.consumers;
-        config.block_n = block_n;
-        config.stages = stages;
-        config.consumers = shape.consumers;
-        config.blocks_per_sm = shape.blocks_per_sm;
-        configs.push_back(std::move(config));
+        for (const bool persistent : {true, false}) {
+          KernelConfig config;
+          config.skeleton = name();
+          config.block_m = 64 * shape.consumers;
+          config.block_n = block_n;
+          config.stages = stages;
+          config.consumers = shape.consumers;
+          config.schedule = persistent ? "persistent" : "grid";
+          config.blocks_per_sm = shape.blocks_per_sm;
+          configs.push_back(std::move(config));
+        }
       }
     }
   }
@@ -90,9 +93,6 @@ std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConf
         {"stages",
          fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
   }
-  if (config.schedule != "grid") {
-    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid", config.schedule)});
-  }
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
   }
@@ -120,7 +120,7 @@ std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConf
   return reasons;
 }
 
-LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec&) const {
+LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const {
   const auto& op = cast(spec);
   const auto& params = op.params();
   const Resources resources(op, config);
@@ -168,6 +168,10 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
     plan.slots.back().type = offset;
   }
   plan.slots.push_back(slot("total_rows", "k", ParamSlot::Kind::kSize));
+  if (config.schedule == "persistent") {
+    plan.slots.push_back(slot("batch", "seq_offsets", ParamSlot::Kind::kSize));
+    plan.slots.back().bias = -1;
+  }
   plan.slots.push_back(slot("max_query_rows", "max_seq_len", ParamSlot::Kind::kInt));
   plan.slots.push_back(slot("alpha", "alpha", ParamSlot::Kind::kFloat));
   plan.slots.push_back(slot("inverse_scale", "scaling_seqlen", ParamSlot::Kind::kInverse));
@@ -177,6 +181,7 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
   GridFactor roles;
   roles.constant = 2;
   plan.grid.push_back(roles);
+  if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   return plan;
 }
 
@@ -188,6 +193,9 @@ std::vector<std::pair<std::string, std::string>> BackwardSm90::constants(const O
       {"kQkTiles", fmt::to_string(r.qk_tiles)},
       {"kPvTiles", fmt::to_string(r.pv_tiles)},
       {"kKeptStages", fmt::to_string(r.kept_stages)},
+      {"kScheduleSequences", fmt::to_string(r.schedule_sequences)},
+      {"kPairTiles", r.pair_tiles ? "1" : "0"},
+      {"kFirstTileFirst", "0"},
       {"kSharedBytes", fmt::to_string(r.shared_bytes)},
       {"kProducerRegisters", fmt::to_string(r.producer_registers)},
       {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},

@@ -22,9 +22,30 @@ __device__ __forceinline__ void prefetch_tensormaps(const Params& params) {
   prefetch_tensormap(params.dout_block_map);
 }
 
-template <Role kRole, class Spec, class Config, class Params>
+// Columns go first: of a list, because they take longer.
+template <class Spec, class Config, class Params>
 __device__ __forceinline__ void produce(Shared<Config>& shared, const Params& params) {
-  Producer<kRole, Spec, Config, Params>(shared, params).run(GridSchedule<Spec, Config, Params>(params));
+  Producer<Spec, Config, Params> producer(shared, params);
+  if constexpr (Config::kSchedulePersistent) {
+    producer.template run<Role::kColumns>(ListSchedule<Role::kColumns, Spec, Config, Params>(shared, params));
+    producer.template run<Role::kRows>(ListSchedule<Role::kRows, Spec, Config, Params>(shared, params));
+  } else if (grid_role() == Role::kColumns) {
+    producer.template run<Role::kColumns>(GridSchedule<Role::kColumns, Spec, Config, Params>(shared, params));
+  } else {
+    producer.template run<Role::kRows>(GridSchedule<Role::kRows, Spec, Config, Params>(shared, params));
+  }
+  producer.finish();
+}
+
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void consume(Shared<Config>& shared, const Params& params) {
+  Position<Config> position;
+  if (Config::kSchedulePersistent || grid_role() == Role::kColumns) {
+    position = Consumer<Role::kColumns, Spec, Config, Params>(shared, params, position).run();
+  }
+  if (Config::kSchedulePersistent || grid_role() == Role::kRows) {
+    Consumer<Role::kRows, Spec, Config, Params>(shared, params, position).run();
+  }
 }
 
 }  // namespace sm90::backward
@@ -44,28 +65,26 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     prefetch_tensormaps(params);
     backward::init_barriers(shared);
   }
+  if constexpr (Config::kSchedulePersistent) {
+    if (params.batch <= Config::kScheduleSequences) {
+      // The sort's counters live where blocks will be; the copy engine writes there next.
+      build_schedule<Spec, Config>(shared, reinterpret_cast<u16*>(shared.streamed_first), params.seq_offsets,
+                                   static_cast<int>(params.batch), params.total_rows);
+      fence_proxy_async();
+    }
+  }
   __syncthreads();
 
   // Consumers come first, so that each of them is an aligned warpgroup.
   constexpr int kProducerWarp = Config::kConsumers * kWarpgroup / 32;
   if (warp >= kProducerWarp) {
     if constexpr (Config::kProducerRegisters != 0) setmaxnreg_dec<Config::kProducerRegisters>();
-    if (warp == kProducerWarp) {
-      if (grid_role() == Role::kColumns) {
-        produce<Role::kColumns, Spec, Config>(shared, params);
-      } else {
-        produce<Role::kRows, Spec, Config>(shared, params);
-      }
-    }
+    if (warp == kProducerWarp) produce<Spec, Config>(shared, params);
     if constexpr (kTailWarp<Config>) {
       if (warp == kProducerWarp + 1) zero_tails(shared);
     }
   } else {
     if constexpr (Config::kProducerRegisters != 0) setmaxnreg_inc<Config::kConsumerRegisters>();
-    if (grid_role() == Role::kColumns) {
-      backward::Consumer<Role::kColumns, Spec, Config, Params>(shared, params).run();
-    } else {
-      backward::Consumer<Role::kRows, Spec, Config, Params>(shared, params).run();
-    }
+    consume<Spec, Config>(shared, params);
   }
 }

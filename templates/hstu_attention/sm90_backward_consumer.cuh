@@ -18,21 +18,34 @@ struct Output {
   i64 head_stride;
 };
 
+// Where a consumer is in the rings: it goes on there in its other role.
+template <class Config>
+struct Position {
+  Ring<Config::kKeptStages> kept;
+  Ring<Config::kStages> streamed;
+};
+
 template <Role kRole, class Spec, class Config, class Params>
 class Consumer {
  public:
-  __device__ __forceinline__ Consumer(Shared<Config>& shared, const Params& params)
-      : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {}
+  __device__ __forceinline__ Consumer(Shared<Config>& shared, const Params& params, const Position<Config>& position)
+      : shared_(shared),
+        params_(params),
+        warpgroup_(threadIdx.x / kWarpgroup),
+        kept_(position.kept),
+        ring_(position.streamed) {}
 
-  __device__ __forceinline__ void run() {
+  // Works on the tiles of this role, up to the first that has another one.
+  __device__ __forceinline__ Position<Config> run() {
     while (open_tile()) {
       clear(first_sums_);
       if constexpr (kColumns) clear(second_sums_);
       if (tile().has_blocks) run_blocks();
       store();
-      if (!Config::kSchedulePersistent) return;  // a block has one tile
+      if (!Config::kSchedulePersistent) break;  // a block has one tile
       kept_.advance();
     }
+    return {kept_, ring_};
   }
 
  private:
@@ -59,10 +72,10 @@ class Consumer {
     for (int i = 0; i < kCount; ++i) sums[i] = 0;
   }
 
-  // Waits for the next tile's description and its operands. False when there are no more tiles.
+  // Waits for the next tile's description and its operands. False when it has another role.
   __device__ __forceinline__ bool open_tile() {
     mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.parity());
-    return !tile().done;
+    return tile().role == kRole;
   }
 
   // The tile's blocks. No product is pending before and after.
@@ -178,7 +191,7 @@ class Consumer {
 
   __device__ __forceinline__ void activate_under_mask() {
     const int rows = tile().rows, targets = tile().targets;
-    int kept = tile().row0 + thread_line(), streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
+    int kept = tile().line0 + thread_line(), streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(kept), "+r"(streamed));
 #pragma unroll
@@ -258,7 +271,7 @@ class Consumer {
   // the layout that the copy engine stores from.
   __device__ __forceinline__ void store() {
     const int first = warpgroup_ * kWarpgroupRows + warp_line();
-    const bool whole = tile().row0 + first + kPieceRows <= tile().rows;
+    const bool whole = tile().line0 + first + kPieceRows <= tile().rows;
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
     const u32 over_first = shared_address(shared_.kept_first[kept_.stage()]) + first * kSwizzleBytes;
@@ -276,7 +289,7 @@ class Consumer {
       fence_proxy_async();
       __syncwarp();
       if (threadIdx.x % 32 == 0) {
-        const int row = static_cast<int>(tile().start) + tile().row0 + first;
+        const int row = static_cast<int>(tile().start) + tile().line0 + first;
         if constexpr (kColumns) {
           copy_out<Config::kQkTiles>(over_first, params_.dk_map, row);
           copy_out<Config::kPvTiles>(over_second, params_.dv_map, row);
@@ -287,7 +300,9 @@ class Consumer {
         bulk_wait_sources_read();
       }
     }
-    release(shared_.kept_empty[kept_.stage()]);
+    const int stage = kept_.stage();
+    kept_ = shared_.place[stage];
+    release(shared_.kept_empty[stage]);
   }
 
   // Writes this warp's 16 lines to shared memory, or, where some of them are past the sequence's end and belong to the
@@ -307,7 +322,7 @@ class Consumer {
     }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int line = tile().row0 + thread_line() + half * 8;
+      const int line = tile().line0 + thread_line() + half * 8;
       u16* to = output.data + (tile().start + line) * output.row_stride + tile().head * output.head_stride;
       store_fragment_row<kWidth>(to, words, half, line < tile().rows);
     }

@@ -15,9 +15,12 @@ constexpr double kActivation = 1.6;   // of two transcendentals an element and w
 constexpr double kChain = 1.5;        // a warpgroup's products and activation, one after the other, over both peaks
 constexpr double kOverlapped = 0.85;  // of that, where the next products run during an activation
 constexpr double kBlock = 300;        // barriers and the loop
-constexpr double kTile = 9000;        // start, first loads and stores
+constexpr double kTwoStages = 1.1;    // loads that are late for want of a third stage
+constexpr double kTile = 3500;        // of a list: what no load of the next tile hides
+constexpr double kOneTile = 2500;     // of a list whose tile has no second buffer
+constexpr double kGridTile = 6000;    // of a grid: start, barriers and first loads
 constexpr double kEmptyBlock = 1500;  // past the end of its sequence
-constexpr double kGridTail = 0.5;     // of the longest tile: multiprocessors that wait for the last blocks
+constexpr double kTail = 0.5;         // of the longest tile: multiprocessors that wait for the last blocks
 constexpr double kLaunch = 5000;
 constexpr double kClockKhz = 1.5e6;
 
@@ -41,7 +44,8 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const double activation = kActivation * elements / 16;
   const auto block = [&](double tensor, bool overlap) {
     const double chain = kChain * (tensor + activation) * (overlap ? kOverlapped : 1);
-    return std::max({chain / (consumers * resident), tensor, activation}) * consumers + kBlock;
+    const double late = config.stages == 2 ? kTwoStages : 1;
+    return std::max({chain / (consumers * resident), tensor, activation}) * consumers * late + kBlock;
   };
   const double both_roles = block(scores + first_sum, resources.overlap_rows) +
                             block(scores + first_sum + second_sum, resources.overlap_columns);
@@ -49,14 +53,18 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   // What columns stream is what rows do, counted from the other side.
   const SequenceSize sequence = assumed_sequence(params, size.mean_fill * max_rows);
   const std::vector<int64_t> blocks = count_column_blocks(params, sequence, config.block_m, config.block_n);
+  const bool persistent = config.schedule == "persistent";
+  const double tile = kTile + (!persistent ? kGridTile : resources.kept_stages == 1 ? kOneTile : 0);
   double total = 0;
-  for (const int64_t count : blocks) total += static_cast<double>(count) * both_roles + 2 * kTile / resident;
-  const double all_tiles = static_cast<double>(ceil_div(static_cast<int64_t>(max_rows), config.block_m));
-  total += 2 * std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
+  for (const int64_t count : blocks) total += static_cast<double>(count) * both_roles + 2 * tile / resident;
+  if (!persistent) {
+    const auto all_tiles = static_cast<double>(ceil_div(static_cast<int64_t>(max_rows), config.block_m));
+    total += 2 * std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
+  }
   const double longest = static_cast<double>(*std::max_element(blocks.begin(), blocks.end())) * both_roles / 2;
 
   const double pairs = static_cast<double>(params.heads) * static_cast<double>(size.batch);
-  const double cycles = pairs * total / static_cast<double>(device.sm_count) + kGridTail * resident * longest;
+  const double cycles = pairs * total / static_cast<double>(device.sm_count) + kTail * resident * longest;
   return (cycles + kLaunch) / kClockKhz;
 }
 

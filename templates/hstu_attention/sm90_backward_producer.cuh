@@ -29,31 +29,48 @@ struct BlocksOf<Config, Role::kColumns> {
   using type = VisibleBlocks<Config, ColumnsView>;
 };
 
-template <Role kRole, class Spec, class Config, class Params>
+template <class Spec, class Config, class Params>
 class Producer {
  public:
   __device__ __forceinline__ Producer(Shared<Config>& shared, const Params& params)
       : shared_(shared), params_(params), leader_(threadIdx.x % 32 == 0) {}
 
-  template <class Schedule>
+  template <Role kRole, class Schedule>
   __device__ __forceinline__ void run(Schedule schedule) {
     Tile tile;
     Sequence sequence;
     while (schedule.next(tile, sequence)) {
       const int first = tile.line_tile * Config::kBlockM;
       typename BlocksOf<Config, kRole>::type blocks(sequence, first, min(first + Config::kBlockM, sequence.rows));
-      load_tile(tile, sequence, first, !blocks.empty());
-      while (!blocks.empty()) load_block(blocks.pop(), tile.head, sequence);
+      load_tile<kRole>(tile, sequence, first, !blocks.empty());
+      while (!blocks.empty()) load_block<kRole>(blocks.pop(), tile.head, sequence);
     }
-    finish();
+  }
+
+  // Tells the consumers, and the tail warp, that there is nothing more.
+  __device__ __forceinline__ void finish() {
+    mbarrier_wait(shared_address(&shared_.kept_empty[kept_.stage()]), kept_.parity() ^ 1);
+    if (leader_) {
+      shared_.tile[kept_.stage()].role = Role::kNone;
+      arrive_for_pair(shared_.kept_full[kept_.stage()]);
+    }
+    if constexpr (kTailWarp<Config>) {
+      wait_for_tail_warp();
+      if (leader_) {
+        shared_.tail.stage = -1;
+        arrive_for_pair(shared_.tail_full);
+      }
+    }
   }
 
  private:
+  template <Role kRole>
   __device__ __forceinline__ void load_tile(const Tile& tile, const Sequence& sequence, int first, bool has_blocks) {
     const int s = kept_.stage();
     mbarrier_wait(shared_address(&shared_.kept_empty[s]), kept_.parity() ^ 1);
     if (leader_) {
-      shared_.tile[s] = {sequence.start, first, sequence.rows, sequence.targets, tile.head, has_blocks, 0};
+      shared_.place[s] = kept_;
+      shared_.tile[s] = {sequence.start, first, sequence.rows, sequence.targets, tile.head, has_blocks, kRole};
       if (has_blocks) {
         const u32 full = shared_address(&shared_.kept_full[s]);
         const int row = static_cast<int>(sequence.start) + first, rows = sequence.rows - first;
@@ -71,16 +88,14 @@ class Producer {
     kept_.advance();
   }
 
+  template <Role kRole>
   __device__ __forceinline__ void load_block(const BlockInfo& block, int head, const Sequence& sequence) {
     const int s = streamed_.stage();
     const int row = static_cast<int>(sequence.start) + block.column0, rows = sequence.rows - block.column0;
     // Without a tail warp, the consumer zeroes the lines past the sequence's end itself.
     const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
     mbarrier_wait(shared_address(&shared_.streamed_empty[s]), streamed_.parity() ^ 1);
-    if (tail) {
-      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
-      tail_parity_ ^= 1;
-    }
+    if (tail) wait_for_tail_warp();
     if (leader_) {
       const u32 full = shared_address(tail ? &shared_.tail_full : &shared_.streamed_full[s]);
       shared_.block[s] = block;
@@ -101,20 +116,12 @@ class Producer {
     streamed_.advance();
   }
 
-  // Tells the consumers, and the tail warp, that there is nothing more.
-  __device__ __forceinline__ void finish() {
-    mbarrier_wait(shared_address(&shared_.kept_empty[kept_.stage()]), kept_.parity() ^ 1);
-    if (leader_) {
-      shared_.tile[kept_.stage()].done = 1;
-      arrive_for_pair(shared_.kept_full[kept_.stage()]);
-    }
-    if constexpr (kTailWarp<Config>) {
-      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
-      if (leader_) {
-        shared_.tail.stage = -1;
-        arrive_for_pair(shared_.tail_full);
-      }
-    }
+  // Till it has taken the last tail.
+  __device__ __forceinline__ void wait_for_tail_warp() {
+    mbarrier_wait(shared_address(&shared_.tail_empty), shared_.tail_parity ^ 1);
+    __syncwarp();
+    if (leader_) shared_.tail_parity ^= 1;
+    __syncwarp();
   }
 
   Shared<Config>& shared_;
@@ -122,7 +129,6 @@ class Producer {
   const bool leader_;
   Ring<Config::kKeptStages> kept_;
   Ring<Config::kStages> streamed_;
-  u32 tail_parity_ = 0;
 };
 
 // Zeroes what streamed blocks hold past their sequence's end, as the producer announces them. One warp.

@@ -9,7 +9,8 @@ namespace hstujit::sm90::backward {
 namespace {
 
 constexpr int64_t kSwizzleBytes = 128;
-constexpr int64_t kTileColumns = 64;  // 16-bit elements in kSwizzleBytes
+constexpr int64_t kTileColumns = 64;      // 16-bit elements in kSwizzleBytes
+constexpr int64_t kSharedLimit = 233472;  // as in sm90::Resources
 constexpr int64_t kReservedBytes = 1024;
 constexpr int64_t kRegisterFile = 65536;
 constexpr int64_t kMaxRegisters = 240;  // leaves the compiler's reserve below the 255 of the architecture
@@ -23,14 +24,18 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
-  kept_stages = 1;
+  const bool persistent = config.schedule == "persistent";
+  pair_tiles = persistent && params.causal && params.max_attn_len == 0 && !params.semi_local();
+  schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
-  // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8).
-  const int64_t small = kept_stages * (16 + 32) + config.stages * (16 + 8) + 16 + 8;
-  shared_bytes = (kept_stages * config.block_m + config.stages * config.block_n) * line + round_up(small, int64_t{128});
-  shared_bytes_resident = (shared_bytes + kReservedBytes) * config.blocks_per_sm;
-
+  const auto total = [&](int64_t kept) {
+    // Barriers (8 bytes), TileInfo (32), its place (4), BlockInfo (8), TailInfo (8) and its parity (4), then the
+    // schedule.
+    const int64_t small = kept * (16 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
+    const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
+    return (kept * config.block_m + config.stages * config.block_n) * line + round_up(small + schedule, int64_t{128});
+  };
   // Sums, S and dP, addresses and loop state, and what the compiler keeps of so many elements at a time.
   const int64_t scores = config.block_n, words = config.block_n / 4;
   const int64_t state = (producer_warpgroup ? 28 : 32) + std::max<int64_t>(0, config.block_n - 32) / 4;
@@ -41,19 +46,29 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   const int64_t columns = rows + params.hidden_dim / 2;
   registers_needed = columns;
 
-  // As in sm90::Resources, but a producer does with less where consumers need it.
+  // As in sm90::Resources, but a producer does with less where consumers need it. It needs more to walk a list, with
+  // such a mask or a ring whose depth is no power of two.
   const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
   const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
+  const bool odd_ring = (config.stages & (config.stages - 1)) != 0;
+  const int64_t least = persistent && (long_mask || odd_ring) ? 48 : 40;
   consumer_registers = even;
-  for (const int64_t producer : {56, 40}) {
-    if (!producer_warpgroup || (producer_registers > 0 && registers_needed <= consumer_registers)) break;
+  for (int64_t producer = 56; producer_warpgroup && producer >= least; producer -= 8) {
     producer_registers = producer;
     consumer_registers = std::min(kMaxRegisters, (even * (config.consumers + 1) - producer) / config.consumers / 8 * 8);
+    if (registers_needed <= consumer_registers) break;
   }
   // P and dS as packed pairs take the place of S and dP, unless those of the next block are on their way.
   constexpr int64_t kOverlapState = 20;
   overlap_rows = rows + words + kOverlapState <= consumer_registers;
   overlap_columns = columns + 2 * words + kOverlapState <= consumer_registers;
+
+  const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
+  // A second buffer lets the next tile's operands arrive early, and takes registers.
+  const bool room = registers_needed + 12 <= consumer_registers && resident(total(2)) <= kSharedLimit;
+  kept_stages = persistent && room ? 2 : 1;
+  shared_bytes = total(kept_stages);
+  shared_bytes_resident = resident(shared_bytes);
 }
 
 }  // namespace hstujit::sm90::backward

@@ -13,9 +13,11 @@ struct Resources {
   Resources(const AttentionSpec& spec, const KernelConfig& config);
 
   int64_t threads = 0;
-  int64_t qk_tiles = 0;     // 64-column tiles of q and k
-  int64_t pv_tiles = 0;     // of v and dout
-  int64_t kept_stages = 0;  // buffers of the tile that a block keeps while others stream past it
+  int64_t qk_tiles = 0;            // 64-column tiles of q and k
+  int64_t pv_tiles = 0;            // of v and dout
+  int64_t kept_stages = 0;         // buffers of the tile that a block keeps while others stream past it
+  int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
+  bool pair_tiles = false;         // an item is a pair of tiles whose costs add up to a constant
   int64_t shared_bytes = 0;
   int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each
   int64_t producer_registers =

@@ -1,11 +1,14 @@
-// Attention backward on Hopper: which tiles a block works on.
+// Attention backward on Hopper: which tiles a block works on, in which order.
 //
 // "grid": one block per (sequence, head, role, tile). Of one (sequence, head), both roles take turns, columns from the
 // first and rows from the last tile on: those are the longest ones under a causal mask. Blocks past a sequence's end
 // leave at once.
+// "persistent": the grid fills the GPU once and each block walks its share of one list, first the tiles of columns,
+// which take longer, then those of rows. Within a role the list is that of the forward kernel: see sm90_schedule.cuh.
 #pragma once
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_shared.cuh"
+#include "hstu_attention/sm90_schedule.cuh"
 
 namespace sm90::backward {
 
@@ -16,13 +19,19 @@ struct Tile {
   int line_tile;
 };
 
+// The longest tiles first, where a causal mask makes them unequal.
+template <Role kRole>
+__device__ __forceinline__ int tile_at(int place, int tiles) {
+  return kRole == Role::kColumns ? place : tiles - 1 - place;
+}
+
 __device__ __forceinline__ Role grid_role() { return blockIdx.x % kRoles == 0 ? Role::kColumns : Role::kRows; }
 
 // The one tile of this block, whose role is grid_role().
-template <class Spec, class Config, class Params>
+template <Role kRole, class Spec, class Config, class Params>
 class GridSchedule {
  public:
-  __device__ __forceinline__ explicit GridSchedule(const Params& params) : params_(params) {}
+  __device__ __forceinline__ GridSchedule(const Shared<Config>&, const Params& params) : params_(params) {}
 
   // False when there is no further tile.
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
@@ -30,9 +39,8 @@ class GridSchedule {
     taken_ = true;
     const u32 tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
     const u32 item = blockIdx.x / kRoles, pair = item / tiles;
-    const int place = static_cast<int>(item - pair * tiles);
     tile.head = static_cast<int>(pair % Spec::kHeads);
-    tile.line_tile = grid_role() == Role::kColumns ? place : static_cast<int>(tiles) - 1 - place;
+    tile.line_tile = tile_at<kRole>(static_cast<int>(item - pair * tiles), static_cast<int>(tiles));
     sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
     return tile.line_tile * Config::kBlockM < sequence.rows;
   }
@@ -40,6 +48,89 @@ class GridSchedule {
  private:
   const Params& params_;
   bool taken_ = false;
+};
+
+// This block's tiles of one role; used by one whole warp, all lanes in step.
+template <Role kRole, class Spec, class Config, class Params>
+class ListSchedule {
+ public:
+  __device__ __forceinline__ ListSchedule(const Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params) {
+    if (kRole == Role::kRows) round_ = items() / gridDim.x;  // in which the columns end
+  }
+
+  __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
+    if (second_half_ >= 0) {
+      tile.line_tile = second_half_;
+      second_half_ = -1;
+      return true;
+    }
+    while (true) {
+      const u32 across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+      const u32 place = round_++ * gridDim.x + across, first = kRole == Role::kRows ? items() : 0;
+      if (place < first) continue;
+      if (place - first >= items()) return false;
+      if (sorted() ? take_sorted(place - first, tile, sequence) : take_unsorted(place - first, tile, sequence))
+        return true;
+    }
+  }
+
+ private:
+  __device__ __forceinline__ bool sorted() const { return params_.batch <= Config::kScheduleSequences; }
+
+  // Of one role. Twice as many are places in the list.
+  __device__ __forceinline__ u32 items() const {
+    constexpr u32 kMost = 1u << 30;  // see kMostItems
+    if (sorted()) return min(static_cast<u32>(shared_.schedule_total), kMost);
+    return static_cast<u32>(min(params_.batch * Spec::kHeads * most_tiles(), static_cast<i64>(kMost)));
+  }
+
+  // Of the longest sequence there may be.
+  __device__ __forceinline__ int most_tiles() const { return ceil_div(params_.max_query_rows, Config::kBlockM); }
+
+  __device__ __forceinline__ bool take_sorted(u32 item, Tile& tile, Sequence& sequence) {
+    const int within = static_cast<int>(item - shared_.schedule_first[find_rank(item)]);
+    sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[rank_]);
+    const int tiles = ceil_div(sequence.rows, Config::kBlockM);
+    if (Config::kPairTiles && !shared_.schedule_paired) {
+      tile.head = within % Spec::kHeads;
+      tile.line_tile = tile_at<kRole>(within / Spec::kHeads, tiles);
+      return true;
+    }
+    const int items = items_of(tiles, Config::kPairTiles);
+    tile.head = within / items;
+    const int place = within - tile.head * items;
+    tile.line_tile = tile_at<kRole>(place, tiles);
+    if (Config::kPairTiles && place != tiles - 1 - place) second_half_ = tile_at<kRole>(tiles - 1 - place, tiles);
+    return true;
+  }
+
+  // Items only grow, and so do their ranks; looks at 32 of them at a time.
+  __device__ __forceinline__ int find_rank(u32 item) {
+    const int lane = threadIdx.x % 32;
+    while (true) {
+      const bool starts_after = rank_ + 1 + lane >= params_.batch || shared_.schedule_first[rank_ + 1 + lane] > item;
+      const u32 after = __ballot_sync(~0u, starts_after);
+      const int steps = after == 0 ? 32 : __ffs(after) - 1;
+      rank_ += steps;
+      if (steps < 32) return rank_;
+    }
+  }
+
+  // Items in (sequence, head, tile) order, some of them empty.
+  __device__ __forceinline__ bool take_unsorted(u32 item, Tile& tile, Sequence& sequence) {
+    const u32 tiles = most_tiles(), pair = item / tiles;
+    tile.head = static_cast<int>(pair % Spec::kHeads);
+    tile.line_tile = tile_at<kRole>(static_cast<int>(item - pair * tiles), static_cast<int>(tiles));
+    sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
+    return tile.line_tile * Config::kBlockM < sequence.rows;
+  }
+
+  const Shared<Config>& shared_;
+  const Params& params_;
+  u32 round_ = 0;
+  int rank_ = 0;          // of the item's sequence
+  int second_half_ = -1;  // tile still to do of the current pair
 };
 
 }  // namespace sm90::backward

@@ -13,7 +13,7 @@ namespace sm90::backward {
 //  kColumns  columns of k, v     rows of q, dout     dk += dS^T q, dv += P^T dout
 //
 // "Line" is a row of q and dout or a column, which is a row of k and v.
-enum class Role { kRows, kColumns };
+enum class Role { kRows, kColumns, kNone };
 
 constexpr int kOperands = 2;  // of a pair: so many loads arrive on a barrier
 
@@ -26,7 +26,18 @@ struct Tiles {
   static constexpr int kStreamedSecond = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
 };
 
-// Layout of operands as in sm90::Shared. TileInfo::row0 is the tile's first line, BlockInfo::column0 the block's.
+// A tile of one (sequence, head), as the producer describes it to the consumers.
+struct TileInfo {
+  i64 start;    // row of the tensors that holds the sequence's row 0
+  int line0;    // first line of the tile, within the sequence
+  int rows;     // n
+  int targets;  // t
+  int head;
+  int has_blocks;  // 0: nothing has to do with these lines, their gradients are zero
+  Role role;       // kNone: no more tiles; the other members are unset
+};
+
+// Layout of operands as in sm90::Shared. BlockInfo::column0 is the block's first line.
 template <class Config>
 struct Shared {
   unsigned char kept_first[Config::kKeptStages][Tiles<Config>::kKeptFirst];
@@ -40,8 +51,16 @@ struct Shared {
   u64 tail_full;
   u64 tail_empty;
   TileInfo tile[Config::kKeptStages];
+  Ring<Config::kKeptStages> place[Config::kKeptStages];  // of each tile, for consumers that have no register to keep it
   BlockInfo block[Config::kStages];
   TailInfo tail;
+  u32 tail_parity;  // of the next pass of tail_empty; the producer's, which has no register for it
+  // As in sm90::Shared.
+  int schedule_total;
+  int schedule_sequences;
+  int schedule_paired;
+  u32 schedule_first[Config::kScheduleSequences + 1];
+  u16 schedule_order[Config::kScheduleSequences];
 };
 
 // Zeroes the lines from `first_line` on of a streamed block: they belong to the next sequence. What a tile has to do
@@ -66,6 +85,7 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
   mbarrier_init(shared_address(&shared.tail_full), kOperands);
   mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config>);
   fence_mbarrier_init();
+  shared.tail_parity = 0;
 }
 
 // Arrives in place of the loads of a pair.

@@ -44,8 +44,8 @@ __device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) 
 // Sorts the sequences by number of row tiles and counts items; called by all threads of the block, before the barriers
 // are used. `scratch` is warps * kSortKeys counters. Every block computes the same order: the sort is stable and uses
 // no atomics.
-template <class Spec, class Config, class Offset>
-__device__ void build_schedule(Shared<Config>& shared, u16* scratch, const Offset* offsets, int batch, i64 total_rows) {
+template <class Spec, class Config, class Memory, class Offset>
+__device__ void build_schedule(Memory& shared, u16* scratch, const Offset* offsets, int batch, i64 total_rows) {
   constexpr int kWarps = Config::kThreads / 32;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   const u32 lanes_below = (1u << lane) - 1;

@@ -171,6 +171,27 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
   hstujit_op_destroy(op);
 }
 
+TEST_F(CapiTest, BackwardTakesDoutAndReturnsThreeGradients) {
+  hstujit_op* op = nullptr;
+  ASSERT_EQ(hstujit_op_create(context_, kOp, HSTUJIT_BACKWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_OK)
+      << hstujit_last_error();
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_op_signature(op, &text), HSTUJIT_OK);
+  const json signature = parse(&text);
+  std::vector<std::string> outputs;
+  for (const json& argument : signature) {
+    if (argument["role"] == "output") outputs.push_back(argument["name"]);
+  }
+  EXPECT_EQ(outputs, (std::vector<std::string>{"dq", "dk", "dv"}));
+  EXPECT_EQ(signature[3]["name"], "dout");
+  EXPECT_EQ(hstujit_op_argument(op, "out"), -1);
+  hstujit_op_destroy(op);
+
+  constexpr char kDelta[] = R"({"op": "delta_hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64})";
+  EXPECT_EQ(hstujit_op_create(context_, kDelta, HSTUJIT_BACKWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_UNSUPPORTED);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("is \"backward\", but delta_hstu_attention has no backward kernel"));
+}
+
 TEST_F(CapiTest, TheLibraryDescribesItself) {
   hstujit_text text = {};
   ASSERT_EQ(hstujit_operators(&text), HSTUJIT_OK);

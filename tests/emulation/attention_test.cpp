@@ -1,4 +1,4 @@
-// The sm80 kernels of hstu_attention, both directions, in emulation against the float64 reference.
+// The sm80 kernels of attention, both directions, in emulation against the float64 reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -41,10 +41,15 @@ Json with(Json json, const Json& changes) {
 
 class Case {
  public:
+  // A config without warps stands for the heuristic's choice on Ampere.
   Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths)
       : spec_(make_spec(json)), direction_(direction), lengths_(lengths) {
-    config.skeleton = direction == Direction::kForward ? "hstu_attention/sm80" : "hstu_attention/sm80_backward";
-    config.activation = "accurate";
+    if (config.warps == 0) {
+      config = heuristic_config(*spec_, direction, *known_device("sm_80"), {.max_seq_len = 1024}).value();
+    } else {
+      config.skeleton = fmt::format("{}/sm80{}", spec_->op(), direction == Direction::kForward ? "" : "_backward");
+      config.activation = "accurate";
+    }
     auto emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
     // The forward template refuses fewer blocks of a multiprocessor than cost nothing.
     for (; !emitted.ok() && config.blocks_per_sm < KernelConfig::kMostBlocks; ++config.blocks_per_sm) {
@@ -119,6 +124,16 @@ TEST(EmulatedAttention, ForwardOfEveryType) {
   for (const Json& type : all_types()) check(type, Direction::kForward, tile(32, 2, 32, 2));
 }
 
+TEST(EmulatedAttention, ForwardOfTheLastRows) {
+  Lengths lengths = lengths_of(true);
+  lengths.delta_rows = {1, 20, 3, 33, 16, 40};
+  for (const Json& type : all_types()) {
+    const Json delta = {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}};
+    SCOPED_TRACE(type.dump());
+    Case(with(with(base(), delta), type), Direction::kForward, tile(32, 2, 32, 2), lengths).check();
+  }
+}
+
 TEST(EmulatedAttention, BackwardOfEveryType) {
   for (const Json& type : all_types()) {
     check(type, Direction::kBackward, tile(32, 2, 32, 2));
@@ -144,6 +159,15 @@ TEST(EmulatedAttention, BackwardOfOddWidths) {
   }
   check({{"alignment", 2}}, Direction::kBackward, tile(32, 2, 16, 2));
   check({{"alignment", 4}, {"dtype", "fp32"}}, Direction::kBackward, tile(32, 2, 16, 2));
+}
+
+TEST(EmulatedAttention, BackwardAsItRunsUntuned) {
+  for (const Json& type : {Json{{"dtype", "bf16"}}, Json{{"dtype", "fp32"}}}) {
+    for (const int width : {64, 128}) {
+      check(with(type, {{"attn_dim", width}, {"hidden_dim", width}, {"heads", 1}, {"num_targets", true}}),
+            Direction::kBackward, {});
+    }
+  }
 }
 
 TEST(EmulatedAttention, BackwardOfWideRows) {

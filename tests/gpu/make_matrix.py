@@ -143,10 +143,14 @@ def main():
     parser.add_argument("--part", default="0/1", help="I/N: every N-th instance from the I-th on")
     parser.add_argument("--only", default="", help="only instances whose name contains this")
     parser.add_argument("--kind", default="", help=f"only instances of this kind, before the part is taken: {', '.join(TYPES)}")
+    parser.add_argument("--direction", choices=("forward", "backward"), default="forward",
+                        help="backward: of hstu_attention, the one operator that has it")
     parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
     source = small_instances() if arguments.sanitizer else instances()
+    if arguments.direction == "backward":
+        source = ({**x, "directions": ["backward"]} for x in source if x["op"] == "hstu_attention")
     if arguments.kind:
         source = (x for x in source if arguments.kind in x["name"].split("-"))
     chosen = [x for x in list(source)[part::parts] if arguments.only in x["name"]]

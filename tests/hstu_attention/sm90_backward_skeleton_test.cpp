@@ -132,7 +132,6 @@ TEST(Sm90Backward, RejectsShapesThatItDoesNotHave) {
     EXPECT_THAT(with([&](KernelConfig& c) { c.block_n = lines; }), Contains("block_n")) << lines;
   // A consumer waits for a block while it still holds the stage of the one before.
   EXPECT_THAT(with([&](KernelConfig& c) { c.stages = 1; }), Contains("stages"));
-  EXPECT_THAT(with([&](KernelConfig& c) { c.schedule = "persistent"; }), Contains("schedule"));
   EXPECT_THAT(with([&](KernelConfig& c) { c.ping_pong = true; }), Contains("ping_pong"));
 }
 
@@ -208,6 +207,7 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
           needed.insert(std::string(output) + member);
       }
       if (targets) needed.insert("num_targets");
+      if (config.schedule == "persistent") needed.insert("batch");
       EXPECT_EQ(names, needed);
       EXPECT_LE(slot_offsets(plan.slots).back(), 4096u) << "what a kernel's parameters may take";
     }
@@ -234,7 +234,7 @@ TEST(Sm90Backward, TheGridHasBothRolesOfEachTile) {
     }
     EXPECT_EQ(constants, 2 * spec.params().heads);
     EXPECT_EQ(arguments, (std::set<std::string>{"max_seq_len", "seq_offsets"}));
-    EXPECT_EQ(plan.persistent_blocks, 0);
+    EXPECT_EQ(plan.persistent_blocks, config.schedule == "persistent" ? hopper().sm_count * config.blocks_per_sm : 0);
   }
 }
 
@@ -324,7 +324,8 @@ TEST_F(Sm90BackwardCompiled, EveryCandidateOf64And128) {
   for (const int64_t width : {64, 128}) {
     const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
     for (const KernelConfig& config : accepted(spec)) {
-      if (config.stages == 2) expect_fits(spec, config);  // the ring's depth is a constant
+      // The ring's depth is a constant, and a list adds little to a grid: few of them stand for all.
+      if (config.stages == 2 && (config.schedule == "grid" || config.block_n == 64)) expect_fits(spec, config);
     }
   }
 }

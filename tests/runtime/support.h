@@ -135,8 +135,9 @@ class RuntimeTest : public ::testing::Test {
 
 // The values of a launch over host memory that stands for device memory.
 struct FakeLaunch {
-  explicit FakeLaunch(const Instance& instance, const Lengths& lengths, DLDeviceType type = kDLCUDA) {
-    auto made = make_problem_data(instance.spec, Direction::kForward, lengths, 1, 0);
+  explicit FakeLaunch(const Instance& instance, const Lengths& lengths, DLDeviceType type = kDLCUDA,
+                      Direction direction = Direction::kForward) {
+    auto made = make_problem_data(instance.spec, direction, lengths, 1, 0);
     EXPECT_TRUE(made.ok());
     problem = std::move(*made);
     std::vector<void*> addresses;

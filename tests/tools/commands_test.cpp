@@ -172,6 +172,21 @@ TEST(Host, RunsAndAgreesWithTheReference) {
   EXPECT_EQ(report["runs"][0]["agrees"], true);
 }
 
+TEST(Host, RunsBackwardAndAgreesWithTheReference) {
+  const Scratch scratch;
+  const std::vector<std::string> run = {
+      "run",       "--config", scratch.config(R"("num_targets": 3, "directions": ["backward", "forward"])"),
+      "--backend", "host",     "--check",
+      "--json"};
+  const Outcome outcome = hstujit_tool(run, {{"HSTUJIT_CHECK", "1"}});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto runs = outcome.json()["runs"];
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0]["direction"], "backward");
+  EXPECT_EQ(runs[0]["bound"], 1e-2);
+  for (const auto& row : runs) EXPECT_EQ(row["agrees"], true) << row.dump();
+}
+
 TEST(Host, RunsLastRowsOfSequencesAndAgreesWithTheReference) {
   const Scratch scratch;
   const std::string config = scratch.file("config.json", R"({"version": 1,
