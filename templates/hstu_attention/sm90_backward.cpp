@@ -134,18 +134,13 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
 
-  const auto slot = [&](const std::string& name, const char* argument, ParamSlot::Kind kind, int dimension = 0) {
-    ParamSlot result;
-    result.name = name;
-    result.kind = kind;
-    result.argument = find_argument(signature, argument);
-    result.dimension = dimension;
-    return result;
-  };
   const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
-    ParamSlot result = slot(name, argument, ParamSlot::Kind::kTensorMap);
-    result.map = {64, static_cast<int>(rows)};
-    return result;
+    ParamSlot slot;
+    slot.name = name;
+    slot.kind = ParamSlot::Kind::kTensorMap;
+    slot.argument = find_argument(signature, argument);
+    slot.map = {64, static_cast<int>(rows)};
+    return slot;
   };
   // Each operand is kept as a tile by one role and streamed in blocks by the other.
   for (const char* operand : {"q", "k", "v", "dout"}) {
@@ -153,29 +148,9 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
     plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
     plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, kPieceRows));
   }
-  for (const char* output : {"dq", "dk", "dv"}) {
+  for (const char* output : {"dq", "dk", "dv"})
     plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, kPieceRows));
-    plan.slots.push_back(slot(output, output, ParamSlot::Kind::kPointer));
-    plan.slots.back().type = "u16*";
-    plan.slots.push_back(slot(fmt::format("{}_row_stride", output), output, ParamSlot::Kind::kStride, 0));
-    plan.slots.push_back(slot(fmt::format("{}_head_stride", output), output, ParamSlot::Kind::kStride, 1));
-  }
-  const std::string offset = params.offsets_dtype == DataType::kInt32 ? "const int*" : "const i64*";
-  plan.slots.push_back(slot("seq_offsets", "seq_offsets", ParamSlot::Kind::kPointer));
-  plan.slots.back().type = offset;
-  if (params.num_targets) {
-    plan.slots.push_back(slot("num_targets", "num_targets", ParamSlot::Kind::kPointer));
-    plan.slots.back().type = offset;
-  }
-  plan.slots.push_back(slot("total_rows", "k", ParamSlot::Kind::kSize));
-  if (config.schedule == "persistent") {
-    plan.slots.push_back(slot("batch", "seq_offsets", ParamSlot::Kind::kSize));
-    plan.slots.back().bias = -1;
-  }
-  plan.slots.push_back(slot("max_query_rows", "max_seq_len", ParamSlot::Kind::kInt));
-  plan.slots.push_back(slot("alpha", "alpha", ParamSlot::Kind::kFloat));
-  plan.slots.push_back(slot("inverse_scale", "scaling_seqlen", ParamSlot::Kind::kInverse));
-  plan.slots.back().fallback = find_argument(signature, "max_seq_len");
+  for (ParamSlot& slot : attention_common_slots(op, Direction::kBackward)) plan.slots.push_back(std::move(slot));
 
   plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
   GridFactor roles;

@@ -82,31 +82,8 @@ def many_instances():
                 yield instance(f"{mask}-{kind}-many_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **TYPES[kind]) | {"lengths": 3 * LENGTHS}
 
 
-# Head dimensions that the sm90 kernel has sums for; others, and tf32 and fp32, go to the sm80 kernel.
-BACKWARD_DIMENSIONS = [(32, 32), (40, 40), (64, 64), (96, 96), (128, 128), (64, 128), (128, 64)]
-
-
-def backward_instances():
-    """Gradients. `run --check` repeats each with strided tensors, gradients among them."""
-    def backward(name, dims, **parameters):
-        return instance(f"backward-{name}", dims, directions=["backward"], **parameters)
-
-    for mask, mask_parameters in MASKS.items():
-        for kind in ("bf16", "fp16"):
-            for dims in BACKWARD_DIMENSIONS:
-                yield backward(f"{mask}-{kind}-{dims[0]}x{dims[1]}", dims, **mask_parameters, **TYPES[kind])
-    for score in SCORES:
-        for kind in ("bf16", "fp16"):
-            yield backward(f"{score}-{kind}", (64, 64), score=score, **TYPES[kind])
-    for kind in ("bf16", "fp16"):
-        yield backward(f"int32-{kind}", (64, 64), offsets_dtype="int32", num_targets=20, **TYPES[kind])
-        for dims in ((64, 64), (128, 128)):
-            yield backward(f"targets-{kind}-many_{dims[0]}x{dims[1]}", dims, num_targets=20, **TYPES[kind]) | {"lengths": 3 * LENGTHS}
-
-
 def instances():
     yield from delta_instances()
-    yield from backward_instances()
     yield from many_instances()
     for mask, mask_parameters in MASKS.items():
         for kind, type_parameters in TYPES.items():
@@ -132,8 +109,6 @@ def small_instances():
         if name in ("causal-bf16-alone33", "context_window_full_targets-bf16-jagged_64x64", "groups-fp16-delta70_128x128",
                     "none-tf32-jagged_64x64"):
             yield {**chosen, "max_seq_len": 512, "lengths": [500] if "alone" in name else [0, 65, 128, 300]}
-        if name in ("backward-causal-bf16-64x64", "backward-context_window_groups-fp16-128x128", "backward-none-bf16-64x128"):
-            yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
         if name == "causal-bf16-many_128x128":
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}
 

@@ -198,7 +198,7 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
           EXPECT_EQ(slot.map.box_rows, config.block_m);
         }
       }
-      std::set<std::string> needed = {"total_rows", "seq_offsets", "max_query_rows", "alpha", "inverse_scale"};
+      std::set<std::string> needed = {"total_rows", "seq_offsets", "batch", "max_query_rows", "alpha", "inverse_scale"};
       for (const char* operand : {"q", "k", "v", "dout"}) {
         for (const char* map : {"_map", "_block_map", "_piece_map"}) needed.insert(std::string(operand) + map);
       }
@@ -207,7 +207,6 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
           needed.insert(std::string(output) + member);
       }
       if (targets) needed.insert("num_targets");
-      if (config.schedule == "persistent") needed.insert("batch");
       EXPECT_EQ(names, needed);
       EXPECT_LE(slot_offsets(plan.slots).back(), 4096u) << "what a kernel's parameters may take";
     }
