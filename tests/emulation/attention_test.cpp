@@ -1,4 +1,5 @@
-// The sm80 kernels of attention, both directions, in emulation against the float64 reference.
+// The sm80 kernels of attention, both directions, and the backward kernels for Hopper, in emulation against the float64
+// reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,10 @@ class Case {
   // A config without warps stands for the heuristic's choice on Ampere.
   Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths)
       : spec_(make_spec(json)), direction_(direction), lengths_(lengths) {
-    if (config.warps == 0) {
+    if (config.consumers > 0) {
+      config.skeleton = "hstu_attention/sm90_backward";
+      config.activation = "accurate";
+    } else if (config.warps == 0) {
       config = heuristic_config(*spec_, direction, *known_device("sm_80"), {.max_seq_len = 1024}).value();
     } else {
       config.skeleton = fmt::format("{}/sm80{}", spec_->op(), direction == Direction::kForward ? "" : "_backward");
@@ -141,15 +145,19 @@ TEST(EmulatedAttention, BackwardOfEveryType) {
   }
 }
 
+const std::vector<Json>& all_masks() {
+  static const std::vector<Json> masks = {{{"num_targets", true}},
+                                          {{"num_targets", true}, {"target_group_size", 3}},
+                                          {{"num_targets", true}, {"contextual_seq_len", 6}, {"score", "relu"}},
+                                          {{"max_attn_len", 20}, {"min_full_attn_seq_len", 5}},
+                                          {{"causal", false}, {"max_attn_len", 9}, {"score", "gelu"}},
+                                          {{"sla_k1", 12}, {"sla_k2", 3}, {"num_targets", true}, {"score", "sigmoid"}},
+                                          {{"full_mask", true}, {"score", "tanh"}}};
+  return masks;
+}
+
 TEST(EmulatedAttention, BackwardOfEveryMask) {
-  const std::vector<Json> masks = {{{"num_targets", true}},
-                                   {{"num_targets", true}, {"target_group_size", 3}},
-                                   {{"num_targets", true}, {"contextual_seq_len", 6}, {"score", "relu"}},
-                                   {{"max_attn_len", 20}, {"min_full_attn_seq_len", 5}},
-                                   {{"causal", false}, {"max_attn_len", 9}, {"score", "gelu"}},
-                                   {{"sla_k1", 12}, {"sla_k2", 3}, {"num_targets", true}, {"score", "sigmoid"}},
-                                   {{"full_mask", true}, {"score", "tanh"}}};
-  for (const Json& mask : masks) check(mask, Direction::kBackward, tile(32, 2, 16, 2));
+  for (const Json& mask : all_masks()) check(mask, Direction::kBackward, tile(32, 2, 16, 2));
 }
 
 // Widths that are no whole step of a matrix instruction, wide ones whose sums are split, and data of low alignment.
@@ -174,9 +182,9 @@ TEST(EmulatedAttention, BackwardOfWideRows) {
   check({{"attn_dim", 256}, {"hidden_dim", 256}, {"heads", 1}}, Direction::kBackward, tile(32, 2, 16, 1));
 }
 
-TEST(EmulatedAttention, ASequencesNumbersStayInIt) {
+void check_that_numbers_stay_in_their_sequence(const KernelConfig& config) {
   constexpr int64_t kWidth = 2 * 32, kBegin = 1, kEnd = 34;  // rows of the second sequence
-  const Case kernel(base(), Direction::kBackward, tile(32, 2, 32, 2), lengths_of(false));
+  const Case kernel(base(), Direction::kBackward, config, lengths_of(false));
   HostCall clean = kernel.call(), dirty = kernel.call();
   for (size_t tensor = 0; tensor < 4; ++tensor) {  // q, k, v, dout
     std::vector<double>& reals = dirty.inputs()[tensor].tensor.reals;
@@ -195,6 +203,55 @@ TEST(EmulatedAttention, ASequencesNumbersStayInIt) {
       }
     }
   }
+}
+
+TEST(EmulatedAttention, ASequencesNumbersStayInIt) { check_that_numbers_stay_in_their_sequence(tile(32, 2, 32, 2)); }
+
+KernelConfig hopper_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid",
+                         int64_t blocks_per_sm = 1) {
+  KernelConfig config;
+  config.block_m = 64 * consumers;
+  config.block_n = block_n;
+  config.stages = stages;
+  config.consumers = consumers;
+  config.schedule = schedule;
+  config.blocks_per_sm = blocks_per_sm;
+  return config;
+}
+
+// Tiles of 64 and 128 lines, one more or less.
+Lengths hopper_lengths(bool targets) {
+  Lengths lengths{.rows = {1, 65, 0, 200, 64, 127, 129}, .num_targets = {}, .max_seq_len = 200};
+  if (targets) lengths.num_targets = {1, 5, 0, 20, 64, 0, 70};
+  return lengths;
+}
+
+void check_hopper(const Json& changes, const KernelConfig& config) {
+  const Json json = with(base(), changes);
+  SCOPED_TRACE(fmt::format("{} {}", json.dump(), describe(config)));
+  Case(json, Direction::kBackward, config, hopper_lengths(json.value("num_targets", false))).check();
+}
+
+TEST(EmulatedHopper, BackwardOfEveryShape) {
+  for (const char* schedule : {"grid", "persistent"}) {
+    check_hopper({{"dtype", "bf16"}}, hopper_tile(2, 64, 2, schedule));
+    check_hopper({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, hopper_tile(1, 48, 3, schedule, 2));
+    check_hopper({{"dtype", "bf16"}, {"attn_dim", 40}, {"hidden_dim", 128}}, hopper_tile(2, 32, 4, schedule));
+    check_hopper({{"dtype", "bf16"}}, hopper_tile(1, 32, 2, schedule, 3));
+  }
+}
+
+TEST(EmulatedHopper, BackwardOfEveryMask) {
+  for (const Json& mask : all_masks()) {
+    const char* schedule = mask.contains("max_attn_len") ? "grid" : "persistent";
+    check_hopper(with(mask, {{"heads", 1}}), hopper_tile(2, 64, 2, schedule));
+  }
+}
+
+// With a warp that zeroes what lies past a sequence's end, and without.
+TEST(EmulatedHopper, ASequencesNumbersStayInIt) {
+  check_that_numbers_stay_in_their_sequence(hopper_tile(2, 64, 2));
+  check_that_numbers_stay_in_their_sequence(hopper_tile(1, 32, 2, "grid", 3));
 }
 
 }  // namespace

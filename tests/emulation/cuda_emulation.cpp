@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -16,7 +17,7 @@ alignas(1024) unsigned char shared_bytes[kMostShared];
 
 namespace emulation {
 
-EmulatedIndex thread_index, block_index;
+EmulatedIndex thread_index, block_index, grid_dimension;
 
 namespace {
 
@@ -46,6 +47,7 @@ struct Thread {
   bool done = false;
   const Meeting* waits_at = nullptr;
   unsigned waits_for = 0;  // a generation of it
+  std::function<bool()> ready;
   std::deque<std::vector<Copy>> groups;
   std::vector<Copy> uncommitted;
 };
@@ -54,6 +56,8 @@ struct BlockState {
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   Meeting all;
+  std::map<int, Meeting> named;
+  std::vector<std::function<void()>> events;
   size_t shared_bytes = 0;
   unsigned running = 0, alive = 0;
   ucontext_t scheduler;
@@ -66,11 +70,6 @@ BlockState state;
 Thread& self() { return state.threads[state.running]; }
 
 void yield() { swapcontext(&self().context, &state.scheduler); }
-
-[[noreturn]] void fail(const std::string& what) {
-  if (state.failure.empty()) state.failure = what;
-  while (true) yield();  // never resumed: launch() gives up
-}
 
 void meet(Meeting& meeting, unsigned members) {
   if (++meeting.arrived == members) {
@@ -100,6 +99,9 @@ void start_block(unsigned threads) {
   state.threads.resize(threads);
   state.warps.assign((threads + kLanes - 1) / kLanes, {});
   state.all = {};
+  state.named.clear();
+  state.events.clear();
+  reset_hopper();
   state.alive = threads;
   state.failure.clear();
   std::memset(shared_bytes, 0xff, kMostShared);  // NaN in every type
@@ -107,6 +109,7 @@ void start_block(unsigned threads) {
     if (thread.stack == nullptr) thread.stack = std::make_unique<unsigned char[]>(kStack);
     thread.done = false;
     thread.waits_at = nullptr;
+    thread.ready = nullptr;
     thread.groups.clear();
     thread.uncommitted.clear();
     getcontext(&thread.context);
@@ -127,18 +130,43 @@ void run_block(std::mt19937& random) {
       const Thread& thread = state.threads[i];
       const bool waits =
           thread.waits_at != nullptr && static_cast<int>(thread.waits_at->generation - thread.waits_for) < 0;
-      if (thread.done || waits) continue;
+      if (thread.done || waits || (thread.ready && !thread.ready())) continue;
       state.running = i;
       thread_index.x = i;
       swapcontext(&state.scheduler, &state.threads[i].context);
       progress = true;
       if (!state.failure.empty()) throw std::runtime_error(state.failure);
     }
+    // Some of what is to happen later does, and something where threads wait for it.
+    for (bool again = !progress; !state.events.empty() && (again || random() % 4 == 0); again = false) {
+      const size_t chosen = random() % state.events.size();
+      const std::function<void()> event = std::move(state.events[chosen]);
+      state.events.erase(state.events.begin() + static_cast<std::ptrdiff_t>(chosen));
+      event();
+      progress = true;
+    }
+    if (!state.failure.empty()) throw std::runtime_error(state.failure);
     if (!progress) throw std::runtime_error("threads wait for one another in vain");
   }
 }
 
 }  // namespace
+
+void fail(const std::string& what) {
+  if (state.failure.empty()) state.failure = what;
+  while (true) yield();  // never resumed: launch() gives up
+}
+
+void wait_until(std::function<bool()> ready) {
+  if (ready()) return;
+  self().ready = std::move(ready);
+  yield();
+  self().ready = nullptr;
+}
+
+void later(std::function<void()> event) { state.events.push_back(std::move(event)); }
+
+void meet_named(int id, unsigned threads) { meet(state.named[id], threads); }
 
 void launch(unsigned blocks, unsigned threads, size_t shared_bytes, unsigned seed,
             const std::function<void()>& kernel) {
@@ -146,6 +174,7 @@ void launch(unsigned blocks, unsigned threads, size_t shared_bytes, unsigned see
   std::mt19937 random(seed);
   state.kernel = &kernel;
   state.shared_bytes = shared_bytes;
+  grid_dimension.x = blocks;
   for (unsigned block = 0; block < blocks; ++block) {
     block_index.x = block;
     start_block(threads);

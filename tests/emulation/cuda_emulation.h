@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #define __device__
 #define __host__
@@ -51,6 +52,7 @@ namespace emulation {
 void launch(unsigned blocks, unsigned threads, size_t shared_bytes, unsigned seed, const std::function<void()>& kernel);
 
 extern EmulatedIndex thread_index, block_index;  // of the thread that runs
+extern EmulatedIndex grid_dimension;
 
 void sync_block();
 // Every lane gives `bytes` bytes and gets those of all 32, one after the other; valid until it exchanges again.
@@ -60,6 +62,14 @@ unsigned char* shared_at(unsigned address, size_t bytes);
 void copy_async(unsigned destination, const void* source, size_t bytes, bool valid);
 void commit_copies();
 void wait_copies(size_t pending);
+
+// For what stands on these. Ends the launch with these words; suspends the thread until `ready`; does something at some
+// later time, between turns of threads; meets `threads` threads at a barrier of this number.
+[[noreturn]] void fail(const std::string& what);
+void wait_until(std::function<bool()> ready);
+void later(std::function<void()> event);
+void meet_named(int id, unsigned threads);
+void reset_hopper();  // hopper_emulation.cpp: before each block
 
 template <class T>
 const T* exchange(const T& mine) {
@@ -96,6 +106,7 @@ using std::min;
 #define mma_m16n8k8_tf32 ptx_mma_m16n8k8_tf32
 #define cvt_rna_tf32 ptx_cvt_rna_tf32
 #define pack_pair ptx_pack_pair
+#define stage_fragment ptx_stage_fragment
 #define cp_async ptx_cp_async
 #define cp_async_commit_group ptx_cp_async_commit_group
 #define cp_async_wait_group ptx_cp_async_wait_group
@@ -122,6 +133,7 @@ using std::min;
 #undef mma_m16n8k8_tf32
 #undef cvt_rna_tf32
 #undef pack_pair
+#undef stage_fragment
 #undef cp_async
 #undef cp_async_commit_group
 #undef cp_async_wait_group

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <stdexcept>
 
 #include "tests/emulation/cuda_emulation.h"
+#include "tests/emulation/tensor_map.h"
 
 namespace hstujit {
 
@@ -24,14 +26,46 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
+// In place of the wrappers of one shape of wgmma, whose text begins with `lines[first]`: the same functions, which
+// describe the product to the emulation. `first` becomes the line behind them.
+std::string product_functions(const std::vector<std::string>& lines, size_t& first) {
+  std::string text;
+  const std::string name = lines[first].substr(7, lines[first].find(' ', 7) - 7);
+  for (; lines[first] != "};"; ++first) text += lines[first] + "\n";
+  ++first;
+  const std::string marker = "wgmma.mma_async.sync.aligned.m64n";
+  const std::string n =
+      text.substr(text.find(marker) + marker.size(), text.substr(text.find(marker) + marker.size()).find('k'));
+  const bool registers = text.find("u32 a0") != std::string::npos;
+  const bool transposed = text.find(registers ? "p, 1, 1, 1;" : "p, 1, 1, 0, 1;") != std::string::npos;
+  const bool bf16 = text.find(".bf16.") != std::string::npos;
+  std::string functions = "struct " + name + " {\n";
+  for (const bool adds : {false, true}) {
+    functions += fmt::format(
+        "  static void {}(float (&d)[{} / 2], {}, u64 b{}) {{\n"
+        "    emulation::multiply_async({{d, {}, {}, {}, {}, {}, {}, b, {{{}}}}});\n  }}\n",
+        adds ? "issue" : "begin", n, registers ? "u32 a0, u32 a1, u32 a2, u32 a3" : "u64 a",
+        adds ? ", bool accumulate" : "", n, adds ? "accumulate" : "false", registers, transposed, bf16,
+        registers ? "0" : "a", registers ? "a0, a1, a2, a3" : "");
+  }
+  return functions + "};\n";
+}
+
 // The source without the files of templates/common/, which cuda_emulation.h includes, behind that header.
 std::string host_source(const EmittedKernel& kernel) {
-  std::istringstream lines(kernel.source);
-  std::string text = "#include \"tests/emulation/cuda_emulation.h\"\n";
+  std::istringstream stream(kernel.source);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  const bool hopper = kernel.source.find("wgmma.mma_async") != std::string::npos;
+  std::string text = fmt::format("#include \"tests/emulation/{}_emulation.h\"\n", hopper ? "hopper" : "cuda");
   bool common = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("// ---- ")) common = line.starts_with("// ---- common/");
-    if (!common) text += line + "\n";
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].starts_with("// ---- ")) common = lines[i].starts_with("// ---- common/");
+    if (common) continue;
+    const bool wrapper = lines[i].starts_with("struct ") && i + 2 < lines.size() &&
+                         lines[i + 2].find("// wgmma.mma_async") != std::string::npos;
+    if (wrapper) text += product_functions(lines, i);
+    text += lines[i] + "\n";
   }
   return text + fmt::format(
                     "extern \"C\" __attribute__((visibility(\"default\"))) void emulated_entry(const void* params) {{\n"
@@ -55,8 +89,8 @@ int64_t blocks_of(const LaunchPlan& plan, const std::vector<HstujitHostValue>& v
 }
 
 template <class T>
-void put(std::vector<unsigned char>& params, uint32_t offset, T value) {
-  std::memcpy(params.data() + offset, &value, sizeof(T));
+void put(unsigned char* params, uint32_t offset, T value) {
+  std::memcpy(params + offset, &value, sizeof(T));
 }
 
 }  // namespace
@@ -83,7 +117,10 @@ EmulatedKernel::~EmulatedKernel() { dlclose(library_); }
 void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigned seed) const {
   using Kind = ParamSlot::Kind;
   const std::vector<uint32_t> offsets = slot_offsets(plan_.slots);
-  std::vector<unsigned char> params(offsets.back());
+  constexpr size_t kAlignment = 64;  // of tensor maps
+  std::vector<unsigned char> storage(offsets.back() + kAlignment);
+  const size_t misplaced = reinterpret_cast<uintptr_t>(storage.data()) % kAlignment;
+  unsigned char* params = storage.data() + (kAlignment - misplaced);
   for (size_t i = 0; i < plan_.slots.size(); ++i) {
     const ParamSlot& slot = plan_.slots[i];
     const HstujitHostValue& value = values[static_cast<size_t>(slot.argument)];
@@ -109,11 +146,17 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
         break;
       }
       case Kind::kTensorMap:
-        throw std::runtime_error("tensor maps are not emulated");
+        put(params, offsets[i],
+            EmulatedTensorMap{value.data, value.shape[2], value.shape[1], value.shape[0], value.strides[1],
+                              value.strides[0], slot.map.box_rows});
+        break;
     }
   }
-  emulation::launch(static_cast<unsigned>(blocks_of(plan_, values)), static_cast<unsigned>(plan_.threads),
-                    static_cast<size_t>(plan_.shared_memory), seed, [&] { entry_(params.data()); });
+  // A list is walked by few, so that each block has several tiles.
+  constexpr int64_t kListBlocks = 3;
+  const int64_t blocks = blocks_of(plan_, values), most = plan_.persistent_blocks > 0 ? kListBlocks : blocks;
+  emulation::launch(static_cast<unsigned>(std::min(blocks, most)), static_cast<unsigned>(plan_.threads),
+                    static_cast<size_t>(plan_.shared_memory), seed, [&] { entry_(params); });
 }
 
 }  // namespace hstujit

@@ -1,0 +1,217 @@
+#include "tests/emulation/hopper_emulation.h"
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "compiler/spec/rounding.h"
+#include "tests/emulation/tensor_map.h"
+
+namespace emulation {
+
+namespace {
+
+struct Barrier {
+  unsigned count = 0, arrived = 0, phase = 0;
+  long long bytes = 0;  // announced and not there yet
+
+  void complete_if_done() {
+    if (arrived != count || bytes != 0) return;
+    arrived = 0;
+    ++phase;
+  }
+};
+
+struct Store {
+  unsigned source;
+  EmulatedTensorMap map;
+  int column, head, row;
+};
+
+// A product with what the other threads have of its operand in registers.
+struct Pending {
+  WarpgroupProduct product;
+  std::array<std::array<unsigned, 4>, 4> quad;  // words of the four lanes of this thread's rows
+};
+
+std::map<unsigned, Barrier> barriers;
+std::map<unsigned, std::deque<std::vector<Pending>>> groups;  // of a thread
+std::map<unsigned, std::vector<Pending>> uncommitted;
+std::map<unsigned, std::vector<Store>> stores;
+
+Barrier& barrier_at(unsigned address) {
+  shared_at(address, 8);
+  const auto found = barriers.find(address);
+  if (found == barriers.end()) fail("mbarrier: used before it is initialised");
+  return found->second;
+}
+
+unsigned swizzled(unsigned address) { return address ^ ((address >> 7 & 7) << 4); }
+
+EmulatedTensorMap map_of(const void* map) {
+  EmulatedTensorMap copy;
+  std::memcpy(&copy, map, sizeof(copy));
+  return copy;
+}
+
+// Where an element of the box lies in global memory; null outside of the tensor.
+unsigned char* global_element(const EmulatedTensorMap& map, int column, int head, int64_t row) {
+  if (column >= map.columns || head >= map.heads || row < 0 || row >= map.rows) return nullptr;
+  return static_cast<unsigned char*>(map.data) + 2 * (row * map.row_stride + head * map.head_stride + column);
+}
+
+template <class Element>
+void for_box(const EmulatedTensorMap& map, unsigned shared, int column, int head, int row, const Element& element) {
+  for (int r = 0; r < map.box_rows; ++r) {
+    for (int c = 0; c < 64; ++c) {
+      unsigned char* local = shared_at(swizzled(shared + static_cast<unsigned>(r * 128 + c * 2)), 2);
+      element(local, global_element(map, column + c, head, static_cast<int64_t>(row) + r));
+    }
+  }
+}
+
+double element_at(bool bf16, unsigned address) {
+  uint16_t bits = 0;
+  std::memcpy(&bits, shared_at(address, 2), 2);
+  return bf16 ? hstujit::from_bf16_bits(bits) : hstujit::from_fp16_bits(bits);
+}
+
+struct Descriptor {
+  explicit Descriptor(unsigned long long bits)
+      : start((bits & 0x3fff) << 4), leading((bits >> 16 & 0x3fff) << 4), stride((bits >> 32 & 0x3fff) << 4) {
+    if (bits >> 62 != 1) fail("wgmma: not the 128-byte swizzle");
+  }
+  // K contiguous: element k of line i.
+  unsigned line(unsigned i, unsigned k) const { return swizzled(start + i / 8 * stride + i % 8 * 128 + k * 2); }
+  // N contiguous.
+  unsigned column(unsigned n, unsigned k) const {
+    return swizzled(start + n / 64 * leading + k / 8 * stride + k % 8 * 128 + n % 64 * 2);
+  }
+  unsigned start, leading, stride;
+};
+
+void evaluate(const Pending& pending) {
+  const WarpgroupProduct& p = pending.product;
+  const unsigned thread = thread_index.x % 128, g = thread % 32 / 4, t = thread % 4, warp = thread / 32;
+  const auto type = [&](unsigned half) {
+    const auto bits = static_cast<uint16_t>(half);
+    return p.bf16 ? hstujit::from_bf16_bits(bits) : hstujit::from_fp16_bits(bits);
+  };
+  double a[2][16];
+  for (unsigned half = 0; half < 2; ++half) {
+    for (unsigned k = 0; k < 16; ++k) {
+      if (p.a_in_registers) {
+        const unsigned word = pending.quad[k % 8 / 2][k / 8 * 2 + half];
+        a[half][k] = type(word >> (k % 2 * 16) & 0xffff);
+      } else {
+        a[half][k] = element_at(p.bf16, Descriptor(p.a).line(warp * 16 + g + half * 8, k));
+      }
+    }
+  }
+  const Descriptor b(p.b);
+  for (int i = 0; i < p.n / 2; ++i) {
+    const unsigned n = static_cast<unsigned>(i) / 4 * 8 + 2 * t + static_cast<unsigned>(i) % 2;
+    double sum = p.accumulate ? p.sums[i] : 0;
+    for (unsigned k = 0; k < 16; ++k) {
+      sum += a[i % 4 / 2][k] * element_at(p.bf16, p.b_transposed ? b.column(n, k) : b.line(n, k));
+    }
+    p.sums[i] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace
+
+void reset_hopper() {
+  barriers.clear();
+  groups.clear();
+  uncommitted.clear();
+  stores.clear();
+}
+
+void init_barrier(unsigned address, unsigned arrivals) {
+  shared_at(address, 8);
+  barriers[address] = Barrier{arrivals};
+}
+
+void arrive(unsigned address, unsigned bytes) {
+  Barrier& barrier = barrier_at(address);
+  if (barrier.arrived == barrier.count) fail("mbarrier: more arrivals than it counts");
+  ++barrier.arrived;
+  barrier.bytes += bytes;
+  barrier.complete_if_done();
+}
+
+void wait_barrier(unsigned address, unsigned parity) {
+  const Barrier& barrier = barrier_at(address);
+  wait_until([&barrier, parity] { return (barrier.phase & 1) != parity; });
+}
+
+void sync_named(int id, unsigned threads) { meet_named(id, threads); }
+
+void sync_warp() {
+  const char nothing = 0;
+  exchange(&nothing, 1);
+}
+
+void load_box(unsigned destination, const void* tensor_map, unsigned barrier, int column, int head, int row) {
+  const EmulatedTensorMap map = map_of(tensor_map);
+  if (destination % 128 != 0) fail("copy engine: wrong address");
+  later([=] {
+    for_box(map, destination, column, head, row, [](unsigned char* local, const unsigned char* global) {
+      if (global == nullptr) {
+        std::memset(local, 0, 2);
+      } else {
+        std::memcpy(local, global, 2);
+      }
+    });
+    barrier_at(barrier).bytes -= map.box_rows * 128;
+    barrier_at(barrier).complete_if_done();
+  });
+}
+
+void store_box(unsigned source, const void* map, int column, int head, int row) {
+  stores[thread_index.x].push_back({source, map_of(map), column, head, row});
+}
+
+void finish_stores() {
+  for (const Store& store : stores[thread_index.x]) {
+    for_box(store.map, store.source, store.column, store.head, store.row,
+            [](const unsigned char* local, unsigned char* global) {
+              if (global != nullptr) std::memcpy(global, local, 2);
+            });
+  }
+  stores[thread_index.x].clear();
+}
+
+void multiply_async(const WarpgroupProduct& product) {
+  Pending pending{product, {}};
+  if (product.a_in_registers) {
+    struct Words {
+      unsigned word[4];
+    };
+    Words mine;
+    std::memcpy(mine.word, product.words, sizeof(mine.word));
+    const Words* lanes = exchange(mine);
+    for (unsigned lane = 0; lane < 4; ++lane) {
+      const Words& words = lanes[thread_index.x % 32 / 4 * 4 + lane];
+      for (unsigned i = 0; i < 4; ++i) pending.quad[lane][i] = words.word[i];
+    }
+  }
+  uncommitted[thread_index.x].push_back(pending);
+}
+
+void commit_products() {
+  groups[thread_index.x].push_back(std::move(uncommitted[thread_index.x]));
+  uncommitted[thread_index.x].clear();
+}
+
+void wait_products(size_t pending) {
+  auto& mine = groups[thread_index.x];
+  for (; mine.size() > pending; mine.pop_front()) {
+    for (const Pending& product : mine.front()) evaluate(product);
+  }
+}
+
+}  // namespace emulation

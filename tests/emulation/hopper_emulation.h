@@ -1,0 +1,127 @@
+// The parts of Hopper that sm90 kernels use, on the processor: mbarriers, the copy engine, wgmma. As late as they may,
+// or at any time between: copies when a seed lets them, products when they are waited for.
+#pragma once
+
+#include <initializer_list>
+
+#include "tests/emulation/cuda_emulation.h"
+
+#pragma GCC visibility push(default)
+
+#define gridDim (emulation::grid_dimension)
+
+namespace emulation {
+
+void init_barrier(unsigned address, unsigned arrivals);
+void arrive(unsigned address, unsigned bytes);
+void wait_barrier(unsigned address, unsigned parity);
+void sync_named(int id, unsigned threads);
+void sync_warp();
+// Pieces of 128 bytes, swizzled.
+void load_box(unsigned destination, const void* map, unsigned barrier, int column, int head, int row);
+void store_box(unsigned source, const void* map, int column, int head, int row);
+void finish_stores();
+
+// D (64 x n) += A B, of one step of 16. `a` has the words of this thread, or a descriptor where `a_in_registers` is
+// false.
+struct WarpgroupProduct {
+  float* sums;
+  int n;
+  bool accumulate, a_in_registers, b_transposed, bf16;
+  unsigned long long a, b;
+  unsigned words[4];
+};
+void multiply_async(const WarpgroupProduct& product);
+void commit_products();
+void wait_products(size_t pending);
+
+}  // namespace emulation
+
+inline void __syncwarp() { emulation::sync_warp(); }
+inline unsigned __ballot_sync(unsigned, bool vote) {
+  const bool* votes = emulation::exchange(vote);
+  unsigned mask = 0;
+  for (int i = 0; i < 32; ++i) mask |= static_cast<unsigned>(votes[i]) << i;
+  return mask;
+}
+inline unsigned __match_any_sync(unsigned, int value) {
+  const int* values = emulation::exchange(value);
+  unsigned mask = 0;
+  for (int i = 0; i < 32; ++i) mask |= static_cast<unsigned>(values[i] == value) << i;
+  return mask;
+}
+inline unsigned __reduce_add_sync(unsigned, unsigned value) {
+  const unsigned* values = emulation::exchange(value);
+  unsigned sum = 0;
+  for (int i = 0; i < 32; ++i) sum += values[i];
+  return sum;
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, int by) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  return emulation::exchange(value)[lane < by ? lane : lane - by];
+}
+inline int __popc(unsigned bits) { return std::popcount(bits); }
+inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) + 1; }
+
+#define wgmma_fence ptx_wgmma_fence
+#define wgmma_commit_group ptx_wgmma_commit_group
+#define wgmma_wait_group ptx_wgmma_wait_group
+#define wgmma_keep_in_place ptx_wgmma_keep_in_place
+#define setmaxnreg_dec ptx_setmaxnreg_dec
+#define setmaxnreg_inc ptx_setmaxnreg_inc
+#include "common/cluster.cuh"
+#include "common/wgmma.cuh"
+#undef wgmma_fence
+#undef wgmma_commit_group
+#undef wgmma_wait_group
+#undef wgmma_keep_in_place
+#undef setmaxnreg_dec
+#undef setmaxnreg_inc
+
+inline void wgmma_fence() {}
+inline void wgmma_commit_group() { emulation::commit_products(); }
+template <int kPending>
+void wgmma_wait_group() {
+  emulation::wait_products(kPending);
+}
+template <int kCount>
+void wgmma_keep_in_place(float (&)[kCount]) {}
+template <int kRegisters>
+void setmaxnreg_dec() {}
+template <int kRegisters>
+void setmaxnreg_inc() {}
+
+inline void mbarrier_init(u32 barrier, u32 arrivals) { emulation::init_barrier(barrier, arrivals); }
+inline void fence_mbarrier_init() {}
+inline void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) { emulation::arrive(barrier, bytes); }
+inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
+inline void mbarrier_wait(u32 barrier, u32 parity) { emulation::wait_barrier(barrier, parity); }
+inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, static_cast<unsigned>(threads)); }
+void named_barrier_arrive(int id, int threads);  // of ping_pong, which is not emulated
+inline void fence_proxy_async() {}
+
+inline void prefetch_tensormap(const TensorMap&) {}
+inline void cp_async_bulk_tensor_3d(u32 destination, const TensorMap& map, u32 barrier, int column, int head, int row) {
+  emulation::load_box(destination, &map, barrier, column, head, row);
+}
+inline void store_bulk_tensor_3d(u32 source, const TensorMap& map, int column, int head, int row) {
+  emulation::store_box(source, &map, column, head, row);
+}
+inline void bulk_commit_group() {}
+inline void bulk_wait_sources_read() { emulation::finish_stores(); }
+
+// In place of the stmatrix instructions of common/store.cuh: words[2 * block + half] has columns 8 * block + 2 * (lane
+// % 4) and the next of row lane / 4 + 8 * half.
+template <int kColumns>
+void stage_fragment(u32 rows, int tile_bytes, const u32 (&words)[kColumns / 4]) {
+  const u32 lane = threadIdx.x % 32;
+  for (u32 i = 0; i < kColumns / 4; ++i) {
+    const u32 block = i / 2, row = lane / 4 + i % 2 * 8;
+    const u32 piece = (block % 8) ^ (row % 8);
+    write_shared(rows + row * 128 + block / 8 * tile_bytes + piece * 16 + lane % 4 * 4, words[i]);
+  }
+  emulation::sync_warp();
+}
+
+#pragma GCC visibility pop
