@@ -191,5 +191,23 @@ TEST(Sm80BackwardSkeleton, EstimatesGrowWithTheProblem) {
   }
 }
 
+// On Hopper the wgmma template is expected to be faster wherever it can run at all, and rows too wide for it run here.
+TEST(Sm80BackwardSkeleton, RanksBehindSm90OnHopper) {
+  for (const int64_t width : {32, 64, 128, 256}) {
+    const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
+    for (const int64_t max_seq_len : {128, 1024, 8192}) {
+      const auto candidates =
+          search_space(spec, Direction::kBackward, device("sm_90a"), {max_seq_len, 256, 0.6}).candidates;
+      const auto is_sm90 = [](const Candidate& candidate) {
+        return candidate.config.skeleton == "hstu_attention/sm90_backward";
+      };
+      ASSERT_FALSE(candidates.empty()) << width;
+      if (std::none_of(candidates.begin(), candidates.end(), is_sm90)) continue;
+      EXPECT_TRUE(is_sm90(candidates.front()))
+          << describe(candidates.front().config) << " at " << width << " " << max_seq_len;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hstujit
