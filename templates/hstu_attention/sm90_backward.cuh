@@ -30,9 +30,9 @@ __device__ __forceinline__ void produce(Shared<Config>& shared, const Params& pa
     producer.template run<Role::kColumns>(ListSchedule<Role::kColumns, Spec, Config, Params>(shared, params));
     producer.template run<Role::kRows>(ListSchedule<Role::kRows, Spec, Config, Params>(shared, params));
   } else if (grid_role() == Role::kColumns) {
-    producer.template run<Role::kColumns>(GridSchedule<Role::kColumns, Spec, Config, Params>(shared, params));
+    producer.template run<Role::kColumns>(GridSchedule<Spec, Config, Params>(params));
   } else {
-    producer.template run<Role::kRows>(GridSchedule<Role::kRows, Spec, Config, Params>(shared, params));
+    producer.template run<Role::kRows>(GridSchedule<Spec, Config, Params>(params));
   }
   producer.finish();
 }
@@ -72,6 +72,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
                                    static_cast<int>(params.batch), params.total_rows);
       fence_proxy_async();
     }
+  } else {
+    if (GridSchedule<Spec, Config, Params>(params).empty()) return;
   }
   __syncthreads();
 

@@ -28,25 +28,33 @@ __device__ __forceinline__ int tile_at(int place, int tiles) {
 __device__ __forceinline__ Role grid_role() { return blockIdx.x % kRoles == 0 ? Role::kColumns : Role::kRows; }
 
 // The one tile of this block, whose role is grid_role().
-template <Role kRole, class Spec, class Config, class Params>
+template <class Spec, class Config, class Params>
 class GridSchedule {
  public:
-  __device__ __forceinline__ GridSchedule(const Shared<Config>&, const Params& params) : params_(params) {}
+  __device__ __forceinline__ explicit GridSchedule(const Params& params) {
+    const u32 tiles = ceil_div(params.max_query_rows, Config::kBlockM);
+    const u32 item = blockIdx.x / kRoles, pair = item / tiles;
+    const int place = static_cast<int>(item - pair * tiles), all = static_cast<int>(tiles);
+    tile_.head = static_cast<int>(pair % Spec::kHeads);
+    tile_.line_tile =
+        grid_role() == Role::kColumns ? tile_at<Role::kColumns>(place, all) : tile_at<Role::kRows>(place, all);
+    sequence_ = sequence_of<Spec, Config>(params, static_cast<int>(pair / Spec::kHeads));
+  }
+
+  __device__ __forceinline__ bool empty() const { return tile_.line_tile * Config::kBlockM >= sequence_.rows; }
 
   // False when there is no further tile.
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
     if (taken_) return false;
     taken_ = true;
-    const u32 tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
-    const u32 item = blockIdx.x / kRoles, pair = item / tiles;
-    tile.head = static_cast<int>(pair % Spec::kHeads);
-    tile.line_tile = tile_at<kRole>(static_cast<int>(item - pair * tiles), static_cast<int>(tiles));
-    sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
-    return tile.line_tile * Config::kBlockM < sequence.rows;
+    tile = tile_;
+    sequence = sequence_;
+    return true;
   }
 
  private:
-  const Params& params_;
+  Tile tile_;
+  Sequence sequence_;
   bool taken_ = false;
 };
 

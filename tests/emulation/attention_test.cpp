@@ -241,6 +241,15 @@ TEST(EmulatedHopper, BackwardOfEveryShape) {
   }
 }
 
+// Sums that leave no registers for the products of the next block, and widths whose last tile is half empty.
+TEST(EmulatedHopper, BackwardOfWideRows) {
+  for (const char* schedule : {"grid", "persistent"}) {
+    check_hopper({{"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}, {"num_targets", true}},
+                 hopper_tile(2, 64, 4, schedule));
+  }
+  check_hopper({{"attn_dim", 96}, {"hidden_dim", 96}, {"heads", 1}}, hopper_tile(2, 64, 3));
+}
+
 TEST(EmulatedHopper, BackwardOfEveryMask) {
   for (const Json& mask : all_masks()) {
     const char* schedule = mask.contains("max_attn_len") ? "grid" : "persistent";
