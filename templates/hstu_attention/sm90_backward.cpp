@@ -153,8 +153,8 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
   for (ParamSlot& slot : attention_common_slots(op, Direction::kBackward)) plan.slots.push_back(std::move(slot));
 
   plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
-  GridFactor roles;
-  roles.constant = 2;
+  GridFactor roles;  // of a tile
+  roles.constant = resources.split_columns ? 3 : 2;
   plan.grid.push_back(roles);
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   return plan;
@@ -171,6 +171,7 @@ std::vector<std::pair<std::string, std::string>> BackwardSm90::constants(const O
       {"kScheduleSequences", fmt::to_string(r.schedule_sequences)},
       {"kPairTiles", r.pair_tiles ? "1" : "0"},
       {"kFirstTileFirst", "0"},
+      {"kRoles", r.split_columns ? "3" : "2"},
       {"kSharedBytes", fmt::to_string(r.shared_bytes)},
       {"kProducerRegisters", fmt::to_string(r.producer_registers)},
       {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},
