@@ -34,21 +34,27 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
 
-  // One warpgroup's block in each role: three and four products of 64 x block_n elements. Operands that are read from
+  // One warpgroup's block in each role: two to four products of 64 x block_n elements. Operands that are read from
   // shared memory by few columns at a time keep the tensor cores waiting.
   const auto columns = static_cast<double>(config.block_n);
-  const double elements = 64 * columns, width = static_cast<double>(params.attn_dim + params.hidden_dim);
-  const double scores = elements * width / 2048 * std::max(1.0, (64 + columns) / (2 * columns));
+  const double elements = 64 * columns, slow = std::max(1.0, (64 + columns) / (2 * columns));
   const double first_sum = elements * static_cast<double>(params.attn_dim) / 2048;
   const double second_sum = elements * static_cast<double>(params.hidden_dim) / 2048;
+  const double scores = slow * first_sum, gradients = slow * second_sum;
   const double activation = kActivation * elements / 16;
   const auto block = [&](double tensor, bool overlap) {
     const double chain = kChain * (tensor + activation) * (overlap ? kOverlapped : 1);
     const double late = config.stages == 2 ? kTwoStages : 1;
     return std::max({chain / (consumers * resident), tensor, activation}) * consumers * late + kBlock;
   };
-  const double both_roles = block(scores + first_sum, resources.overlap_rows) +
-                            block(scores + first_sum + second_sum, resources.overlap_columns);
+  double all_roles = block(scores + gradients + first_sum, resources.overlap_rows);
+  if (resources.split_columns) {
+    all_roles *= 2;  // rows and keys
+    all_roles += block(scores + second_sum, resources.overlap_columns);
+  } else {
+    all_roles += block(scores + gradients + first_sum + second_sum, resources.overlap_columns);
+  }
+  const double roles = resources.split_columns ? 3 : 2;
 
   // What columns stream is what rows do, counted from the other side.
   const SequenceSize sequence = assumed_sequence(params, size.mean_fill * max_rows);
@@ -56,12 +62,12 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const bool persistent = config.schedule == "persistent";
   const double tile = kTile + (!persistent ? kGridTile : resources.kept_stages == 1 ? kOneTile : 0);
   double total = 0;
-  for (const int64_t count : blocks) total += static_cast<double>(count) * both_roles + 2 * tile / resident;
+  for (const int64_t count : blocks) total += static_cast<double>(count) * all_roles + roles * tile / resident;
   if (!persistent) {
     const auto all_tiles = static_cast<double>(ceil_div(static_cast<int64_t>(max_rows), config.block_m));
-    total += 2 * std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
+    total += roles * std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
   }
-  const double longest = static_cast<double>(*std::max_element(blocks.begin(), blocks.end())) * both_roles / 2;
+  const double longest = static_cast<double>(*std::max_element(blocks.begin(), blocks.end())) * all_roles / roles;
 
   const double pairs = static_cast<double>(params.heads) * static_cast<double>(size.batch);
   const double cycles = pairs * total / static_cast<double>(device.sm_count) + kTail * resident * longest;

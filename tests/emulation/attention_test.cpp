@@ -250,6 +250,14 @@ TEST(EmulatedHopper, BackwardOfWideRows) {
   check_hopper({{"attn_dim", 96}, {"hidden_dim", 96}, {"heads", 1}}, hopper_tile(2, 64, 3));
 }
 
+TEST(EmulatedHopper, BackwardOfSumsThatAreRolesOfTheirOwn) {
+  for (const char* schedule : {"grid", "persistent"}) {
+    check_hopper({{"attn_dim", 192}, {"hidden_dim", 256}, {"heads", 1}, {"num_targets", true}},
+                 hopper_tile(2, 32, 2, schedule));
+  }
+  check_hopper({{"attn_dim", 256}, {"hidden_dim", 40}, {"heads", 1}}, hopper_tile(2, 48, 2));
+}
+
 TEST(EmulatedHopper, BackwardOfEveryMask) {
   for (const Json& mask : all_masks()) {
     const char* schedule = mask.contains("max_attn_len") ? "grid" : "persistent";
