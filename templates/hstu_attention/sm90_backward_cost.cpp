@@ -22,7 +22,7 @@ constexpr double kGridTile = 6000;    // of a grid: start, barriers and first lo
 constexpr double kEmptyBlock = 1500;  // past the end of its sequence
 constexpr double kTail = 0.5;         // of the longest tile: multiprocessors that wait for the last blocks
 constexpr double kLaunch = 5000;
-constexpr double kClockKhz = 1.5e6;
+constexpr double kClockKhz = 1.77e6;
 
 }  // namespace
 

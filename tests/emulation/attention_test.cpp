@@ -265,6 +265,13 @@ TEST(EmulatedHopper, BackwardOfEveryMask) {
   }
 }
 
+// Two blocks of a multiprocessor sort 1024 sequences; of more, a list goes over all tiles there could be.
+TEST(EmulatedHopper, BackwardOfMoreSequencesThanAListSorts) {
+  Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
+  for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
+  Case(with(base(), {{"heads", 1}}), Direction::kBackward, hopper_tile(1, 64, 2, "persistent", 2), lengths).check();
+}
+
 // With a warp that zeroes what lies past a sequence's end, and without.
 TEST(EmulatedHopper, ASequencesNumbersStayInIt) {
   check_that_numbers_stay_in_their_sequence(hopper_tile(2, 64, 2));
