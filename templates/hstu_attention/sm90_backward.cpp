@@ -1,6 +1,8 @@
 // Host face of sm90_backward.cuh: attention backward for Hopper.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/sm90_backward_cost.h"
 #include "templates/hstu_attention/sm90_backward_resources.h"
@@ -47,7 +49,7 @@ std::vector<KernelConfig> BackwardSm90::space(const OpSpec& spec) const {
   const std::vector<Shape> shapes = {{2, 1, {96, 64, 48, 32}}, {1, 2, {64, 48, 32}}, {1, 3, {32}}, {3, 1, {64, 32}}};
   for (const Shape& shape : shapes) {
     for (const int64_t block_n : shape.block_n) {
-      for (const int64_t stages : {2, 3, 4, 6, 8}) {
+      for (const int64_t stages : {2, 3, 4, 8}) {
         for (const bool persistent : {true, false}) {
           KernelConfig config;
           config.skeleton = name();
@@ -116,6 +118,11 @@ std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConf
          fmt::format("a consumer thread needs about {} registers, with sums of {} and {} columns for 64 "
                      "rows, and gets {}",
                      resources.registers_needed, params.attn_dim, params.hidden_dim, resources.consumer_registers)});
+  }
+  if (resources.product_registers > resources.launch_registers) {
+    reasons.push_back({"registers", fmt::format("a product of {} columns takes {} registers, and threads start with {}",
+                                                std::max(params.attn_dim, params.hidden_dim),
+                                                resources.product_registers, resources.launch_registers)});
   }
   return reasons;
 }

@@ -38,7 +38,6 @@ class Consumer {
   // Works on the tiles of this role, up to the first that has another one.
   __device__ __forceinline__ Position<Config> run() {
     while (open_tile()) {
-      if constexpr (kStoresLater) release_stored();
       if constexpr (kHasFirst) clear(first_sums_);
       if constexpr (kHasSecond) clear(second_sums_);
       if (tile().has_blocks) run_blocks();
@@ -46,7 +45,6 @@ class Consumer {
       if (!Config::kSchedulePersistent) break;  // a block has one tile
       kept_.advance();
     }
-    if constexpr (kStoresLater) release_stored();
     return {kept_, ring_};
   }
 
@@ -54,8 +52,6 @@ class Consumer {
   static constexpr bool kColumns = kRole != Role::kRows;
   static constexpr bool kHasFirst = kRole != Role::kValues;                              // sums: dq or dk
   static constexpr bool kHasSecond = kRole == Role::kColumns || kRole == Role::kValues;  // dv
-  // Gradients are copied out of a tile's buffer while the next tile is worked on.
-  static constexpr bool kStoresLater = Config::kKeptStages > 1;
   // The products of the next block are issued before the sums of this one, where registers hold both.
   static constexpr bool kOverlap = kHasSecond ? Config::kOverlapColumns : Config::kOverlapRows;
   static constexpr int kScores = Config::kBlockN / 2;       // fp32 accumulators of S a thread holds, and of dP
@@ -311,25 +307,11 @@ class Consumer {
         }
         if constexpr (kHasSecond) copy_out<Config::kPvTiles>(over_second, params_.dv_map, row);
         bulk_commit_group();
+        bulk_wait_sources_read();
       }
     }
     const int stage = kept_.stage();
     kept_ = shared_.place[stage];
-    if constexpr (kStoresLater) {
-      storing_ = true;
-    } else {
-      release_tile(stage);
-    }
-  }
-
-  // Gives back the buffer of the tile before, from which its gradients are being copied.
-  __device__ __forceinline__ void release_stored() {
-    if (storing_) release_tile(kept_.previous().stage());
-    storing_ = false;
-  }
-
-  __device__ __forceinline__ void release_tile(int stage) {
-    if (threadIdx.x % 32 == 0) bulk_wait_sources_read();
     release(shared_.kept_empty[stage]);
   }
 
@@ -370,7 +352,6 @@ class Consumer {
   const int warpgroup_;
   Ring<Config::kKeptStages> kept_;
   Ring<Config::kStages> ring_;
-  bool storing_ = false;      // the buffer before kept_ is not given back yet
   bool last_ = false;         // the block before ring_ is its tile's last
   float scores_[kScores];     // S, then P
   float gradients_[kScores];  // dP, then dS

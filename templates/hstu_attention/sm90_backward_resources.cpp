@@ -53,6 +53,8 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   // such a mask or a ring whose depth is no power of two.
   const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
   const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
+  launch_registers = even;
+  product_registers = std::max(params.attn_dim, params.hidden_dim) / 2 + 30;
   const bool odd_ring = (config.stages & (config.stages - 1)) != 0;
   const int64_t least = persistent && (long_mask || odd_ring) ? 48 : 40;
   consumer_registers = even;
