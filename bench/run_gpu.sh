@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both again for sm90 with
-# products in turns, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. One more step, "ranks", wants two GPUs and torchrun.
+# Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
+# again for sm90 with products in turns, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. One more step, "ranks", wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer ping_pong tune faults bench profile cliffs delta startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong tune faults bench profile cliffs delta startup"]
 #
+# MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer ping_pong tune faults bench profile cliffs delta startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong tune faults bench profile cliffs delta startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -21,13 +22,14 @@ mkdir -p "$output"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 hstujit=$binaries/hstujit cache=$work/cache failed=0
+part=${MATRIX_PART:-0/1}
 day=$(date -u +%Y-%m-%d)
 commit=${HSTUJIT_COMMIT:-$(git -C "$here" rev-parse --short HEAD 2>/dev/null || echo unknown)}
 record() { python3 "$here/record.py" --commit "$commit" --date "$day" --device "$($hstujit doctor --json --cache-dir "$cache")" "$@"; }
 step() { case " $steps " in *" $1 "*) echo "== $1" ;; *) return 1 ;; esac }
 
 if step matrix; then
-  python3 "$here/../tests/gpu/make_matrix.py" > "$work/matrix.json"
+  python3 "$here/../tests/gpu/make_matrix.py" --part "$part" > "$work/matrix.json"
   $hstujit prewarm --config "$work/matrix.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
   $hstujit run --config "$work/matrix.json" --check --json --cache-dir "$cache" > "$work/matrix.out" 2> "$work/log" || failed=1
   record matrix "$work/matrix.out" "$output/matrix_$day.json" || failed=1
@@ -43,6 +45,21 @@ if step sanitizer; then
     unset HSTUJIT_OVERRIDE
   done
   record sanitizer "$work/memcheck.log" "$work/racecheck.log" "$output/sanitizer_$day.json" || failed=1
+fi
+
+if step backward; then
+  python3 "$here/../tests/gpu/make_matrix.py" --direction backward --part "$part" > "$work/backward.json"
+  $hstujit prewarm --config "$work/backward.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
+  $hstujit run --config "$work/backward.json" --check --json --cache-dir "$cache" > "$work/backward.out" 2> "$work/log" || failed=1
+  record matrix "$work/backward.out" "$output/backward_matrix_$day.json" || failed=1
+  python3 "$here/../tests/gpu/make_matrix.py" --direction backward --sanitizer > "$work/backward_small.json"
+  for tool in memcheck racecheck; do
+    [ $tool = racecheck ] && export HSTUJIT_OVERRIDE='{"lanes_arrive": true}'
+    $hstujit prewarm --config "$work/backward_small.json" --cache-dir "$cache" > /dev/null 2>&1
+    compute-sanitizer --tool $tool "$hstujit" run --config "$work/backward_small.json" --check --cache-dir "$cache" > "$work/backward_$tool.log" 2>&1 || failed=1
+    unset HSTUJIT_OVERRIDE
+  done
+  record sanitizer "$work/backward_memcheck.log" "$work/backward_racecheck.log" "$output/backward_sanitizer_$day.json" || failed=1
 fi
 
 if step ping_pong; then

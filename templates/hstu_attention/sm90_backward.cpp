@@ -1,6 +1,8 @@
 // Host face of sm90_backward.cuh: attention backward for Hopper.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/sm90_backward_cost.h"
 #include "templates/hstu_attention/sm90_backward_resources.h"
@@ -47,7 +49,7 @@ std::vector<KernelConfig> BackwardSm90::space(const OpSpec& spec) const {
   const std::vector<Shape> shapes = {{2, 1, {96, 64, 48, 32}}, {1, 2, {64, 48, 32}}, {1, 3, {32}}, {3, 1, {64, 32}}};
   for (const Shape& shape : shapes) {
     for (const int64_t block_n : shape.block_n) {
-      for (const int64_t stages : {2, 3, 4}) {
+      for (const int64_t stages : {2, 3, 4, 8}) {
         for (const bool persistent : {true, false}) {
           KernelConfig config;
           config.skeleton = name();
@@ -117,6 +119,11 @@ std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConf
                      "rows, and gets {}",
                      resources.registers_needed, params.attn_dim, params.hidden_dim, resources.consumer_registers)});
   }
+  if (resources.product_registers > resources.launch_registers) {
+    reasons.push_back({"registers", fmt::format("a product of {} columns takes {} registers, and threads start with {}",
+                                                std::max(params.attn_dim, params.hidden_dim),
+                                                resources.product_registers, resources.launch_registers)});
+  }
   return reasons;
 }
 
@@ -153,8 +160,8 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
   for (ParamSlot& slot : attention_common_slots(op, Direction::kBackward)) plan.slots.push_back(std::move(slot));
 
   plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
-  GridFactor roles;
-  roles.constant = 2;
+  GridFactor roles;  // of a tile
+  roles.constant = resources.split_columns ? 3 : 2;
   plan.grid.push_back(roles);
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   return plan;
@@ -171,6 +178,7 @@ std::vector<std::pair<std::string, std::string>> BackwardSm90::constants(const O
       {"kScheduleSequences", fmt::to_string(r.schedule_sequences)},
       {"kPairTiles", r.pair_tiles ? "1" : "0"},
       {"kFirstTileFirst", "0"},
+      {"kRoles", r.split_columns ? "3" : "2"},
       {"kSharedBytes", fmt::to_string(r.shared_bytes)},
       {"kProducerRegisters", fmt::to_string(r.producer_registers)},
       {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},

@@ -2,8 +2,8 @@
 // workspace.
 //
 // Each block has a tile of rows, for which it sums up dq over column blocks, or a tile of columns, for which it sums up
-// dk and dv over row blocks: S and dP are computed in both roles, so no sum is shared between blocks. bf16 and fp16.
-// Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
+// dk and dv over row blocks, or one of both: S and dP are computed in each role, so no sum is shared between blocks.
+// bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "hstu_attention/sm90_backward_consumer.cuh"
 #include "hstu_attention/sm90_backward_producer.cuh"
@@ -22,30 +22,40 @@ __device__ __forceinline__ void prefetch_tensormaps(const Params& params) {
   prefetch_tensormap(params.dout_block_map);
 }
 
-// Columns go first: of a list, because they take longer.
+template <int kIndex, class Spec, class Config, class Params>
+__device__ __forceinline__ void produce_role(Producer<Spec, Config, Params>& producer, const Shared<Config>& shared,
+                                             const Params& params) {
+  constexpr Role kRole = role_at<Config>(kIndex);
+  if constexpr (Config::kSchedulePersistent) {
+    producer.template run<kRole>(ListSchedule<kIndex, Spec, Config, Params>(shared, params));
+  } else if (grid_role<Config>() == kRole) {
+    producer.template run<kRole>(GridSchedule<Spec, Config, Params>(params));
+  }
+}
+
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void produce(Shared<Config>& shared, const Params& params) {
   Producer<Spec, Config, Params> producer(shared, params);
-  if constexpr (Config::kSchedulePersistent) {
-    producer.template run<Role::kColumns>(ListSchedule<Role::kColumns, Spec, Config, Params>(shared, params));
-    producer.template run<Role::kRows>(ListSchedule<Role::kRows, Spec, Config, Params>(shared, params));
-  } else if (grid_role() == Role::kColumns) {
-    producer.template run<Role::kColumns>(GridSchedule<Role::kColumns, Spec, Config, Params>(shared, params));
-  } else {
-    producer.template run<Role::kRows>(GridSchedule<Role::kRows, Spec, Config, Params>(shared, params));
-  }
+  produce_role<0>(producer, shared, params);
+  produce_role<1>(producer, shared, params);
+  if constexpr (Config::kRoles == 3) produce_role<2>(producer, shared, params);
   producer.finish();
+}
+
+template <int kIndex, class Spec, class Config, class Params>
+__device__ __forceinline__ void consume_role(Shared<Config>& shared, const Params& params, Position<Config>& position) {
+  constexpr Role kRole = role_at<Config>(kIndex);
+  if (Config::kSchedulePersistent || grid_role<Config>() == kRole) {
+    position = Consumer<kRole, Spec, Config, Params>(shared, params, position).run();
+  }
 }
 
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void consume(Shared<Config>& shared, const Params& params) {
   Position<Config> position;
-  if (Config::kSchedulePersistent || grid_role() == Role::kColumns) {
-    position = Consumer<Role::kColumns, Spec, Config, Params>(shared, params, position).run();
-  }
-  if (Config::kSchedulePersistent || grid_role() == Role::kRows) {
-    Consumer<Role::kRows, Spec, Config, Params>(shared, params, position).run();
-  }
+  consume_role<0, Spec>(shared, params, position);
+  consume_role<1, Spec>(shared, params, position);
+  if constexpr (Config::kRoles == 3) consume_role<2, Spec>(shared, params, position);
 }
 
 }  // namespace sm90::backward
@@ -72,6 +82,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
                                    static_cast<int>(params.batch), params.total_rows);
       fence_proxy_async();
     }
+  } else {
+    if (GridSchedule<Spec, Config, Params>(params).empty()) return;
   }
   __syncthreads();
 

@@ -38,8 +38,8 @@ class Consumer {
   // Works on the tiles of this role, up to the first that has another one.
   __device__ __forceinline__ Position<Config> run() {
     while (open_tile()) {
-      clear(first_sums_);
-      if constexpr (kColumns) clear(second_sums_);
+      if constexpr (kHasFirst) clear(first_sums_);
+      if constexpr (kHasSecond) clear(second_sums_);
       if (tile().has_blocks) run_blocks();
       store();
       if (!Config::kSchedulePersistent) break;  // a block has one tile
@@ -49,9 +49,11 @@ class Consumer {
   }
 
  private:
-  static constexpr bool kColumns = kRole == Role::kColumns;
+  static constexpr bool kColumns = kRole != Role::kRows;
+  static constexpr bool kHasFirst = kRole != Role::kValues;                              // sums: dq or dk
+  static constexpr bool kHasSecond = kRole == Role::kColumns || kRole == Role::kValues;  // dv
   // The products of the next block are issued before the sums of this one, where registers hold both.
-  static constexpr bool kOverlap = kColumns ? Config::kOverlapColumns : Config::kOverlapRows;
+  static constexpr bool kOverlap = kHasSecond ? Config::kOverlapColumns : Config::kOverlapRows;
   static constexpr int kScores = Config::kBlockN / 2;       // fp32 accumulators of S a thread holds, and of dP
   static constexpr int kFirstSums = Spec::kAttnDim / 2;     // of dq or dk
   static constexpr int kSecondSums = Spec::kHiddenDim / 2;  // of dv
@@ -126,7 +128,7 @@ class Consumer {
     const u32 streamed_second = wgmma_operand(shared_address(shared_.streamed_second[stage]));
     wgmma_fence();
     issue_product<ceil_div(Spec::kAttnDim, 16)>(scores_, kept_first, streamed_first);
-    issue_product<ceil_div(Spec::kHiddenDim, 16)>(gradients_, kept_second, streamed_second);
+    if constexpr (kHasFirst) issue_product<ceil_div(Spec::kHiddenDim, 16)>(gradients_, kept_second, streamed_second);
     wgmma_commit_group();
   }
 
@@ -147,7 +149,7 @@ class Consumer {
 
   __device__ __forceinline__ void keep_scores_in_place() {
     wgmma_keep_in_place(scores_);
-    wgmma_keep_in_place(gradients_);
+    if constexpr (kHasFirst) wgmma_keep_in_place(gradients_);
   }
 
   __device__ __forceinline__ void issue_sums(const Ring<Config::kStages>& pending) {
@@ -155,13 +157,15 @@ class Consumer {
     const u32 first = wgmma_operand(shared_address(shared_.streamed_first[pending.stage()]), kTileBytes);
     const u32 second = wgmma_operand(shared_address(shared_.streamed_second[pending.stage()]), kTileBytes);
     wgmma_fence();
+    if constexpr (kHasFirst) {
 #pragma unroll
-    for (int step = 0; step < kSumSteps; ++step) {
-      const u32* words = score_gradients_ + 4 * step;
-      FirstSum::issue(first_sums_, words[0], words[1], words[2], words[3],
-                      wgmma_descriptor(first, step * 16 * kSwizzleBytes), true);
+      for (int step = 0; step < kSumSteps; ++step) {
+        const u32* words = score_gradients_ + 4 * step;
+        FirstSum::issue(first_sums_, words[0], words[1], words[2], words[3],
+                        wgmma_descriptor(first, step * 16 * kSwizzleBytes), true);
+      }
     }
-    if constexpr (kColumns) {
+    if constexpr (kHasSecond) {
 #pragma unroll
       for (int step = 0; step < kSumSteps; ++step) {
         const u32* words = probabilities_ + 4 * step;
@@ -173,8 +177,8 @@ class Consumer {
   }
 
   __device__ __forceinline__ void keep_sums_in_place() {
-    wgmma_keep_in_place(first_sums_);
-    if constexpr (kColumns) wgmma_keep_in_place(second_sums_);
+    if constexpr (kHasFirst) wgmma_keep_in_place(first_sums_);
+    if constexpr (kHasSecond) wgmma_keep_in_place(second_sums_);
   }
 
   // Accumulator i of a thread is at line (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 lines of the tile and line 8 * (i
@@ -185,7 +189,7 @@ class Consumer {
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
       scores_[i] = y;
-      gradients_[i] *= dy;
+      if constexpr (kHasFirst) gradients_[i] *= dy;
     }
   }
 
@@ -201,9 +205,11 @@ class Consumer {
       const bool valid = mask_valid(row, column, rows, targets) && (!kColumns || row < rows);
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
-      const float gradient = gradients_[i] * dy;
       scores_[i] = valid ? y : 0.0f;
-      gradients_[i] = valid ? gradient : 0.0f;
+      if constexpr (kHasFirst) {
+        const float gradient = gradients_[i] * dy;
+        gradients_[i] = valid ? gradient : 0.0f;
+      }
     }
   }
 
@@ -218,8 +224,10 @@ class Consumer {
   __device__ __forceinline__ void round() {
 #pragma unroll
     for (int i = 0; i < kScores / 2; ++i) {
-      score_gradients_[i] = pack_pair<Spec::kDtypeBf16>(gradients_[2 * i], gradients_[2 * i + 1]);
-      if constexpr (kColumns) probabilities_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
+      if constexpr (kHasFirst) {
+        score_gradients_[i] = pack_pair<Spec::kDtypeBf16>(gradients_[2 * i], gradients_[2 * i + 1]);
+      }
+      if constexpr (kHasSecond) probabilities_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
     }
   }
 
@@ -276,26 +284,28 @@ class Consumer {
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
     const u32 over_first = shared_address(shared_.kept_first[kept_.stage()]) + first * kSwizzleBytes;
     const u32 over_second = shared_address(shared_.kept_second[kept_.stage()]) + first * kSwizzleBytes;
-    if constexpr (kColumns) {
-      stage_or_store<Spec::kAttnDim>(first_sums_, whole, over_first,
-                                     {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
-      stage_or_store<Spec::kHiddenDim>(second_sums_, whole, over_second,
-                                       {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
-    } else {
+    if constexpr (kRole == Role::kRows) {
       stage_or_store<Spec::kAttnDim>(first_sums_, whole, over_first,
                                      {params_.dq, params_.dq_row_stride, params_.dq_head_stride});
+    } else if constexpr (kHasFirst) {
+      stage_or_store<Spec::kAttnDim>(first_sums_, whole, over_first,
+                                     {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
+    }
+    if constexpr (kHasSecond) {
+      stage_or_store<Spec::kHiddenDim>(second_sums_, whole, over_second,
+                                       {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
     }
     if (whole) {
       fence_proxy_async();
       __syncwarp();
       if (threadIdx.x % 32 == 0) {
         const int row = static_cast<int>(tile().start) + tile().line0 + first;
-        if constexpr (kColumns) {
-          copy_out<Config::kQkTiles>(over_first, params_.dk_map, row);
-          copy_out<Config::kPvTiles>(over_second, params_.dv_map, row);
-        } else {
+        if constexpr (kRole == Role::kRows) {
           copy_out<Config::kQkTiles>(over_first, params_.dq_map, row);
+        } else if constexpr (kHasFirst) {
+          copy_out<Config::kQkTiles>(over_first, params_.dk_map, row);
         }
+        if constexpr (kHasSecond) copy_out<Config::kPvTiles>(over_second, params_.dv_map, row);
         bulk_commit_group();
         bulk_wait_sources_read();
       }

@@ -1,6 +1,8 @@
 #include "templates/hstu_attention/sm90_backward_cost.h"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "compiler/support/integers.h"
 #include "templates/hstu_attention/sm90_backward_resources.h"
@@ -10,19 +12,53 @@ namespace hstujit::sm90::backward {
 
 namespace {
 
-// In cycles of a multiprocessor. Not fitted to measurements: what is known of the forward kernel, for seven products.
-constexpr double kActivation = 1.6;   // of two transcendentals an element and what goes with them, over their peak
-constexpr double kChain = 1.5;        // a warpgroup's products and activation, one after the other, over both peaks
-constexpr double kOverlapped = 0.85;  // of that, where the next products run during an activation
-constexpr double kBlock = 300;        // barriers and the loop
-constexpr double kTwoStages = 1.1;    // loads that are late for want of a third stage
-constexpr double kTile = 3500;        // of a list: what no load of the next tile hides
-constexpr double kOneTile = 2500;     // of a list whose tile has no second buffer
-constexpr double kGridTile = 6000;    // of a grid: start, barriers and first loads
+// Times are in units of one cycle in which a multiprocessor's tensor cores are at their peak. The constants were
+// searched at random over 570 timings of the nine cells of bench/grid.json on an H200 (docs/journal.md, entry 26): each
+// cell's choice is within 5 % of the best timed config. Only their ratios count.
+constexpr double kActivation = 2.5;   // a multiprocessor's transcendentals and what goes with them, over their peak
+constexpr double kChain = 1.42;       // a warpgroup's products and activation, one after the other, over both peaks
+constexpr double kOverlapped = 0.7;   // of that, where the next products run during an activation
+constexpr double kFewColumns = 0.6;   // of the wait for operands that few columns at a time read from shared memory
+constexpr double kBlock = 100;        // barriers and the loop
+constexpr double kTile = 2600;        // of a list: what no load of the next tile hides
+constexpr double kTileLines = 1360;   // for 64 lines of 256 columns of kept operands
+constexpr double kOneTile = 3700;     // of a list whose tile has no second buffer
+constexpr double kGridTile = 9900;    // of a grid: start, barriers and first loads
 constexpr double kEmptyBlock = 1500;  // past the end of its sequence
-constexpr double kTail = 0.5;         // of the longest tile: multiprocessors that wait for the last blocks
+constexpr double kListTail = 2.26;    // longest tiles, at whose end others wait: the items of a list do not balance
+constexpr double kGridTail = 0.36;
 constexpr double kLaunch = 5000;
-constexpr double kClockKhz = 1.5e6;
+constexpr double kUnitsPerMs = 2.3e6;
+// As in sm90_cost.cpp: of the assumed batch, so many sequences balance.
+constexpr double kBalancedRows = 256 * 1024;
+constexpr double kBalancedSequences = 16;
+
+// A stage is held from the first product with it to the last, so that few of them are free for loads.
+double late_loads(int64_t stages) { return stages <= 2 ? 1.4 : stages == 3 ? 1.15 : stages == 4 ? 1.03 : 1; }
+
+// The time that a block of each role takes, of all consumer warpgroups.
+double roles_block(const HstuAttentionParams& params, const KernelConfig& config, const Resources& resources) {
+  const auto consumers = static_cast<double>(config.consumers);
+  const auto resident = static_cast<double>(config.blocks_per_sm);
+  const auto columns = static_cast<double>(config.block_n);
+  const double elements = 64 * columns;
+  const double slow = 1 + kFewColumns * (std::max(1.0, (64 + columns) / (2 * columns)) - 1);
+  const double first_sum = elements * static_cast<double>(params.attn_dim) / 2048;
+  const double second_sum = elements * static_cast<double>(params.hidden_dim) / 2048;
+  const double scores = slow * first_sum, gradients = slow * second_sum;
+  const double activation = kActivation * elements / 16;
+  const auto block = [&](double tensor, bool overlap) {
+    const double chain = kChain * (tensor + activation) * (overlap ? kOverlapped : 1);
+    const double slowest = std::max({chain / (consumers * resident), tensor, activation});
+    return slowest * consumers * late_loads(config.stages) + kBlock;
+  };
+  const double rows = block(scores + gradients + first_sum, resources.overlap_rows);
+  if (!resources.split_columns) {
+    return rows + block(scores + gradients + first_sum + second_sum, resources.overlap_columns);
+  }
+  const double keys = rows;
+  return rows + keys + block(scores + second_sum, resources.overlap_columns);
+}
 
 }  // namespace
 
@@ -31,41 +67,37 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const HstuAttentionParams& params = spec.params();
   const Resources resources(spec, config);
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
-  const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
-
-  // One warpgroup's block in each role: three and four products of 64 x block_n elements. Operands that are read from
-  // shared memory by few columns at a time keep the tensor cores waiting.
-  const auto columns = static_cast<double>(config.block_n);
-  const double elements = 64 * columns, width = static_cast<double>(params.attn_dim + params.hidden_dim);
-  const double scores = elements * width / 2048 * std::max(1.0, (64 + columns) / (2 * columns));
-  const double first_sum = elements * static_cast<double>(params.attn_dim) / 2048;
-  const double second_sum = elements * static_cast<double>(params.hidden_dim) / 2048;
-  const double activation = kActivation * elements / 16;
-  const auto block = [&](double tensor, bool overlap) {
-    const double chain = kChain * (tensor + activation) * (overlap ? kOverlapped : 1);
-    const double late = config.stages == 2 ? kTwoStages : 1;
-    return std::max({chain / (consumers * resident), tensor, activation}) * consumers * late + kBlock;
-  };
-  const double both_roles = block(scores + first_sum, resources.overlap_rows) +
-                            block(scores + first_sum + second_sum, resources.overlap_columns);
-
-  // What columns stream is what rows do, counted from the other side.
-  const SequenceSize sequence = assumed_sequence(params, size.mean_fill * max_rows);
-  const std::vector<int64_t> blocks = count_column_blocks(params, sequence, config.block_m, config.block_n);
   const bool persistent = config.schedule == "persistent";
+  const double block = roles_block(params, config, resources), roles = resources.split_columns ? 3 : 2;
   const double tile = kTile + (!persistent ? kGridTile : resources.kept_stages == 1 ? kOneTile : 0);
-  double total = 0;
-  for (const int64_t count : blocks) total += static_cast<double>(count) * both_roles + 2 * tile / resident;
-  if (!persistent) {
-    const auto all_tiles = static_cast<double>(ceil_div(static_cast<int64_t>(max_rows), config.block_m));
-    total += 2 * std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
-  }
-  const double longest = static_cast<double>(*std::max_element(blocks.begin(), blocks.end())) * both_roles / 2;
+  const double lines = kTileLines * static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
+  const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
-  const double pairs = static_cast<double>(params.heads) * static_cast<double>(size.batch);
-  const double cycles = pairs * total / static_cast<double>(device.sm_count) + kTail * resident * longest;
-  return (cycles + kLaunch) / kClockKhz;
+  // Means over sequences whose lengths are spread evenly, as far to both sides of the mean as they can be. What columns
+  // stream is what rows do, counted from the other side.
+  constexpr int kLengths = 5;
+  const double spread = std::min(size.mean_fill, 1 - size.mean_fill);
+  double work = 0, longest = 0;
+  for (int i = 0; i < kLengths; ++i) {
+    const double fill = size.mean_fill + spread * ((2 * i + 1.0) / kLengths - 1);
+    const SequenceSize sequence = assumed_sequence(params, fill * max_rows);
+    const std::vector<int64_t> blocks = count_column_blocks(params, sequence, config.block_m, config.block_n);
+    for (const int64_t count : blocks) {
+      work += static_cast<double>(count) * block + roles * tile / resident;
+      longest = std::max(longest, static_cast<double>(count) * block / roles);
+    }
+    work += roles * static_cast<double>(ceil_div(sequence.rows, int64_t{64})) * lines / resident;
+    if (!persistent) {
+      work += roles * std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
+    }
+  }
+
+  const auto batch = static_cast<double>(size.batch);
+  const double balanced = std::min(batch, std::max(kBalancedSequences, kBalancedRows / max_rows));
+  const double heads = static_cast<double>(params.heads) * balanced / static_cast<double>(device.sm_count);
+  const double time = heads * work / kLengths + (persistent ? kListTail : kGridTail) * resident * longest;
+  return (time * batch / balanced + kLaunch) / kUnitsPerMs;
 }
 
 }  // namespace hstujit::sm90::backward

@@ -22,11 +22,11 @@ struct ColumnsView {
 
 template <class Config, Role kRole>
 struct BlocksOf {
-  using type = VisibleBlocks<Config, RowsView>;
+  using type = VisibleBlocks<Config, ColumnsView>;
 };
 template <class Config>
-struct BlocksOf<Config, Role::kColumns> {
-  using type = VisibleBlocks<Config, ColumnsView>;
+struct BlocksOf<Config, Role::kRows> {
+  using type = VisibleBlocks<Config, RowsView>;
 };
 
 template <class Spec, class Config, class Params>

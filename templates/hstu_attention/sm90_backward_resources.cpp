@@ -43,13 +43,18 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   const bool long_mask = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
   const int64_t mask = long_mask && !producer_warpgroup ? 16 : 0;
   const int64_t rows = params.attn_dim / 2 + scores + state + mask;
-  const int64_t columns = rows + params.hidden_dim / 2;
-  registers_needed = columns;
+  constexpr int64_t kMostColumns = 256;  // of both sums
+  split_columns = params.attn_dim + params.hidden_dim > kMostColumns;
+  const int64_t values = params.hidden_dim / 2 + scores / 2 + state + mask;
+  const int64_t columns = split_columns ? values : rows + params.hidden_dim / 2;
+  registers_needed = std::max(rows, columns);
 
   // As in sm90::Resources, but a producer does with less where consumers need it. It needs more to walk a list, with
   // such a mask or a ring whose depth is no power of two.
   const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
   const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
+  launch_registers = even;
+  product_registers = std::max(params.attn_dim, params.hidden_dim) / 2 + 30;
   const bool odd_ring = (config.stages & (config.stages - 1)) != 0;
   const int64_t least = persistent && (long_mask || odd_ring) ? 48 : 40;
   consumer_registers = even;
@@ -61,7 +66,7 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   // P and dS as packed pairs take the place of S and dP, unless those of the next block are on their way.
   constexpr int64_t kOverlapState = 20;
   overlap_rows = rows + words + kOverlapState <= consumer_registers;
-  overlap_columns = columns + 2 * words + kOverlapState <= consumer_registers;
+  overlap_columns = columns + (split_columns ? 1 : 2) * words + kOverlapState <= consumer_registers;
 
   const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
   // A second buffer lets the next tile's operands arrive early, and takes registers.

@@ -23,7 +23,10 @@ struct Resources {
   int64_t producer_registers =
       0;  // per thread, after setmaxnreg; 0: the producer is one warp and setmaxnreg is not used
   int64_t consumer_registers = 0;
-  int64_t registers_needed = 0;  // estimate for a consumer thread
+  int64_t registers_needed = 0;   // estimate for a consumer thread
+  int64_t launch_registers = 0;   // per thread, before setmaxnreg: what the compiler has for a single product
+  int64_t product_registers = 0;  // that the widest product takes
+  bool split_columns = false;     // no registers hold the sums of both dk and dv: they are roles of their own
   // The products of a block are issued before the sums of the one before it: both roles have what that takes, or not.
   bool overlap_rows = false;
   bool overlap_columns = false;

@@ -1,6 +1,6 @@
 // Attention backward on Hopper: which tiles a block works on, in which order.
 //
-// "grid": one block per (sequence, head, role, tile). Of one (sequence, head), both roles take turns, columns from the
+// "grid": one block per (sequence, head, role, tile). Of one (sequence, head), roles take turns, columns from the
 // first and rows from the last tile on: those are the longest ones under a causal mask. Blocks past a sequence's end
 // leave at once.
 // "persistent": the grid fills the GPU once and each block walks its share of one list, first the tiles of columns,
@@ -12,8 +12,6 @@
 
 namespace sm90::backward {
 
-constexpr int kRoles = 2;
-
 struct Tile {
   int head;
   int line_tile;
@@ -22,41 +20,52 @@ struct Tile {
 // The longest tiles first, where a causal mask makes them unequal.
 template <Role kRole>
 __device__ __forceinline__ int tile_at(int place, int tiles) {
-  return kRole == Role::kColumns ? place : tiles - 1 - place;
+  return kRole == Role::kRows ? tiles - 1 - place : place;
 }
 
-__device__ __forceinline__ Role grid_role() { return blockIdx.x % kRoles == 0 ? Role::kColumns : Role::kRows; }
+template <class Config>
+__device__ __forceinline__ Role grid_role() {
+  return role_at<Config>(blockIdx.x % Config::kRoles);
+}
 
-// The one tile of this block, whose role is grid_role().
-template <Role kRole, class Spec, class Config, class Params>
+// The one tile of this block, whose role is grid_role.
+template <class Spec, class Config, class Params>
 class GridSchedule {
  public:
-  __device__ __forceinline__ GridSchedule(const Shared<Config>&, const Params& params) : params_(params) {}
+  __device__ __forceinline__ explicit GridSchedule(const Params& params) {
+    const u32 tiles = ceil_div(params.max_query_rows, Config::kBlockM);
+    const u32 item = blockIdx.x / Config::kRoles, pair = item / tiles;
+    const int place = static_cast<int>(item - pair * tiles), all = static_cast<int>(tiles);
+    tile_.head = static_cast<int>(pair % Spec::kHeads);
+    tile_.line_tile =
+        grid_role<Config>() == Role::kRows ? tile_at<Role::kRows>(place, all) : tile_at<Role::kColumns>(place, all);
+    sequence_ = sequence_of<Spec, Config>(params, static_cast<int>(pair / Spec::kHeads));
+  }
+
+  __device__ __forceinline__ bool empty() const { return tile_.line_tile * Config::kBlockM >= sequence_.rows; }
 
   // False when there is no further tile.
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
     if (taken_) return false;
     taken_ = true;
-    const u32 tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
-    const u32 item = blockIdx.x / kRoles, pair = item / tiles;
-    tile.head = static_cast<int>(pair % Spec::kHeads);
-    tile.line_tile = tile_at<kRole>(static_cast<int>(item - pair * tiles), static_cast<int>(tiles));
-    sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
-    return tile.line_tile * Config::kBlockM < sequence.rows;
+    tile = tile_;
+    sequence = sequence_;
+    return true;
   }
 
  private:
-  const Params& params_;
+  Tile tile_;
+  Sequence sequence_;
   bool taken_ = false;
 };
 
-// This block's tiles of one role; used by one whole warp, all lanes in step.
-template <Role kRole, class Spec, class Config, class Params>
+// This block's tiles of one role, the list's kIndex-th; used by one whole warp, all lanes in step.
+template <int kIndex, class Spec, class Config, class Params>
 class ListSchedule {
  public:
   __device__ __forceinline__ ListSchedule(const Shared<Config>& shared, const Params& params)
       : shared_(shared), params_(params) {
-    if (kRole == Role::kRows) round_ = items() / gridDim.x;  // in which the columns end
+    round_ = kIndex * items() / gridDim.x;  // in which the role before ends
   }
 
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
@@ -67,7 +76,7 @@ class ListSchedule {
     }
     while (true) {
       const u32 across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
-      const u32 place = round_++ * gridDim.x + across, first = kRole == Role::kRows ? items() : 0;
+      const u32 place = round_++ * gridDim.x + across, first = kIndex * items();
       if (place < first) continue;
       if (place - first >= items()) return false;
       if (sorted() ? take_sorted(place - first, tile, sequence) : take_unsorted(place - first, tile, sequence))
@@ -76,9 +85,11 @@ class ListSchedule {
   }
 
  private:
+  static constexpr Role kRole = role_at<Config>(kIndex);
+
   __device__ __forceinline__ bool sorted() const { return params_.batch <= Config::kScheduleSequences; }
 
-  // Of one role. Twice as many are places in the list.
+  // Of one role. The list has as many of each.
   __device__ __forceinline__ u32 items() const {
     constexpr u32 kMost = 1u << 30;  // see kMostItems
     if (sorted()) return min(static_cast<u32>(shared_.schedule_total), kMost);

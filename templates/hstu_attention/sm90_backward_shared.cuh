@@ -11,9 +11,20 @@ namespace sm90::backward {
 //            kept tile           streamed blocks     sums
 //  kRows     rows of q, dout     columns of k, v     dq += dS k
 //  kColumns  columns of k, v     rows of q, dout     dk += dS^T q, dv += P^T dout
+//  kKeys     columns of k, v     rows of q, dout     dk += dS^T q
+//  kValues   columns of k, v     rows of q, dout     dv += P^T dout, and no dP
+//
+// A kernel has kRows and kColumns, or, where no registers hold two sums, kRows, kKeys and kValues.
 //
 // "Line" is a row of q and dout or a column, which is a row of k and v.
-enum class Role { kRows, kColumns, kNone };
+enum class Role { kRows, kColumns, kKeys, kValues, kNone };
+
+// Roles in order: those that take longest come first.
+template <class Config>
+constexpr __device__ Role role_at(int index) {
+  if (Config::kRoles == 2) return index == 0 ? Role::kColumns : Role::kRows;
+  return index == 0 ? Role::kKeys : index == 1 ? Role::kRows : Role::kValues;
+}
 
 constexpr int kOperands = 2;  // of a pair: so many loads arrive on a barrier
 

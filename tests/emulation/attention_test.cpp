@@ -241,11 +241,35 @@ TEST(EmulatedHopper, BackwardOfEveryShape) {
   }
 }
 
+// Sums that leave no registers for the products of the next block, and widths whose last tile is half empty.
+TEST(EmulatedHopper, BackwardOfWideRows) {
+  for (const char* schedule : {"grid", "persistent"}) {
+    check_hopper({{"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}, {"num_targets", true}},
+                 hopper_tile(2, 64, 4, schedule));
+  }
+  check_hopper({{"attn_dim", 96}, {"hidden_dim", 96}, {"heads", 1}}, hopper_tile(2, 64, 3));
+}
+
+TEST(EmulatedHopper, BackwardOfSumsThatAreRolesOfTheirOwn) {
+  for (const char* schedule : {"grid", "persistent"}) {
+    check_hopper({{"attn_dim", 192}, {"hidden_dim", 256}, {"heads", 1}, {"num_targets", true}},
+                 hopper_tile(2, 32, 2, schedule));
+  }
+  check_hopper({{"attn_dim", 256}, {"hidden_dim", 40}, {"heads", 1}}, hopper_tile(2, 48, 2));
+}
+
 TEST(EmulatedHopper, BackwardOfEveryMask) {
   for (const Json& mask : all_masks()) {
     const char* schedule = mask.contains("max_attn_len") ? "grid" : "persistent";
     check_hopper(with(mask, {{"heads", 1}}), hopper_tile(2, 64, 2, schedule));
   }
+}
+
+// Two blocks of a multiprocessor sort 1024 sequences; of more, a list goes over all tiles there could be.
+TEST(EmulatedHopper, BackwardOfMoreSequencesThanAListSorts) {
+  Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
+  for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
+  Case(with(base(), {{"heads", 1}}), Direction::kBackward, hopper_tile(1, 64, 2, "persistent", 2), lengths).check();
 }
 
 // With a warp that zeroes what lies past a sequence's end, and without.

@@ -164,6 +164,8 @@ void wait_until(std::function<bool()> ready) {
   self().ready = nullptr;
 }
 
+void pause() { yield(); }
+
 void later(std::function<void()> event) { state.events.push_back(std::move(event)); }
 
 void meet_named(int id, unsigned threads) { meet(state.named[id], threads); }

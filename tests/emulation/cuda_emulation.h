@@ -63,10 +63,11 @@ void copy_async(unsigned destination, const void* source, size_t bytes, bool val
 void commit_copies();
 void wait_copies(size_t pending);
 
-// For what stands on these. Ends the launch with these words; suspends the thread until `ready`; does something at some
+// For what stands on these: ends the launch with these words; suspends the thread until `ready`; does something at some
 // later time, between turns of threads; meets `threads` threads at a barrier of this number.
 [[noreturn]] void fail(const std::string& what);
 void wait_until(std::function<bool()> ready);
+void pause();  // for a turn of the others
 void later(std::function<void()> event);
 void meet_named(int id, unsigned threads);
 void reset_hopper();  // hopper_emulation.cpp: before each block

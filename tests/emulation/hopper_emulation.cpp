@@ -209,6 +209,10 @@ void commit_products() {
 
 void wait_products(size_t pending) {
   auto& mine = groups[thread_index.x];
+  // Products take their time: whoever may write to their operands, will.
+  if (mine.size() > pending) {
+    for (int turn = 0; turn < 8; ++turn) pause();
+  }
   for (; mine.size() > pending; mine.pop_front()) {
     for (const Pending& product : mine.front()) evaluate(product);
   }
