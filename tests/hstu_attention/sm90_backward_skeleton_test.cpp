@@ -358,15 +358,19 @@ TEST_F(Sm90BackwardCompiled, TheFirstChoiceOfOtherMasksAndWidths) {
   HstuAttentionParams groups;
   groups.num_targets = true;
   groups.target_group_size = 4;
-  for (HstuAttentionParams mask : {mixed, groups}) {
-    for (const auto& [attn_dim, hidden_dim] : {std::pair{96, 96}, {128, 128}, {256, 256}, {64, 128}, {128, 64}}) {
-      mask.heads = 4;
-      mask.attn_dim = attn_dim;
-      mask.hidden_dim = hidden_dim;
-      mask.dtype = attn_dim == hidden_dim ? DataType::kFp16 : DataType::kBf16;
-      const HstuAttentionSpec spec(mask);
-      expect_fits(spec, first_choice(spec, 2048));
-    }
+  struct Case {
+    HstuAttentionParams mask;
+    int64_t attn_dim, hidden_dim;
+  };
+  for (const auto& [mask, attn_dim, hidden_dim] : {Case{mixed, 96, 96}, Case{mixed, 128, 128}, Case{mixed, 64, 128},
+                                                   Case{groups, 256, 256}, Case{groups, 128, 64}}) {
+    HstuAttentionParams params = mask;
+    params.heads = 4;
+    params.attn_dim = attn_dim;
+    params.hidden_dim = hidden_dim;
+    params.dtype = attn_dim == hidden_dim ? DataType::kFp16 : DataType::kBf16;
+    const HstuAttentionSpec spec(params);
+    expect_fits(spec, first_choice(spec, 2048));
   }
 }
 
