@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the README's performance tables from the newest file in bench/results.
+"""Writes the README's performance tables from bench/results: of each direction, the newest run that was tuned, or the newest one.
 
     tools/bench_table.py            rewrite the block between the bench:begin and bench:end markers of README.md
     tools/bench_table.py --check    exit 1, with the difference, when the block is not what would be written
@@ -40,17 +40,30 @@ def load(path):
         raise Mistake(f"{path}:{error.lineno}:{error.colno}: malformed JSON: {error.msg}") from error
 
 
-def newest_result(folder):
-    """(path, report) of the newest benchmark by its own date, then by name; None without any.
-
-    The folder also holds what the other steps of bench/run_gpu.sh recorded; those files name their "step".
-    """
+def all_reports(folder):
+    """[(path, report)] of the benchmarks, not of what the other steps of bench/run_gpu.sh recorded: those name their "step"."""
     reports = [(path, load(path)) for path in sorted(folder.glob("*.json"))]
     reports = [(path, report) for path, report in reports if "step" not in report]
     for path, report in reports:
         if not report.get("results") or "date" not in report.get("environment", {}):
             raise Mistake(f"{path}: not a report of hstujit bench: environment.date or results is missing")
-    return max(reports, key=lambda entry: (entry[1]["environment"]["date"], entry[0].name), default=None)
+    return reports
+
+
+def rows_of(report, direction):
+    return [row for row in report["results"] if row["direction"] == direction]
+
+
+def is_tuned(rows):
+    timed = [row for row in rows if "median_ms" in row]
+    return bool(timed) and all(row.get("tuned") for row in timed)
+
+
+def chosen_report(reports, direction):
+    """(path, report) that stands for a direction: a tuned one before others, then by its own date, then by name. None without any."""
+    known = [entry for entry in reports if rows_of(entry[1], direction)]
+    order = lambda entry: (is_tuned(rows_of(entry[1], direction)), entry[1]["environment"]["date"], entry[0].name)
+    return max(known, key=order, default=None)
 
 
 def peer_times(baseline):
@@ -77,7 +90,7 @@ def format_row(row, baseline):
 
 
 def direction_table(direction, key, rows, baselines):
-    lines = [f"**{direction.capitalize()}** (ms)", ""]
+    lines = [f"**{direction.capitalize()}**{'' if is_tuned(rows) else ', untuned'} (ms)", ""]
     titles = ["shape", "rows", "hstu-jit"] + [title for title, _ in PEERS] + ["best public / hstu-jit", "limit", "of limit"]
     lines.append("| " + " | ".join(titles) + " |")
     lines.append("|---|" + "--:|" * (len(titles) - 1))
@@ -95,32 +108,33 @@ def driver_version(version):
     return f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else version
 
 
-def render(path, report, baselines):
-    """The text between the markers, without them."""
+def origin(path, report):
+    """The sentences before a table."""
     environment, ceilings = report["environment"], report["ceilings"]
     nvrtc = environment.get("nvrtc", "")
     nvrtc = ", ".join(nvrtc) if isinstance(nvrtc, list) else nvrtc
-    lines = [
+    matmul = f", a matrix product at {ceilings['matmul_tflop_per_s']:,.0f} TFLOP/s" if ceilings.get("matmul_tflop_per_s") else ""
+    return [
         f"{environment['gpu']} ({environment['arch']}), driver for CUDA {driver_version(environment['driver'])}, NVRTC {nvrtc}, "
         f"{environment['date']}; cold L2, median of {report['repeats']} launches, from `bench/results/{path.name}`.",
-        f"The limit is what the ceilings of the same run allow: a copy at {ceilings['copy_gb_per_s']:,.0f} GB/s"
-        + (
-            f", a matrix product at {ceilings['matmul_tflop_per_s']:,.0f} TFLOP/s"
-            if ceilings.get("matmul_tflop_per_s")
-            else ""
-        )
-        + ".",
+        f"The limit is what the ceilings of the same run allow: a copy at {ceilings['copy_gb_per_s']:,.0f} GB/s{matmul}.",
         "",
     ]
-    starred = set()
-    failed = []
+
+
+def render(reports, baselines):
+    """The text between the markers, without them."""
+    lines, starred, failed = [], set(), []
     for direction, key in DIRECTIONS:
-        rows = [row for row in report["results"] if row["direction"] == direction]
+        chosen = chosen_report(reports, direction)
+        if not chosen:
+            continue
+        rows = rows_of(chosen[1], direction)
         failed += [f"{row['name']} {direction}" for row in rows if "median_ms" not in row]
         rows = [row for row in rows if "median_ms" in row]
         if rows:
             table, stars = direction_table(direction, key, rows, baselines)
-            lines += table
+            lines += origin(*chosen) + table
             starred |= stars
     lines += [f"\\* {STARRED[name]}." for name in sorted(starred)] + ([""] if starred else [])
     lines += ([f"Failed: {', '.join(failed)}.", ""] if failed else [])
@@ -143,8 +157,8 @@ def main(arguments):
     parser.add_argument("--baseline", type=pathlib.Path, default=ROOT / "bench" / "baselines" / "peers_h200_attention.json")
     options = parser.parse_args(arguments)
 
-    newest = newest_result(options.results)
-    block = render(*newest, load(options.baseline)) if newest else ""
+    reports = all_reports(options.results)
+    block = render(reports, load(options.baseline)) if reports else ""
     readme = options.readme.read_text(encoding="utf-8")
     wanted = with_block(readme, block, options.readme)
     if not options.check:

@@ -1,4 +1,4 @@
-"""tools/bench_table.py: the newest run, ratios against the best peer, and the check that the README is in step."""
+"""tools/bench_table.py: the newest run of each direction, ratios against the best peer, and the check that the README is in step."""
 import json
 import pathlib
 import subprocess
@@ -60,6 +60,22 @@ class BenchTable(unittest.TestCase):
         self.assertTrue(text.startswith("before\n"))
         self.assertTrue(text.endswith("<!-- bench:end -->\nafter\n"))
         self.assertNotIn("\nold\n", text)
+
+    def test_a_tuned_run_goes_before_a_newer_one_that_is_not(self):
+        tuned = report("2026-01-01", 0.4)
+        for row in tuned["results"]:
+            row["tuned"] = True
+        untuned = report("2026-02-01", 0.1)
+        untuned["results"].append({**untuned["results"][0], "direction": "backward"})
+        self.add("tuned.json", tuned)
+        self.add("untuned.json", untuned)
+        self.run_script()
+        forward, backward = self.readme.read_text().split("**Backward**, untuned (ms)")
+        self.assertIn("**Forward** (ms)", forward)
+        self.assertIn("| rank-256 | 184,948 | **0.400**", forward)
+        self.assertIn("`bench/results/tuned.json`", forward)
+        self.assertIn("`bench/results/untuned.json`", forward)
+        self.assertIn("| rank-256 | 184,948 | **0.100**", backward)
 
     def test_other_work_is_starred_and_a_missing_peer_is_a_dash(self):
         self.add("a.json", report("2026-02-01", 0.1))
