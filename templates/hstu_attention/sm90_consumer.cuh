@@ -118,6 +118,8 @@ class Consumer {
       const int tile = step / kStepsPerTile, offset = step % kStepsPerTile * 32;
       const u64 rows = wgmma_descriptor(q, tile * Config::kBlockM * kSwizzleBytes + offset);
       const u64 columns = wgmma_descriptor(k, tile * Config::kBlockN * kSwizzleBytes + offset);
+      // Where scores are written under conditions, a first step that may read them makes the compiler wait for every
+      // product (C7520).
       if (step == 0 && Config::kMaskInPieces) {
         QkProduct::begin(scores_, rows, columns);
       } else {
