@@ -279,7 +279,7 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
     for (size_t sequence = 0; sequence < rows.size(); ++sequence) {
       const int64_t end = row + rows[sequence];
       const double part = error_of(actual, expected, row * width, end * width, floor);
-      const double allowed = sequence_slack(rows[sequence]) * agreement.bound;
+      const double allowed = sequence_slack(problem.direction, rows[sequence]) * agreement.bound;
       if (!(part <= allowed)) {
         fail(fmt::format(
             "{}: sequence {} of {} rows differs from the float64 reference by {:.3g}; at most {:.3g} is allowed",

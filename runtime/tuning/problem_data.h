@@ -77,9 +77,11 @@ struct Agreement {
 // sequence_slack() times the bound on its own, so that one wrong short sequence does not drown among long ones.
 // Integers: every element is the reference's.
 //
-// Of a few rows, a dot product that all their outputs have as a factor (dout v^T in gradients) may be near 0 by chance,
-// and its rounding is then large beside it: such sequences may be further off.
-constexpr double sequence_slack(int64_t rows) { return rows < 4 ? 16 : 4; }
+// Gradients of a few rows all have a dot product as a factor, dout v^T, which may be near 0 by chance; its rounding is
+// then large beside it. Such sequences may be further off.
+constexpr double sequence_slack(Direction direction, int64_t rows) {
+  return direction == Direction::kBackward && rows < 4 ? 16 : 4;
+}
 Agreement compare(const ProblemData& problem, const std::vector<HostValue>& reference,
                   const std::vector<std::vector<std::byte>>& outputs);
 

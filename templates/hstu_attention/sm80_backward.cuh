@@ -132,7 +132,9 @@ class BackwardWorker {
   __device__ __forceinline__ void own_arrived() {
     const int row = warp_own0_ - own0_;
     attn_.set_queries(own_tile() + row * Attn::QkTile::kRowBytes);
-    hidden_.set_queries(own_tile() + Own::kHiddenOffset + row * Hidden::QkTile::kRowBytes);
+    if constexpr (Part::kAttnGradient) {
+      hidden_.set_queries(own_tile() + Own::kHiddenOffset + row * Hidden::QkTile::kRowBytes);
+    }
   }
 
   // A block that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
@@ -277,7 +279,8 @@ class BackwardWorker {
 
   template <class Shape_>
   __device__ __forceinline__ void store(const Place& place, const typename Shape_::Outputs& sums) const {
-    store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(place, 0)), place.row_stride * S::kElementBytes, warp_own0_,
+    store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(place, 0)), place.row_stride * S::kElementBytes,
+                                        warp_own0_,
                                         sequence_.rows, sums, params_.inverse_scale);
   }
 

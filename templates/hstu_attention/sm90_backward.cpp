@@ -134,10 +134,11 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
   const Signature signature = spec.signature(Direction::kBackward);
 
   LaunchPlan plan;
-  plan.kernel_name = fmt::format(
-      "hstu_attention_backward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}", to_string(params.dtype), params.attn_dim,
-      params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule, config.blocks_per_sm,
-      config.lanes_arrive ? "_lanes" : "", config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name =
+      fmt::format("{}_backward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}", attention_kernel_prefix(op),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.lanes_arrive ? "_lanes" : "",
+                  config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
 

@@ -27,7 +27,7 @@ struct Resources {
   int64_t launch_registers = 0;   // per thread, before setmaxnreg: what the compiler has for a single product
   int64_t product_registers = 0;  // that the widest product takes
   bool split_columns = false;     // no registers hold the sums of both dk and dv: they are roles of their own
-  // The products of a block are issued before the sums of the one before it: both roles have what that takes, or not.
+  // The products of a block are issued before the sums of the one before it: roles have what that takes, or not.
   bool overlap_rows = false;
   bool overlap_columns = false;
 };

@@ -4,7 +4,7 @@
 // first and rows from the last tile on: those are the longest ones under a causal mask. Blocks past a sequence's end
 // leave at once.
 // "persistent": the grid fills the GPU once and each block walks its share of one list, first the tiles of columns,
-// which take longer, then those of rows. Within a role the list is that of the forward kernel: see sm90_schedule.cuh.
+// which take longer, then those of rows; or of keys, rows and values where dk and dv are summed up apart. Within a role the list is that of the forward kernel: see sm90_schedule.cuh.
 #pragma once
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_shared.cuh"
@@ -76,10 +76,10 @@ class ListSchedule {
     }
     while (true) {
       const u32 across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
-      const u32 place = round_++ * gridDim.x + across, first = kIndex * items();
-      if (place < first) continue;
-      if (place - first >= items()) return false;
-      if (sorted() ? take_sorted(place - first, tile, sequence) : take_unsorted(place - first, tile, sequence))
+      const i64 item = round_++ * gridDim.x + across - kIndex * items();
+      if (item < 0) continue;
+      if (item >= items()) return false;
+      if (sorted() ? take_sorted(static_cast<u32>(item), tile, sequence) : take_unsorted(item, tile, sequence))
         return true;
     }
   }
@@ -90,10 +90,8 @@ class ListSchedule {
   __device__ __forceinline__ bool sorted() const { return params_.batch <= Config::kScheduleSequences; }
 
   // Of one role. The list has as many of each.
-  __device__ __forceinline__ u32 items() const {
-    constexpr u32 kMost = 1u << 30;  // see kMostItems
-    if (sorted()) return min(static_cast<u32>(shared_.schedule_total), kMost);
-    return static_cast<u32>(min(params_.batch * Spec::kHeads * most_tiles(), static_cast<i64>(kMost)));
+  __device__ __forceinline__ i64 items() const {
+    return sorted() ? shared_.schedule_total : params_.batch * Spec::kHeads * most_tiles();
   }
 
   // Of the longest sequence there may be.
@@ -129,17 +127,18 @@ class ListSchedule {
   }
 
   // Items in (sequence, head, tile) order, some of them empty.
-  __device__ __forceinline__ bool take_unsorted(u32 item, Tile& tile, Sequence& sequence) {
-    const u32 tiles = most_tiles(), pair = item / tiles;
+  __device__ __forceinline__ bool take_unsorted(i64 item, Tile& tile, Sequence& sequence) {
+    const int tiles = most_tiles();
+    const i64 pair = item / tiles;
     tile.head = static_cast<int>(pair % Spec::kHeads);
-    tile.line_tile = tile_at<kRole>(static_cast<int>(item - pair * tiles), static_cast<int>(tiles));
+    tile.line_tile = tile_at<kRole>(static_cast<int>(item - pair * tiles), tiles);
     sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
     return tile.line_tile * Config::kBlockM < sequence.rows;
   }
 
   const Shared<Config>& shared_;
   const Params& params_;
-  u32 round_ = 0;
+  i64 round_ = 0;
   int rank_ = 0;          // of the item's sequence
   int second_half_ = -1;  // tile still to do of the current pair
 };

@@ -1,4 +1,4 @@
-// Attention backward on Hopper: what a block keeps in shared memory, and the two roles of a block.
+// Attention backward on Hopper: what a block keeps in shared memory, and the roles of a block.
 #pragma once
 #include "common/barrier.cuh"
 #include "hstu_attention/sm90_shared.cuh"

@@ -145,7 +145,8 @@ class Producer {
     const u32 full = shared_address(&shared_.q_full[query_.stage()]);
     mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.parity() ^ 1);
     if (leader_) {
-      shared_.tile[query_.stage()] = {sequence.query_start, row0, sequence.rows, sequence.targets, tile.head, has_blocks, 0};
+      shared_.tile[query_.stage()] = {sequence.query_start, row0,       sequence.rows, sequence.targets,
+                                      tile.head,            has_blocks, 0};
       if (has_blocks) {
         load_operand<Config::kQkTiles, Config::kBlockM>(shared_address(shared_.q[query_.stage()]), params_.q_map,
                                                         params_.q_piece_map, full, tile.head,

@@ -42,11 +42,10 @@ Json with(Json json, const Json& changes) {
 
 class Case {
  public:
-  // A config without warps stands for the heuristic's choice on Ampere.
+  // A config without a skeleton is one of Ampere's; without warps besides, it stands for the heuristic's choice there.
   Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths)
       : spec_(make_spec(json)), direction_(direction), lengths_(lengths) {
-    if (config.consumers > 0) {
-      config.skeleton = "hstu_attention/sm90_backward";
+    if (!config.skeleton.empty()) {
       config.activation = "accurate";
     } else if (config.warps == 0) {
       config = heuristic_config(*spec_, direction, *known_device("sm_80"), {.max_seq_len = 1024}).value();
@@ -210,6 +209,7 @@ TEST(EmulatedAttention, ASequencesNumbersStayInIt) { check_that_numbers_stay_in_
 KernelConfig hopper_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid",
                          int64_t blocks_per_sm = 1) {
   KernelConfig config;
+  config.skeleton = "hstu_attention/sm90_backward";
   config.block_m = 64 * consumers;
   config.block_n = block_n;
   config.stages = stages;
@@ -269,13 +269,14 @@ TEST(EmulatedHopper, BackwardOfEveryMask) {
 TEST(EmulatedHopper, BackwardOfMoreSequencesThanAListSorts) {
   Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
   for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
-  Case(with(base(), {{"heads", 1}}), Direction::kBackward, hopper_tile(1, 64, 2, "persistent", 2), lengths).check();
+  Case(base(), Direction::kBackward, hopper_tile(1, 64, 2, "persistent", 2), lengths).check();
 }
 
 // With a warp that zeroes what lies past a sequence's end, and without.
 TEST(EmulatedHopper, ASequencesNumbersStayInIt) {
   check_that_numbers_stay_in_their_sequence(hopper_tile(2, 64, 2));
   check_that_numbers_stay_in_their_sequence(hopper_tile(1, 32, 2, "grid", 3));
+  check_that_numbers_stay_in_their_sequence(hopper_tile(2, 64, 2, "persistent"));
 }
 
 }  // namespace
