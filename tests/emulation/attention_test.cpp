@@ -10,6 +10,7 @@
 
 #include "compiler/plan/search_space.h"
 #include "tests/emulation/emulated_kernel.h"
+#include "tests/host/guarded_bytes.h"
 #include "tests/host/host_call.h"
 
 namespace hstujit {
@@ -70,8 +71,9 @@ class Case {
   HostCall call(int64_t row_padding = 0) const { return HostCall(spec_, lengths_, 7, row_padding, direction_); }
   void launch(HostCall& call, unsigned seed) const {
     call.pack_inputs();
-    kernel_->launch(call.values(), seed);
+    launch_packed(call, seed);
   }
+  void launch_packed(HostCall& call, unsigned seed) const { kernel_->launch(call.values(), seed); }
 
   // Against the reference, with guard rows and gaps between rows, and twice in different orders.
   void check() const {
@@ -204,6 +206,35 @@ void check_that_numbers_stay_in_their_sequence(const KernelConfig& config) {
   }
 }
 
+// Offsets that decrease or pass the end, and numbers of targets that no sequence has, lead to no address outside of the
+// tensors: these end, or begin, at memory that may not be accessed.
+void check_that_senseless_indices_stay_in_bounds(Direction direction, const KernelConfig& config) {
+  const int64_t huge = std::numeric_limits<int64_t>::max(), tiny = std::numeric_limits<int64_t>::min();
+  const Json json = with(base(), {{"num_targets", true}, {"contextual_seq_len", 4}, {"max_attn_len", 9}});
+  const Case kernel(json, direction, config, {.rows = {20, 30, 40}, .num_targets = {0, 0, 0}, .max_seq_len = 64});
+  const Signature signature = kernel.spec()->signature(direction);
+  std::vector<std::string> tensors;
+  for (const Argument& argument : signature) {
+    if (argument.kind == ArgumentKind::kTensor) tensors.push_back(argument.name);
+  }
+  for (const std::vector<int64_t>& offsets :
+       {std::vector<int64_t>{0, 500, 20, 90}, {-7, tiny, huge, 3}, {huge, 0, 0, 0}, {5, 5, 90, 80}, {0, 90, 10, 90}}) {
+    HostCall call = kernel.call();
+    const auto integers = [&](const char* name) -> std::vector<int64_t>& {
+      return call.inputs()[static_cast<size_t>(find_argument(signature, name))].tensor.integers;
+    };
+    integers("seq_offsets") = offsets;
+    integers("num_targets") = {huge, -3, tiny};
+    expect_within_bounds(call, tensors, [&](HostCall& ready) { kernel.launch_packed(ready, 1); });
+  }
+}
+
+TEST(EmulatedAttention, SenselessIndicesStayInBounds) {
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    check_that_senseless_indices_stay_in_bounds(direction, tile(32, 2, 16, 2));
+  }
+}
+
 TEST(EmulatedAttention, ASequencesNumbersStayInIt) { check_that_numbers_stay_in_their_sequence(tile(32, 2, 32, 2)); }
 
 KernelConfig hopper_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid",
@@ -270,6 +301,12 @@ TEST(EmulatedHopper, BackwardOfMoreSequencesThanAListSorts) {
   Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
   for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
   Case(base(), Direction::kBackward, hopper_tile(1, 64, 2, "persistent", 2), lengths).check();
+}
+
+TEST(EmulatedHopper, SenselessIndicesStayInBounds) {
+  for (const char* schedule : {"grid", "persistent"}) {
+    check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper_tile(1, 32, 2, schedule));
+  }
 }
 
 // With a warp that zeroes what lies past a sequence's end, and without.

@@ -37,9 +37,9 @@ class GuardedBytes {
   size_t size_ = 0;
 };
 
-// Launches with each of the tensors at the end, then at the begin of such memory.
-inline void expect_launch_within_bounds(HostCall& call, const HostHandle& handle,
-                                        const std::vector<std::string>& names) {
+// Launches with each of the tensors at the end, then at the begin of such memory. `launch` takes the call.
+template <class Launch>
+void expect_within_bounds(HostCall& call, const std::vector<std::string>& names, const Launch& launch) {
   for (const bool at_end : {true, false}) {
     call.pack_inputs();
     std::vector<std::unique_ptr<GuardedBytes>> guarded;
@@ -47,8 +47,13 @@ inline void expect_launch_within_bounds(HostCall& call, const HostHandle& handle
       guarded.push_back(std::make_unique<GuardedBytes>(call.bytes(name), at_end));
       call.value(name).data = guarded.back()->data();
     }
-    EXPECT_EQ(call.launch(handle), 0) << call.error();
+    launch(call);
   }
+}
+
+inline void expect_launch_within_bounds(HostCall& call, const HostHandle& handle,
+                                        const std::vector<std::string>& names) {
+  expect_within_bounds(call, names, [&](HostCall& ready) { EXPECT_EQ(ready.launch(handle), 0) << ready.error(); });
 }
 
 }  // namespace hstujit
