@@ -6,6 +6,7 @@
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/sm90_backward_cost.h"
 #include "templates/hstu_attention/sm90_backward_resources.h"
+#include "templates/hstu_attention/sm90_limits.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
 
 namespace hstujit {
@@ -70,26 +71,7 @@ std::vector<KernelConfig> BackwardSm90::space(const OpSpec& spec) const {
 std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConfig& config,
                                             const DeviceSpec& device) const {
   const auto& params = cast(spec).params();
-  std::vector<Rejection> reasons;
-  if (device.arch != "sm_90a") {
-    reasons.push_back({"arch", fmt::format("needs sm_90a (wgmma, TMA), the device is {}", device.arch)});
-  }
-  if (params.dtype == DataType::kFp32) {
-    reasons.push_back({"dtype", "dtype fp32 is not multiplied here: wgmma cannot transpose 32-bit operands"});
-  }
-  if (params.alignment < 16) {
-    reasons.push_back(
-        {"alignment", fmt::format("alignment {} is below the 16 bytes that tensor maps need", params.alignment)});
-  }
-  if (config.consumers < 1 || config.consumers > 3 || config.block_m != 64 * config.consumers) {
-    reasons.push_back(
-        {"block_m",
-         fmt::format("block_m {} with {} consumers; allowed: 64 rows or columns for each of 1 to 3 consumers",
-                     config.block_m, config.consumers)});
-  }
-  if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
-    reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
-  }
+  std::vector<Rejection> reasons = sm90::general_rejections(params, config, device, "rows or columns");
   if (config.stages < 2) {
     reasons.push_back(
         {"stages",
@@ -100,18 +82,8 @@ std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConf
   }
   if (!reasons.empty()) return reasons;
   const Resources resources(cast(spec), config);
-  // DeviceSpec has what one block may use; a multiprocessor has what it reserves for one block more.
-  const int64_t shared_total = device.shared_memory + 1024;
-  if (resources.shared_bytes_resident > shared_total) {
-    reasons.push_back(
-        {"shared_memory",
-         fmt::format("{} blocks of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
-                     config.blocks_per_sm, resources.shared_bytes, shared_total)});
-  }
-  if (resources.threads * config.blocks_per_sm > device.max_threads) {
-    reasons.push_back({"threads", fmt::format("{} blocks of {} threads exceed {}", config.blocks_per_sm,
-                                              resources.threads, device.max_threads)});
-  }
+  reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,
+                                   device);
   if (resources.registers_needed > resources.consumer_registers) {
     reasons.push_back(
         {"registers",

@@ -1,0 +1,49 @@
+#include "templates/hstu_attention/sm90_limits.h"
+
+#include <fmt/format.h>
+
+namespace hstujit::sm90 {
+
+std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const KernelConfig& config,
+                                          const DeviceSpec& device, std::string_view lines) {
+  std::vector<Rejection> reasons;
+  if (device.arch != "sm_90a") {
+    reasons.push_back({"arch", fmt::format("needs sm_90a (wgmma, TMA), the device is {}", device.arch)});
+  }
+  if (params.dtype == DataType::kFp32) {
+    reasons.push_back({"dtype", "dtype fp32 is not multiplied here: wgmma cannot transpose 32-bit operands"});
+  }
+  if (params.alignment < 16) {
+    reasons.push_back(
+        {"alignment", fmt::format("alignment {} is below the 16 bytes that tensor maps need", params.alignment)});
+  }
+  if (config.consumers < 1 || config.consumers > 3 || config.block_m != 64 * config.consumers) {
+    reasons.push_back(
+        {"block_m", fmt::format("block_m {} with {} consumers; allowed: 64 {} for each of 1 to 3 consumers",
+                                config.block_m, config.consumers, lines)});
+  }
+  if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
+    reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
+  }
+  return reasons;
+}
+
+std::vector<Rejection> occupancy_limits(const KernelConfig& config, int64_t threads, int64_t shared_bytes,
+                                        int64_t shared_bytes_resident, const DeviceSpec& device) {
+  std::vector<Rejection> reasons;
+  // DeviceSpec has what one block may use; a multiprocessor has what it reserves for one block more.
+  const int64_t shared_total = device.shared_memory + 1024;
+  if (shared_bytes_resident > shared_total) {
+    reasons.push_back(
+        {"shared_memory",
+         fmt::format("{} blocks of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
+                     config.blocks_per_sm, shared_bytes, shared_total)});
+  }
+  if (threads * config.blocks_per_sm > device.max_threads) {
+    reasons.push_back({"threads", fmt::format("{} blocks of {} threads exceed {}", config.blocks_per_sm, threads,
+                                              device.max_threads)});
+  }
+  return reasons;
+}
+
+}  // namespace hstujit::sm90

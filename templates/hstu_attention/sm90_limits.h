@@ -1,0 +1,22 @@
+// What the sm90 skeletons of both directions ask of a device and of a config.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/hstu_attention/attention_spec.h"
+
+namespace hstujit::sm90 {
+
+// Why the device, the data or the tile is nothing for these templates; sizes are looked at elsewhere. `lines` says what
+// a tile consists of: "rows".
+std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const KernelConfig& config,
+                                          const DeviceSpec& device, std::string_view lines);
+
+// Why config.blocks_per_sm blocks cannot be resident on one multiprocessor; empty when they can. `shared_bytes` are
+// those of a block, `shared_bytes_resident` those of all of them with what the system reserves for each.
+std::vector<Rejection> occupancy_limits(const KernelConfig& config, int64_t threads, int64_t shared_bytes,
+                                        int64_t shared_bytes_resident, const DeviceSpec& device);
+
+}  // namespace hstujit::sm90
