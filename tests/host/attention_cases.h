@@ -32,4 +32,35 @@ inline Json with(Json json, const Json& changes) {
   return json;
 }
 
+// What instances of every combination of mask fields change of base_spec(); semi-local and full masks apart.
+inline std::vector<Json> mask_combinations() {
+  std::vector<Json> combinations;
+  for (const bool causal : {true, false}) {
+    for (const bool targets : {false, true}) {
+      for (const int window : {0, 1, 40}) {
+        for (const int context : {0, 7}) {
+          const Json changes = {
+              {"causal", causal}, {"num_targets", targets}, {"max_attn_len", window}, {"contextual_seq_len", context}};
+          combinations.push_back(changes);
+          if (window > 0) combinations.push_back(with(changes, {{"min_full_attn_seq_len", 11}}));
+          if (targets) combinations.push_back(with(changes, {{"target_group_size", 3}}));
+        }
+      }
+    }
+  }
+  return combinations;
+}
+
+inline std::vector<Json> semi_local_and_full_masks() {
+  std::vector<Json> masks;
+  for (const bool targets : {false, true}) {
+    for (const int context : {0, 9}) {
+      masks.push_back({{"sla_k1", 21}, {"sla_k2", 6}, {"num_targets", targets}, {"contextual_seq_len", context}});
+    }
+    masks.push_back({{"sla_k1", 40}, {"num_targets", targets}});
+  }
+  masks.push_back({{"causal", false}, {"full_mask", true}});
+  return masks;
+}
+
 }  // namespace hstujit

@@ -26,30 +26,11 @@ void expect_agreement(const Json& json, const Lengths& lengths = adversarial_len
 }
 
 TEST(HostAttention, EveryMaskCombination) {
-  for (const bool causal : {true, false}) {
-    for (const bool targets : {false, true}) {
-      for (const int window : {0, 1, 40}) {
-        for (const int context : {0, 7}) {
-          Json changes = {
-              {"causal", causal}, {"num_targets", targets}, {"max_attn_len", window}, {"contextual_seq_len", context}};
-          expect_agreement(with(base_spec(), changes));
-          if (window > 0) expect_agreement(with(base_spec(), with(changes, {{"min_full_attn_seq_len", 11}})));
-          if (targets) expect_agreement(with(base_spec(), with(changes, {{"target_group_size", 3}})));
-        }
-      }
-    }
-  }
+  for (const Json& changes : mask_combinations()) expect_agreement(with(base_spec(), changes));
 }
 
 TEST(HostAttention, SemiLocalAndFullMasks) {
-  for (const bool targets : {false, true}) {
-    for (const int context : {0, 9}) {
-      expect_agreement(with(
-          base_spec(), {{"sla_k1", 21}, {"sla_k2", 6}, {"num_targets", targets}, {"contextual_seq_len", context}}));
-    }
-    expect_agreement(with(base_spec(), {{"sla_k1", 40}, {"num_targets", targets}}));
-  }
-  expect_agreement(with(base_spec(), {{"causal", false}, {"full_mask", true}}));
+  for (const Json& changes : semi_local_and_full_masks()) expect_agreement(with(base_spec(), changes));
 }
 
 TEST(HostAttention, EveryScore) {

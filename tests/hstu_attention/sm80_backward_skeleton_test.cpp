@@ -11,6 +11,7 @@
 #include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/hstu_attention/spec.h"
+#include "tests/hstu_attention/skeleton_cases.h"
 
 namespace hstujit {
 namespace {
@@ -40,19 +41,11 @@ std::vector<HstuAttentionSpec> all_products(int64_t attn_dim, int64_t hidden_dim
 }
 
 std::vector<KernelConfig> accepted(const HstuAttentionSpec& spec, const DeviceSpec& on) {
-  std::vector<KernelConfig> configs;
-  for (const KernelConfig& config : backward().space(spec)) {
-    if (backward().reject(spec, config, on).empty()) configs.push_back(config);
-  }
-  return configs;
+  return accepted_of(backward(), spec, on);
 }
 
 int64_t constant(const HstuAttentionSpec& spec, const KernelConfig& config, std::string_view name) {
-  for (const auto& [key, value] : backward().constants(spec, config)) {
-    if (key == name) return std::stoll(value);
-  }
-  ADD_FAILURE() << "no constant " << name;
-  return -1;
+  return constant_of(backward(), spec, config, name);
 }
 
 const char* const kDevices[] = {"sm_80", "sm_86", "sm_89", "sm_90a"};

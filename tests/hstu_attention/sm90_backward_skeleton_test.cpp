@@ -15,6 +15,7 @@
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/hstu_attention/spec.h"
 #include "templates/hstu_attention/sm90_backward_resources.h"
+#include "tests/hstu_attention/skeleton_cases.h"
 
 namespace hstujit {
 namespace {
@@ -41,42 +42,21 @@ HstuAttentionSpec make_spec(DataType dtype, int64_t attn_dim, int64_t hidden_dim
 
 std::vector<HstuAttentionSpec> served_specs() {
   std::vector<HstuAttentionSpec> specs;
-  for (const auto& [attn_dim, hidden_dim] : {std::pair{32, 32},
-                                             {40, 40},
-                                             {64, 64},
-                                             {96, 96},
-                                             {128, 128},
-                                             {192, 192},
-                                             {256, 256},
-                                             {64, 128},
-                                             {128, 64},
-                                             {256, 128}}) {
+  for (const auto& [attn_dim, hidden_dim] : kMatrixDimensions) {
     for (const DataType dtype : {DataType::kBf16, DataType::kFp16})
       specs.push_back(make_spec(dtype, attn_dim, hidden_dim));
   }
   return specs;
 }
 
-std::vector<KernelConfig> accepted(const HstuAttentionSpec& spec) {
-  std::vector<KernelConfig> configs;
-  for (const KernelConfig& config : skeleton().space(spec)) {
-    if (skeleton().reject(spec, config, hopper()).empty()) configs.push_back(config);
-  }
-  return configs;
-}
+std::vector<KernelConfig> accepted(const HstuAttentionSpec& spec) { return accepted_of(skeleton(), spec, hopper()); }
 
 std::vector<std::string> reasons(const HstuAttentionSpec& spec, const KernelConfig& config, const DeviceSpec& on) {
-  std::vector<std::string> names;
-  for (const Rejection& rejection : skeleton().reject(spec, config, on)) names.push_back(rejection.reason);
-  return names;
+  return reasons_of(skeleton(), spec, config, on);
 }
 
 int64_t constant(const HstuAttentionSpec& spec, const KernelConfig& config, std::string_view name) {
-  for (const auto& [key, value] : skeleton().constants(spec, config)) {
-    if (key == name) return std::stoll(value);
-  }
-  ADD_FAILURE() << "no constant " << name;
-  return -1;
+  return constant_of(skeleton(), spec, config, name);
 }
 
 TEST(Sm90Backward, EveryHeadDimensionHasAConfig) {
