@@ -178,15 +178,14 @@ Result<DeviceSpec> Engine::target(const char* name, const std::optional<DeviceSp
           present.status().message());
 }
 
-Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext& context, int64_t shared_memory) {
+Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan) {
   const auto key = std::make_pair(binary.digest, context.id);
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = modules_.find(key); found != modules_.end()) return found->second;
   }
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, this->driver());
-  HSTUJIT_ASSIGN_OR_RETURN(ModulePtr loaded,
-                           Module::load(driver, context, binary.cubin, binary.info.kernel, shared_memory));
+  HSTUJIT_ASSIGN_OR_RETURN(ModulePtr loaded, Module::load(driver, context, binary.cubin, plan));
   const std::lock_guard lock(mutex_);
   // Another thread may have loaded it meanwhile: then that one is used, and this one is unloaded.
   return modules_.emplace(key, std::move(loaded)).first->second;

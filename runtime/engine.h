@@ -73,8 +73,9 @@ class Engine {
   // `name` as in prewarm's --arch; else the config's device; else the GPU `ordinal`.
   Result<DeviceSpec> target(const char* name, const std::optional<DeviceSpec>& configured, int ordinal);
 
-  // The kernel of `binary` in the current context, which is `context`; loaded once per context.
-  Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, int64_t shared_memory);
+  // The kernels of `binary`, which are those of `plan`, in the current context, which is `context`; loaded once per
+  // context.
+  Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan);
 
   // Appends a line to the recording file (HSTUJIT_RECORD), if there is one and this engine has not done so already.
   void record_miss(const MissRecord& miss);

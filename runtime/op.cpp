@@ -92,7 +92,7 @@ Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const Device
   }
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(choice.config.skeleton));
   const LaunchPlan plan = skeleton->launch_plan(*spec, choice.config, device);
-  Result<ModulePtr> module = engine_->module(*binary, context, plan.shared_memory);
+  Result<ModulePtr> module = engine_->module(*binary, context, plan);
   if (!module.ok() && module.status().code() == Code::kCompileFailed && binary->origin == KernelOrigin::kDirectory &&
       engine_->on_miss() != MissPolicy::kFail) {
     // Whole, by its checksum, and yet no kernel for this device: whoever wrote it had another idea of the key.
@@ -100,7 +100,7 @@ Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const Device
         LogCategory::kCache, "rejected",
         {{"key", binary->digest}, {"directory", binary->directory}, {"reason", module.status().message()}});
     HSTUJIT_ASSIGN_OR_RETURN(binary, engine_->kernels().replace(request, *binary));
-    module = engine_->module(*binary, context, plan.shared_memory);
+    module = engine_->module(*binary, context, plan);
   }
   if (!module.ok()) return module.status();
   {
@@ -119,8 +119,7 @@ Status Op::not_prepared(int64_t max_seq_len) const {
                   spec().op(), to_string(options_.direction), max_seq_len, bucket_of(max_seq_len)));
 }
 
-Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream) const {
-  if (options_.backend == Backend::kHost) return launch_host(values, count);
+Status Op::find_launcher(const hstujit_value* values, size_t count, const Launcher** launcher) const {
   if (values == nullptr || count != signature_.size()) {
     return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
   }
@@ -144,14 +143,22 @@ Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream
   }
   const Prepared* const prepared = table_.find(context_id, bucket_of(max_seq_len));
   if (prepared == nullptr) return not_prepared(max_seq_len);
+  *launcher = prepared->launcher.get();
+  return {};
+}
+
+Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace) const {
+  if (options_.backend == Backend::kHost) return launch_host(values, count);
+  const Launcher* launcher = nullptr;
+  HSTUJIT_RETURN_IF_ERROR(find_launcher(values, count, &launcher));
   if (engine_->check()) {
-    const Placement placement{true, prepared->launcher->module().device().ordinal};
+    const Placement placement{true, launcher->module().device().ordinal};
     bool nothing = false;
     const ArgumentFailure failure = checker_.check(values, count, placement, &nothing);
     if (!failure.none()) return checker_.explain(failure, values, placement);
-    HSTUJIT_RETURN_IF_ERROR(check_launch_data(driver, signature_, values, stream));
+    HSTUJIT_RETURN_IF_ERROR(check_launch_data(driver_.load(std::memory_order_acquire), signature_, values, stream));
   }
-  return prepared->launcher->launch(values, count, stream);
+  return launcher->launch(values, count, stream, workspace);
 }
 
 Status Op::launch_host(const hstujit_value* values, size_t count) const {
@@ -173,10 +180,13 @@ Status Op::launch_host(const hstujit_value* values, size_t count) const {
 }
 
 Result<size_t> Op::workspace_size(const hstujit_value* values, size_t count) const {
-  if (values == nullptr || count != signature_.size()) {
+  if (options_.backend == Backend::kHost) {
+    if (values != nullptr && count == signature_.size()) return size_t{0};
     return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
   }
-  return size_t{0};
+  const Launcher* launcher = nullptr;
+  HSTUJIT_RETURN_IF_ERROR(find_launcher(values, count, &launcher));
+  return launcher->workspace_size(values, count);
 }
 
 }  // namespace hstujit

@@ -39,10 +39,11 @@ class Op {
   // Makes the kernel of max_seq_len's bucket ready in the current context, or in that of `device` when >= 0.
   Status prepare(int64_t max_seq_len, int device);
 
-  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream) const;
+  // `workspace` as Launcher::launch has it; the host backend needs none.
+  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace = nullptr) const;
 
-  // Bytes of scratch memory that a launch of these values needs: none, for every kernel there is. Only their number is
-  // checked, so that it may be asked before there is a context or a tensor.
+  // Bytes of device memory that launch() needs beside these values. They follow from the kernel, which must be prepared
+  // as for a launch: kNotPrepared. Where it needs none, no value but max_seq_len is looked at.
   Result<size_t> workspace_size(const hstujit_value* values, size_t count) const;
 
  private:
@@ -55,6 +56,8 @@ class Op {
   Status prepare_cuda(int64_t max_seq_len, int device);
   Result<LauncherPtr> make_launcher(const DeviceContext& context, const DeviceSpec& device, int64_t bucket);
   Status not_prepared(int64_t max_seq_len) const;
+  // The kernel that a launch of these values runs in the current context. No other value than max_seq_len is looked at.
+  Status find_launcher(const hstujit_value* values, size_t count, const Launcher** launcher) const;
   Status launch_host(const hstujit_value* values, size_t count) const;
 
   EnginePtr engine_;

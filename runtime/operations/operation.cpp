@@ -98,4 +98,13 @@ Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& confi
       engine, {*task.instance, task.direction, backend, length_mode_of(*engine, config), task.instance->max_seq_lens});
 }
 
+Result<DeviceBuffer> make_workspace(const CudaDriverPtr& driver, const Op& op, const DeviceProblem& problem,
+                                    cuda::Stream stream) {
+  HSTUJIT_ASSIGN_OR_RETURN(const size_t bytes, op.workspace_size(problem.values(), problem.count()));
+  if (bytes == 0) return DeviceBuffer();
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceBuffer workspace, DeviceBuffer::allocate(driver, bytes));
+  HSTUJIT_RETURN_IF_ERROR(workspace.fill(kPoison, stream));
+  return workspace;
+}
+
 }  // namespace hstujit

@@ -11,6 +11,7 @@
 #include "runtime/engine.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/op.h"
+#include "runtime/tuning/device_problem.h"
 
 namespace hstujit {
 
@@ -71,6 +72,11 @@ std::string_view code_name(Code code);  // "ok" "invalid_argument" ...
 
 // The op of a task, on the options' backend.
 Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend);
+
+// What a launch of `problem` borrows, of an op that is prepared; no memory at all where that is nothing. Poison, so
+// that a kernel shows which counts on zeroes that its plan does not ask for; done on `stream`.
+Result<DeviceBuffer> make_workspace(const CudaDriverPtr& driver, const Op& op, const DeviceProblem& problem,
+                                    cuda::Stream stream);
 
 OperationResult prewarm(Engine& engine, const Config& config, const OperationOptions& options);
 OperationResult tune(Engine& engine, const Config& config, const OperationOptions& options);
