@@ -37,6 +37,7 @@ struct TuningKey {
   std::string arch;
   int64_t sm_count = 0;
   int64_t bucket = 0;
+  bool deterministic = false;  // the winner is that of deterministic kernels; a key without it is as it was before
 
   bool operator==(const TuningKey&) const = default;
 };

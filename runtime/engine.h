@@ -53,8 +53,9 @@ class Engine {
   const Log& log() const { return log_; }
   MissPolicy on_miss() const { return on_miss_; }
   LengthMode length_mode() const { return length_mode_; }
-  bool check() const { return check_; }        // HSTUJIT_CHECK
-  bool lineinfo() const { return lineinfo_; }  // HSTUJIT_LINEINFO
+  bool deterministic() const { return deterministic_; }  // HSTUJIT_DETERMINISTIC
+  bool check() const { return check_; }                  // HSTUJIT_CHECK
+  bool lineinfo() const { return lineinfo_; }            // HSTUJIT_LINEINFO
 
   KernelCache& kernels() { return *kernels_; }
   const FrozenChoices* frozen() const { return frozen_ ? &*frozen_ : nullptr; }  // HSTUJIT_FROZEN
@@ -95,6 +96,7 @@ class Engine {
   Log log_;
   MissPolicy on_miss_ = MissPolicy::kHeuristic;
   LengthMode length_mode_ = LengthMode::kPow2;
+  bool deterministic_ = false;
   bool check_ = false;
   bool lineinfo_ = false;
   int64_t max_bytes_ = 0;

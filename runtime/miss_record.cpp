@@ -56,17 +56,18 @@ Result<Instance> instance_of(MissRecord& miss) {
 std::string_view to_string(MissReason reason) { return reason == MissReason::kUntuned ? "untuned" : "uncompiled"; }
 
 std::string format_miss(const MissRecord& miss) {
-  const Json json = {{kVersionField, kMissVersion},
-                     {"op", miss.key.op},
-                     {"spec", Json::parse(miss.key.spec, nullptr, false)},
-                     {"direction", miss.key.direction},
-                     {"device", miss.key.device},
-                     {"arch", miss.key.arch},
-                     {"sm_count", miss.key.sm_count},
-                     {"bucket", miss.key.bucket},
-                     {"length", miss.length},
-                     {"length_mode", to_string(miss.length_mode)},
-                     {"reason", to_string(miss.reason)}};
+  Json json = {{kVersionField, kMissVersion},
+               {"op", miss.key.op},
+               {"spec", Json::parse(miss.key.spec, nullptr, false)},
+               {"direction", miss.key.direction},
+               {"device", miss.key.device},
+               {"arch", miss.key.arch},
+               {"sm_count", miss.key.sm_count},
+               {"bucket", miss.key.bucket},
+               {"length", miss.length},
+               {"length_mode", to_string(miss.length_mode)},
+               {"reason", to_string(miss.reason)}};
+  if (miss.key.deterministic) json["deterministic"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -91,6 +92,10 @@ Result<MissRecord> parse_miss(std::string_view line) {
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "sm_count", &miss.key.sm_count));
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "bucket", &miss.key.bucket));
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "length", &miss.length));
+  if (json.contains("deterministic")) {
+    if (!json["deterministic"].is_boolean()) return Status(Code::kInvalidConfig, "deterministic is no boolean");
+    miss.key.deterministic = json["deterministic"].get<bool>();
+  }
   std::string mode, reason;
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "length_mode", &mode));
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "reason", &reason));

@@ -68,10 +68,12 @@ Status Op::prepare_cuda(int64_t max_seq_len, int device) {
 Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const DeviceSpec& device, int64_t bucket) {
   const OpSpecPtr& spec = options_.instance.spec;
   const Direction direction = options_.direction;
-  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose_kernel(*engine_, *spec, direction, device, bucket));
+  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
+                           choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
   if (!choice.tuned && engine_->on_miss() == MissPolicy::kTune) {
-    HSTUJIT_RETURN_IF_ERROR(tune_on_miss(*engine_, options_.instance, direction, context.ordinal, device, bucket));
-    HSTUJIT_ASSIGN_OR_RETURN(choice, choose_kernel(*engine_, *spec, direction, device, bucket));
+    HSTUJIT_RETURN_IF_ERROR(
+        tune_on_miss(*engine_, options_.instance, direction, context.ordinal, device, bucket, options_.restriction));
+    HSTUJIT_ASSIGN_OR_RETURN(choice, choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
   }
   const CompileRequest request{spec, direction, choice.config, device, engine_->lineinfo()};
   KernelBinaryPtr binary = engine_->kernels().find(request);
@@ -83,7 +85,7 @@ Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const Device
                           {"bucket", bucket},
                           {"config", describe(choice.config)},
                           {"policy", to_string(engine_->on_miss())}});
-    engine_->record_miss({tuning_key(*spec, direction, device, bucket),
+    engine_->record_miss({tuning_key(*spec, direction, device, bucket, options_.restriction),
                           tuning_length(signature_, options_.instance, bucket), options_.length_mode,
                           choice.tuned ? MissReason::kUncompiled : MissReason::kUntuned});
   }
@@ -119,7 +121,7 @@ Status Op::not_prepared(int64_t max_seq_len) const {
                   spec().op(), to_string(options_.direction), max_seq_len, bucket_of(max_seq_len)));
 }
 
-Status Op::find_launcher(const hstujit_value* values, size_t count, const Launcher** launcher) const {
+Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t count) const {
   if (values == nullptr || count != signature_.size()) {
     return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
   }
@@ -143,14 +145,12 @@ Status Op::find_launcher(const hstujit_value* values, size_t count, const Launch
   }
   const Prepared* const prepared = table_.find(context_id, bucket_of(max_seq_len));
   if (prepared == nullptr) return not_prepared(max_seq_len);
-  *launcher = prepared->launcher.get();
-  return {};
+  return prepared->launcher.get();
 }
 
 Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace) const {
   if (options_.backend == Backend::kHost) return launch_host(values, count);
-  const Launcher* launcher = nullptr;
-  HSTUJIT_RETURN_IF_ERROR(find_launcher(values, count, &launcher));
+  HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
   if (engine_->check()) {
     const Placement placement{true, launcher->module().device().ordinal};
     bool nothing = false;
@@ -184,8 +184,7 @@ Result<size_t> Op::workspace_size(const hstujit_value* values, size_t count) con
     if (values != nullptr && count == signature_.size()) return size_t{0};
     return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
   }
-  const Launcher* launcher = nullptr;
-  HSTUJIT_RETURN_IF_ERROR(find_launcher(values, count, &launcher));
+  HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
   return launcher->workspace_size(values, count);
 }
 

@@ -25,6 +25,7 @@ struct OpOptions {
   Backend backend = Backend::kCuda;
   LengthMode length_mode = LengthMode::kPow2;
   std::vector<int64_t> listed;  // lengths of LengthMode::kStatic
+  Restriction restriction = {};
 };
 
 class Op {
@@ -57,7 +58,7 @@ class Op {
   Result<LauncherPtr> make_launcher(const DeviceContext& context, const DeviceSpec& device, int64_t bucket);
   Status not_prepared(int64_t max_seq_len) const;
   // The kernel that a launch of these values runs in the current context. No other value than max_seq_len is looked at.
-  Status find_launcher(const hstujit_value* values, size_t count, const Launcher** launcher) const;
+  Result<const Launcher*> find_launcher(const hstujit_value* values, size_t count) const;
   Status launch_host(const hstujit_value* values, size_t count) const;
 
   EnginePtr engine_;

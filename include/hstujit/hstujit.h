@@ -130,11 +130,12 @@ HSTUJIT_API void hstujit_config_destroy(hstujit_config* config);
 HSTUJIT_API hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_text* out);
 
 /* ---- op ---- */
-/* Instance `name` of a config. */
+/* Instance `name` of a config, whose tuning.length_mode and tuning.deterministic hold for it. */
 HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_config* config,
                                                   const char* name, hstujit_direction direction,
                                                   hstujit_backend backend, hstujit_op** out);
-/* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. */
+/* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. HSTUJIT_LENGTH_MODE and HSTUJIT_DETERMINISTIC say
+ * what a config would. */
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);

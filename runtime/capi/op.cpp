@@ -62,6 +62,7 @@ hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_co
     options.instance = *instance;
     options.listed = instance->max_seq_lens;
     options.length_mode = length_mode_of(*context->engine, config->config);
+    options.restriction = restriction_of(*context->engine, config->config);
     HSTUJIT_ASSIGN_OR_RETURN(options.direction, read_direction(direction));
     HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
     return create(context, std::move(options), out);
@@ -79,6 +80,7 @@ hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hst
     HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
     HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(json, options.direction, &options.listed));
     options.length_mode = context->engine->length_mode();
+    options.restriction.deterministic = context->engine->deterministic();
     return create(context, std::move(options), out);
   });
 }

@@ -36,8 +36,8 @@ Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const Op
                                                                     options.seed, task.instance->alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, options.device));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceBuffer workspace, make_workspace(driver, *op, problem, timer.stream()));
-  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
-                           choose_kernel(*engine, *task.instance->spec, task.direction, device, task.bucket));
+  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose_kernel(*engine, *task.instance->spec, task.direction, device,
+                                                              task.bucket, task.restriction));
   return Timed{task,
                std::move(op),
                std::move(problem),

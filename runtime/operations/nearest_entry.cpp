@@ -64,6 +64,7 @@ Fields fields_of(const TuningKey& key) {
   Fields fields = {
       {"device", key.device}, {"sm_count", key.sm_count}, {"bucket", key.bucket}, {"direction", key.direction}};
   add_members(fields, "spec", full_spec(key.spec));
+  fields.emplace_back("deterministic", key.deterministic);
   return fields;
 }
 

@@ -23,16 +23,22 @@ LengthMode length_mode_of(const Engine& engine, const Config& config) {
   return engine.environment().is_set(Env::kLengthMode) ? engine.length_mode() : config.tuning.length_mode;
 }
 
+Restriction restriction_of(const Engine& engine, const Config& config) {
+  return {.deterministic = engine.deterministic() || config.tuning.deterministic};
+}
+
 Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name) {
   if (!op_name.empty()) HSTUJIT_RETURN_IF_ERROR(config.find(op_name).status());
   const LengthMode mode = length_mode_of(engine, config);
+  const Restriction restriction = restriction_of(engine, config);
   std::vector<Task> tasks;
   for (const Instance& instance : config.instances) {
     if (!op_name.empty() && instance.name != op_name) continue;
     for (const Direction direction : instance.directions) {
       const Signature signature = instance.spec->signature(direction);
       for (const int64_t length : instance.max_seq_lens) {
-        tasks.push_back({&instance, direction, length, problem_bucket(signature, mode, length, instance.max_seq_lens)});
+        tasks.push_back({&instance, direction, length, problem_bucket(signature, mode, length, instance.max_seq_lens),
+                         restriction});
       }
     }
   }
@@ -94,8 +100,8 @@ std::string_view code_name(Code code) {
 Json error_json(const Status& status) { return {{"code", code_name(status.code())}, {"message", status.message()}}; }
 
 Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend) {
-  return Op::create(
-      engine, {*task.instance, task.direction, backend, length_mode_of(*engine, config), task.instance->max_seq_lens});
+  return Op::create(engine, {*task.instance, task.direction, backend, length_mode_of(*engine, config),
+                             task.instance->max_seq_lens, task.restriction});
 }
 
 Result<DeviceBuffer> make_workspace(const CudaDriverPtr& driver, const Op& op, const DeviceProblem& problem,

@@ -53,6 +53,7 @@ struct Task {
   Direction direction = Direction::kForward;
   int64_t max_seq_len = 0;
   int64_t bucket = 0;
+  Restriction restriction = {};
 
   std::string label() const;  // "ranker_attention forward 1024"
   Json to_json() const;       // {"name", "op", "direction", "max_seq_len", "bucket"}
@@ -60,6 +61,9 @@ struct Task {
 
 // HSTUJIT_LENGTH_MODE where it is set, else the config's.
 LengthMode length_mode_of(const Engine& engine, const Config& config);
+
+// What the config asks for, or HSTUJIT_DETERMINISTIC does.
+Restriction restriction_of(const Engine& engine, const Config& config);
 
 // Every (instance, direction, max_seq_len), in the config's order. kNotFound for an unknown name.
 Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name);

@@ -9,12 +9,13 @@ namespace hstujit {
 
 // Times on the instance's lengths at max_seq_len = `bucket`.
 Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
-                                  const DeviceSpec& device, int64_t bucket, const TunerOptions& options);
+                                  const DeviceSpec& device, int64_t bucket, const Restriction& restriction,
+                                  const TunerOptions& options);
 
 // For the policy "tune": the same with a small budget, because somebody waits for a launch, and only when no usable
 // winner is known. What keeps it from tuning, such as memory that is used up, is logged and no failure: the key stays
 // untuned. kCheckFailed: the heuristic's kernel is wrong.
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,
-                    const DeviceSpec& device, int64_t bucket);
+                    const DeviceSpec& device, int64_t bucket, const Restriction& restriction);
 
 }  // namespace hstujit

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "autotune_cache/tuning_record.h"
+#include "compiler/plan/search_space.h"
 #include "runtime/engine.h"
 #include "runtime/tuning/candidate_bench.h"
 
@@ -30,6 +31,7 @@ struct TuneProblem {
   DeviceSpec device;
   int64_t bucket = 0;
   std::string workload;  // workload_name of what the bench times
+  Restriction restriction = {};
 };
 
 struct TunerOptions {
