@@ -6,6 +6,7 @@
 #pragma once
 #include "common/regions.cuh"
 #include "hstu_attention/sm90_backward_fused_parts.cuh"
+#include "hstu_attention/sm90_backward_fused_shared.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
 
 namespace sm90::backward {
