@@ -54,17 +54,15 @@ std::vector<KernelConfig> FusedBackwardSm90::space(const OpSpec& spec) const {
   };
   for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
     for (const int64_t stages : {2, 3, 4}) {
-      for (const bool persistent : {true, false}) {
-        KernelConfig config;
-        config.skeleton = name();
-        config.block_m = 64 * shape.consumers;
-        config.block_n = kBlockRows;
-        config.stages = stages;
-        config.consumers = shape.consumers;
-        config.schedule = persistent ? "persistent" : "grid";
-        config.blocks_per_sm = shape.blocks_per_sm;
-        configs.push_back(std::move(config));
-      }
+      KernelConfig config;
+      config.skeleton = name();
+      config.block_m = 64 * shape.consumers;
+      config.block_n = kBlockRows;
+      config.stages = stages;
+      config.consumers = shape.consumers;
+      config.schedule = "persistent";
+      config.blocks_per_sm = shape.blocks_per_sm;
+      configs.push_back(std::move(config));
     }
   }
   return configs;
@@ -82,6 +80,10 @@ std::vector<Rejection> FusedBackwardSm90::reject(const OpSpec& spec, const Kerne
     reasons.push_back(
         {"stages",
          fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
+  }
+  if (config.schedule != "persistent") {
+    reasons.push_back(
+        {"schedule", fmt::format("schedule {}; allowed: persistent, the only one of this template", config.schedule)});
   }
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
@@ -157,7 +159,7 @@ LaunchPlan FusedBackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig
   plan.slots.push_back(std::move(parts));
 
   plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
-  if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+  plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
 
   // As many groups of rows as q has, the last one rounded up.
   GridFactor groups;

@@ -13,11 +13,7 @@ namespace sm90::backward {
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void produce_columns(Shared<Config>& shared, const Params& params) {
   Producer<Spec, Config, Params> producer(shared, params);
-  if constexpr (Config::kSchedulePersistent) {
-    producer.template run<Role::kColumns>(ListSchedule<0, Spec, Config, Params>(shared, params));
-  } else {
-    producer.template run<Role::kColumns>(GridSchedule<Spec, Config, Params>(params));
-  }
+  producer.template run<Role::kColumns>(ListSchedule<0, Spec, Config, Params>(shared, params));
   producer.finish();
 }
 
@@ -42,15 +38,11 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     init_exchange(shared);
     backward::init_barriers<Config>(shared);
   }
-  if constexpr (Config::kSchedulePersistent) {
-    if (params.batch <= Config::kScheduleSequences) {
-      // The sort's counters live where blocks will be; the copy engine writes there next.
-      build_schedule<Spec, Config>(shared, reinterpret_cast<u16*>(shared.streamed_first), params.seq_offsets,
-                                   static_cast<int>(params.batch), params.total_rows);
-      fence_proxy_async();
-    }
-  } else {
-    if (GridSchedule<Spec, Config, Params>(params).empty()) return;
+  if (params.batch <= Config::kScheduleSequences) {
+    // The sort's counters live where blocks will be; the copy engine writes there next.
+    build_schedule<Spec, Config>(shared, reinterpret_cast<u16*>(shared.streamed_first), params.seq_offsets,
+                                 static_cast<int>(params.batch), params.total_rows);
+    fence_proxy_async();
   }
   __syncthreads();
 

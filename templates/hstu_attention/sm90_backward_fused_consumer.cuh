@@ -26,7 +26,6 @@ class FusedConsumer {
         run_blocks();
       }
       store();
-      if (!Config::kSchedulePersistent) break;  // a block has one tile
       kept_.advance();
     }
   }

@@ -1,7 +1,6 @@
 #include "templates/hstu_attention/sm90_backward_fused_cost.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "compiler/support/integers.h"
@@ -18,8 +17,6 @@ constexpr double kBlockColumns = 0.51;          // and what does, for 256 column
 constexpr double kSharedMultiprocessor = 1.13;  // of a block, beside another block of threads
 constexpr double kTile = 1.9;                   // between two tiles whose operands have two buffers,
 constexpr double kOneBuffer = 7;                // and what it takes more with one
-constexpr double kGridTile = 3;                 // start, barriers and first loads
-constexpr double kEmptyBlock = 0.6;             // past the end of its sequence
 constexpr double kListTail = 0.5;               // longest tiles, at whose end others wait
 constexpr double kLaunches = 6;                 // of clearing, kernel and conversion
 constexpr double kBytesPerMicrosecond = 4.1e6;  // of clearing and conversion
@@ -36,12 +33,10 @@ double estimate_fused_ms(const AttentionSpec& spec, const KernelConfig& config, 
   const FusedResources resources(spec, config);
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
-  const bool persistent = config.schedule == "persistent";
   const double shared = config.blocks_per_sm > 1 ? kSharedMultiprocessor : 1;
   const double block =
       shared * (kBlock + kBlockColumns * static_cast<double>(params.attn_dim + params.hidden_dim) / 256);
-  const double tile = kTile + (resources.kept_stages == 1 ? kOneBuffer : 0) + (persistent ? 0 : kGridTile);
-  const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
+  const double tile = kTile + (resources.kept_stages == 1 ? kOneBuffer : 0);
 
   // As in sm90_backward_cost.cpp.
   constexpr int kLengths = 5;
@@ -56,7 +51,6 @@ double estimate_fused_ms(const AttentionSpec& spec, const KernelConfig& config, 
       work += (static_cast<double>(count) * block + tile) / resident;
       longest = std::max(longest, static_cast<double>(count) * block);
     }
-    if (!persistent) work += std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
   }
 
   const auto batch = static_cast<double>(size.batch), heads = static_cast<double>(params.heads);

@@ -23,9 +23,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   threads = 128 * (config.consumers + 1);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
-  const bool persistent = config.schedule == "persistent";
-  pair_tiles = persistent && params.causal && params.max_attn_len == 0 && !params.semi_local();
-  schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
+  pair_tiles = params.causal && params.max_attn_len == 0 && !params.semi_local();
+  schedule_sequences = config.blocks_per_sm == 1 ? 2048 : 1024;
   part_columns = params.attn_dim / config.consumers;
 
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
@@ -48,7 +47,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
       std::min(kMaxRegisters, (even * (config.consumers + 1) - producer_registers) / config.consumers / 8 * 8);
 
   const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
-  kept_stages = persistent && resident(total(2)) <= kSharedLimit ? 2 : 1;
+  kept_stages = resident(total(2)) <= kSharedLimit ? 2 : 1;
   shared_bytes = total(kept_stages);
   shared_bytes_resident = resident(shared_bytes);
 }

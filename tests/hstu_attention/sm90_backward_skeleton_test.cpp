@@ -4,17 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 
-#include "compiler/emit/source.h"
-#include "compiler/nvrtc/nvrtc.h"
 #include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/hstu_attention/spec.h"
 #include "templates/hstu_attention/sm90_backward_resources.h"
+#include "tests/hstu_attention/compiled_kernels.h"
 #include "tests/hstu_attention/skeleton_cases.h"
 
 namespace hstujit {
@@ -292,32 +290,11 @@ TEST(Sm90Backward, SequencesOfOneTileGetNoMoreThanTheirRows) {
   EXPECT_EQ(first_choice(make_spec(DataType::kBf16, 64, 64), 64).block_m, 64);
 }
 
-// A kernel that spills, or whose products the assembler serialises, is one that the registers of Resources do not fit.
-class Sm90BackwardCompiled : public testing::Test {
+class Sm90BackwardCompiled : public CompiledKernels {
  protected:
-  void SetUp() override {
-    const char* path = std::getenv("HSTUJIT_NVRTC");
-    auto opened = Nvrtc::open(path != nullptr ? path : "");
-    if (!opened.ok()) GTEST_SKIP() << opened.status().message();
-    nvrtc_ = *opened;
-  }
-
   void expect_fits(const HstuAttentionSpec& spec, const KernelConfig& config) {
-    const auto kernel = emit_kernel(spec, Direction::kBackward, config, hopper());
-    ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-    CompileInput input;
-    input.source = kernel->source;
-    input.entry = kernel->plan.kernel_name;
-    input.file_name = input.entry + ".cu";
-    input.arch = "sm_90a";
-    const auto output = nvrtc_->compile(input);
-    ASSERT_TRUE(output.ok()) << output.status().message();
-    std::string rejects;
-    for (const auto& reject : output->rejects) rejects += reject.reason + ": " + reject.detail + "\n";
-    EXPECT_EQ(rejects, "") << spec.to_json() << describe(config);
+    CompiledKernels::expect_fits(spec, Direction::kBackward, config, hopper());
   }
-
-  std::shared_ptr<const Nvrtc> nvrtc_;
 };
 
 TEST_F(Sm90BackwardCompiled, EveryCandidateOf64And128) {

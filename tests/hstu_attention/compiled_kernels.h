@@ -1,0 +1,46 @@
+// For tests that compile kernels: with a libnvrtc, none may spill, nor have products that the assembler serialises. One
+// that does is one that the registers of the skeleton's Resources do not fit.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "compiler/emit/source.h"
+#include "compiler/nvrtc/nvrtc.h"
+
+namespace hstujit {
+
+class CompiledKernels : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* path = std::getenv("HSTUJIT_NVRTC");
+    auto opened = Nvrtc::open(path != nullptr ? path : "");
+    if (!opened.ok()) GTEST_SKIP() << opened.status().message();
+    nvrtc_ = *opened;
+  }
+
+  void expect_fits(const OpSpec& spec, Direction direction, const KernelConfig& config, const DeviceSpec& device) {
+    const auto kernel = emit_kernel(spec, direction, config, device);
+    ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+    CompileInput input;
+    input.source = kernel->source;
+    input.entry = kernel->plan.kernel_name;
+    for (const FollowingKernel& following : kernel->plan.following) input.others.push_back(following.kernel_name);
+    input.file_name = input.entry + ".cu";
+    input.arch = device.arch;
+    const auto output = nvrtc_->compile(input);
+    ASSERT_TRUE(output.ok()) << output.status().message();
+    std::string rejects;
+    for (const auto& reject : output->rejects) rejects += reject.reason + ": " + reject.detail + "\n";
+    EXPECT_EQ(rejects, "") << spec.to_json() << describe(config);
+  }
+
+ private:
+  std::shared_ptr<const Nvrtc> nvrtc_;
+};
+
+}  // namespace hstujit

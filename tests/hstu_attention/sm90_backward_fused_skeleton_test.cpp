@@ -1,0 +1,255 @@
+// Host face of templates/hstu_attention/sm90_backward_fused.cuh: what Hopper gets a config for, what is refused and
+// why, and figures that add up; with a libnvrtc, that kernels compile without spills.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "compiler/plan/search_space.h"
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/hstu_attention/spec.h"
+#include "templates/hstu_attention/sm90_backward_fused_resources.h"
+#include "tests/hstu_attention/compiled_kernels.h"
+#include "tests/hstu_attention/skeleton_cases.h"
+
+namespace hstujit {
+namespace {
+
+using testing::Contains;
+using testing::IsEmpty;
+using Source = GridFactor::Source;
+
+const Skeleton& skeleton() { return **find_skeleton("hstu_attention/sm90_backward_fused"); }
+DeviceSpec hopper() { return *known_device("sm_90a"); }
+
+HstuAttentionParams make_params(DataType dtype, int64_t attn_dim, int64_t hidden_dim) {
+  HstuAttentionParams params;
+  params.heads = 4;
+  params.attn_dim = attn_dim;
+  params.hidden_dim = hidden_dim;
+  params.dtype = dtype;
+  return params;
+}
+
+HstuAttentionSpec make_spec(DataType dtype, int64_t attn_dim, int64_t hidden_dim) {
+  return HstuAttentionSpec(make_params(dtype, attn_dim, hidden_dim));
+}
+
+std::vector<HstuAttentionSpec> specs() {
+  std::vector<HstuAttentionSpec> result;
+  for (const auto& [attn_dim, hidden_dim] : kMatrixDimensions) {
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp16})
+      result.push_back(make_spec(dtype, attn_dim, hidden_dim));
+  }
+  return result;
+}
+
+std::vector<KernelConfig> accepted(const HstuAttentionSpec& spec) { return accepted_of(skeleton(), spec, hopper()); }
+
+std::vector<std::string> reasons(const HstuAttentionSpec& spec, const KernelConfig& config, const DeviceSpec& on) {
+  return reasons_of(skeleton(), spec, config, on);
+}
+
+// What wider sums take of registers is for the other template; so are widths that are no multiple of 16.
+TEST(Sm90BackwardFused, ServesSumsOf256ColumnsTogether) {
+  for (const HstuAttentionSpec& spec : specs()) {
+    const HstuAttentionParams& params = spec.params();
+    const bool fits = params.attn_dim + params.hidden_dim <= 256 && params.attn_dim % 16 == 0;
+    EXPECT_EQ(accepted(spec).empty(), !fits) << spec.to_json();
+  }
+}
+
+TEST(Sm90BackwardFused, IsNotDeterministic) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
+  for (const KernelConfig& config : skeleton().space(spec)) EXPECT_FALSE(skeleton().deterministic(config));
+  ProblemSize size;
+  size.max_seq_len = 16384;
+  const auto choice = [&](bool deterministic) {
+    return heuristic_config(spec, Direction::kBackward, hopper(), size, {.deterministic = deterministic})->skeleton;
+  };
+  EXPECT_EQ(choice(false), skeleton().name());
+  EXPECT_EQ(choice(true), "hstu_attention/sm90_backward");
+}
+
+TEST(Sm90BackwardFused, NothingForFp32) {
+  const HstuAttentionSpec spec = make_spec(DataType::kFp32, 64, 64);
+  EXPECT_THAT(skeleton().space(spec), IsEmpty());
+  EXPECT_THAT(reasons(spec, accepted(make_spec(DataType::kBf16, 64, 64)).front(), hopper()), Contains("dtype"));
+}
+
+TEST(Sm90BackwardFused, RejectsWhatItCannotDo) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 64);
+  const KernelConfig config = accepted(spec).front();
+  for (const char* other : {"sm_80", "sm_89"})
+    EXPECT_THAT(reasons(spec, config, *known_device(other)), Contains("arch"));
+  HstuAttentionParams unaligned = spec.params();
+  unaligned.alignment = 8;
+  EXPECT_THAT(reasons(HstuAttentionSpec(unaligned), config, hopper()), Contains("alignment"));
+  DeviceSpec small = hopper();
+  small.shared_memory = 16 * 1024;
+  EXPECT_THAT(reasons(spec, config, small), Contains("shared_memory"));
+  EXPECT_THAT(reasons(make_spec(DataType::kBf16, 192, 192), config, hopper()), Contains("registers"));
+
+  const auto with = [&](auto change) {
+    KernelConfig changed = config;
+    change(changed);
+    return reasons(spec, changed, hopper());
+  };
+  for (const int64_t columns : {0, 64, 100})
+    EXPECT_THAT(with([&](KernelConfig& c) { c.consumers = 2, c.block_m = columns; }), Contains("block_m")) << columns;
+  for (const int64_t rows : {0, 32, 128})
+    EXPECT_THAT(with([&](KernelConfig& c) { c.block_n = rows; }), Contains("block_n")) << rows;
+  EXPECT_THAT(with([&](KernelConfig& c) { c.stages = 1; }), Contains("stages"));
+  EXPECT_THAT(with([&](KernelConfig& c) { c.schedule = "grid"; }), Contains("schedule"));
+  EXPECT_THAT(with([&](KernelConfig& c) { c.ping_pong = true; }), Contains("ping_pong"));
+}
+
+// A warpgroup multiplies by its share of the columns of k, which lie in tiles of 64: 48 of them would begin within one
+// tile and end in the next.
+TEST(Sm90BackwardFused, SharesOfColumnsFitTheTilesOfK) {
+  for (const KernelConfig& config : skeleton().space(make_spec(DataType::kBf16, 64, 64))) {
+    const auto refuses = [&](int64_t width) {
+      const auto names = reasons(make_spec(DataType::kBf16, width, 32), config, hopper());
+      return std::find(names.begin(), names.end(), "head_dim") != names.end();
+    };
+    EXPECT_EQ(refuses(96), config.consumers == 2);
+    EXPECT_EQ(refuses(40), true);
+    for (const int64_t width : {32, 64, 128}) EXPECT_FALSE(refuses(width)) << width;
+  }
+}
+
+// Operands, and two buffers of dS: a line of 64 rows of 16 bits for each column of the tile.
+TEST(Sm90BackwardFused, SharedMemoryHoldsTheOperandsAndTheExchange) {
+  for (const HstuAttentionSpec& spec : specs()) {
+    const int64_t tiles = (spec.params().attn_dim + 63) / 64 + (spec.params().hidden_dim + 63) / 64;
+    for (const KernelConfig& config : accepted(spec)) {
+      const int64_t kept = constant_of(skeleton(), spec, config, "kKeptStages") * config.block_m;
+      const int64_t held = 128 * (tiles * (kept + config.stages * config.block_n) + 2 * config.block_m);
+      const int64_t bytes = skeleton().launch_plan(spec, config, hopper()).shared_memory;
+      EXPECT_EQ(constant_of(skeleton(), spec, config, "kSharedBytes"), bytes);
+      EXPECT_GT(bytes, held);
+      EXPECT_LT(bytes, held + 16 * 1024);
+      EXPECT_LE((bytes + 1024) * config.blocks_per_sm, hopper().shared_memory + 1024);
+    }
+  }
+}
+
+TEST(Sm90BackwardFused, RegistersAndThreadsFitTheDevice) {
+  for (const HstuAttentionSpec& spec : specs()) {
+    for (const KernelConfig& config : accepted(spec)) {
+      const sm90::backward::FusedResources resources(spec, config);
+      EXPECT_EQ(skeleton().launch_plan(spec, config, hopper()).threads, resources.threads);
+      EXPECT_LE(
+          config.blocks_per_sm * 128 * (config.consumers * resources.consumer_registers + resources.producer_registers),
+          hopper().registers);
+      EXPECT_LE(resources.registers_needed, resources.consumer_registers);
+    }
+  }
+}
+
+// One fp32 dq, its rows rounded up to groups of 8, all of it zero at first; and a kernel that has a block for each
+// group.
+TEST(Sm90BackwardFused, TheWorkspaceIsOneDq) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 128);
+  const Signature signature = spec.signature(Direction::kBackward);
+  for (const KernelConfig& config : accepted(spec)) {
+    const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
+    EXPECT_TRUE(plan.workspace.cleared);
+    const auto product = [&](const std::vector<GridFactor>& factors, int64_t rows) {
+      int64_t result = 1;
+      for (const GridFactor& factor : factors) {
+        const bool constant = factor.source == Source::kConstant;
+        EXPECT_TRUE(constant || (factor.source == Source::kSize && factor.dimension == 0 &&
+                                 signature[static_cast<size_t>(factor.argument)].name == "q"));
+        result *= ((constant ? factor.constant : rows) + factor.bias + factor.divisor - 1) / factor.divisor;
+      }
+      return result;
+    };
+    for (const int64_t rows : {1, 8, 9, 1000}) {
+      const int64_t rounded = (rows + 7) / 8 * 8;
+      EXPECT_EQ(product(plan.workspace.bytes, rows), rounded * 4 * 64 * 4);
+      ASSERT_EQ(plan.following.size(), 1u);
+      EXPECT_EQ(product(plan.following[0].grid, rows), rounded / 8);
+    }
+    EXPECT_EQ(plan.following[0].function, "convert_parts");
+    EXPECT_EQ(plan.persistent_blocks, hopper().sm_count * config.blocks_per_sm);
+  }
+}
+
+TEST(Sm90BackwardFused, KernelNamesTellConfigsApart) {
+  for (const HstuAttentionSpec& spec : specs()) {
+    std::set<std::string> names;
+    size_t configs = 0;
+    for (const KernelConfig& config : accepted(spec)) {
+      for (const bool lanes : {false, true}) {
+        for (const char* activation : {"mufu", "accurate"}) {
+          KernelConfig changed = config;
+          changed.lanes_arrive = lanes;
+          changed.activation = activation;
+          const LaunchPlan plan = skeleton().launch_plan(spec, changed, hopper());
+          names.insert(plan.kernel_name);
+          names.insert(plan.following[0].kernel_name);
+          configs += 2;
+        }
+      }
+    }
+    EXPECT_EQ(names.size(), configs) << spec.to_json();
+  }
+}
+
+TEST(Sm90BackwardFused, EstimatesGrowWithTheProblem) {
+  for (const HstuAttentionSpec& spec : specs()) {
+    for (const KernelConfig& config : accepted(spec)) {
+      const double small = skeleton().estimate(spec, config, hopper(), {256, 64, 0.6});
+      EXPECT_GT(small, 0);
+      EXPECT_GT(skeleton().estimate(spec, config, hopper(), {2048, 64, 0.6}), small);
+    }
+  }
+}
+
+// Clearing and rounding the workspace, and one tile's end after the other, cost more than two products of short
+// sequences: as measured (docs/performance.md).
+TEST(Sm90BackwardFused, IsTheChoiceForLongSequences) {
+  ProblemSize size;
+  const auto fused = [&](int64_t width, int64_t length) {
+    size.max_seq_len = length;
+    const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
+    return heuristic_config(spec, Direction::kBackward, hopper(), size)->skeleton == skeleton().name();
+  };
+  for (const int64_t width : {64, 128}) {
+    for (const int64_t length : {256, 1024}) EXPECT_FALSE(fused(width, length)) << width << " " << length;
+  }
+  for (const int64_t length : {4096, 8192, 16384}) EXPECT_TRUE(fused(128, length)) << length;
+}
+
+class Sm90BackwardFusedCompiled : public CompiledKernels {};
+
+TEST_F(Sm90BackwardFusedCompiled, TwoStagesOfEveryShape) {
+  for (const int64_t width : {64, 128}) {
+    const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
+    for (const KernelConfig& config : accepted(spec)) {
+      if (config.stages == 2) expect_fits(spec, Direction::kBackward, config, hopper());
+    }
+  }
+}
+
+TEST_F(Sm90BackwardFusedCompiled, ListsOfOtherMasks) {
+  HstuAttentionParams mixed = make_params(DataType::kFp16, 128, 128);
+  mixed.max_attn_len = 256;
+  mixed.contextual_seq_len = 32;
+  mixed.num_targets = true;
+  HstuAttentionParams groups = make_params(DataType::kBf16, 128, 64);
+  groups.num_targets = true;
+  groups.target_group_size = 4;
+  for (const HstuAttentionParams& params : {mixed, groups}) {
+    const HstuAttentionSpec spec(params);
+    for (const KernelConfig& config : accepted(spec)) {
+      if (config.stages == 3) expect_fits(spec, Direction::kBackward, config, hopper());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit
