@@ -111,9 +111,9 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   };
   HSTUJIT_ASSIGN_OR_RETURN(const Outputs outputs, run(problem));
   row["ms"] = milliseconds;
-  const Status checked = options.check ? check(problem, outputs, run, row) : Status();
+  Status checked = options.check ? check(problem, outputs, run, row) : Status();
   if (options.repeats <= 1) return checked;
-  const Status repeated = repeat(*engine, *op, options, task, problem, outputs, milliseconds, row);
+  Status repeated = repeat(*engine, *op, options, task, problem, outputs, milliseconds, row);
   return checked.ok() ? repeated : checked;
 }
 
