@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|tune|faults|ranks|bench|profile|cliffs|delta|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|deterministic|tune|faults|ranks|bench|profile|cliffs|delta|startup) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -53,16 +53,44 @@ def sanitizer(memcheck, racecheck):
     return result, good
 
 
-def ping_pong(report, memcheck, racecheck):
-    """The matrix and the sanitizers under an override. Instances that it does not fit are no failure; they are named."""
+def fitting(report):
+    """Of a report under an override, the rows that it fits, and the names of the others, which are no failure."""
     runs = load(report)["runs"]
     refused = {run["name"]: run["failure"]["message"] for run in runs if run.get("failure", {}).get("code") == "unsupported"}
     for sentence in sorted(set(refused.values())):
         print(f"refused: {sentence}")
-    result, agree = agreement([run for run in runs if run["name"] not in refused])
-    result["refused"] = sorted(refused)
+    return [run for run in runs if run["name"] not in refused], sorted(refused)
+
+
+def overridden(report, memcheck, racecheck):
+    """The matrix and the sanitizers under an override."""
+    runs, refused = fitting(report)
+    result, agree = agreement(runs)
+    result["refused"] = refused
     result["sanitizer"], clean = sanitizer(memcheck, racecheck)
     return result, agree and clean
+
+
+ping_pong = fused = overridden
+
+
+def repeated(runs):
+    """Instances, those whose launches were all equal, and of the others how many launches differed, by output."""
+    equal = [run["name"] for run in runs if run.get("repeats", 0) > 1 and run["repeats_equal"] == run["repeats"]]
+    return {"instances": len(runs), "launches": min((run.get("repeats", 0) for run in runs), default=0), "equal": len(equal),
+            "different": {run["name"]: run.get("repeats_differ", {}) for run in runs if run["name"] not in equal}}
+
+
+def deterministic(report, free):
+    """Repeated launches of deterministic kernels, and of one that is not: its differences are no failure."""
+    runs = load(report)["runs"]
+    result, agree = agreement(runs)
+    result["repeated"] = repeated(runs)
+    runs, refused = fitting(free)
+    result["not_deterministic"] = repeated(runs) | {"refused": refused}
+    for kernels, counts in (("deterministic", result["repeated"]), ("other", result["not_deterministic"])):
+        print(f"{kernels} kernels: {counts['equal']} of {counts['instances']} instances equal in {counts['launches']} launches")
+    return result, agree and result["repeated"]["equal"] == result["repeated"]["instances"]
 
 
 LARGEST_DIFFERENCE = 0.03  # of the times of what two tunings of one key choose
@@ -157,7 +185,8 @@ def main():
     parser.add_argument("--commit", required=True)
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
-    parser.add_argument("step", choices=("matrix", "sanitizer", "ping_pong", "tune", "faults", "ranks", "bench", "profile", "cliffs", "delta", "startup"))
+    parser.add_argument("step", choices=(
+        "matrix", "sanitizer", "ping_pong", "fused", "deterministic", "tune", "faults", "ranks", "bench", "profile", "cliffs", "delta", "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)

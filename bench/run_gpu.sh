@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
-# again for sm90 with products in turns, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. One more step, "ranks", wants two GPUs and torchrun.
+# again for sm90 with products in turns, the backward direction again with its fused kernel, launches of deterministic kernels compared
+# bitwise, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. One more step, "ranks", wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong tune faults bench profile cliffs delta startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused deterministic tune faults bench profile cliffs delta startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong tune faults bench profile cliffs delta startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused deterministic tune faults bench profile cliffs delta startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -28,55 +29,84 @@ commit=${HSTUJIT_COMMIT:-$(git -C "$here" rev-parse --short HEAD 2>/dev/null || 
 record() { python3 "$here/record.py" --commit "$commit" --date "$day" --device "$($hstujit doctor --json --cache-dir "$cache")" "$@"; }
 step() { case " $steps " in *" $1 "*) echo "== $1" ;; *) return 1 ;; esac }
 
+matrix() { python3 "$here/../tests/gpu/make_matrix.py" "$@"; }
+
+# CONFIG LOGS [FIELDS]: both tools over the config, under an override of these fields where there are some, to LOGS_memcheck.log and
+# LOGS_racecheck.log. racecheck takes a barrier to order only the threads that arrive on it, so every lane arrives for it.
+sanitize() {
+  local tool fields sound=0
+  for tool in memcheck racecheck; do
+    fields=${3-}
+    [ $tool = racecheck ] && fields+=${fields:+, }'"lanes_arrive": true'
+    [ -n "$fields" ] && export HSTUJIT_OVERRIDE="{$fields}"
+    $hstujit prewarm --config "$1" --cache-dir "$cache" > /dev/null 2>&1
+    compute-sanitizer --tool $tool "$hstujit" run --config "$1" --check --cache-dir "$cache" > "$2_$tool.log" 2>&1 || sound=1
+    unset HSTUJIT_OVERRIDE
+  done
+  return $sound
+}
+
+# RECORDED_AS NAME FIELDS MATRIX_OPTIONS...: matrix and sanitizers under an override of these fields, to NAME_DAY.json. An instance that it does
+# not fit is refused with a sentence, which record counts apart: only the exit codes of record say what failed.
+overridden() {
+  local recorded_as=$1 name=$2 fields=$3
+  shift 3
+  matrix "$@" --part 0/3 > "$work/$name.json"
+  export HSTUJIT_OVERRIDE="{$fields}"
+  $hstujit prewarm --config "$work/$name.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
+  $hstujit run --config "$work/$name.json" --check --json --cache-dir "$cache" > "$work/$name.out" 2> "$work/log"
+  unset HSTUJIT_OVERRIDE
+  matrix "$@" --sanitizer > "$work/${name}_small.json"
+  sanitize "$work/${name}_small.json" "$work/$name" "$fields"
+  record "$recorded_as" "$work/$name.out" "$work/${name}_memcheck.log" "$work/${name}_racecheck.log" "$output/${name}_$day.json" || failed=1
+}
+
 if step matrix; then
-  python3 "$here/../tests/gpu/make_matrix.py" --part "$part" > "$work/matrix.json"
+  matrix --part "$part" > "$work/matrix.json"
   $hstujit prewarm --config "$work/matrix.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
   $hstujit run --config "$work/matrix.json" --check --json --cache-dir "$cache" > "$work/matrix.out" 2> "$work/log" || failed=1
   record matrix "$work/matrix.out" "$output/matrix_$day.json" || failed=1
 fi
 
 if step sanitizer; then
-  # racecheck takes a barrier to order only the threads that arrive on it, so every lane arrives for it.
-  python3 "$here/../tests/gpu/make_matrix.py" --sanitizer > "$work/small.json"
-  for tool in memcheck racecheck; do
-    [ $tool = racecheck ] && export HSTUJIT_OVERRIDE='{"lanes_arrive": true}'
-    $hstujit prewarm --config "$work/small.json" --cache-dir "$cache" > /dev/null 2>&1
-    compute-sanitizer --tool $tool "$hstujit" run --config "$work/small.json" --check --cache-dir "$cache" > "$work/$tool.log" 2>&1 || failed=1
-    unset HSTUJIT_OVERRIDE
-  done
-  record sanitizer "$work/memcheck.log" "$work/racecheck.log" "$output/sanitizer_$day.json" || failed=1
+  matrix --sanitizer > "$work/small.json"
+  sanitize "$work/small.json" "$work/small" || failed=1
+  record sanitizer "$work/small_memcheck.log" "$work/small_racecheck.log" "$output/sanitizer_$day.json" || failed=1
 fi
 
 if step backward; then
-  python3 "$here/../tests/gpu/make_matrix.py" --direction backward --part "$part" > "$work/backward.json"
+  matrix --direction backward --part "$part" > "$work/backward.json"
   $hstujit prewarm --config "$work/backward.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
   $hstujit run --config "$work/backward.json" --check --json --cache-dir "$cache" > "$work/backward.out" 2> "$work/log" || failed=1
   record matrix "$work/backward.out" "$output/backward_matrix_$day.json" || failed=1
-  python3 "$here/../tests/gpu/make_matrix.py" --direction backward --sanitizer > "$work/backward_small.json"
-  for tool in memcheck racecheck; do
-    [ $tool = racecheck ] && export HSTUJIT_OVERRIDE='{"lanes_arrive": true}'
-    $hstujit prewarm --config "$work/backward_small.json" --cache-dir "$cache" > /dev/null 2>&1
-    compute-sanitizer --tool $tool "$hstujit" run --config "$work/backward_small.json" --check --cache-dir "$cache" > "$work/backward_$tool.log" 2>&1 || failed=1
-    unset HSTUJIT_OVERRIDE
-  done
+  matrix --direction backward --sanitizer > "$work/backward_small.json"
+  sanitize "$work/backward_small.json" "$work/backward" || failed=1
   record sanitizer "$work/backward_memcheck.log" "$work/backward_racecheck.log" "$output/backward_sanitizer_$day.json" || failed=1
 fi
 
+# The cost model seldom chooses what the next two steps ask for, so that those above hardly run it.
 if step ping_pong; then
-  # The cost model seldom chooses it, so that the steps above hardly run it. An instance whose config cannot have it (one
-  # consumer) is refused with a sentence, which record counts apart: only the exit codes of record say what failed.
-  python3 "$here/../tests/gpu/make_matrix.py" --kind bf16 --part 0/3 > "$work/turns.json"
-  export HSTUJIT_OVERRIDE='{"ping_pong": true}'
-  $hstujit prewarm --config "$work/turns.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
-  $hstujit run --config "$work/turns.json" --check --json --cache-dir "$cache" > "$work/turns.out" 2> "$work/log"
-  python3 "$here/../tests/gpu/make_matrix.py" --kind bf16 --sanitizer > "$work/turns_small.json"
-  for tool in memcheck racecheck; do
-    [ $tool = racecheck ] && export HSTUJIT_OVERRIDE='{"ping_pong": true, "lanes_arrive": true}'
-    $hstujit prewarm --config "$work/turns_small.json" --cache-dir "$cache" > /dev/null 2>&1
-    compute-sanitizer --tool $tool "$hstujit" run --config "$work/turns_small.json" --check --cache-dir "$cache" > "$work/turns_$tool.log" 2>&1
-  done
-  unset HSTUJIT_OVERRIDE
-  record ping_pong "$work/turns.out" "$work/turns_memcheck.log" "$work/turns_racecheck.log" "$output/ping_pong_$day.json" || failed=1
+  overridden ping_pong ping_pong '"ping_pong": true' --kind bf16
+fi
+
+fused='"skeleton": "hstu_attention/sm90_backward_fused", "block_n": 64'
+fused_persistent=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'
+fused_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "persistent"'
+if step fused; then
+  overridden fused fused_persistent "$fused_persistent" --direction backward --kind bf16,fp16
+  overridden fused fused_narrow "$fused_narrow" --direction backward --kind bf16,fp16
+fi
+
+if step deterministic; then
+  # Beside it a kernel that is not deterministic, which shows whether the load makes a difference at all.
+  matrix --direction backward --repeated > "$work/repeated.json"
+  repeat() {
+    $hstujit prewarm --config "$work/repeated.json" --cache-dir "$cache" > /dev/null 2>&1
+    $hstujit run --config "$work/repeated.json" --check --repeat 200 --json --cache-dir "$cache" 2> "$work/log"
+  }
+  HSTUJIT_DETERMINISTIC=1 repeat > "$work/deterministic.out" || failed=1
+  HSTUJIT_OVERRIDE="{$fused_persistent}" repeat > "$work/free.out"
+  record deterministic "$work/deterministic.out" "$work/free.out" "$output/deterministic_$day.json" || failed=1
 fi
 
 if step tune; then
@@ -87,6 +117,14 @@ if step tune; then
     record tune "$work/tune_1.out" "$work/tune_2.out" "$output/tune_${config}_$day.json" || failed=1
   done
   mkdir -p "$cache" && cp -r "$work/tune_1/." "$cache"  # what follows is tuned
+fi
+
+if step tune_backward; then
+  for config in dlrm_hstu ml100k; do
+    sed 's/"op": "hstu_attention",/& "directions": ["backward"],/' "$here/../examples/configs/$config.json" > "$work/$config.json"
+    $hstujit tune --config "$work/$config.json" --budget 300s --json --cache-dir "$cache" > "$work/tune.out" 2> "$work/log" || failed=1
+    record tune "$work/tune.out" "$output/tune_backward_${config}_$day.json" || failed=1
+  done  # what follows is tuned
 fi
 
 if step ranks; then

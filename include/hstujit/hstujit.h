@@ -190,7 +190,8 @@ typedef struct hstujit_run_options {
   hstujit_backend backend;
   int check;             /* run: compare with the float64 reference */
   int device;            /* CUDA ordinal */
-  int repeats;           /* bench: timed launches per candidate; 0: 50 */
+  int repeats;           /* bench: timed launches per candidate; 0: 50. run: launches on the same input, compared with
+                          * one another; 0: 1 */
   const char* directory; /* emit: where files go; of several instances, each in a folder of its name below it */
   uint64_t seed;
   int64_t max_rows; /* run: at most this many rows per batch, 0: all; the report says what was left out */

@@ -22,7 +22,7 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   if (given.jobs < 0) return refuse("jobs", given.jobs, "0 (as many as HSTUJIT_COMPILE_JOBS) or more");
   if (!(given.budget_s >= 0)) return refuse("budget_s", given.budget_s, "0 (the config's) or more seconds");
   if (given.device < 0) return refuse("device", given.device, "a CUDA ordinal, 0 or more");
-  if (given.repeats < 0) return refuse("repeats", given.repeats, "0 (50) or more");
+  if (given.repeats < 0) return refuse("repeats", given.repeats, "0 (bench: 50, run: 1) or more");
   if (given.max_rows < 0) return refuse("max_rows", given.max_rows, "0 (all) or more");
   if (given.backend != HSTUJIT_BACKEND_CUDA && given.backend != HSTUJIT_BACKEND_HOST) {
     return refuse("backend", static_cast<int>(given.backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");

@@ -29,7 +29,7 @@ struct OperationOptions {
   Backend backend = Backend::kCuda;
   bool check = false;
   int device = 0;
-  int repeats = 0;
+  int repeats = 0;  // 0: as many as the operation does by itself
   std::string directory;
   uint64_t seed = 0;
   int64_t max_rows = 0;

@@ -1,9 +1,10 @@
-// Runs instances on generated input, on either backend, and compares with the float64 reference when asked to.
+// Runs instances on generated input, on either backend, and compares with the float64 reference, and launches with one
+// another, when asked to.
 #include <algorithm>
 #include <chrono>
 #include <functional>
 
-#include "runtime/operations/operation.h"
+#include "runtime/operations/repeats.h"
 #include "runtime/tuning/strided_data.h"
 
 namespace hstujit {
@@ -29,8 +30,6 @@ Lengths limit_rows(Lengths lengths, int64_t max_rows) {
   if (!lengths.delta_rows.empty()) lengths.delta_rows.resize(count);
   return lengths;
 }
-
-using Outputs = std::vector<std::vector<std::byte>>;
 
 Result<Outputs> run_on_host(Op& op, const ProblemData& problem, double* milliseconds) {
   Outputs memory = problem.images;
@@ -79,6 +78,20 @@ Status check(const ProblemData& problem, const Outputs& outputs,
   return agreement.good() ? Status() : Status(Code::kCheckFailed, agreement.sentence);
 }
 
+// The launches after the first.
+Status repeat(Engine& engine, const Op& op, const OperationOptions& options, const Task& task,
+              const ProblemData& problem, const Outputs& first, double milliseconds, Json& row) {
+  const auto launch_again = [&]() -> Result<Repeats> {
+    if (options.backend == Backend::kHost) return repeat_on_host(op, problem, first, options.repeats);
+    HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
+    HSTUJIT_ASSIGN_OR_RETURN(const ContextGuard guard, ContextGuard::enter(driver, options.device));
+    return repeat_on_device(driver, guard.device().ordinal, op, problem, first, options.repeats, milliseconds);
+  };
+  HSTUJIT_ASSIGN_OR_RETURN(const Repeats repeats, launch_again());
+  repeats.write(row);
+  return task.restriction.deterministic ? repeats.must_be_equal() : Status();
+}
+
 Status run_task(const EnginePtr& engine, const Config& config, const OperationOptions& options, const Task& task,
                 Json& row) {
   const Lengths whole = make_lengths(*task.instance, task.max_seq_len);
@@ -98,7 +111,10 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   };
   HSTUJIT_ASSIGN_OR_RETURN(const Outputs outputs, run(problem));
   row["ms"] = milliseconds;
-  return options.check ? check(problem, outputs, run, row) : Status();
+  Status checked = options.check ? check(problem, outputs, run, row) : Status();
+  if (options.repeats <= 1) return checked;
+  Status repeated = repeat(*engine, *op, options, task, problem, outputs, milliseconds, row);
+  return checked.ok() ? repeated : checked;
 }
 
 }  // namespace

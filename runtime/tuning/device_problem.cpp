@@ -22,12 +22,17 @@ Status DeviceProblem::poison_outputs(cuda::Stream stream) {
   return {};
 }
 
+Result<std::vector<std::byte>> DeviceProblem::download(size_t argument) const {
+  std::vector<std::byte> bytes(buffers_[argument].size());
+  HSTUJIT_RETURN_IF_ERROR(buffers_[argument].download(bytes.data(), bytes.size()));
+  return bytes;
+}
+
 Result<std::vector<std::vector<std::byte>>> DeviceProblem::download_outputs() const {
   std::vector<std::vector<std::byte>> outputs(signature_.size());
   for (size_t i = 0; i < signature_.size(); ++i) {
     if (signature_[i].role != ArgumentRole::kOutput) continue;
-    outputs[i].resize(buffers_[i].size());
-    HSTUJIT_RETURN_IF_ERROR(buffers_[i].download(outputs[i].data(), outputs[i].size()));
+    HSTUJIT_ASSIGN_OR_RETURN(outputs[i], download(i));
   }
   return outputs;
 }

@@ -16,6 +16,8 @@ class DeviceProblem {
 
   // Outputs to poison again, before another kernel writes them; done on `stream`.
   Status poison_outputs(cuda::Stream stream);
+  // The bytes of one argument, a tensor. The caller has synchronised.
+  Result<std::vector<std::byte>> download(size_t argument) const;
   // By argument; empty for inputs. The caller has synchronised.
   Result<std::vector<std::vector<std::byte>>> download_outputs() const;
 

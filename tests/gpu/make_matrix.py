@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the config of the correctness matrix that is run on a GPU: every mask x data type x head dimension.
 
-    tests/gpu/make_matrix.py [--kind KIND] [--part I/N] > matrix.json
+    tests/gpu/make_matrix.py [--kind KIND,...] [--part I/N] > matrix.json
     hstujit prewarm --config matrix.json && hstujit run --config matrix.json --check --json > result.json
 
 Lengths contain 0, 1, tile sizes +- 1 and one long sequence among tiny ones. Instances with alignment 8 have 16-bit data but
@@ -113,21 +113,30 @@ def small_instances():
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}
 
 
+def repeated_instances():
+    """To be launched again and again: masks whose tiles differ most, both 16-bit types, more tiles than a GPU has multiprocessors."""
+    masks = ("causal", "context_window_groups", "semi_local_context_targets", "both_ways_context_targets", "none")
+    names = {f"{mask}-{kind}-{dims}" for mask in masks for kind, dims in (("bf16", "64x64"), ("fp16", "128x128"))}
+    names |= {"causal-fp16-many_64x64", "window-bf16-many_128x128"}
+    return (chosen for chosen in instances() if chosen["name"] in names)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--part", default="0/1", help="I/N: every N-th instance from the I-th on")
     parser.add_argument("--only", default="", help="only instances whose name contains this")
-    parser.add_argument("--kind", default="", help=f"only instances of this kind, before the part is taken: {', '.join(TYPES)}")
+    parser.add_argument("--kind", default="", help=f"only instances of these kinds, before the part is taken: {', '.join(TYPES)}")
     parser.add_argument("--direction", choices=("forward", "backward"), default="forward",
                         help="backward: of hstu_attention, the one operator that has it")
     parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
+    parser.add_argument("--repeated", action="store_true", help="the selection for many launches of each")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
-    source = small_instances() if arguments.sanitizer else instances()
+    source = small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
     if arguments.direction == "backward":
         source = ({**x, "directions": ["backward"]} for x in source if x["op"] == "hstu_attention")
     if arguments.kind:
-        source = (x for x in source if arguments.kind in x["name"].split("-"))
+        source = (x for x in source if not set(arguments.kind.split(",")).isdisjoint(x["name"].split("-")))
     chosen = [x for x in list(source)[part::parts] if arguments.only in x["name"]]
     json.dump({"version": 1, "ops": chosen}, sys.stdout, indent=1)
     print()

@@ -168,7 +168,12 @@ static int launched(const void* function, unsigned grid, unsigned cluster, unsig
   FakeStep step = {"", grid, threads, shared, 0, 0, 0};
   std::strncpy(step.kernel, static_cast<const char*>(function), sizeof(step.kernel) - 1);
   record(step);
-  ++state.launches;
+  const int number = ++state.launches;
+  const bool writes = state.unsteady_from > 0 && number >= state.unsteady_from;
+  for (unsigned i = 0; writes && i < state.poisoned_count; ++i) {
+    *reinterpret_cast<unsigned char*>(state.poisoned[i]) = static_cast<unsigned char>(number);
+  }
+  state.poisoned_count = 0;
   if (state.arriving > 0) ++state.races;
   state.grid = grid;
   state.cluster = cluster;
@@ -228,6 +233,11 @@ EXPORT int cuMemsetD8Async(unsigned long long pointer, unsigned char byte, size_
   {
     const std::lock_guard<std::mutex> lock(last_launch());
     record({"", 0, 0, 0, pointer, byte, bytes});
+    FakeCuda& state = *fake_cuda();
+    constexpr unsigned char kPoison = 0xFF;
+    if (byte == kPoison && bytes > 0 && state.poisoned_count < FakeCuda::kPoisoned) {
+      state.poisoned[state.poisoned_count++] = pointer;
+    }
   }
   std::memset(reinterpret_cast<void*>(pointer), byte, bytes);
   return 0;

@@ -28,13 +28,18 @@ struct FakeCuda {
   std::atomic<int> largest_cluster{16};
   std::atomic<int> tensor_maps{0};
   std::atomic<int> capturing{0};
-  std::atomic<int> arriving{0};                 // copies to the device that nobody has waited for
-  std::atomic<int> races{0};                    // launches while some of them were under way
+  std::atomic<int> arriving{0};  // copies to the device that nobody has waited for
+  std::atomic<int> races{0};     // launches while some of them were under way
+  // From this launch on, each writes its number, which no other one does, to what was filled with 0xFF since the last.
+  std::atomic<int> unsteady_from{0};            // 0: launches write nothing
   std::atomic<unsigned> contexts_destroyed{0};  // each gives the context that follows at its address another identity
   // The first steps since reset().
   static constexpr unsigned kSteps = 16;
   FakeStep steps[kSteps] = {};
   unsigned step_count = 0;
+  static constexpr unsigned kPoisoned = 8;
+  unsigned long long poisoned[kPoisoned] = {};  // addresses filled with 0xFF since the last launch
+  unsigned poisoned_count = 0;
   // The last launch.
   unsigned grid = 0;
   unsigned cluster = 0;  // blocks of a cluster, 1 where the launch says nothing of clusters
@@ -58,7 +63,8 @@ struct FakeCuda {
     largest_cluster = 16;
     launches = module_loads = tensor_maps = capturing = arriving = races = 0;
     contexts_destroyed = 0;
-    step_count = 0;
+    unsteady_from = 0;
+    step_count = poisoned_count = 0;
   }
 };
 

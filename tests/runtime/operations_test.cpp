@@ -66,6 +66,61 @@ TEST_F(OperationsTest, UploadsHaveArrivedBeforeALaunch) {
   EXPECT_EQ(fake().races, 0);
 }
 
+TEST_F(OperationsTest, LaunchesAreComparedWithTheFirst) {
+  OperationOptions options;
+  options.repeats = 4;
+  const OperationResult equal = run(make_engine(), config_of(), options);
+  ASSERT_TRUE(equal.status.ok()) << equal.status.message();
+  EXPECT_EQ(fake().launches, 4);
+  const Json& row = equal.report["runs"][0];
+  EXPECT_EQ(row["repeats"], 4);
+  EXPECT_EQ(row["repeats_equal"], 4);
+  EXPECT_FALSE(row.contains("repeats_differ"));
+
+  fake().reset();
+  EXPECT_FALSE(run(make_engine(), config_of(), {}).report["runs"][0].contains("repeats")) << "one launch";
+  EXPECT_EQ(fake().launches, 1);
+}
+
+TEST_F(OperationsTest, ADifferenceIsReportedAndFailsWhereResultsAreToBeDeterministic) {
+  OperationOptions options;
+  options.repeats = 4;
+  const auto run_unsteady = [&] {
+    fake().reset();
+    fake().unsteady_from = 3;
+    return run(make_engine(), config_of(), options);
+  };
+  const OperationResult reported = run_unsteady();
+  EXPECT_TRUE(reported.status.ok()) << reported.status.message();
+  const Json& row = reported.report["runs"][0];
+  EXPECT_EQ(row["repeats"], 4);
+  EXPECT_EQ(row["repeats_equal"], 2);
+  EXPECT_EQ(row["repeats_differ"], Json({{"out", 2}}));
+  EXPECT_FALSE(row.contains("failure"));
+
+  values_["HSTUJIT_DETERMINISTIC"] = "1";
+  const OperationResult failed = run_unsteady();
+  EXPECT_EQ(failed.status.code(), Code::kCheckFailed);
+  EXPECT_THAT(failed.status.message(), ::testing::HasSubstr("test forward 128"));
+  EXPECT_THAT(failed.status.message(),
+              ::testing::HasSubstr("2 of 4 launches on the same inputs gave other bytes than the first (out in 2)"));
+  EXPECT_EQ(failed.report["runs"][0]["failure"]["code"], "check_failed");
+  EXPECT_EQ(failed.report["runs"][0]["repeats_equal"], 2);
+}
+
+TEST_F(OperationsTest, RepeatedLaunchesHaveOtherWorkAroundThem) {
+  OperationOptions options;
+  options.repeats = 2;
+  ASSERT_TRUE(run(make_engine(), config_of(), options).status.ok());
+  std::string steps;  // p: poison, f: some 64 MB, L: a launch
+  for (unsigned i = 0; i < fake().step_count; ++i) {
+    const FakeStep& step = fake().steps[i];
+    steps += step.kernel[0] != '\0' ? 'L' : step.byte == kPoison ? 'p' : step.bytes > (50U << 20) ? 'f' : '?';
+  }
+  EXPECT_EQ(steps.substr(0, 4), "Lpff");
+  EXPECT_EQ(steps.substr(4, 2), "Lf") << steps << ": before and after it";
+}
+
 TEST_F(OperationsTest, CandidatesRunInTheWorkersProcess) {
   values_.erase("HSTUJIT_WORKER");
   const OperationResult result = tune(*make_engine(), config_of(), {});

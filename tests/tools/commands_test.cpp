@@ -172,6 +172,22 @@ TEST(Host, RunsAndAgreesWithTheReference) {
   EXPECT_EQ(report["runs"][0]["agrees"], true);
 }
 
+TEST(Host, RepeatsAreComparedWithTheFirstLaunch) {
+  const Scratch scratch;
+  const std::vector<std::string> run = {
+      "run", "--config", scratch.config(R"("directions": ["backward"])"), "--backend", "host", "--repeat", "3"};
+  const Outcome outcome = hstujit_tool(run, {{"HSTUJIT_DETERMINISTIC", "1"}});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("3 of 3"));
+  std::vector<std::string> checked = run;
+  checked.insert(checked.end(), {"--check", "--json"});
+  const auto row = hstujit_tool(checked).json()["runs"][0];
+  EXPECT_EQ(row["agrees"], true);
+  EXPECT_EQ(row["repeats"], 3);
+  EXPECT_EQ(row["repeats_equal"], 3);
+  EXPECT_EQ(hstujit_tool({"run", "--config", scratch.config(), "--repeat", "0"}).code, 2);
+}
+
 TEST(Host, RunsBackwardAndAgreesWithTheReference) {
   const Scratch scratch;
   const std::vector<std::string> run = {

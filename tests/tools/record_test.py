@@ -31,24 +31,25 @@ CLEAN = "  causal-bf16-64x64  agrees\n========= ERROR SUMMARY: 0 errors\n"
 RACE = "  causal-bf16-64x64  agrees\n========= RACECHECK SUMMARY: 2 hazards displayed\n"
 
 
-def ping_pong(runs, racecheck):
+def overridden(runs, racecheck, step="ping_pong"):
     with tempfile.TemporaryDirectory() as folder:
         report, mem, race, output = (pathlib.Path(folder, name) for name in ("report", "mem", "race", "out.json"))
         report.write_text(json.dumps({"runs": runs}), encoding="utf-8")
         mem.write_text(CLEAN, encoding="utf-8")
         race.write_text(racecheck, encoding="utf-8")
         process = subprocess.run([sys.executable, ROOT / "bench/record.py", "--commit", "c", "--date", "d", "--device",
-                                  json.dumps(DOCTOR), "ping_pong", report, mem, race, output],
+                                  json.dumps(DOCTOR), step, report, mem, race, output],
                                  check=False, stdout=subprocess.PIPE, text=True)
         return process.returncode, process.stdout, json.loads(output.read_text(encoding="utf-8"))["result"]
 
 
-code, said, result = ping_pong([RIGHT, REFUSED], CLEAN)
-if code != 0 or "refused: products in turns need two consumers" not in said or result["instances"] != 1 \
-        or result["refused"] != ["none-bf16-32x32"]:
-    sys.exit(f"a refused instance: exit {code}, {said!r}, {result}")
+for step in ("ping_pong", "fused"):
+    code, said, result = overridden([RIGHT, REFUSED], CLEAN, step)
+    if code != 0 or "refused: products in turns need two consumers" not in said or result["instances"] != 1 \
+            or result["refused"] != ["none-bf16-32x32"]:
+        sys.exit(f"a refused instance of {step}: exit {code}, {said!r}, {result}")
 for runs, racecheck in (([RIGHT, WRONG], CLEAN), ([RIGHT, BROKEN], CLEAN), ([REFUSED], CLEAN), ([RIGHT], RACE)):
-    code, said, result = ping_pong(runs, racecheck)
+    code, said, result = overridden(runs, racecheck)
     if code != 1:
         sys.exit(f"exit {code} for {runs} and {racecheck!r}: {said!r}")
 
@@ -77,6 +78,19 @@ for first, second, expected, good in ((tuned(2, 100, 101), tuned(2, 100, 90), 0,
     result, passed = run("tune", {"keys": [first]}, {"keys": [second]})
     if abs(result["second_run_differs_by"] - expected) > 1e-9 or passed != good:
         sys.exit(f"two tunings: {result}, {passed}; expected {expected}, {good}")
+
+# Launches compared bitwise: of deterministic kernels one that differs is a failure, and so is an instance that was not repeated.
+EQUAL = RIGHT | {"repeats": 200, "repeats_equal": 200}
+UNEQUAL = RIGHT | {"repeats": 200, "repeats_equal": 197, "repeats_differ": {"dq": 3}}
+for restricted, free, good in (([EQUAL], [UNEQUAL, REFUSED], True), ([EQUAL], [EQUAL], True), ([UNEQUAL], [UNEQUAL], False),
+                               ([EQUAL, RIGHT], [EQUAL], False), ([EQUAL, WRONG], [EQUAL], False), ([], [EQUAL], False)):
+    result, passed = run("deterministic", {"runs": restricted}, {"runs": free})
+    if passed != good:
+        sys.exit(f"repeated launches: {restricted}, {free}: {passed}; expected {good}")
+result, _ = run("deterministic", {"runs": [EQUAL]}, {"runs": [UNEQUAL, REFUSED]})
+if result["repeated"] != {"instances": 1, "launches": 200, "equal": 1, "different": {}} or result["not_deterministic"] != {
+        "instances": 1, "launches": 200, "equal": 0, "different": {RIGHT["name"]: {"dq": 3}}, "refused": [REFUSED["name"]]}:
+    sys.exit(f"repeated launches: {result}")
 
 # Ranks: disjoint parts, right results and one checksum.
 LINE = f"hstujit,dispatch,frozen,file=x,checksum={'a' * 64},choices=3\n"

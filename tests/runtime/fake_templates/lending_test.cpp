@@ -67,6 +67,23 @@ TEST_F(LendingTest, RunsLendPoison) {
   EXPECT_THAT(steps((kRows + kGuardRows) * 100), ElementsAre("255", "fake_128", "fake_convert"));
 }
 
+TEST_F(LendingTest, EachOfRepeatedRunsHasPoison) {
+  auto config = parse_config(R"({"version": 1, "ops": [{"name": "test", "op": "hstu_attention", "heads": 2,
+      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 256, "lengths": [5, 0, 130]}]})",
+                             "test", "");
+  ASSERT_TRUE(config.ok());
+  OperationOptions options;
+  options.repeats = 3;
+  const OperationResult result = run(make_engine(), *config, options);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  constexpr int64_t kGuardRows = 3;
+  const std::vector<std::string> enqueued = steps((kRows + kGuardRows) * 100);
+  // The first run; another allocation, poison as well; the second one. The fake driver keeps no more steps.
+  ASSERT_GE(enqueued.size(), 7U);
+  EXPECT_THAT(std::vector<std::string>(enqueued.begin(), enqueued.begin() + 7),
+              ElementsAre("255", "fake_128", "fake_convert", "255", "255", "fake_128", "fake_convert"));
+}
+
 TEST_F(LendingTest, TuningChecksOverPoisonAndTimesAllThatALaunchEnqueues) {
   const auto engine = make_engine();
   const Instance instance = make_instance();

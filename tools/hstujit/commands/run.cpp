@@ -1,4 +1,5 @@
-// hstujit run: runs instances on generated input, on a GPU or on the host, and compares with the reference.
+// hstujit run: runs instances on generated input, on a GPU or on the host, and compares with the reference, and
+// launches with one another.
 #include <fmt/format.h>
 
 #include <memory>
@@ -14,12 +15,21 @@ struct RunOptions : Options {
   bool check = false;
   uint64_t seed = 0;
   int64_t max_rows = 0;
+  int repeat = 1;
 };
 
 Cell verdict(const Json& row) {
-  if (row.contains("failure") && !row.contains("agrees")) return {"failed", Tone::kBad};
+  if (row.contains("failure") && member(row, "agrees") != false) return {"failed", Tone::kBad};
   if (!row.contains("agrees")) return {"ran"};
   return row["agrees"] == true ? Cell("agrees", Tone::kGood) : Cell("differs", Tone::kBad);
+}
+
+// Of the launches of --repeat, how many gave the same bytes.
+Cell equal_launches(const Json& row) {
+  if (!row.contains("repeats")) return "";
+  const bool all = row["repeats_equal"] == row["repeats"];
+  return {fmt::format("{} of {}", text_of(row, "repeats_equal"), text_of(row, "repeats")),
+          all ? Tone::kGood : Tone::kBad};
 }
 
 size_t print_report(const Json& report) {
@@ -32,6 +42,7 @@ size_t print_report(const Json& report) {
                {"time [ms]", Align::kRight},
                {"error", Align::kRight},
                {"bound", Align::kRight},
+               {"equal", Align::kRight},
                {"result"}});
   const auto scientific = [](const Json& value) {
     return value.is_number() ? fmt::format("{:.1e}", value.get<double>()) : text_of(value);
@@ -40,7 +51,7 @@ size_t print_report(const Json& report) {
     table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), text_of(row, "sequences"),
                text_of(row, "rows"), number_of(row, "rows_left_out") > 0 ? text_of(row, "rows_left_out") : "",
                number_text(row, "ms", 3), scientific(member(row, "error")), scientific(member(row, "bound")),
-               verdict(row)});
+               equal_launches(row), verdict(row)});
   }
   fmt::print("backend: {}{}\n\n", text_of(report, "backend"),
              member(report, "checked") == true ? ", compared with the float64 reference: |out - ref| / |ref|" : "");
@@ -63,6 +74,13 @@ void add_run(CLI::App& app, Action& action) {
   command.add_option("--max-rows", options->max_rows, "at most this many rows of each batch; default: all")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
+  command
+      .add_option("--repeat", options->repeat,
+                  "launches on the same input, whose outputs are compared bitwise; past 1, exit 1 when some differ and "
+                  "deterministic kernels are asked for")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   command.add_option("--seed", options->seed, "of the generated input")->type_name("N")->capture_default_str();
   add_device(command, *options);
   add_cache_dir(command, *options);
@@ -74,6 +92,7 @@ void add_run(CLI::App& app, Action& action) {
       run.check = options->check ? 1 : 0;
       run.seed = options->seed;
       run.max_rows = options->max_rows;
+      run.repeats = options->repeat;
       HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_run, "run", *options, config.get(), run));
       return show(report, *options, print_report);
     };
