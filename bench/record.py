@@ -106,16 +106,18 @@ def difference(key, again):
     return max(differences)
 
 
-def tune(report, repeated):
-    """Two runs with a cache of their own each."""
+def tune(report, repeated=None):
+    """A run, or two with a cache of their own each."""
     keys = load(report)["keys"]
-    again = {(key["name"], key["bucket"]): key for key in load(repeated)["keys"]}
+    again = {(key["name"], key["bucket"]): key for key in load(repeated or report)["keys"]}
     slowest = max(key["seconds"] for key in keys)
     worst = max(difference(key, again[key["name"], key["bucket"]]) for key in keys)
-    print(f"{len(keys)} keys, at most {slowest:.1f} s each; two runs choose what differs by {100 * worst:.1f} % at most")
+    compared = f"; two runs choose what differs by {100 * worst:.1f} % at most" if repeated else ""
+    print(f"{len(keys)} keys, at most {slowest:.1f} s each{compared}")
     kept = ("name", "bucket", "winner", "winner_us", "winner_spread_us", "heuristic", "heuristic_us", "candidates", "timed", "seconds")
-    result = {"slowest_key_s": slowest, "second_run_differs_by": round(worst, 4),
-              "keys": [{k: key[k] for k in kept if k in key} for key in keys]}
+    result = {"slowest_key_s": slowest, "keys": [{k: key[k] for k in kept if k in key} for key in keys]}
+    if repeated:
+        result["second_run_differs_by"] = round(worst, 4)
     return result, worst < LARGEST_DIFFERENCE
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with products in turns, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. One more step, "ranks", wants two GPUs and torchrun.
+# bitwise, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. Two more steps: "tune_backward", after which the benchmark's backward direction is tuned, too, and "ranks", which wants two GPUs and torchrun.
 #
 #     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused deterministic tune faults bench profile cliffs delta startup"]
 #

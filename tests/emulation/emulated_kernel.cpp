@@ -37,15 +37,17 @@ std::string product_functions(const std::vector<std::string>& lines, size_t& fir
   const std::string n =
       text.substr(text.find(marker) + marker.size(), text.substr(text.find(marker) + marker.size()).find('k'));
   const bool registers = text.find("u32 a0") != std::string::npos;
-  const bool transposed = text.find(registers ? "p, 1, 1, 1;" : "p, 1, 1, 0, 1;") != std::string::npos;
+  const bool a_transposed = !registers && text.find("p, 1, 1, 1,") != std::string::npos;
+  const bool b_transposed =
+      text.find(registers ? "p, 1, 1, 1;" : a_transposed ? "p, 1, 1, 1, 1;" : "p, 1, 1, 0, 1;") != std::string::npos;
   const bool bf16 = text.find(".bf16.") != std::string::npos;
   std::string functions = "struct " + name + " {\n";
   for (const bool adds : {false, true}) {
     functions += fmt::format(
         "  static void {}(float (&d)[{} / 2], {}, u64 b{}) {{\n"
-        "    emulation::multiply_async({{d, {}, {}, {}, {}, {}, {}, b, {{{}}}}});\n  }}\n",
+        "    emulation::multiply_async({{d, {}, {}, {}, {}, {}, {}, {}, b, {{{}}}}});\n  }}\n",
         adds ? "issue" : "begin", n, registers ? "u32 a0, u32 a1, u32 a2, u32 a3" : "u64 a",
-        adds ? ", bool accumulate" : "", n, adds ? "accumulate" : "false", registers, transposed, bf16,
+        adds ? ", bool accumulate" : "", n, adds ? "accumulate" : "false", registers, a_transposed, b_transposed, bf16,
         registers ? "0" : "a", registers ? "a0, a1, a2, a3" : "");
   }
   return functions + "};\n";

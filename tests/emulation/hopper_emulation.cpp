@@ -106,7 +106,9 @@ void evaluate(const Pending& pending) {
         const unsigned word = pending.quad[k % 8 / 2][k / 8 * 2 + half];
         a[half][k] = type(word >> (k % 2 * 16) & 0xffff);
       } else {
-        a[half][k] = element_at(p.bf16, Descriptor(p.a).line(warp * 16 + g + half * 8, k));
+        const unsigned m = warp * 16 + g + half * 8;
+        const Descriptor operand(p.a);
+        a[half][k] = element_at(p.bf16, p.a_transposed ? operand.column(m, k) : operand.line(m, k));
       }
     }
   }

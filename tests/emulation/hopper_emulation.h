@@ -22,12 +22,12 @@ void load_box(unsigned destination, const void* map, unsigned barrier, int colum
 void store_box(unsigned source, const void* map, int column, int head, int row);
 void finish_stores();
 
-// D (64 x n) += A B, of one step of 16. `a` has the words of this thread, or a descriptor where `a_in_registers` is
-// false.
+// D (64 x n) += A B, of one step of 16. A is the words of this thread, or what the descriptor `a` says where
+// `a_in_registers` is false. An operand in shared memory has K contiguous, or, where it is transposed, M or N.
 struct WarpgroupProduct {
   float* sums;
   int n;
-  bool accumulate, a_in_registers, b_transposed, bf16;
+  bool accumulate, a_in_registers, a_transposed, b_transposed, bf16;
   unsigned long long a, b;
   unsigned words[4];
 };
