@@ -61,7 +61,7 @@ std::string host_source(const EmittedKernel& kernel) {
   bool common = false;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].starts_with("// ---- ")) common = lines[i].starts_with("// ---- common/");
-    if (common) continue;
+    if (common || lines[i].find("extern __shared__") != std::string::npos) continue;
     const bool wrapper = lines[i].starts_with("struct ") && i + 2 < lines.size() &&
                          lines[i + 2].find("// wgmma.mma_async") != std::string::npos;
     if (wrapper) text += product_functions(lines, i);
@@ -114,7 +114,7 @@ EmulatedKernel::EmulatedKernel(const EmittedKernel& kernel) : plan_(kernel.plan)
 
 EmulatedKernel::~EmulatedKernel() { dlclose(library_); }
 
-void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigned seed) const {
+void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigned seed, unsigned cluster) const {
   using Kind = ParamSlot::Kind;
   const std::vector<uint32_t> offsets = slot_offsets(plan_.slots);
   constexpr size_t kAlignment = 64;  // of tensor maps
@@ -155,8 +155,9 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
   // A list is walked by few, so that each block has several tiles.
   constexpr int64_t kListBlocks = 3;
   const int64_t blocks = blocks_of(plan_, values), most = plan_.persistent_blocks > 0 ? kListBlocks : blocks;
-  emulation::launch(static_cast<unsigned>(std::min(blocks, most)), static_cast<unsigned>(plan_.threads),
-                    static_cast<size_t>(plan_.shared_memory), seed, [&] { entry_(params); });
+  emulation::launch({static_cast<unsigned>(std::min(blocks, most)) * cluster, static_cast<unsigned>(plan_.threads),
+                     static_cast<size_t>(plan_.shared_memory), cluster},
+                    seed, [&] { entry_(params); });
 }
 
 }  // namespace hstujit

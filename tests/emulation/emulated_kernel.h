@@ -18,8 +18,9 @@ class EmulatedKernel {
   EmulatedKernel& operator=(const EmulatedKernel&) = delete;
   ~EmulatedKernel();
 
-  // One launch, as the plan says it. `seed` decides in which order threads take turns.
-  void launch(const std::vector<HstujitHostValue>& values, unsigned seed) const;
+  // One launch, as the plan says it, with so many blocks to a cluster. `seed` decides in which order threads take
+  // turns.
+  void launch(const std::vector<HstujitHostValue>& values, unsigned seed, unsigned cluster = 1) const;
 
  private:
   LaunchPlan plan_;

@@ -123,6 +123,38 @@ TEST(Sm90Skeleton, RejectsShapesThatItDoesNotHave) {
               Contains("ping_pong"));
 }
 
+// Of a tile that one consumer works on alone, whose sums fit where its k and v were.
+TEST(Sm90Skeleton, ColumnsAreSharedOutInGridsOfOneConsumer) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
+  size_t sharing = 0;
+  for (const KernelConfig& config : accepted(spec)) {
+    const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
+    EXPECT_EQ(constant(spec, config, "kSplit"), config.share_columns);
+    EXPECT_EQ(plan.cluster.most, config.share_columns ? 16 : 1);
+    if (!config.share_columns) continue;
+    ++sharing;
+    EXPECT_EQ(spec.signature(Direction::kForward)[static_cast<size_t>(plan.cluster.argument)].name, "max_seq_len");
+    EXPECT_EQ(plan.cluster.least, 2 * config.block_n);
+    KernelConfig changed = config;
+    changed.schedule = "persistent";
+    EXPECT_THAT(reasons(spec, changed, hopper()), Contains("share_columns"));
+    changed = config;
+    changed.consumers = 2;
+    changed.block_m = 128;
+    EXPECT_THAT(reasons(spec, changed, hopper()), Contains("share_columns"));
+  }
+  EXPECT_GT(sharing, 0u);
+  KernelConfig config;
+  config.skeleton = skeleton().name();
+  config.block_m = config.block_n = 64;
+  config.stages = 2;
+  config.consumers = 1;
+  config.share_columns = true;
+  EXPECT_THAT(reasons(spec, config, hopper()), IsEmpty());
+  config.block_n = 16;
+  EXPECT_THAT(reasons(spec, config, hopper()), Contains("share_columns")) << "34 KiB of sums, 16 of k and v";
+}
+
 // Operands are tiles of 64 columns in rows of 128 bytes; barriers and the schedule are what is left.
 TEST(Sm90Skeleton, SharedMemoryHoldsTheOperands) {
   for (const HstuAttentionSpec& spec : matrix_specs()) {
@@ -282,6 +314,7 @@ TEST(Sm90Skeleton, TheFirstChoiceForOneMaskOfEqualTilesIsNoGrid) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
   for (int64_t length = 256; length <= 65536; length *= 2) {
     EXPECT_EQ(first_choice(spec, length).schedule, "persistent") << length;
+    EXPECT_FALSE(first_choice(spec, length).share_columns) << length;
   }
 }
 
