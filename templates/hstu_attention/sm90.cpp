@@ -7,6 +7,7 @@
 #include "templates/hstu_attention/sm90_delta_cost.h"
 #include "templates/hstu_attention/sm90_limits.h"
 #include "templates/hstu_attention/sm90_resources.h"
+#include "templates/hstu_attention/sm90_small_cost.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
 
 namespace hstujit {
@@ -179,6 +180,7 @@ LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& co
 double AttentionSm90::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                                const ProblemSize& size) const {
   if (cast(spec).query_rows() != QueryRows::kAll) return sm90::delta_estimate_ms(cast(spec), config, device, size);
+  if (size.small_batch) return sm90::small_batch_estimate_ms(cast(spec), config, device, size);
   // Clusters have nothing to share out where tiles are many; no tuning run is to time what is then another grid.
   constexpr double kNothingToShare = 4;
   return sm90::estimate_ms(cast(spec), config, device, size) * (config.share_columns ? kNothingToShare : 1);

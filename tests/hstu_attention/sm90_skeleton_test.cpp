@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -316,6 +317,25 @@ TEST(Sm90Skeleton, TheFirstChoiceForOneMaskOfEqualTilesIsNoGrid) {
     EXPECT_EQ(first_choice(spec, length).schedule, "persistent") << length;
     EXPECT_FALSE(first_choice(spec, length).share_columns) << length;
   }
+}
+
+// docs/journal.md, entry 22: a launch takes 9 us where its blocks have next to nothing to do, adding up included.
+TEST(Sm90Skeleton, TheFirstChoiceForFewTilesSharesThemOut) {
+  const auto estimate_of = [](int64_t rows, int64_t batch, bool sharing) {
+    const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
+    double best = std::numeric_limits<double>::infinity();
+    for (const KernelConfig& config : accepted(spec)) {
+      if (config.share_columns != sharing) continue;
+      best = std::min(best, skeleton().estimate(spec, config, hopper(), {rows, batch, 1, 64, true}));
+    }
+    return best;
+  };
+  EXPECT_NEAR(estimate_of(1024, 1, false), 0.019, 0.003) << "as timed";
+  EXPECT_LT(estimate_of(1024, 1, true), 0.75 * estimate_of(1024, 1, false));
+  EXPECT_LT(estimate_of(512, 4, true), estimate_of(512, 4, false));
+  // There is room for no cluster, and nothing to share out.
+  EXPECT_GE(estimate_of(4096, 1, true), estimate_of(4096, 1, false));
+  EXPECT_GE(estimate_of(64, 1, true), estimate_of(64, 1, false));
 }
 
 // Entry 21: the families of configs that were timed within 6 % of the best. What was chosen before was 10 to 30 %
