@@ -96,8 +96,10 @@ std::string config_member(const Json& object, const char* name) {
 }
 
 Json key_to_json(const TuningKey& key) {
-  return {{"op", key.op},     {"spec", key.spec},         {"direction", key.direction}, {"device", key.device},
-          {"arch", key.arch}, {"sm_count", key.sm_count}, {"bucket", key.bucket}};
+  Json json = {{"op", key.op},     {"spec", key.spec},         {"direction", key.direction}, {"device", key.device},
+               {"arch", key.arch}, {"sm_count", key.sm_count}, {"bucket", key.bucket}};
+  if (key.small_batch) json["small_batch"] = true;
+  return json;
 }
 
 TuningKey key_from_json(const Json& json) {
@@ -109,6 +111,8 @@ TuningKey key_from_json(const Json& json) {
   key.arch = text_member(json, "arch");
   key.sm_count = integer_member(json, "sm_count", 0);
   key.bucket = integer_member(json, "bucket", 0);
+  const auto small = json.find("small_batch");
+  key.small_batch = small != json.end() && *small == true;
   return key;
 }
 
@@ -171,6 +175,8 @@ std::string tuning_digest(const TuningKey& key) {
   hasher.add("schema", kTuningSchema);
   hasher.add("op", key.op).add("spec", key.spec).add("direction", key.direction).add("device", key.device);
   hasher.add("arch", key.arch).add("sm_count", key.sm_count).add("bucket", key.bucket);
+  // A field that is added later leaves the digest of every key that does not have it.
+  if (key.small_batch) hasher.add("small_batch", int64_t{1});
   return hasher.finish();
 }
 

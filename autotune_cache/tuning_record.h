@@ -37,6 +37,7 @@ struct TuningKey {
   std::string arch;
   int64_t sm_count = 0;
   int64_t bucket = 0;
+  bool small_batch = false;  // of the launches of so few tiles; part of the key where it is true
 
   bool operator==(const TuningKey&) const = default;
 };

@@ -42,21 +42,22 @@ Status apply_override(const Engine& engine, const OpSpec& spec, Direction direct
 
 // What HSTUJIT_FROZEN says.
 Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const OpSpec& spec, Direction direction,
-                                   const DeviceSpec& device, int64_t bucket) {
+                                   const DeviceSpec& device, const ProblemBucket& bucket) {
   KernelChoice choice;
   const KernelConfig* const config = frozen.find(tuning_key(spec, direction, device, bucket));
   if (config == nullptr) {
     return Status(Code::kCacheMiss,
                   fmt::format("HSTUJIT_FROZEN is {}, which has no choice for {} {}, bucket {}, on {} ({}, {} "
                               "multiprocessors); make it anew from a config that lists this instance",
-                              frozen.origin(), spec.op(), to_string(direction), bucket, device.name, device.arch,
-                              device.sm_count));
+                              frozen.origin(), spec.op(), to_string(direction), to_string(bucket), device.name,
+                              device.arch, device.sm_count));
   }
   const std::string reason = refusal(spec, direction, device, to_json(*config), &choice.config);
   if (!reason.empty()) {
-    return Status(Code::kInvalidConfig,
-                  fmt::format("HSTUJIT_FROZEN is {}, whose choice for {} {}, bucket {}, cannot run on {}: {}",
-                              frozen.origin(), spec.op(), to_string(direction), bucket, device.name, reason));
+    return Status(
+        Code::kInvalidConfig,
+        fmt::format("HSTUJIT_FROZEN is {}, whose choice for {} {}, bucket {}, cannot run on {}: {}", frozen.origin(),
+                    spec.op(), to_string(direction), to_string(bucket), device.name, reason));
   }
   choice.tuned = true;
   choice.why = fmt::format("frozen in {}, {}", frozen.origin(), frozen.checksum().substr(0, kShownDigits));
@@ -65,15 +66,17 @@ Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const OpSpec& sp
 
 // The winner that was recorded on `recorded_on`, when `device` can run it.
 std::optional<KernelChoice> recorded_choice(Engine& engine, const OpSpec& spec, Direction direction,
-                                            const DeviceSpec& device, const DeviceSpec& recorded_on, int64_t bucket) {
+                                            const DeviceSpec& device, const DeviceSpec& recorded_on,
+                                            const ProblemBucket& bucket) {
   KernelChoice choice;
   const auto usable = [&](const TuningRecord& record) {
     if (record.winner.empty()) return false;
     const auto winner = nlohmann::ordered_json::parse(record.winner, nullptr, false);
     const std::string reason = refusal(spec, direction, device, winner, &choice.config);
     if (reason.empty()) return true;
-    engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
-                       {{"op", spec.op()}, {"bucket", bucket}, {"device", recorded_on.name}, {"reason", reason}});
+    engine.log().event(
+        LogCategory::kDispatch, "tuned-config-refused",
+        {{"op", spec.op()}, {"bucket", to_string(bucket)}, {"device", recorded_on.name}, {"reason", reason}});
     return false;
   };
   const auto record = engine.tuning().find(tuning_key(spec, direction, recorded_on, bucket), usable);
@@ -86,7 +89,7 @@ std::optional<KernelChoice> recorded_choice(Engine& engine, const OpSpec& spec, 
 
 // The winner of the nearest device that has a record: a guess, as the cost model's is, but one that was measured.
 std::optional<KernelChoice> nearest_choice(Engine& engine, const OpSpec& spec, Direction direction,
-                                           const DeviceSpec& device, int64_t bucket) {
+                                           const DeviceSpec& device, const ProblemBucket& bucket) {
   for (const DeviceSpec& other : nearest_devices(device)) {
     std::optional<KernelChoice> choice = recorded_choice(engine, spec, direction, device, other, bucket);
     if (!choice) continue;
@@ -100,7 +103,7 @@ std::optional<KernelChoice> nearest_choice(Engine& engine, const OpSpec& spec, D
 
 }  // namespace
 
-TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, int64_t bucket) {
+TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemBucket& bucket) {
   TuningKey key;
   key.op = spec.op();
   key.spec = key_text(spec);
@@ -108,18 +111,24 @@ TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& 
   key.device = device.name;
   key.arch = device.arch;
   key.sm_count = device.sm_count;
-  key.bucket = bucket;
+  key.bucket = bucket.rows;
+  key.small_batch = bucket.small_batch;
   return key;
 }
 
-ProblemSize heuristic_size(int64_t bucket) {
+ProblemSize heuristic_size(const ProblemBucket& bucket) {
   ProblemSize size;
-  size.max_seq_len = bucket;
+  size.max_seq_len = bucket.rows;
+  if (bucket.small_batch) {
+    size.small_batch = true;
+    size.batch = 1;
+    size.mean_fill = 1;
+  }
   return size;
 }
 
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
-                                   int64_t bucket) {
+                                   const ProblemBucket& bucket) {
   if (const FrozenChoices* const frozen = engine.frozen()) {
     return frozen_choice(*frozen, spec, direction, device, bucket);
   }

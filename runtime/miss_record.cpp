@@ -47,6 +47,7 @@ Result<Instance> instance_of(MissRecord& miss) {
   constexpr size_t kDigits = 12;
   entry["name"] = fmt::format("{}-{}-{}", spec->op(), miss.key.bucket, tuning_digest(miss.key).substr(0, kDigits));
   entry["directions"] = {miss.key.direction};
+  if (miss.key.small_batch) entry["small_batches"] = true;
   entry[has_sequences(spec->signature(*direction)) ? "max_seq_len" : "rows"] = miss.length;
   return parse_instance(entry, "spec", {});
 }
@@ -56,17 +57,18 @@ Result<Instance> instance_of(MissRecord& miss) {
 std::string_view to_string(MissReason reason) { return reason == MissReason::kUntuned ? "untuned" : "uncompiled"; }
 
 std::string format_miss(const MissRecord& miss) {
-  const Json json = {{kVersionField, kMissVersion},
-                     {"op", miss.key.op},
-                     {"spec", Json::parse(miss.key.spec, nullptr, false)},
-                     {"direction", miss.key.direction},
-                     {"device", miss.key.device},
-                     {"arch", miss.key.arch},
-                     {"sm_count", miss.key.sm_count},
-                     {"bucket", miss.key.bucket},
-                     {"length", miss.length},
-                     {"length_mode", to_string(miss.length_mode)},
-                     {"reason", to_string(miss.reason)}};
+  Json json = {{kVersionField, kMissVersion},
+               {"op", miss.key.op},
+               {"spec", Json::parse(miss.key.spec, nullptr, false)},
+               {"direction", miss.key.direction},
+               {"device", miss.key.device},
+               {"arch", miss.key.arch},
+               {"sm_count", miss.key.sm_count},
+               {"bucket", miss.key.bucket},
+               {"length", miss.length},
+               {"length_mode", to_string(miss.length_mode)},
+               {"reason", to_string(miss.reason)}};
+  if (miss.key.small_batch) json["small_batch"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -103,6 +105,7 @@ Result<MissRecord> parse_miss(std::string_view line) {
     return Status(Code::kInvalidConfig, fmt::format("reason is {}; allowed: untuned uncompiled", quote(reason)));
   }
   miss.reason = reason == to_string(MissReason::kUntuned) ? MissReason::kUntuned : MissReason::kUncompiled;
+  miss.key.small_batch = json.value("small_batch", Json()) == true;
   return miss;
 }
 

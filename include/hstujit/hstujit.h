@@ -134,7 +134,8 @@ HSTUJIT_API hstujit_status hstujit_config_describe(const hstujit_config* config,
 HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_config* config,
                                                   const char* name, hstujit_direction direction,
                                                   hstujit_backend backend, hstujit_op** out);
-/* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. */
+/* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. With "small_batches": true, launches of few
+ * sequences get a kernel of their own (docs/tuning.md). */
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
@@ -146,7 +147,7 @@ HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
 
 typedef struct hstujit_problem {
   size_t size;
-  int64_t max_seq_len; /* chosen kernel is that of its bucket */
+  int64_t max_seq_len; /* chosen kernel is that of its bucket; with "small_batches", both of them */
   int device;          /* CUDA ordinal; the current context's device when < 0 */
 } hstujit_problem;
 
