@@ -48,6 +48,10 @@ TEST(EmulatedHopper, ClustersOfEveryMask) {
   for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), shared_tile(64, 2), 3);
 }
 
+TEST(EmulatedHopper, SenselessIndicesStayInBoundsInClusters) {
+  check_that_senseless_indices_stay_in_bounds(Direction::kForward, shared_tile(64, 2), 2);
+}
+
 TEST(EmulatedHopper, ClustersOfTheLastRows) {
   KernelConfig config = forward_tile(1, 64, 2);
   config.skeleton = "delta_hstu_attention/sm90";

@@ -78,6 +78,12 @@ for first, second, expected, good in ((tuned(2, 100, 101), tuned(2, 100, 90), 0,
     if abs(result["second_run_differs_by"] - expected) > 1e-9 or passed != good:
         sys.exit(f"two tunings: {result}, {passed}; expected {expected}, {good}")
 
+# A bucket whose small batches have a kernel of their own has two keys.
+both = [tuned(2, 100, 150), {**tuned(3, 20, 10), "small_batch": True}]
+result, passed = run("tune", {"keys": both}, {"keys": both[::-1]})
+if result["second_run_differs_by"] != 0 or not passed or [key.get("small_batch") for key in result["keys"]] != [None, True]:
+    sys.exit(f"two keys of a bucket: {result}, {passed}")
+
 # Ranks: disjoint parts, right results and one checksum.
 LINE = f"hstujit,dispatch,frozen,file=x,checksum={'a' * 64},choices=3\n"
 PART = {"keys": [{"name": "x", "bucket": 256}]}
