@@ -96,6 +96,7 @@ int main(void) {
   problem.max_seq_len = kMaxSeqLen;
   problem.device = -1;
   stop_at(hstujit_prepare(op, &problem), "prepare");
+  /* No workspace and no stream, which the host backend does not need. On a GPU: hstujit_workspace_size bytes. */
   stop_at(hstujit_launch(op, values, kArguments, NULL, NULL), "launch");
 
   double worst = 0;

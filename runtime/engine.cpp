@@ -72,6 +72,7 @@ Status Engine::read_settings(EngineOptions& options) {
   std::string mode;
   HSTUJIT_RETURN_IF_ERROR(take(Env::kLengthMode, environment_.choice(Env::kLengthMode), mode));
   length_mode_ = parse_length_mode(mode).value_or(LengthMode::kPow2);
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kDeterministic, environment_.flag(Env::kDeterministic), deterministic_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCheck, environment_.flag(Env::kCheck), check_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kLineinfo, environment_.flag(Env::kLineinfo), lineinfo_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCacheMaxBytes, environment_.number(Env::kCacheMaxBytes), max_bytes_));
@@ -178,15 +179,14 @@ Result<DeviceSpec> Engine::target(const char* name, const std::optional<DeviceSp
           present.status().message());
 }
 
-Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext& context, int64_t shared_memory) {
+Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan) {
   const auto key = std::make_pair(binary.digest, context.id);
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = modules_.find(key); found != modules_.end()) return found->second;
   }
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, this->driver());
-  HSTUJIT_ASSIGN_OR_RETURN(ModulePtr loaded,
-                           Module::load(driver, context, binary.cubin, binary.info.kernel, shared_memory));
+  HSTUJIT_ASSIGN_OR_RETURN(ModulePtr loaded, Module::load(driver, context, binary.cubin, plan));
   const std::lock_guard lock(mutex_);
   // Another thread may have loaded it meanwhile: then that one is used, and this one is unloaded.
   return modules_.emplace(key, std::move(loaded)).first->second;

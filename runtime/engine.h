@@ -53,8 +53,9 @@ class Engine {
   const Log& log() const { return log_; }
   MissPolicy on_miss() const { return on_miss_; }
   LengthMode length_mode() const { return length_mode_; }
-  bool check() const { return check_; }        // HSTUJIT_CHECK
-  bool lineinfo() const { return lineinfo_; }  // HSTUJIT_LINEINFO
+  bool deterministic() const { return deterministic_; }  // HSTUJIT_DETERMINISTIC
+  bool check() const { return check_; }                  // HSTUJIT_CHECK
+  bool lineinfo() const { return lineinfo_; }            // HSTUJIT_LINEINFO
 
   KernelCache& kernels() { return *kernels_; }
   const FrozenChoices* frozen() const { return frozen_ ? &*frozen_ : nullptr; }  // HSTUJIT_FROZEN
@@ -73,8 +74,9 @@ class Engine {
   // `name` as in prewarm's --arch; else the config's device; else the GPU `ordinal`.
   Result<DeviceSpec> target(const char* name, const std::optional<DeviceSpec>& configured, int ordinal);
 
-  // The kernel of `binary` in the current context, which is `context`; loaded once per context.
-  Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, int64_t shared_memory);
+  // The kernels of `binary`, which are those of `plan`, in the current context, which is `context`; loaded once per
+  // context.
+  Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan);
 
   // Appends a line to the recording file (HSTUJIT_RECORD), if there is one and this engine has not done so already.
   void record_miss(const MissRecord& miss);
@@ -94,6 +96,7 @@ class Engine {
   Log log_;
   MissPolicy on_miss_ = MissPolicy::kHeuristic;
   LengthMode length_mode_ = LengthMode::kPow2;
+  bool deterministic_ = false;
   bool check_ = false;
   bool lineinfo_ = false;
   int64_t max_bytes_ = 0;

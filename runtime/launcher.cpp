@@ -33,6 +33,31 @@ double number(const hstujit_value& value, bool is_integer) {
   return is_integer ? static_cast<double>(value.integer) : value.real;
 }
 
+// Saturates: a product that is too large stays too large.
+int64_t product(const std::vector<GridFactor>& factors, const hstujit_value* values) {
+  int64_t total = 1;
+  for (const GridFactor& factor : factors) {
+    int64_t size = factor.constant;
+    if (factor.source != Source::kConstant) {
+      const hstujit_value& value = values[factor.argument];
+      size = (factor.source == Source::kScalar ? value.integer : value.tensor->shape[factor.dimension]) + factor.bias;
+    }
+    const int64_t count = size / factor.divisor + (size % factor.divisor > 0 ? 1 : 0);
+    if (count <= 0) return 0;
+    if (__builtin_mul_overflow(total, count, &total)) total = std::numeric_limits<int64_t>::max();
+  }
+  return total;
+}
+
+int64_t workspace_bytes(const WorkspacePlan& plan, const hstujit_value* values) {
+  return plan.bytes.empty() ? 0 : product(plan.bytes, values);
+}
+
+int64_t blocks(const FollowingKernel& kernel, const hstujit_value* values) {
+  const int64_t total = product(kernel.grid, values);
+  return kernel.most_blocks > 0 ? std::min(total, kernel.most_blocks) : total;
+}
+
 }  // namespace
 
 Result<LauncherPtr> Launcher::create(CudaDriverPtr driver, ModulePtr module, const Signature& signature,
@@ -41,67 +66,11 @@ Result<LauncherPtr> Launcher::create(CudaDriverPtr driver, ModulePtr module, con
   const std::shared_ptr<Launcher> launcher(
       new Launcher(std::move(driver), std::move(module), plan, std::move(checker)));
   HSTUJIT_RETURN_IF_ERROR(launcher->validate_plan(signature).with_context(plan.kernel_name));
+  if (plan.cluster.most > 1) {
+    launcher->clusters_ =
+        resident_clusters(*launcher->driver_, launcher->module_->function(), block_shape(plan), plan.cluster.most);
+  }
   return LauncherPtr(launcher);
-}
-
-Status Launcher::validate_plan(const Signature& signature) {
-  for (const Argument& argument : signature) {
-    if (argument.role == ArgumentRole::kOutput) output_ = static_cast<int>(is_integer_.size());
-    is_integer_.push_back(argument.kind == ArgumentKind::kInt);
-    dtypes_.push_back(argument.dtype);
-  }
-  const auto known = [&](int index) { return index >= 0 && index < static_cast<int>(signature.size()); };
-  for (const ParamSlot& slot : plan_.slots) {
-    const bool scalar = slot.kind == Kind::kFloat || slot.kind == Kind::kInt || slot.kind == Kind::kInverse;
-    if (!known(slot.argument) || (slot.kind == Kind::kInverse && !known(slot.fallback))) {
-      return Status(Code::kInternal, fmt::format("parameter {} refers to no argument", slot.name));
-    }
-    const Argument& argument = signature[slot.argument];
-    const int rank = static_cast<int>(argument.shape.size());
-    if (scalar == (argument.kind == ArgumentKind::kTensor) ||
-        ((slot.kind == Kind::kStride || slot.kind == Kind::kSize) && (slot.dimension < 0 || slot.dimension >= rank))) {
-      return Status(Code::kInternal, fmt::format("parameter {} does not fit argument {}", slot.name, argument.name));
-    }
-    if (slot.kind == Kind::kInt && is_integer_[slot.argument]) checker_.require_int32(slot.argument);
-    if (slot.kind == Kind::kInverse) divisors_.push_back(&slot);
-    if (slot.kind != Kind::kTensorMap) continue;
-    if (rank != 3 || size_of(argument.dtype) != 2 || slot.map.box_columns < 1 || slot.map.box_columns > 64 ||
-        slot.map.box_rows < 1 || slot.map.box_rows > 256) {
-      return Status(Code::kInternal,
-                    fmt::format("parameter {}: a tensor map needs a rank-3 tensor of 16-bit elements and a "
-                                "box of at most 64 columns and 256 rows",
-                                slot.name));
-    }
-    if (driver_->tensor_map_encode_tiled == nullptr) {
-      return Status(
-          Code::kUnsupported,
-          fmt::format("the CUDA driver, version {}, has no cuTensorMapEncodeTiled: a driver for CUDA 12 or newer "
-                      "is needed",
-                      driver_->version()));
-    }
-    mapped_.push_back(slot.argument);
-  }
-  for (const GridFactor& factor : plan_.grid) {
-    if (factor.source == Source::kConstant) continue;
-    const bool scalar = factor.source == Source::kScalar;
-    if (factor.divisor < 1 || !known(factor.argument) ||
-        (signature[factor.argument].kind == ArgumentKind::kTensor) == scalar) {
-      return Status(Code::kInternal, "a grid factor refers to no such argument");
-    }
-    if (scalar) checker_.require_not_negative(factor.argument);
-  }
-  if (plan_.cluster.most > 1) {
-    if (!known(plan_.cluster.argument) || !is_integer_[plan_.cluster.argument] || plan_.cluster.least < 1) {
-      return Status(Code::kInternal, "the cluster's size refers to no integer argument");
-    }
-    clusters_ = resident_clusters(*driver_, module_->function(), block_shape(plan_), plan_.cluster.most);
-  }
-  offsets_ = slot_offsets(plan_.slots);
-  if (offsets_.back() > kMaxParameterBytes) {
-    return Status(Code::kInternal,
-                  fmt::format("{} bytes of parameters; at most {} are allowed", offsets_.back(), kMaxParameterBytes));
-  }
-  return {};
 }
 
 Status Launcher::check_map_rows(const hstujit_value* values) const {
@@ -132,22 +101,6 @@ Status Launcher::check_divisors(const hstujit_value* values) const {
   return {};
 }
 
-int64_t Launcher::blocks(const hstujit_value* values) const {
-  int64_t total = 1;
-  for (const GridFactor& factor : plan_.grid) {
-    int64_t size = factor.constant;
-    if (factor.source != Source::kConstant) {
-      const hstujit_value& value = values[factor.argument];
-      size = (factor.source == Source::kScalar ? value.integer : value.tensor->shape[factor.dimension]) + factor.bias;
-    }
-    const int64_t count = size / factor.divisor + (size % factor.divisor > 0 ? 1 : 0);
-    if (count <= 0) return 0;
-    // Saturates: a product that is too large stays too large.
-    if (__builtin_mul_overflow(total, count, &total)) total = std::numeric_limits<int64_t>::max();
-  }
-  return total;
-}
-
 int64_t Launcher::cluster_of(const hstujit_value* values, int64_t tiles) const {
   if (clusters_.empty()) return 1;
   const int64_t shares = values[plan_.cluster.argument].integer / plan_.cluster.least;
@@ -171,7 +124,31 @@ Status Launcher::explain_empty_grid(const hstujit_value* values) const {
                                                     values[scalar->argument].integer, 1 - scalar->bias));
 }
 
-cuda::Error Launcher::pack(const hstujit_value* values, std::byte* parameters) const {
+Status Launcher::check_grids(const hstujit_value* values, int64_t grid) const {
+  const std::string* kernel = &plan_.kernel_name;
+  int64_t most = grid;
+  for (const FollowingKernel& following : plan_.following) {
+    const int64_t total = blocks(following, values);
+    if (total > most) kernel = &following.kernel_name;
+    most = std::max(most, total);
+  }
+  if (most <= kMaxBlocks) return {};
+  return Status(Code::kInvalidArgument,
+                fmt::format("these sizes need {} blocks of {}; at most {} can be launched", most, *kernel, kMaxBlocks));
+}
+
+Status Launcher::check_workspace(const void* workspace, int64_t bytes) const {
+  if (bytes == 0 || (workspace != nullptr && reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment == 0)) {
+    return {};
+  }
+  const std::string given = workspace == nullptr ? "a null pointer" : fmt::format("{}", workspace);
+  return Status(Code::kInvalidArgument,
+                fmt::format("workspace is {}; {} needs {} bytes of device memory for these sizes, at a multiple of {} "
+                            "(hstujit_workspace_size says how many)",
+                            given, plan_.kernel_name, bytes, kWorkspaceAlignment));
+}
+
+cuda::Error Launcher::pack(const hstujit_value* values, void* workspace, std::byte* parameters) const {
   for (size_t i = 0; i < plan_.slots.size(); ++i) {
     const ParamSlot& slot = plan_.slots[i];
     const hstujit_value& value = values[slot.argument];
@@ -215,12 +192,26 @@ cuda::Error Launcher::pack(const hstujit_value* values, std::byte* parameters) c
         }
         break;
       }
+      case Kind::kWorkspace:
+        store<void*>(destination, workspace);
+        break;
     }
   }
   return cuda::kSuccess;
 }
 
-Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream stream) const {
+Result<size_t> Launcher::workspace_size(const hstujit_value* values, size_t count) const {
+  if (plan_.workspace.bytes.empty()) return size_t{0};
+  const Placement placement{true, module_->device().ordinal};
+  bool nothing_to_write = false;
+  if (const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write); !failure.none()) {
+    return checker_.explain(failure, values, placement);
+  }
+  if (nothing_to_write || product(plan_.grid, values) == 0) return size_t{0};
+  return static_cast<size_t>(workspace_bytes(plan_.workspace, values));
+}
+
+Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace) const {
   const Placement placement{true, module_->device().ordinal};
   bool nothing_to_write = false;
   if (const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write); !failure.none()) {
@@ -228,22 +219,33 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   }
   if (nothing_to_write) return {};
   HSTUJIT_RETURN_IF_ERROR(check_map_rows(values));
-  int64_t grid = blocks(values);
+  int64_t grid = product(plan_.grid, values);
   if (grid == 0) return explain_empty_grid(values);
   HSTUJIT_RETURN_IF_ERROR(check_divisors(values));
   if (plan_.persistent_blocks > 0) grid = std::min(grid, plan_.persistent_blocks);
   const int64_t cluster = cluster_of(values, grid);
   grid *= cluster;
-  if (grid > kMaxBlocks) {
-    return Status(Code::kInvalidArgument, fmt::format("these sizes need {} blocks of {}; at most {} can be launched",
-                                                      grid, plan_.kernel_name, kMaxBlocks));
-  }
+  HSTUJIT_RETURN_IF_ERROR(check_grids(values, grid));
+  const int64_t bytes = workspace_bytes(plan_.workspace, values);
+  HSTUJIT_RETURN_IF_ERROR(check_workspace(workspace, bytes));
 
   alignas(64) std::byte parameters[kMaxParameterBytes];
-  if (const cuda::Error error = pack(values, parameters); error != cuda::kSuccess) {
+  if (const cuda::Error error = pack(values, workspace, parameters); error != cuda::kSuccess) {
     return driver_->failure(error, "cuTensorMapEncodeTiled", __FILE__, __LINE__).with_context(plan_.kernel_name);
   }
   void* arguments[] = {parameters};
+  if (plan_.workspace.cleared && bytes > 0) {
+    const auto address = static_cast<cuda::DevicePtr>(reinterpret_cast<uintptr_t>(workspace));
+    const cuda::Error error = driver_->set_bytes(address, 0, static_cast<size_t>(bytes), stream);
+    if (error != cuda::kSuccess) {
+      return driver_->failure(error, "cuMemsetD8Async", __FILE__, __LINE__).with_context(plan_.kernel_name);
+    }
+  }
+  HSTUJIT_RETURN_IF_ERROR(enqueue_main(grid, cluster, stream, arguments));
+  return enqueue_following(values, stream, arguments);
+}
+
+Status Launcher::enqueue_main(int64_t grid, int64_t cluster, cuda::Stream stream, void** arguments) const {
   const BlockShape block = block_shape(plan_);
   const cuda::Error error =
       cluster > 1 ? launch_clusters(*driver_, module_->function(), block, grid, cluster, stream, arguments)
@@ -252,6 +254,20 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   if (error == cuda::kSuccess) return {};
   return driver_->failure(error, cluster > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel", __FILE__, __LINE__)
       .with_context(plan_.kernel_name);
+}
+
+Status Launcher::enqueue_following(const hstujit_value* values, cuda::Stream stream, void** arguments) const {
+  for (size_t i = 0; i < plan_.following.size(); ++i) {
+    const FollowingKernel& kernel = plan_.following[i];
+    const auto grid = static_cast<unsigned>(blocks(kernel, values));
+    if (grid == 0) continue;
+    const cuda::Error error = driver_->launch_kernel(
+        module_->following(i), grid, 1, 1, static_cast<unsigned>(kernel.threads), 1, 1, 0, stream, arguments, nullptr);
+    if (error != cuda::kSuccess) {
+      return driver_->failure(error, "cuLaunchKernel", __FILE__, __LINE__).with_context(kernel.kernel_name);
+    }
+  }
+  return {};
 }
 
 }  // namespace hstujit

@@ -1,4 +1,5 @@
-// Launches one compiled kernel: checks the values, packs the kernel's parameters as its LaunchPlan says, enqueues it.
+// Launches one compiled kernel: checks the values, packs the kernel's parameters as its LaunchPlan says, enqueues it
+// and what runs before and after it.
 //
 // A launch takes no lock, allocates nothing, formats nothing and never synchronises, so that it can be captured in a
 // CUDA graph and costs well under 5 microseconds.
@@ -14,14 +15,20 @@ class Launcher {
  public:
   // Bytes of kernel parameters that every supported device takes.
   static constexpr size_t kMaxParameterBytes = 4096;
+  // What the driver's allocations are aligned to, so that a kernel may read its workspace in any way.
+  static constexpr size_t kWorkspaceAlignment = HSTUJIT_WORKSPACE_ALIGNMENT;
 
   // kUnsupported when the plan asks for what this driver cannot do, kInternal when plan and signature disagree.
   static Result<std::shared_ptr<const Launcher>> create(CudaDriverPtr driver, ModulePtr module,
                                                         const Signature& signature, const LaunchPlan& plan);
 
   // The module's context must be current. Empty outputs, and a batch of no sequences, are done without a launch;
-  // kInvalidArgument for a length of 0 that would leave outputs unwritten.
-  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream) const;
+  // kInvalidArgument for a length of 0 that would leave outputs unwritten, and for a workspace that is null or
+  // misplaced where these values need one.
+  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace = nullptr) const;
+
+  // Bytes of workspace that launch() needs for these values, which are checked as it does.
+  Result<size_t> workspace_size(const hstujit_value* values, size_t count) const;
 
   const Module& module() const { return *module_; }
   const LaunchPlan& plan() const { return plan_; }
@@ -31,12 +38,17 @@ class Launcher {
       : driver_(std::move(driver)), module_(std::move(module)), plan_(plan), checker_(std::move(checker)) {}
 
   Status validate_plan(const Signature& signature);
+  Status validate_slot(const ParamSlot& slot, const Signature& signature);
+  Status validate_factors(const std::vector<GridFactor>& factors, const Signature& signature);
   Status check_map_rows(const hstujit_value* values) const;
-  int64_t blocks(const hstujit_value* values) const;
+  Status check_grids(const hstujit_value* values, int64_t grid) const;
+  Status check_workspace(const void* workspace, int64_t bytes) const;
   int64_t cluster_of(const hstujit_value* values, int64_t tiles) const;
   Status explain_empty_grid(const hstujit_value* values) const;
   Status check_divisors(const hstujit_value* values) const;
-  cuda::Error pack(const hstujit_value* values, std::byte* parameters) const;
+  Status enqueue_main(int64_t grid, int64_t cluster, cuda::Stream stream, void** arguments) const;
+  Status enqueue_following(const hstujit_value* values, cuda::Stream stream, void** arguments) const;
+  cuda::Error pack(const hstujit_value* values, void* workspace, std::byte* parameters) const;
 
   CudaDriverPtr driver_;
   ModulePtr module_;

@@ -33,6 +33,15 @@ Status count_field(const Json& json, const char* name, int64_t* value) {
   return {};
 }
 
+// Left out where it is false.
+Status flag_field(const Json& json, const char* name, bool* value) {
+  const auto found = json.find(name);
+  if (found == json.end()) return {};
+  if (!found->is_boolean()) return Status(Code::kInvalidConfig, fmt::format("{} is no boolean", name));
+  *value = found->get<bool>();
+  return {};
+}
+
 // The instance that asks for a miss; the key's spec becomes canonical text.
 Result<Instance> instance_of(MissRecord& miss) {
   Json entry = Json::parse(miss.key.spec, nullptr, /*allow_exceptions=*/false);
@@ -69,6 +78,7 @@ std::string format_miss(const MissRecord& miss) {
                {"length_mode", to_string(miss.length_mode)},
                {"reason", to_string(miss.reason)}};
   if (miss.key.small_batch) json["small_batch"] = true;
+  if (miss.key.deterministic) json["deterministic"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -93,6 +103,8 @@ Result<MissRecord> parse_miss(std::string_view line) {
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "sm_count", &miss.key.sm_count));
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "bucket", &miss.key.bucket));
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "length", &miss.length));
+  HSTUJIT_RETURN_IF_ERROR(flag_field(json, "small_batch", &miss.key.small_batch));
+  HSTUJIT_RETURN_IF_ERROR(flag_field(json, "deterministic", &miss.key.deterministic));
   std::string mode, reason;
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "length_mode", &mode));
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "reason", &reason));
@@ -105,7 +117,6 @@ Result<MissRecord> parse_miss(std::string_view line) {
     return Status(Code::kInvalidConfig, fmt::format("reason is {}; allowed: untuned uncompiled", quote(reason)));
   }
   miss.reason = reason == to_string(MissReason::kUntuned) ? MissReason::kUntuned : MissReason::kUncompiled;
-  miss.key.small_batch = json.value("small_batch", Json()) == true;
   return miss;
 }
 

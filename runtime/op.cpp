@@ -86,10 +86,12 @@ Status Op::prepare_cuda(int64_t max_seq_len, int device) {
 Result<Op::Choice> Op::choose(int ordinal, const DeviceSpec& device, const ProblemBucket& bucket) {
   const OpSpecPtr& spec = options_.instance.spec;
   const Direction direction = options_.direction;
-  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose_kernel(*engine_, *spec, direction, device, bucket));
+  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
+                           choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
   if (!choice.tuned && engine_->on_miss() == MissPolicy::kTune) {
-    HSTUJIT_RETURN_IF_ERROR(tune_on_miss(*engine_, options_.instance, direction, ordinal, device, bucket));
-    HSTUJIT_ASSIGN_OR_RETURN(choice, choose_kernel(*engine_, *spec, direction, device, bucket));
+    HSTUJIT_RETURN_IF_ERROR(
+        tune_on_miss(*engine_, options_.instance, direction, ordinal, device, bucket, options_.restriction));
+    HSTUJIT_ASSIGN_OR_RETURN(choice, choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
   }
   const CompileRequest request{spec, direction, choice.config, device, engine_->lineinfo()};
   KernelBinaryPtr binary = engine_->kernels().find(request);
@@ -101,7 +103,7 @@ Result<Op::Choice> Op::choose(int ordinal, const DeviceSpec& device, const Probl
                           {"bucket", to_string(bucket)},
                           {"config", describe(choice.config)},
                           {"policy", to_string(engine_->on_miss())}});
-    engine_->record_miss({tuning_key(*spec, direction, device, bucket),
+    engine_->record_miss({tuning_key(*spec, direction, device, bucket, options_.restriction),
                           tuning_length(signature_, options_.instance, bucket.rows), options_.length_mode,
                           choice.tuned ? MissReason::kUncompiled : MissReason::kUntuned});
   }
@@ -116,7 +118,7 @@ Result<LauncherPtr> Op::load(const DeviceContext& context, Choice choice) {
   KernelBinaryPtr& binary = choice.binary;
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
   const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
-  Result<ModulePtr> module = engine_->module(*binary, context, plan.shared_memory);
+  Result<ModulePtr> module = engine_->module(*binary, context, plan);
   if (!module.ok() && module.status().code() == Code::kCompileFailed && binary->origin == KernelOrigin::kDirectory &&
       engine_->on_miss() != MissPolicy::kFail) {
     // Whole, by its checksum, and yet no kernel for this device: whoever wrote it had another idea of the key.
@@ -124,7 +126,7 @@ Result<LauncherPtr> Op::load(const DeviceContext& context, Choice choice) {
         LogCategory::kCache, "rejected",
         {{"key", binary->digest}, {"directory", binary->directory}, {"reason", module.status().message()}});
     HSTUJIT_ASSIGN_OR_RETURN(binary, engine_->kernels().replace(request, *binary));
-    module = engine_->module(*binary, context, plan.shared_memory);
+    module = engine_->module(*binary, context, plan);
   }
   if (!module.ok()) return module.status();
   {
@@ -143,8 +145,7 @@ Status Op::not_prepared(int64_t max_seq_len) const {
                   spec().op(), to_string(options_.direction), max_seq_len, bucket_of(max_seq_len)));
 }
 
-Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream) const {
-  if (options_.backend == Backend::kHost) return launch_host(values, count);
+Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t count) const {
   if (values == nullptr || count != signature_.size()) {
     return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
   }
@@ -168,14 +169,21 @@ Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream
   }
   const Prepared* const prepared = table_.find(context_id, bucket_of(max_seq_len));
   if (prepared == nullptr) return not_prepared(max_seq_len);
+  if (!prepared->small_launcher) return prepared->launcher.get();
+  return &prepared->launcher_of(sequences_of(values));
+}
+
+Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace) const {
+  if (options_.backend == Backend::kHost) return launch_host(values, count);
+  HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
   if (engine_->check()) {
-    const Placement placement{true, prepared->launcher->module().device().ordinal};
+    const Placement placement{true, launcher->module().device().ordinal};
     bool nothing = false;
     const ArgumentFailure failure = checker_.check(values, count, placement, &nothing);
     if (!failure.none()) return checker_.explain(failure, values, placement);
-    HSTUJIT_RETURN_IF_ERROR(check_launch_data(driver, signature_, values, stream));
+    HSTUJIT_RETURN_IF_ERROR(check_launch_data(driver_.load(std::memory_order_acquire), signature_, values, stream));
   }
-  return prepared->launcher_of(sequences_of(values)).launch(values, count, stream);
+  return launcher->launch(values, count, stream, workspace);
 }
 
 // Before the values are checked: whoever has none, or a wrong tensor, is told so by either launcher.
@@ -204,10 +212,12 @@ Status Op::launch_host(const hstujit_value* values, size_t count) const {
 }
 
 Result<size_t> Op::workspace_size(const hstujit_value* values, size_t count) const {
-  if (values == nullptr || count != signature_.size()) {
+  if (options_.backend == Backend::kHost) {
+    if (values != nullptr && count == signature_.size()) return size_t{0};
     return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
   }
-  return size_t{0};
+  HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
+  return launcher->workspace_size(values, count);
 }
 
 }  // namespace hstujit

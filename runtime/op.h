@@ -25,6 +25,7 @@ struct OpOptions {
   Backend backend = Backend::kCuda;
   LengthMode length_mode = LengthMode::kPow2;
   std::vector<int64_t> listed;  // lengths of LengthMode::kStatic
+  Restriction restriction = {};
 };
 
 class Op {
@@ -40,10 +41,11 @@ class Op {
   // for small batches, where the instance asks for one.
   Status prepare(int64_t max_seq_len, int device);
 
-  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream) const;
+  // `workspace` as Launcher::launch has it; the host backend needs none.
+  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace = nullptr) const;
 
-  // Bytes of scratch memory that a launch of these values needs: none, for every kernel there is. Only their number is
-  // checked, so that it may be asked before there is a context or a tensor.
+  // Bytes of device memory that launch() needs beside these values. They follow from the kernel, which must be prepared
+  // as for a launch: kNotPrepared. Where it needs none, no value is looked at but those that choose the kernel.
   Result<size_t> workspace_size(const hstujit_value* values, size_t count) const;
 
  private:
@@ -63,6 +65,9 @@ class Op {
   Result<LauncherPtr> load(const DeviceContext& context, Choice choice);
   int64_t sequences_of(const hstujit_value* values) const;
   Status not_prepared(int64_t max_seq_len) const;
+  // The kernel that a launch of these values runs in the current context. No other value than max_seq_len is looked at
+  // and, where small batches have a kernel of their own, the size of seq_offsets.
+  Result<const Launcher*> find_launcher(const hstujit_value* values, size_t count) const;
   Status launch_host(const hstujit_value* values, size_t count) const;
 
   EnginePtr engine_;

@@ -58,6 +58,7 @@ Status compile(const Request& request, const EmittedKernel& kernel, const Blobs&
   input.source = kernel.source;
   input.file_name = kernel.plan.kernel_name + ".cu";
   input.entry = kernel.plan.kernel_name;
+  for (const FollowingKernel& following : kernel.plan.following) input.others.push_back(following.kernel_name);
   input.arch = request.device.arch;
   input.lineinfo = request.lineinfo;
   std::string log;

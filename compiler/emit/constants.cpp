@@ -49,6 +49,7 @@ std::string choice_lines(std::string_view field, std::string_view value, const s
 const char* type_of(const ParamSlot& slot) {
   switch (slot.kind) {
     case ParamSlot::Kind::kPointer:
+    case ParamSlot::Kind::kWorkspace:
       return slot.type.c_str();
     case ParamSlot::Kind::kStride:
     case ParamSlot::Kind::kSize:

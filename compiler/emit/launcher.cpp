@@ -282,6 +282,8 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
                          device_type(argument.dtype).tensor_map, size_of(argument.dtype), size_text(argument.shape[0]),
                          size_text(argument.shape[1]), size_text(argument.shape[2]), slot.map.box_columns,
                          slot.map.box_rows);
+    case ParamSlot::Kind::kWorkspace:
+      return fmt::format("reinterpret_cast<{}>(workspace)", slot.type);
   }
   return {};
 }
@@ -302,11 +304,32 @@ std::string factor_text(const Signature& signature, const GridFactor& factor) {
   return {};
 }
 
-std::string grid_text(const Signature& signature, const LaunchPlan& plan) {
-  std::string blocks;
-  for (const GridFactor& factor : plan.grid) blocks += (blocks.empty() ? "" : " * ") + factor_text(signature, factor);
-  if (blocks.empty()) blocks = "1";
-  return plan.persistent_blocks > 0 ? fmt::format("std::min<int64_t>({}, {})", blocks, plan.persistent_blocks) : blocks;
+std::string product_text(const Signature& signature, const std::vector<GridFactor>& factors) {
+  std::string text;
+  for (const GridFactor& factor : factors) text += (text.empty() ? "" : " * ") + factor_text(signature, factor);
+  return text.empty() ? "1" : text;
+}
+
+std::string grid_text(const Signature& signature, const std::vector<GridFactor>& grid, int64_t most_blocks) {
+  const std::string blocks = product_text(signature, grid);
+  return most_blocks > 0 ? fmt::format("std::min<int64_t>({}, {})", blocks, most_blocks) : blocks;
+}
+
+// The body of the loop that is timed: all that one launch enqueues.
+std::string print_launch(const LaunchPlan& plan) {
+  std::string text;
+  if (plan.workspace.cleared) text += "    CHECK(cudaMemsetAsync(workspace, 0, workspace_bytes));\n";
+  text += fmt::format(
+      "    {}<<<static_cast<unsigned>(blocks), {}, {}>>>(params);\n"
+      "    CHECK(cudaGetLastError());\n",
+      plan.kernel_name, plan.threads, plan.shared_memory);
+  for (const FollowingKernel& kernel : plan.following) {
+    text += fmt::format(
+        "    {0}<<<static_cast<unsigned>({0}_blocks), {1}>>>(params);\n"
+        "    CHECK(cudaGetLastError());\n",
+        kernel.kernel_name, kernel.threads);
+  }
+  return text;
 }
 
 }  // namespace
@@ -338,21 +361,31 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "  }\n"
       "  const Batch batch = make_batch(sequences, longest);\n";
   for (const Argument& argument : signature) text += declare_argument(argument);
+  if (!plan.workspace.bytes.empty()) {
+    text += fmt::format(
+        "\n"
+        "  const size_t workspace_bytes = static_cast<size_t>({});\n"
+        "  void* workspace = nullptr;\n"
+        "  CHECK(cudaMalloc(&workspace, workspace_bytes));\n",
+        product_text(signature, plan.workspace.bytes));
+  }
   text += "\n  Params params = {};\n";
   for (const ParamSlot& slot : plan.slots)
     text += fmt::format("  params.{} = {};\n", slot.name, slot_value(signature, slot));
+  text += fmt::format("\n  const int64_t blocks = {};\n", grid_text(signature, plan.grid, plan.persistent_blocks));
+  for (const FollowingKernel& kernel : plan.following) {
+    text += fmt::format("  const int64_t {}_blocks = {};\n", kernel.kernel_name,
+                        grid_text(signature, kernel.grid, kernel.most_blocks));
+  }
   text += fmt::format(
-      "\n"
-      "  const int64_t blocks = {1};\n"
-      "  CHECK(cudaFuncSetAttribute({0}, cudaFuncAttributeMaxDynamicSharedMemorySize, {2}));\n"
+      "  CHECK(cudaFuncSetAttribute({0}, cudaFuncAttributeMaxDynamicSharedMemorySize, {1}));\n"
       "  cudaEvent_t begin, end;\n"
       "  CHECK(cudaEventCreate(&begin));\n"
       "  CHECK(cudaEventCreate(&end));\n"
       "  constexpr int kWarmups = 3, kRepeats = 20;\n"
       "  for (int i = 0; i < kWarmups + kRepeats; ++i) {{\n"
       "    if (i == kWarmups) CHECK(cudaEventRecord(begin));\n"
-      "    {0}<<<static_cast<unsigned>(blocks), {3}, {2}>>>(params);\n"
-      "    CHECK(cudaGetLastError());\n"
+      "{2}"
       "  }}\n"
       "  CHECK(cudaEventRecord(end));\n"
       "  CHECK(cudaDeviceSynchronize());\n"
@@ -361,7 +394,7 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "  std::printf(\"{0}: %lld rows, %.3f ms\\n\", static_cast<long long>(batch.rows()), milliseconds / kRepeats);\n"
       "  return 0;\n"
       "}}\n",
-      plan.kernel_name, grid_text(signature, plan), plan.shared_memory, plan.threads);
+      plan.kernel_name, plan.shared_memory, print_launch(plan));
   return text;
 }
 

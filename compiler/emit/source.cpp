@@ -44,12 +44,22 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
   return text;
 }
 
-std::string print_kernel(const LaunchPlan& plan, const KernelConfig& config) {
+std::string print_kernel(std::string_view bounds, std::string_view name, std::string_view function) {
   return fmt::format(
-      "extern \"C\" __global__ void __launch_bounds__({}, {}) {}(const __grid_constant__ Params params) {{\n"
-      "  kernel_main<Spec, Config>(params);\n"
+      "extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Params params) {{\n"
+      "  {}<Spec, Config>(params);\n"
       "}}\n",
-      plan.threads, config.blocks_per_sm, plan.kernel_name);
+      bounds, name, function);
+}
+
+// The main kernel and those that follow it.
+std::string print_kernels(const LaunchPlan& plan, const KernelConfig& config) {
+  std::string text =
+      print_kernel(fmt::format("{}, {}", plan.threads, config.blocks_per_sm), plan.kernel_name, "kernel_main");
+  for (const FollowingKernel& kernel : plan.following) {
+    text += print_kernel(fmt::to_string(kernel.threads), kernel.kernel_name, kernel.function);
+  }
+  return text;
 }
 
 Status check_accepted(const Skeleton& skeleton, const OpSpec& spec, Direction direction, const KernelConfig& config,
@@ -99,7 +109,7 @@ Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<Embe
   kernel.source += regions;
   kernel.source += print_params(kernel.plan.slots) + "\n";
   kernel.source += flat.own;
-  kernel.source += "// ---- kernel\n" + print_kernel(kernel.plan, config);
+  kernel.source += "// ---- kernel\n" + print_kernels(kernel.plan, config);
   return kernel;
 }
 

@@ -19,6 +19,7 @@ struct CompileInput {
   std::string source;               // self-contained CUDA source: no include path is given to NVRTC
   std::string file_name;            // how messages name the source, e.g. "<entry>.cu"; no directory
   std::string entry;                // the extern "C" kernel that the cubin must define
+  std::vector<std::string> others;  // and further ones, whose figures count as the entry's do
   std::string arch;                 // exact, with suffix: "sm_90a", "sm_80"
   int cpp_standard = kCppStandard;  // 17 or 20
   bool lineinfo = false;            // line tables for profilers; does not change the code

@@ -165,13 +165,20 @@ Result<Resources> resources_from_cubin(std::string_view bytes, std::string_view 
   return resources;
 }
 
-Result<Resources> merged_resources(std::string_view cubin, std::string_view log, std::string_view entry) {
-  Result<Resources> from_cubin = resources_from_cubin(cubin, entry);
-  if (!from_cubin.ok()) return Status(Code::kCompileFailed, from_cubin.status().message());
-  Result<Resources> from_log = resources_from_log(log, entry);
-  if (from_log.ok()) return from_log;
-  from_cubin->warnings = log_warnings(log);
-  return from_cubin;
+Result<Resources> merged_resources(std::string_view cubin, std::string_view log,
+                                   const std::vector<std::string>& entries) {
+  Resources worst;
+  worst.warnings = log_warnings(log);
+  for (const std::string& entry : entries) {
+    Result<Resources> of_kernel = resources_from_cubin(cubin, entry);
+    if (!of_kernel.ok()) return Status(Code::kCompileFailed, of_kernel.status().message());
+    if (Result<Resources> from_log = resources_from_log(log, entry); from_log.ok()) of_kernel = std::move(from_log);
+    for (const auto figure : {&Resources::registers, &Resources::spill_store_bytes, &Resources::spill_load_bytes,
+                              &Resources::stack_bytes, &Resources::static_shared_bytes}) {
+      worst.*figure = std::max(worst.*figure, (*of_kernel).*figure);
+    }
+  }
+  return worst;
 }
 
 std::vector<KernelReject> reject_reasons(const Resources& resources, std::string_view log) {

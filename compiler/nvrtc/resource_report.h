@@ -45,9 +45,10 @@ std::vector<std::string> log_warnings(std::string_view log);
 // kNotFound when the cubin defines no kernel `entry`; kCompileFailed when the bytes are no cubin.
 Result<Resources> resources_from_cubin(std::string_view cubin, std::string_view entry);
 
-// What both say together: the log's figures where it has them, else the cubin's. The cubin must define `entry`:
-// kCompileFailed, with the kernels that it does define, otherwise.
-Result<Resources> merged_resources(std::string_view cubin, std::string_view log, std::string_view entry);
+// What both say together: the log's figures where it has them, else the cubin's. Of several kernels each figure is that
+// of the worst. The cubin must define all `entries`: kCompileFailed, with the kernels that it does define, otherwise.
+Result<Resources> merged_resources(std::string_view cubin, std::string_view log,
+                                   const std::vector<std::string>& entries);
 
 // Names of the kernels that a cubin defines, in order of its symbol table.
 Result<std::vector<std::string>> cubin_entries(std::string_view cubin);

@@ -1,4 +1,4 @@
-// LaunchPlan: how a kernel's parameters are packed and how many blocks it gets, as data.
+// LaunchPlan: how a kernel's parameters are packed, how many blocks it gets and what runs before and after it, as data.
 //
 // The emitter prints the kernel's `struct Params` from the same slots that the runtime fills: members and their order
 // come from one list, and a static_assert of the source holds the size that slot_offsets() gives. The runtime launches
@@ -26,6 +26,7 @@ struct ParamSlot {
     kInt,        // scalar argument as int32_t                                        4 bytes
     kInverse,    // 1 / (argument > 0 ? argument : argument `fallback`), as float     4 bytes
     kTensorMap,  // CUtensorMap of tensor `argument`                                128 bytes, 64-byte aligned
+    kWorkspace,  // address of the workspace, which the plan must have                8 bytes
   };
   std::string name;  // member of the device struct
   Kind kind = Kind::kPointer;
@@ -33,11 +34,11 @@ struct ParamSlot {
   int dimension = 0;
   int64_t bias = 0;
   int fallback = 0;
-  std::string type;  // device type of a kPointer member, e.g. "const u16*" for data of 16 bits
+  std::string type;  // device type of a kPointer or kWorkspace member, e.g. "const u16*" for data of 16 bits
   TensorMapPlan map;
 };
 
-// blocks = product of factors; a factor is ceil(source / divisor).
+// Numbers of blocks and of bytes are products of factors; a factor is ceil(source / divisor).
 struct GridFactor {
   enum class Source { kConstant, kScalar, kSize };
   Source source = Source::kConstant;
@@ -56,6 +57,22 @@ struct ClusterPlan {
   int64_t least = 1;  // how many of them a block gets at least
 };
 
+// Device memory that a launch borrows from its caller for as long as its kernels run.
+struct WorkspacePlan {
+  std::vector<GridFactor> bytes;  // without factors there is none
+  bool cleared = false;           // all of it is 0 when the main kernel begins, else it holds anything
+};
+
+// A kernel of the same module that runs when the one before it is done, with the same Params and without dynamic shared
+// memory. Where a factor of its grid is 0 it does not run.
+struct FollowingKernel {
+  std::string kernel_name;       // extern "C" symbol
+  std::string function;          // of the template; the kernel calls it as function<Spec, Config>(params)
+  int threads = 0;               // per block
+  std::vector<GridFactor> grid;  // blocks in x
+  int64_t most_blocks = 0;       // > 0: at most this many blocks are launched
+};
+
 struct LaunchPlan {
   std::string kernel_name;        // extern "C" symbol; says data type, sizes and config, and neither mask nor heads
   int threads = 0;                // per block
@@ -64,6 +81,8 @@ struct LaunchPlan {
   std::vector<GridFactor> grid;   // blocks in x
   int64_t persistent_blocks = 0;  // > 0: at most this many blocks are launched
   ClusterPlan cluster;
+  WorkspacePlan workspace;
+  std::vector<FollowingKernel> following;  // in the order in which they run
 };
 
 // Byte offset of each slot, natural alignment, and the struct's size in the last element.

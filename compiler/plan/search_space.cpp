@@ -36,12 +36,24 @@ std::string summarize(const std::vector<RejectedCandidate>& rejected) {
 
 }  // namespace
 
-SearchSpace search_space(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemSize& size) {
+std::vector<Rejection> rejections(const Skeleton& skeleton, const OpSpec& spec, const KernelConfig& config,
+                                  const DeviceSpec& device, const Restriction& restriction) {
+  std::vector<Rejection> reasons = skeleton.reject(spec, config, device);
+  if (reasons.empty() && restriction.deterministic && !skeleton.deterministic(config)) {
+    reasons.push_back({"deterministic", fmt::format("{} gives results that differ in their last bits from run to run, "
+                                                    "and deterministic ones are asked for",
+                                                    describe(config))});
+  }
+  return reasons;
+}
+
+SearchSpace search_space(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemSize& size,
+                         const Restriction& restriction) {
   SearchSpace space;
   for (const Skeleton* skeleton : skeletons()) {
     if (skeleton->op() != spec.op() || skeleton->direction() != direction) continue;
     for (KernelConfig& config : skeleton->space(spec)) {
-      std::vector<Rejection> reasons = skeleton->reject(spec, config, device);
+      std::vector<Rejection> reasons = rejections(*skeleton, spec, config, device, restriction);
       if (reasons.empty()) {
         const double estimate = skeleton->estimate(spec, config, device, size);
         space.candidates.push_back({std::move(config), estimate});
@@ -56,8 +68,8 @@ SearchSpace search_space(const OpSpec& spec, Direction direction, const DeviceSp
 }
 
 Result<KernelConfig> heuristic_config(const OpSpec& spec, Direction direction, const DeviceSpec& device,
-                                      const ProblemSize& size) {
-  const SearchSpace space = search_space(spec, direction, device, size);
+                                      const ProblemSize& size, const Restriction& restriction) {
+  const SearchSpace space = search_space(spec, direction, device, size, restriction);
   if (!space.candidates.empty()) return space.candidates.front().config;
   const std::string why = space.rejected.empty() ? "no template implements it"
                                                  : "every candidate is ruled out: " + summarize(space.rejected);

@@ -7,6 +7,11 @@
 
 namespace hstujit {
 
+// What a caller asks of a kernel besides the right answer.
+struct Restriction {
+  bool deterministic = false;  // Skeleton::deterministic
+};
+
 struct Candidate {
   KernelConfig config;
   double estimate_ms = 0;
@@ -22,10 +27,16 @@ struct SearchSpace {
   std::vector<RejectedCandidate> rejected;
 };
 
-SearchSpace search_space(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemSize& size);
+// Why a config must not be chosen there; empty when it may. Whoever chooses one asks this: the search space for all of
+// its configs, and whoever has one from elsewhere for that.
+std::vector<Rejection> rejections(const Skeleton& skeleton, const OpSpec& spec, const KernelConfig& config,
+                                  const DeviceSpec& device, const Restriction& restriction);
+
+SearchSpace search_space(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemSize& size,
+                         const Restriction& restriction = {});
 
 // The config to use untuned: the first candidate. kUnsupported, with the commonest rejections, when there is none.
 Result<KernelConfig> heuristic_config(const OpSpec& spec, Direction direction, const DeviceSpec& device,
-                                      const ProblemSize& size);
+                                      const ProblemSize& size, const Restriction& restriction = {});
 
 }  // namespace hstujit

@@ -41,6 +41,9 @@ class Skeleton {
   virtual std::vector<KernelConfig> space(const OpSpec& spec) const = 0;
   virtual std::vector<Rejection> reject(const OpSpec& spec, const KernelConfig& config,
                                         const DeviceSpec& device) const = 0;
+  // Whether results are bitwise equal run after run: false where the order in which parts are added up is left to
+  // chance.
+  virtual bool deterministic(const KernelConfig&) const { return true; }
   virtual LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const = 0;
   // Estimated milliseconds; only the order of estimates matters.
   virtual double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,

@@ -44,6 +44,9 @@ const std::vector<EnvVariable>& environment_variables() {
        "holds the heuristic's kernel and no tuning record has a winner; `fail` launches such a kernel."},
       {Env::kLengthMode, kChoice, "HSTUJIT_LENGTH_MODE", "pow2", "pow2|static|fine|exact",
        "How `max_seq_len` is rounded when tuning results are stored and looked up."},
+      {Env::kDeterministic, kFlag, "HSTUJIT_DETERMINISTIC", "0", "",
+       "`1`: only kernels whose results are bitwise equal run after run, also where a config's `tuning.deterministic` "
+       "does not ask for them."},
       {Env::kRecord, kPath, "HSTUJIT_RECORD", "", "",
        "File to which a line is appended for each key that a program prepared untuned (also where a cache held the "
        "heuristic's kernel) or tuned but without a cubin; any number of processes may share it. `hstujit tune --from` "

@@ -24,6 +24,7 @@ enum class Env {
   kRemoteUpload,
   kOnMiss,
   kLengthMode,
+  kDeterministic,
   kRecord,
   kLog,
   kDump,

@@ -130,12 +130,13 @@ HSTUJIT_API void hstujit_config_destroy(hstujit_config* config);
 HSTUJIT_API hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_text* out);
 
 /* ---- op ---- */
-/* Instance `name` of a config. */
+/* Instance `name` of a config, whose tuning.length_mode and tuning.deterministic hold for it. */
 HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_config* config,
                                                   const char* name, hstujit_direction direction,
                                                   hstujit_backend backend, hstujit_op** out);
 /* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. With "small_batches": true, launches of few
- * sequences get a kernel of their own (docs/tuning.md). */
+ * sequences get a kernel of their own (docs/tuning.md). HSTUJIT_LENGTH_MODE and HSTUJIT_DETERMINISTIC say what a config
+ * would. */
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
@@ -161,12 +162,21 @@ typedef union hstujit_value {
   int64_t integer;
 } hstujit_value;
 
-/* Bytes of device scratch memory that launch needs for these arguments; 0 is usual. */
+/* Addresses of workspaces are multiples of this, as those of cuMemAlloc and cudaMalloc are. */
+#define HSTUJIT_WORKSPACE_ALIGNMENT 256
+
+/* Bytes of device memory that a launch of these values borrows: 0 for most kernels, else a size that follows from those
+ * of the tensors. It is the prepared kernel's, so it is asked after hstujit_prepare, in the same context and for the
+ * same max_seq_len as the launch: HSTUJIT_NOT_PREPARED otherwise. Where it is not 0 the values are checked as launch
+ * does. With "small_batches" the size of seq_offsets, too, says which kernel that is. The host backend needs none. */
 HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hstujit_value* values, size_t count,
                                                   size_t* bytes);
 /* Enqueues the op on `stream` (a CUstream; ignored by the host backend, which returns when done). `values` holds one
  * value per signature argument. Takes no lock, allocates nothing, never synchronises; may be captured in a CUDA graph.
- * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket. */
+ * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket.
+ * `workspace` is at least hstujit_workspace_size bytes of device memory in which no tensor lies; its contents do not
+ * matter, and are lost. It must stay until the launch is done on the stream, and no launch on another stream may use it
+ * meanwhile. NULL or misplaced where bytes are needed: HSTUJIT_INVALID_ARGUMENT. Ignored where none are. */
 HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count,
                                           void* workspace, void* stream);
 

@@ -130,6 +130,7 @@ class Op {
     check(hstujit_prepare(get(), &problem));
   }
 
+  // Of device memory, for a launch of these values after prepare; 0: launch needs no workspace.
   std::size_t workspace_size(const hstujit_value* values, std::size_t count) const {
     std::size_t bytes = 0;
     check(hstujit_workspace_size(get(), values, count, &bytes));

@@ -62,6 +62,7 @@ hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_co
     options.instance = *instance;
     options.listed = instance->max_seq_lens;
     options.length_mode = length_mode_of(*context->engine, config->config);
+    options.restriction = restriction_of(*context->engine, config->config);
     HSTUJIT_ASSIGN_OR_RETURN(options.direction, read_direction(direction));
     HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
     return create(context, std::move(options), out);
@@ -79,6 +80,7 @@ hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hst
     HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
     HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(json, options.direction, &options.listed));
     options.length_mode = context->engine->length_mode();
+    options.restriction.deterministic = context->engine->deterministic();
     return create(context, std::move(options), out);
   });
 }
@@ -116,11 +118,11 @@ hstujit_status hstujit_workspace_size(const hstujit_op* op, const hstujit_value*
   });
 }
 
-hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count, void* /*workspace*/,
+hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count, void* workspace,
                               void* stream) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
-    return op->op->launch(values, count, static_cast<cuda::Stream>(stream));
+    return op->op->launch(values, count, static_cast<cuda::Stream>(stream), workspace);
   });
 }
 

@@ -5,25 +5,36 @@
 namespace hstujit {
 
 Result<ModulePtr> Module::load(CudaDriverPtr driver, const DeviceContext& device, std::string_view cubin,
-                               const std::string& kernel_name, int64_t shared_memory) {
+                               const LaunchPlan& plan) {
   const std::shared_ptr<Module> module(new Module(std::move(driver), device));
   const CudaDriver& cuda = *module->driver_;
   const cuda::Error loaded = cuda.module_load_data(&module->module_, cubin.data());
   if (loaded == cuda::kErrorInvalidImage || loaded == cuda::kErrorNoBinaryForGpu) {
-    return Status(Code::kCompileFailed, fmt::format("the cubin of {} ({} bytes) is not for device {}: {}", kernel_name,
-                                                    cubin.size(), device.ordinal, cuda.describe(loaded)));
+    return Status(Code::kCompileFailed,
+                  fmt::format("the cubin of {} ({} bytes) is not for device {}: {}", plan.kernel_name, cubin.size(),
+                              device.ordinal, cuda.describe(loaded)));
   }
   if (loaded != cuda::kSuccess) return cuda.failure(loaded, "cuModuleLoadData", __FILE__, __LINE__);
-  const cuda::Error found = cuda.module_get_function(&module->function_, module->module_, kernel_name.c_str());
+  HSTUJIT_ASSIGN_OR_RETURN(module->function_, module->find(plan.kernel_name));
+  for (const FollowingKernel& kernel : plan.following) {
+    HSTUJIT_ASSIGN_OR_RETURN(const cuda::Function function, module->find(kernel.kernel_name));
+    module->following_.push_back(function);
+  }
+  if (plan.shared_memory > 0) {
+    HSTUJIT_CUDA_CHECK(cuda, function_set_attribute(module->function_, cuda::kMaxDynamicSharedSizeBytes,
+                                                    static_cast<int>(plan.shared_memory)));
+  }
+  return ModulePtr(module);
+}
+
+Result<cuda::Function> Module::find(const std::string& kernel_name) const {
+  cuda::Function function = nullptr;
+  const cuda::Error found = driver_->module_get_function(&function, module_, kernel_name.c_str());
   if (found == cuda::kErrorNotFound) {
     return Status(Code::kCompileFailed, fmt::format("the cubin does not define the kernel {}", kernel_name));
   }
-  if (found != cuda::kSuccess) return cuda.failure(found, "cuModuleGetFunction", __FILE__, __LINE__);
-  if (shared_memory > 0) {
-    HSTUJIT_CUDA_CHECK(cuda, function_set_attribute(module->function_, cuda::kMaxDynamicSharedSizeBytes,
-                                                    static_cast<int>(shared_memory)));
-  }
-  return ModulePtr(module);
+  if (found != cuda::kSuccess) return driver_->failure(found, "cuModuleGetFunction", __FILE__, __LINE__);
+  return function;
 }
 
 Module::~Module() {

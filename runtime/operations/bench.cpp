@@ -8,7 +8,6 @@
 #include "runtime/operations/operation.h"
 #include "runtime/tuning/candidate_bench.h"
 #include "runtime/tuning/ceilings.h"
-#include "runtime/tuning/device_problem.h"
 
 namespace hstujit {
 
@@ -21,13 +20,14 @@ struct Timed {
   Task task;
   std::unique_ptr<Op> op;
   DeviceProblem problem;
+  DeviceBuffer workspace;
   Work work;
   Lengths lengths;
   KernelChoice choice;
 };
 
 Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const OperationOptions& options,
-                         const DeviceSpec& device, const Task& listed) {
+                         const DeviceSpec& device, const DeviceTimer& timer, const Task& listed) {
   const Lengths lengths = make_lengths(*listed.instance, listed.max_seq_len);
   const Task task = task_of_batch(listed, lengths.rows.size(), device);
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine->driver());
@@ -36,10 +36,16 @@ Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const Op
   HSTUJIT_ASSIGN_OR_RETURN(const ProblemData data, make_timing_data(task.instance->spec, task.direction, lengths,
                                                                     options.seed, task.instance->alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, options.device));
-  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
-                           choose_kernel(*engine, *task.instance->spec, task.direction, device, task.bucket));
-  return Timed{task,    std::move(op),    std::move(problem), task.instance->spec->work(task.direction, lengths),
-               lengths, std::move(choice)};
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceBuffer workspace, make_workspace(driver, *op, problem, timer.stream()));
+  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose_kernel(*engine, *task.instance->spec, task.direction, device,
+                                                              task.bucket, task.restriction));
+  return Timed{task,
+               std::move(op),
+               std::move(problem),
+               std::move(workspace),
+               task.instance->spec->work(task.direction, lengths),
+               lengths,
+               std::move(choice)};
 }
 
 Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceilings) {
@@ -105,11 +111,11 @@ OperationResult bench(const EnginePtr& engine, const Config& config, const Opera
   for (const Task& task : *tasks) {
     report_progress(options, done++, tasks->size(), task.label());
     // One problem at a time: the tensors of a whole grid would not fit in device memory together.
-    auto timed = make_timed(engine, config, options, *device, task);
+    auto timed = make_timed(engine, config, options, *device, *timer, task);
     Status failure = timed.status();
     if (timed.ok()) {
       const LaunchFunction launch = [&](cuda::Stream stream) {
-        return timed->op->launch(timed->problem.values(), timed->problem.count(), stream);
+        return timed->op->launch(timed->problem.values(), timed->problem.count(), stream, timed->workspace.data());
       };
       const auto samples = timer->time({launch}, repeats);
       failure = samples.status();

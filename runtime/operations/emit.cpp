@@ -15,7 +15,7 @@ Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem
                  Json& row) {
   const OpSpecPtr& spec = task.instance->spec;
   HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
-                           choose_kernel(engine, *spec, task.direction, device, task.bucket));
+                           choose_kernel(engine, *spec, task.direction, device, task.bucket, task.restriction));
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(choice.config.skeleton));
   const std::string kernel = skeleton->launch_plan(*spec, choice.config, device).kernel_name;
   row["kernel"] = kernel;

@@ -13,7 +13,8 @@ namespace {
 constexpr size_t kListedCandidates = 8;
 
 Json search_json(const Task& task, const DeviceSpec& device) {
-  const SearchSpace space = search_space(*task.instance->spec, task.direction, device, heuristic_size(task.bucket));
+  const SearchSpace space =
+      search_space(*task.instance->spec, task.direction, device, heuristic_size(task.bucket), task.restriction);
   Json best = Json::array();
   for (size_t i = 0; i < std::min(space.candidates.size(), kListedCandidates); ++i) {
     best.push_back({{"config", to_json(space.candidates[i].config)}, {"estimate_ms", space.candidates[i].estimate_ms}});
@@ -82,9 +83,9 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   const OpSpecPtr& spec = task.instance->spec;
   row["spec"] = spec->to_json();
   row["search_space"] = search_json(task, device);
-  explain_tuning(engine, tuning_key(*spec, task.direction, device, task.bucket), contents, row);
+  explain_tuning(engine, tuning_key(*spec, task.direction, device, task.bucket, task.restriction), contents, row);
   HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
-                           choose_kernel(engine, *spec, task.direction, device, task.bucket));
+                           choose_kernel(engine, *spec, task.direction, device, task.bucket, task.restriction));
   row["config"] = to_json(choice.config);
   row["describe"] = describe(choice.config);
   row["tuned"] = choice.tuned;
@@ -97,7 +98,10 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   row["launch"] = {{"threads", plan.threads},
                    {"shared_memory", plan.shared_memory},
                    {"persistent_blocks", plan.persistent_blocks},
-                   {"parameter_bytes", slot_offsets(plan.slots).back()}};
+                   {"parameter_bytes", slot_offsets(plan.slots).back()},
+                   {"workspace", !plan.workspace.bytes.empty()},
+                   {"following", Json::array()}};
+  for (const FollowingKernel& kernel : plan.following) row["launch"]["following"].push_back(kernel.kernel_name);
 
   const CompileRequest request{spec, task.direction, choice.config, device, engine.lineinfo()};
   const ArtifactKey key = artifact_key(request);
@@ -144,6 +148,7 @@ OperationResult explain(Engine& engine, const Config& config, const OperationOpt
   }
   result.report = {{"device", to_json(*device)},
                    {"length_mode", to_string(length_mode_of(engine, config))},
+                   {"deterministic", restriction_of(engine, config).deterministic},
                    {"instances", std::move(rows)}};
   return result;
 }

@@ -15,12 +15,12 @@ OperationResult freeze(Engine& engine, const Config& config, const OperationOpti
   std::vector<FrozenChoice> choices;
   for (const Task& task : all) {
     const OpSpec& spec = *task.instance->spec;
-    const auto choice = choose_kernel(engine, spec, task.direction, *device, task.bucket);
+    const auto choice = choose_kernel(engine, spec, task.direction, *device, task.bucket, task.restriction);
     if (!choice.ok()) {
       result.fail(choice.status().with_context(task.label()));
       continue;
     }
-    choices.push_back({tuning_key(spec, task.direction, *device, task.bucket), choice->config});
+    choices.push_back({tuning_key(spec, task.direction, *device, task.bucket, task.restriction), choice->config});
   }
   const auto text = format_choices(choices);
   if (!text.ok()) return {Json::object(), text.status()};

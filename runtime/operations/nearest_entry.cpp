@@ -67,6 +67,7 @@ Fields fields_of(const TuningKey& key) {
                    {"small_batch", key.small_batch},
                    {"direction", key.direction}};
   add_members(fields, "spec", full_spec(key.spec));
+  fields.emplace_back("deterministic", key.deterministic);
   return fields;
 }
 

@@ -28,16 +28,22 @@ LengthMode length_mode_of(const Engine& engine, const Config& config) {
   return engine.environment().is_set(Env::kLengthMode) ? engine.length_mode() : config.tuning.length_mode;
 }
 
+Restriction restriction_of(const Engine& engine, const Config& config) {
+  return {.deterministic = engine.deterministic() || config.tuning.deterministic};
+}
+
 Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name) {
   if (!op_name.empty()) HSTUJIT_RETURN_IF_ERROR(config.find(op_name).status());
   const LengthMode mode = length_mode_of(engine, config);
+  const Restriction restriction = restriction_of(engine, config);
   std::vector<Task> tasks;
   for (const Instance& instance : config.instances) {
     if (!op_name.empty() && instance.name != op_name) continue;
     for (const Direction direction : instance.directions) {
       const Signature signature = instance.spec->signature(direction);
       for (const int64_t length : instance.max_seq_lens) {
-        tasks.push_back({&instance, direction, length, problem_bucket(signature, mode, length, instance.max_seq_lens)});
+        tasks.push_back({&instance, direction, length, problem_bucket(signature, mode, length, instance.max_seq_lens),
+                         restriction});
       }
     }
   }
@@ -114,8 +120,17 @@ std::string_view code_name(Code code) {
 Json error_json(const Status& status) { return {{"code", code_name(status.code())}, {"message", status.message()}}; }
 
 Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend) {
-  return Op::create(
-      engine, {*task.instance, task.direction, backend, length_mode_of(*engine, config), task.instance->max_seq_lens});
+  return Op::create(engine, {*task.instance, task.direction, backend, length_mode_of(*engine, config),
+                             task.instance->max_seq_lens, task.restriction});
+}
+
+Result<DeviceBuffer> make_workspace(const CudaDriverPtr& driver, const Op& op, const DeviceProblem& problem,
+                                    cuda::Stream stream) {
+  HSTUJIT_ASSIGN_OR_RETURN(const size_t bytes, op.workspace_size(problem.values(), problem.count()));
+  if (bytes == 0) return DeviceBuffer();
+  HSTUJIT_ASSIGN_OR_RETURN(DeviceBuffer workspace, DeviceBuffer::allocate(driver, bytes));
+  HSTUJIT_RETURN_IF_ERROR(workspace.fill(kPoison, stream));
+  return workspace;
 }
 
 }  // namespace hstujit

@@ -11,6 +11,7 @@
 #include "runtime/engine.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/op.h"
+#include "runtime/tuning/device_problem.h"
 
 namespace hstujit {
 
@@ -52,6 +53,7 @@ struct Task {
   Direction direction = Direction::kForward;
   int64_t max_seq_len = 0;
   ProblemBucket bucket = 0;
+  Restriction restriction = {};
 
   std::string label() const;  // "ranker_attention forward 1024", "ranker_attention forward 1024 small batches"
   Json to_json() const;       // {"name", "op", "direction", "max_seq_len", "bucket"}, "small_batch": true where it is
@@ -59,6 +61,9 @@ struct Task {
 
 // HSTUJIT_LENGTH_MODE where it is set, else the config's.
 LengthMode length_mode_of(const Engine& engine, const Config& config);
+
+// What the config asks for, or HSTUJIT_DETERMINISTIC does.
+Restriction restriction_of(const Engine& engine, const Config& config);
 
 // Every (instance, direction, max_seq_len), in the config's order. kNotFound for an unknown name.
 Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name);
@@ -75,6 +80,11 @@ std::string_view code_name(Code code);  // "ok" "invalid_argument" ...
 
 // The op of a task, on the options' backend.
 Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend);
+
+// What a launch of `problem` borrows, of an op that is prepared; no memory at all where that is nothing. Poison, so
+// that a kernel shows which counts on zeroes that its plan does not ask for; done on `stream`.
+Result<DeviceBuffer> make_workspace(const CudaDriverPtr& driver, const Op& op, const DeviceProblem& problem,
+                                    cuda::Stream stream);
 
 OperationResult prewarm(Engine& engine, const Config& config, const OperationOptions& options);
 OperationResult tune(Engine& engine, const Config& config, const OperationOptions& options);

@@ -80,7 +80,8 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   std::set<std::string> digests;
   for (const Task& task : tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard)) {
     Json row = task.to_json();
-    const auto choice = choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket);
+    const auto choice =
+        choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket, task.restriction);
     if (!choice.ok()) {
       row["error"] = error_json(choice.status());
       result.fail(choice.status().with_context(task.label()));

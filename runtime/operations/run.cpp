@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "runtime/operations/operation.h"
-#include "runtime/tuning/device_problem.h"
 #include "runtime/tuning/strided_data.h"
 
 namespace hstujit {
@@ -51,8 +50,10 @@ Result<Outputs> run_on_device(Engine& engine, Op& op, const ProblemData& problem
   HSTUJIT_RETURN_IF_ERROR(op.prepare(problem.lengths.max_seq_len, guard.device().ordinal));
   HSTUJIT_ASSIGN_OR_RETURN(const DeviceProblem device, DeviceProblem::upload(driver, problem, guard.device().ordinal));
   HSTUJIT_ASSIGN_OR_RETURN(const DeviceStream stream, DeviceStream::create(driver));
+  HSTUJIT_ASSIGN_OR_RETURN(const DeviceBuffer workspace, make_workspace(driver, op, device, stream.get()));
+  HSTUJIT_RETURN_IF_ERROR(stream.synchronize());
   const auto start = std::chrono::steady_clock::now();
-  HSTUJIT_RETURN_IF_ERROR(op.launch(device.values(), device.count(), stream.get()));
+  HSTUJIT_RETURN_IF_ERROR(op.launch(device.values(), device.count(), stream.get(), workspace.data()));
   HSTUJIT_RETURN_IF_ERROR(stream.synchronize());
   *milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return device.download_outputs();

@@ -7,7 +7,7 @@ namespace hstujit {
 std::vector<Task> tasks_of_shard(std::vector<Task> tasks, const DeviceSpec& device, const Shard& shard) {
   if (shard.count <= 1) return tasks;
   const auto digest_of = [&](const Task& task) {
-    return tuning_digest(tuning_key(*task.instance->spec, task.direction, device, task.bucket));
+    return tuning_digest(tuning_key(*task.instance->spec, task.direction, device, task.bucket, task.restriction));
   };
   std::set<std::string> digests;
   for (const Task& task : tasks) digests.insert(digest_of(task));

@@ -80,7 +80,7 @@ Status compile_choice(Engine& engine, const Task& task, const DeviceSpec& device
   const bool hit = engine.kernels().find(request) != nullptr;
   if (!hit) HSTUJIT_RETURN_IF_ERROR(engine.kernels().get(request, true).status());
   row["outcome"] = hit ? "hit" : "compiled";
-  row["key"] = tuning_digest(tuning_key(*task.instance->spec, task.direction, device, task.bucket));
+  row["key"] = tuning_digest(tuning_key(*task.instance->spec, task.direction, device, task.bucket, task.restriction));
   row["tuned"] = choice.tuned;
   row["winner"] = to_json(choice.config);
   return {};
@@ -90,7 +90,8 @@ Status compile_choice(Engine& engine, const Task& task, const DeviceSpec& device
 // winners the one that saw a model's lengths is to stay.
 bool tuned_on_other_lengths(Engine& engine, const Task& task, const DeviceSpec& device, const KernelChoice& choice) {
   if (!choice.tuned) return false;
-  const auto record = engine.tuning().find(tuning_key(*task.instance->spec, task.direction, device, task.bucket));
+  const auto record =
+      engine.tuning().find(tuning_key(*task.instance->spec, task.direction, device, task.bucket, task.restriction));
   return record &&
          record->workload != workload_name(tuning_lengths(*task.instance, task.direction, task.bucket, device));
 }
@@ -126,8 +127,8 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
     const Task& task = keys[i];
     const TunerOptions tuner =
         tuner_options(options, config.tuning, task, budget - seconds_since(start), keys.size() - i);
-    const auto tuned =
-        tune_on_device(engine, *task.instance, task.direction, options.device, *device, task.bucket, tuner);
+    const auto tuned = tune_on_device(engine, *task.instance, task.direction, options.device, *device, task.bucket,
+                                      task.restriction, tuner);
     if (tuned.ok()) {
       rows.push_back(row_json(task, *tuned));
       continue;
@@ -164,7 +165,11 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
   for (size_t done = 0; done < chosen.size(); ++done) {
     const MissRecord& miss = recording.misses[chosen[done]];
     const Instance& instance = recording.config.instances[chosen[done]];
-    const Task task{&instance, instance.directions.front(), miss.length, {miss.key.bucket, miss.key.small_batch}};
+    const Task task{&instance,
+                    instance.directions.front(),
+                    miss.length,
+                    {miss.key.bucket, miss.key.small_batch},
+                    {.deterministic = miss.key.deterministic}};
     Json row = task.to_json();
     row["reason"] = to_string(miss.reason);
     row["length_mode"] = to_string(miss.length_mode);
@@ -175,15 +180,15 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
       continue;
     }
     const auto work = [&]() -> Status {
-      HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
-                               choose_kernel(engine, *instance.spec, task.direction, *device, task.bucket));
+      HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice, choose_kernel(engine, *instance.spec, task.direction, *device,
+                                                                        task.bucket, task.restriction));
       if (miss.reason == MissReason::kUncompiled || tuned_on_other_lengths(engine, task, *device, choice)) {
         return compile_choice(engine, task, *device, choice, row);
       }
       const TunerOptions tuner =
           tuner_options(options, recording.config.tuning, task, budget - seconds_since(start), chosen.size() - done);
       HSTUJIT_ASSIGN_OR_RETURN(const TuneReport tuned, tune_on_device(engine, instance, task.direction, options.device,
-                                                                      *device, task.bucket, tuner));
+                                                                      *device, task.bucket, task.restriction, tuner));
       row.update(row_json(task, tuned));
       return {};
     };

@@ -31,19 +31,30 @@ Result<std::unique_ptr<DeviceBench>> DeviceBench::create(CudaDriverPtr driver, O
 Result<int> DeviceBench::load(const CompiledCandidate& candidate) {
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(candidate.config.skeleton));
   const LaunchPlan plan = skeleton->launch_plan(*spec_, candidate.config, device_);
-  HSTUJIT_ASSIGN_OR_RETURN(
-      ModulePtr module, Module::load(driver_, guard_.device(), candidate.cubin, plan.kernel_name, plan.shared_memory));
+  HSTUJIT_ASSIGN_OR_RETURN(ModulePtr module, Module::load(driver_, guard_.device(), candidate.cubin, plan));
   HSTUJIT_ASSIGN_OR_RETURN(LauncherPtr launcher,
                            Launcher::create(driver_, std::move(module), spec_->signature(direction_), plan));
+  HSTUJIT_RETURN_IF_ERROR(make_workspace(*launcher));
   launchers_.emplace(next_, std::move(launcher));
   return next_++;
+}
+
+Status DeviceBench::make_workspace(const Launcher& launcher) {
+  for (const DeviceProblem* problem : {&check_device_, &timed_}) {
+    HSTUJIT_ASSIGN_OR_RETURN(const size_t bytes, launcher.workspace_size(problem->values(), problem->count()));
+    if (bytes <= workspace_.size()) continue;
+    // The smaller one stays until there is a larger one: candidates that are loaded already use it.
+    HSTUJIT_ASSIGN_OR_RETURN(workspace_, DeviceBuffer::allocate(driver_, bytes));
+  }
+  return {};
 }
 
 Result<Agreement> DeviceBench::agreement(int number) {
   if (reference_.empty()) reference_ = reference_outputs(check_);
   HSTUJIT_RETURN_IF_ERROR(check_device_.poison_outputs(timer_.stream()));
+  HSTUJIT_RETURN_IF_ERROR(workspace_.fill(kPoison, timer_.stream()));
   HSTUJIT_RETURN_IF_ERROR(
-      launchers_.at(number)->launch(check_device_.values(), check_device_.count(), timer_.stream()));
+      launchers_.at(number)->launch(check_device_.values(), check_device_.count(), timer_.stream(), workspace_.data()));
   HSTUJIT_CUDA_CHECK(*driver_, stream_synchronize(timer_.stream()));
   HSTUJIT_ASSIGN_OR_RETURN(const auto outputs, check_device_.download_outputs());
   return compare(check_, reference_, outputs);
@@ -66,7 +77,7 @@ Result<std::vector<std::vector<double>>> DeviceBench::time(const std::vector<int
   std::vector<LaunchFunction> kernels;
   for (const int number : numbers) {
     kernels.emplace_back([this, launcher = launchers_.at(number)](cuda::Stream stream) {
-      return launcher->launch(timed_.values(), timed_.count(), stream);
+      return launcher->launch(timed_.values(), timed_.count(), stream, workspace_.data());
     });
   }
   return timer_.time(kernels, repeats, [&](size_t kernel) {

@@ -32,6 +32,9 @@ class DeviceBench final : public CandidateBench {
   Result<Agreement> agreement(int number);
 
  private:
+  // Grows what all candidates share, one after the other, to what this one needs.
+  Status make_workspace(const Launcher& launcher);
+
   DeviceBench(CudaDriverPtr driver, OpSpecPtr spec, Direction direction, const DeviceSpec& device, ContextGuard guard,
               DeviceTimer timer, ProblemData check, DeviceProblem check_device, DeviceProblem timed)
       : guard_(std::move(guard)),
@@ -53,6 +56,7 @@ class DeviceBench final : public CandidateBench {
   ProblemData check_;
   DeviceProblem check_device_;
   DeviceProblem timed_;
+  DeviceBuffer workspace_;            // empty until a candidate asks for one
   std::vector<HostValue> reference_;  // of check_, computed at the first validation
   std::map<int, LauncherPtr> launchers_;
   int next_ = 0;

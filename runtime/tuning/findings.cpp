@@ -28,7 +28,7 @@ void erase_text(std::vector<Candidate>& candidates, const std::string& config) {
 Findings::Findings(Engine& engine, const TuneProblem& problem, const KernelConfig& heuristic,
                    const TunerOptions& options)
     : engine_(engine), options_(options) {
-  record_.key = tuning_key(*problem.spec, problem.direction, problem.device, problem.bucket);
+  record_.key = tuning_key(*problem.spec, problem.direction, problem.device, problem.bucket, problem.restriction);
   record_.workload = problem.workload;
   record_.heuristic = key_text(heuristic);
   record_.environment["library"] = library_version();

@@ -41,7 +41,8 @@ BenchFactory benches_of_this_process(const CudaDriverPtr& driver, const WorkerPr
 }  // namespace
 
 Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
-                                  const DeviceSpec& device, const ProblemBucket& bucket, const TunerOptions& options) {
+                                  const DeviceSpec& device, const ProblemBucket& bucket, const Restriction& restriction,
+                                  const TunerOptions& options) {
   // Also where a worker opens its own: what is wrong with the driver is the caller's to know, not a worker's.
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
   const Lengths lengths = tuning_lengths(instance, direction, bucket, device);
@@ -50,20 +51,20 @@ Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Dire
   engine.log().event(LogCategory::kTune, "bench",
                      {{"worker", program.value_or("none: candidates run in this process")}});
   return tune_problem(engine, program ? worker_benches(*program, problem) : benches_of_this_process(driver, problem),
-                      {instance.spec, direction, device, bucket, workload_name(lengths)}, options);
+                      {instance.spec, direction, device, bucket, workload_name(lengths), restriction}, options);
 }
 
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,
-                    const DeviceSpec& device, const ProblemBucket& bucket) {
+                    const DeviceSpec& device, const ProblemBucket& bucket, const Restriction& restriction) {
   TunerOptions options;
   options.budget_s = kMissBudgetSeconds;
-  const TuningKey key = tuning_key(*instance.spec, direction, device, bucket);
+  const TuningKey key = tuning_key(*instance.spec, direction, device, bucket, restriction);
   return engine.tunings().run(tuning_digest(key), [&]() -> Status {
     // Somebody else may be done meanwhile. A record alone does not say so: its winner may be one that is refused.
     HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
-                             choose_kernel(engine, *instance.spec, direction, device, bucket));
+                             choose_kernel(engine, *instance.spec, direction, device, bucket, restriction));
     if (choice.tuned) return {};
-    Status status = tune_on_device(engine, instance, direction, ordinal, device, bucket, options).status();
+    Status status = tune_on_device(engine, instance, direction, ordinal, device, bucket, restriction, options).status();
     if (status.ok() || status.code() == Code::kCheckFailed) return status;
     // Whoever waits for a launch needs a kernel more than the best one.
     engine.log().event(LogCategory::kTune, "miss-not-tuned",

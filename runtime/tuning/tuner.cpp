@@ -6,7 +6,6 @@
 #include <chrono>
 #include <map>
 
-#include "compiler/plan/search_space.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/tuning/compile_pool.h"
 #include "runtime/tuning/findings.h"
@@ -429,10 +428,10 @@ Result<TuneReport> Run::run() {
 Result<TuneReport> tune_problem(Engine& engine, const BenchFactory& factory, const TuneProblem& problem,
                                 const TunerOptions& options) {
   const ProblemSize size = heuristic_size(problem.bucket);
-  SearchSpace space = search_space(*problem.spec, problem.direction, problem.device, size);
+  SearchSpace space = search_space(*problem.spec, problem.direction, problem.device, size, problem.restriction);
   if (space.candidates.empty()) {
     // Says why, with the commonest rejections.
-    return heuristic_config(*problem.spec, problem.direction, problem.device, size).status();
+    return heuristic_config(*problem.spec, problem.direction, problem.device, size, problem.restriction).status();
   }
   return Run(engine, factory, problem, options, std::move(space.candidates)).run();
 }

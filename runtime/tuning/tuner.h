@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "autotune_cache/tuning_record.h"
+#include "compiler/plan/search_space.h"
 #include "runtime/engine.h"
 #include "runtime/problem_bucket.h"
 #include "runtime/tuning/candidate_bench.h"
@@ -31,6 +32,7 @@ struct TuneProblem {
   DeviceSpec device;
   ProblemBucket bucket = 0;
   std::string workload;  // workload_name of what the bench times
+  Restriction restriction = {};
 };
 
 struct TunerOptions {

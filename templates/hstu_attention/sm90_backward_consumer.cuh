@@ -5,18 +5,9 @@
 // and dP come out transposed, and so are what the sums need.
 #pragma once
 #include "common/regions.cuh"
-#include "common/store.cuh"
-#include "common/tma.cuh"
-#include "hstu_attention/sm90_backward_shared.cuh"
+#include "hstu_attention/sm90_backward_output.cuh"
 
 namespace sm90::backward {
-
-// A gradient as the kernel's parameters describe it.
-struct Output {
-  u16* data;
-  i64 row_stride;
-  i64 head_stride;
-};
 
 // Where a consumer is in the rings: it goes on there in its other role.
 template <class Config>
@@ -195,7 +186,7 @@ class Consumer {
 
   __device__ __forceinline__ void activate_under_mask() {
     const int rows = tile().rows, targets = tile().targets;
-    int kept = tile().line0 + thread_line(), streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
+    int kept = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line(), streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(kept), "+r"(streamed));
 #pragma unroll
@@ -267,84 +258,38 @@ class Consumer {
     release(shared_.streamed_empty[pending.stage()]);
   }
 
-  // First of this warp's 16 lines within the warpgroup's.
-  __device__ __forceinline__ int warp_line() const { return threadIdx.x % kWarpgroup / 32 * kPieceRows; }
-
-  // First of this thread's two lines within the tile; the other is 8 further on.
-  __device__ __forceinline__ int thread_line() const {
-    return warpgroup_ * kWarpgroupRows + warp_line() + threadIdx.x % 32 / 4;
-  }
-
-  // Outputs go through shared memory, over the operand that they are the gradient of: it is no longer needed and has
-  // the layout that the copy engine stores from.
   __device__ __forceinline__ void store() {
-    const int first = warpgroup_ * kWarpgroupRows + warp_line();
-    const bool whole = tile().line0 + first + kPieceRows <= tile().rows;
+    const int stage = kept_.stage();
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-    const u32 over_first = shared_address(shared_.kept_first[kept_.stage()]) + first * kSwizzleBytes;
-    const u32 over_second = shared_address(shared_.kept_second[kept_.stage()]) + first * kSwizzleBytes;
+    TileOutput<Spec, Config> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(), params_.inverse_scale);
     if constexpr (kRole == Role::kRows) {
-      stage_or_store<Spec::kAttnDim>(first_sums_, whole, over_first,
-                                     {params_.dq, params_.dq_row_stride, params_.dq_head_stride});
+      output.template stage_or_store<Spec::kAttnDim>(first_sums_, shared_.kept_first[stage],
+                                                     {params_.dq, params_.dq_row_stride, params_.dq_head_stride});
     } else if constexpr (kHasFirst) {
-      stage_or_store<Spec::kAttnDim>(first_sums_, whole, over_first,
-                                     {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
+      output.template stage_or_store<Spec::kAttnDim>(first_sums_, shared_.kept_first[stage],
+                                                     {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
     }
     if constexpr (kHasSecond) {
-      stage_or_store<Spec::kHiddenDim>(second_sums_, whole, over_second,
-                                       {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
+      output.template stage_or_store<Spec::kHiddenDim>(second_sums_, shared_.kept_second[stage],
+                                                       {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
     }
-    if (whole) {
+    if (output.whole()) {
       fence_proxy_async();
       __syncwarp();
       if (threadIdx.x % 32 == 0) {
-        const int row = static_cast<int>(tile().start) + tile().line0 + first;
         if constexpr (kRole == Role::kRows) {
-          copy_out<Config::kQkTiles>(over_first, params_.dq_map, row);
+          output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dq_map);
         } else if constexpr (kHasFirst) {
-          copy_out<Config::kQkTiles>(over_first, params_.dk_map, row);
+          output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dk_map);
         }
-        if constexpr (kHasSecond) copy_out<Config::kPvTiles>(over_second, params_.dv_map, row);
+        if constexpr (kHasSecond) output.template copy<Config::kPvTiles>(shared_.kept_second[stage], params_.dv_map);
         bulk_commit_group();
         bulk_wait_sources_read();
       }
     }
-    const int stage = kept_.stage();
     kept_ = shared_.place[stage];
     release(shared_.kept_empty[stage]);
-  }
-
-  // Writes this warp's 16 lines to shared memory, or, where some of them are past the sequence's end and belong to the
-  // next one, line by line to the output.
-  template <int kWidth>
-  __device__ __forceinline__ void stage_or_store(const float (&sums)[kWidth / 2], bool whole, u32 staged,
-                                                 const Output& output) {
-    u32 words[kWidth / 4];
-#pragma unroll
-    for (int i = 0; i < kWidth / 4; ++i) {
-      words[i] =
-          pack_pair<Spec::kDtypeBf16>(sums[2 * i] * params_.inverse_scale, sums[2 * i + 1] * params_.inverse_scale);
-    }
-    if (whole) {
-      stage_fragment<kWidth>(staged, Config::kBlockM * kSwizzleBytes, words);
-      return;
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int line = tile().line0 + thread_line() + half * 8;
-      u16* to = output.data + (tile().start + line) * output.row_stride + tile().head * output.head_stride;
-      store_fragment_row<kWidth>(to, words, half, line < tile().rows);
-    }
-  }
-
-  template <int kTiles>
-  __device__ __forceinline__ void copy_out(u32 staged, const TensorMap& map, int row) {
-#pragma unroll
-    for (int part = 0; part < kTiles; ++part) {
-      store_bulk_tensor_3d(staged + part * Config::kBlockM * kSwizzleBytes, map, part * kSwizzleColumns, tile().head,
-                           row);
-    }
   }
 
   Shared<Config>& shared_;

@@ -74,12 +74,14 @@ class Producer {
       if (has_blocks) {
         const u32 full = shared_address(&shared_.kept_full[s]);
         const int row = static_cast<int>(sequence.start) + first, rows = sequence.rows - first;
-        load_operand<Config::kQkTiles, Config::kBlockM>(
-            shared_address(shared_.kept_first[s]), kRole == Role::kRows ? params_.q_map : params_.k_map,
-            kRole == Role::kRows ? params_.q_piece_map : params_.k_piece_map, full, tile.head, row, rows);
-        load_operand<Config::kPvTiles, Config::kBlockM>(
-            shared_address(shared_.kept_second[s]), kRole == Role::kRows ? params_.dout_map : params_.v_map,
-            kRole == Role::kRows ? params_.dout_piece_map : params_.v_piece_map, full, tile.head, row, rows);
+        const u32 kept_first = shared_address(shared_.kept_first[s]), kept_second = shared_address(shared_.kept_second[s]);
+        if constexpr (kRole == Role::kRows) {
+          load_pair<Config::kBlockM>(kept_first, params_.q_map, params_.q_piece_map, kept_second, params_.dout_map,
+                                     params_.dout_piece_map, full, tile.head, row, rows);
+        } else {
+          load_pair<Config::kBlockM>(kept_first, params_.k_map, params_.k_piece_map, kept_second, params_.v_map,
+                                     params_.v_piece_map, full, tile.head, row, rows);
+        }
       } else {
         arrive_for_pair(shared_.kept_full[s]);
       }
@@ -104,16 +106,26 @@ class Producer {
         shared_.tail = {s, rows};
         mbarrier_arrive(shared_address(&shared_.streamed_full[s]));
       }
-      load_operand<Config::kQkTiles, Config::kBlockN>(
-          shared_address(shared_.streamed_first[s]), kRole == Role::kRows ? params_.k_block_map : params_.q_block_map,
-          kRole == Role::kRows ? params_.k_piece_map : params_.q_piece_map, full, head, row, rows);
-      load_operand<Config::kPvTiles, Config::kBlockN>(
-          shared_address(shared_.streamed_second[s]),
-          kRole == Role::kRows ? params_.v_block_map : params_.dout_block_map,
-          kRole == Role::kRows ? params_.v_piece_map : params_.dout_piece_map, full, head, row, rows);
+      const u32 first = shared_address(shared_.streamed_first[s]), second = shared_address(shared_.streamed_second[s]);
+      if constexpr (kRole == Role::kRows) {
+        load_pair<Config::kBlockN>(first, params_.k_block_map, params_.k_piece_map, second, params_.v_block_map,
+                                   params_.v_piece_map, full, head, row, rows);
+      } else {
+        load_pair<Config::kBlockN>(first, params_.q_block_map, params_.q_piece_map, second, params_.dout_block_map,
+                                   params_.dout_piece_map, full, head, row, rows);
+      }
     }
     __syncwarp();
     streamed_.advance();
+  }
+
+  // Whole boxes of kLines lines, or pieces of those that the sequence has.
+  template <int kLines>
+  __device__ __forceinline__ void load_pair(u32 first, const TensorMap& first_map, const TensorMap& first_pieces,
+                                            u32 second, const TensorMap& second_map, const TensorMap& second_pieces,
+                                            u32 full, int head, int row, int rows) {
+    load_operand<Config::kQkTiles, kLines>(first, first_map, first_pieces, full, head, row, rows);
+    load_operand<Config::kPvTiles, kLines>(second, second_map, second_pieces, full, head, row, rows);
   }
 
   // Till it has taken the last tail.

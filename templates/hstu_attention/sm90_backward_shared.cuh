@@ -22,7 +22,7 @@ enum class Role { kRows, kColumns, kKeys, kValues, kNone };
 // Roles in order: those that take longest come first.
 template <class Config>
 constexpr __device__ Role role_at(int index) {
-  if (Config::kRoles == 2) return index == 0 ? Role::kColumns : Role::kRows;
+  if (Config::kRoles <= 2) return index == 0 ? Role::kColumns : Role::kRows;
   return index == 0 ? Role::kKeys : index == 1 ? Role::kRows : Role::kValues;
 }
 

@@ -10,6 +10,7 @@ struct Shape {
   const char* dtype;
   int n;
   bool a_in_registers;
+  bool transpose_a;
   bool transpose_b;
 };
 
@@ -24,7 +25,7 @@ std::string print_function(const Shape& shape, bool adds) {
   }
   const int first = accumulators;  // number of the first operand after the accumulators
   const int b = first + (shape.a_in_registers ? 4 : 1);
-  const int transposed = shape.transpose_b ? 1 : 0;
+  const int a_transposed = shape.transpose_a ? 1 : 0, b_transposed = shape.transpose_b ? 1 : 0;
   return fmt::format(
       "  static __device__ __forceinline__ void {name}(float (&d)[{accumulators}], {parameters}, u64 b{argument}) {{\n"
       "    asm volatile(\n"
@@ -46,8 +47,8 @@ std::string print_function(const Shape& shape, bool adds) {
       fmt::arg("a", shape.a_in_registers ? fmt::format("{{%{}, %{}, %{}, %{}}}", first, first + 1, first + 2, first + 3)
                                          : fmt::format("%{}", first)),
       fmt::arg("b", b),
-      fmt::arg("flags",
-               shape.a_in_registers ? fmt::format("1, 1, {}", transposed) : fmt::format("1, 1, 0, {}", transposed)),
+      fmt::arg("flags", shape.a_in_registers ? fmt::format("1, 1, {}", b_transposed)
+                                             : fmt::format("1, 1, {}, {}", a_transposed, b_transposed)),
       fmt::arg("constraints", constraints),
       fmt::arg("inputs", shape.a_in_registers ? "\"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3)" : "\"l\"(a)"),
       fmt::arg("accumulate_input", adds ? ", \"r\"(static_cast<int>(accumulate))" : ""));
@@ -56,7 +57,8 @@ std::string print_function(const Shape& shape, bool adds) {
 }  // namespace
 
 std::string print_wgmma(const std::string& name, DataType type, int n, OperandA a, bool transpose_b) {
-  const Shape shape{type == DataType::kBf16 ? "bf16" : "f16", n, a == OperandA::kRegisters, transpose_b};
+  const Shape shape{type == DataType::kBf16 ? "bf16" : "f16", n, a == OperandA::kRegisters,
+                    a == OperandA::kSharedTransposed, transpose_b};
   return fmt::format(
       "struct {} {{\n"
       "  static constexpr int kN = {};\n"

@@ -7,7 +7,8 @@
 
 namespace hstujit::sm90 {
 
-enum class OperandA { kShared, kRegisters };
+// kSharedTransposed: stored with its M dimension contiguous.
+enum class OperandA { kShared, kSharedTransposed, kRegisters };
 
 // A struct `name` with begin(accumulators, a, b descriptor), D = A B, and issue(..., accumulate), D = A B + D: m64 x
 // `n` x k16, fp32 accumulators. begin does not read the accumulators, not even as the compiler sees it: what is in them

@@ -24,7 +24,7 @@ std::string path_of(const std::string& root) {
 using TuningDatabaseTest = CacheTest;
 
 TEST(TuningRecordTest, EachFieldChangesTheKey) {
-  std::vector<TuningKey> keys(9, sample_tuning_key());
+  std::vector<TuningKey> keys(11, sample_tuning_key());
   keys[1].op = "layer_norm";
   keys[2].spec = R"({"heads":8})";
   keys[3].direction = "backward";
@@ -33,6 +33,8 @@ TEST(TuningRecordTest, EachFieldChangesTheKey) {
   keys[6].sm_count = 114;
   keys[7].bucket = 2048;
   keys[8].small_batch = true;
+  keys[9].deterministic = true;
+  keys[10].small_batch = keys[10].deterministic = true;
   std::set<std::string> digests;
   for (const TuningKey& key : keys) digests.insert(tuning_digest(key));
   EXPECT_EQ(digests.size(), keys.size());
@@ -115,6 +117,20 @@ TEST(TuningRecordTest, RoundTrip) {
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(*parsed, record);
   EXPECT_FALSE(parse_record(*text, std::string(64, '0')).ok());
+}
+
+TEST(TuningRecordTest, WhatIsOfDeterministicKernelsSaysSo) {
+  TuningRecord record = sample_record({{sample_config(64), kWorkload, "s1", 12.25, 0.5}});
+  EXPECT_THAT(*format_record(record), ::testing::Not(HasSubstr("deterministic"))) << "older libraries read it";
+  record.key.deterministic = true;
+  const auto parsed = parse_record(*format_record(record), tuning_digest(record.key));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_TRUE(parsed->key.deterministic);
+}
+
+// Records outlive libraries: a key of before a field was added has the digest of before.
+TEST(TuningRecordTest, DigestsStayAsTheyAre) {
+  EXPECT_EQ(tuning_digest(sample_tuning_key()), "7fbdd7bbd137964ca4975127b33032a6bc3c4652f4e883e18bb10e369df785f3");
 }
 
 TEST(TuningRecordTest, RefusesTimesAndConfigsThatAreNone) {

@@ -52,9 +52,8 @@ Pair emit_delta(const char* skeleton_name, const char* arch, bool jagged_queries
   return emit_first(skeleton_name, arch, DeltaHstuAttentionSpec(params));
 }
 
-Pair emit_layer_norm() {
+Pair emit_layer_norm(const LayerNormSkeleton& skeleton = LayerNormSkeleton()) {
   const LayerNormSpec spec;
-  const LayerNormSkeleton skeleton;
   const DeviceSpec device = *known_device("sm_80");
   auto kernel = emit_with(skeleton, layer_norm_templates(), layer_norm_schema(), spec, Direction::kForward,
                           skeleton.space(spec)[0], device);
@@ -120,6 +119,23 @@ TEST(Launcher, LastRowsOfSequencesAreACountOrOffsets) {
   EXPECT_THAT(jagged, Not(HasSubstr("size_Lq")));
 }
 
+TEST(Launcher, EnqueuesAllThatALaunchConsistsOf) {
+  const std::string text = emit_layer_norm(AddRowsSkeleton()).launcher;
+  EXPECT_THAT(text, HasSubstr("  const size_t workspace_bytes = static_cast<size_t>(ceil_divide(batch.rows() + 0, 1) * "
+                              "256);\n"
+                              "  void* workspace = nullptr;\n"
+                              "  CHECK(cudaMalloc(&workspace, workspace_bytes));\n"));
+  EXPECT_THAT(text, HasSubstr("  params.sums = reinterpret_cast<float*>(workspace);\n"));
+  EXPECT_THAT(text, HasSubstr("  const int64_t add_rows_write_blocks = ceil_divide(batch.rows() + 0, 2);\n"));
+  EXPECT_THAT(text, HasSubstr("    CHECK(cudaMemsetAsync(workspace, 0, workspace_bytes));\n"
+                              "    add_rows<<<static_cast<unsigned>(blocks), 64, 0>>>(params);\n"
+                              "    CHECK(cudaGetLastError());\n"
+                              "    add_rows_write<<<static_cast<unsigned>(add_rows_write_blocks), 32>>>(params);\n"
+                              "    CHECK(cudaGetLastError());\n"));
+  const std::string plain = emit_layer_norm().launcher;
+  EXPECT_THAT(plain, Not(HasSubstr("workspace")));
+}
+
 #ifdef HSTUJIT_NVCC
 // Compiles the pair in a folder of its own.
 void expect_compiles(const Pair& pair, const std::string& arch) {
@@ -152,6 +168,8 @@ TEST(Launcher, NvccCompilesLastRowsOfSequences) {
 }
 
 TEST(Launcher, NvccCompilesAnOperatorWithoutRegions) { expect_compiles(emit_layer_norm(), "sm_80"); }
+
+TEST(Launcher, NvccCompilesLaunchesOfSeveralKernels) { expect_compiles(emit_layer_norm(AddRowsSkeleton()), "sm_80"); }
 #else
 TEST(Launcher, NvccCompilesThePair) { GTEST_SKIP() << "nvcc was not found when the tests were configured"; }
 #endif

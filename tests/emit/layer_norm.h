@@ -45,7 +45,7 @@ class LayerNormSpec final : public OpSpec {
   nlohmann::ordered_json parameters_;
 };
 
-class LayerNormSkeleton final : public Skeleton {
+class LayerNormSkeleton : public Skeleton {
  public:
   std::string_view name() const override { return "layer_norm/simple"; }
   std::string_view entry_file() const override { return "layer_norm/simple.cuh"; }
@@ -86,6 +86,37 @@ class LayerNormSkeleton final : public Skeleton {
   std::string prelude(const OpSpec&, const KernelConfig&) const override { return {}; }
 };
 
+// Two kernels of one launch: the first adds rows to sums in a workspace that must be 0 before, the second writes them.
+class AddRowsSkeleton final : public LayerNormSkeleton {
+ public:
+  std::string_view name() const override { return "layer_norm/add_rows"; }
+  std::string_view entry_file() const override { return "layer_norm/add_rows.cuh"; }
+  LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const override {
+    LaunchPlan plan = LayerNormSkeleton::launch_plan(spec, config, device);
+    plan.kernel_name = "add_rows";
+    ParamSlot sums;
+    sums.name = "sums";
+    sums.kind = ParamSlot::Kind::kWorkspace;
+    sums.type = "float*";
+    ParamSlot rows;
+    rows.name = "rows";
+    rows.kind = ParamSlot::Kind::kSize;
+    plan.slots.insert(plan.slots.end(), {sums, rows});
+    GridFactor bytes_of_row;
+    bytes_of_row.constant = 64 * 4;
+    plan.workspace.bytes = {plan.grid[0], bytes_of_row};
+    plan.workspace.cleared = true;
+    FollowingKernel write;
+    write.kernel_name = "add_rows_write";
+    write.function = "write_sums";
+    write.threads = 32;
+    write.grid = plan.grid;
+    write.grid[0].divisor = 2;
+    plan.following = {write};
+    return plan;
+  }
+};
+
 // The build's templates and the operator's own.
 inline std::vector<EmbeddedTemplate> layer_norm_templates() {
   std::vector<EmbeddedTemplate> templates = embedded_templates();
@@ -102,6 +133,21 @@ __device__ void kernel_main(const Params& params) {
   const float scale = rsqrtf(squares / Spec::kWidth - mean * mean + params.eps);
   for (int i = threadIdx.x; i < Spec::kWidth; i += blockDim.x)
     params.y[static_cast<i64>(blockIdx.x) * Spec::kWidth + i] = (row[i] - mean) * scale * params.weight[i];
+}
+)cuda"});
+  templates.push_back({"layer_norm/add_rows.cuh", R"cuda(#include "common/regions.cuh"
+template <class Spec, class Config, class Params>
+__device__ void kernel_main(const Params& params) {
+  const i64 element = static_cast<i64>(blockIdx.x) * Spec::kWidth + threadIdx.x;
+  params.sums[element] += params.x[element];
+}
+// A block writes two rows.
+template <class Spec, class Config, class Params>
+__device__ void write_sums(const Params& params) {
+  for (int i = threadIdx.x; i < 2 * Spec::kWidth; i += 32) {
+    const i64 element = static_cast<i64>(blockIdx.x) * 2 * Spec::kWidth + i;
+    if (element < params.rows * Spec::kWidth) params.y[element] = params.sums[element];
+  }
 }
 )cuda"});
   return templates;

@@ -200,6 +200,39 @@ TEST(Source, AnOperatorWithoutRegions) {
   EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
 }
 
+TEST(Source, KernelsThatFollowAreOfTheSameCubin) {
+  const LayerNormSpec spec;
+  const AddRowsSkeleton skeleton;
+  const DeviceSpec device = device_of("sm_80");
+  const auto kernel = emit_with(skeleton, layer_norm_templates(), layer_norm_schema(), spec, Direction::kForward,
+                                skeleton.space(spec)[0], device);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  EXPECT_NE(kernel->source.find("  float* sums;\n"), std::string::npos);
+  EXPECT_TRUE(kernel->source.ends_with(
+      "// ---- kernel\n"
+      "extern \"C\" __global__ void __launch_bounds__(64, 1) add_rows(const __grid_constant__ Params params) {\n"
+      "  kernel_main<Spec, Config>(params);\n"
+      "}\n"
+      "extern \"C\" __global__ void __launch_bounds__(32) add_rows_write(const __grid_constant__ Params params) {\n"
+      "  write_sums<Spec, Config>(params);\n"
+      "}\n"))
+      << kernel->source;
+  const auto nvrtc = Nvrtc::open();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  CompileInput input;
+  input.source = kernel->source;
+  input.entry = kernel->plan.kernel_name;
+  input.others = {kernel->plan.following[0].kernel_name};
+  input.arch = device.arch;
+  const auto output = (*nvrtc)->compile(input);
+  ASSERT_TRUE(output.ok()) << output.status().message();
+  const auto entries = cubin_entries(output->cubin);
+  ASSERT_TRUE(entries.ok());
+  EXPECT_EQ(entries->size(), 2u);
+  input.others.emplace_back("another");
+  EXPECT_EQ((*nvrtc)->compile(input).status().code(), Code::kCompileFailed) << "a kernel that is not there";
+}
+
 TEST(Source, RejectedConfigIsUnsupported) {
   const DeviceSpec device = device_of("sm_90a");
   const auto configs = accepted_configs(attention_params(), device);

@@ -51,6 +51,15 @@ std::string product_functions(const std::vector<std::string>& lines, size_t& fir
   return functions + "};\n";
 }
 
+std::string entry_name(size_t number) { return fmt::format("emulated_entry_{}", number); }
+
+std::string entry_function(size_t number, const std::string& kernel_name) {
+  return fmt::format(
+      "extern \"C\" __attribute__((visibility(\"default\"))) void {}(const void* params) {{\n"
+      "  {}(*static_cast<const Params*>(params));\n}}\n",
+      entry_name(number), kernel_name);
+}
+
 // The source without the files of templates/common/, which cuda_emulation.h includes, behind that header.
 std::string host_source(const EmittedKernel& kernel) {
   std::istringstream stream(kernel.source);
@@ -67,26 +76,58 @@ std::string host_source(const EmittedKernel& kernel) {
     if (wrapper) text += product_functions(lines, i);
     text += lines[i] + "\n";
   }
-  return text + fmt::format(
-                    "extern \"C\" __attribute__((visibility(\"default\"))) void emulated_entry(const void* params) {{\n"
-                    "  {}(*static_cast<const Params*>(params));\n}}\n",
-                    kernel.plan.kernel_name);
+  text += entry_function(0, kernel.plan.kernel_name);
+  for (size_t i = 0; i < kernel.plan.following.size(); ++i) {
+    text += entry_function(i + 1, kernel.plan.following[i].kernel_name);
+  }
+  return text;
 }
 
 int64_t ceil_of(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 
-int64_t blocks_of(const LaunchPlan& plan, const std::vector<HstujitHostValue>& values) {
+int64_t product_of(const std::vector<GridFactor>& factors, const std::vector<HstujitHostValue>& values) {
   using Source = GridFactor::Source;
-  int64_t blocks = 1;
-  for (const GridFactor& factor : plan.grid) {
+  int64_t product = 1;
+  for (const GridFactor& factor : factors) {
     const HstujitHostValue& value = values[static_cast<size_t>(factor.argument)];
     const int64_t source = factor.source == Source::kConstant ? factor.constant
                            : factor.source == Source::kScalar ? value.integer
                                                               : value.shape[factor.dimension];
-    blocks *= ceil_of(source + factor.bias, factor.divisor);
+    product *= ceil_of(source + factor.bias, factor.divisor);
   }
-  return blocks;
+  return product;
 }
+
+// What a launch borrows, between bytes that it must leave as they are.
+class GuardedWorkspace {
+ public:
+  GuardedWorkspace(const WorkspacePlan& plan, const std::vector<HstujitHostValue>& values)
+      : size_(plan.bytes.empty() ? 0 : static_cast<size_t>(product_of(plan.bytes, values))),
+        bytes_(kGuard + size_ + kGuard + kAlignment, kUntouched) {
+    const size_t misplaced = reinterpret_cast<uintptr_t>(bytes_.data()) % kAlignment;
+    first_ = kGuard + (kAlignment - misplaced);
+    // Floating point of any width reads it as NaN.
+    std::fill_n(bytes_.begin() + static_cast<ptrdiff_t>(first_), size_, plan.cleared ? 0 : 0xFF);
+  }
+
+  void* data() { return bytes_.data() + first_; }
+
+  // Throws where something was written beside it.
+  void check(const std::string& kernel_name) const {
+    for (size_t i = 0; i < bytes_.size(); ++i) {
+      if ((i >= first_ && i < first_ + size_) || bytes_[i] == kUntouched) continue;
+      throw std::runtime_error(fmt::format("{} writes byte {} of a workspace of {} bytes", kernel_name,
+                                           static_cast<int64_t>(i) - static_cast<int64_t>(first_), size_));
+    }
+  }
+
+ private:
+  static constexpr size_t kAlignment = 256, kGuard = 4096;
+  static constexpr unsigned char kUntouched = 0x3c;  // a small number, so that a sum over it shows
+  size_t size_;
+  std::vector<unsigned char> bytes_;
+  size_t first_ = 0;
+};
 
 template <class T>
 void put(unsigned char* params, uint32_t offset, T value) {
@@ -109,7 +150,9 @@ EmulatedKernel::EmulatedKernel(const EmittedKernel& kernel) : plan_(kernel.plan)
   const std::string words = code != 0 ? read_text(log) : library_ == nullptr ? dlerror() : "";
   fs::remove_all(folder);
   if (library_ == nullptr) throw std::runtime_error(plan_.kernel_name + ": " + words);
-  entry_ = reinterpret_cast<void (*)(const void*)>(dlsym(library_, "emulated_entry"));
+  for (size_t i = 0; i <= plan_.following.size(); ++i) {
+    entries_.push_back(reinterpret_cast<void (*)(const void*)>(dlsym(library_, entry_name(i).c_str())));
+  }
 }
 
 EmulatedKernel::~EmulatedKernel() { dlclose(library_); }
@@ -121,6 +164,7 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
   std::vector<unsigned char> storage(offsets.back() + kAlignment);
   const size_t misplaced = reinterpret_cast<uintptr_t>(storage.data()) % kAlignment;
   unsigned char* params = storage.data() + (kAlignment - misplaced);
+  GuardedWorkspace workspace(plan_.workspace, values);
   for (size_t i = 0; i < plan_.slots.size(); ++i) {
     const ParamSlot& slot = plan_.slots[i];
     const HstujitHostValue& value = values[static_cast<size_t>(slot.argument)];
@@ -150,14 +194,25 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
             EmulatedTensorMap{value.data, value.shape[2], value.shape[1], value.shape[0], value.strides[1],
                               value.strides[0], slot.map.box_rows});
         break;
+      case Kind::kWorkspace:
+        put(params, offsets[i], workspace.data());
+        break;
     }
   }
   // A list is walked by few, so that each block has several tiles.
   constexpr int64_t kListBlocks = 3;
-  const int64_t blocks = blocks_of(plan_, values), most = plan_.persistent_blocks > 0 ? kListBlocks : blocks;
-  emulation::launch({static_cast<unsigned>(std::min(blocks, most)) * cluster, static_cast<unsigned>(plan_.threads),
-                     static_cast<size_t>(plan_.shared_memory), cluster},
-                    seed, [&] { entry_(params); });
+  const auto run = [&](size_t entry, const std::vector<GridFactor>& factors, bool list, emulation::Grid grid) {
+    const int64_t blocks = product_of(factors, values), most = list ? kListBlocks : blocks;
+    grid.blocks = static_cast<unsigned>(std::min(blocks, most)) * grid.cluster;
+    emulation::launch(grid, seed, [&] { entries_[entry](params); });
+  };
+  run(0, plan_.grid, plan_.persistent_blocks > 0,
+      {0, static_cast<unsigned>(plan_.threads), static_cast<size_t>(plan_.shared_memory), cluster});
+  for (size_t i = 0; i < plan_.following.size(); ++i) {
+    const FollowingKernel& kernel = plan_.following[i];
+    run(i + 1, kernel.grid, kernel.most_blocks > 0, {0, static_cast<unsigned>(kernel.threads)});
+  }
+  workspace.check(plan_.kernel_name);
 }
 
 }  // namespace hstujit

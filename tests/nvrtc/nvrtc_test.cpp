@@ -136,6 +136,22 @@ TEST_F(NvrtcTest, SpillsAreReportedAndRejected) {
   EXPECT_THAT(output->rejects, Contains(Field(&KernelReject::reason, "spill")));
 }
 
+TEST_F(NvrtcTest, FiguresOfSeveralKernelsAreTheWorst) {
+  const std::string both = std::string(kAxpy) + kSpilling;
+  const auto alone = nvrtc_->compile(input(both, "axpy"));
+  CompileInput together = input(both, "axpy");
+  together.others = {"spilling"};
+  const auto output = nvrtc_->compile(together);
+  ASSERT_TRUE(alone.ok() && output.ok());
+  EXPECT_THAT(alone->rejects, IsEmpty());
+  EXPECT_GT(output->resources.spill_store_bytes, 0);
+  EXPECT_GT(output->resources.registers, alone->resources.registers);
+  EXPECT_EQ(output->resources.static_shared_bytes, 256);
+  EXPECT_THAT(output->rejects, Contains(Field(&KernelReject::reason, "spill")));
+  together.others = {"saxpy"};
+  EXPECT_THAT(nvrtc_->compile(together).status().message(), HasSubstr("\"saxpy\""));
+}
+
 TEST_F(NvrtcTest, IgnoredSetmaxnregIsRejected) {
   const auto output = nvrtc_->compile(input(kRedistributing, "redistributing"));
   ASSERT_TRUE(output.ok()) << output.status().message();

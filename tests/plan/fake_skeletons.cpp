@@ -1,5 +1,8 @@
 // A table of skeletons for the tests: three forward tilings of which the largest never fits, and one that is always
-// ruled out.
+// ruled out. The fastest that fits adds parts in a workspace in whatever order, and converts the sums in a second
+// kernel.
+#include <fmt/format.h>
+
 #include "compiler/plan/skeleton.h"
 
 namespace hstujit {
@@ -30,7 +33,22 @@ class FakeSkeleton : public Skeleton {
     if (config.block_m > 128) return {{"shared_memory", "needs too much"}};
     return {};
   }
-  LaunchPlan launch_plan(const OpSpec&, const KernelConfig&, const DeviceSpec&) const override { return {}; }
+  bool deterministic(const KernelConfig& config) const override { return config.block_m < 128; }
+  LaunchPlan launch_plan(const OpSpec&, const KernelConfig& config, const DeviceSpec&) const override {
+    LaunchPlan plan;
+    plan.kernel_name = fmt::format("fake_{}", config.block_m);
+    plan.threads = 32;
+    if (deterministic(config)) return plan;
+    GridFactor rows, bytes_of_row;
+    rows.source = GridFactor::Source::kSize;  // of the first argument, a tensor
+    bytes_of_row.constant = 100;
+    plan.workspace = {{rows, bytes_of_row}, config.schedule == "persistent"};
+    FollowingKernel convert;
+    convert.kernel_name = convert.function = "fake_convert";
+    convert.threads = 64;
+    plan.following = {convert};
+    return plan;
+  }
   double estimate(const OpSpec&, const KernelConfig& config, const DeviceSpec&, const ProblemSize&) const override {
     return 1.0 / static_cast<double>(config.block_m);
   }

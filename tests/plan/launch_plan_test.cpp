@@ -29,13 +29,14 @@ TEST(LaunchPlan, OffsetsAgreeWithTheStructOfTheSameMembers) {
     int64_t stride;
     int64_t size;
     int last;
+    float* workspace;
   };
   EXPECT_EQ(offsets_of({Kind::kFloat, Kind::kPointer, Kind::kInt, Kind::kTensorMap, Kind::kFloat, Kind::kInverse,
-                        Kind::kStride, Kind::kSize, Kind::kInt}),
+                        Kind::kStride, Kind::kSize, Kind::kInt, Kind::kWorkspace}),
             (std::vector<uint32_t>{offsetof(Params, scale), offsetof(Params, data), offsetof(Params, count),
                                    offsetof(Params, map), offsetof(Params, alpha), offsetof(Params, inverse),
                                    offsetof(Params, stride), offsetof(Params, size), offsetof(Params, last),
-                                   sizeof(Params)}));
+                                   offsetof(Params, workspace), sizeof(Params)}));
 }
 
 TEST(LaunchPlan, TheStructIsPaddedToItsStrictestMember) {

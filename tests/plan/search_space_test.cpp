@@ -44,6 +44,27 @@ TEST(SearchSpace, NothingFitsIsUnsupportedWithTheCommonestReasons) {
       testing::HasSubstr("hstu_attention backward has no kernel for NVIDIA H200 (sm_90a): no template implements it"));
 }
 
+TEST(SearchSpace, OnlyDeterministicKernelsWhereTheyAreAskedFor) {
+  const DeviceSpec device = *known_device("sm_90a");
+  const SearchSpace space = search_space(spec(), Direction::kForward, device, kSize, {.deterministic = true});
+  ASSERT_EQ(space.candidates.size(), 2u);
+  EXPECT_EQ(space.candidates[0].config.block_m, 64);
+  EXPECT_EQ(space.rejected.size(), 10u);
+  int refused = 0;
+  for (const RejectedCandidate& rejected : space.rejected) {
+    ASSERT_EQ(rejected.reasons.size(), 1u);
+    if (rejected.reasons[0].reason != "deterministic") continue;
+    ++refused;
+    EXPECT_EQ(rejected.config.block_m, 128);
+    EXPECT_THAT(rejected.reasons[0].detail,
+                testing::HasSubstr("gives results that differ in their last bits from run to run"));
+  }
+  EXPECT_EQ(refused, 2) << "what cannot run at all is refused for that alone";
+  const auto config = heuristic_config(spec(), Direction::kForward, device, kSize, {.deterministic = true});
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config->block_m, 64);
+}
+
 TEST(Registry, SkeletonsAreFoundByName) {
   const auto found = find_skeleton("fake/usable");
   ASSERT_TRUE(found.ok());

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <set>
+#include <string>
 
 #include "runtime/driver/cuda_types.h"
 
@@ -130,9 +132,16 @@ EXPORT int cuModuleLoadData(void** module, const void* image) {
   return 0;
 }
 EXPORT int cuModuleUnload(void*) { return 0; }
-EXPORT int cuModuleGetFunction(void** function, void*, const char*) {
+// A function is its name.
+EXPORT int cuModuleGetFunction(void** function, void*, const char* name) {
   FAIL_IF_ASKED();
-  *function = fake_cuda();
+  const char* const lacking = fake_cuda()->lacking;
+  constexpr int kNotFound = 500;
+  if (lacking != nullptr && std::strcmp(lacking, name) == 0) return kNotFound;
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  const std::lock_guard<std::mutex> lock(mutex);
+  *function = const_cast<char*>(names.emplace(name).first->c_str());
   return 0;
 }
 EXPORT int cuFuncGetAttribute(int* value, int, void*) {
@@ -148,9 +157,17 @@ static std::mutex& last_launch() {
   static std::mutex mutex;
   return mutex;
 }
-static int launched(unsigned grid, unsigned cluster, unsigned threads, unsigned shared, void** parameters) {
+static void record(const FakeStep& step) {
+  FakeCuda& state = *fake_cuda();
+  if (state.step_count < FakeCuda::kSteps) state.steps[state.step_count++] = step;
+}
+static int launched(const void* function, unsigned grid, unsigned cluster, unsigned threads, unsigned shared,
+                    void** parameters) {
   FakeCuda& state = *fake_cuda();
   const std::lock_guard<std::mutex> lock(last_launch());
+  FakeStep step = {"", grid, threads, shared, 0, 0, 0};
+  std::strncpy(step.kernel, static_cast<const char*>(function), sizeof(step.kernel) - 1);
+  record(step);
   ++state.launches;
   if (state.arriving > 0) ++state.races;
   state.grid = grid;
@@ -160,14 +177,15 @@ static int launched(unsigned grid, unsigned cluster, unsigned threads, unsigned 
   std::memcpy(state.parameters, parameters[0], sizeof(state.parameters));
   return 0;
 }
-EXPORT int cuLaunchKernel(void*, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+EXPORT int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                           unsigned shared, void*, void** parameters, void**) {
   FAIL_IF_ASKED();
-  return launched(grid, 1, threads, shared, parameters);
+  return launched(function, grid, 1, threads, shared, parameters);
 }
-EXPORT int cuLaunchKernelEx(const cuda::LaunchConfig* config, void*, void** parameters, void**) {
+EXPORT int cuLaunchKernelEx(const cuda::LaunchConfig* config, void* function, void** parameters, void**) {
   FAIL_IF_ASKED();
-  return launched(config->grid[0], config->attributes->cluster[0], config->block[0], config->shared_memory, parameters);
+  return launched(function, config->grid[0], config->attributes->cluster[0], config->block[0], config->shared_memory,
+                  parameters);
 }
 EXPORT int cuOccupancyMaxActiveClusters(int* clusters, void*, const cuda::LaunchConfig* config) {
   FAIL_IF_ASKED();
@@ -179,7 +197,9 @@ EXPORT int cuOccupancyMaxActiveClusters(int* clusters, void*, const cuda::Launch
 // "Device" memory is host memory.
 EXPORT int cuMemAlloc_v2(unsigned long long* pointer, size_t bytes) {
   FAIL_IF_ASKED();
-  *pointer = reinterpret_cast<unsigned long long>(std::malloc(bytes));
+  constexpr size_t kAlignment = 256;
+  const size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  *pointer = reinterpret_cast<unsigned long long>(std::aligned_alloc(kAlignment, whole));
   return 0;
 }
 EXPORT int cuMemFree_v2(unsigned long long pointer) {
@@ -204,6 +224,11 @@ EXPORT int cuMemcpyDtoH_v2(void* target, unsigned long long source, size_t bytes
 }
 EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long, unsigned long long, size_t, void*) { return 0; }
 EXPORT int cuMemsetD8Async(unsigned long long pointer, unsigned char byte, size_t bytes, void*) {
+  FAIL_IF_ASKED();
+  {
+    const std::lock_guard<std::mutex> lock(last_launch());
+    record({"", 0, 0, 0, pointer, byte, bytes});
+  }
   std::memset(reinterpret_cast<void*>(pointer), byte, bytes);
   return 0;
 }

@@ -6,10 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 
+// What was enqueued, in order.
+struct FakeStep {
+  char kernel[64];  // "" for a fill
+  unsigned grid, threads, shared_memory;
+  unsigned long long address;  // of a fill
+  unsigned char byte;
+  size_t bytes;
+};
+
 struct FakeCuda {
   std::atomic<const char*> failing{nullptr};        // name of the function that fails
   std::atomic<int> error{999};                      // with this error
   std::atomic<const char*> refused_image{nullptr};  // an image that begins so is no binary for this GPU
+  std::atomic<const char*> lacking{nullptr};        // no module has a function of this name
   std::atomic<int> devices{1};
   std::atomic<int> major{9};
   std::atomic<int> minor{0};
@@ -21,6 +31,10 @@ struct FakeCuda {
   std::atomic<int> arriving{0};                 // copies to the device that nobody has waited for
   std::atomic<int> races{0};                    // launches while some of them were under way
   std::atomic<unsigned> contexts_destroyed{0};  // each gives the context that follows at its address another identity
+  // The first steps since reset().
+  static constexpr unsigned kSteps = 16;
+  FakeStep steps[kSteps] = {};
+  unsigned step_count = 0;
   // The last launch.
   unsigned grid = 0;
   unsigned cluster = 0;  // blocks of a cluster, 1 where the launch says nothing of clusters
@@ -37,12 +51,14 @@ struct FakeCuda {
     failing = nullptr;
     error = 999;
     refused_image = nullptr;
+    lacking = nullptr;
     devices = 1;
     major = 9;
     minor = 0;
     largest_cluster = 16;
     launches = module_loads = tensor_maps = capturing = arriving = races = 0;
     contexts_destroyed = 0;
+    step_count = 0;
   }
 };
 

@@ -252,7 +252,7 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   const CudaDriverPtr driver = *engine_->driver();
   const auto context = current_context(*driver);
   ASSERT_TRUE(context.ok());
-  const auto module = Module::load(driver, *context, cubin_of("a cubin"), "k", 1000);
+  const auto module = Module::load(driver, *context, cubin_of("a cubin"), plan);
   ASSERT_TRUE(module.ok());
   const auto launcher = Launcher::create(driver, *module, signature, plan);
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();

@@ -91,7 +91,7 @@ TEST_F(ExactLengths, LaunchersOfADestroyedContextAreForgotten) {
   const CudaDriverPtr driver = *engine->driver();
   const auto here = current_context(*driver);
   ASSERT_TRUE(here.ok());
-  const auto module = Module::load(driver, *here, cubin_of("a cubin"), "k", 0);
+  const auto module = Module::load(driver, *here, cubin_of("a cubin"), LaunchPlan());
   ASSERT_TRUE(module.ok());
   const auto launcher = Launcher::create(driver, *module, {}, {});
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();

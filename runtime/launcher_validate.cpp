@@ -1,0 +1,91 @@
+// What Launcher::create checks: that a plan and a signature fit each other.
+#include <fmt/format.h>
+
+#include "runtime/launcher.h"
+
+namespace hstujit {
+
+namespace {
+
+using Kind = ParamSlot::Kind;
+using Source = GridFactor::Source;
+
+bool known(int index, const Signature& signature) { return index >= 0 && index < static_cast<int>(signature.size()); }
+
+}  // namespace
+
+Status Launcher::validate_slot(const ParamSlot& slot, const Signature& signature) {
+  if (slot.kind == Kind::kWorkspace) {
+    if (!plan_.workspace.bytes.empty()) return {};
+    return Status(Code::kInternal,
+                  fmt::format("parameter {} is the address of a workspace that is not asked for", slot.name));
+  }
+  const bool scalar = slot.kind == Kind::kFloat || slot.kind == Kind::kInt || slot.kind == Kind::kInverse;
+  if (!known(slot.argument, signature) || (slot.kind == Kind::kInverse && !known(slot.fallback, signature))) {
+    return Status(Code::kInternal, fmt::format("parameter {} refers to no argument", slot.name));
+  }
+  const Argument& argument = signature[slot.argument];
+  const int rank = static_cast<int>(argument.shape.size());
+  if (scalar == (argument.kind == ArgumentKind::kTensor) ||
+      ((slot.kind == Kind::kStride || slot.kind == Kind::kSize) && (slot.dimension < 0 || slot.dimension >= rank))) {
+    return Status(Code::kInternal, fmt::format("parameter {} does not fit argument {}", slot.name, argument.name));
+  }
+  if (slot.kind == Kind::kInt && is_integer_[slot.argument]) checker_.require_int32(slot.argument);
+  if (slot.kind == Kind::kInverse) divisors_.push_back(&slot);
+  if (slot.kind != Kind::kTensorMap) return {};
+  if (rank != 3 || size_of(argument.dtype) != 2 || slot.map.box_columns < 1 || slot.map.box_columns > 64 ||
+      slot.map.box_rows < 1 || slot.map.box_rows > 256) {
+    return Status(Code::kInternal,
+                  fmt::format("parameter {}: a tensor map needs a rank-3 tensor of 16-bit elements and a "
+                              "box of at most 64 columns and 256 rows",
+                              slot.name));
+  }
+  if (driver_->tensor_map_encode_tiled == nullptr) {
+    return Status(Code::kUnsupported,
+                  fmt::format("the CUDA driver, version {}, has no cuTensorMapEncodeTiled: a driver for CUDA 12 or "
+                              "newer is needed",
+                              driver_->version()));
+  }
+  mapped_.push_back(slot.argument);
+  return {};
+}
+
+Status Launcher::validate_factors(const std::vector<GridFactor>& factors, const Signature& signature) {
+  for (const GridFactor& factor : factors) {
+    if (factor.source == Source::kConstant) continue;
+    const bool scalar = factor.source == Source::kScalar;
+    if (factor.divisor < 1 || !known(factor.argument, signature) ||
+        (signature[factor.argument].kind == ArgumentKind::kTensor) == scalar) {
+      return Status(Code::kInternal, "a grid factor refers to no such argument");
+    }
+    if (scalar) checker_.require_not_negative(factor.argument);
+  }
+  return {};
+}
+
+Status Launcher::validate_plan(const Signature& signature) {
+  for (const Argument& argument : signature) {
+    if (argument.role == ArgumentRole::kOutput) output_ = static_cast<int>(is_integer_.size());
+    is_integer_.push_back(argument.kind == ArgumentKind::kInt);
+    dtypes_.push_back(argument.dtype);
+  }
+  for (const ParamSlot& slot : plan_.slots) HSTUJIT_RETURN_IF_ERROR(validate_slot(slot, signature));
+  HSTUJIT_RETURN_IF_ERROR(validate_factors(plan_.grid, signature));
+  HSTUJIT_RETURN_IF_ERROR(validate_factors(plan_.workspace.bytes, signature));
+  for (const FollowingKernel& kernel : plan_.following) {
+    HSTUJIT_RETURN_IF_ERROR(validate_factors(kernel.grid, signature).with_context(kernel.kernel_name));
+  }
+  if (plan_.cluster.most > 1) {
+    if (!known(plan_.cluster.argument, signature) || !is_integer_[plan_.cluster.argument] || plan_.cluster.least < 1) {
+      return Status(Code::kInternal, "the cluster's size refers to no integer argument");
+    }
+  }
+  offsets_ = slot_offsets(plan_.slots);
+  if (offsets_.back() > kMaxParameterBytes) {
+    return Status(Code::kInternal,
+                  fmt::format("{} bytes of parameters; at most {} are allowed", offsets_.back(), kMaxParameterBytes));
+  }
+  return {};
+}
+
+}  // namespace hstujit

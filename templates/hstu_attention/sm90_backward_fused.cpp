@@ -1,0 +1,221 @@
+// Host face of sm90_backward_fused.cuh: attention backward for Hopper, S and dP computed once.
+#include <fmt/format.h>
+
+#include "compiler/support/integers.h"
+#include "templates/hstu_attention/launch_slots.h"
+#include "templates/hstu_attention/sm90_backward_fused_cost.h"
+#include "templates/hstu_attention/sm90_backward_fused_resources.h"
+#include "templates/hstu_attention/sm90_limits.h"
+#include "templates/hstu_attention/sm90_wgmma.h"
+
+namespace hstujit {
+
+namespace {
+
+using sm90::backward::FusedResources;
+
+// As in the template.
+constexpr int64_t kPieceRows = 16;
+constexpr int64_t kBlockRows = 64;
+constexpr int64_t kPartGroup = 16;
+constexpr int64_t kPartLines = 8;
+constexpr int kConvertThreads = 256;
+
+const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
+
+class FusedBackwardSm90 final : public Skeleton {
+ public:
+  std::string_view name() const override { return "hstu_attention/sm90_backward_fused"; }
+  std::string_view entry_file() const override { return "hstu_attention/sm90_backward_fused.cuh"; }
+  std::string_view op() const override { return "hstu_attention"; }
+  Direction direction() const override { return Direction::kBackward; }
+  // Parts of dq are added in the order in which blocks come to it.
+  bool deterministic(const KernelConfig&) const override { return false; }
+
+  std::vector<KernelConfig> space(const OpSpec& spec) const override;
+  std::vector<Rejection> reject(const OpSpec& spec, const KernelConfig& config,
+                                const DeviceSpec& device) const override;
+  LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const override;
+  double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
+                  const ProblemSize& size) const override {
+    return sm90::backward::estimate_fused_ms(cast(spec), config, device, size);
+  }
+  std::vector<std::pair<std::string, std::string>> constants(const OpSpec& spec,
+                                                             const KernelConfig& config) const override;
+  std::string prelude(const OpSpec& spec, const KernelConfig& config) const override;
+};
+
+std::vector<KernelConfig> FusedBackwardSm90::space(const OpSpec& spec) const {
+  std::vector<KernelConfig> configs;
+  if (cast(spec).params().dtype == DataType::kFp32) return configs;
+  struct Shape {
+    int64_t consumers;
+    int64_t blocks_per_sm;
+  };
+  for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
+    for (const int64_t stages : {2, 3, 4}) {
+      for (const bool persistent : {true, false}) {
+        KernelConfig config;
+        config.skeleton = name();
+        config.block_m = 64 * shape.consumers;
+        config.block_n = kBlockRows;
+        config.stages = stages;
+        config.consumers = shape.consumers;
+        config.schedule = persistent ? "persistent" : "grid";
+        config.blocks_per_sm = shape.blocks_per_sm;
+        configs.push_back(std::move(config));
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> FusedBackwardSm90::reject(const OpSpec& spec, const KernelConfig& config,
+                                                 const DeviceSpec& device) const {
+  const auto& params = cast(spec).params();
+  std::vector<Rejection> reasons = sm90::general_rejections(params, config, device, "columns");
+  if (config.block_n != kBlockRows) {
+    reasons.push_back(
+        {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kBlockRows)});
+  }
+  if (config.stages < 2) {
+    reasons.push_back(
+        {"stages",
+         fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
+  }
+  if (config.ping_pong) {
+    reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
+  }
+  if (config.share_columns) {
+    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  }
+  if (!reasons.empty()) return reasons;
+  const FusedResources resources(cast(spec), config);
+  // The columns of a warpgroup begin at a tile of 64, or end before the next.
+  constexpr int64_t kTileColumns = 64;
+  const int64_t columns = resources.part_columns;
+  const bool fits_tiles =
+      config.consumers == 1 || columns % kTileColumns == 0 || (columns > 0 && kTileColumns % columns == 0);
+  if (params.attn_dim % (config.consumers * kPartGroup) != 0 || !fits_tiles) {
+    reasons.push_back(
+        {"head_dim",
+         fmt::format("{} columns of q cannot be shared out to {} consumers, each with a multiple of {} that "
+                     "divides {} or is a multiple of it",
+                     params.attn_dim, config.consumers, kPartGroup, kTileColumns)});
+  }
+  for (Rejection& reason : sm90::occupancy_limits(config, resources.threads, resources.shared_bytes,
+                                                  resources.shared_bytes_resident, device)) {
+    reasons.push_back(std::move(reason));
+  }
+  if (resources.registers_needed > resources.consumer_registers) {
+    reasons.push_back(
+        {"registers",
+         fmt::format("a consumer thread needs about {} registers, with sums of {} and {} columns for 64 columns of a "
+                     "tile, and gets {}",
+                     resources.registers_needed, params.attn_dim, params.hidden_dim, resources.consumer_registers)});
+  }
+  return reasons;
+}
+
+LaunchPlan FusedBackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& config,
+                                          const DeviceSpec& device) const {
+  const auto& op = cast(spec);
+  const auto& params = op.params();
+  const FusedResources resources(op, config);
+  const Signature signature = spec.signature(Direction::kBackward);
+
+  LaunchPlan plan;
+  plan.kernel_name =
+      fmt::format("{}_backward_fused_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}", attention_kernel_prefix(op),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.lanes_arrive ? "_lanes" : "",
+                  config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+
+  const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
+    ParamSlot slot;
+    slot.name = name;
+    slot.kind = ParamSlot::Kind::kTensorMap;
+    slot.argument = find_argument(signature, argument);
+    slot.map = {64, static_cast<int>(rows)};
+    return slot;
+  };
+  // The members that the producer of both templates knows: of the operands, what is kept and what is streamed.
+  for (const char* operand : {"k", "v"}) {
+    plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, kPieceRows));
+  }
+  for (const char* operand : {"q", "dout"}) {
+    plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, kPieceRows));
+  }
+  for (const char* output : {"dk", "dv"})
+    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, kPieceRows));
+  for (ParamSlot& slot : attention_common_slots(op, Direction::kBackward)) plan.slots.push_back(std::move(slot));
+  ParamSlot parts;
+  parts.name = "dq_parts";
+  parts.kind = ParamSlot::Kind::kWorkspace;
+  parts.type = "float*";
+  plan.slots.push_back(std::move(parts));
+
+  plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
+  if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+
+  // As many groups of rows as q has, the last one rounded up.
+  GridFactor groups;
+  groups.source = GridFactor::Source::kSize;
+  groups.argument = find_argument(signature, "q");
+  groups.divisor = kPartLines;
+  GridFactor group_bytes;
+  group_bytes.constant = kPartLines * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float));
+  plan.workspace = {{groups, group_bytes}, true};
+  FollowingKernel convert;
+  convert.kernel_name = plan.kernel_name + "_convert";
+  convert.function = "convert_parts";
+  convert.threads = kConvertThreads;
+  convert.grid = {groups};
+  plan.following.push_back(std::move(convert));
+  return plan;
+}
+
+std::vector<std::pair<std::string, std::string>> FusedBackwardSm90::constants(const OpSpec& spec,
+                                                                              const KernelConfig& config) const {
+  const FusedResources r(cast(spec), config);
+  std::vector<std::pair<std::string, std::string>> constants = {
+      {"kThreads", fmt::to_string(r.threads)},
+      {"kQkTiles", fmt::to_string(r.qk_tiles)},
+      {"kPvTiles", fmt::to_string(r.pv_tiles)},
+      {"kKeptStages", fmt::to_string(r.kept_stages)},
+      {"kScheduleSequences", fmt::to_string(r.schedule_sequences)},
+      {"kPairTiles", r.pair_tiles ? "1" : "0"},
+      {"kFirstTileFirst", "0"},
+      {"kRoles", "1"},
+      {"kSharedBytes", fmt::to_string(r.shared_bytes)},
+      {"kProducerRegisters", fmt::to_string(r.producer_registers)},
+      {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},
+      {"kSplit", "0"}};
+  for (auto& constant : attention_constants(cast(spec))) constants.push_back(std::move(constant));
+  return constants;
+}
+
+std::string FusedBackwardSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
+  const auto& params = cast(spec).params();
+  using sm90::OperandA;
+  const auto product = [&](const char* name, int64_t width, OperandA a, bool transpose_b) {
+    return sm90::print_wgmma(name, params.dtype, static_cast<int>(width), a, transpose_b);
+  };
+  return product("ScoreProduct", config.block_n, OperandA::kShared, false) + "\n" +
+         product("PartProduct", FusedResources(cast(spec), config).part_columns, OperandA::kSharedTransposed, true) +
+         "\n" + product("FirstSum", params.attn_dim, OperandA::kRegisters, true) + "\n" +
+         product("SecondSum", params.hidden_dim, OperandA::kRegisters, true);
+}
+
+}  // namespace
+
+const Skeleton& hstu_attention_sm90_backward_fused_skeleton() {
+  static const FusedBackwardSm90 skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,73 @@
+// Attention backward on Hopper, dS computed once: dq_parts, where the parts of dq are added up, in fp32 in global memory,
+// and how dq comes of them.
+#pragma once
+#include "common/add.cuh"
+#include "common/store.cuh"
+#include "hstu_attention/queries.cuh"
+#include "hstu_attention/sm90_backward_output.cuh"
+
+namespace sm90::backward {
+
+constexpr int kPartGroup = 16;  // columns of a group, see part_offset
+constexpr int kPartLines = 8;   // rows of a group
+
+// Offset of 16 columns of a row, in the order in which threads of a quad hold them: 0 1 8 9, 2 3 10 11, 4 5 12 13, 6 7 14
+// 15. The same columns of the next of 8 rows follow, so that what a warp adds at a time is 512 bytes in a row, or two
+// pieces of them.
+template <class Spec>
+__device__ __forceinline__ i64 part_offset(i64 row, int head, int column) {
+  constexpr int kGroups = Spec::kAttnDim / kPartGroup;
+  const i64 group = (row / kPartLines * Spec::kHeads + head) * kGroups + column / kPartGroup;
+  return (group * kPartLines + row % kPartLines) * kPartGroup;
+}
+
+// A consumer warpgroup's columns of the part that 64 rows of dq get of a tile of columns.
+template <class Spec, class Config>
+struct DqPart {
+  static constexpr int kColumns = Spec::kAttnDim / Config::kConsumers;
+  static constexpr int kSums = kColumns / 2;
+
+  // `row0`: the first of the rows. Those past the end of the sequence are left out.
+  static __device__ __forceinline__ void add(float* parts, const TileInfo& tile, int row0, const float (&part)[kSums]) {
+    constexpr int kNextLines = Spec::kHeads * Spec::kAttnDim * kPartLines;
+    const int row = row0 + thread_line(), column = static_cast<int>(threadIdx.x) / kWarpgroup * kColumns;
+    float* to = parts + part_offset<Spec>(tile.start + row, tile.head, column) + threadIdx.x % 4 * 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (row + half * 8 >= tile.rows) return;
+#pragma unroll
+      for (int group = 0; group < kColumns / kPartGroup; ++group) {
+        const float* own = part + group * 8 + half * 2;
+        add_global(to + half * kNextLines + group * kPartLines * kPartGroup, own[0], own[1], own[4], own[5]);
+      }
+    }
+  }
+};
+
+// dq of rows [8 i, 8 i + 8) of block i of threads: what was added up, over scale, in the output's type and layout. Rows of
+// no sequence are left as they are.
+template <class Spec, class Params>
+__device__ __forceinline__ void convert_parts_of_block(const Params& params) {
+  constexpr int kGroups = Spec::kAttnDim / kPartGroup;
+  const i64 begin = max(static_cast<i64>(params.seq_offsets[0]), 0ll);
+  const i64 end = min(static_cast<i64>(params.seq_offsets[params.batch]), params.total_rows);
+  for (int item = threadIdx.x; item < Spec::kHeads * kGroups * kPartLines; item += blockDim.x) {
+    const i64 row = static_cast<i64>(blockIdx.x) * kPartLines + item % kPartLines;
+    const int head = item / kPartLines / kGroups, column = item / kPartLines % kGroups * kPartGroup;
+    if (row < begin || row >= end) continue;
+    const float4* from = reinterpret_cast<const float4*>(params.dq_parts + part_offset<Spec>(row, head, column));
+    u32 words[kPartGroup / 2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float4 four = from[i];
+      words[i] = pack_pair<Spec::kDtypeBf16>(four.x * params.inverse_scale, four.y * params.inverse_scale);
+      words[4 + i] = pack_pair<Spec::kDtypeBf16>(four.z * params.inverse_scale, four.w * params.inverse_scale);
+    }
+    uint4* to =
+        reinterpret_cast<uint4*>(params.dq + row * params.dq_row_stride + head * params.dq_head_stride + column);
+    to[0] = make_uint4(words[0], words[1], words[2], words[3]);
+    to[1] = make_uint4(words[4], words[5], words[6], words[7]);
+  }
+}
+
+}  // namespace sm90::backward

@@ -1,0 +1,56 @@
+#include "templates/hstu_attention/sm90_backward_fused_resources.h"
+
+#include <algorithm>
+
+#include "compiler/support/integers.h"
+
+namespace hstujit::sm90::backward {
+
+namespace {
+
+constexpr int64_t kSwizzleBytes = 128;
+constexpr int64_t kTileColumns = 64;      // 16-bit elements in kSwizzleBytes
+constexpr int64_t kExchangeBuffers = 2;   // as in sm90_backward_fused_shared.cuh
+constexpr int64_t kSharedLimit = 233472;  // as in sm90::Resources
+constexpr int64_t kReservedBytes = 1024;
+constexpr int64_t kRegisterFile = 65536;
+constexpr int64_t kMaxRegisters = 240;
+
+}  // namespace
+
+FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& config) {
+  const HstuAttentionParams& params = spec.params();
+  threads = 128 * (config.consumers + 1);
+  qk_tiles = ceil_div(params.attn_dim, kTileColumns);
+  pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
+  const bool persistent = config.schedule == "persistent";
+  pair_tiles = persistent && params.causal && params.max_attn_len == 0 && !params.semi_local();
+  schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
+  part_columns = params.attn_dim / config.consumers;
+
+  const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
+  const auto total = [&](int64_t kept) {
+    // As in Resources; what is exchanged begins at the next kilobyte, and its barriers have one of their own.
+    const int64_t small = kept * (16 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
+    const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
+    const int64_t base =
+        (kept * config.block_m + config.stages * config.block_n) * line + round_up(small + schedule, int64_t{1024});
+    return base + kExchangeBuffers * config.block_m * kSwizzleBytes + 1024;
+  };
+  // Sums, S, which becomes the derivative, dP or the part of dq, addresses and loop state.
+  const int64_t scores = config.block_n / 2;
+  registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, part_columns / 2) + 32;
+
+  const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
+  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
+  producer_registers = 56;
+  consumer_registers =
+      std::min(kMaxRegisters, (even * (config.consumers + 1) - producer_registers) / config.consumers / 8 * 8);
+
+  const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
+  kept_stages = persistent && resident(total(2)) <= kSharedLimit ? 2 : 1;
+  shared_bytes = total(kept_stages);
+  shared_bytes_resident = resident(shared_bytes);
+}
+
+}  // namespace hstujit::sm90::backward

@@ -1,0 +1,24 @@
+// Attention backward on Hopper, dS computed once: what a block keeps in shared memory beyond what both ways keep.
+#pragma once
+#include "hstu_attention/sm90_backward_shared.cuh"
+
+namespace sm90::backward {
+
+constexpr int kExchangeBuffers = 2;  // one is written while others still multiply by the other
+constexpr int kAllConsumers = 4;     // named barrier of all consumer warpgroups
+
+// `exchange` is dS of a block, transposed: [column of the tile][row of the block], 128-byte swizzled. Each consumer
+// warpgroup writes its columns' lines, and all read all of them.
+template <class Config>
+struct FusedShared : Shared<Config> {
+  alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];
+  u64 exchanged[kExchangeBuffers];
+};
+
+template <class Config>
+__device__ __forceinline__ void init_exchange(FusedShared<Config>& shared) {
+  constexpr int kReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;  // all consumer warps
+  for (int i = 0; i < kExchangeBuffers; ++i) mbarrier_init(shared_address(&shared.exchanged[i]), kReleases);
+}
+
+}  // namespace sm90::backward

@@ -1,0 +1,75 @@
+// Attention backward on Hopper: how a consumer warpgroup, which owns 64 lines of each tile, writes the sums of a tile.
+#pragma once
+#include "common/store.cuh"
+#include "common/tma.cuh"
+#include "hstu_attention/sm90_backward_shared.cuh"
+
+namespace sm90::backward {
+
+// A gradient as the kernel's parameters describe it.
+struct Output {
+  u16* data;
+  i64 row_stride;
+  i64 head_stride;
+};
+
+// First of this warp's 16 lines within the warpgroup's.
+__device__ __forceinline__ int warp_line() { return threadIdx.x % kWarpgroup / 32 * kPieceRows; }
+
+// First of this thread's two lines within the warpgroup's; the other is 8 further on.
+__device__ __forceinline__ int thread_line() { return warp_line() + threadIdx.x % 32 / 4; }
+
+// A warp's 16 lines of a tile, from `line` of the tile on. They go through shared memory, over the operand that they are
+// the gradient of: it is no longer needed and has the layout that the copy engine stores from. Where some lines are past
+// the sequence's end, and belong to the next one, they go line by line to the output.
+template <class Spec, class Config>
+class TileOutput {
+ public:
+  __device__ __forceinline__ TileOutput(const TileInfo& tile, int line, float scale)
+      : tile_(tile), line_(line), scale_(scale), whole_(tile.line0 + line + kPieceRows <= tile.rows) {}
+
+  __device__ __forceinline__ bool whole() const { return whole_; }
+
+  // `kept`: the operand. To be called for each gradient, then copy() for each by one lane.
+  template <int kWidth>
+  __device__ __forceinline__ void stage_or_store(const float (&sums)[kWidth / 2], const unsigned char* kept,
+                                                 const Output& output) {
+    u32 words[kWidth / 4];
+#pragma unroll
+    for (int i = 0; i < kWidth / 4; ++i) {
+      words[i] = pack_pair<Spec::kDtypeBf16>(sums[2 * i] * scale_, sums[2 * i + 1] * scale_);
+    }
+    if (whole_) {
+      stage_fragment<kWidth>(staged(kept), Config::kBlockM * kSwizzleBytes, words);
+      return;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int line = tile_.line0 + line_ + threadIdx.x % 32 / 4 + half * 8;
+      u16* to = output.data + (tile_.start + line) * output.row_stride + tile_.head * output.head_stride;
+      store_fragment_row<kWidth>(to, words, half, line < tile_.rows);
+    }
+  }
+
+  template <int kTiles>
+  __device__ __forceinline__ void copy(const unsigned char* kept, const TensorMap& map) {
+    const int row = static_cast<int>(tile_.start) + tile_.line0 + line_;
+#pragma unroll
+    for (int part = 0; part < kTiles; ++part) {
+      store_bulk_tensor_3d(staged(kept) + part * Config::kBlockM * kSwizzleBytes, map, part * kSwizzleColumns,
+                           tile_.head, row);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ u32 staged(const unsigned char* kept) const {
+    return shared_address(kept) + line_ * kSwizzleBytes;
+  }
+
+  const TileInfo& tile_;
+  const int line_;
+  const float scale_;
+  const bool whole_;
+};
+
+}  // namespace sm90::backward
