@@ -98,6 +98,7 @@ std::string config_member(const Json& object, const char* name) {
 Json key_to_json(const TuningKey& key) {
   Json json = {{"op", key.op},     {"spec", key.spec},         {"direction", key.direction}, {"device", key.device},
                {"arch", key.arch}, {"sm_count", key.sm_count}, {"bucket", key.bucket}};
+  if (key.small_batch) json["small_batch"] = true;
   if (key.deterministic) json["deterministic"] = true;
   return json;
 }
@@ -111,6 +112,8 @@ TuningKey key_from_json(const Json& json) {
   key.arch = text_member(json, "arch");
   key.sm_count = integer_member(json, "sm_count", 0);
   key.bucket = integer_member(json, "bucket", 0);
+  const auto small = json.find("small_batch");
+  key.small_batch = small != json.end() && *small == true;
   const auto deterministic = json.find("deterministic");
   key.deterministic = deterministic != json.end() && *deterministic == true;
   return key;
@@ -175,6 +178,8 @@ std::string tuning_digest(const TuningKey& key) {
   hasher.add("schema", kTuningSchema);
   hasher.add("op", key.op).add("spec", key.spec).add("direction", key.direction).add("device", key.device);
   hasher.add("arch", key.arch).add("sm_count", key.sm_count).add("bucket", key.bucket);
+  // A field that is added later leaves the digest of every key that does not have it.
+  if (key.small_batch) hasher.add("small_batch", int64_t{1});
   if (key.deterministic) hasher.add("deterministic", 1);
   return hasher.finish();
 }

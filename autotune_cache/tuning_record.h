@@ -37,7 +37,9 @@ struct TuningKey {
   std::string arch;
   int64_t sm_count = 0;
   int64_t bucket = 0;
-  bool deterministic = false;  // the winner is that of deterministic kernels; a key without it is as it was before
+  // Part of the key where they are true: a key without them is as it was before.
+  bool small_batch = false;    // of the launches of so few tiles
+  bool deterministic = false;  // the winner is that of deterministic kernels
 
   bool operator==(const TuningKey&) const = default;
 };

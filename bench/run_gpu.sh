@@ -121,7 +121,7 @@ fi
 
 if step tune_backward; then
   for config in dlrm_hstu ml100k; do
-    sed 's/"op": "hstu_attention",/& "directions": ["backward"],/' "$here/../examples/configs/$config.json" > "$work/$config.json"
+    sed 's|"op": "hstu_attention",|& "directions": ["backward"],|; s|"\.\./data/|"'"$here"'/../examples/data/|' "$here/../examples/configs/$config.json" > "$work/$config.json"
     $hstujit tune --config "$work/$config.json" --budget 300s --json --cache-dir "$cache" > "$work/tune.out" 2> "$work/log" || failed=1
     record tune "$work/tune.out" "$output/tune_backward_${config}_$day.json" || failed=1
   done  # what follows is tuned

@@ -28,6 +28,7 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
                 {"sm_count", choice.key.sm_count},
                 {"bucket", choice.key.bucket},
                 {"config", Json::parse(key_text(choice.config), nullptr, false)}};
+    if (choice.key.small_batch) row["small_batch"] = true;
     if (choice.key.deterministic) row["deterministic"] = true;
     const auto [place, added] = rows.emplace(digest, row);
     if (!added && place->second != row) {

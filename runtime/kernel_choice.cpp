@@ -13,7 +13,7 @@ struct Wanted {
   const OpSpec& spec;
   Direction direction;
   const DeviceSpec& device;
-  int64_t bucket;
+  const ProblemBucket& bucket;
   const Restriction& restriction;
 
   // The keys whose winners serve, in the order in which they are looked up: its own, then that without a restriction.
@@ -68,14 +68,14 @@ Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wa
     return Status(Code::kCacheMiss,
                   fmt::format("HSTUJIT_FROZEN is {}, which has no choice for {} {}, bucket {}, on {} ({}, {} "
                               "multiprocessors); make it anew from a config that lists this instance",
-                              frozen.origin(), op, direction, wanted.bucket, wanted.device.name, wanted.device.arch,
-                              wanted.device.sm_count));
+                              frozen.origin(), op, direction, to_string(wanted.bucket), wanted.device.name,
+                              wanted.device.arch, wanted.device.sm_count));
   }
   const std::string reason = refusal(wanted, to_json(*config), &choice.config);
   if (!reason.empty()) {
     return Status(Code::kInvalidConfig,
                   fmt::format("HSTUJIT_FROZEN is {}, whose choice for {} {}, bucket {}, cannot run on {}: {}",
-                              frozen.origin(), op, direction, wanted.bucket, wanted.device.name, reason));
+                              frozen.origin(), op, direction, to_string(wanted.bucket), wanted.device.name, reason));
   }
   choice.tuned = true;
   choice.why = fmt::format("frozen in {}, {}", frozen.origin(), frozen.checksum().substr(0, kShownDigits));
@@ -90,9 +90,11 @@ std::optional<KernelChoice> recorded_choice(Engine& engine, const Wanted& wanted
     const auto winner = nlohmann::ordered_json::parse(record.winner, nullptr, false);
     const std::string reason = refusal(wanted, winner, &choice.config);
     if (reason.empty()) return true;
-    engine.log().event(
-        LogCategory::kDispatch, "tuned-config-refused",
-        {{"op", wanted.spec.op()}, {"bucket", wanted.bucket}, {"device", recorded_on.name}, {"reason", reason}});
+    engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
+                       {{"op", wanted.spec.op()},
+                        {"bucket", to_string(wanted.bucket)},
+                        {"device", recorded_on.name},
+                        {"reason", reason}});
     return false;
   };
   for (const TuningKey& key : wanted.keys(recorded_on)) {
@@ -122,7 +124,7 @@ std::optional<KernelChoice> nearest_choice(Engine& engine, const Wanted& wanted)
 
 }  // namespace
 
-TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, int64_t bucket,
+TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemBucket& bucket,
                      const Restriction& restriction) {
   TuningKey key;
   key.op = spec.op();
@@ -131,19 +133,25 @@ TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& 
   key.device = device.name;
   key.arch = device.arch;
   key.sm_count = device.sm_count;
-  key.bucket = bucket;
+  key.bucket = bucket.rows;
+  key.small_batch = bucket.small_batch;
   key.deterministic = restriction.deterministic;
   return key;
 }
 
-ProblemSize heuristic_size(int64_t bucket) {
+ProblemSize heuristic_size(const ProblemBucket& bucket) {
   ProblemSize size;
-  size.max_seq_len = bucket;
+  size.max_seq_len = bucket.rows;
+  if (bucket.small_batch) {
+    size.small_batch = true;
+    size.batch = 1;
+    size.mean_fill = 1;
+  }
   return size;
 }
 
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
-                                   int64_t bucket, const Restriction& restriction) {
+                                   const ProblemBucket& bucket, const Restriction& restriction) {
   const Wanted wanted{spec, direction, device, bucket, restriction};
   if (const FrozenChoices* const frozen = engine.frozen()) return frozen_choice(*frozen, wanted);
   std::optional<KernelChoice> choice = recorded_choice(engine, wanted, device);

@@ -7,6 +7,7 @@
 #include "autotune_cache/tuning_record.h"
 #include "compiler/plan/search_space.h"
 #include "runtime/engine.h"
+#include "runtime/problem_bucket.h"
 
 namespace hstujit {
 
@@ -19,16 +20,16 @@ struct KernelChoice {
 
 // The instance's alpha is no part of it, nor of a workload's name: it is a launch argument that scales scores and
 // changes neither the code nor the work, so a winner serves every value.
-TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, int64_t bucket,
+TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemBucket& bucket,
                      const Restriction& restriction = {});
 
-// The size that heuristics see. It follows from the bucket alone, so that prewarm on one machine and prepare on another
-// choose the same kernel.
-ProblemSize heuristic_size(int64_t bucket);
+// The size that heuristics see: of small batches one sequence as long as the bucket. It follows from the bucket alone,
+// so that prewarm on one machine and prepare on another choose the same kernel.
+ProblemSize heuristic_size(const ProblemBucket& bucket);
 
 // kUnsupported when no template can do this on the device. A tuned config that this build or the restriction rejects
 // counts as untuned.
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
-                                   int64_t bucket, const Restriction& restriction = {});
+                                   const ProblemBucket& bucket, const Restriction& restriction = {});
 
 }  // namespace hstujit

@@ -33,6 +33,15 @@ Status count_field(const Json& json, const char* name, int64_t* value) {
   return {};
 }
 
+// Left out where it is false.
+Status flag_field(const Json& json, const char* name, bool* value) {
+  const auto found = json.find(name);
+  if (found == json.end()) return {};
+  if (!found->is_boolean()) return Status(Code::kInvalidConfig, fmt::format("{} is no boolean", name));
+  *value = found->get<bool>();
+  return {};
+}
+
 // The instance that asks for a miss; the key's spec becomes canonical text.
 Result<Instance> instance_of(MissRecord& miss) {
   Json entry = Json::parse(miss.key.spec, nullptr, /*allow_exceptions=*/false);
@@ -47,6 +56,7 @@ Result<Instance> instance_of(MissRecord& miss) {
   constexpr size_t kDigits = 12;
   entry["name"] = fmt::format("{}-{}-{}", spec->op(), miss.key.bucket, tuning_digest(miss.key).substr(0, kDigits));
   entry["directions"] = {miss.key.direction};
+  if (miss.key.small_batch) entry["small_batches"] = true;
   entry[has_sequences(spec->signature(*direction)) ? "max_seq_len" : "rows"] = miss.length;
   return parse_instance(entry, "spec", {});
 }
@@ -67,6 +77,7 @@ std::string format_miss(const MissRecord& miss) {
                {"length", miss.length},
                {"length_mode", to_string(miss.length_mode)},
                {"reason", to_string(miss.reason)}};
+  if (miss.key.small_batch) json["small_batch"] = true;
   if (miss.key.deterministic) json["deterministic"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -92,10 +103,8 @@ Result<MissRecord> parse_miss(std::string_view line) {
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "sm_count", &miss.key.sm_count));
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "bucket", &miss.key.bucket));
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "length", &miss.length));
-  if (json.contains("deterministic")) {
-    if (!json["deterministic"].is_boolean()) return Status(Code::kInvalidConfig, "deterministic is no boolean");
-    miss.key.deterministic = json["deterministic"].get<bool>();
-  }
+  HSTUJIT_RETURN_IF_ERROR(flag_field(json, "small_batch", &miss.key.small_batch));
+  HSTUJIT_RETURN_IF_ERROR(flag_field(json, "deterministic", &miss.key.deterministic));
   std::string mode, reason;
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "length_mode", &mode));
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "reason", &reason));

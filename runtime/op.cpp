@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <future>
+#include <limits>
+
 #include "runtime/data_checks.h"
 #include "runtime/tuning/tune_key.h"
 
@@ -12,7 +15,8 @@ Op::Op(EnginePtr engine, OpOptions options, ArgumentChecker checker)
       options_(std::move(options)),
       signature_(options_.instance.spec->signature(options_.direction)),
       checker_(std::move(checker)),
-      max_seq_len_argument_(find_argument(signature_, "max_seq_len")) {
+      max_seq_len_argument_(find_argument(signature_, "max_seq_len")),
+      offsets_argument_(find_argument(signature_, "seq_offsets")) {
   if (max_seq_len_argument_ >= 0) checker_.require_not_negative(max_seq_len_argument_);
 }
 
@@ -58,21 +62,35 @@ Status Op::prepare_cuda(int64_t max_seq_len, int device) {
   const int64_t bucket = bucket_of(max_seq_len);
   if (table_.find(context.id, bucket) != nullptr) return {};
   HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec spec, engine_->device(context.ordinal));
-  HSTUJIT_ASSIGN_OR_RETURN(LauncherPtr launcher, make_launcher(context, spec, bucket));
+  const int64_t most_small = most_small_batch(options_.instance, options_.direction, bucket, spec);
+  // The two are compiled side by side, and tuned one after the other: both would time on one device.
+  const bool at_once = engine_->on_miss() != MissPolicy::kTune;
+  std::future<Result<Choice>> small;
+  if (most_small > 0) {
+    small = std::async(at_once ? std::launch::async : std::launch::deferred,
+                       [&] { return choose(context.ordinal, spec, {bucket, true}); });
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(Choice choice, choose(context.ordinal, spec, bucket));
+  Prepared prepared{context.context, context.id, bucket, nullptr, nullptr, most_small};
+  HSTUJIT_ASSIGN_OR_RETURN(prepared.launcher, load(context, std::move(choice)));
+  if (most_small > 0) {
+    HSTUJIT_ASSIGN_OR_RETURN(choice, small.get());
+    HSTUJIT_ASSIGN_OR_RETURN(prepared.small_launcher, load(context, std::move(choice)));
+  }
   driver_.store(driver.get(), std::memory_order_release);
   const std::lock_guard lock(mutex_);
-  table_.add({context.context, context.id, bucket, std::move(launcher)});
+  table_.add(std::move(prepared));
   return {};
 }
 
-Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const DeviceSpec& device, int64_t bucket) {
+Result<Op::Choice> Op::choose(int ordinal, const DeviceSpec& device, const ProblemBucket& bucket) {
   const OpSpecPtr& spec = options_.instance.spec;
   const Direction direction = options_.direction;
   HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
                            choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
   if (!choice.tuned && engine_->on_miss() == MissPolicy::kTune) {
     HSTUJIT_RETURN_IF_ERROR(
-        tune_on_miss(*engine_, options_.instance, direction, context.ordinal, device, bucket, options_.restriction));
+        tune_on_miss(*engine_, options_.instance, direction, ordinal, device, bucket, options_.restriction));
     HSTUJIT_ASSIGN_OR_RETURN(choice, choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
   }
   const CompileRequest request{spec, direction, choice.config, device, engine_->lineinfo()};
@@ -82,18 +100,24 @@ Result<LauncherPtr> Op::make_launcher(const DeviceContext& context, const Device
     engine_->log().event(LogCategory::kDispatch, hit ? "untuned" : "miss",
                          {{"op", spec->op()},
                           {"direction", to_string(direction)},
-                          {"bucket", bucket},
+                          {"bucket", to_string(bucket)},
                           {"config", describe(choice.config)},
                           {"policy", to_string(engine_->on_miss())}});
     engine_->record_miss({tuning_key(*spec, direction, device, bucket, options_.restriction),
-                          tuning_length(signature_, options_.instance, bucket), options_.length_mode,
+                          tuning_length(signature_, options_.instance, bucket.rows), options_.length_mode,
                           choice.tuned ? MissReason::kUncompiled : MissReason::kUntuned});
   }
   if (!hit) {
     HSTUJIT_ASSIGN_OR_RETURN(binary, engine_->kernels().get(request, engine_->on_miss() != MissPolicy::kFail));
   }
-  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(choice.config.skeleton));
-  const LaunchPlan plan = skeleton->launch_plan(*spec, choice.config, device);
+  return Choice{request, std::move(binary)};
+}
+
+Result<LauncherPtr> Op::load(const DeviceContext& context, Choice choice) {
+  const CompileRequest& request = choice.request;
+  KernelBinaryPtr& binary = choice.binary;
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
+  const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
   Result<ModulePtr> module = engine_->module(*binary, context, plan);
   if (!module.ok() && module.status().code() == Code::kCompileFailed && binary->origin == KernelOrigin::kDirectory &&
       engine_->on_miss() != MissPolicy::kFail) {
@@ -145,7 +169,8 @@ Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t co
   }
   const Prepared* const prepared = table_.find(context_id, bucket_of(max_seq_len));
   if (prepared == nullptr) return not_prepared(max_seq_len);
-  return prepared->launcher.get();
+  if (!prepared->small_launcher) return prepared->launcher.get();
+  return &prepared->launcher_of(sequences_of(values));
 }
 
 Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace) const {
@@ -159,6 +184,13 @@ Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream
     HSTUJIT_RETURN_IF_ERROR(check_launch_data(driver_.load(std::memory_order_acquire), signature_, values, stream));
   }
   return launcher->launch(values, count, stream, workspace);
+}
+
+// Before the values are checked: whoever has none, or a wrong tensor, is told so by either launcher.
+int64_t Op::sequences_of(const hstujit_value* values) const {
+  constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
+  const DLTensor* const offsets = offsets_argument_ >= 0 ? values[offsets_argument_].tensor : nullptr;
+  return offsets == nullptr || offsets->ndim != 1 || offsets->shape == nullptr ? kMany : offsets->shape[0] - 1;
 }
 
 Status Op::launch_host(const hstujit_value* values, size_t count) const {

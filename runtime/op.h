@@ -37,14 +37,15 @@ class Op {
   Direction direction() const { return options_.direction; }
   const Signature& signature() const { return signature_; }
 
-  // Makes the kernel of max_seq_len's bucket ready in the current context, or in that of `device` when >= 0.
+  // Makes the kernel of max_seq_len's bucket ready in the current context, or in that of `device` when >= 0; with that
+  // for small batches, where the instance asks for one.
   Status prepare(int64_t max_seq_len, int device);
 
   // `workspace` as Launcher::launch has it; the host backend needs none.
   Status launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace = nullptr) const;
 
   // Bytes of device memory that launch() needs beside these values. They follow from the kernel, which must be prepared
-  // as for a launch: kNotPrepared. Where it needs none, no value but max_seq_len is looked at.
+  // as for a launch: kNotPrepared. Where it needs none, no value is looked at but those that choose the kernel.
   Result<size_t> workspace_size(const hstujit_value* values, size_t count) const;
 
  private:
@@ -55,9 +56,17 @@ class Op {
   }
   Status prepare_host();
   Status prepare_cuda(int64_t max_seq_len, int device);
-  Result<LauncherPtr> make_launcher(const DeviceContext& context, const DeviceSpec& device, int64_t bucket);
+  // The kernel of a bucket, from wherever it is to be had: may compile, and tune. Needs no context.
+  struct Choice {
+    CompileRequest request;
+    KernelBinaryPtr binary;
+  };
+  Result<Choice> choose(int ordinal, const DeviceSpec& device, const ProblemBucket& bucket);
+  Result<LauncherPtr> load(const DeviceContext& context, Choice choice);
+  int64_t sequences_of(const hstujit_value* values) const;
   Status not_prepared(int64_t max_seq_len) const;
-  // The kernel that a launch of these values runs in the current context. No other value than max_seq_len is looked at.
+  // The kernel that a launch of these values runs in the current context. No other value than max_seq_len is looked at
+  // and, where small batches have a kernel of their own, the size of seq_offsets.
   Result<const Launcher*> find_launcher(const hstujit_value* values, size_t count) const;
   Status launch_host(const hstujit_value* values, size_t count) const;
 
@@ -66,6 +75,7 @@ class Op {
   Signature signature_;
   ArgumentChecker checker_;
   int max_seq_len_argument_ = -1;  // -1: the operator has no sequences, and one bucket
+  int offsets_argument_ = -1;      // seq_offsets
 
   PreparedTable table_;                             // written under the mutex
   std::atomic<const CudaDriver*> driver_{nullptr};  // the engine's, for launches

@@ -35,7 +35,8 @@ void PreparedTable::Slots::insert(const Prepared* prepared) {
 void PreparedTable::forget_destroyed(const Prepared& newer) {
   for (Prepared& entry : entries_) {
     // A look-up compares the identity and the bucket of such an entry, and nobody launches in its context.
-    if (entry.context == newer.context && entry.context_id != newer.context_id) entry.launcher = nullptr;
+    if (entry.context != newer.context || entry.context_id == newer.context_id) continue;
+    entry.launcher = entry.small_launcher = nullptr;
   }
 }
 
@@ -55,7 +56,9 @@ void PreparedTable::add(Prepared prepared) {
 
 LauncherPtr PreparedTable::launcher_of(const Module& module) const {
   for (const Prepared& entry : entries_) {
-    if (entry.launcher && &entry.launcher->module() == &module) return entry.launcher;
+    for (const LauncherPtr& launcher : {entry.launcher, entry.small_launcher}) {
+      if (launcher && &launcher->module() == &module) return launcher;
+    }
   }
   return nullptr;
 }

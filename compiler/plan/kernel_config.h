@@ -32,6 +32,8 @@ struct KernelConfig {
   std::string schedule = "grid";
   int64_t blocks_per_sm = 1;  // resident blocks the kernel is compiled for
   bool ping_pong = false;     // sm90: consumer warpgroups issue their products in turns
+  // sm90: of a launch of few tiles, a cluster of blocks shares out the columns of each (see ClusterPlan).
+  bool share_columns = false;
   bool lanes_arrive = false;  // sm90: every lane, not one per warp, arrives on barriers; for racecheck, never tuned
   std::string activation = "mufu";  // how the score's transcendental is computed: "mufu", "accurate"
 
@@ -48,6 +50,7 @@ struct KernelConfig {
                            field("schedule", &C::schedule, "tile schedule").one_of("grid persistent"),
                            field("blocks_per_sm", &C::blocks_per_sm, "resident blocks", 1, kMostBlocks),
                            field("ping_pong", &C::ping_pong, "products in turns"),
+                           field("share_columns", &C::share_columns, "tiles are shared out over clusters of blocks"),
                            field("lanes_arrive", &C::lanes_arrive, "every lane arrives on barriers"),
                            field("activation", &C::activation, "score arithmetic").one_of("mufu accurate"));
   }

@@ -19,8 +19,9 @@ namespace hstujit {
 struct ProblemSize {
   int64_t max_seq_len = 0;
   int64_t batch = 256;
-  double mean_fill = 0.6;   // mean length / max_seq_len
-  int64_t delta_rows = 64;  // of q for each sequence, where it has only the last ones
+  double mean_fill = 0.6;    // mean length / max_seq_len
+  int64_t delta_rows = 64;   // of q for each sequence, where it has only the last ones
+  bool small_batch = false;  // compiler/spec/small_batch.h
 };
 
 struct Rejection {

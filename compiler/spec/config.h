@@ -68,7 +68,8 @@ struct Instance {
   // For operators that take a max_delta_len: the rows of q of each sequence in generated inputs, one number for each in
   // turn. A single one where q has as many rows of every sequence.
   std::vector<int64_t> delta_lens = {64};
-  double alpha = 0;  // value of the launch argument of that name
+  double alpha = 0;            // value of the launch argument of that name
+  bool small_batches = false;  // launches of few tiles get a kernel of their own, tuned by itself (small_batch.h)
 };
 
 struct Config {

@@ -183,7 +183,12 @@ Result<std::vector<int64_t>> parse_delta_len(const Json& json, const std::string
 std::vector<std::string_view> instance_field_names(std::string_view op) {
   std::vector<std::string_view> names = {"name", "op", "directions", "max_seq_len", "lengths", "rows", "alpha"};
   // Operators on the last rows of sequences, whose launches say a max_delta_len, have this parameter.
-  if (operator_schema(op)["properties"].contains("jagged_queries")) names.emplace_back("delta_len");
+  const Json parameters = operator_schema(op)["properties"];
+  if (parameters.contains("jagged_queries")) {
+    names.emplace_back("delta_len");
+  } else if (parameters.contains("heads")) {
+    names.emplace_back("small_batches");
+  }
   return names;
 }
 
@@ -214,6 +219,11 @@ Result<Instance> parse_instance(const Json& json, const std::string& path, const
   if (json.contains("delta_len")) {
     HSTUJIT_ASSIGN_OR_RETURN(instance.delta_lens,
                              parse_delta_len(json["delta_len"], join_path(path, "delta_len"), *instance.spec));
+  }
+  if (json.contains("small_batches")) {
+    const Json& small = json["small_batches"];
+    if (!small.is_boolean()) return value_error(join_path(path, "small_batches"), small, "true or false");
+    instance.small_batches = small.get<bool>();
   }
   if (json.contains("alpha")) {
     const Json& alpha = json["alpha"];

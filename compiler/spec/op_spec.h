@@ -63,6 +63,10 @@ class OpSpec {
   virtual Signature signature(Direction direction) const = 0;
   virtual Work work(Direction direction, const Lengths& lengths) const = 0;
 
+  // Tiles that each 64 rows of a sequence make, one for each head, where small batches have kernels of their own
+  // (small_batch.h); 0 where they have none.
+  virtual int64_t small_batch_heads(Direction) const { return 0; }
+
   // Random inputs for the given lengths, rounded to the spec's data type; outputs are left empty.
   virtual std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const = 0;
   // Fills the outputs of `values` in float64 from its inputs. Independent of the IR and of every template.

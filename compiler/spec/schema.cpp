@@ -53,7 +53,14 @@ Json instance_properties(std::string_view op) {
   properties["alpha"] = {{"type", "number"},
                          {"description", "launch argument alpha in generated calls; 1 / attn_dim when left out"}};
   const std::vector<std::string_view> names = instance_field_names(op);
-  if (std::find(names.begin(), names.end(), "delta_len") != names.end()) {
+  const auto has = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  if (has("small_batches")) {
+    properties["small_batches"] = {
+        {"type", "boolean"},
+        {"default", false},
+        {"description", "forward launches of few tiles get a kernel of their own, tuned by itself"}};
+  }
+  if (has("delta_len")) {
     const Json rows = integer_schema(0, kMaxSeqLen, "rows of q of a sequence");
     properties["delta_len"]["description"] =
         "rows of q of each sequence in generated inputs, 64 when left out; a list, with jagged_queries, holds one "

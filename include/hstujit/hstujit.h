@@ -134,8 +134,9 @@ HSTUJIT_API hstujit_status hstujit_config_describe(const hstujit_config* config,
 HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_config* config,
                                                   const char* name, hstujit_direction direction,
                                                   hstujit_backend backend, hstujit_op** out);
-/* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. HSTUJIT_LENGTH_MODE and HSTUJIT_DETERMINISTIC say
- * what a config would. */
+/* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. With "small_batches": true, launches of few
+ * sequences get a kernel of their own (docs/tuning.md). HSTUJIT_LENGTH_MODE and HSTUJIT_DETERMINISTIC say what a config
+ * would. */
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
@@ -147,7 +148,7 @@ HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
 
 typedef struct hstujit_problem {
   size_t size;
-  int64_t max_seq_len; /* chosen kernel is that of its bucket */
+  int64_t max_seq_len; /* chosen kernel is that of its bucket; with "small_batches", both of them */
   int device;          /* CUDA ordinal; the current context's device when < 0 */
 } hstujit_problem;
 
@@ -167,7 +168,7 @@ typedef union hstujit_value {
 /* Bytes of device memory that a launch of these values borrows: 0 for most kernels, else a size that follows from those
  * of the tensors. It is the prepared kernel's, so it is asked after hstujit_prepare, in the same context and for the
  * same max_seq_len as the launch: HSTUJIT_NOT_PREPARED otherwise. Where it is not 0 the values are checked as launch
- * does. The host backend needs none. */
+ * does. With "small_batches" the size of seq_offsets, too, says which kernel that is. The host backend needs none. */
 HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hstujit_value* values, size_t count,
                                                   size_t* bytes);
 /* Enqueues the op on `stream` (a CUstream; ignored by the host backend, which returns when done). `values` holds one

@@ -60,6 +60,8 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"timed", record.timed.size()},
                          {"rejected", record.rejected.size()},
                          {"environment", record.environment}});
+      if (record.key.small_batch) records.back()["small_batch"] = true;
+      if (record.key.deterministic) records.back()["deterministic"] = true;
     }
     const Json json = {{"bytes", bytes}, {"kernels", std::move(kernels)}, {"tuning", std::move(records)}};
     return give_report(json, report);

@@ -71,6 +71,7 @@ Json instance_json(const Instance& instance) {
   if (find_argument(instance.spec->signature(Direction::kForward), "max_delta_len") >= 0) {
     json["delta_len"] = instance.delta_lens;
   }
+  if (instance.small_batches) json["small_batches"] = true;
   return json;
 }
 

@@ -27,11 +27,12 @@ struct Timed {
 };
 
 Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const OperationOptions& options,
-                         const DeviceSpec& device, const DeviceTimer& timer, const Task& task) {
+                         const DeviceSpec& device, const DeviceTimer& timer, const Task& listed) {
+  const Lengths lengths = make_lengths(*listed.instance, listed.max_seq_len);
+  const Task task = task_of_batch(listed, lengths.rows.size(), device);
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine->driver());
   HSTUJIT_ASSIGN_OR_RETURN(auto op, make_op(engine, config, task, Backend::kCuda));
   HSTUJIT_RETURN_IF_ERROR(op->prepare(task.max_seq_len, options.device));
-  const Lengths lengths = make_lengths(*task.instance, task.max_seq_len);
   HSTUJIT_ASSIGN_OR_RETURN(const ProblemData data, make_timing_data(task.instance->spec, task.direction, lengths,
                                                                     options.seed, task.instance->alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, options.device));

@@ -45,13 +45,14 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
+  const std::vector<Task> all = with_small_batches(*tasks, *device);
   const std::filesystem::path folder = options.directory.empty() ? "." : options.directory;
   // Instances that differ in nothing that a kernel's name says would write the same files: each has a folder of its own
   // unless there is only one.
   const bool several = std::any_of(tasks->begin(), tasks->end(),
                                    [&](const Task& task) { return task.instance != tasks->front().instance; });
   Json rows = Json::array();
-  for (const Task& task : *tasks) {
+  for (const Task& task : all) {
     Json row = task.to_json();
     const std::filesystem::path own = several ? folder / task.instance->name : folder;
     Status status = make_directories(own);
@@ -61,7 +62,7 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
       result.fail(status.with_context(task.label()));
     }
     rows.push_back(std::move(row));
-    report_progress(options, rows.size(), tasks->size(), task.label());
+    report_progress(options, rows.size(), all.size(), task.label());
   }
   result.report = {{"device", to_json(*device)}, {"directory", folder.string()}, {"instances", std::move(rows)}};
   return result;

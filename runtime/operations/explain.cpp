@@ -135,9 +135,10 @@ OperationResult explain(Engine& engine, const Config& config, const OperationOpt
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
+  const std::vector<Task> all = with_small_batches(*tasks, *device);
   Contents contents(engine);
   Json rows = Json::array();
-  for (const Task& task : *tasks) {
+  for (const Task& task : all) {
     Json row = task.to_json();
     if (const Status status = explain_task(engine, *device, task, contents, row); !status.ok()) {
       row["error"] = error_json(status);

@@ -10,9 +10,10 @@ OperationResult freeze(Engine& engine, const Config& config, const OperationOpti
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
+  const std::vector<Task> all = with_small_batches(*tasks, *device);
 
   std::vector<FrozenChoice> choices;
-  for (const Task& task : *tasks) {
+  for (const Task& task : all) {
     const OpSpec& spec = *task.instance->spec;
     const auto choice = choose_kernel(engine, spec, task.direction, *device, task.bucket, task.restriction);
     if (!choice.ok()) {

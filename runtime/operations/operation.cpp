@@ -9,14 +9,19 @@
 
 namespace hstujit {
 
-std::string Task::label() const { return fmt::format("{} {} {}", instance->name, to_string(direction), max_seq_len); }
+std::string Task::label() const {
+  return fmt::format("{} {} {}", instance->name, to_string(direction),
+                     to_string(ProblemBucket(max_seq_len, bucket.small_batch)));
+}
 
 Json Task::to_json() const {
-  return {{"name", instance->name},
-          {"op", instance->spec->op()},
-          {"direction", to_string(direction)},
-          {"max_seq_len", max_seq_len},
-          {"bucket", bucket}};
+  Json json = {{"name", instance->name},
+               {"op", instance->spec->op()},
+               {"direction", to_string(direction)},
+               {"max_seq_len", max_seq_len},
+               {"bucket", bucket.rows}};
+  if (bucket.small_batch) json["small_batch"] = true;
+  return json;
 }
 
 LengthMode length_mode_of(const Engine& engine, const Config& config) {
@@ -47,12 +52,27 @@ Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config,
 
 Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, const std::string& op_name) {
   HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> tasks, list_tasks(engine, config, op_name));
-  std::set<std::tuple<const Instance*, Direction, int64_t>> seen;
+  std::set<std::tuple<const Instance*, Direction, ProblemBucket>> seen;
   std::vector<Task> keys;
   for (const Task& task : tasks) {
     if (seen.emplace(task.instance, task.direction, task.bucket).second) keys.push_back(task);
   }
   return keys;
+}
+
+std::vector<Task> with_small_batches(const std::vector<Task>& tasks, const DeviceSpec& device) {
+  std::vector<Task> all;
+  for (const Task& task : tasks) {
+    all.push_back(task);
+    if (const Task small = task_of_batch(task, 1, device); small.bucket.small_batch) all.push_back(small);
+  }
+  return all;
+}
+
+Task task_of_batch(Task task, size_t sequences, const DeviceSpec& device) {
+  const int64_t most = most_small_batch(*task.instance, task.direction, task.bucket.rows, device);
+  task.bucket.small_batch = most > 0 && static_cast<int64_t>(sequences) <= most;
+  return task;
 }
 
 void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what) {

@@ -52,11 +52,11 @@ struct Task {
   const Instance* instance = nullptr;
   Direction direction = Direction::kForward;
   int64_t max_seq_len = 0;
-  int64_t bucket = 0;
+  ProblemBucket bucket = 0;
   Restriction restriction = {};
 
-  std::string label() const;  // "ranker_attention forward 1024"
-  Json to_json() const;       // {"name", "op", "direction", "max_seq_len", "bucket"}
+  std::string label() const;  // "ranker_attention forward 1024", "ranker_attention forward 1024 small batches"
+  Json to_json() const;       // {"name", "op", "direction", "max_seq_len", "bucket"}, "small_batch": true where it is
 };
 
 // HSTUJIT_LENGTH_MODE where it is set, else the config's.
@@ -69,6 +69,10 @@ Restriction restriction_of(const Engine& engine, const Config& config);
 Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name);
 // The same with one task per bucket of an instance and direction.
 Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, const std::string& op_name);
+// Each task and, where its instance asks for one and the bucket has small batches on the device, that of their kernel.
+std::vector<Task> with_small_batches(const std::vector<Task>& tasks, const DeviceSpec& device);
+// The task whose kernel a launch of so many sequences gets.
+Task task_of_batch(Task task, size_t sequences, const DeviceSpec& device);
 
 void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what);
 Json error_json(const Status& status);  // {"code": "no_device", "message": "..."}

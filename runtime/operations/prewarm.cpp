@@ -78,7 +78,7 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   std::vector<Kernel> kernels;
   Json rows = Json::array();
   std::set<std::string> digests;
-  for (const Task& task : tasks_of_shard(*tasks, *device, options.shard)) {
+  for (const Task& task : tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard)) {
     Json row = task.to_json();
     const auto choice =
         choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket, task.restriction);

@@ -103,6 +103,10 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   HSTUJIT_ASSIGN_OR_RETURN(
       const ProblemData problem,
       make_problem_data(task.instance->spec, task.direction, lengths, options.seed, kExtraRows, task.instance->alpha));
+  if (options.backend == Backend::kCuda && task.instance->small_batches) {
+    HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec device, engine->device(options.device));
+    if (task_of_batch(task, lengths.rows.size(), device).bucket.small_batch) row["small_batch"] = true;
+  }
   HSTUJIT_ASSIGN_OR_RETURN(const auto op, make_op(engine, config, task, options.backend));
   double milliseconds = 0;
   const auto run = [&](const ProblemData& data) {

@@ -92,8 +92,8 @@ bool tuned_on_other_lengths(Engine& engine, const Task& task, const DeviceSpec& 
   if (!choice.tuned) return false;
   const auto record =
       engine.tuning().find(tuning_key(*task.instance->spec, task.direction, device, task.bucket, task.restriction));
-  const int64_t length = tuning_length(task.instance->spec->signature(task.direction), *task.instance, task.bucket);
-  return record && record->workload != workload_name(make_lengths(*task.instance, length));
+  return record &&
+         record->workload != workload_name(tuning_lengths(*task.instance, task.direction, task.bucket, device));
 }
 
 // The device that candidates are timed on.
@@ -119,7 +119,7 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
   const auto device = timed_device(engine, options);
   if (!device.ok()) return {Json::object(), device.status()};
 
-  const std::vector<Task> keys = tasks_of_shard(*tasks, *device, options.shard);
+  const std::vector<Task> keys = tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard);
   const auto start = Clock::now();
   const double budget = options.budget_s > 0 ? options.budget_s : config.tuning.budget_s;
   Json rows = Json::array();
@@ -168,7 +168,7 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
     const Task task{&instance,
                     instance.directions.front(),
                     miss.length,
-                    miss.key.bucket,
+                    {miss.key.bucket, miss.key.small_batch},
                     {.deterministic = miss.key.deterministic}};
     Json row = task.to_json();
     row["reason"] = to_string(miss.reason);

@@ -41,12 +41,11 @@ BenchFactory benches_of_this_process(const CudaDriverPtr& driver, const WorkerPr
 }  // namespace
 
 Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
-                                  const DeviceSpec& device, int64_t bucket, const Restriction& restriction,
+                                  const DeviceSpec& device, const ProblemBucket& bucket, const Restriction& restriction,
                                   const TunerOptions& options) {
   // Also where a worker opens its own: what is wrong with the driver is the caller's to know, not a worker's.
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine.driver());
-  const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket);
-  const Lengths lengths = make_lengths(instance, length);
+  const Lengths lengths = tuning_lengths(instance, direction, bucket, device);
   const WorkerProblem problem{driver->path(), instance.spec, direction, device, ordinal, lengths, instance.alpha};
   const auto program = worker_program(engine.environment());
   engine.log().event(LogCategory::kTune, "bench",
@@ -56,7 +55,7 @@ Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Dire
 }
 
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,
-                    const DeviceSpec& device, int64_t bucket, const Restriction& restriction) {
+                    const DeviceSpec& device, const ProblemBucket& bucket, const Restriction& restriction) {
   TunerOptions options;
   options.budget_s = kMissBudgetSeconds;
   const TuningKey key = tuning_key(*instance.spec, direction, device, bucket, restriction);
@@ -71,7 +70,7 @@ Status tune_on_miss(Engine& engine, const Instance& instance, Direction directio
     engine.log().event(LogCategory::kTune, "miss-not-tuned",
                        {{"op", instance.spec->op()},
                         {"direction", to_string(direction)},
-                        {"bucket", bucket},
+                        {"bucket", to_string(bucket)},
                         {"reason", status.message()}});
     return {};
   });

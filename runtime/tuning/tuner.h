@@ -21,6 +21,7 @@
 #include "autotune_cache/tuning_record.h"
 #include "compiler/plan/search_space.h"
 #include "runtime/engine.h"
+#include "runtime/problem_bucket.h"
 #include "runtime/tuning/candidate_bench.h"
 
 namespace hstujit {
@@ -29,7 +30,7 @@ struct TuneProblem {
   OpSpecPtr spec;
   Direction direction = Direction::kForward;
   DeviceSpec device;
-  int64_t bucket = 0;
+  ProblemBucket bucket = 0;
   std::string workload;  // workload_name of what the bench times
   Restriction restriction = {};
 };

@@ -70,8 +70,17 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const double empty = std::max(0.0, all_tiles - blocks.row_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);
-  const double cycles =
-      heads * (rates.issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
+  double cycles = heads * (rates.issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
+  if (size.small_batch) {
+    // As long as the longest tile, which has a multiprocessor to itself.
+    const std::vector<int64_t> counts = count_column_blocks(params, sequence, config.block_m, config.block_n);
+    const double longest_tile = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
+    const double share = longest_tile / std::max(blocks.column_blocks, 1.0);
+    const double alone = std::min(kHidden, std::max(1.0, static_cast<double>(config.warps) / kSchedulers));
+    const double chain = std::max(kImperfection * busiest, (multiply + activate + shared) / alone);
+    const double once = tiles / std::max(blocks.row_tiles, 1.0);
+    cycles = std::max(cycles, rates.issue * (share * (chain + exposed * resident) + once * resident));
+  }
   return (cycles + kStartCycles) / kClockKhz;
 }
 

@@ -31,6 +31,9 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "products in turns need the consumer warpgroups of hstu_attention/sm90"});
   }
+  if (config.share_columns) {
+    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  }
   if (is_ieee(params) && config.activation != "accurate") {
     reasons.push_back(
         {"activation", fmt::format("activation {} loses the accuracy that precision ieee asks for; it must be accurate",

@@ -7,6 +7,7 @@
 #include "templates/hstu_attention/sm90_delta_cost.h"
 #include "templates/hstu_attention/sm90_limits.h"
 #include "templates/hstu_attention/sm90_resources.h"
+#include "templates/hstu_attention/sm90_small_cost.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
 
 namespace hstujit {
@@ -38,6 +39,8 @@ class AttentionSm90 final : public Skeleton {
   std::string prelude(const OpSpec& spec, const KernelConfig& config) const override;
 
  private:
+  KernelConfig tile(int64_t consumers, int64_t block_n, int64_t stages, int64_t blocks_per_sm) const;
+
   std::string op_, name_, entry_file_;
 };
 
@@ -60,14 +63,8 @@ std::vector<KernelConfig> AttentionSm90::space(const OpSpec& spec) const {
           if (persistent && delta) continue;
           for (const bool ping_pong : {false, true}) {
             if (ping_pong && shape.consumers == 1) continue;
-            KernelConfig config;
-            config.skeleton = name();
-            config.block_m = 64 * shape.consumers;
-            config.block_n = block_n;
-            config.stages = stages;
-            config.consumers = shape.consumers;
+            KernelConfig config = tile(shape.consumers, block_n, stages, shape.blocks_per_sm);
             config.schedule = persistent ? "persistent" : "grid";
-            config.blocks_per_sm = shape.blocks_per_sm;
             config.ping_pong = ping_pong;
             configs.push_back(std::move(config));
           }
@@ -75,7 +72,28 @@ std::vector<KernelConfig> AttentionSm90::space(const OpSpec& spec) const {
       }
     }
   }
+  if (delta) return configs;
+  for (const int64_t blocks_per_sm : {1, 2, 3}) {
+    for (const int64_t block_n : {64, 128}) {
+      for (const int64_t stages : {2, 3, 4}) {
+        configs.push_back(tile(1, block_n, stages, blocks_per_sm));
+        configs.back().share_columns = true;
+      }
+    }
+  }
   return configs;
+}
+
+// Of the grid schedule.
+KernelConfig AttentionSm90::tile(int64_t consumers, int64_t block_n, int64_t stages, int64_t blocks_per_sm) const {
+  KernelConfig config;
+  config.skeleton = name();
+  config.block_m = 64 * consumers;
+  config.block_n = block_n;
+  config.stages = stages;
+  config.consumers = consumers;
+  config.blocks_per_sm = blocks_per_sm;
+  return config;
 }
 
 std::vector<Rejection> AttentionSm90::reject(const OpSpec& spec, const KernelConfig& config,
@@ -90,8 +108,28 @@ std::vector<Rejection> AttentionSm90::reject(const OpSpec& spec, const KernelCon
   if (config.ping_pong && config.consumers < 2) {
     reasons.push_back({"ping_pong", "products in turns need two consumers"});
   }
+  if (config.share_columns) {
+    if (cast(spec).query_rows() != QueryRows::kAll) {
+      reasons.push_back(
+          {"share_columns", fmt::format("share_columns true; allowed: false, {} shares out the columns of "
+                                        "every tile of one consumer",
+                                        op_)});
+    } else if (config.consumers != 1 || config.schedule != "grid") {
+      reasons.push_back(
+          {"share_columns", fmt::format("share_columns with {} consumers and schedule {}; allowed: with 1 "
+                                        "consumer and schedule grid",
+                                        config.consumers, config.schedule)});
+    }
+  }
   if (!reasons.empty()) return reasons;
   const Resources resources(cast(spec), config);
+  if (config.share_columns && !resources.part_fits) {
+    reasons.push_back(
+        {"share_columns", fmt::format("the sums of {} rows and {} columns do not fit where {} stages of {} "
+                                      "columns of k and v were",
+                                      config.block_m, cast(spec).params().hidden_dim, config.stages, config.block_n)});
+    return reasons;
+  }
   reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,
                                    device);
   if (resources.registers_needed > resources.consumer_registers) {
@@ -108,11 +146,11 @@ LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& co
   const Signature signature = spec.signature(Direction::kForward);
 
   LaunchPlan plan;
-  plan.kernel_name =
-      fmt::format("{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", attention_kernel_prefix(op),
-                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
-                  config.stages, config.schedule, config.blocks_per_sm, config.ping_pong ? "_turns" : "",
-                  config.lanes_arrive ? "_lanes" : "", config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name = fmt::format(
+      "{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}{}", attention_kernel_prefix(op), to_string(params.dtype),
+      params.attn_dim, params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule,
+      config.blocks_per_sm, config.ping_pong ? "_turns" : "", config.share_columns ? "_shared" : "",
+      config.lanes_arrive ? "_lanes" : "", config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   const auto map_slot = [&](const char* name, const char* argument, int64_t rows) {
@@ -141,8 +179,11 @@ LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& co
 
 double AttentionSm90::estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                                const ProblemSize& size) const {
-  const auto estimate = cast(spec).query_rows() == QueryRows::kAll ? sm90::estimate_ms : sm90::delta_estimate_ms;
-  return estimate(cast(spec), config, device, size);
+  if (cast(spec).query_rows() != QueryRows::kAll) return sm90::delta_estimate_ms(cast(spec), config, device, size);
+  if (size.small_batch) return sm90::small_batch_estimate_ms(cast(spec), config, device, size);
+  // Clusters have nothing to share out where tiles are many; no tuning run is to time what is then another grid.
+  constexpr double kNothingToShare = 4;
+  return sm90::estimate_ms(cast(spec), config, device, size) * (config.share_columns ? kNothingToShare : 1);
 }
 
 std::vector<std::pair<std::string, std::string>> AttentionSm90::constants(const OpSpec& spec,

@@ -80,6 +80,9 @@ std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConf
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
   }
+  if (config.share_columns) {
+    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  }
   if (!reasons.empty()) return reasons;
   const Resources resources(cast(spec), config);
   reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,

@@ -88,6 +88,9 @@ std::vector<Rejection> FusedBackwardSm90::reject(const OpSpec& spec, const Kerne
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
   }
+  if (config.share_columns) {
+    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  }
   if (!reasons.empty()) return reasons;
   const FusedResources resources(cast(spec), config);
   // The columns of a warpgroup begin at a tile of 64, or end before the next.

@@ -3,6 +3,7 @@
 // so that the same launch gives the same bits.
 #pragma once
 #include "common/cluster.cuh"
+#include "common/regions.cuh"
 #include "common/shared_access.cuh"
 #include "common/store.cuh"
 #include "hstu_attention/sm90_shared.cuh"
@@ -37,14 +38,18 @@ __device__ __forceinline__ void add_parts(const Shared<Config>& shared, const Pa
                 "the host face accepts tiles whose parts fit where k and v were");
   const TileInfo& tile = shared.tile[0];
   if (tile.head < 0) return;
-  const int pieces = min(Config::kBlockM, tile.rows - tile.row0) * kPieces;
+  const int row_end = min(tile.row0 + Config::kBlockM, tile.rows), pieces = (row_end - tile.row0) * kPieces;
   const u32 parts = parts_address(shared), blocks = cluster_blocks();
+  // The sums of blocks without columns are not worth reading: of a causal mask, those of most blocks at the first rows.
+  int begin, end;
+  mask_columns(tile.row0, row_end - 1, tile.rows, tile.targets, begin, end);
+  const auto sharers = static_cast<u32>(sharers_of<Config>(begin, end));
   for (int i = cluster_rank() * Config::kThreads + threadIdx.x; i < pieces; i += blocks * Config::kThreads) {
     const int row = i / kPieces, column = i % kPieces * 4;
     const u32 address = parts + row * kPartRowBytes<Spec::kHiddenDim> + column * 4;
     float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 8  // as many reads on their way
-    for (u32 rank = 0; rank < blocks; ++rank) {
+    for (u32 rank = 0; rank < sharers; ++rank) {
       const float4 part = ld_cluster_float4(cluster_address(address, rank));
       sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
     }

@@ -27,7 +27,7 @@ class VisibleBlocks {
   __device__ __forceinline__ VisibleBlocks(const Sequence& sequence, int row0, int row_end)
       : sequence_(sequence), row0_(row0) {
     View::range(row0, row_end - 1, sequence, column_, column_end_);
-    if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()), static_cast<int>(cluster_blocks()));
+    if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()));
     classify();
   }
 
@@ -46,9 +46,14 @@ class VisibleBlocks {
   }
 
  private:
-  // Of the tile's column blocks, those of one of the cluster's blocks.
-  __device__ __forceinline__ void take_share(int rank, int sharers) {
-    const int blocks = max(ceil_div(column_end_ - column_, Config::kBlockN), 0);
+  // Of the tile's column blocks, those of one of the cluster's blocks: none where others have one each already.
+  __device__ __forceinline__ void take_share(int rank) {
+    const int blocks = ceil_div(column_end_ - column_, Config::kBlockN);
+    const int sharers = sharers_of<Config>(column_, column_end_);
+    if (rank >= sharers) {
+      column_end_ = column_;
+      return;
+    }
     column_end_ = min(column_end_, column_ + blocks * (rank + 1) / sharers * Config::kBlockN);
     column_ += blocks * rank / sharers * Config::kBlockN;
   }

@@ -33,7 +33,8 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   const int64_t stage = (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
   // The sums that a block leaves to its cluster take the place of k and v.
   const int64_t part = config.block_m * (params.hidden_dim + 8) * 4;
-  split = spec.query_rows() != QueryRows::kAll && config.consumers == 1 && part <= config.stages * stage;
+  part_fits = part <= config.stages * stage;
+  split = (spec.query_rows() != QueryRows::kAll || config.share_columns) && config.consumers == 1 && part_fits;
   const auto total = [&](int64_t queries) {
     // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8), then the schedule.
     const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;

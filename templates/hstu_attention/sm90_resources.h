@@ -23,6 +23,7 @@ struct Resources {
   int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
   bool pair_tiles = false;         // an item is a pair of row tiles whose costs add up to a constant
   bool first_tile_first = false;   // the first row tile of a sequence is by far the longest
+  bool part_fits = false;          // a block's sums fit where its k and v were
   bool split = false;              // the columns of a tile may be shared out over a cluster of blocks
   bool mask_in_pieces = false;     // the mask takes many instructions: it is evaluated only where it differs
   int64_t shared_bytes = 0;

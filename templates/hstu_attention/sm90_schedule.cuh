@@ -1,7 +1,8 @@
 // hstu_attention forward on Hopper: which row tiles a block works on, in which order.
 //
 // "grid": one block per (sequence, head, row tile), last row tile first; blocks past a sequence's end leave at once. With
-// kSplit a cluster of blocks, as large as the launch makes it, shares the columns of one tile.
+// kSplit a cluster of blocks, as large as the launch makes it, shares the columns of one tile: of a causal mask's first
+// row tiles, some of its blocks have none.
 // Where contextual rows see everything and others only a window, the first row tiles are by far the longest and go
 // before all others. "persistent": the grid fills the GPU once and each block walks a static list. Sequences are sorted
 // by length, longest first; row tiles of one (sequence, head) are neighbours in the list, so that blocks running at the

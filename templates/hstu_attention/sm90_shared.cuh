@@ -1,6 +1,7 @@
 // hstu_attention forward on Hopper: what a block keeps in shared memory.
 #pragma once
 #include "common/barrier.cuh"
+#include "common/cluster.cuh"
 #include "common/jagged.cuh"
 #include "common/wgmma.cuh"
 
@@ -114,6 +115,13 @@ template <class Config>
 __device__ __forceinline__ void release_warp(u64& barrier) {
   __syncwarp();
   if (Config::kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
+}
+
+// With kSplit: how many blocks of the cluster, the first ones, have some of the column blocks of a tile whose rows see
+// the columns [begin, end).
+template <class Config>
+__device__ __forceinline__ int sharers_of(int begin, int end) {
+  return min(max(ceil_div(end - begin, Config::kBlockN), 0), static_cast<int>(cluster_blocks()));
 }
 
 // Position in a ring of shared-memory stages, with the parity of the pass it is in: one register, since consumers have

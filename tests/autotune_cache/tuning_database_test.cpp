@@ -24,7 +24,7 @@ std::string path_of(const std::string& root) {
 using TuningDatabaseTest = CacheTest;
 
 TEST(TuningRecordTest, EachFieldChangesTheKey) {
-  std::vector<TuningKey> keys(9, sample_tuning_key());
+  std::vector<TuningKey> keys(11, sample_tuning_key());
   keys[1].op = "layer_norm";
   keys[2].spec = R"({"heads":8})";
   keys[3].direction = "backward";
@@ -32,10 +32,24 @@ TEST(TuningRecordTest, EachFieldChangesTheKey) {
   keys[5].arch = "sm_90";
   keys[6].sm_count = 114;
   keys[7].bucket = 2048;
-  keys[8].deterministic = true;
+  keys[8].small_batch = true;
+  keys[9].deterministic = true;
+  keys[10].small_batch = keys[10].deterministic = true;
   std::set<std::string> digests;
   for (const TuningKey& key : keys) digests.insert(tuning_digest(key));
   EXPECT_EQ(digests.size(), keys.size());
+}
+
+// Records that were made before there were small batches are found.
+TEST(TuningRecordTest, AKeyOfAnyBatchSaysNothingOfSmallOnes) {
+  TuningRecord record = sample_record({{sample_config(64), kWorkload, "s", 20, 1}});
+  EXPECT_THAT(*format_record(record), ::testing::Not(HasSubstr("small_batch")));
+  record.key.small_batch = true;
+  const std::string text = *format_record(record);
+  EXPECT_THAT(text, HasSubstr("small_batch"));
+  const auto read = parse_record(text, tuning_digest(record.key));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_TRUE(read->key.small_batch);
 }
 
 TEST(TuningRecordTest, WinnerIsTheLeastMedian) {

@@ -116,6 +116,20 @@ TEST_F(CapiTest, BadJsonNamesItsPlace) {
   EXPECT_THAT(hstujit_last_error(), HasSubstr("/nowhere/config.json"));
 }
 
+TEST_F(CapiTest, AnInstanceMayAskForAKernelForSmallBatches) {
+  hstujit_op* op = nullptr;
+  const std::string rest = R"(", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "small_batches": true})";
+  EXPECT_EQ(hstujit_op_create(context_, (R"({"op": "hstu_attention)" + rest).c_str(), HSTUJIT_FORWARD,
+                              HSTUJIT_BACKEND_CUDA, &op),
+            HSTUJIT_OK)
+      << hstujit_last_error();
+  hstujit_op_destroy(op);
+  EXPECT_EQ(hstujit_op_create(context_, (R"({"op": "delta_hstu_attention)" + rest).c_str(), HSTUJIT_FORWARD,
+                              HSTUJIT_BACKEND_CUDA, &op),
+            HSTUJIT_INVALID_CONFIG);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("small_batches (value true) is not a known field"));
+}
+
 TEST_F(CapiTest, ARecordingIsForTuningOnly) {
   const std::string path = cache_ + "/misses";
   const std::string line =

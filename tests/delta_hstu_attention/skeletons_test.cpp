@@ -188,5 +188,17 @@ TEST(DeltaSkeletons, NoListSortedByRowsOfQ) {
   for (const KernelConfig& offered : sm90.space(spec)) EXPECT_EQ(offered.schedule, "grid");
 }
 
+// Clusters share out the columns of every tile of one consumer: a config that says so would be another name for it.
+TEST(DeltaSkeletons, SharedColumnsAreNoChoice) {
+  const DeltaHstuAttentionSpec spec(params_of(64, 64, DataType::kBf16, false));
+  const Skeleton& sm90 = skeleton("delta_hstu_attention/sm90");
+  KernelConfig config = configs_for(spec, hopper(), "delta_hstu_attention/sm90").front();
+  config.share_columns = true;
+  std::vector<std::string> reasons;
+  for (const Rejection& rejection : sm90.reject(spec, config, hopper())) reasons.push_back(rejection.reason);
+  EXPECT_THAT(reasons, Contains("share_columns"));
+  for (const KernelConfig& offered : sm90.space(spec)) EXPECT_FALSE(offered.share_columns);
+}
+
 }  // namespace
 }  // namespace hstujit

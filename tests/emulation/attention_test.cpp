@@ -1,22 +1,9 @@
 // The sm80 kernels of attention, both directions, and the backward kernels for Hopper, in emulation against the float64
 // reference.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
-
-#include "compiler/plan/search_space.h"
-#include "tests/emulation/emulated_kernel.h"
-#include "tests/host/guarded_bytes.h"
-#include "tests/host/host_call.h"
+#include "tests/emulation/attention_case.h"
 
 namespace hstujit {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // One row, tiles of 16 and 32 rows or columns and one more or less, empty ones.
 Lengths lengths_of(bool targets) {
@@ -33,85 +20,6 @@ KernelConfig tile(int64_t block_m, int64_t warps, int64_t block_n, int64_t stage
   config.warps = warps;
   return config;
 }
-
-Json base() { return {{"op", "hstu_attention"}, {"heads", 2}, {"attn_dim", 32}, {"hidden_dim", 32}}; }
-
-Json with(Json json, const Json& changes) {
-  json.update(changes);
-  return json;
-}
-
-class Case {
- public:
-  // A config without a skeleton is one of Ampere's; without warps besides, it stands for the heuristic's choice there.
-  Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths)
-      : spec_(make_spec(json)), direction_(direction), lengths_(lengths) {
-    if (!config.skeleton.empty()) {
-      config.activation = "accurate";
-    } else if (config.warps == 0) {
-      config = heuristic_config(*spec_, direction, *known_device("sm_80"), {.max_seq_len = 1024}).value();
-    } else {
-      config.skeleton = fmt::format("{}/sm80{}", spec_->op(), direction == Direction::kForward ? "" : "_backward");
-      config.activation = "accurate";
-    }
-    auto emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
-    // The forward template refuses fewer blocks of a multiprocessor than cost nothing.
-    for (; !emitted.ok() && config.blocks_per_sm < KernelConfig::kMostBlocks; ++config.blocks_per_sm) {
-      emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
-    }
-    if (!emitted.ok()) throw std::runtime_error(emitted.status().message());
-    kernel_ = std::make_unique<EmulatedKernel>(*emitted);
-    for (const Argument& argument : spec_->signature(direction)) {
-      if (argument.role == ArgumentRole::kOutput) outputs_.push_back(argument.name);
-    }
-  }
-
-  const OpSpecPtr& spec() const { return spec_; }
-  const std::vector<std::string>& outputs() const { return outputs_; }
-  HostCall call(int64_t row_padding = 0) const { return HostCall(spec_, lengths_, 7, row_padding, direction_); }
-  void launch(HostCall& call, unsigned seed) const {
-    call.pack_inputs();
-    launch_packed(call, seed);
-  }
-  void launch_packed(HostCall& call, unsigned seed) const { kernel_->launch(call.values(), seed); }
-
-  // Against the reference, with guard rows and gaps between rows, and twice in different orders.
-  void check() const {
-    HostCall call = this->call(/*row_padding=*/16), again = this->call(/*row_padding=*/16);
-    call.add_rows(3);
-    again.add_rows(3);
-    launch(call, 1);
-    launch(again, 2);
-    std::vector<HostValue> expected = call.inputs();
-    spec_->reference(direction_, lengths_, expected);
-    for (const std::string& name : outputs_) {
-      const auto index = static_cast<size_t>(find_argument(spec_->signature(direction_), name));
-      const HostTensor& reference = expected[index].tensor;
-      EXPECT_LE(relative_error(call.read(name).reals, reference.reals), spec_->error_bound(direction_)) << name;
-      EXPECT_EQ(call.bytes(name), again.bytes(name)) << name;
-      expect_untouched(call.bytes(name), reference.shape, name);
-    }
-  }
-
- private:
-  void expect_untouched(const std::vector<std::byte>& bytes, const std::vector<int64_t>& shape,
-                        const std::string& name) const {
-    const auto element = static_cast<size_t>(bytes.size()) / static_cast<size_t>(shape[0] + 3) /
-                         static_cast<size_t>(shape[1] * shape[2] + 16);
-    const size_t used = static_cast<size_t>(shape[1] * shape[2]) * element, row = used + 16 * element;
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      if (i / row >= static_cast<size_t>(shape[0]) || i % row >= used) {
-        ASSERT_EQ(bytes[i], HostCall::kUntouched) << name << " " << i;
-      }
-    }
-  }
-
-  OpSpecPtr spec_;
-  Direction direction_;
-  Lengths lengths_;
-  std::unique_ptr<EmulatedKernel> kernel_;
-  std::vector<std::string> outputs_;
-};
 
 void check(const Json& changes, Direction direction, const KernelConfig& config) {
   const Json json = with(base(), changes);
@@ -146,17 +54,6 @@ TEST(EmulatedAttention, BackwardOfEveryType) {
   }
 }
 
-const std::vector<Json>& all_masks() {
-  static const std::vector<Json> masks = {{{"num_targets", true}},
-                                          {{"num_targets", true}, {"target_group_size", 3}},
-                                          {{"num_targets", true}, {"contextual_seq_len", 6}, {"score", "relu"}},
-                                          {{"max_attn_len", 20}, {"min_full_attn_seq_len", 5}},
-                                          {{"causal", false}, {"max_attn_len", 9}, {"score", "gelu"}},
-                                          {{"sla_k1", 12}, {"sla_k2", 3}, {"num_targets", true}, {"score", "sigmoid"}},
-                                          {{"full_mask", true}, {"score", "tanh"}}};
-  return masks;
-}
-
 TEST(EmulatedAttention, BackwardOfEveryMask) {
   for (const Json& mask : all_masks()) check(mask, Direction::kBackward, tile(32, 2, 16, 2));
 }
@@ -183,52 +80,6 @@ TEST(EmulatedAttention, BackwardOfWideRows) {
   check({{"attn_dim", 256}, {"hidden_dim", 256}, {"heads", 1}}, Direction::kBackward, tile(32, 2, 16, 1));
 }
 
-void check_that_numbers_stay_in_their_sequence(const KernelConfig& config) {
-  constexpr int64_t kWidth = 2 * 32, kBegin = 1, kEnd = 34;  // rows of the second sequence
-  const Case kernel(base(), Direction::kBackward, config, lengths_of(false));
-  HostCall clean = kernel.call(), dirty = kernel.call();
-  for (size_t tensor = 0; tensor < 4; ++tensor) {  // q, k, v, dout
-    std::vector<double>& reals = dirty.inputs()[tensor].tensor.reals;
-    std::fill(reals.begin() + kBegin * kWidth, reals.begin() + kEnd * kWidth, std::numeric_limits<double>::quiet_NaN());
-  }
-  kernel.launch(clean, 1);
-  kernel.launch(dirty, 1);
-  for (const std::string& name : kernel.outputs()) {
-    const HostTensor a = clean.read(name), b = dirty.read(name);
-    for (size_t i = 0; i < a.reals.size(); ++i) {
-      const auto row = static_cast<int64_t>(i) / kWidth;
-      if (row >= kBegin && row < kEnd) {
-        ASSERT_TRUE(std::isnan(b.reals[i])) << name << " " << i;
-      } else {
-        ASSERT_EQ(a.reals[i], b.reals[i]) << name << " " << i;
-      }
-    }
-  }
-}
-
-// Offsets that decrease or pass the end, and numbers of targets that no sequence has, lead to no address outside of the
-// tensors: these end, or begin, at memory that may not be accessed.
-void check_that_senseless_indices_stay_in_bounds(Direction direction, const KernelConfig& config) {
-  const int64_t huge = std::numeric_limits<int64_t>::max(), tiny = std::numeric_limits<int64_t>::min();
-  const Json json = with(base(), {{"num_targets", true}, {"contextual_seq_len", 4}, {"max_attn_len", 9}});
-  const Case kernel(json, direction, config, {.rows = {20, 30, 40}, .num_targets = {0, 0, 0}, .max_seq_len = 64});
-  const Signature signature = kernel.spec()->signature(direction);
-  std::vector<std::string> tensors;
-  for (const Argument& argument : signature) {
-    if (argument.kind == ArgumentKind::kTensor) tensors.push_back(argument.name);
-  }
-  for (const std::vector<int64_t>& offsets :
-       {std::vector<int64_t>{0, 500, 20, 90}, {-7, tiny, huge, 3}, {huge, 0, 0, 0}, {5, 5, 90, 80}, {0, 90, 10, 90}}) {
-    HostCall call = kernel.call();
-    const auto integers = [&](const char* name) -> std::vector<int64_t>& {
-      return call.inputs()[static_cast<size_t>(find_argument(signature, name))].tensor.integers;
-    };
-    integers("seq_offsets") = offsets;
-    integers("num_targets") = {huge, -3, tiny};
-    expect_within_bounds(call, tensors, [&](HostCall& ready) { kernel.launch_packed(ready, 1); });
-  }
-}
-
 TEST(EmulatedAttention, SenselessIndicesStayInBounds) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     check_that_senseless_indices_stay_in_bounds(direction, tile(32, 2, 16, 2));
@@ -248,13 +99,6 @@ KernelConfig hopper_tile(int64_t consumers, int64_t block_n, int64_t stages, con
   config.schedule = schedule;
   config.blocks_per_sm = blocks_per_sm;
   return config;
-}
-
-// Tiles of 64 and 128 lines, one more or less.
-Lengths hopper_lengths(bool targets) {
-  Lengths lengths{.rows = {1, 65, 0, 200, 64, 127, 129}, .num_targets = {}, .max_seq_len = 200};
-  if (targets) lengths.num_targets = {1, 5, 0, 20, 64, 0, 70};
-  return lengths;
 }
 
 void check_hopper(const Json& changes, const KernelConfig& config) {

@@ -2,6 +2,7 @@
 
 #include <ucontext.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -12,15 +13,18 @@
 
 #include "compiler/spec/rounding.h"
 
-constexpr size_t kMostShared = 256 * 1024;
-alignas(1024) unsigned char shared_bytes[kMostShared];
+#undef shared_bytes
 
 namespace emulation {
 
 EmulatedIndex thread_index, block_index, grid_dimension;
+unsigned char* block_memory;
+unsigned thread_number, block_rank, block_count;
 
 namespace {
 
+constexpr size_t kMostShared = 256 * 1024;
+constexpr size_t kAlignment = 1024;
 constexpr size_t kStack = 512 * 1024;
 constexpr unsigned kLanes = 32;
 
@@ -52,22 +56,37 @@ struct Thread {
   std::vector<Copy> uncommitted;
 };
 
-struct BlockState {
-  std::vector<Thread> threads;
+struct FreeMemory {
+  void operator()(unsigned char* memory) const { std::free(memory); }
+};
+
+struct Block {
+  std::unique_ptr<unsigned char, FreeMemory> memory{
+      static_cast<unsigned char*>(std::aligned_alloc(kAlignment, kMostShared))};
   std::vector<Warp> warps;
   Meeting all;
   std::map<int, Meeting> named;
+  unsigned alive = 0;
+};
+
+// The cluster that runs: a block where there are none.
+struct ClusterState {
+  std::vector<Thread> threads;  // of all its blocks
+  std::vector<Block> blocks;
+  Meeting all;
   std::vector<std::function<void()>> events;
   size_t shared_bytes = 0;
-  unsigned running = 0, alive = 0;
+  unsigned alive = 0;  // threads
+  bool in_thread = false;
   ucontext_t scheduler;
   const std::function<void()>* kernel = nullptr;
   std::string failure;
 };
 
-BlockState state;
+ClusterState state;
 
-Thread& self() { return state.threads[state.running]; }
+Thread& self() { return state.threads[thread_number]; }
+Block& own_block() { return state.blocks[block_rank]; }
 
 void yield() { swapcontext(&self().context, &state.scheduler); }
 
@@ -83,30 +102,38 @@ void meet(Meeting& meeting, unsigned members) {
   self().waits_at = nullptr;
 }
 
+// Threads that have left take no part in barriers.
+void let_go(Meeting& meeting, unsigned alive) {
+  if (meeting.arrived == 0 || meeting.arrived != alive) return;
+  meeting.arrived = 0;
+  ++meeting.generation;
+}
+
 void thread_main() {
   (*state.kernel)();
   self().done = true;
-  --state.alive;
-  // Threads that have left take no part in barriers.
-  if (state.all.arrived > 0 && state.all.arrived == state.alive) {
-    state.all.arrived = 0;
-    ++state.all.generation;
-  }
+  let_go(own_block().all, --own_block().alive);
+  let_go(state.all, --state.alive);
   while (true) yield();
 }
 
-void start_block(unsigned threads) {
-  state.threads.resize(threads);
-  state.warps.assign((threads + kLanes - 1) / kLanes, {});
+void start_cluster(const Grid& grid) {
+  state.threads.resize(size_t{grid.cluster} * grid.threads);
+  state.blocks.resize(grid.cluster);
+  for (Block& block : state.blocks) {
+    block.warps.assign((grid.threads + kLanes - 1) / kLanes, {});
+    block.all = {};
+    block.named.clear();
+    block.alive = grid.threads;
+    std::memset(block.memory.get(), 0xff, kMostShared);  // NaN in every type
+  }
   state.all = {};
-  state.named.clear();
   state.events.clear();
   reset_hopper();
-  state.alive = threads;
+  state.alive = static_cast<unsigned>(state.threads.size());
   state.failure.clear();
-  std::memset(shared_bytes, 0xff, kMostShared);  // NaN in every type
   for (Thread& thread : state.threads) {
-    if (thread.stack == nullptr) thread.stack = std::make_unique<unsigned char[]>(kStack);
+    if (thread.stack == nullptr) thread.stack = std::make_unique_for_overwrite<unsigned char[]>(kStack);
     thread.done = false;
     thread.waits_at = nullptr;
     thread.ready = nullptr;
@@ -120,7 +147,18 @@ void start_block(unsigned threads) {
   }
 }
 
-void run_block(std::mt19937& random) {
+void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
+  thread_number = number;
+  thread_index.x = number % grid.threads;
+  block_rank = number / grid.threads;
+  block_index.x = first_block + block_rank;
+  block_memory = own_block().memory.get();
+  state.in_thread = true;
+  swapcontext(&state.scheduler, &state.threads[number].context);
+  state.in_thread = false;
+}
+
+void run_cluster(const Grid& grid, unsigned first_block, std::mt19937& random) {
   std::vector<unsigned> order(state.threads.size());
   for (unsigned i = 0; i < order.size(); ++i) order[i] = i;
   while (state.alive > 0) {
@@ -131,9 +169,7 @@ void run_block(std::mt19937& random) {
       const bool waits =
           thread.waits_at != nullptr && static_cast<int>(thread.waits_at->generation - thread.waits_for) < 0;
       if (thread.done || waits || (thread.ready && !thread.ready())) continue;
-      state.running = i;
-      thread_index.x = i;
-      swapcontext(&state.scheduler, &state.threads[i].context);
+      run_thread(i, grid, first_block);
       progress = true;
       if (!state.failure.empty()) throw std::runtime_error(state.failure);
     }
@@ -168,28 +204,29 @@ void pause() { yield(); }
 
 void later(std::function<void()> event) { state.events.push_back(std::move(event)); }
 
-void meet_named(int id, unsigned threads) { meet(state.named[id], threads); }
+void meet_named(int id, unsigned threads) { meet(own_block().named[id], threads); }
 
-void launch(unsigned blocks, unsigned threads, size_t shared_bytes, unsigned seed,
-            const std::function<void()>& kernel) {
-  if (shared_bytes > kMostShared) throw std::runtime_error("more shared memory than there is");
+void meet_cluster() { meet(state.all, state.alive); }
+
+void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel) {
+  if (grid.shared_bytes > kMostShared) throw std::runtime_error("more shared memory than there is");
   std::mt19937 random(seed);
   state.kernel = &kernel;
-  state.shared_bytes = shared_bytes;
-  grid_dimension.x = blocks;
-  for (unsigned block = 0; block < blocks; ++block) {
-    block_index.x = block;
-    start_block(threads);
-    run_block(random);
+  state.shared_bytes = grid.shared_bytes;
+  grid_dimension.x = grid.blocks;
+  block_count = grid.cluster;
+  for (unsigned block = 0; block < grid.blocks; block += grid.cluster) {
+    start_cluster(grid);
+    run_cluster(grid, block, random);
   }
 }
 
-void sync_block() { meet(state.all, state.alive); }
+void sync_block() { meet(own_block().all, own_block().alive); }
 
 const void* exchange(const void* mine, size_t bytes) {
-  Warp& warp = state.warps[state.running / kLanes];
+  Warp& warp = own_block().warps[thread_index.x / kLanes];
   if (warp.given.size() < kLanes * bytes) warp.given.resize(kLanes * bytes);
-  std::memcpy(warp.given.data() + state.running % kLanes * bytes, mine, bytes);
+  std::memcpy(warp.given.data() + thread_index.x % kLanes * bytes, mine, bytes);
   // The last one to come takes what all have given, so that the next exchange may begin.
   if (warp.meeting.arrived + 1 == kLanes) warp.taken = warp.given;
   meet(warp.meeting, kLanes);
@@ -197,8 +234,17 @@ const void* exchange(const void* mine, size_t bytes) {
 }
 
 unsigned char* shared_at(unsigned address, size_t bytes) {
-  if (address + bytes > state.shared_bytes || address % bytes != 0) fail("shared memory: wrong address");
-  return shared_bytes + address;
+  if (state.in_thread && address >> kRankShift != block_rank) fail("shared memory: an address of another block");
+  return cluster_at(address, bytes);
+}
+
+unsigned char* cluster_at(unsigned address, size_t bytes) {
+  const unsigned rank = address >> kRankShift, offset = address & ((1u << kRankShift) - 1);
+  if (rank >= block_count || offset + bytes > state.shared_bytes || offset % bytes != 0) {
+    fail("shared memory: wrong address");
+  }
+  if (state.blocks[rank].alive == 0) fail("shared memory: its block has ended");
+  return state.blocks[rank].memory.get() + offset;
 }
 
 void copy_async(unsigned destination, const void* source, size_t bytes, bool valid) {
@@ -215,7 +261,7 @@ void commit_copies() {
 void wait_copies(size_t pending) {
   for (; self().groups.size() > pending; self().groups.pop_front()) {
     for (const Copy& copy : self().groups.front()) {
-      unsigned char* to = shared_bytes + copy.destination;
+      unsigned char* to = shared_at(copy.destination, copy.bytes);
       if (copy.valid) {
         std::memcpy(to, copy.source, copy.bytes);
       } else {

@@ -1,5 +1,5 @@
-// Runs generated CUDA that uses mma.sync, ldmatrix and cp.async on the processor: the threads of a block are coroutines
-// that wait for one another where the hardware would make them.
+// Runs generated CUDA that uses mma.sync, ldmatrix and cp.async on the processor: the threads of a cluster of blocks
+// are coroutines that wait for one another where the hardware would make them.
 //
 // The files of templates/common/ are included as they are, but for the functions that hold inline assembly: those are
 // included under other names, which nobody calls, and written here anew. A copy by cp.async takes place as late as it
@@ -33,32 +33,49 @@ struct float2 {
 struct float4 {
   float x, y, z, w;
 };
+struct uint2 {
+  unsigned x, y;
+};
 struct uint4 {
   unsigned x, y, z, w;
 };
 inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 
 #pragma GCC visibility push(default)  // generated sources are libraries that a test opens
 
-extern unsigned char shared_bytes[];  // dynamic shared memory of the block that runs, as templates name it
-
 namespace emulation {
 
-// Runs `kernel` for every thread of every block, one block after the other. Throws std::runtime_error when threads wait
-// for one another in vain, or when shared memory outside of the block's is touched.
-void launch(unsigned blocks, unsigned threads, size_t shared_bytes, unsigned seed, const std::function<void()>& kernel);
+struct Grid {
+  unsigned blocks = 0, threads = 0;
+  size_t shared_bytes = 0;
+  unsigned cluster = 1;  // blocks that run at the same time
+};
+
+// Runs `kernel` for every thread of every block, one cluster after the other. Throws std::runtime_error when threads
+// wait for one another in vain, or when shared memory outside of the block's is touched.
+void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel);
 
 extern EmulatedIndex thread_index, block_index;  // of the thread that runs
 extern EmulatedIndex grid_dimension;
+extern unsigned char* block_memory;  // its block's dynamic shared memory
+extern unsigned thread_number;       // in its cluster
+extern unsigned block_rank, block_count;
+
+// Shared-memory addresses begin at 0 in a cluster's first block; the upper byte of those of the others is their rank.
+constexpr unsigned kRankShift = 24;
 
 void sync_block();
 // Every lane gives `bytes` bytes and gets those of all 32, one after the other; valid until it exchanges again.
 const void* exchange(const void* mine, size_t bytes);
-// Checked: within the block's shared memory, and aligned to `bytes`.
+// Checked: within the block's shared memory, which is that of the thread that runs, and aligned to `bytes`.
 unsigned char* shared_at(unsigned address, size_t bytes);
+// The same for any block of the cluster whose threads have not all ended.
+unsigned char* cluster_at(unsigned address, size_t bytes);
 void copy_async(unsigned destination, const void* source, size_t bytes, bool valid);
 void commit_copies();
 void wait_copies(size_t pending);
@@ -70,7 +87,8 @@ void wait_until(std::function<bool()> ready);
 void pause();  // for a turn of the others
 void later(std::function<void()> event);
 void meet_named(int id, unsigned threads);
-void reset_hopper();  // hopper_emulation.cpp: before each block
+void meet_cluster();
+void reset_hopper();  // hopper_emulation.cpp: before each cluster
 
 template <class T>
 const T* exchange(const T& mine) {
@@ -82,8 +100,11 @@ const T* exchange(const T& mine) {
 #define threadIdx (emulation::thread_index)
 #define blockIdx (emulation::block_index)
 
+// Dynamic shared memory as templates name it; emulated_kernel.cpp leaves out its declaration.
+#define shared_bytes (emulation::block_memory)
 inline size_t __cvta_generic_to_shared(const void* pointer) {
-  return static_cast<size_t>(static_cast<const unsigned char*>(pointer) - shared_bytes);
+  const auto offset = static_cast<size_t>(static_cast<const unsigned char*>(pointer) - emulation::block_memory);
+  return offset | size_t{emulation::block_rank} << emulation::kRankShift;
 }
 inline void __syncthreads() { emulation::sync_block(); }
 
@@ -177,6 +198,7 @@ inline u32 ld_shared_u32(u32 address) { return read_shared<u32>(address); }
 inline float2 ld_shared_float2(u32 address) { return read_shared<float2>(address); }
 inline float4 ld_shared_float4(u32 address) { return read_shared<float4>(address); }
 inline void st_shared_u32(u32 address, u32 word) { write_shared(address, word); }
+inline void st_shared_float2(u32 address, float x, float y) { write_shared(address, float2{x, y}); }
 inline void st_shared_uint4(u32 address, uint4 words) { write_shared(address, words); }
 
 template <int kBytes>

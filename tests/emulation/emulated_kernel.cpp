@@ -72,7 +72,7 @@ std::string host_source(const EmittedKernel& kernel) {
   bool common = false;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].starts_with("// ---- ")) common = lines[i].starts_with("// ---- common/");
-    if (common) continue;
+    if (common || lines[i].find("extern __shared__") != std::string::npos) continue;
     const bool wrapper = lines[i].starts_with("struct ") && i + 2 < lines.size() &&
                          lines[i + 2].find("// wgmma.mma_async") != std::string::npos;
     if (wrapper) text += product_functions(lines, i);
@@ -159,7 +159,7 @@ EmulatedKernel::EmulatedKernel(const EmittedKernel& kernel) : plan_(kernel.plan)
 
 EmulatedKernel::~EmulatedKernel() { dlclose(library_); }
 
-void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigned seed) const {
+void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigned seed, unsigned cluster) const {
   using Kind = ParamSlot::Kind;
   const std::vector<uint32_t> offsets = slot_offsets(plan_.slots);
   constexpr size_t kAlignment = 64;  // of tensor maps
@@ -203,15 +203,16 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
   }
   // A list is walked by few, so that each block has several tiles.
   constexpr int64_t kListBlocks = 3;
-  const auto run = [&](size_t entry, const std::vector<GridFactor>& grid, bool list, int threads, int64_t shared) {
-    const int64_t blocks = product_of(grid, values), most = list ? kListBlocks : blocks;
-    emulation::launch(static_cast<unsigned>(std::min(blocks, most)), static_cast<unsigned>(threads),
-                      static_cast<size_t>(shared), seed, [&] { entries_[entry](params); });
+  const auto run = [&](size_t entry, const std::vector<GridFactor>& factors, bool list, emulation::Grid grid) {
+    const int64_t blocks = product_of(factors, values), most = list ? kListBlocks : blocks;
+    grid.blocks = static_cast<unsigned>(std::min(blocks, most)) * grid.cluster;
+    emulation::launch(grid, seed, [&] { entries_[entry](params); });
   };
-  run(0, plan_.grid, plan_.persistent_blocks > 0, plan_.threads, plan_.shared_memory);
+  run(0, plan_.grid, plan_.persistent_blocks > 0,
+      {0, static_cast<unsigned>(plan_.threads), static_cast<size_t>(plan_.shared_memory), cluster});
   for (size_t i = 0; i < plan_.following.size(); ++i) {
     const FollowingKernel& kernel = plan_.following[i];
-    run(i + 1, kernel.grid, kernel.most_blocks > 0, kernel.threads, 0);
+    run(i + 1, kernel.grid, kernel.most_blocks > 0, {0, static_cast<unsigned>(kernel.threads)});
   }
   workspace.check(plan_.kernel_name);
 }

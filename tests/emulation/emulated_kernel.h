@@ -18,10 +18,10 @@ class EmulatedKernel {
   EmulatedKernel& operator=(const EmulatedKernel&) = delete;
   ~EmulatedKernel();
 
-  // One launch, as the plan says it: the main kernel and those that follow. `seed` decides in which order threads take
-  // turns. The workspace is as large as the plan says, and poison where it does not ask for zeroes; throws
-  // std::runtime_error when a kernel writes beside it.
-  void launch(const std::vector<HstujitHostValue>& values, unsigned seed) const;
+  // One launch, as the plan says it: the main kernel with so many blocks to a cluster, and those that follow. `seed`
+  // decides in which order threads take turns. The workspace is as large as the plan says, and poison where it does not
+  // ask for zeroes; throws std::runtime_error when a kernel writes beside it.
+  void launch(const std::vector<HstujitHostValue>& values, unsigned seed, unsigned cluster = 1) const;
 
  private:
   LaunchPlan plan_;

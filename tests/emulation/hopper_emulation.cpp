@@ -84,11 +84,13 @@ struct Descriptor {
     if (bits >> 62 != 1) fail("wgmma: not the 128-byte swizzle");
   }
   // K contiguous: element k of line i.
-  unsigned line(unsigned i, unsigned k) const { return swizzled(start + i / 8 * stride + i % 8 * 128 + k * 2); }
+  unsigned line(unsigned i, unsigned k) const { return own(start + i / 8 * stride + i % 8 * 128 + k * 2); }
   // N contiguous.
   unsigned column(unsigned n, unsigned k) const {
-    return swizzled(start + n / 64 * leading + k / 8 * stride + k % 8 * 128 + n % 64 * 2);
+    return own(start + n / 64 * leading + k / 8 * stride + k % 8 * 128 + n % 64 * 2);
   }
+  // Descriptors have no rank.
+  static unsigned own(unsigned offset) { return swizzled(offset) | block_rank << kRankShift; }
   unsigned start, leading, stride;
 };
 
@@ -174,17 +176,17 @@ void load_box(unsigned destination, const void* tensor_map, unsigned barrier, in
 }
 
 void store_box(unsigned source, const void* map, int column, int head, int row) {
-  stores[thread_index.x].push_back({source, map_of(map), column, head, row});
+  stores[thread_number].push_back({source, map_of(map), column, head, row});
 }
 
 void finish_stores() {
-  for (const Store& store : stores[thread_index.x]) {
+  for (const Store& store : stores[thread_number]) {
     for_box(store.map, store.source, store.column, store.head, store.row,
             [](const unsigned char* local, unsigned char* global) {
               if (global != nullptr) std::memcpy(global, local, 2);
             });
   }
-  stores[thread_index.x].clear();
+  stores[thread_number].clear();
 }
 
 void multiply_async(const WarpgroupProduct& product) {
@@ -201,16 +203,16 @@ void multiply_async(const WarpgroupProduct& product) {
       for (unsigned i = 0; i < 4; ++i) pending.quad[lane][i] = words.word[i];
     }
   }
-  uncommitted[thread_index.x].push_back(pending);
+  uncommitted[thread_number].push_back(pending);
 }
 
 void commit_products() {
-  groups[thread_index.x].push_back(std::move(uncommitted[thread_index.x]));
-  uncommitted[thread_index.x].clear();
+  groups[thread_number].push_back(std::move(uncommitted[thread_number]));
+  uncommitted[thread_number].clear();
 }
 
 void wait_products(size_t pending) {
-  auto& mine = groups[thread_index.x];
+  auto& mine = groups[thread_number];
   // Products take their time: whoever may write to their operands, will.
   if (mine.size() > pending) {
     for (int turn = 0; turn < 8; ++turn) pause();

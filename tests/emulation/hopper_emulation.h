@@ -70,6 +70,13 @@ inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) 
 #define wgmma_keep_in_place ptx_wgmma_keep_in_place
 #define setmaxnreg_dec ptx_setmaxnreg_dec
 #define setmaxnreg_inc ptx_setmaxnreg_inc
+#define cluster_index ptx_cluster_index
+#define cluster_rank ptx_cluster_rank
+#define cluster_blocks ptx_cluster_blocks
+#define cluster_sync ptx_cluster_sync
+#define cluster_sync_reads ptx_cluster_sync_reads
+#define cluster_address ptx_cluster_address
+#define ld_cluster_float4 ptx_ld_cluster_float4
 #include "common/cluster.cuh"
 #include "common/wgmma.cuh"
 #undef wgmma_fence
@@ -78,6 +85,13 @@ inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) 
 #undef wgmma_keep_in_place
 #undef setmaxnreg_dec
 #undef setmaxnreg_inc
+#undef cluster_index
+#undef cluster_rank
+#undef cluster_blocks
+#undef cluster_sync
+#undef cluster_sync_reads
+#undef cluster_address
+#undef ld_cluster_float4
 
 inline void wgmma_fence() {}
 inline void wgmma_commit_group() { emulation::commit_products(); }
@@ -91,6 +105,18 @@ template <int kRegisters>
 void setmaxnreg_dec() {}
 template <int kRegisters>
 void setmaxnreg_inc() {}
+
+inline u32 cluster_index() { return blockIdx.x / emulation::block_count; }
+inline u32 cluster_rank() { return emulation::block_rank; }
+inline u32 cluster_blocks() { return emulation::block_count; }
+inline void cluster_sync() { emulation::meet_cluster(); }
+inline void cluster_sync_reads() { emulation::meet_cluster(); }
+inline u32 cluster_address(u32 address, u32 rank) {
+  return (address & ((1u << emulation::kRankShift) - 1)) | rank << emulation::kRankShift;
+}
+inline float4 ld_cluster_float4(u32 address) {
+  return *reinterpret_cast<const float4*>(emulation::cluster_at(address, sizeof(float4)));
+}
 
 inline void mbarrier_init(u32 barrier, u32 arrivals) { emulation::init_barrier(barrier, arrivals); }
 inline void fence_mbarrier_init() {}
@@ -110,6 +136,13 @@ inline void store_bulk_tensor_3d(u32 source, const TensorMap& map, int column, i
 }
 inline void bulk_commit_group() {}
 inline void bulk_wait_sources_read() { emulation::finish_stores(); }
+
+inline void add_global(float* to, float a, float b, float c, float d) {
+  to[0] += a;
+  to[1] += b;
+  to[2] += c;
+  to[3] += d;
+}
 
 // In place of the stmatrix instructions of common/store.cuh: words[2 * block + half] has columns 8 * block + 2 * (lane
 // % 4) and the next of row lane / 4 + 8 * half.

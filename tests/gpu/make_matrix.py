@@ -82,8 +82,18 @@ def many_instances():
                 yield instance(f"{mask}-{kind}-many_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **TYPES[kind]) | {"lengths": 3 * LENGTHS}
 
 
+def few_instances():
+    """Batches so small that the columns of a tile are shared out over a cluster of blocks: of eight, of three and of two."""
+    for mask, parameters in MASKS.items():
+        for kind, dims in (("bf16", (128, 128)), ("fp16", (64, 64)), ("bf16", (40, 40)), ("bf16", (64, 128))):
+            for name, lengths in (("alone", [1000]), ("two", [65, 700]), ("three", [0, 129, 1024])):
+                yield instance(f"{mask}-{kind}-{name}_{dims[0]}x{dims[1]}", dims, **parameters, **TYPES[kind]) | {
+                    "lengths": lengths, "small_batches": True}
+
+
 def instances():
     yield from delta_instances()
+    yield from few_instances()
     yield from many_instances()
     for mask, mask_parameters in MASKS.items():
         for kind, type_parameters in TYPES.items():
@@ -109,6 +119,8 @@ def small_instances():
         if name in ("causal-bf16-alone33", "context_window_full_targets-bf16-jagged_64x64", "groups-fp16-delta70_128x128",
                     "none-tf32-jagged_64x64"):
             yield {**chosen, "max_seq_len": 512, "lengths": [500] if "alone" in name else [0, 65, 128, 300]}
+        if name in ("causal-bf16-alone_128x128", "semi_local_context_targets-fp16-two_64x64"):
+            yield chosen | {"max_seq_len": 512, "lengths": [500]}
         if name == "causal-bf16-many_128x128":
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}
 
@@ -134,7 +146,8 @@ def main():
     part, parts = (int(x) for x in arguments.part.split("/"))
     source = small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
     if arguments.direction == "backward":
-        source = ({**x, "directions": ["backward"]} for x in source if x["op"] == "hstu_attention")
+        source = ({**x, "directions": ["backward"]} for x in source
+                  if x["op"] == "hstu_attention" and "small_batches" not in x)
     if arguments.kind:
         source = (x for x in source if not set(arguments.kind.split(",")).isdisjoint(x["name"].split("-")))
     chosen = [x for x in list(source)[part::parts] if arguments.only in x["name"]]

@@ -91,6 +91,7 @@ TEST(Sm80BackwardSkeleton, RejectsWhatItCannotDo) {
   EXPECT_THAT(reasons([](auto&) {}, device("sm_80")), testing::IsEmpty());
   EXPECT_THAT(reasons([](auto& c) { c.schedule = "persistent"; }, device("sm_80")), Contains("schedule"));
   EXPECT_THAT(reasons([](auto& c) { c.ping_pong = true; }, device("sm_80")), Contains("ping_pong"));
+  EXPECT_THAT(reasons([](auto& c) { c.share_columns = true; }, device("sm_80")), Contains("share_columns"));
   EXPECT_THAT(reasons([](auto& c) { c.activation = "mufu"; }, device("sm_80")), Contains("activation"));
   EXPECT_THAT(reasons([](auto& c) { c.block_m = 0; }, device("sm_80")), Contains("tile"));
   EXPECT_THAT(reasons([](auto& c) { c.block_n = 24; }, device("sm_80")), Contains("tile"));

@@ -102,6 +102,9 @@ TEST(Sm80Skeleton, RejectsWhatItCannotDo) {
   other.ping_pong = true;
   EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("ping_pong"));
   other = config;
+  other.share_columns = true;
+  EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("share_columns"));
+  other = config;
   other.activation = "mufu";
   EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("activation"));
   other = config;

@@ -132,6 +132,7 @@ TEST(Sm90Backward, RejectsShapesThatItDoesNotHave) {
   // A consumer waits for a block while it still holds the stage of the one before.
   EXPECT_THAT(with([&](KernelConfig& c) { c.stages = 1; }), Contains("stages"));
   EXPECT_THAT(with([&](KernelConfig& c) { c.ping_pong = true; }), Contains("ping_pong"));
+  EXPECT_THAT(with([&](KernelConfig& c) { c.share_columns = true; }), Contains("share_columns"));
 }
 
 // Both roles keep a pair of tiles and stream pairs of blocks, tiles of 64 columns in rows of 128 bytes.

@@ -167,6 +167,18 @@ TEST(Config, ADeltaLenThatIsWrong) {
               HasSubstr("ops[0].delta_len (value 3) is not a known field"));
 }
 
+TEST(Config, SmallBatchesAreAskedForWhereThereAreKernelsForThem) {
+  const auto one = [](const std::string& op, const std::string& value) {
+    return R"({"version": 1, "ops": [{"name": "a", "op": ")" + op +
+           R"(", "heads": 1, "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, "small_batches": )" + value + "}]}";
+  };
+  EXPECT_TRUE(parse_config(one("hstu_attention", "true"), "model.json", "")->instances[0].small_batches);
+  EXPECT_FALSE(parse_config(one("hstu_attention", "false"), "model.json", "")->instances[0].small_batches);
+  EXPECT_EQ(error_of(one("hstu_attention", "1")), "model.json: ops[0].small_batches is 1; allowed: true or false");
+  EXPECT_THAT(error_of(one("delta_hstu_attention", "true")),
+              HasSubstr("ops[0].small_batches (value true) is not a known field"));
+}
+
 TEST(Config, NamesAreRequiredPlainAndUnique) {
   const std::string tail = R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 64})";
   EXPECT_THAT(error_of(R"({"version": 1, "ops": [{)" + tail + "]}"),

@@ -72,6 +72,9 @@ def run(step, *contents):
         return getattr(record, step)(*paths)
 
 
+result, passed = run("tune", {"keys": [tuned(2, 100, 101)]})
+if "second_run_differs_by" in result or not passed:
+    sys.exit(f"one tuning: {result}, {passed}")
 for first, second, expected, good in ((tuned(2, 100, 101), tuned(2, 100, 90), 0, True),
                                       (tuned(2, 100, 101), tuned(3, 101, 100), 0.01, True),
                                       (tuned(2, 100, 104), tuned(3, 100.5, 100), 0.04, False)):
@@ -91,6 +94,12 @@ result, _ = run("deterministic", {"runs": [EQUAL]}, {"runs": [UNEQUAL, REFUSED]}
 if result["repeated"] != {"instances": 1, "launches": 200, "equal": 1, "different": {}} or result["not_deterministic"] != {
         "instances": 1, "launches": 200, "equal": 0, "different": {RIGHT["name"]: {"dq": 3}}, "refused": [REFUSED["name"]]}:
     sys.exit(f"repeated launches: {result}")
+
+# A bucket whose small batches have a kernel of their own has two keys.
+both = [tuned(2, 100, 150), {**tuned(3, 20, 10), "small_batch": True}]
+result, passed = run("tune", {"keys": both}, {"keys": both[::-1]})
+if result["second_run_differs_by"] != 0 or not passed or [key.get("small_batch") for key in result["keys"]] != [None, True]:
+    sys.exit(f"two keys of a bucket: {result}, {passed}")
 
 # Ranks: disjoint parts, right results and one checksum.
 LINE = f"hstujit,dispatch,frozen,file=x,checksum={'a' * 64},choices=3\n"

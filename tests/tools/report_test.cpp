@@ -52,6 +52,17 @@ TEST(Report, AFailureThatManyShareIsNamedOnce) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "hstujit: a forward 256, b forward 512: no NVRTC\n");
 }
 
+TEST(Report, ABucketSaysWhichOfItsKernels) {
+  const Json rows = Json::parse(R"([
+    {"name": "a", "direction": "forward", "bucket": 256, "small_batch": true, "error": {"message": "no NVRTC"}},
+    {"name": "a", "direction": "forward", "bucket": 256, "ended_early": "the budget"}])");
+  EXPECT_EQ(bucket_text(rows[0]), "256 small");
+  EXPECT_EQ(bucket_text(rows[1]), "256");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(print_failures(rows, "error"), 1u);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "hstujit: a forward 256 small: no NVRTC\n");
+}
+
 TEST(Report, KeysThatEndedEarlySayWhy) {
   const Json keys = Json::parse(R"([
     {"name": "a", "direction": "forward", "bucket": 256, "ended_early": "the context is gone; 3 were validated"},

@@ -59,6 +59,10 @@ std::string config_text(const Json& config) {
   return text;
 }
 
+std::string bucket_text(const Json& row) {
+  return text_of(row, "bucket") + (member(row, "small_batch") == true ? " small" : "");
+}
+
 std::string device_text(const Json& device) {
   if (!device.is_object()) return "";
   return fmt::format("{}, {}, {} SMs", text_of(device, "name"), text_of(device, "arch"), text_of(device, "sm_count"));
@@ -75,8 +79,8 @@ std::string early_ends_text(const Json& keys) {
   for (const Json& key : keys) {
     const std::string why = text_of(key, "ended_early");
     if (why.empty()) continue;
-    text += fmt::format("{} {} {} ended early: {}\n", text_of(key, "name"), text_of(key, "direction"),
-                        text_of(key, "bucket"), why);
+    text += fmt::format("{} {} {} ended early: {}\n", text_of(key, "name"), text_of(key, "direction"), bucket_text(key),
+                        why);
   }
   return text;
 }
@@ -89,8 +93,8 @@ size_t print_failures(const Json& rows, std::string_view field) {
     if (!failure.is_object()) continue;
     ++count;
     const std::string message = text_of(failure, "message");
-    const Json& length = member(row, "bucket").is_null() ? member(row, "max_seq_len") : member(row, "bucket");
-    const std::string place = fmt::format("{} {} {}", text_of(row, "name"), text_of(row, "direction"), text_of(length));
+    const std::string length = member(row, "bucket").is_null() ? text_of(row, "max_seq_len") : bucket_text(row);
+    const std::string place = fmt::format("{} {} {}", text_of(row, "name"), text_of(row, "direction"), length);
     const auto same =
         std::find_if(failures.begin(), failures.end(), [&](const auto& known) { return known.first == message; });
     if (same == failures.end()) {

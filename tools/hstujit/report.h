@@ -24,6 +24,9 @@ double number_of(const Json& object, std::string_view name, double fallback = 0)
 // A kernel's config on one line, what says nothing left out: "sm90 128x128 stages=2 persistent"; "" when it is none.
 std::string config_text(const Json& config);
 
+// The bucket of a row and which of its kernels it is about: "1024", "1024 small".
+std::string bucket_text(const Json& row);
+
 // "NVIDIA H200, sm_90a, 132 SMs" of a DeviceSpec.
 std::string device_text(const Json& device);
 

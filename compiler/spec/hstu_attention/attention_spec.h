@@ -31,6 +31,10 @@ class AttentionSpec : public OpSpec {
   bool supports(Direction direction) const override {
     return direction == Direction::kForward || query_rows_ == QueryRows::kAll;
   }
+  // Forward, where q has all rows: kernels for few rows of q serve batches of any size.
+  int64_t small_batch_heads(Direction direction) const override {
+    return direction == Direction::kForward && query_rows_ == QueryRows::kAll ? params_.heads : 0;
+  }
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;

@@ -25,7 +25,7 @@ class RestrictionTest : public RuntimeTest {
     return config;
   }
   TuningKey key(const Restriction& restriction, const std::string& device = "H200") const {
-    return tuning_key(*spec_, Direction::kForward, *known_device(device), kBucket, restriction);
+    return tuning_key(*spec_, Direction::kForward, *known_device(device), bucket_, restriction);
   }
   void record(const Restriction& restriction, int64_t winner) {
     TuningRecord record;
@@ -35,7 +35,7 @@ class RestrictionTest : public RuntimeTest {
     ASSERT_TRUE(make_engine()->tuning().add(record).ok());
   }
   Result<KernelChoice> choose(const Restriction& restriction, const std::string& device = "H200") {
-    return choose_kernel(*make_engine(), *spec_, Direction::kForward, *known_device(device), kBucket, restriction);
+    return choose_kernel(*make_engine(), *spec_, Direction::kForward, *known_device(device), bucket_, restriction);
   }
   void expect_choice(const Restriction& restriction, int64_t rows, bool tuned, const std::string& device = "H200") {
     const auto choice = choose(restriction, device);
@@ -53,6 +53,7 @@ class RestrictionTest : public RuntimeTest {
   }
 
   OpSpecPtr spec_;
+  ProblemBucket bucket_ = kBucket;
 };
 
 TEST_F(RestrictionTest, TheHeuristicKnowsIt) {
@@ -81,6 +82,16 @@ TEST_F(RestrictionTest, EachHasItsOwnWinner) {
   record(kDeterministic, 64);
   expect_choice(kFree, 128, true);
   expect_choice(kDeterministic, 64, true);
+}
+
+TEST_F(RestrictionTest, AWinnerOfSmallBatchesServesOnlyThose) {
+  bucket_.small_batch = true;
+  record(kFree, 64);
+  expect_choice(kFree, 64, true);
+  expect_choice(kDeterministic, 64, true);
+  bucket_.small_batch = false;
+  expect_choice(kFree, 128, false);
+  expect_choice(kDeterministic, 64, false);
 }
 
 TEST_F(RestrictionTest, AFrozenChoiceThatIsNotDeterministicIsRefused) {

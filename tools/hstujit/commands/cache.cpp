@@ -71,7 +71,7 @@ void print_records(const Json& records) {
                {"directory"}});
   for (const Json& record : records) {
     table.add({text_of(record, "digest").substr(0, kShownDigits), text_of(record, "op"), text_of(record, "direction"),
-               text_of(record, "device"), text_of(record, "bucket"), config_text(member(record, "winner")),
+               text_of(record, "device"), bucket_text(record), config_text(member(record, "winner")),
                text_of(record, "timed"), text_of(record, "rejected"), text_of(record, "directory")});
   }
   if (table.empty()) return;

@@ -15,7 +15,7 @@ size_t print_report(const Json& report) {
   Fields fields;
   for (const Json& row : member(report, "instances")) {
     if (!row.contains("files")) continue;
-    fmt::print("{} {} {}: {}\n", text_of(row, "name"), text_of(row, "direction"), text_of(row, "bucket"),
+    fmt::print("{} {} {}: {}\n", text_of(row, "name"), text_of(row, "direction"), bucket_text(row),
                config_text(member(row, "config")));
     for (const auto& [kind, path] : row["files"].items()) fields.add("  " + kind, text_of(path));
     fields.print();

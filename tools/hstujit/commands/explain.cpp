@@ -89,7 +89,8 @@ void print_search(const Json& search) {
 void print_instance(const Json& row) {
   fmt::print("\n{} {} {}\n", text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"));
   Fields fields;
-  fields.add("  bucket", text_of(row, "bucket") + " rows");
+  fields.add("  bucket",
+             text_of(row, "bucket") + " rows" + (member(row, "small_batch") == true ? ", small batches" : ""));
   fields.add("  tuning", text_of(row, "tuning_record") + ", key " + text_of(row, "tuning_key"));
   add_miss(fields, member(row, "tuning_miss"));
   if (row.contains("config")) {

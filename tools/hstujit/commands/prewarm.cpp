@@ -34,8 +34,7 @@ size_t print_report(const Json& report) {
     const double spills = number_of(resources, "spill_load_bytes") + number_of(resources, "spill_store_bytes");
     const std::string outcome = row.contains("outcome") ? text_of(row, "outcome") : "failed";
     const Json& tuned = member(row, "tuned");
-    table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "bucket"),
-               config_text(member(row, "config")),
+    table.add({text_of(row, "name"), text_of(row, "direction"), bucket_text(row), config_text(member(row, "config")),
                tuned.is_null() ? ""
                : tuned == true ? "tuning"
                                : "heuristic",

@@ -52,7 +52,7 @@ void print_keys(const Json& keys) {
   for (const Json& key : keys) {
     const double winner = number_of(key, "winner_us");
     const double gain = winner > 0 ? number_of(key, "heuristic_us") / winner : 0;
-    table.add({text_of(key, "name"), text_of(key, "direction"), text_of(key, "bucket"),
+    table.add({text_of(key, "name"), text_of(key, "direction"), bucket_text(key),
                key.contains("error") ? Cell("failed", Tone::kBad) : Cell(text_of(key, "outcome")),
                config_text(member(key, "winner")), number_text(key, "winner_us", 1),
                number_text(key, "winner_spread_us", 1), number_text(key, "heuristic_us", 1),

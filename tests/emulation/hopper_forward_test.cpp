@@ -1,0 +1,65 @@
+// The forward kernels for Hopper in emulation, alone and in clusters that share out the columns of a tile.
+#include "tests/emulation/attention_case.h"
+
+namespace hstujit {
+namespace {
+
+KernelConfig forward_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid") {
+  KernelConfig config;
+  config.skeleton = "hstu_attention/sm90";
+  config.block_m = 64 * consumers;
+  config.block_n = block_n;
+  config.stages = stages;
+  config.consumers = consumers;
+  config.schedule = schedule;
+  return config;
+}
+
+KernelConfig shared_tile(int64_t block_n, int64_t stages) {
+  KernelConfig config = forward_tile(1, block_n, stages);
+  config.share_columns = true;
+  return config;
+}
+
+void check(const Json& changes, const KernelConfig& config, unsigned cluster = 1) {
+  const Json json = with(base(), changes);
+  SCOPED_TRACE(fmt::format("{} {} in clusters of {}", json.dump(), describe(config), cluster));
+  Case(json, Direction::kForward, config, hopper_lengths(json.value("num_targets", false)), cluster).check();
+}
+
+TEST(EmulatedHopper, ForwardOfEveryShape) {
+  check({{"dtype", "bf16"}}, forward_tile(1, 64, 2));
+  check({{"dtype", "fp16"}, {"attn_dim", 40}, {"hidden_dim", 128}}, forward_tile(2, 64, 3, "persistent"));
+  check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 64}}, forward_tile(3, 80, 2, "persistent"));
+}
+
+// Clusters of as many blocks as there are column blocks, of more, and of numbers that do not divide them. Where the
+// launch has room for no cluster, the kernel runs alone.
+TEST(EmulatedHopper, ClustersShareTheColumnsOfATile) {
+  for (const unsigned cluster : {1, 2, 3, 16}) {
+    check({{"dtype", "bf16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, shared_tile(64, 2), cluster);
+  }
+  check({{"dtype", "fp16"}, {"attn_dim", 40}, {"hidden_dim", 128}}, shared_tile(64, 4), 5);
+  check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 64}}, shared_tile(128, 3), 2);
+}
+
+// Of a window, and of columns that a mask leaves out between two ranges, some blocks have columns that no row sees.
+TEST(EmulatedHopper, ClustersOfEveryMask) {
+  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), shared_tile(64, 2), 3);
+}
+
+TEST(EmulatedHopper, SenselessIndicesStayInBoundsInClusters) {
+  check_that_senseless_indices_stay_in_bounds(Direction::kForward, shared_tile(64, 2), 2);
+}
+
+TEST(EmulatedHopper, ClustersOfTheLastRows) {
+  KernelConfig config = forward_tile(1, 64, 2);
+  config.skeleton = "delta_hstu_attention/sm90";
+  Lengths lengths = hopper_lengths(true);
+  lengths.delta_rows = {1, 20, 3, 70, 64, 0, 140};
+  const Json json = with(base(), {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}});
+  for (const unsigned cluster : {1, 3}) Case(json, Direction::kForward, config, lengths, cluster).check();
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,222 @@
+// Kernels of their own for small batches: which launches get them, what keys, records, recordings and reports say.
+#include "compiler/spec/small_batch.h"
+
+#include "runtime/miss_record.h"
+#include "runtime/operations/operation.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The fake GPU has 132 multiprocessors.
+class SmallBatchTest : public RuntimeTest {
+ protected:
+  static Instance instance_of(bool small_batches, int64_t max_seq_len = 1024) {
+    Json json = {{"name", "one"},
+                 {"op", "hstu_attention"},
+                 {"heads", 4},
+                 {"attn_dim", 128},
+                 {"hidden_dim", 128},
+                 {"max_seq_len", max_seq_len},
+                 {"small_batches", small_batches}};
+    auto instance = parse_instance(json, "test", "");
+    EXPECT_TRUE(instance.ok()) << instance.status().message();
+    return *instance;
+  }
+  static std::unique_ptr<Op> op_of(const EnginePtr& engine, const Instance& instance) {
+    auto op = Op::create(engine, {instance, Direction::kForward, Backend::kCuda, LengthMode::kPow2, {}});
+    EXPECT_TRUE(op.ok()) << op.status().message();
+    return std::move(*op);
+  }
+  static Config config_of(const std::string& extra) {
+    auto config = parse_config(R"({"version": 1, "ops": [{"name": "one", "op": "hstu_attention", "heads": 4,
+        "attn_dim": 128, "hidden_dim": 128, "max_seq_len": [512, 600, 1024, 8192], )" +
+                                   extra + "}]}",
+                               "test", "");
+    EXPECT_TRUE(config.ok()) << config.status().message();
+    return *config;
+  }
+  static std::vector<std::string> labels_of(const Json& rows) {
+    std::vector<std::string> labels;
+    for (const Json& row : rows) {
+      labels.push_back(fmt::format("{}{}", row["max_seq_len"].dump(), row.contains("small_batch") ? " small" : ""));
+    }
+    return labels;
+  }
+
+  // Threads of a block of the launch of so many sequences.
+  unsigned threads_of(const Op& op, const Instance& instance, size_t sequences) {
+    Lengths lengths{.rows = std::vector<int64_t>(sequences, 10), .num_targets = {}, .max_seq_len = 1024};
+    FakeLaunch launch(instance, lengths);
+    const Status status = op.launch(launch.values.data(), launch.values.size(), nullptr);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return fake().threads;
+  }
+
+  // Each 64 rows have a warpgroup; one is loaded for by a warp, several by a warpgroup.
+  void tune_to(Engine& engine, const ProblemBucket& bucket, int64_t consumers) {
+    TuningRecord record;
+    record.key = tuning_key(*instance_of(true).spec, Direction::kForward, *engine.device(0), bucket);
+    record.workload = "w";
+    KernelConfig config;
+    config.skeleton = "hstu_attention/sm90";
+    config.block_m = 64 * consumers;
+    config.block_n = 64;
+    config.stages = 2;
+    config.consumers = consumers;
+    record.timed = {{to_json(config).dump(), "w", "a source", 10, 0.1}};
+    record.winner = record.timed.front().config;
+    ASSERT_TRUE(engine.tuning().add(record).ok());
+  }
+};
+
+TEST_F(SmallBatchTest, TwoTilesOfAMultiprocessorAreFew) {
+  const DeviceSpec device = *known_device("sm_90a");
+  const OpSpec& spec = *instance_of(true).spec;
+  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 64, device.sm_count), 66);
+  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 1024, device.sm_count), 4);
+  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 1025, device.sm_count), 3);
+  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 4096, device.sm_count), 1);
+  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 8192, device.sm_count), 0);
+  EXPECT_EQ(most_small_batch(spec, Direction::kBackward, 64, device.sm_count), 0);
+  EXPECT_EQ(most_small_batch(instance_of(true), Direction::kForward, 1024, device), 4);
+  EXPECT_EQ(most_small_batch(instance_of(false), Direction::kForward, 1024, device), 0);
+}
+
+TEST_F(SmallBatchTest, TheNumberOfSequencesOfALaunchChoosesItsKernel) {
+  const auto engine = make_engine();
+  const CurrentContext context(*engine);
+  tune_to(*engine, 1024, 2);
+  tune_to(*engine, {1024, true}, 1);
+  const Instance asks = instance_of(true), asks_not = instance_of(false);
+  const auto op = op_of(engine, asks), other = op_of(engine, asks_not);
+  ASSERT_TRUE(op->prepare(1024, -1).ok());
+  ASSERT_TRUE(other->prepare(1024, -1).ok());
+  const unsigned small = 128 + 32, large = 2 * 128 + 128;
+  for (const size_t sequences : {1, 2, 4}) {
+    EXPECT_EQ(threads_of(*op, asks, sequences), small) << sequences;
+    EXPECT_EQ(threads_of(*other, asks_not, sequences), large) << sequences;
+  }
+  for (const size_t sequences : {5, 100}) EXPECT_EQ(threads_of(*op, asks, sequences), large) << sequences;
+}
+
+// A launch is refused by the same sentences, whichever kernel it would have had.
+TEST_F(SmallBatchTest, OffsetsThatAreNoneChooseNothing) {
+  const auto engine = make_engine();
+  const CurrentContext context(*engine);
+  const Instance instance = instance_of(true);
+  const auto op = op_of(engine, instance);
+  ASSERT_TRUE(op->prepare(1024, -1).ok());
+  FakeLaunch launch(instance, {.rows = {10}, .num_targets = {}, .max_seq_len = 1024});
+  launch.tensor("seq_offsets").ndim = 0;
+  EXPECT_THAT(op->launch(launch.values.data(), launch.values.size(), nullptr).message(),
+              HasSubstr("seq_offsets has rank 0"));
+  launch.value("seq_offsets").tensor = nullptr;
+  EXPECT_THAT(op->launch(launch.values.data(), launch.values.size(), nullptr).message(),
+              HasSubstr("seq_offsets is a null pointer"));
+  EXPECT_EQ(fake().launches, 0);
+}
+
+TEST_F(SmallBatchTest, UntunedTheColumnsOfFewTilesAreSharedOut) {
+  const auto engine = make_engine();
+  const CurrentContext context(*engine);
+  const Instance instance = instance_of(true);
+  const auto op = op_of(engine, instance);
+  ASSERT_TRUE(op->prepare(1024, -1).ok());
+  threads_of(*op, instance, 1);
+  EXPECT_GT(fake().cluster, 1u);
+  threads_of(*op, instance, 100);
+  EXPECT_EQ(fake().cluster, 1u);
+}
+
+TEST_F(SmallBatchTest, BothKernelsAreCompiledSideBySide) {
+  values_["HSTUJIT_COMPILE_JOBS"] = "2";
+  compiler_->delay = std::chrono::milliseconds(200);
+  const auto engine = make_engine();
+  ASSERT_TRUE(op_of(engine, instance_of(true))->prepare(1024, 0).ok());
+  EXPECT_EQ(compiler_->compiles, 2);
+  EXPECT_EQ(compiler_->most_at_once, 2);
+  EXPECT_EQ(fake().module_loads, 2);
+  ASSERT_TRUE(op_of(engine, instance_of(true, 8192))->prepare(8192, 0).ok());
+  EXPECT_EQ(compiler_->compiles, 3) << "one sequence of 8192 rows is no small batch";
+}
+
+TEST_F(SmallBatchTest, AMissOfEitherKernelIsRecorded) {
+  values_["HSTUJIT_RECORD"] = (folder_->path() / "misses").string();
+  ASSERT_TRUE(op_of(make_engine(), instance_of(true))->prepare(1024, 0).ok());
+  const auto recording = load_recording(values_["HSTUJIT_RECORD"]);
+  ASSERT_TRUE(recording.ok()) << recording.status().message();
+  ASSERT_EQ(recording->misses.size(), 2u);
+  std::set<bool> small;
+  for (size_t i = 0; i < 2; ++i) {
+    const MissRecord& miss = recording->misses[i];
+    small.insert(miss.key.small_batch);
+    const auto read = parse_miss(format_miss(miss));
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(*read, miss);
+    EXPECT_EQ(recording->config.instances[i].small_batches, miss.key.small_batch);
+  }
+  EXPECT_EQ(small, (std::set<bool>{false, true}));
+  const OperationResult tuned = tune_recording(*make_engine(), *recording, {});
+  // The fake GPU writes no output; the keys are those of both.
+  EXPECT_THAT(labels_of(tuned.report["keys"]), ::testing::UnorderedElementsAre("1024", "1024 small"));
+}
+
+TEST_F(SmallBatchTest, WholeConfigsListBothKernelsOfABucket) {
+  const Config config = config_of(R"("small_batches": true, "lengths": [5])"), without = config_of(R"("lengths": [5])");
+  const auto engine = make_engine();
+  const auto keys = ::testing::ElementsAre("512", "512 small", "600", "600 small", "8192");
+  EXPECT_THAT(labels_of(prewarm(*engine, config, {}).report["instances"]), keys);
+  EXPECT_THAT(labels_of(prewarm(*engine, without, {}).report["instances"]),
+              ::testing::ElementsAre("512", "600", "8192"));
+  EXPECT_THAT(labels_of(explain(*engine, config, {}).report["instances"]),
+              ::testing::ElementsAre("512", "512 small", "600", "600 small", "1024", "1024 small", "8192"));
+  const Json tuned = tune(*engine, config, {}).report;
+  EXPECT_THAT(labels_of(tuned["keys"]), keys);
+
+  const OperationResult frozen = freeze(*engine, config, {});
+  ASSERT_TRUE(frozen.status.ok()) << frozen.status.message();
+  EXPECT_EQ(frozen.report["choices"].size(), 5u);
+  const std::string file = (folder_->path() / "choices.json").string();
+  ASSERT_TRUE(write_file_atomically(file, frozen.report.dump()).ok());
+  values_["HSTUJIT_FROZEN"] = file;
+  const auto again = make_engine();
+  const auto choice = [&](const ProblemBucket& bucket) {
+    return choose_kernel(*again, *config.instances[0].spec, Direction::kForward, *again->device(0), bucket)->config;
+  };
+  EXPECT_TRUE(choice({1024, true}).share_columns);
+  EXPECT_FALSE(choice(1024).share_columns);
+}
+
+TEST_F(SmallBatchTest, RunsAndTimingsSayWhichKernelTheyHad) {
+  for (const auto& [lengths, small] : {std::pair{"[5, 400]", true}, {"[1, 2, 3, 4, 5, 6, 7, 8, 9]", false}}) {
+    const Config config = config_of(fmt::format(R"("small_batches": true, "lengths": {})", lengths));
+    for (const Json& row : run(make_engine(), config, {}).report["runs"]) {
+      EXPECT_EQ(row.contains("small_batch"), small && row["max_seq_len"] != 8192) << row.dump();
+    }
+    OperationOptions options;
+    options.repeats = 1;
+    for (const Json& row : bench(make_engine(), config, options).report["results"]) {
+      EXPECT_EQ(row.contains("small_batch"), small && row["max_seq_len"] != 8192) << row.dump();
+    }
+  }
+}
+
+// Of an instance whose own batch is a small one that batch, else one sequence.
+TEST_F(SmallBatchTest, TheirTimesAreOfSmallBatches) {
+  const DeviceSpec device = *known_device("sm_90a");
+  const auto lengths = [&](const std::string& extra, const ProblemBucket& bucket) {
+    return tuning_lengths(config_of(extra).instances[0], Direction::kForward, bucket, device);
+  };
+  const std::string own = R"("small_batches": true, "lengths": [700, 30])";
+  EXPECT_EQ(lengths(own, {1024, true}).rows, (std::vector<int64_t>{700, 30}));
+  const std::string many = R"("small_batches": true, "num_targets": 7)";
+  EXPECT_EQ(lengths(many, {1024, true}).rows, std::vector<int64_t>{1024});
+  EXPECT_EQ(lengths(many, {1024, true}).num_targets, std::vector<int64_t>{7});
+  EXPECT_EQ(lengths(many, 1024).rows.size(), 256u);
+}
+
+}  // namespace
+}  // namespace hstujit::test
