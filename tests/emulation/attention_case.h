@@ -84,8 +84,8 @@ class Case {
   }
   void launch_packed(HostCall& call, unsigned seed) const { kernel_->launch(call.values(), seed, cluster_); }
 
-  // Against the reference, with guard rows and gaps between rows, and twice in different orders, which give the same bits
-  // where the kernel promises it.
+  // Against the reference, with guard rows and gaps between rows, and twice in different orders, which give the same
+  // bits where the kernel promises it.
   void check() const {
     HostCall call = this->call(/*row_padding=*/16), again = this->call(/*row_padding=*/16);
     call.add_rows(3);

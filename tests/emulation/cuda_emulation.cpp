@@ -17,7 +17,7 @@
 
 namespace emulation {
 
-EmulatedIndex thread_index, block_index, grid_dimension;
+EmulatedIndex thread_index, block_index, grid_dimension, block_dimension;
 unsigned char* block_memory;
 unsigned thread_number, block_rank, block_count;
 
@@ -214,6 +214,7 @@ void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel
   state.kernel = &kernel;
   state.shared_bytes = grid.shared_bytes;
   grid_dimension.x = grid.blocks;
+  block_dimension.x = grid.threads;
   block_count = grid.cluster;
   for (unsigned block = 0; block < grid.blocks; block += grid.cluster) {
     start_cluster(grid);

@@ -61,7 +61,7 @@ struct Grid {
 void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel);
 
 extern EmulatedIndex thread_index, block_index;  // of the thread that runs
-extern EmulatedIndex grid_dimension;
+extern EmulatedIndex grid_dimension, block_dimension;
 extern unsigned char* block_memory;  // its block's dynamic shared memory
 extern unsigned thread_number;       // in its cluster
 extern unsigned block_rank, block_count;

@@ -38,8 +38,9 @@ std::string product_functions(const std::vector<std::string>& lines, size_t& fir
       text.substr(text.find(marker) + marker.size(), text.substr(text.find(marker) + marker.size()).find('k'));
   const bool registers = text.find("u32 a0") != std::string::npos;
   const bool a_transposed = !registers && text.find("p, 1, 1, 1,") != std::string::npos;
-  const bool b_transposed =
-      text.find(registers ? "p, 1, 1, 1;" : a_transposed ? "p, 1, 1, 1, 1;" : "p, 1, 1, 0, 1;") != std::string::npos;
+  const bool b_transposed = text.find(registers      ? "p, 1, 1, 1;"
+                                      : a_transposed ? "p, 1, 1, 1, 1;"
+                                                     : "p, 1, 1, 0, 1;") != std::string::npos;
   const bool bf16 = text.find(".bf16.") != std::string::npos;
   std::string functions = "struct " + name + " {\n";
   for (const bool adds : {false, true}) {

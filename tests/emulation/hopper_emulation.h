@@ -9,6 +9,7 @@
 #pragma GCC visibility push(default)
 
 #define gridDim (emulation::grid_dimension)
+#define blockDim (emulation::block_dimension)
 
 namespace emulation {
 

@@ -193,7 +193,7 @@ TEST(Sm80BackwardSkeleton, RanksBehindSm90OnHopper) {
       const auto candidates =
           search_space(spec, Direction::kBackward, device("sm_90a"), {max_seq_len, 256, 0.6}).candidates;
       const auto is_sm90 = [](const Candidate& candidate) {
-        return candidate.config.skeleton == "hstu_attention/sm90_backward";
+        return candidate.config.skeleton.starts_with("hstu_attention/sm90_backward");
       };
       ASSERT_TRUE(std::any_of(candidates.begin(), candidates.end(), is_sm90)) << width;
       EXPECT_TRUE(is_sm90(candidates.front()))
