@@ -186,7 +186,8 @@ class Consumer {
 
   __device__ __forceinline__ void activate_under_mask() {
     const int rows = tile().rows, targets = tile().targets;
-    int kept = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line(), streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
+    int kept = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line(),
+        streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(kept), "+r"(streamed));
 #pragma unroll

@@ -1,9 +1,10 @@
 // Attention backward for Hopper (sm_90a), S and dP computed once: TMA, mbarrier pipeline, wgmma, warp specialisation.
 //
-// Each block has tiles of columns, for which it sums up dk and dv over row blocks. What a tile gives to dq of a block of
-// rows is added to dq_parts, fp32 in a workspace that is zero at first, in whatever order blocks come to it: five
+// Each block has tiles of columns, for which it sums up dk and dv over row blocks. What a tile gives to dq of a block
+// of rows is added to dq_parts, fp32 in a workspace that is zero at first, in whatever order blocks come to it: five
 // products, where sm90_backward.cuh has seven, for results that differ in their last bits from run to run. A second
-// kernel rounds dq_parts to dq. bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
+// kernel rounds dq_parts to dq. bf16 and fp16. Formulas: docs/ops.md. Generated around it: see
+// docs/generated-source.md.
 #pragma once
 #include "hstu_attention/sm90_backward_fused_consumer.cuh"
 #include "hstu_attention/sm90_backward_producer.cuh"

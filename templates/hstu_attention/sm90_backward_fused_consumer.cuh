@@ -32,8 +32,8 @@ class FusedConsumer {
 
  private:
   using Part = DqPart<Spec, Config>;
-  static constexpr int kRows = 64;             // of a block
-  static constexpr int kScores = kRows / 2;    // fp32 accumulators of S a thread holds, and of dP
+  static constexpr int kRows = 64;           // of a block
+  static constexpr int kScores = kRows / 2;  // fp32 accumulators of S a thread holds, and of dP
   static constexpr int kSumSteps = kRows / 16;
   static constexpr int kPartSteps = Config::kBlockM / 16;
   static constexpr int kStepsPerTile = kSwizzleColumns / 16;
@@ -67,8 +67,8 @@ class FusedConsumer {
     named_barrier_sync(kAllConsumers, kThreads);
   }
 
-  // The part of dq of a block is multiplied one block later, so that warpgroups need not keep in step, and added up once
-  // S of the next is on its way. No product is pending before and after.
+  // The part of dq of a block is multiplied one block later, so that warpgroups need not keep in step, and added up
+  // once S of the next is on its way. No product is pending before and after.
   __device__ __forceinline__ void run_blocks() {
     has_part_ = false;
     wait_for_block();
@@ -190,14 +190,15 @@ class FusedConsumer {
     }
   }
 
-  // Accumulator i of a thread is at column (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 columns of the tile and row 8 * (i
-  // / 4) + 2 * (lane % 4) + (i & 1) of the block. P is rounded, and the derivative takes the place of S.
+  // Accumulator i of a thread is at column (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 columns of the tile and row 8 *
+  // (i / 4) + 2 * (lane % 4) + (i & 1) of the block. P is rounded, and the derivative takes the place of S.
   __device__ __forceinline__ void activate() {
     if (block().flags & BlockInfo::must(warpgroup_)) {
       valid_ = ~0u;
     } else {
       const int rows = tile().rows, targets = tile().targets;
-      int column0 = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line(), row0 = block().column0 + threadIdx.x % 4 * 2;
+      int column0 = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
+      int row0 = block().column0 + threadIdx.x % 4 * 2;
       asm volatile("" : "+r"(column0), "+r"(row0));
       valid_ = 0;
 #pragma unroll
@@ -236,8 +237,8 @@ class FusedConsumer {
 #pragma unroll
     for (int step = 0; step < kSumSteps; ++step) {
       const u32* words = probabilities_ + 4 * step;
-      SecondSum::issue(dv_, words[0], words[1], words[2], words[3],
-                       wgmma_descriptor(dout, step * 16 * kSwizzleBytes), true);
+      SecondSum::issue(dv_, words[0], words[1], words[2], words[3], wgmma_descriptor(dout, step * 16 * kSwizzleBytes),
+                       true);
     }
     wgmma_commit_group();
   }
@@ -252,8 +253,8 @@ class FusedConsumer {
   }
 
   __device__ __forceinline__ void stage_exchange() {
-    stage_fragment<kRows>(shared_address(shared_.exchange[staged_.stage()]) + own_lines() + warp_line() * kSwizzleBytes, 0,
-                          score_gradients_);
+    stage_fragment<kRows>(shared_address(shared_.exchange[staged_.stage()]) + own_lines() + warp_line() * kSwizzleBytes,
+                          0, score_gradients_);
     fence_proxy_async();
   }
 
@@ -283,10 +284,10 @@ class FusedConsumer {
   __device__ __forceinline__ void issue_part() {
     const int column = warpgroup_ * Part::kColumns;
     const u32 scores = wgmma_operand(shared_address(shared_.exchange[exchange_.stage()]));
-    const u32 k = wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) +
-                                    column / kSwizzleColumns * Config::kBlockM * kSwizzleBytes +
-                                    column % kSwizzleColumns * 2,
-                                Config::kBlockM * kSwizzleBytes);
+    const u32 k =
+        wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) +
+                          column / kSwizzleColumns * Config::kBlockM * kSwizzleBytes + column % kSwizzleColumns * 2,
+                      Config::kBlockM * kSwizzleBytes);
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kPartSteps; ++step) {
@@ -332,13 +333,13 @@ class FusedConsumer {
   Ring<Config::kStages> ring_;
   Ring<kExchangeBuffers> staged_;    // the buffer that the begun block's dS is in, or will be
   Ring<kExchangeBuffers> exchange_;  // that of the block before
-  bool last_ = false;      // the tile has no further block
-  bool has_part_ = false;  // part_ is still to be added up
-  int row_ = 0;            // first of the block before
-  int part_row_ = 0;       // first of the block that part_ is of
-  u32 valid_ = 0;         // of the accumulators of S and dP, under the mask
-  float scores_[kScores];     // S, then the derivative
-  float gradients_[kScores];  // dP
+  bool last_ = false;                // the tile has no further block
+  bool has_part_ = false;            // part_ is still to be added up
+  int row_ = 0;                      // first of the block before
+  int part_row_ = 0;                 // first of the block that part_ is of
+  u32 valid_ = 0;                    // of the accumulators of S and dP, under the mask
+  float scores_[kScores];            // S, then the derivative
+  float gradients_[kScores];         // dP
   u32 probabilities_[kScores / 2];
   u32 score_gradients_[kScores / 2];
   float part_[Part::kSums];

@@ -1,5 +1,5 @@
-// Attention backward on Hopper, dS computed once: dq_parts, where the parts of dq are added up, in fp32 in global memory,
-// and how dq comes of them.
+// Attention backward on Hopper, dS computed once: dq_parts, where the parts of dq are added up, in fp32 in global
+// memory, and how dq comes of them.
 #pragma once
 #include "common/add.cuh"
 #include "common/store.cuh"
@@ -11,7 +11,8 @@ namespace sm90::backward {
 constexpr int kPartGroup = 16;  // columns of a group, see part_offset
 constexpr int kPartLines = 8;   // rows of a group
 
-// Offset of 16 columns of a row, in the order in which threads of a quad hold them: 0 1 8 9, 2 3 10 11, 4 5 12 13, 6 7 14
+// Offset of 16 columns of a row, in the order in which threads of a quad hold them: 0 1 8 9, 2 3 10 11, 4 5 12 13, 6 7
+// 14
 // 15. The same columns of the next of 8 rows follow, so that what a warp adds at a time is 512 bytes in a row, or two
 // pieces of them.
 template <class Spec>
@@ -44,8 +45,8 @@ struct DqPart {
   }
 };
 
-// dq of rows [8 i, 8 i + 8) of block i of threads: what was added up, over scale, in the output's type and layout. Rows of
-// no sequence are left as they are.
+// dq of rows [8 i, 8 i + 8) of block i of threads: what was added up, over scale, in the output's type and layout. Rows
+// of no sequence are left as they are.
 template <class Spec, class Params>
 __device__ __forceinline__ void convert_parts_of_block(const Params& params) {
   constexpr int kGroups = Spec::kAttnDim / kPartGroup;

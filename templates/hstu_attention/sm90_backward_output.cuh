@@ -19,9 +19,9 @@ __device__ __forceinline__ int warp_line() { return threadIdx.x % kWarpgroup / 3
 // First of this thread's two lines within the warpgroup's; the other is 8 further on.
 __device__ __forceinline__ int thread_line() { return warp_line() + threadIdx.x % 32 / 4; }
 
-// A warp's 16 lines of a tile, from `line` of the tile on. They go through shared memory, over the operand that they are
-// the gradient of: it is no longer needed and has the layout that the copy engine stores from. Where some lines are past
-// the sequence's end, and belong to the next one, they go line by line to the output.
+// A warp's 16 lines of a tile, from `line` of the tile on. They go through shared memory, over the operand that they
+// are the gradient of: it is no longer needed and has the layout that the copy engine stores from. Where some lines are
+// past the sequence's end, and belong to the next one, they go line by line to the output.
 template <class Spec, class Config>
 class TileOutput {
  public:

@@ -74,7 +74,8 @@ class Producer {
       if (has_blocks) {
         const u32 full = shared_address(&shared_.kept_full[s]);
         const int row = static_cast<int>(sequence.start) + first, rows = sequence.rows - first;
-        const u32 kept_first = shared_address(shared_.kept_first[s]), kept_second = shared_address(shared_.kept_second[s]);
+        const u32 kept_first = shared_address(shared_.kept_first[s]),
+                  kept_second = shared_address(shared_.kept_second[s]);
         if constexpr (kRole == Role::kRows) {
           load_pair<Config::kBlockM>(kept_first, params_.q_map, params_.q_piece_map, kept_second, params_.dout_map,
                                      params_.dout_piece_map, full, tile.head, row, rows);
