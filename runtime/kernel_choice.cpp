@@ -16,12 +16,8 @@ struct Wanted {
   const ProblemBucket& bucket;
   const Restriction& restriction;
 
-  // The keys whose winners serve, in the order in which they are looked up: its own, then that without a restriction.
-  // The winner of all kernels is that of the deterministic ones, too, where it is one of them.
   std::vector<TuningKey> keys(const DeviceSpec& recorded_on) const {
-    std::vector<TuningKey> keys = {tuning_key(spec, direction, recorded_on, bucket, restriction)};
-    if (restriction.deterministic) keys.push_back(tuning_key(spec, direction, recorded_on, bucket));
-    return keys;
+    return serving_keys(spec, direction, recorded_on, bucket, restriction);
   }
 };
 
@@ -137,6 +133,13 @@ TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& 
   key.small_batch = bucket.small_batch;
   key.deterministic = restriction.deterministic;
   return key;
+}
+
+std::vector<TuningKey> serving_keys(const OpSpec& spec, Direction direction, const DeviceSpec& device,
+                                    const ProblemBucket& bucket, const Restriction& restriction) {
+  std::vector<TuningKey> keys = {tuning_key(spec, direction, device, bucket, restriction)};
+  if (restriction.deterministic) keys.push_back(tuning_key(spec, direction, device, bucket));
+  return keys;
 }
 
 ProblemSize heuristic_size(const ProblemBucket& bucket) {

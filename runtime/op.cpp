@@ -4,6 +4,7 @@
 
 #include <future>
 #include <limits>
+#include <system_error>
 
 #include "runtime/data_checks.h"
 #include "runtime/tuning/tune_key.h"
@@ -67,8 +68,12 @@ Status Op::prepare_cuda(int64_t max_seq_len, int device) {
   const bool at_once = engine_->on_miss() != MissPolicy::kTune;
   std::future<Result<Choice>> small;
   if (most_small > 0) {
-    small = std::async(at_once ? std::launch::async : std::launch::deferred,
-                       [&] { return choose(context.ordinal, spec, {bucket, true}); });
+    const auto choose_small = [&] { return choose(context.ordinal, spec, {bucket, true}); };
+    try {
+      small = std::async(at_once ? std::launch::async : std::launch::deferred, choose_small);
+    } catch (const std::system_error&) {  // no thread is to be had
+      small = std::async(std::launch::deferred, choose_small);
+    }
   }
   HSTUJIT_ASSIGN_OR_RETURN(Choice choice, choose(context.ordinal, spec, bucket));
   Prepared prepared{context.context, context.id, bucket, nullptr, nullptr, most_small};

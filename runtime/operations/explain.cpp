@@ -83,9 +83,14 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   const OpSpecPtr& spec = task.instance->spec;
   row["spec"] = spec->to_json();
   row["search_space"] = search_json(task, device);
-  explain_tuning(engine, tuning_key(*spec, task.direction, device, task.bucket, task.restriction), contents, row);
-  HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
-                           choose_kernel(engine, *spec, task.direction, device, task.bucket, task.restriction));
+  const Result<KernelChoice> chosen =
+      choose_kernel(engine, *spec, task.direction, device, task.bucket, task.restriction);
+  // Where its own key has no record, a tuned choice is of the other key that serves.
+  const std::vector<TuningKey> keys = serving_keys(*spec, task.direction, device, task.bucket, task.restriction);
+  const bool other = chosen.ok() && chosen->tuned && !engine.tuning().find(keys.front());
+  explain_tuning(engine, other ? keys.back() : keys.front(), contents, row);
+  if (!chosen.ok()) return chosen.status();
+  const KernelChoice& choice = *chosen;
   row["config"] = to_json(choice.config);
   row["describe"] = describe(choice.config);
   row["tuned"] = choice.tuned;

@@ -90,10 +90,13 @@ Status compile_choice(Engine& engine, const Task& task, const DeviceSpec& device
 // winners the one that saw a model's lengths is to stay.
 bool tuned_on_other_lengths(Engine& engine, const Task& task, const DeviceSpec& device, const KernelChoice& choice) {
   if (!choice.tuned) return false;
-  const auto record =
-      engine.tuning().find(tuning_key(*task.instance->spec, task.direction, device, task.bucket, task.restriction));
-  return record &&
-         record->workload != workload_name(tuning_lengths(*task.instance, task.direction, task.bucket, device));
+  for (const TuningKey& key :
+       serving_keys(*task.instance->spec, task.direction, device, task.bucket, task.restriction)) {
+    if (const auto record = engine.tuning().find(key)) {
+      return record->workload != workload_name(tuning_lengths(*task.instance, task.direction, task.bucket, device));
+    }
+  }
+  return false;
 }
 
 // The device that candidates are timed on.

@@ -11,10 +11,9 @@ namespace sm90::backward {
 constexpr int kPartGroup = 16;  // columns of a group, see part_offset
 constexpr int kPartLines = 8;   // rows of a group
 
-// Offset of 16 columns of a row, in the order in which threads of a quad hold them: 0 1 8 9, 2 3 10 11, 4 5 12 13, 6 7
-// 14
-// 15. The same columns of the next of 8 rows follow, so that what a warp adds at a time is 512 bytes in a row, or two
-// pieces of them.
+// Offset of 16 columns of a row, in the order in which threads of a quad hold them (0 1 8 9, 2 3 10 11, 4 5 12 13 and
+// 6 7 14 15). The same columns of the next of 8 rows follow, so that what a warp adds at a time is 512 bytes in a row,
+// or two pieces of them.
 template <class Spec>
 __device__ __forceinline__ i64 part_offset(i64 row, int head, int column) {
   constexpr int kGroups = Spec::kAttnDim / kPartGroup;
