@@ -74,14 +74,15 @@ class SmallBatchTest : public RuntimeTest {
 
 TEST_F(SmallBatchTest, TwoTilesOfAMultiprocessorAreFew) {
   const DeviceSpec device = *known_device("sm_90a");
-  const OpSpec& spec = *instance_of(true).spec;
+  const Instance instance = instance_of(true);
+  const OpSpec& spec = *instance.spec;
   EXPECT_EQ(most_small_batch(spec, Direction::kForward, 64, device.sm_count), 66);
   EXPECT_EQ(most_small_batch(spec, Direction::kForward, 1024, device.sm_count), 4);
   EXPECT_EQ(most_small_batch(spec, Direction::kForward, 1025, device.sm_count), 3);
   EXPECT_EQ(most_small_batch(spec, Direction::kForward, 4096, device.sm_count), 1);
   EXPECT_EQ(most_small_batch(spec, Direction::kForward, 8192, device.sm_count), 0);
   EXPECT_EQ(most_small_batch(spec, Direction::kBackward, 64, device.sm_count), 0);
-  EXPECT_EQ(most_small_batch(instance_of(true), Direction::kForward, 1024, device), 4);
+  EXPECT_EQ(most_small_batch(instance, Direction::kForward, 1024, device), 4);
   EXPECT_EQ(most_small_batch(instance_of(false), Direction::kForward, 1024, device), 0);
 }
 
@@ -193,12 +194,14 @@ TEST_F(SmallBatchTest, WholeConfigsListBothKernelsOfABucket) {
 TEST_F(SmallBatchTest, RunsAndTimingsSayWhichKernelTheyHad) {
   for (const auto& [lengths, small] : {std::pair{"[5, 400]", true}, {"[1, 2, 3, 4, 5, 6, 7, 8, 9]", false}}) {
     const Config config = config_of(fmt::format(R"("small_batches": true, "lengths": {})", lengths));
-    for (const Json& row : run(make_engine(), config, {}).report["runs"]) {
+    const Json ran = run(make_engine(), config, {}).report;
+    for (const Json& row : ran["runs"]) {
       EXPECT_EQ(row.contains("small_batch"), small && row["max_seq_len"] != 8192) << row.dump();
     }
     OperationOptions options;
     options.repeats = 1;
-    for (const Json& row : bench(make_engine(), config, options).report["results"]) {
+    const Json timed = bench(make_engine(), config, options).report;
+    for (const Json& row : timed["results"]) {
       EXPECT_EQ(row.contains("small_batch"), small && row["max_seq_len"] != 8192) << row.dump();
     }
   }
