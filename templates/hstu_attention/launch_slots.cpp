@@ -30,6 +30,12 @@ std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const 
   return slots;
 }
 
+ParamSlot attention_map_slot(const Signature& signature, std::string name, std::string_view tensor, int64_t rows) {
+  ParamSlot result = slot(signature, std::move(name), ParamSlot::Kind::kTensorMap, tensor);
+  result.map = {64, static_cast<int>(rows)};
+  return result;
+}
+
 std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction) {
   using Kind = ParamSlot::Kind;
   const Signature signature = spec.signature(direction);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace hstujit {
 
 // Pointer, row stride and head stride of a tensor: members <tensor>, <tensor>_row_stride, <tensor>_head_stride.
 std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const std::string& tensor, std::string type);
+
+// Member `name`: the map of a tensor of 16-bit data, with boxes of 64 columns and `rows` rows.
+ParamSlot attention_map_slot(const Signature& signature, std::string name, std::string_view tensor, int64_t rows);
 
 // Slots common to the skeletons of a direction: outputs and their strides, seq_offsets, [seq_offsets_q], [num_targets],
 // total_rows, [total_query_rows], batch, max_query_rows, alpha, inverse_scale. Members have the names that

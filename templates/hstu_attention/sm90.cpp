@@ -154,12 +154,7 @@ LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& co
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   const auto map_slot = [&](const char* name, const char* argument, int64_t rows) {
-    ParamSlot slot;
-    slot.name = name;
-    slot.kind = ParamSlot::Kind::kTensorMap;
-    slot.argument = find_argument(signature, argument);
-    slot.map = {64, static_cast<int>(rows)};
-    return slot;
+    return attention_map_slot(signature, name, argument, rows);
   };
   constexpr int64_t kPieceRows = 16;  // as in sm90_shared.cuh
   plan.slots = {map_slot("q_map", "q", config.block_m),   map_slot("k_map", "k", config.block_n),

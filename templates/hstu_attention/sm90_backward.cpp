@@ -118,12 +118,7 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
   plan.shared_memory = resources.shared_bytes;
 
   const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
-    ParamSlot slot;
-    slot.name = name;
-    slot.kind = ParamSlot::Kind::kTensorMap;
-    slot.argument = find_argument(signature, argument);
-    slot.map = {64, static_cast<int>(rows)};
-    return slot;
+    return attention_map_slot(signature, name, argument, rows);
   };
   // Each operand is kept as a tile by one role and streamed in blocks by the other.
   for (const char* operand : {"q", "k", "v", "dout"}) {

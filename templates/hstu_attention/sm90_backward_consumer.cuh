@@ -6,6 +6,7 @@
 #pragma once
 #include "common/regions.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
+#include "hstu_attention/sm90_backward_products.cuh"
 
 namespace sm90::backward {
 
@@ -29,8 +30,8 @@ class Consumer {
   // Works on the tiles of this role, up to the first that has another one.
   __device__ __forceinline__ Position<Config> run() {
     while (open_tile()) {
-      if constexpr (kHasFirst) clear(first_sums_);
-      if constexpr (kHasSecond) clear(second_sums_);
+      if constexpr (kHasFirst) clear_sums(first_sums_);
+      if constexpr (kHasSecond) clear_sums(second_sums_);
       if (tile().has_blocks) run_blocks();
       store();
       if (!Config::kSchedulePersistent) break;  // a block has one tile
@@ -49,7 +50,6 @@ class Consumer {
   static constexpr int kFirstSums = Spec::kAttnDim / 2;     // of dq or dk
   static constexpr int kSecondSums = Spec::kHiddenDim / 2;  // of dv
   static constexpr int kSumSteps = Config::kBlockN / 16;
-  static constexpr int kStepsPerTile = kSwizzleColumns / 16;
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
 
@@ -57,12 +57,6 @@ class Consumer {
   __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[kept_.stage()]; }
   __device__ __forceinline__ const BlockInfo& block(const Ring<Config::kStages>& ring) const {
     return shared_.block[ring.stage()];
-  }
-
-  template <int kCount>
-  __device__ __forceinline__ void clear(float (&sums)[kCount]) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) sums[i] = 0;
   }
 
   // Waits for the next tile's description and its operands. False when it has another role.
@@ -118,24 +112,9 @@ class Consumer {
     const u32 streamed_first = wgmma_operand(shared_address(shared_.streamed_first[stage]));
     const u32 streamed_second = wgmma_operand(shared_address(shared_.streamed_second[stage]));
     wgmma_fence();
-    issue_product<ceil_div(Spec::kAttnDim, 16)>(scores_, kept_first, streamed_first);
-    if constexpr (kHasFirst) issue_product<ceil_div(Spec::kHiddenDim, 16)>(gradients_, kept_second, streamed_second);
+    issue_lines_product<Config, Spec::kAttnDim>(scores_, kept_first, streamed_first);
+    if constexpr (kHasFirst) issue_lines_product<Config, Spec::kHiddenDim>(gradients_, kept_second, streamed_second);
     wgmma_commit_group();
-  }
-
-  template <int kSteps>
-  __device__ __forceinline__ void issue_product(float (&product)[kScores], u32 kept, u32 streamed) {
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      const int tile = step / kStepsPerTile, offset = step % kStepsPerTile * 32;
-      const u64 a = wgmma_descriptor(kept, tile * Config::kBlockM * kSwizzleBytes + offset);
-      const u64 b = wgmma_descriptor(streamed, tile * Config::kBlockN * kSwizzleBytes + offset);
-      if (step == 0) {
-        ScoreProduct::begin(product, a, b);
-      } else {
-        ScoreProduct::issue(product, a, b, true);
-      }
-    }
   }
 
   __device__ __forceinline__ void keep_scores_in_place() {
@@ -275,20 +254,14 @@ class Consumer {
       output.template stage_or_store<Spec::kHiddenDim>(second_sums_, shared_.kept_second[stage],
                                                        {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
     }
-    if (output.whole()) {
-      fence_proxy_async();
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        if constexpr (kRole == Role::kRows) {
-          output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dq_map);
-        } else if constexpr (kHasFirst) {
-          output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dk_map);
-        }
-        if constexpr (kHasSecond) output.template copy<Config::kPvTiles>(shared_.kept_second[stage], params_.dv_map);
-        bulk_commit_group();
-        bulk_wait_sources_read();
+    output.send([&] {
+      if constexpr (kRole == Role::kRows) {
+        output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dq_map);
+      } else if constexpr (kHasFirst) {
+        output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dk_map);
       }
-    }
+      if constexpr (kHasSecond) output.template copy<Config::kPvTiles>(shared_.kept_second[stage], params_.dv_map);
+    });
     kept_ = shared_.place[stage];
     release(shared_.kept_empty[stage]);
   }

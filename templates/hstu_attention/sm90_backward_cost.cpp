@@ -30,9 +30,6 @@ constexpr double kGridTail = 0.36;
 constexpr double kLaunch = 5000;
 // The estimates of the sm80 template are 1.3 to 2.6 times these; measured were 1.4 to 2.3.
 constexpr double kUnitsPerMs = 2.7e6;
-// As in sm90_cost.cpp: of the assumed batch, so many sequences balance.
-constexpr double kBalancedRows = 256 * 1024;
-constexpr double kBalancedSequences = 16;
 
 // A stage is held from the first product with it to the last, so that few of them are free for loads.
 double late_loads(int64_t stages) { return stages <= 2 ? 1.4 : stages == 3 ? 1.15 : stages == 4 ? 1.03 : 1; }
@@ -75,14 +72,11 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const double lines = kTileLines * static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
   const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
-  // Means over sequences whose lengths are spread evenly, as far to both sides of the mean as they can be. What columns
-  // stream is what rows do, counted from the other side.
-  constexpr int kLengths = 5;
-  const double spread = std::min(size.mean_fill, 1 - size.mean_fill);
+  // Means over the assumed sequences. What columns stream is what rows do, counted from the other side.
+  const std::vector<SequenceSize> sequences = assumed_sequences(params, size);
+  const auto lengths = static_cast<double>(sequences.size());
   double work = 0, longest = 0;
-  for (int i = 0; i < kLengths; ++i) {
-    const double fill = size.mean_fill + spread * ((2 * i + 1.0) / kLengths - 1);
-    const SequenceSize sequence = assumed_sequence(params, fill * max_rows);
+  for (const SequenceSize& sequence : sequences) {
     const std::vector<int64_t> blocks = count_column_blocks(params, sequence, config.block_m, config.block_n);
     for (const int64_t count : blocks) {
       work += static_cast<double>(count) * block + roles * tile / resident;
@@ -95,9 +89,9 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   }
 
   const auto batch = static_cast<double>(size.batch);
-  const double balanced = std::min(batch, std::max(kBalancedSequences, kBalancedRows / max_rows));
+  const double balanced = balanced_batch(size);
   const double heads = static_cast<double>(params.heads) * balanced / static_cast<double>(device.sm_count);
-  const double time = heads * work / kLengths + (persistent ? kListTail : kGridTail) * resident * longest;
+  const double time = heads * work / lengths + (persistent ? kListTail : kGridTail) * resident * longest;
   return (time * batch / balanced + kLaunch) / kUnitsPerMs;
 }
 

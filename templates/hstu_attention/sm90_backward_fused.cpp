@@ -136,12 +136,7 @@ LaunchPlan FusedBackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig
   plan.shared_memory = resources.shared_bytes;
 
   const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
-    ParamSlot slot;
-    slot.name = name;
-    slot.kind = ParamSlot::Kind::kTensorMap;
-    slot.argument = find_argument(signature, argument);
-    slot.map = {64, static_cast<int>(rows)};
-    return slot;
+    return attention_map_slot(signature, name, argument, rows);
   };
   // The members that the producer of both templates knows: of the operands, what is kept and what is streamed.
   for (const char* operand : {"k", "v"}) {

@@ -8,6 +8,7 @@
 #include "hstu_attention/sm90_backward_fused_parts.cuh"
 #include "hstu_attention/sm90_backward_fused_shared.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
+#include "hstu_attention/sm90_backward_products.cuh"
 
 namespace sm90::backward {
 
@@ -19,8 +20,8 @@ class FusedConsumer {
 
   __device__ __forceinline__ void run() {
     while (open_tile()) {
-      clear(dk_);
-      clear(dv_);
+      clear_sums(dk_);
+      clear_sums(dv_);
       if (tile().has_blocks) {
         zero_past_end();
         run_blocks();
@@ -36,18 +37,11 @@ class FusedConsumer {
   static constexpr int kScores = kRows / 2;  // fp32 accumulators of S a thread holds, and of dP
   static constexpr int kSumSteps = kRows / 16;
   static constexpr int kPartSteps = Config::kBlockM / 16;
-  static constexpr int kStepsPerTile = kSwizzleColumns / 16;
   static_assert(Config::kBlockN == kRows);
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
   __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[kept_.stage()]; }
   __device__ __forceinline__ const BlockInfo& block() const { return shared_.block[ring_.stage()]; }
-
-  template <int kCount>
-  __device__ __forceinline__ void clear(float (&sums)[kCount]) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) sums[i] = 0;
-  }
 
   __device__ __forceinline__ bool open_tile() {
     mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.parity());
@@ -163,7 +157,7 @@ class FusedConsumer {
     const u32 kept = wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) + own_lines());
     const u32 streamed = wgmma_operand(shared_address(shared_.streamed_first[ring_.stage()]));
     wgmma_fence();
-    issue_product<ceil_div(Spec::kAttnDim, 16)>(scores_, kept, streamed);
+    issue_lines_product<Config, Spec::kAttnDim>(scores_, kept, streamed);
     wgmma_commit_group();
   }
 
@@ -171,23 +165,8 @@ class FusedConsumer {
     const u32 kept = wgmma_operand(shared_address(shared_.kept_second[kept_.stage()]) + own_lines());
     const u32 streamed = wgmma_operand(shared_address(shared_.streamed_second[ring_.stage()]));
     wgmma_fence();
-    issue_product<ceil_div(Spec::kHiddenDim, 16)>(gradients_, kept, streamed);
+    issue_lines_product<Config, Spec::kHiddenDim>(gradients_, kept, streamed);
     wgmma_commit_group();
-  }
-
-  template <int kSteps>
-  __device__ __forceinline__ void issue_product(float (&product)[kScores], u32 kept, u32 streamed) {
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      const int tile = step / kStepsPerTile, offset = step % kStepsPerTile * 32;
-      const u64 a = wgmma_descriptor(kept, tile * Config::kBlockM * kSwizzleBytes + offset);
-      const u64 b = wgmma_descriptor(streamed, tile * kRows * kSwizzleBytes + offset);
-      if (step == 0) {
-        ScoreProduct::begin(product, a, b);
-      } else {
-        ScoreProduct::issue(product, a, b, true);
-      }
-    }
   }
 
   // Accumulator i of a thread is at column (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 columns of the tile and row 8 *
@@ -312,16 +291,10 @@ class FusedConsumer {
                                                    {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
     output.template stage_or_store<Spec::kHiddenDim>(dv_, shared_.kept_second[stage],
                                                      {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
-    if (output.whole()) {
-      fence_proxy_async();
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dk_map);
-        output.template copy<Config::kPvTiles>(shared_.kept_second[stage], params_.dv_map);
-        bulk_commit_group();
-        bulk_wait_sources_read();
-      }
-    }
+    output.send([&] {
+      output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dk_map);
+      output.template copy<Config::kPvTiles>(shared_.kept_second[stage], params_.dv_map);
+    });
     kept_ = shared_.place[stage];
     release(shared_.kept_empty[stage]);
   }

@@ -20,32 +20,25 @@ constexpr double kOneBuffer = 7;                // and what it takes more with o
 constexpr double kListTail = 0.5;               // longest tiles, at whose end others wait
 constexpr double kLaunches = 6;                 // of clearing, kernel and conversion
 constexpr double kBytesPerMicrosecond = 4.1e6;  // of clearing and conversion
-constexpr double kOfMeasured = 0.62;            // what the other template's estimates are of what was measured
-// As in sm90_cost.cpp: of the assumed batch, so many sequences balance.
-constexpr double kBalancedRows = 256 * 1024;
-constexpr double kBalancedSequences = 16;
-
+constexpr double kOfMeasured = 0.62;
 }  // namespace
 
 double estimate_fused_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                          const ProblemSize& size) {
   const HstuAttentionParams& params = spec.params();
   const FusedResources resources(spec, config);
-  const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const double shared = config.blocks_per_sm > 1 ? kSharedMultiprocessor : 1;
   const double block =
       shared * (kBlock + kBlockColumns * static_cast<double>(params.attn_dim + params.hidden_dim) / 256);
   const double tile = kTile + (resources.kept_stages == 1 ? kOneBuffer : 0);
 
-  // As in sm90_backward_cost.cpp.
-  constexpr int kLengths = 5;
-  const double spread = std::min(size.mean_fill, 1 - size.mean_fill);
+  // Means over the assumed sequences.
+  const std::vector<SequenceSize> sequences = assumed_sequences(params, size);
+  const auto lengths = static_cast<double>(sequences.size());
   double work = 0, longest = 0, rows = 0;
-  for (int i = 0; i < kLengths; ++i) {
-    const double fill = size.mean_fill + spread * ((2 * i + 1.0) / kLengths - 1);
-    const SequenceSize sequence = assumed_sequence(params, fill * max_rows);
-    rows += static_cast<double>(sequence.rows) / kLengths;
+  for (const SequenceSize& sequence : sequences) {
+    rows += static_cast<double>(sequence.rows) / lengths;
     const std::vector<int64_t> blocks = count_column_blocks(params, sequence, config.block_m, config.block_n);
     for (const int64_t count : blocks) {
       work += (static_cast<double>(count) * block + tile) / resident;
@@ -54,8 +47,8 @@ double estimate_fused_ms(const AttentionSpec& spec, const KernelConfig& config, 
   }
 
   const auto batch = static_cast<double>(size.batch), heads = static_cast<double>(params.heads);
-  const double balanced = std::min(batch, std::max(kBalancedSequences, kBalancedRows / max_rows));
-  const double kernel = heads * balanced / static_cast<double>(device.sm_count) * work / kLengths + kListTail * longest;
+  const double balanced = balanced_batch(size);
+  const double kernel = heads * balanced / static_cast<double>(device.sm_count) * work / lengths + kListTail * longest;
   // dq in fp32 is cleared and read, and written in 16 bits.
   constexpr double kBytesPerElement = 4 + 4 + 2;
   const double others = rows * balanced * heads * static_cast<double>(params.attn_dim) * kBytesPerElement;

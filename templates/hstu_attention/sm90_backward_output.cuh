@@ -28,9 +28,7 @@ class TileOutput {
   __device__ __forceinline__ TileOutput(const TileInfo& tile, int line, float scale)
       : tile_(tile), line_(line), scale_(scale), whole_(tile.line0 + line + kPieceRows <= tile.rows) {}
 
-  __device__ __forceinline__ bool whole() const { return whole_; }
-
-  // `kept`: the operand. To be called for each gradient, then copy() for each by one lane.
+  // `kept`: the operand. To be called for each gradient, then send() with a copy() for each.
   template <int kWidth>
   __device__ __forceinline__ void stage_or_store(const float (&sums)[kWidth / 2], const unsigned char* kept,
                                                  const Output& output) {
@@ -48,6 +46,19 @@ class TileOutput {
       const int line = tile_.line0 + line_ + threadIdx.x % 32 / 4 + half * 8;
       u16* to = output.data + (tile_.start + line) * output.row_stride + tile_.head * output.head_stride;
       store_fragment_row<kWidth>(to, words, half, line < tile_.rows);
+    }
+  }
+
+  // Lets one lane do the copies, and waits until what they read may be overwritten.
+  template <class Copies>
+  __device__ __forceinline__ void send(const Copies& copies) {
+    if (!whole_) return;
+    fence_proxy_async();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+      copies();
+      bulk_commit_group();
+      bulk_wait_sources_read();
     }
   }
 

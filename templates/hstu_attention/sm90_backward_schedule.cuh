@@ -4,7 +4,8 @@
 // first and rows from the last tile on: those are the longest ones under a causal mask. Blocks past a sequence's end
 // leave at once.
 // "persistent": the grid fills the GPU once and each block walks its share of one list, first the tiles of columns,
-// which take longer, then those of rows; or of keys, rows and values where dk and dv are summed up apart. Within a role the list is that of the forward kernel: see sm90_schedule.cuh.
+// which take longer, then those of rows; or of keys, rows and values where dk and dv are summed up apart. Within a role
+// the list is that of the forward kernel: see sm90_schedule.cuh.
 #pragma once
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_shared.cuh"

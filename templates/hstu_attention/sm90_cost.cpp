@@ -38,10 +38,6 @@ constexpr double kEmptyBlock = 1500;  // of a grid: past the end of its sequence
 // standard deviations above the mean. A grid's blocks start as others end: at its end half of the longest tile is idle.
 constexpr double kDeviations = 3.25;
 constexpr double kGridTail = 0.5;
-// The assumed batch has 256 sequences whatever their length; of a real one that has fewer the longer they are, so many
-// balance.
-constexpr double kBalancedRows = 256 * 1024;
-constexpr double kBalancedSequences = 16;  // at least
 
 constexpr double kLaunch = 5000;
 constexpr double kUnitsPerMs = 2.8e6;
@@ -118,13 +114,11 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
-  // Means over sequences whose lengths are spread evenly, as far to both sides of the mean as they can be.
-  constexpr int kLengths = 5;
-  const double spread = std::min(size.mean_fill, 1 - size.mean_fill);
+  // Means over the assumed sequences.
+  const std::vector<SequenceSize> sequences = assumed_sequences(params, size);
+  const auto lengths = static_cast<double>(sequences.size());
   double work = 0, deviations = 0, longest_tile = 0;
-  for (int i = 0; i < kLengths; ++i) {
-    const double fill = size.mean_fill + spread * ((2 * i + 1.0) / kLengths - 1);
-    const SequenceSize sequence = assumed_sequence(params, fill * max_rows);
+  for (const SequenceSize& sequence : sequences) {
     std::vector<double> tiles;  // by themselves, all blocks of a tile in a row
     for (const int64_t blocks : count_column_blocks(params, sequence, config.block_m, config.block_n)) {
       tiles.push_back(static_cast<double>(blocks) * cost.block + cost.tile);
@@ -143,11 +137,11 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   }
 
   const auto batch = static_cast<double>(size.batch);
-  const double balanced = std::min(batch, std::max(kBalancedSequences, kBalancedRows / max_rows));
+  const double balanced = balanced_batch(size);
   const double heads = static_cast<double>(params.heads) * balanced / static_cast<double>(device.sm_count);
-  double time = heads * work / kLengths;
+  double time = heads * work / lengths;
   if (persistent) {
-    const double variance = heads * deviations / kLengths / resident;  // of the sum of one block's items
+    const double variance = heads * deviations / lengths / resident;  // of the sum of one block's items
     time += kDeviations * resident * std::sqrt(variance);
   } else {
     time += kGridTail * resident * longest_tile;

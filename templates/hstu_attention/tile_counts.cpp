@@ -101,6 +101,24 @@ SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows) {
   return sequence;
 }
 
+std::vector<SequenceSize> assumed_sequences(const HstuAttentionParams& params, const ProblemSize& size) {
+  constexpr int kLengths = 5;
+  const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
+  const double spread = std::min(size.mean_fill, 1 - size.mean_fill);
+  std::vector<SequenceSize> sequences;
+  for (int i = 0; i < kLengths; ++i) {
+    const double fill = size.mean_fill + spread * ((2 * i + 1.0) / kLengths - 1);
+    sequences.push_back(assumed_sequence(params, fill * max_rows));
+  }
+  return sequences;
+}
+
+double balanced_batch(const ProblemSize& size) {
+  constexpr double kRows = 256 * 1024, kSequences = 16;
+  const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
+  return std::min(static_cast<double>(size.batch), std::max(kSequences, kRows / max_rows));
+}
+
 std::vector<int64_t> count_column_blocks(const HstuAttentionParams& params, const SequenceSize& sequence,
                                          int64_t block_m, int64_t block_n) {
   std::vector<int64_t> blocks;

@@ -43,4 +43,23 @@ inline int64_t constant_of(const Skeleton& skeleton, const OpSpec& spec, const K
 inline const std::vector<std::pair<int64_t, int64_t>> kMatrixDimensions = {
     {32, 32}, {40, 40}, {64, 64}, {96, 96}, {128, 128}, {192, 192}, {256, 256}, {64, 128}, {128, 64}, {256, 128}};
 
+inline HstuAttentionParams make_params(DataType dtype, int64_t attn_dim, int64_t hidden_dim) {
+  HstuAttentionParams params;
+  params.heads = 4;
+  params.attn_dim = attn_dim;
+  params.hidden_dim = hidden_dim;
+  params.dtype = dtype;
+  return params;
+}
+
+// Both 16-bit types of every pair of head dimensions.
+inline std::vector<HstuAttentionSpec> matrix_specs() {
+  std::vector<HstuAttentionSpec> specs;
+  for (const auto& [attn_dim, hidden_dim] : kMatrixDimensions) {
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp16})
+      specs.emplace_back(make_params(dtype, attn_dim, hidden_dim));
+  }
+  return specs;
+}
+
 }  // namespace hstujit

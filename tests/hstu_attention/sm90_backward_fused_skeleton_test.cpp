@@ -24,26 +24,8 @@ using Source = GridFactor::Source;
 const Skeleton& skeleton() { return **find_skeleton("hstu_attention/sm90_backward_fused"); }
 DeviceSpec hopper() { return *known_device("sm_90a"); }
 
-HstuAttentionParams make_params(DataType dtype, int64_t attn_dim, int64_t hidden_dim) {
-  HstuAttentionParams params;
-  params.heads = 4;
-  params.attn_dim = attn_dim;
-  params.hidden_dim = hidden_dim;
-  params.dtype = dtype;
-  return params;
-}
-
 HstuAttentionSpec make_spec(DataType dtype, int64_t attn_dim, int64_t hidden_dim) {
   return HstuAttentionSpec(make_params(dtype, attn_dim, hidden_dim));
-}
-
-std::vector<HstuAttentionSpec> specs() {
-  std::vector<HstuAttentionSpec> result;
-  for (const auto& [attn_dim, hidden_dim] : kMatrixDimensions) {
-    for (const DataType dtype : {DataType::kBf16, DataType::kFp16})
-      result.push_back(make_spec(dtype, attn_dim, hidden_dim));
-  }
-  return result;
 }
 
 std::vector<KernelConfig> accepted(const HstuAttentionSpec& spec) { return accepted_of(skeleton(), spec, hopper()); }
@@ -54,7 +36,7 @@ std::vector<std::string> reasons(const HstuAttentionSpec& spec, const KernelConf
 
 // What wider sums take of registers is for the other template; so are widths that are no multiple of 16.
 TEST(Sm90BackwardFused, ServesSumsOf256ColumnsTogether) {
-  for (const HstuAttentionSpec& spec : specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     const HstuAttentionParams& params = spec.params();
     const bool fits = params.attn_dim + params.hidden_dim <= 256 && params.attn_dim % 16 == 0;
     EXPECT_EQ(accepted(spec).empty(), !fits) << spec.to_json();
@@ -122,7 +104,7 @@ TEST(Sm90BackwardFused, SharesOfColumnsFitTheTilesOfK) {
 
 // Operands, and two buffers of dS: a line of 64 rows of 16 bits for each column of the tile.
 TEST(Sm90BackwardFused, SharedMemoryHoldsTheOperandsAndTheExchange) {
-  for (const HstuAttentionSpec& spec : specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     const int64_t tiles = (spec.params().attn_dim + 63) / 64 + (spec.params().hidden_dim + 63) / 64;
     for (const KernelConfig& config : accepted(spec)) {
       const int64_t kept = constant_of(skeleton(), spec, config, "kKeptStages") * config.block_m;
@@ -137,7 +119,7 @@ TEST(Sm90BackwardFused, SharedMemoryHoldsTheOperandsAndTheExchange) {
 }
 
 TEST(Sm90BackwardFused, RegistersAndThreadsFitTheDevice) {
-  for (const HstuAttentionSpec& spec : specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     for (const KernelConfig& config : accepted(spec)) {
       const sm90::backward::FusedResources resources(spec, config);
       EXPECT_EQ(skeleton().launch_plan(spec, config, hopper()).threads, resources.threads);
@@ -179,7 +161,7 @@ TEST(Sm90BackwardFused, TheWorkspaceIsOneDq) {
 }
 
 TEST(Sm90BackwardFused, KernelNamesTellConfigsApart) {
-  for (const HstuAttentionSpec& spec : specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     std::set<std::string> names;
     size_t configs = 0;
     for (const KernelConfig& config : accepted(spec)) {
@@ -200,7 +182,7 @@ TEST(Sm90BackwardFused, KernelNamesTellConfigsApart) {
 }
 
 TEST(Sm90BackwardFused, EstimatesGrowWithTheProblem) {
-  for (const HstuAttentionSpec& spec : specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     for (const KernelConfig& config : accepted(spec)) {
       const double small = skeleton().estimate(spec, config, hopper(), {256, 64, 0.6});
       EXPECT_GT(small, 0);

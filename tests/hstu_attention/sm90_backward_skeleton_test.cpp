@@ -25,26 +25,8 @@ using testing::IsEmpty;
 const Skeleton& skeleton() { return **find_skeleton("hstu_attention/sm90_backward"); }
 DeviceSpec hopper() { return *known_device("sm_90a"); }
 
-HstuAttentionParams make_params(DataType dtype, int64_t attn_dim, int64_t hidden_dim) {
-  HstuAttentionParams params;
-  params.heads = 4;
-  params.attn_dim = attn_dim;
-  params.hidden_dim = hidden_dim;
-  params.dtype = dtype;
-  return params;
-}
-
 HstuAttentionSpec make_spec(DataType dtype, int64_t attn_dim, int64_t hidden_dim) {
   return HstuAttentionSpec(make_params(dtype, attn_dim, hidden_dim));
-}
-
-std::vector<HstuAttentionSpec> served_specs() {
-  std::vector<HstuAttentionSpec> specs;
-  for (const auto& [attn_dim, hidden_dim] : kMatrixDimensions) {
-    for (const DataType dtype : {DataType::kBf16, DataType::kFp16})
-      specs.push_back(make_spec(dtype, attn_dim, hidden_dim));
-  }
-  return specs;
 }
 
 std::vector<KernelConfig> accepted(const HstuAttentionSpec& spec) { return accepted_of(skeleton(), spec, hopper()); }
@@ -58,12 +40,12 @@ int64_t constant(const HstuAttentionSpec& spec, const KernelConfig& config, std:
 }
 
 TEST(Sm90Backward, EveryHeadDimensionHasAConfig) {
-  for (const HstuAttentionSpec& spec : served_specs()) EXPECT_FALSE(accepted(spec).empty()) << spec.to_json();
+  for (const HstuAttentionSpec& spec : matrix_specs()) EXPECT_FALSE(accepted(spec).empty()) << spec.to_json();
 }
 
 // Sums of dk and dv of 256 columns together are what registers hold; wider ones are blocks of their own.
 TEST(Sm90Backward, WideSumsAreRolesOfTheirOwn) {
-  for (const HstuAttentionSpec& spec : served_specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     const int64_t roles = spec.params().attn_dim + spec.params().hidden_dim > 256 ? 3 : 2;
     for (const KernelConfig& config : accepted(spec)) {
       EXPECT_EQ(constant(spec, config, "kRoles"), roles);
@@ -137,7 +119,7 @@ TEST(Sm90Backward, RejectsShapesThatItDoesNotHave) {
 
 // Both roles keep a pair of tiles and stream pairs of blocks, tiles of 64 columns in rows of 128 bytes.
 TEST(Sm90Backward, SharedMemoryHoldsTheOperands) {
-  for (const HstuAttentionSpec& spec : served_specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     const int64_t tiles = (spec.params().attn_dim + 63) / 64 + (spec.params().hidden_dim + 63) / 64;
     for (const KernelConfig& config : accepted(spec)) {
       const int64_t kept = constant(spec, config, "kKeptStages") * config.block_m;
@@ -152,7 +134,7 @@ TEST(Sm90Backward, SharedMemoryHoldsTheOperands) {
 }
 
 TEST(Sm90Backward, RegistersAndThreadsFitTheDevice) {
-  for (const HstuAttentionSpec& spec : served_specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     for (const KernelConfig& config : accepted(spec)) {
       const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
       EXPECT_EQ(constant(spec, config, "kThreads"), plan.threads);
@@ -239,7 +221,7 @@ TEST(Sm90Backward, TheGridHasEachRoleOfEachTile) {
 
 // Fields that the space leaves at their defaults may be set by hand, and are said, too.
 TEST(Sm90Backward, KernelNamesTellConfigsApart) {
-  for (const HstuAttentionSpec& spec : served_specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     std::set<std::string> names;
     size_t configs = 0;
     for (const KernelConfig& config : accepted(spec)) {
@@ -259,7 +241,7 @@ TEST(Sm90Backward, KernelNamesTellConfigsApart) {
 }
 
 TEST(Sm90Backward, EstimatesGrowWithTheProblem) {
-  for (const HstuAttentionSpec& spec : served_specs()) {
+  for (const HstuAttentionSpec& spec : matrix_specs()) {
     for (const KernelConfig& config : accepted(spec)) {
       const double small = skeleton().estimate(spec, config, hopper(), {256, 64, 0.6});
       EXPECT_GT(small, 0);

@@ -24,23 +24,9 @@ const Skeleton& skeleton() { return **find_skeleton("hstu_attention/sm90"); }
 DeviceSpec hopper() { return *known_device("sm_90a"); }
 
 HstuAttentionSpec make_spec(DataType dtype, int64_t attn_dim, int64_t hidden_dim, bool num_targets = false) {
-  HstuAttentionParams params;
-  params.heads = 4;
-  params.attn_dim = attn_dim;
-  params.hidden_dim = hidden_dim;
-  params.dtype = dtype;
+  HstuAttentionParams params = make_params(dtype, attn_dim, hidden_dim);
   params.num_targets = num_targets;
   return HstuAttentionSpec(params);
-}
-
-// The pairs of tests/gpu/make_matrix.py, with both 16-bit types.
-std::vector<HstuAttentionSpec> matrix_specs() {
-  std::vector<HstuAttentionSpec> specs;
-  for (const auto& [attn_dim, hidden_dim] : kMatrixDimensions) {
-    for (const DataType dtype : {DataType::kBf16, DataType::kFp16})
-      specs.push_back(make_spec(dtype, attn_dim, hidden_dim));
-  }
-  return specs;
 }
 
 std::vector<KernelConfig> accepted(const HstuAttentionSpec& spec) { return accepted_of(skeleton(), spec, hopper()); }
