@@ -150,6 +150,7 @@ std::vector<std::pair<std::string, std::string>> BackwardSm90::constants(const O
       {"kPairTiles", r.pair_tiles ? "1" : "0"},
       {"kFirstTileFirst", "0"},
       {"kRoles", r.split_columns ? "3" : "2"},
+      {"kStoreWarp", "0"},
       {"kSharedBytes", fmt::to_string(r.shared_bytes)},
       {"kProducerRegisters", fmt::to_string(r.producer_registers)},
       {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},

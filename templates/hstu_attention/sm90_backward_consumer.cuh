@@ -254,16 +254,9 @@ class Consumer {
       output.template stage_or_store<Spec::kHiddenDim>(second_sums_, shared_.kept_second[stage],
                                                        {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
     }
-    output.send([&] {
-      if constexpr (kRole == Role::kRows) {
-        output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dq_map);
-      } else if constexpr (kHasFirst) {
-        output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dk_map);
-      }
-      if constexpr (kHasSecond) output.template copy<Config::kPvTiles>(shared_.kept_second[stage], params_.dv_map);
-    });
+    fence_proxy_async();
     kept_ = shared_.place[stage];
-    release(shared_.kept_empty[stage]);
+    give_back_lines<kRole>(shared_, params_, stage, warpgroup_ * kWarpgroupRows + warp_line(), output.whole());
   }
 
   Shared<Config>& shared_;

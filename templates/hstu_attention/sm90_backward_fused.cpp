@@ -188,6 +188,8 @@ std::vector<std::pair<std::string, std::string>> FusedBackwardSm90::constants(co
       {"kPairTiles", r.pair_tiles ? "1" : "0"},
       {"kFirstTileFirst", "0"},
       {"kRoles", "1"},
+      {"kMaskFirst", r.mask_first ? "1" : "0"},
+      {"kStoreWarp", r.kept_stages > 1 ? "1" : "0"},
       {"kSharedBytes", fmt::to_string(r.shared_bytes)},
       {"kProducerRegisters", fmt::to_string(r.producer_registers)},
       {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},

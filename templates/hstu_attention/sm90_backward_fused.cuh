@@ -53,6 +53,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     setmaxnreg_dec<Config::kProducerRegisters>();
     if (warp == kProducerWarp) produce_columns<Spec, Config>(shared, params);
     if (warp == kProducerWarp + 1) zero_tails<Config>(shared);
+    if (Config::kStoreWarp && warp == kProducerWarp + 2) store_tiles<Config>(shared, params);
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
     FusedConsumer<Spec, Config, Params>(shared, params).run();

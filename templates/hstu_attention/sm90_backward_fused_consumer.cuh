@@ -22,6 +22,7 @@ class FusedConsumer {
     while (open_tile()) {
       clear_sums(dk_);
       clear_sums(dv_);
+      row_ = part_row_ = kNoRow;
       if (tile().has_blocks) {
         zero_past_end();
         run_blocks();
@@ -36,6 +37,7 @@ class FusedConsumer {
   static constexpr int kRows = 64;           // of a block
   static constexpr int kScores = kRows / 2;  // fp32 accumulators of S a thread holds, and of dP
   static constexpr int kSumSteps = kRows / 16;
+  static constexpr int kNoRow = 1 << 30;  // past the end of every sequence: nothing is added
   static constexpr int kPartSteps = Config::kBlockM / 16;
   static_assert(Config::kBlockN == kRows);
 
@@ -64,7 +66,6 @@ class FusedConsumer {
   // The part of dq of a block is multiplied one block later, so that warpgroups need not keep in step, and added up
   // once S of the next is on its way. No product is pending before and after.
   __device__ __forceinline__ void run_blocks() {
-    has_part_ = false;
     wait_for_block();
     if (sees_block()) {
       multiply<true>();
@@ -85,8 +86,6 @@ class FusedConsumer {
     wgmma_wait_group<0>();
     wgmma_keep_in_place(part_);
     part_row_ = row_;
-    has_part_ = true;
-    put_part();
   }
 
   __device__ __forceinline__ void wait_for_block() {
@@ -141,15 +140,12 @@ class FusedConsumer {
     if constexpr (!kFirst) {
       wgmma_wait_group<0>();
       wgmma_keep_in_place(part_);
-      has_part_ = true;
     }
     announce();
   }
 
   // The part that was multiplied last, if there is one.
-  __device__ __forceinline__ void put_part() {
-    if (has_part_) Part::add(params_.dq_parts, tile(), part_row_, part_);
-  }
+  __device__ __forceinline__ void put_part() { Part::add(params_.dq_parts, tile(), part_row_, part_); }
 
   __device__ __forceinline__ u32 own_lines() const { return warpgroup_ * kWarpgroupRows * kSwizzleBytes; }
 
@@ -172,20 +168,7 @@ class FusedConsumer {
   // Accumulator i of a thread is at column (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 columns of the tile and row 8 *
   // (i / 4) + 2 * (lane % 4) + (i & 1) of the block. P is rounded, and the derivative takes the place of S.
   __device__ __forceinline__ void activate() {
-    if (block().flags & BlockInfo::must(warpgroup_)) {
-      valid_ = ~0u;
-    } else {
-      const int rows = tile().rows, targets = tile().targets;
-      int column0 = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
-      int row0 = block().column0 + threadIdx.x % 4 * 2;
-      asm volatile("" : "+r"(column0), "+r"(row0));
-      valid_ = 0;
-#pragma unroll
-      for (int i = 0; i < kScores; ++i) {
-        const int column = column0 + (i & 2 ? 8 : 0), row = row0 + i / 4 * 8 + (i & 1);
-        valid_ |= (row < rows && mask_valid(row, column, rows, targets) ? 1u : 0u) << i;
-      }
-    }
+    if constexpr (Config::kMaskFirst) look_at_mask();
 #pragma unroll
     for (int i = 0; i < kScores; i += 2) {
       float y[2];
@@ -197,7 +180,26 @@ class FusedConsumer {
       }
       probabilities_[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
     }
+    if constexpr (!Config::kMaskFirst) look_at_mask();
     clear_invalid(probabilities_);
+  }
+
+  // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
+  __device__ __forceinline__ void look_at_mask() {
+    if (block().flags & BlockInfo::must(warpgroup_)) {
+      valid_ = ~0u;
+    } else {
+      const int rows = tile().rows, targets = tile().targets;
+      int column0 = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
+      int row0 = block().column0 + threadIdx.x % 4 * 2;
+      asm volatile("" : "+r"(column0), "+r"(row0));
+      valid_ = 0;
+#pragma unroll
+      for (int i = 0; i < kScores; ++i) {
+        const int column = column0 + (i & 2 ? 8 : 0), row = row0 + i / 4 * 8 + (i & 1);
+        valid_ |= (mask_valid(row, column, rows, targets) ? 1u : 0u) << i;
+      }
+    }
   }
 
   // In rounded pairs.
@@ -257,12 +259,13 @@ class FusedConsumer {
 
   // Until dS of the block before is there, and the other buffer is free again.
   __device__ __forceinline__ void wait_for_exchange() {
-    mbarrier_wait(shared_address(&shared_.exchanged[exchange_.stage()]), exchange_.parity());
+    const Ring<kExchangeBuffers> before = staged_.previous();
+    mbarrier_wait(shared_address(&shared_.exchanged[before.stage()]), before.parity());
   }
 
   __device__ __forceinline__ void issue_part() {
     const int column = warpgroup_ * Part::kColumns;
-    const u32 scores = wgmma_operand(shared_address(shared_.exchange[exchange_.stage()]));
+    const u32 scores = wgmma_operand(shared_address(shared_.exchange[staged_.previous().stage()]));
     const u32 k =
         wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) +
                           column / kSwizzleColumns * Config::kBlockM * kSwizzleBytes + column % kSwizzleColumns * 2,
@@ -279,7 +282,6 @@ class FusedConsumer {
       }
     }
     wgmma_commit_group();
-    exchange_.advance();
   }
 
   __device__ __forceinline__ void store() {
@@ -291,12 +293,10 @@ class FusedConsumer {
                                                    {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
     output.template stage_or_store<Spec::kHiddenDim>(dv_, shared_.kept_second[stage],
                                                      {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
-    output.send([&] {
-      output.template copy<Config::kQkTiles>(shared_.kept_first[stage], params_.dk_map);
-      output.template copy<Config::kPvTiles>(shared_.kept_second[stage], params_.dv_map);
-    });
+    fence_proxy_async();
+    put_part();  // not before: the fence waits for additions under way
     kept_ = shared_.place[stage];
-    release(shared_.kept_empty[stage]);
+    give_back_lines<Role::kColumns>(shared_, params_, stage, warpgroup_ * kWarpgroupRows + warp_line(), output.whole());
   }
 
   FusedShared<Config>& shared_;
@@ -304,15 +304,13 @@ class FusedConsumer {
   const int warpgroup_;
   Ring<Config::kKeptStages> kept_;
   Ring<Config::kStages> ring_;
-  Ring<kExchangeBuffers> staged_;    // the buffer that the begun block's dS is in, or will be
-  Ring<kExchangeBuffers> exchange_;  // that of the block before
-  bool last_ = false;                // the tile has no further block
-  bool has_part_ = false;            // part_ is still to be added up
-  int row_ = 0;                      // first of the block before
-  int part_row_ = 0;                 // first of the block that part_ is of
-  u32 valid_ = 0;                    // of the accumulators of S and dP, under the mask
-  float scores_[kScores];            // S, then the derivative
-  float gradients_[kScores];         // dP
+  Ring<kExchangeBuffers> staged_;  // the buffer that the begun block's dS is in, or will be
+  bool last_ = false;              // the tile has no further block
+  int row_ = 0;                    // first of the block before
+  int part_row_ = 0;               // first of the block that part_ is of
+  u32 valid_ = 0;                  // of the accumulators of S and dP, under the mask
+  float scores_[kScores];          // S, then the derivative
+  float gradients_[kScores];       // dP
   u32 probabilities_[kScores / 2];
   u32 score_gradients_[kScores / 2];
   float part_[Part::kSums];

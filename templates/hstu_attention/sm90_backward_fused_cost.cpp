@@ -11,12 +11,13 @@ namespace hstujit::sm90::backward {
 
 namespace {
 
-// Microseconds on an H200, read off the cells of bench/grid.json (docs/journal.md, entry 28).
-constexpr double kBlock = 1.56;                 // a block of 64 rows: what does not grow with the head dimensions,
-constexpr double kBlockColumns = 0.51;          // and what does, for 256 columns of q and v
-constexpr double kSharedMultiprocessor = 1.13;  // of a block, beside another block of threads
-constexpr double kTile = 1.9;                   // between two tiles whose operands have two buffers,
-constexpr double kOneBuffer = 7;                // and what it takes more with one
+// Microseconds on an H200, read off the cells of bench/grid.json (docs/journal.md, entry 29).
+constexpr double kBlock = 0.85;                // a block of 64 rows: what does not grow with the head dimensions,
+constexpr double kBlockColumns = 1.43;         // and what does, for 256 columns of q and v
+constexpr double kSharedMultiprocessor = 1.3;  // of a block, beside another block of threads
+constexpr double kTile = 0.3;                  // between two tiles, as for a block,
+constexpr double kTileColumns = 5.6;
+constexpr double kOneBuffer = 1.3;              // and what it takes more where k and v have one buffer
 constexpr double kListTail = 0.5;               // longest tiles, at whose end others wait
 constexpr double kLaunches = 6;                 // of clearing, kernel and conversion
 constexpr double kBytesPerMicrosecond = 4.1e6;  // of clearing and conversion
@@ -29,9 +30,9 @@ double estimate_fused_ms(const AttentionSpec& spec, const KernelConfig& config, 
   const FusedResources resources(spec, config);
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const double shared = config.blocks_per_sm > 1 ? kSharedMultiprocessor : 1;
-  const double block =
-      shared * (kBlock + kBlockColumns * static_cast<double>(params.attn_dim + params.hidden_dim) / 256);
-  const double tile = kTile + (resources.kept_stages == 1 ? kOneBuffer : 0);
+  const double columns = static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
+  const double block = shared * (kBlock + kBlockColumns * columns);
+  const double tile = kTile + kTileColumns * columns + (resources.kept_stages == 1 ? kOneBuffer : 0);
 
   // Means over the assumed sequences.
   const std::vector<SequenceSize> sequences = assumed_sequences(params, size);

@@ -17,8 +17,10 @@ constexpr int kPartLines = 8;   // rows of a group
 template <class Spec>
 __device__ __forceinline__ i64 part_offset(i64 row, int head, int column) {
   constexpr int kGroups = Spec::kAttnDim / kPartGroup;
-  const i64 group = (row / kPartLines * Spec::kHeads + head) * kGroups + column / kPartGroup;
-  return (group * kPartLines + row % kPartLines) * kPartGroup;
+  // Tensor maps have fewer than 2^32 rows, and no memory as many groups.
+  const u32 place = static_cast<u32>(row);
+  const u32 group = (place / kPartLines * Spec::kHeads + head) * kGroups + column / kPartGroup;
+  return static_cast<i64>(group) * (kPartLines * kPartGroup) + place % kPartLines * kPartGroup;
 }
 
 // A consumer warpgroup's columns of the part that 64 rows of dq get of a tile of columns.

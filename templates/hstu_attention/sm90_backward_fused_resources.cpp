@@ -1,6 +1,8 @@
 #include "templates/hstu_attention/sm90_backward_fused_resources.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "compiler/support/integers.h"
 
@@ -24,17 +26,16 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
   pair_tiles = params.causal && params.max_attn_len == 0 && !params.semi_local();
-  schedule_sequences = config.blocks_per_sm == 1 ? 2048 : 1024;
   part_columns = params.attn_dim / config.consumers;
+  mask_first = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
 
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t kept) {
-    // As in Resources; what is exchanged begins at the next kilobyte, and its barriers have one of their own.
-    const int64_t small = kept * (16 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
+    // As in Resources, and the barriers of what is exchanged.
+    const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
-    const int64_t base =
-        (kept * config.block_m + config.stages * config.block_n) * line + round_up(small + schedule, int64_t{1024});
-    return base + kExchangeBuffers * config.block_m * kSwizzleBytes + 1024;
+    return (kept * config.block_m + config.stages * config.block_n) * line +
+           kExchangeBuffers * config.block_m * kSwizzleBytes + round_up(small + schedule, int64_t{1024});
   };
   // Sums, S, which becomes the derivative, dP or the part of dq, addresses and loop state.
   const int64_t scores = config.block_n / 2;
@@ -47,7 +48,19 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
       std::min(kMaxRegisters, (even * (config.consumers + 1) - producer_registers) / config.consumers / 8 * 8);
 
   const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
-  kept_stages = resident(total(2)) <= kSharedLimit ? 2 : 1;
+  // A second buffer of k and v is worth a shorter list of sorted sequences, where registers hold which one is in use.
+  std::vector<int64_t> lists = {config.blocks_per_sm == 1 ? 2048 : 1024};
+  if (config.blocks_per_sm == 1 && !mask_first) lists.push_back(448);
+  kept_stages = 1;
+  schedule_sequences = lists.front();
+  for (const int64_t list : lists) {
+    const int64_t whole_list = std::exchange(schedule_sequences, list);
+    if (resident(total(2)) <= kSharedLimit) {
+      kept_stages = 2;
+      break;
+    }
+    schedule_sequences = whole_list;
+  }
   shared_bytes = total(kept_stages);
   shared_bytes_resident = resident(shared_bytes);
 }

@@ -19,6 +19,7 @@ struct FusedResources {
   int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
   bool pair_tiles = false;         // an item is a pair of tiles whose costs add up to a constant
   int64_t part_columns = 0;        // columns of dq of each consumer warpgroup
+  bool mask_first = false;         // the mask is looked at before the activation, where it takes many registers
   int64_t shared_bytes = 0;
   int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each
   int64_t producer_registers = 0;     // per thread, after setmaxnreg

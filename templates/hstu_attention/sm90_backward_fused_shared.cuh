@@ -11,8 +11,8 @@ constexpr int kAllConsumers = 4;     // named barrier of all consumer warpgroups
 // warpgroup writes its columns' lines, and all read all of them.
 template <class Config>
 struct FusedShared : Shared<Config> {
-  alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];
   u64 exchanged[kExchangeBuffers];
+  alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];
 };
 
 template <class Config>

@@ -28,7 +28,7 @@ class TileOutput {
   __device__ __forceinline__ TileOutput(const TileInfo& tile, int line, float scale)
       : tile_(tile), line_(line), scale_(scale), whole_(tile.line0 + line + kPieceRows <= tile.rows) {}
 
-  // `kept`: the operand. To be called for each gradient, then send() with a copy() for each.
+  // `kept`: the operand. To be called for each gradient; then a fence, and give_back_lines().
   template <int kWidth>
   __device__ __forceinline__ void stage_or_store(const float (&sums)[kWidth / 2], const unsigned char* kept,
                                                  const Output& output) {
@@ -49,28 +49,8 @@ class TileOutput {
     }
   }
 
-  // Lets one lane do the copies, and waits until what they read may be overwritten.
-  template <class Copies>
-  __device__ __forceinline__ void send(const Copies& copies) {
-    if (!whole_) return;
-    fence_proxy_async();
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      copies();
-      bulk_commit_group();
-      bulk_wait_sources_read();
-    }
-  }
-
-  template <int kTiles>
-  __device__ __forceinline__ void copy(const unsigned char* kept, const TensorMap& map) {
-    const int row = static_cast<int>(tile_.start) + tile_.line0 + line_;
-#pragma unroll
-    for (int part = 0; part < kTiles; ++part) {
-      store_bulk_tensor_3d(staged(kept) + part * Config::kBlockM * kSwizzleBytes, map, part * kSwizzleColumns,
-                           tile_.head, row);
-    }
-  }
+  // All lines belong to the sequence: they are staged.
+  __device__ __forceinline__ bool whole() const { return whole_; }
 
  private:
   __device__ __forceinline__ u32 staged(const unsigned char* kept) const {
@@ -82,5 +62,73 @@ class TileOutput {
   const float scale_;
   const bool whole_;
 };
+
+// Copies 16 lines of an operand's tiles.
+template <int kTiles, int kTileLines>
+__device__ __forceinline__ void store_operand(const unsigned char* staged, int line, const TensorMap& map, int head,
+                                              int row) {
+  const u32 from = shared_address(staged) + line * kSwizzleBytes;
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    store_bulk_tensor_3d(from + tile * kTileLines * kSwizzleBytes, map, tile * kSwizzleColumns, head, row);
+  }
+}
+
+// Copies 16 lines of a tile, from `line` of the tile on, from where its gradients are staged. By one lane.
+template <Role kRole, class Config, class Params>
+__device__ __forceinline__ void store_lines(const Shared<Config>& shared, const Params& params, int stage, int line) {
+  const TileInfo& tile = shared.tile[stage];
+  const int row = static_cast<int>(tile.start) + tile.line0 + line;
+  const unsigned char* first = shared.kept_first[stage];
+  if constexpr (kRole == Role::kRows) {
+    store_operand<Config::kQkTiles, Config::kBlockM>(first, line, params.dq_map, tile.head, row);
+  } else if constexpr (kRole != Role::kValues) {
+    store_operand<Config::kQkTiles, Config::kBlockM>(first, line, params.dk_map, tile.head, row);
+  }
+  if constexpr (kRole == Role::kColumns || kRole == Role::kValues) {
+    store_operand<Config::kPvTiles, Config::kBlockM>(shared.kept_second[stage], line, params.dv_map, tile.head, row);
+  }
+}
+
+// A consumer warp is done with its 16 lines of a tile, whose gradients are staged where they are `whole`.
+template <Role kRole, class Config, class Params>
+__device__ __forceinline__ void give_back_lines(Shared<Config>& shared, const Params& params, int stage, int line,
+                                                bool whole) {
+  if constexpr (Config::kStoreWarp) {
+    release_warp<Config>(shared.kept_staged[stage]);
+  } else {
+    __syncwarp();
+    if (whole && threadIdx.x % 32 == 0) {
+      store_lines<kRole>(shared, params, stage, line);
+      bulk_commit_group();
+      bulk_wait_sources_read();
+    }
+    release_warp<Config>(shared.kept_empty[stage]);
+  }
+}
+
+// Stores the tiles of columns that consumers have staged, all that lies in 16 lines of the sequence, and gives their
+// buffers back. One warp.
+template <class Config, class Params>
+__device__ void store_tiles(Shared<Config>& shared, const Params& params) {
+  Ring<Config::kKeptStages> kept;
+  while (true) {
+    const int stage = kept.stage();
+    mbarrier_wait(shared_address(&shared.kept_full[stage]), kept.parity());
+    const TileInfo& tile = shared.tile[stage];
+    if (tile.role == Role::kNone) return;
+    mbarrier_wait(shared_address(&shared.kept_staged[stage]), kept.parity());
+    if (threadIdx.x % 32 == 0) {
+      const int lines = min(tile.rows - tile.line0, Config::kBlockM);
+      for (int line = 0; line + kPieceRows <= lines; line += kPieceRows) {
+        store_lines<Role::kColumns>(shared, params, stage, line);
+      }
+      bulk_commit_group();
+      bulk_wait_sources_read();
+    }
+    release_warp<Config>(shared.kept_empty[stage]);
+    kept.advance();
+  }
+}
 
 }  // namespace sm90::backward

@@ -8,6 +8,14 @@
 
 namespace sm90::backward {
 
+// As in forward, but for columns past the sequence's end: what is streamed in their place is zero, whatever its score.
+struct RowsView : sm90::RowsView {
+  static __device__ __forceinline__ void tile(int r0, int r1, int c0, int c1, const Sequence& sequence, bool& must,
+                                              bool& may) {
+    sm90::RowsView::tile(r0, r1, c0, min(c1, sequence.rows - 1), sequence, must, may);
+  }
+};
+
 // The mask as a tile of columns sees it, which walks blocks of rows.
 struct ColumnsView {
   static __device__ __forceinline__ void range(int c0, int c1, const Sequence& sequence, int& begin, int& end) {
@@ -16,7 +24,6 @@ struct ColumnsView {
   static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& must,
                                               bool& may) {
     mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, must, may);
-    must = must && r1 < sequence.rows;  // masks do not look for rows past the sequence's end
   }
 };
 

@@ -32,7 +32,7 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   const auto total = [&](int64_t kept) {
     // Barriers (8 bytes), TileInfo (32), its place (4), BlockInfo (8), TailInfo (8) and its parity (4), then the
     // schedule.
-    const int64_t small = kept * (16 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
+    const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
     return (kept * config.block_m + config.stages * config.block_n) * line + round_up(small + schedule, int64_t{128});
   };

@@ -75,13 +75,13 @@ class ListSchedule {
       second_half_ = -1;
       return true;
     }
+    if (!sorted()) return next_unsorted(tile, sequence);
     while (true) {
-      const u32 across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
-      const i64 item = round_++ * gridDim.x + across - kIndex * items();
+      const i64 item = item_of(round_++);
       if (item < 0) continue;
       if (item >= items()) return false;
-      if (sorted() ? take_sorted(static_cast<u32>(item), tile, sequence) : take_unsorted(item, tile, sequence))
-        return true;
+      take_sorted(static_cast<u32>(item), tile, sequence);
+      return true;
     }
   }
 
@@ -89,6 +89,12 @@ class ListSchedule {
   static constexpr Role kRole = role_at<Config>(kIndex);
 
   __device__ __forceinline__ bool sorted() const { return params_.batch <= Config::kScheduleSequences; }
+
+  // This block's item of a round of the list, counted from the role's first.
+  __device__ __forceinline__ i64 item_of(i64 round) const {
+    const u32 across = round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+    return round * gridDim.x + across - kIndex * items();
+  }
 
   // Of one role. The list has as many of each.
   __device__ __forceinline__ i64 items() const {
@@ -98,21 +104,20 @@ class ListSchedule {
   // Of the longest sequence there may be.
   __device__ __forceinline__ int most_tiles() const { return ceil_div(params_.max_query_rows, Config::kBlockM); }
 
-  __device__ __forceinline__ bool take_sorted(u32 item, Tile& tile, Sequence& sequence) {
+  __device__ __forceinline__ void take_sorted(u32 item, Tile& tile, Sequence& sequence) {
     const int within = static_cast<int>(item - shared_.schedule_first[find_rank(item)]);
     sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[rank_]);
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kPairTiles && !shared_.schedule_paired) {
       tile.head = within % Spec::kHeads;
       tile.line_tile = tile_at<kRole>(within / Spec::kHeads, tiles);
-      return true;
+      return;
     }
     const int items = items_of(tiles, Config::kPairTiles);
     tile.head = within / items;
     const int place = within - tile.head * items;
     tile.line_tile = tile_at<kRole>(place, tiles);
     if (Config::kPairTiles && place != tiles - 1 - place) second_half_ = tile_at<kRole>(tiles - 1 - place, tiles);
-    return true;
   }
 
   // Items only grow, and so do their ranks; looks at 32 of them at a time.
@@ -127,12 +132,26 @@ class ListSchedule {
     }
   }
 
-  // Items in (sequence, head, tile) order, some of them empty.
+  // Items in (tile, sequence, head) order, most of them empty where sequences are short: blocks get as many of each
+  // tile. Each lane looks at one of 32 rounds, so that they take as long as one.
+  __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence) {
+    while (found_ == 0) {
+      if (round_ * gridDim.x - kIndex * items() >= items()) return false;
+      const i64 item = item_of(round_ + threadIdx.x % 32);
+      found_ = __ballot_sync(~0u, item >= 0 && item < items() && take_unsorted(item, tile, sequence));
+      found_round_ = round_;
+      round_ += 32;
+    }
+    take_unsorted(item_of(found_round_ + __ffs(found_) - 1), tile, sequence);
+    found_ &= found_ - 1;
+    return true;
+  }
+
+  // False where the sequence has no such tile.
   __device__ __forceinline__ bool take_unsorted(i64 item, Tile& tile, Sequence& sequence) {
-    const int tiles = most_tiles();
-    const i64 pair = item / tiles;
+    const i64 pairs = params_.batch * Spec::kHeads, place = item / pairs, pair = item - place * pairs;
     tile.head = static_cast<int>(pair % Spec::kHeads);
-    tile.line_tile = tile_at<kRole>(static_cast<int>(item - pair * tiles), tiles);
+    tile.line_tile = tile_at<kRole>(static_cast<int>(place), most_tiles());
     sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
     return tile.line_tile * Config::kBlockM < sequence.rows;
   }
@@ -142,6 +161,8 @@ class ListSchedule {
   i64 round_ = 0;
   int rank_ = 0;          // of the item's sequence
   int second_half_ = -1;  // tile still to do of the current pair
+  u32 found_ = 0;         // bit i: round found_round_ + i of an unsorted list has a tile for this block
+  i64 found_round_ = 0;
 };
 
 }  // namespace sm90::backward

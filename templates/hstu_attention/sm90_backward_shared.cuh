@@ -57,6 +57,7 @@ struct Shared {
   unsigned char streamed_second[Config::kStages][Tiles<Config>::kStreamedSecond];
   u64 kept_full[Config::kKeptStages];
   u64 kept_empty[Config::kKeptStages];
+  u64 kept_staged[Config::kKeptStages];
   u64 streamed_full[Config::kStages];
   u64 streamed_empty[Config::kStages];
   u64 tail_full;
@@ -87,7 +88,8 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
   constexpr int kReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;  // all consumer warps
   for (int i = 0; i < Config::kKeptStages; ++i) {
     mbarrier_init(shared_address(&shared.kept_full[i]), kOperands);
-    mbarrier_init(shared_address(&shared.kept_empty[i]), kReleases);
+    mbarrier_init(shared_address(&shared.kept_empty[i]), Config::kStoreWarp ? kArrivalsPerWarp<Config> : kReleases);
+    mbarrier_init(shared_address(&shared.kept_staged[i]), kReleases);
   }
   for (int i = 0; i < Config::kStages; ++i) {
     mbarrier_init(shared_address(&shared.streamed_full[i]), kOperands);

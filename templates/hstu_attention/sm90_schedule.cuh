@@ -1,14 +1,14 @@
 // hstu_attention forward on Hopper: which row tiles a block works on, in which order.
 //
-// "grid": one block per (sequence, head, row tile), last row tile first; blocks past a sequence's end leave at once. With
-// kSplit a cluster of blocks, as large as the launch makes it, shares the columns of one tile: of a causal mask's first
-// row tiles, some of its blocks have none.
-// Where contextual rows see everything and others only a window, the first row tiles are by far the longest and go
-// before all others. "persistent": the grid fills the GPU once and each block walks a static list. Sequences are sorted
-// by length, longest first; row tiles of one (sequence, head) are neighbours in the list, so that blocks running at the
-// same time share k and v in L2. Under a causal mask row tile r costs about r + 1 column blocks, so an item is a pair
-// of row tiles (r, last - r): all items of a sequence cost the same and dealing them out round by round, in alternating
-// direction, balances the blocks. Of few sequences, items are single tiles: see pairs_pay.
+// "grid": one block per (sequence, head, row tile), last row tile first; blocks past a sequence's end leave at once.
+// With kSplit a cluster of blocks, as large as the launch makes it, shares the columns of one tile: of a causal mask's
+// first row tiles, some of its blocks have none. Where contextual rows see everything and others only a window, the
+// first row tiles are by far the longest and go before all others. "persistent": the grid fills the GPU once and each
+// block walks a static list. Sequences are sorted by length, longest first; row tiles of one (sequence, head) are
+// neighbours in the list, so that blocks running at the same time share k and v in L2. Under a causal mask row tile r
+// costs about r + 1 column blocks, so an item is a pair of row tiles (r, last - r): all items of a sequence cost the
+// same and dealing them out round by round, in alternating direction, balances the blocks. Of few sequences, items are
+// single tiles: see pairs_pay.
 #pragma once
 #include "common/cluster.cuh"
 #include "common/regions.cuh"
@@ -29,8 +29,8 @@ struct Tile {
 
 __device__ __forceinline__ int items_of(int row_tiles, bool paired) { return paired ? (row_tiles + 1) / 2 : row_tiles; }
 
-// Whether an item is a pair of row tiles. Few pairs do not share out evenly: then single tiles, the longest of all heads
-// first, leave less of the grid idle. By whole warps; the same for all of them.
+// Whether an item is a pair of row tiles. Few pairs do not share out evenly: then single tiles, the longest of all
+// heads first, leave less of the grid idle. By whole warps; the same for all of them.
 template <class Spec, class Config, class RowTiles>
 __device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) {
   if constexpr (!Config::kPairTiles) return false;
@@ -159,7 +159,8 @@ class Schedule {
     return Config::kSchedulePersistent && batch_ <= Config::kScheduleSequences;
   }
 
-  // Items in (sequence, head, row tile) order, some of them empty. `stride` 0: a block has one item only.
+  // Items in (sequence, head, row tile) order, some of them empty; in a list in (row tile, sequence, head) order, so
+  // that blocks get as many of each row tile. `stride` 0: a block has one item only.
   __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence, u32 stride) {
     const int tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
     const i64 total = static_cast<i64>(tiles) * Spec::kHeads * batch_;
@@ -175,8 +176,9 @@ class Schedule {
       } else {
         const i64 rest = Config::kFirstTileFirst ? item - pairs : item;
         const int others = Config::kFirstTileFirst ? tiles - 1 : tiles;
-        pair = rest / others;
-        tile.row_tile = tiles - 1 - static_cast<int>(rest - pair * others);
+        const i64 place = stride == 0 ? rest % others : rest / pairs;
+        pair = stride == 0 ? rest / others : rest - place * pairs;
+        tile.row_tile = tiles - 1 - static_cast<int>(place);
       }
       tile.head = static_cast<int>(pair % Spec::kHeads);
       sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
@@ -299,7 +301,7 @@ class Schedule {
   int lane_rounds_ = 0;         // of the others, that the first tile of the sequence of this lane's rank takes
   i64 dealt_ = 0;               // of the others, in earlier rounds
   bool at_first_tile_ = false;  // the item is the first tile of head `within_`
-  int second_half_ = -1;  // row tile still to do of the current pair
+  int second_half_ = -1;        // row tile still to do of the current pair
   // The item after the current one, in a sorted schedule:
   int rank_ = 0;     // of its sequence
   int within_ = -1;  // its number within the sequence; < 0: there is none

@@ -191,7 +191,7 @@ TEST(Sm90BackwardFused, EstimatesGrowWithTheProblem) {
   }
 }
 
-// Clearing and rounding the workspace, and one tile's end after the other, cost more than two products of short
+// Clearing and rounding the workspace costs more than two products of short
 // sequences: as measured (docs/performance.md).
 TEST(Sm90BackwardFused, IsTheChoiceForLongSequences) {
   ProblemSize size;
