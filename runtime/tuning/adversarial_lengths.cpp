@@ -72,7 +72,8 @@ class Batch {
 
 }  // namespace
 
-Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max_seq_len, uint64_t seed) {
+Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max_seq_len, uint64_t seed,
+                            int64_t most_sequences) {
   Batch batch(spec.signature(direction), seed);
   // Candidates for the long sequence, longest first: the first one that the reference can afford.
   for (int64_t longest = max_seq_len; longest >= 1;
@@ -88,6 +89,7 @@ Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max
   rows.push_back(0);
   std::shuffle(rows.begin(), rows.end(), batch.random());
   for (const int64_t n : rows) {
+    if (static_cast<int64_t>(batch.lengths.rows.size()) >= most_sequences) break;
     if (n <= max_seq_len) batch.add(n);
   }
   batch.lengths.max_seq_len = max_seq_len;

@@ -1,6 +1,7 @@
 #include "runtime/tuning/device_bench.h"
 
 #include "compiler/plan/skeleton.h"
+#include "compiler/spec/small_batch.h"
 #include "runtime/tuning/adversarial_lengths.h"
 
 namespace hstujit {
@@ -17,7 +18,11 @@ Result<std::unique_ptr<DeviceBench>> DeviceBench::create(CudaDriverPtr driver, O
                                                          double alpha) {
   HSTUJIT_ASSIGN_OR_RETURN(ContextGuard guard, ContextGuard::enter(driver, ordinal));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceTimer timer, DeviceTimer::create(driver, device.l2_bytes));
-  const Lengths adversarial = adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed);
+  // Kernels for small batches are checked on one: their clusters form where tiles are few.
+  const int64_t small = most_small_batch(*spec, direction, lengths.max_seq_len, device.sm_count);
+  const bool is_small = static_cast<int64_t>(lengths.rows.size()) <= small;
+  const Lengths adversarial = is_small ? adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed, small)
+                                       : adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed);
   HSTUJIT_ASSIGN_OR_RETURN(ProblemData check,
                            make_problem_data(spec, direction, adversarial, kSeed, kExtraRows, alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem check_device, DeviceProblem::upload(driver, check, ordinal));

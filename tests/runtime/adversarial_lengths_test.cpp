@@ -21,6 +21,16 @@ TEST(AdversarialLengths, CoverTilesAndStayWithinTheLimit) {
   }
 }
 
+TEST(AdversarialLengths, ASmallBatchHasTheLongSequence) {
+  const auto spec = parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 64}, {"hidden_dim", 64}}, "");
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  for (const int64_t most : {1, 3}) {
+    const Lengths lengths = adversarial_lengths(**spec, Direction::kForward, 300, 1, most);
+    ASSERT_EQ(lengths.rows.size(), static_cast<size_t>(most));
+    EXPECT_EQ(lengths.rows[0], 300);
+  }
+}
+
 OpSpecPtr delta_operator(bool jagged_queries) {
   return *parse_op_spec(
       {{"op", "delta_hstu_attention"}, {"attn_dim", 64}, {"hidden_dim", 64}, {"jagged_queries", jagged_queries}}, "");
