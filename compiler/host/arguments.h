@@ -35,7 +35,7 @@ class Arguments {
  private:
   Arguments(const Signature& signature, const HstujitHostValue* values) : signature_(&signature), values_(values) {}
   Status bind_tensor(const Argument& argument, const HstujitHostValue& value);
-  Status check_uniform(const Argument& argument, size_t axis, const HstujitHostValue& value) const;
+  Status check_integer_axis(const Argument& argument, size_t axis, const HstujitHostValue& value) const;
   Status bind_dimension(const Argument& argument, size_t axis, int64_t size);
   const HstujitHostValue& find(std::string_view name) const;
 

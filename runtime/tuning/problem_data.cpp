@@ -51,11 +51,11 @@ using Symbols = std::map<std::string, int64_t>;
 // Every symbol is known.
 int64_t size_of_dimension(const Dimension& dimension, const ProblemData& problem, const Symbols& symbols) {
   if (dimension.is_constant()) return dimension.bias;
-  const int64_t value = symbols.at(dimension.symbol);
-  if (!dimension.is_uniform()) return dimension.size(value);
-  const int index = find_argument(problem.signature, dimension.per_sequence);
+  const int64_t value = dimension.symbol.empty() ? 0 : symbols.at(dimension.symbol);
+  if (!dimension.follows_integer()) return dimension.size(value);
+  const int index = find_argument(problem.signature, dimension.integer);
   const double rows = index < 0 ? 0 : problem.values[static_cast<size_t>(index)].scalar;
-  return dimension.uniform_size(value, static_cast<int64_t>(rows)).value_or(0);
+  return dimension.integer_size(value, static_cast<int64_t>(rows)).value_or(0);
 }
 
 int64_t sum(const std::vector<int64_t>& values) { return std::accumulate(values.begin(), values.end(), int64_t{0}); }
@@ -123,7 +123,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
     }
     for (size_t d = 0; d < argument.shape.size(); ++d) {
       const Dimension& dimension = argument.shape[d];
-      if (dimension.is_constant() || dimension.is_uniform()) continue;
+      if (dimension.is_constant() || dimension.follows_integer()) continue;
       const std::optional<int64_t> value = dimension.symbol_value(tensor.shape[d]);
       if (!value) {
         return Status(Code::kInternal,
@@ -138,7 +138,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
     if (argument.kind != ArgumentKind::kTensor) continue;
     std::vector<int64_t>& shape = problem.shapes[i];
     for (const Dimension& dimension : argument.shape) {
-      if (!dimension.is_constant() && !symbols.contains(dimension.symbol)) {
+      if (!dimension.symbol.empty() && !symbols.contains(dimension.symbol)) {
         return Status(Code::kInternal, fmt::format("no input of {} says how large {} of {} is", problem.spec->op(),
                                                    to_string(dimension), argument.name));
       }
