@@ -57,7 +57,7 @@ class Launcher {
   ArgumentChecker checker_;
   std::vector<bool> is_integer_;            // by argument: a scalar's member of hstujit_value
   std::vector<DataType> dtypes_;            // by argument
-  int output_ = 0;                          // an output
+  std::vector<int> outputs_;                // all of them
   std::vector<const ParamSlot*> divisors_;  // slots that hold one over an argument
   std::vector<int> mapped_;                 // arguments that kernels read through a tensor map
   std::vector<int64_t> clusters_;           // by size: how many are resident at a time; empty without clusters
