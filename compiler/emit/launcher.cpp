@@ -211,10 +211,16 @@ std::string size_text(const Dimension& dimension) {
   return fmt::format("({} {} {})", size, dimension.bias < 0 ? '-' : '+', std::abs(dimension.bias));
 }
 
+// Elements of the axes from `first` on. Tensors are contiguous, but rows as long as an integer says end where the
+// alignment lets the next one begin.
 std::string elements_text(const Argument& argument, size_t first = 0) {
   std::string text;
   for (size_t i = first; i < argument.shape.size(); ++i) {
-    text += (text.empty() ? "" : " * ") + size_text(argument.shape[i]);
+    std::string size = size_text(argument.shape[i]);
+    const int64_t unit = argument.alignment / static_cast<int64_t>(size_of(argument.dtype));
+    if (argument.shape[i].is_scalar() && i > 0 && i + 1 == argument.shape.size() && unit > 1)
+      size = fmt::format("ceil_divide({0}, {1}) * {1}", size, unit);
+    text += (text.empty() ? "" : " * ") + size;
   }
   return text.empty() ? "1" : text;
 }
