@@ -24,11 +24,11 @@ int64_t elements_of(const std::vector<int64_t>& shape) {
 }
 
 // The error of elements [begin, end), as compare's comment defines it; `floor` is that of one element, of one that is
-// not 0 where `sparse`.
+// not 0 where `sparse`, and `parts_norm` that of what the whole is summed up from.
 double error_of(const std::vector<double>& output, const std::vector<double>& reference, int64_t begin, int64_t end,
-                double floor, bool sparse) {
+                double floor, bool sparse, double parts_norm = 0) {
   double difference = 0;
-  double norm = 0;
+  double norm = parts_norm * parts_norm;
   int64_t elements = 0;
   for (int64_t i = begin; i < end; ++i) {
     const double distance = output[i] - reference[i];
@@ -307,7 +307,8 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
     // A bound of 0 asks for the very bits.
     const double floor = agreement.bound > 0 ? smallest_step(argument.dtype) / agreement.bound : 0;
     const bool parts = has_parts(argument);
-    const double error = error_of(actual, expected, 0, static_cast<int64_t>(expected.size()), floor, parts);
+    const double error = error_of(actual, expected, 0, static_cast<int64_t>(expected.size()), floor, parts,
+                                  reference[i].tensor.parts_norm);
     agreement.error = std::max(agreement.error, error);
     if (!(error <= agreement.bound)) {
       fail(std::isinf(error) ? fmt::format("{} has elements that are not numbers or were not written", argument.name)

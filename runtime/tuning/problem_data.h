@@ -77,10 +77,11 @@ struct Agreement {
 //
 // Floating point: the error is ||out - ref|| / (||ref|| + floor). Near 0 the values of a data type lie one step apart,
 // whatever a kernel does, so the floor is what lets each element be off by a step: sqrt(elements) * smallest_step /
-// bound. It is nothing but for fp16 outputs around 2^-14 and below. Besides the whole, every sequence must be within
-// sequence_slack() times the bound on its own, so that one wrong short sequence does not drown among long ones. Where
-// an output has as large a part for each sequence, whatever its rows, elements that are 0 have no share in the floor.
-// Integers: every element is the reference's.
+// bound. It is nothing but for fp16 outputs around 2^-14 and below. Of a sum that may cancel ||ref|| includes the norm
+// of its parts (HostTensor::parts_norm). Besides the whole, every sequence must be within sequence_slack() times the
+// bound on its own, so that one wrong short sequence does not drown among long ones. Where an output has as large a
+// part for each sequence, whatever its rows, elements that are 0 have no share in the floor. Integers: every element is
+// the reference's.
 //
 // Gradients of a few rows all have a dot product as a factor, dout v^T, which may be near 0 by chance; its rounding is
 // then large beside it. Such sequences may be further off.

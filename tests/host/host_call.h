@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -29,7 +30,8 @@ class HostHandle {
   std::string error_;
 };
 
-// The arguments of one launch. Tensors of rank 3 may have room after each row, as column slices of a wider matrix have.
+// The arguments of one launch. Tensors may have room after each row, as column slices of a wider matrix have: those of
+// rank 3 and 4 after all that the first axis counts, those of rank 4 after the innermost rows, too.
 class HostCall {
  public:
   HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding = 0,
@@ -55,7 +57,11 @@ class HostCall {
   struct Storage {
     std::vector<std::byte> bytes;
     std::vector<int64_t> shape, strides;
+    std::vector<int64_t> used;  // the shape without rows that are no sequence's
   };
+  std::vector<int64_t> shape_of(const Argument& argument) const;
+  // Calls visit(place in the dense tensor, place in storage) for each innermost row that is used.
+  static void for_each_row(const Storage& storage, const std::function<void(size_t, size_t)>& visit);
   size_t index(std::string_view name) const;
   int64_t rows_of(const Argument& argument) const;  // of all sequences
 
@@ -73,5 +79,7 @@ OpSpecPtr make_spec(const nlohmann::ordered_json& json);
 
 // ||a - b|| / ||b||, or infinity where a is not finite.
 double relative_error(const std::vector<double>& a, const std::vector<double>& b);
+// The same with ||b|| as compare() of runtime/tuning/problem_data.h has it.
+double relative_error(const HostTensor& a, const HostTensor& b);
 
 }  // namespace hstujit

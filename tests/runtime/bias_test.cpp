@@ -164,6 +164,20 @@ TEST_F(BiasGradients, ElementsOfNoPairMustBeWrittenAsZero) {
   }
 }
 
+TEST(BiasCompare, ASumThatCancelsIsMeasuredByItsParts) {
+  const ProblemData problem = *make_problem_data(bias_spec("scalar"), Direction::kBackward, kLengths, 1, 0);
+  std::vector<HostValue> reference = reference_outputs(problem);
+  const auto index = static_cast<size_t>(find_argument(problem.signature, "dattn_scale"));
+  HostTensor& slope = reference[index].tensor;
+  EXPECT_GT(slope.parts_norm, 0);
+  slope.reals[0] = 0.001;  // as if the rows had cancelled
+  auto outputs = exact_outputs(problem, reference);
+  slope.reals[0] += slope.parts_norm * 1e-3;
+  EXPECT_EQ(compare(problem, reference, outputs).sentence, "");
+  slope.reals[0] += slope.parts_norm * 2e-3;
+  EXPECT_THAT(compare(problem, reference, outputs).sentence, ::testing::StartsWith("dattn_scale differs"));
+}
+
 TEST_F(BiasGradients, GapsAndRowsPastTheLastSequenceStayAsTheyAre) {
   auto outputs = outputs_;
   outputs[index("drab")][2 * 9] = std::byte{0};

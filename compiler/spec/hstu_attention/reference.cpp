@@ -188,8 +188,14 @@ void AttentionSpec::reference(Direction direction, const Lengths&, std::vector<H
                queries[b + 1] - queries[b]});
     }
   });
-  for (size_t index = 0; index < slopes.size(); ++index)
-    dattn_scale[operands.scale_rows ? index / static_cast<size_t>(params_.heads) : 0] += slopes[index];
+  double squares = 0;
+  for (size_t index = 0; index < slopes.size(); index += static_cast<size_t>(params_.heads)) {
+    double row = 0;
+    for (int64_t head = 0; head < params_.heads; ++head) row += slopes[index + static_cast<size_t>(head)];
+    dattn_scale[operands.scale_rows ? index / static_cast<size_t>(params_.heads) : 0] += row;
+    squares += row * row;
+  }
+  if (dattn_scale != nullptr && !operands.scale_rows) value("dattn_scale").tensor.parts_norm = std::sqrt(squares);
 }
 
 }  // namespace hstujit
