@@ -1,5 +1,6 @@
 #include "tests/host/host_call.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,6 +13,23 @@ namespace hstujit {
 namespace {
 
 constexpr size_t kErrorSize = 512;
+
+// Of the innermost axis.
+size_t line_bytes(const std::vector<int64_t>& shape, size_t element) {
+  return static_cast<size_t>(shape.back()) * element;
+}
+
+// Calls visit(index, place) for each line of a tensor in order; `place` is where it begins, in elements.
+template <class Visitor>
+void for_each_line(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides, const Visitor& visit) {
+  int64_t lines = 1;
+  for (size_t axis = 0; axis + 1 < shape.size(); ++axis) lines *= shape[axis];
+  for (int64_t index = 0; index < lines; ++index) {
+    int64_t place = 0, rest = index;
+    for (size_t axis = shape.size() - 1; axis-- > 0; rest /= shape[axis]) place += rest % shape[axis] * strides[axis];
+    visit(static_cast<size_t>(index), place);
+  }
+}
 
 }  // namespace
 
@@ -62,38 +80,33 @@ size_t HostCall::index(std::string_view name) const {
   return static_cast<size_t>(found);
 }
 
-int64_t HostCall::rows_of(const Argument& argument) const {
-  const bool all = argument.shape[0].is_jagged() && argument.shape[0].offsets == "seq_offsets";
-  return all ? lengths_.total_rows() : lengths_.total_delta_rows();
+int64_t HostCall::size_of_axis(const Dimension& dimension) const {
+  if (dimension.is_constant()) return dimension.bias;
+  if (dimension.is_scalar()) return static_cast<int64_t>(inputs_[index(dimension.integer)].scalar);
+  if (dimension.is_jagged() || dimension.is_uniform()) {
+    return dimension.offsets == "seq_offsets" ? lengths_.total_rows() : lengths_.total_delta_rows();
+  }
+  return dimension.size(static_cast<int64_t>(lengths_.rows.size()));
 }
 
-std::vector<int64_t> HostCall::shape_of(const Argument& argument) const {
+std::vector<int64_t> HostCall::output_shape(const Argument& argument) const {
   std::vector<int64_t> shape;
-  for (const Dimension& dimension : argument.shape) {
-    if (dimension.is_jagged() || dimension.is_uniform()) {
-      shape.push_back(rows_of(argument));
-    } else if (dimension.is_scalar()) {
-      shape.push_back(static_cast<int64_t>(inputs_[index(dimension.integer)].scalar));
-    } else {
-      const auto batch = static_cast<int64_t>(lengths_.rows.size());
-      shape.push_back(dimension.is_constant() ? dimension.bias : dimension.size(batch));
-    }
-  }
+  for (const Dimension& dimension : argument.shape) shape.push_back(size_of_axis(dimension));
   return shape;
 }
 
-void HostCall::for_each_row(const Storage& storage, const std::function<void(size_t, size_t)>& visit) {
-  size_t rows = 1;
-  for (size_t d = 0; d + 1 < storage.used.size(); ++d) rows *= static_cast<size_t>(storage.used[d]);
-  for (size_t row = 0; row < rows; ++row) {
-    size_t rest = row, place = 0;
-    for (size_t d = storage.used.size() - 1; d-- > 0;) {
-      const auto size = static_cast<size_t>(storage.used[d]);
-      place += rest % size * static_cast<size_t>(storage.strides[d]);
-      rest /= size;
-    }
-    visit(row * static_cast<size_t>(storage.used.back()), place);
+// Room behind the lines of rows: behind all heads of a tensor of rank 3, behind each row of one of rank 4, whose lines
+// have no width that is sure to be aligned.
+std::vector<int64_t> HostCall::strides_of(const Argument& argument, const std::vector<int64_t>& shape) const {
+  std::vector<int64_t> strides(shape.size(), 1);
+  const int64_t unit = std::max<int64_t>(argument.alignment / static_cast<int64_t>(size_of(argument.dtype)), 1);
+  for (size_t axis = shape.size() - 1; axis-- > 0;) {
+    strides[axis] = shape[axis + 1] * strides[axis + 1];
+    const bool padded = shape.size() == 3 ? axis == 0 : axis == 2;
+    if (padded) strides[axis] += row_padding_;
+    if (shape.size() == 4 && padded) strides[axis] = (strides[axis] + unit - 1) / unit * unit;
   }
+  return strides;
 }
 
 void HostCall::pack_inputs() {
@@ -106,29 +119,24 @@ void HostCall::pack_inputs() {
     value.integer = static_cast<int64_t>(inputs_[i].scalar);
     if (argument.kind != ArgumentKind::kTensor) continue;
     Storage& storage = storage_[i];
-    const size_t element = size_of(argument.dtype), rank = argument.shape.size();
-    storage.used = is_integer(argument.dtype) ? inputs_[i].tensor.shape : shape_of(argument);
-    storage.shape = storage.used;
+    const size_t element = size_of(argument.dtype);
+    const std::vector<int64_t> dense_shape =
+        argument.role == ArgumentRole::kInput ? inputs_[i].tensor.shape : output_shape(argument);
+    storage.shape = dense_shape;
     if (argument.shape[0].is_jagged()) storage.shape[0] += extra_rows_;
-    storage.strides.assign(rank, 1);
-    int64_t span = storage.shape[rank - 1] + (rank == 4 ? row_padding_ : 0);
-    for (size_t d = rank - 1; d-- > 0;) {
-      if (d == 0) span += row_padding_;
-      storage.strides[d] = span;
-      span *= storage.shape[d];
-    }
-    storage.bytes.assign(static_cast<size_t>(span) * element, kUntouched);
+    storage.strides = strides_of(argument, storage.shape);
+    storage.bytes.assign(static_cast<size_t>(storage.shape[0] * storage.strides[0]) * element, kUntouched);
     if (argument.role == ArgumentRole::kInput) {
       const std::vector<std::byte> dense = pack(inputs_[i].tensor, argument.dtype);
-      const size_t row = static_cast<size_t>(storage.used.back()) * element;
-      for_each_row(storage, [&](size_t from, size_t to) {
-        std::memcpy(storage.bytes.data() + to * element, dense.data() + from * element, row);
+      const size_t line = line_bytes(dense_shape, element);
+      for_each_line(dense_shape, storage.strides, [&](size_t index, int64_t place) {
+        std::memcpy(storage.bytes.data() + static_cast<size_t>(place) * element, dense.data() + index * line, line);
       });
     }
     value.data = storage.bytes.data();
     value.shape = storage.shape.data();
     value.strides = storage.strides.data();
-    value.rank = static_cast<int>(rank);
+    value.rank = static_cast<int>(storage.shape.size());
   }
 }
 
@@ -143,14 +151,32 @@ int HostCall::launch(const HostHandle& handle) {
 HostTensor HostCall::read(std::string_view name) const {
   const Storage& storage = storage_[index(name)];
   const DataType dtype = signature_[index(name)].dtype;
-  const size_t element = size_of(dtype), row = static_cast<size_t>(storage.used.back()) * element;
-  size_t elements = 1;
-  for (const int64_t size : storage.used) elements *= static_cast<size_t>(size);
-  std::vector<std::byte> dense(elements * element);
-  for_each_row(storage, [&](size_t to, size_t from) {
-    std::memcpy(dense.data() + to * element, storage.bytes.data() + from * element, row);
+  const size_t element = size_of(dtype);
+  std::vector<int64_t> shape = dense_shape(index(name));
+  const size_t line = line_bytes(shape, element);
+  std::vector<std::byte> dense;
+  for_each_line(shape, storage.strides, [&](size_t, int64_t place) {
+    const std::byte* from = storage.bytes.data() + static_cast<size_t>(place) * element;
+    dense.insert(dense.end(), from, from + line);
   });
-  return unpack(dense, dtype, storage.used);
+  return unpack(dense, dtype, std::move(shape));
+}
+
+std::vector<int64_t> HostCall::dense_shape(size_t index) const {
+  std::vector<int64_t> shape = storage_[index].shape;
+  if (signature_[index].shape[0].is_jagged()) shape[0] -= extra_rows_;
+  return shape;
+}
+
+std::vector<bool> HostCall::used_bytes(std::string_view name) const {
+  const size_t i = index(name), element = size_of(signature_[i].dtype);
+  const std::vector<int64_t> shape = dense_shape(i);
+  std::vector<bool> used(storage_[i].bytes.size());
+  for_each_line(shape, storage_[i].strides, [&](size_t, int64_t place) {
+    const auto first = used.begin() + place * static_cast<int64_t>(element);
+    std::fill(first, first + static_cast<int64_t>(line_bytes(shape, element)), true);
+  });
+  return used;
 }
 
 const std::vector<std::byte>& HostCall::bytes(std::string_view name) const { return storage_[index(name)].bytes; }

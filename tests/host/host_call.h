@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -30,8 +29,8 @@ class HostHandle {
   std::string error_;
 };
 
-// The arguments of one launch. Tensors may have room after each row, as column slices of a wider matrix have: those of
-// rank 3 and 4 after all that the first axis counts, those of rank 4 after the innermost rows, too.
+// The arguments of one launch. Tensors of rank 3 and 4 may have room after each row, as column slices of a wider matrix
+// have; of rank 4, at least as much as the alignment of rows takes.
 class HostCall {
  public:
   HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding = 0,
@@ -45,6 +44,8 @@ class HostCall {
   // Dense values of an argument after a launch, rounded as stored.
   HostTensor read(std::string_view name) const;
   const std::vector<std::byte>& bytes(std::string_view name) const;
+  // Which of those belong to elements of sequences.
+  std::vector<bool> used_bytes(std::string_view name) const;
   HstujitHostValue& value(std::string_view name);
   const std::vector<HstujitHostValue>& values() const { return values_; }
   // Rows along jagged axes beyond those that the sequences cover; of outputs, set to kUntouched before a launch.
@@ -57,13 +58,12 @@ class HostCall {
   struct Storage {
     std::vector<std::byte> bytes;
     std::vector<int64_t> shape, strides;
-    std::vector<int64_t> used;  // the shape without rows that are no sequence's
   };
-  std::vector<int64_t> shape_of(const Argument& argument) const;
-  // Calls visit(place in the dense tensor, place in storage) for each innermost row that is used.
-  static void for_each_row(const Storage& storage, const std::function<void(size_t, size_t)>& visit);
   size_t index(std::string_view name) const;
-  int64_t rows_of(const Argument& argument) const;  // of all sequences
+  int64_t size_of_axis(const Dimension& dimension) const;
+  std::vector<int64_t> dense_shape(size_t index) const;  // of what is stored, without added rows
+  std::vector<int64_t> output_shape(const Argument& argument) const;
+  std::vector<int64_t> strides_of(const Argument& argument, const std::vector<int64_t>& shape) const;
 
   OpSpecPtr spec_;
   Signature signature_;
