@@ -231,7 +231,10 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   if (nothing_to_write) return {};
   HSTUJIT_RETURN_IF_ERROR(check_map_rows(values));
   int64_t grid = product(plan_.grid, values);
-  if (grid == 0) return explain_empty_grid(values);
+  if (grid == 0) {
+    HSTUJIT_RETURN_IF_ERROR(explain_empty_grid(values));
+    return clear_sums(values, stream);
+  }
   HSTUJIT_RETURN_IF_ERROR(check_divisors(values));
   if (plan_.persistent_blocks > 0) grid = std::min(grid, plan_.persistent_blocks);
   const int64_t cluster = cluster_of(values, grid);
@@ -254,6 +257,19 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   }
   HSTUJIT_RETURN_IF_ERROR(enqueue_main(grid, cluster, stream, arguments));
   return enqueue_following(values, stream, arguments);
+}
+
+Status Launcher::clear_sums(const hstujit_value* values, cuda::Stream stream) const {
+  for (const int sum : sums_) {
+    const DLTensor& tensor = *values[sum].tensor;
+    if (is_empty(tensor)) continue;
+    const auto address = static_cast<cuda::DevicePtr>(reinterpret_cast<uintptr_t>(tensor_data(tensor)));
+    const cuda::Error error = driver_->set_bytes(address, 0, static_cast<size_t>(span_bytes(tensor)), stream);
+    if (error != cuda::kSuccess) {
+      return driver_->failure(error, "cuMemsetD8Async", __FILE__, __LINE__).with_context(plan_.kernel_name);
+    }
+  }
+  return {};
 }
 
 Status Launcher::enqueue_main(int64_t grid, int64_t cluster, cuda::Stream stream, void** arguments) const {
