@@ -67,7 +67,7 @@ Status ArgumentChecker::read_signature() {
     HSTUJIT_RETURN_IF_ERROR(read_shape(argument, checked));
     arguments_.push_back(checked);
   }
-  return read_uniform_axes();
+  return read_integer_axes();
 }
 
 Status ArgumentChecker::read_shape(const Argument& argument, Checked& checked) {
@@ -81,8 +81,8 @@ Status ArgumentChecker::read_shape(const Argument& argument, Checked& checked) {
     const Dimension& dimension = argument.shape[i];
     int& symbol = checked.symbols[i];
     symbol = -1;
-    if (dimension.is_uniform()) checked.uniform |= uint32_t{1} << i;
-    if (dimension.is_constant() || dimension.is_uniform()) continue;
+    if (dimension.follows_integer()) checked.follows_integer |= uint32_t{1} << i;
+    if (dimension.is_constant() || dimension.follows_integer()) continue;
     symbol = find_symbol(dimension.symbol);
     if (symbol == static_cast<int>(symbols_.size())) symbols_.push_back(dimension.symbol);
     if (symbols_.size() > static_cast<size_t>(kMaxSymbols)) {
@@ -95,26 +95,26 @@ Status ArgumentChecker::read_shape(const Argument& argument, Checked& checked) {
 }
 
 // After all shapes were read: what such an axis refers to may stand behind it.
-Status ArgumentChecker::read_uniform_axes() {
+Status ArgumentChecker::read_integer_axes() {
   for (int index = 0; index < static_cast<int>(signature_.size()); ++index) {
     const Argument& argument = signature_[index];
     for (int i = 0; i < arguments_[index].rank; ++i) {
       const Dimension& dimension = argument.shape[i];
-      if (!dimension.is_uniform()) continue;
+      if (!dimension.follows_integer()) continue;
       const auto refuse = [&](std::string_view why) {
         return Status(Code::kUnsupported,
                       fmt::format("{}.shape[{}] is {}, but {}", argument.name, i, to_string(dimension), why));
       };
-      const int per_sequence = find_argument(signature_, dimension.per_sequence);
-      if (per_sequence < 0 || !arguments_[per_sequence].integer) {
-        return refuse(fmt::format("{} is no integer argument", dimension.per_sequence));
+      const int integer = find_argument(signature_, dimension.integer);
+      if (integer < 0 || !arguments_[integer].integer) {
+        return refuse(fmt::format("{} is no integer argument", dimension.integer));
       }
-      const int symbol = find_symbol(dimension.symbol);
+      const int symbol = dimension.is_scalar() ? -1 : find_symbol(dimension.symbol);
       if (symbol == static_cast<int>(symbols_.size())) {
         return refuse(fmt::format("no other axis says what {} is", dimension.symbol));
       }
-      require_not_negative(per_sequence);
-      uniform_.push_back({index, i, symbol, per_sequence});
+      require_not_negative(integer);
+      integer_axes_.push_back({index, i, symbol, integer});
     }
   }
   return {};
@@ -145,19 +145,20 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
       return {Kind::kNotFinite, index};
     }
   }
-  if (const ArgumentFailure failure = check_uniform(values, symbols); !failure.none()) return failure;
+  if (const ArgumentFailure failure = check_integer_axes(values, symbols); !failure.none()) return failure;
   *nothing_to_write = !written;
   return check_outputs(values);
 }
 
 // The tensors were all looked at, so every symbol has its value.
-ArgumentFailure ArgumentChecker::check_uniform(const hstujit_value* values, const Symbols& symbols) const {
-  for (const UniformAxis& axis : uniform_) {
-    const int64_t sequences = symbols.value[axis.symbol];
+ArgumentFailure ArgumentChecker::check_integer_axes(const hstujit_value* values, const Symbols& symbols) const {
+  for (const IntegerAxis& axis : integer_axes_) {
+    const int64_t sequences = axis.symbol < 0 ? 0 : symbols.value[axis.symbol];
     const int64_t actual = values[axis.argument].tensor->shape[axis.dimension];
     const Dimension& dimension = signature_[axis.argument].shape[axis.dimension];
-    if (dimension.uniform_size(sequences, values[axis.per_sequence].integer) != actual) {
-      return {Kind::kUniform, axis.argument, axis.dimension, actual, sequences, symbols.bound_by[axis.symbol]};
+    if (dimension.integer_size(sequences, values[axis.integer].integer) != actual) {
+      const int bound_by = axis.symbol < 0 ? -1 : symbols.bound_by[axis.symbol];
+      return {Kind::kIntegerAxis, axis.argument, axis.dimension, actual, sequences, bound_by};
     }
   }
   return {};
@@ -234,7 +235,7 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
     const int64_t actual = tensor->shape[i];
     if (actual < 0) return {Kind::kNegativeSize, index, i, actual};
     elements *= actual == 0 ? 0 : 1;
-    if ((expected.uniform >> i & 1) != 0) continue;  // check_uniform
+    if ((expected.follows_integer >> i & 1) != 0) continue;  // check_integer_axes
     if (symbol >= 0 && (symbols.bound >> symbol & 1) != 0) {
       const int64_t size = dimension.size(symbols.value[symbol]);
       if (actual != size) return {Kind::kSymbol, index, i, actual, size, symbols.bound_by[symbol]};

@@ -36,7 +36,7 @@ struct ArgumentFailure {
     kNegativeSize,  // value: the size
     kSize,          // value: the size, which the dimension cannot have
     kSymbol,        // value, allowed: sizes; other: the argument that bound the symbol
-    kUniform,       // value: the size; allowed: the number of sequences; other: the argument that bound their symbol
+    kIntegerAxis,   // value: the size; allowed: the number of sequences; other: the argument that bound their symbol
     kNullData,
     kInnerStride,     // value: the stride
     kNegativeStride,  // value: the stride
@@ -63,7 +63,7 @@ struct ArgumentFailure {
 class ArgumentChecker {
  public:
   // kUnsupported when a tensor has more than kMaxRank dimensions, or all together more than kMaxSymbols symbols, and
-  // for a uniform axis that no integer argument counts the rows of, or that nothing counts the sequences of.
+  // for an axis that follows no integer argument of the signature, or that nothing counts the sequences of.
   static Result<ArgumentChecker> create(const Signature& signature);
 
   // Integer argument `index` must be >= 0, or fit 32 bits: what a kernel's parameters ask for.
@@ -91,14 +91,14 @@ class ArgumentChecker {
     int rank = 0;
     int64_t alignment = 1;
     std::array<int, kMaxRank> symbols{};  // by dimension: the number of its symbol, -1 of a constant
-    uint32_t uniform = 0;                 // bit by dimension: what it says of its symbol is not the symbol's value
+    uint32_t follows_integer = 0;         // bit by dimension: its size is no symbol's value
   };
   // A dimension whose size follows from an integer argument, which may stand behind it.
-  struct UniformAxis {
+  struct IntegerAxis {
     int argument = 0;
     int dimension = 0;
-    int symbol = 0;
-    int per_sequence = 0;  // the integer argument
+    int symbol = 0;  // -1: none, the size is the integer itself
+    int integer = 0;
   };
   struct Symbols {
     std::array<int64_t, kMaxSymbols> value;
@@ -110,17 +110,17 @@ class ArgumentChecker {
 
   Status read_signature();
   Status read_shape(const Argument& argument, Checked& checked);
-  Status read_uniform_axes();
+  Status read_integer_axes();
   int find_symbol(const std::string& symbol) const;
   static ArgumentFailure check_layout(int index, const Checked& expected, const DLTensor& tensor);
-  ArgumentFailure check_uniform(const hstujit_value* values, const Symbols& symbols) const;
+  ArgumentFailure check_integer_axes(const hstujit_value* values, const Symbols& symbols) const;
   ArgumentFailure check_outputs(const hstujit_value* values) const;
   ArgumentFailure check_tensor(int index, const Checked& expected, const DLTensor* tensor, const Placement& placement,
                                Symbols& symbols, bool* empty) const;
 
   Signature signature_;
   std::vector<Checked> arguments_;
-  std::vector<UniformAxis> uniform_;
+  std::vector<IntegerAxis> integer_axes_;
   std::vector<std::string> symbols_;
 };
 

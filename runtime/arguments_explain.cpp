@@ -38,15 +38,19 @@ std::string place_text(int device_type) {
   }
 }
 
-// kUniform: the size that is asked for, and the numbers that it comes from.
-std::string uniform_text(const ArgumentFailure& failure, const Signature& signature, const hstujit_value* values) {
+// kIntegerAxis: the size that is asked for, and the numbers that it comes from.
+std::string integer_axis_text(const ArgumentFailure& failure, const Signature& signature, const hstujit_value* values) {
   const Argument& argument = signature[failure.argument];
   const Dimension& dimension = argument.shape[failure.dimension];
-  const int64_t rows = values[find_argument(signature, dimension.per_sequence)].integer;
-  const std::optional<int64_t> size = dimension.uniform_size(failure.allowed, rows);
+  const int64_t rows = values[find_argument(signature, dimension.integer)].integer;
+  if (dimension.is_scalar()) {
+    return fmt::format("{}.shape[{}] is {}; it must be {}, which is {}", argument.name, failure.dimension,
+                       failure.value, dimension.integer, rows);
+  }
+  const std::optional<int64_t> size = dimension.integer_size(failure.allowed, rows);
   return fmt::format("{}.shape[{}] is {}; it must be {}{}, with {} = {} (from {}) and {} = {}{}", argument.name,
                      failure.dimension, failure.value, to_string(dimension), size ? fmt::format(" = {}", *size) : "",
-                     dimension.symbol, failure.allowed, signature[failure.other].name, dimension.per_sequence, rows,
+                     dimension.symbol, failure.allowed, signature[failure.other].name, dimension.integer, rows,
                      size ? "" : ", which no tensor can be");
 }
 
@@ -104,8 +108,8 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {}; it must be {} = {}, as in {}", dimension_name(), failure.value,
                          to_string(argument.shape[failure.dimension]), failure.allowed, signature_[failure.other].name);
       break;
-    case Kind::kUniform:
-      text = uniform_text(failure, signature_, values);
+    case Kind::kIntegerAxis:
+      text = integer_axis_text(failure, signature_, values);
       break;
     case Kind::kNullData:
       text = fmt::format("{} has a null data pointer; only an empty tensor may", argument.name);

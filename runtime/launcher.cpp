@@ -53,6 +53,18 @@ int64_t workspace_bytes(const WorkspacePlan& plan, const hstujit_value* values) 
   return plan.bytes.empty() ? 0 : product(plan.bytes, values);
 }
 
+// An address of device memory that a map may have: of a multiple of 16 bytes, in the granule of an output. One of them
+// has elements, or nothing would be launched.
+void* some_address(const std::vector<int>& outputs, const hstujit_value* values) {
+  for (const int output : outputs) {
+    const DLTensor& tensor = *values[output].tensor;
+    if (is_empty(tensor)) continue;
+    constexpr uintptr_t kMapAlignment = 16;
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(tensor_data(tensor)) / kMapAlignment * kMapAlignment);
+  }
+  return nullptr;
+}
+
 int64_t blocks(const FollowingKernel& kernel, const hstujit_value* values) {
   const int64_t total = product(kernel.grid, values);
   return kernel.most_blocks > 0 ? std::min(total, kernel.most_blocks) : total;
@@ -180,11 +192,10 @@ cuda::Error Launcher::pack(const hstujit_value* values, void* workspace, std::by
         TensorMapView view{dtypes_[slot.argument], tensor_data(tensor),      tensor.shape[0],         tensor.shape[1],
                            tensor.shape[2],        tensor_stride(tensor, 0), tensor_stride(tensor, 1)};
         if (view.rows == 0) {
-          // A map has a row at an address, which may be any: the kernel copies none. There are outputs, or it would not
-          // run.
+          // A map has a row at an address, which may be any: the kernel copies none.
           view.rows = 1;
           view.head_stride = view.columns;
-          view.data = tensor_data(*values[output_].tensor);
+          view.data = some_address(outputs_, values);
         }
         auto* const map = reinterpret_cast<cuda::TensorMap*>(destination);
         if (const cuda::Error error = encode_tensor_map(*driver_, view, slot.map, map); error != cuda::kSuccess) {
@@ -220,7 +231,10 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   if (nothing_to_write) return {};
   HSTUJIT_RETURN_IF_ERROR(check_map_rows(values));
   int64_t grid = product(plan_.grid, values);
-  if (grid == 0) return explain_empty_grid(values);
+  if (grid == 0) {
+    HSTUJIT_RETURN_IF_ERROR(explain_empty_grid(values));
+    return clear_sums(values, stream);
+  }
   HSTUJIT_RETURN_IF_ERROR(check_divisors(values));
   if (plan_.persistent_blocks > 0) grid = std::min(grid, plan_.persistent_blocks);
   const int64_t cluster = cluster_of(values, grid);
@@ -243,6 +257,19 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   }
   HSTUJIT_RETURN_IF_ERROR(enqueue_main(grid, cluster, stream, arguments));
   return enqueue_following(values, stream, arguments);
+}
+
+Status Launcher::clear_sums(const hstujit_value* values, cuda::Stream stream) const {
+  for (const int sum : sums_) {
+    const DLTensor& tensor = *values[sum].tensor;
+    if (is_empty(tensor)) continue;
+    const auto address = static_cast<cuda::DevicePtr>(reinterpret_cast<uintptr_t>(tensor_data(tensor)));
+    const cuda::Error error = driver_->set_bytes(address, 0, static_cast<size_t>(span_bytes(tensor)), stream);
+    if (error != cuda::kSuccess) {
+      return driver_->failure(error, "cuMemsetD8Async", __FILE__, __LINE__).with_context(plan_.kernel_name);
+    }
+  }
+  return {};
 }
 
 Status Launcher::enqueue_main(int64_t grid, int64_t cluster, cuda::Stream stream, void** arguments) const {

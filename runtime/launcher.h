@@ -46,6 +46,8 @@ class Launcher {
   int64_t cluster_of(const hstujit_value* values, int64_t tiles) const;
   Status explain_empty_grid(const hstujit_value* values) const;
   Status check_divisors(const hstujit_value* values) const;
+  // Without sequences no kernel runs, and a sum over all of them is 0.
+  Status clear_sums(const hstujit_value* values, cuda::Stream stream) const;
   Status enqueue_main(int64_t grid, int64_t cluster, cuda::Stream stream, void** arguments) const;
   Status enqueue_following(const hstujit_value* values, cuda::Stream stream, void** arguments) const;
   cuda::Error pack(const hstujit_value* values, void* workspace, std::byte* parameters) const;
@@ -57,7 +59,8 @@ class Launcher {
   ArgumentChecker checker_;
   std::vector<bool> is_integer_;            // by argument: a scalar's member of hstujit_value
   std::vector<DataType> dtypes_;            // by argument
-  int output_ = 0;                          // an output
+  std::vector<int> outputs_;                // all of them
+  std::vector<int> sums_;                   // those of a constant size: sums over all sequences
   std::vector<const ParamSlot*> divisors_;  // slots that hold one over an argument
   std::vector<int> mapped_;                 // arguments that kernels read through a tensor map
   std::vector<int64_t> clusters_;           // by size: how many are resident at a time; empty without clusters

@@ -65,7 +65,10 @@ Status Launcher::validate_factors(const std::vector<GridFactor>& factors, const 
 
 Status Launcher::validate_plan(const Signature& signature) {
   for (const Argument& argument : signature) {
-    if (argument.role == ArgumentRole::kOutput) output_ = static_cast<int>(is_integer_.size());
+    if (argument.role == ArgumentRole::kOutput) {
+      outputs_.push_back(static_cast<int>(is_integer_.size()));
+      if (argument.shape.size() == 1 && argument.shape[0].is_constant()) sums_.push_back(outputs_.back());
+    }
     is_integer_.push_back(argument.kind == ArgumentKind::kInt);
     dtypes_.push_back(argument.dtype);
   }

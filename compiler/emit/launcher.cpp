@@ -202,18 +202,25 @@ std::string scalar_text(std::string_view name) {
 
 std::string size_text(const Dimension& dimension) {
   if (dimension.is_constant()) return fmt::to_string(dimension.bias);
+  if (dimension.is_scalar()) return scalar_text(dimension.integer);
   const std::string_view known = look_up(kSymbols, dimension.symbol);
   std::string size = known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol) : std::string(known);
-  if (dimension.is_uniform()) size = fmt::format("{} * {}", size, scalar_text(dimension.per_sequence));
+  if (dimension.is_uniform()) size = fmt::format("{} * {}", size, scalar_text(dimension.integer));
   if (dimension.factor != 1) size = fmt::format("{} * {}", dimension.factor, size);
   if (dimension.bias == 0) return size;
   return fmt::format("({} {} {})", size, dimension.bias < 0 ? '-' : '+', std::abs(dimension.bias));
 }
 
+// Elements of the axes from `first` on. Tensors are contiguous, but rows as long as an integer says end where the
+// alignment lets the next one begin.
 std::string elements_text(const Argument& argument, size_t first = 0) {
   std::string text;
   for (size_t i = first; i < argument.shape.size(); ++i) {
-    text += (text.empty() ? "" : " * ") + size_text(argument.shape[i]);
+    std::string size = size_text(argument.shape[i]);
+    const int64_t unit = argument.alignment / static_cast<int64_t>(size_of(argument.dtype));
+    if (argument.shape[i].is_scalar() && i > 0 && i + 1 == argument.shape.size() && unit > 1)
+      size = fmt::format("ceil_divide({0}, {1}) * {1}", size, unit);
+    text += (text.empty() ? "" : " * ") + size;
   }
   return text.empty() ? "1" : text;
 }
@@ -226,7 +233,7 @@ std::string print_choices(const Signature& signature) {
   };
   for (const Argument& argument : signature) {
     for (const Dimension& dimension : argument.shape) {
-      if (dimension.is_constant() || !look_up(kSymbols, dimension.symbol).empty()) continue;
+      if (dimension.symbol.empty() || !look_up(kSymbols, dimension.symbol).empty()) continue;
       add(fmt::format("  static constexpr int64_t size_{} = 1024;\n", dimension.symbol));
     }
     if (argument.kind == ArgumentKind::kInt && look_up(kScalars, argument.name).empty()) {

@@ -31,21 +31,27 @@ Result<Arguments> Arguments::bind(const Signature& signature, const HstujitHostV
   }
   for (size_t i = 0; i < count; ++i) {
     for (size_t axis = 0; axis < signature[i].shape.size(); ++axis) {
-      HSTUJIT_RETURN_IF_ERROR(arguments.check_uniform(signature[i], axis, values[i]));
+      HSTUJIT_RETURN_IF_ERROR(arguments.check_integer_axis(signature[i], axis, values[i]));
     }
   }
   return arguments;
 }
 
 // The size follows from arguments that may come later.
-Status Arguments::check_uniform(const Argument& argument, size_t axis, const HstujitHostValue& value) const {
+Status Arguments::check_integer_axis(const Argument& argument, size_t axis, const HstujitHostValue& value) const {
   const Dimension& dimension = argument.shape[axis];
-  if (!dimension.is_uniform()) return Status();
-  const int64_t sequences = symbol(dimension.symbol), rows = integer(dimension.per_sequence);
-  if (value.shape[axis] == dimension.uniform_size(sequences, rows)) return Status();
+  if (!dimension.follows_integer()) return Status();
+  const int64_t rows = integer(dimension.integer);
+  if (dimension.is_scalar()) {
+    if (value.shape[axis] == rows) return Status();
+    return invalid(argument, fmt::format("has size {} along axis {}; it must be {}, which is {}", value.shape[axis],
+                                         axis, dimension.integer, rows));
+  }
+  const int64_t sequences = symbol(dimension.symbol);
+  if (value.shape[axis] == dimension.integer_size(sequences, rows)) return Status();
   return invalid(argument,
                  fmt::format("has size {} along axis {}; it must be {}, with {} sequences and {} = {}",
-                             value.shape[axis], axis, to_string(dimension), sequences, dimension.per_sequence, rows));
+                             value.shape[axis], axis, to_string(dimension), sequences, dimension.integer, rows));
 }
 
 Status Arguments::bind_tensor(const Argument& argument, const HstujitHostValue& value) {
@@ -73,7 +79,7 @@ Status Arguments::bind_tensor(const Argument& argument, const HstujitHostValue& 
 Status Arguments::bind_dimension(const Argument& argument, size_t axis, int64_t size) {
   const Dimension& dimension = argument.shape[axis];
   if (size < 0) return invalid(argument, fmt::format("has size {} along axis {}; sizes are not negative", size, axis));
-  if (dimension.is_uniform()) return Status();
+  if (dimension.follows_integer()) return Status();
   if (const auto known = symbols_.find(dimension.symbol); known != symbols_.end()) {
     const int64_t expected = dimension.size(known->second);
     if (size == expected) return Status();

@@ -23,6 +23,7 @@ class Arguments {
   const HstujitHostValue& at(size_t index) const { return values_[index]; }
 
   bool has(std::string_view name) const { return find_argument(*signature_, name) >= 0; }
+  void* data(std::string_view name) const { return find(name).data; }
   // The size of a tensor along one axis.
   int64_t size(std::string_view name, size_t axis) const { return find(name).shape[axis]; }
   // The value of a dimension's symbol, such as "L".
@@ -35,7 +36,7 @@ class Arguments {
  private:
   Arguments(const Signature& signature, const HstujitHostValue* values) : signature_(&signature), values_(values) {}
   Status bind_tensor(const Argument& argument, const HstujitHostValue& value);
-  Status check_uniform(const Argument& argument, size_t axis, const HstujitHostValue& value) const;
+  Status check_integer_axis(const Argument& argument, size_t axis, const HstujitHostValue& value) const;
   Status bind_dimension(const Argument& argument, size_t axis, int64_t size);
   const HstujitHostValue& find(std::string_view name) const;
 

@@ -45,17 +45,25 @@ class HostAttention final : public HostOperator {
 
   Result<std::vector<WorkItem>> items(const Arguments& arguments) const override;
 
+  // Backward with dattn_scale: what each row of q and head adds to it.
+  int64_t parts_size(const Arguments& arguments) const override {
+    return arguments.has("dattn_scale") ? arguments.size("q", 0) * params_.heads : 0;
+  }
+  void finish(const Arguments& arguments, const float* parts) const override;
+
  private:
   // The rows of q and out of each sequence, as clamped_offsets gives them.
   std::vector<int64_t> query_offsets(const Arguments& arguments, const std::vector<int64_t>& offsets) const;
 
   // The rows of one head of a sequence.
   struct Rows {
-    int64_t start, n, targets, head;
+    int64_t sequence, start, n, targets, head;
     int64_t query_start, first;  // where its rows of q are, and the first row of the sequence that q has
   };
   void add_forward(const Rows& rows, std::vector<WorkItem>& items) const;
   void add_backward(const Rows& rows, std::vector<WorkItem>& items) const;
+  // Of a head of drab.
+  void add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const;
 
   HstuAttentionParams params_;
   QueryRows query_rows_;
@@ -79,13 +87,14 @@ void HostAttention::add_forward(const Rows& rows, std::vector<WorkItem>& items) 
   // Rows of q before the sequence: rows of an empty one, which see nothing.
   for (int64_t begin = 0; begin < -rows.first; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, -rows.first);
-    items.push_back({{rows.start, 0, 0, rows.head, begin, end, rows.query_start}, 0});
+    items.push_back({{rows.start, 0, 0, rows.head, begin, end, rows.query_start, rows.sequence}, 0});
   }
   for (int64_t begin = std::max<int64_t>(rows.first, 0); begin < rows.n; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, rows.n);
     const double columns = static_cast<double>(params_.causal ? end : rows.n);
-    items.push_back({{rows.start, rows.n, rows.targets, rows.head, begin, end, rows.query_start - rows.first},
-                     static_cast<double>(end - begin) * columns});
+    items.push_back(
+        {{rows.start, rows.n, rows.targets, rows.head, begin, end, rows.query_start - rows.first, rows.sequence},
+         static_cast<double>(end - begin) * columns});
   }
 }
 
@@ -96,18 +105,50 @@ void HostAttention::add_backward(const Rows& rows, std::vector<WorkItem>& items)
     const int64_t products[] = {2 * params_.attn_dim + params_.hidden_dim, 2 * (params_.attn_dim + params_.hidden_dim)};
     const int64_t others[] = {params_.causal ? end : rows.n, params_.causal ? rows.n - begin : rows.n};
     for (const AttentionSide side : {kRowSide, kColumnSide}) {
-      items.push_back({{rows.start, rows.n, rows.targets, rows.head, begin, end, side},
+      items.push_back({{rows.start, rows.n, rows.targets, rows.head, begin, end, side, rows.sequence},
                        static_cast<double>((end - begin) * others[side]) * static_cast<double>(products[side])});
     }
   }
 }
 
+void HostAttention::add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const {
+  const int64_t products = (params_.attn_dim + params_.hidden_dim) * (params_.heads / params_.rab_heads);
+  for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
+    const int64_t end = std::min(begin + item_rows_, rows.n);
+    items.push_back(
+        {{rows.start, rows.n, rows.targets, rows.head, begin, end, kBiasSide, rows.sequence},
+         static_cast<double>((end - begin) * (params_.causal ? end : rows.n)) * static_cast<double>(products)});
+  }
+  // Rows behind the sequence, which are those of an empty one.
+  for (int64_t begin = rows.n; begin < max_seq_len; begin += item_rows_) {
+    const int64_t end = std::min(begin + item_rows_, max_seq_len);
+    items.push_back({{rows.start, 0, 0, rows.head, begin, end, kBiasSide, rows.sequence}, 0});
+  }
+}
+
+void HostAttention::finish(const Arguments& arguments, const float* parts) const {
+  if (!arguments.has("dattn_scale")) return;
+  auto* const slopes = static_cast<float*>(arguments.data("dattn_scale"));
+  const std::vector<int64_t> offsets =
+      clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
+  double total = 0;
+  for (int64_t row = offsets.front(); row < offsets.back(); ++row) {
+    double sum = 0;
+    for (int64_t head = 0; head < params_.heads; ++head) sum += parts[row * params_.heads + head];
+    if (params_.attn_scale == "rows") slopes[row] = static_cast<float>(sum);
+    total += sum;
+  }
+  if (params_.attn_scale == "scalar") slopes[0] = static_cast<float>(total);
+}
+
 Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {
   const int64_t sequences = arguments.symbol("B");
-  if (arguments.size("q", 0) > 0 && arguments.integer("scaling_seqlen") <= 0 && arguments.integer("max_seq_len") <= 0) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("max_seq_len is {}; it must be at least 1 where scaling_seqlen is not positive",
-                              arguments.integer("max_seq_len")));
+  const int64_t max_seq_len = arguments.integer("max_seq_len");
+  if (!params_.has_attn_scale() && arguments.size("q", 0) > 0 && arguments.integer("scaling_seqlen") <= 0 &&
+      max_seq_len <= 0) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("max_seq_len is {}; it must be at least 1 where scaling_seqlen is not positive", max_seq_len));
   }
   std::vector<WorkItem> items;
   const std::vector<int64_t> offsets = clamped_offsets(arguments, "seq_offsets", sequences, arguments.size("k", 0));
@@ -120,11 +161,17 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
       return Status(Code::kUnsupported,
                     fmt::format("sequence {} has {} rows; the host backend takes at most {}", sequence, n, kMaxSeqLen));
     }
+    if (params_.has_rab() && n > max_seq_len) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("sequence {} has {} rows; rab has biases for max_seq_len, which is {}", sequence, n,
+                                max_seq_len));
+    }
     const int64_t targets =
         params_.num_targets ? std::clamp<int64_t>(arguments.element("num_targets", sequence), 0, n) : 0;
     for (int64_t head = 0; head < params_.heads; ++head) {
-      const Rows rows = {start, n, targets, head, queries[b], first};
+      const Rows rows = {sequence, start, n, targets, head, queries[b], first};
       direction_ == Direction::kForward ? add_forward(rows, items) : add_backward(rows, items);
+      if (arguments.has("drab") && head < params_.rab_heads) add_bias(rows, max_seq_len, items);
     }
   }
   return items;

@@ -33,6 +33,7 @@ class ForwardEmitter {
     values_ = emit_.allocate(kTileColumns, output);
     weights_ = emit_.allocate(tile.rows, tile.columns());
     sums_ = emit_.allocate(item_rows, output);
+    if (params_.has_rab()) bias_ = emit_.allocate(round_up(item_rows, tile.rows), kTileColumns);
   }
 
   Status emit() {
@@ -48,7 +49,7 @@ class ForwardEmitter {
       const Value tile_end = emit_.min(emit_.add(column, emit_.integer(kTileColumns)), column_end);
       emit_.when(item_.may_see(begin, end, column, tile_end).may, [&] { emit_tile(column, tile_end, padded_rows); });
     });
-    emit_.write_rows(sums_, item_.inverse_scale(), item_.rows_of("out", params_.hidden_dim, first_query), rows);
+    emit_.write_rows(sums_, item_.factors(first_query), item_.rows_of("out", params_.hidden_dim, first_query), rows);
     return item_.status();
   }
 
@@ -62,6 +63,10 @@ class ForwardEmitter {
     emit_.copy_rows(item_.rows_of("v", params_.hidden_dim, first), count, padded_count, values_);
 
     const Value end = item_.at(kEnd);
+    if (params_.has_rab()) {
+      emit_.copy_block(item_.bias_of("rab", item_.bias_head(item_.at(kHead)), item_.at(kBegin), column),
+                       emit_.sub(end, item_.at(kBegin)), count, bias_);
+    }
     emit_.loop(emit_.integer(0), padded_rows, tile.rows, [&](Value row) {
       const Value first_row = emit_.add(item_.at(kBegin), row);
       const Value row_end = emit_.min(emit_.add(first_row, emit_.integer(tile.rows)), end);
@@ -78,7 +83,8 @@ class ForwardEmitter {
           // Padding must have weight zero, which only the mask gives it whatever the score is.
           const Value whole = emit_.both(visible.must, emit_.le(padded_end, column_end));
           emit_.when(
-              whole, [&] { emit_weights(first_row, begin, false); }, [&] { emit_weights(first_row, begin, true); });
+              whole, [&] { emit_weights(row, offset, column, false); },
+              [&] { emit_weights(row, offset, column, true); });
           const int64_t step = output_vectors_ * tile.lanes;
           emit_.loop(depth_zero, emit_.integer(values_.width), step, [&](Value output) {
             emit_.multiply_tile(weights_at(depth_zero), weights_.width, emit_.address(values_, offset, output),
@@ -106,14 +112,21 @@ class ForwardEmitter {
     });
   }
 
-  // Raw products to weights, in place, one row at a time.
-  void emit_weights(Value first_row, Value first_column, bool masked) {
+  // Raw products to weights, in place, one row at a time. The register tile is `item_row` behind the first row of the
+  // item and `offset` behind `column`, the first of the tile in memory.
+  void emit_weights(Value item_row, Value offset, Value column, bool masked) {
     const RegisterTile& tile = emit_.tile();
+    const Value first_row = emit_.add(item_.at(kBegin), item_row), first_column = emit_.add(column, offset);
     emit_.loop(emit_.integer(0), emit_.integer(tile.rows), 1, [&](Value row) {
       for (int64_t vector = 0; vector < tile.vectors; ++vector) {
         const Value step = emit_.integer(vector * tile.lanes);
         const Value address = emit_.address(weights_, row, step);
-        Value weight = emit_.broadcast(item_.score(emit_.load_lanes(address)));
+        Value product = emit_.load_lanes(address);
+        if (params_.has_rab()) {
+          const Value bias = emit_.address(bias_, emit_.add(item_row, row), emit_.add(offset, step));
+          product = emit_.addf(product, emit_.load_lanes(bias));
+        }
+        Value weight = emit_.broadcast(item_.score(product));
         if (masked) {
           const Value columns = emit_.count_from(emit_.add(first_column, step));
           const Value valid = item_.valid(emit_.add(first_row, row), columns);
@@ -128,7 +141,7 @@ class ForwardEmitter {
   AttentionItem& item_;
   Emitter& emit_;
   int64_t output_vectors_ = 0;
-  ScratchMatrix queries_, staged_keys_, keys_, values_, weights_, sums_;
+  ScratchMatrix queries_, staged_keys_, keys_, values_, weights_, sums_, bias_;
 };
 
 }  // namespace

@@ -17,8 +17,12 @@ Result<AttentionItem> AttentionItem::create(const HstuAttentionParams& params, I
   return item;
 }
 
-TensorRows AttentionItem::rows_of(std::string_view name, int64_t width, Value first_row) const {
-  return {argument(name), params_->dtype, width, first_row, at(kHead)};
+TensorRows AttentionItem::rows_of(std::string_view name, int64_t width, Value first_row, Value head) const {
+  return {argument(name), params_->dtype, width, first_row, head ? head : at(kHead)};
+}
+
+TensorBlock AttentionItem::bias_of(std::string_view name, Value bias_head, Value first_row, Value first_column) const {
+  return {argument(name), params_->dtype, {at(kSequence), bias_head}, first_row, first_column};
 }
 
 Value AttentionItem::round_up(Value value, int64_t multiple) const {
@@ -57,6 +61,21 @@ Value AttentionItem::valid(Value row, Value column) {
 std::pair<Value, Value> AttentionItem::score_and_slope(Value x) {
   const auto results = region(score_grad_, {x, argument("alpha")});
   return {results[0], results[1]};
+}
+
+Value AttentionItem::factor() const {
+  return params_->has_attn_scale() ? emit().load_element(argument("attn_scale"), emit().integer(0)) : inverse_scale();
+}
+
+Emitter::RowFactor AttentionItem::factors(Value first) const {
+  if (scales_rows())
+    return [this, first](Value row) { return emit().load_element(argument("attn_scale"), emit().add(first, row)); };
+  return [all = factor()](Value) { return all; };
+}
+
+void AttentionItem::store_slope(Value slope, Value query) {
+  const Value place = emit().add(emit().mul(query, emit().integer(params_->heads)), at(kHead));
+  emit().store_element(slope, function_->parts, place);
 }
 
 Value AttentionItem::inverse_scale() const {

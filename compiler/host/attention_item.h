@@ -19,11 +19,13 @@ enum Coordinate : size_t {
   kBegin,
   kEnd,
   kQueryStart,          // forward: row of q and out that would hold the sequence's row 0
-  kSide = kQueryStart,  // backward: which rows the block is of, an AttentionSide
+  kSide = kQueryStart,  // backward: what the block is of, an AttentionSide
+  kSequence,            // number of the sequence in the batch
 };
 
-// Backward computes dq of a block of rows (of q and dout), and dk and dv of a block of columns (rows of k and v).
-enum AttentionSide : int64_t { kRowSide, kColumnSide };
+// Backward computes dq of a block of rows (of q and dout), dk and dv of a block of columns (rows of k and v), and drab
+// of a block of rows and all columns that there can be; kHead is then a head of drab.
+enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide };
 
 class AttentionItem {
  public:
@@ -42,8 +44,13 @@ class AttentionItem {
   // The first failure of the functions below; what was built after it is thrown away.
   const Status& status() const { return status_; }
 
-  // Rows of this item's head.
-  TensorRows rows_of(std::string_view argument, int64_t width, Value first_row) const;
+  // Rows of this item's head, or of another.
+  TensorRows rows_of(std::string_view argument, int64_t width, Value first_row, Value head = {}) const;
+  // The block of `argument`, rab or drab, that begins at these positions of this item's sequence.
+  TensorBlock bias_of(std::string_view argument, Value bias_head, Value first_row, Value first_column) const;
+  // The head of rab that a head of q has, and how many have the same.
+  Value bias_head(Value head) const { return emit().div(head, emit().integer(heads_of_bias())); }
+  int64_t heads_of_bias() const { return params_->heads / params_->rab_heads; }
   Value round_up(Value value, int64_t multiple) const;
 
   // Calls of region functions. Rows and columns of may_see and of the spans are [begin, end).
@@ -57,12 +64,19 @@ class AttentionItem {
   // The score and its derivative with respect to x, which has the factor alpha.
   std::pair<Value, Value> score_and_slope(Value x);
 
-  // 1 / scaling_seqlen, or 1 / max_seq_len where that is not positive.
-  Value inverse_scale() const;
+  // Whether every row of q has a factor of its own.
+  bool scales_rows() const { return params_->attn_scale == "rows"; }
+  // The factors of rows of q from `first` on, counted in the tensor: attn_scale, or one for all of them.
+  Emitter::RowFactor factors(Value first) const;
+  // Where all rows of q have the same: 1 / scaling_seqlen, 1 / max_seq_len where that is not positive, or attn_scale.
+  Value factor() const;
+  // Where rows of q, counted in the tensor, leave their shares of dattn_scale for HostOperator::finish.
+  void store_slope(Value slope, Value query);
 
  private:
   AttentionItem(const HstuAttentionParams& params, ItemFunction& function) : params_(&params), function_(&function) {}
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
+  Value inverse_scale() const;
   // Clipped to the sequence.
   std::pair<Value, Value> span(mlir::func::FuncOp function, Value begin, Value end);
 

@@ -182,15 +182,19 @@ void Emitter::copy_rows(const TensorRows& from, Value count, Value padded_count,
   });
 }
 
-void Emitter::write_rows(ScratchMatrix from, Value factor, const TensorRows& to, Value count) {
+Value Emitter::rounded(Value address, int64_t count, Value factor, DataType dtype) {
+  const mlir::VectorType type = lanes_of(builder().getF32Type(), count);
+  const Value values = mlir::vector::LoadOp::create(builder(), location(), type, scratch_, address);
+  const Value factors = mlir::vector::BroadcastOp::create(builder(), location(), type, factor);
+  return from_fp32(mulf(values, factors), dtype);
+}
+
+void Emitter::write_rows(ScratchMatrix from, const RowFactor& factor, const TensorRows& to, Value count) {
   loop(integer(0), count, 1, [&](Value row) {
+    const Value times = factor(row);
     for_each_group(to.width, [&](Value column, int64_t lanes) {
-      const mlir::VectorType type = lanes_of(builder().getF32Type(), lanes);
-      const Value sums =
-          mlir::vector::LoadOp::create(builder(), location(), type, scratch_, address(from, row, column));
-      const Value factors = mlir::vector::BroadcastOp::create(builder(), location(), type, factor);
-      mlir::vector::StoreOp::create(builder(), location(), from_fp32(mulf(sums, factors), to.dtype), to.tensor,
-                                    place(to, row, column));
+      mlir::vector::StoreOp::create(builder(), location(), rounded(address(from, row, column), lanes, times, to.dtype),
+                                    to.tensor, place(to, row, column));
     });
   });
 }

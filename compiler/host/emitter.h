@@ -29,6 +29,14 @@ struct TensorRows {
   mlir::Value head;  // null where there are no heads
 };
 
+// A block of the last two axes of a tensor argument, whose sizes are known at run time only.
+struct TensorBlock {
+  mlir::Value tensor;
+  DataType dtype = DataType::kFp32;
+  mlir::SmallVector<mlir::Value> outer;  // positions along the axes before the last two
+  mlir::Value first_row, first_column;
+};
+
 class Emitter : public Ops {
  public:
   using Values = mlir::SmallVector<mlir::Value>;
@@ -63,13 +71,26 @@ class Emitter : public Ops {
   Value load_scalar(Value address);
   Value load_lanes(Value address);
   void store_lanes(Value lanes, Value address);
+  void store_scalar(Value scalar, Value address) { store_element(scalar, scratch_, address); }
 
   // Sets the first rows to zero; their width is a multiple of the lanes.
   void clear(ScratchMatrix matrix, Value rows);
   // Copies `count` rows of `from` into `to`, and sets the rows from there to `padded_count` to zero.
   void copy_rows(const TensorRows& from, Value count, Value padded_count, ScratchMatrix to);
-  // Writes `count` rows of `from`, times `factor` (fp32), each value rounded once.
-  void write_rows(ScratchMatrix from, Value factor, const TensorRows& to, Value count);
+  // What a row of a matrix is multiplied by (fp32).
+  using RowFactor = std::function<Value(Value row)>;
+  // Writes `count` rows of `from`, times the factor of each, each value rounded once.
+  void write_rows(ScratchMatrix from, const RowFactor& factor, const TensorRows& to, Value count);
+  // The same of blocks of `rows` and `columns`. copy_block leaves the rest of `to` as it is.
+  void copy_block(const TensorBlock& from, Value rows, Value columns, ScratchMatrix to);
+  void write_block(ScratchMatrix from, const RowFactor& factor, const TensorBlock& to, Value rows, Value columns);
+  void clear_block(const TensorBlock& to, Value rows, Value columns);
+
+  // One element of a memref.
+  Value load_element(Value memref, Value index);
+  void store_element(Value scalar, Value memref, Value index);
+  Value sum_lanes(Value lanes);
+
   // to[column][row] = from[row][column] for one block of lanes x lanes; the arguments are addresses of corners.
   void transpose_block(Value from, int64_t from_width, Value to, int64_t to_width);
 
@@ -79,13 +100,18 @@ class Emitter : public Ops {
                      int64_t depth, bool accumulate);
 
  private:
-  // Where element (row, column) of `rows` is, counted from its first row.
+  // Where element (row, column) of `rows` is, counted from its first row, and of `block`, from its corner.
   Values place(const TensorRows& rows, Value row, Value column);
+  Values place(const TensorBlock& block, Value row, Value column);
   Value offset(Value address, int64_t by) { return by == 0 ? address : add(address, integer(by)); }
   Value to_fp32(Value lanes, DataType dtype);
   Value from_fp32(Value lanes, DataType dtype);
   // Calls body(column, count) for every group of lanes of a row; the last may be shorter.
   void for_each_group(int64_t width, const std::function<void(Value, int64_t)>& body);
+  // The same of a width that is known at run time: what is no whole group comes one by one.
+  void for_each_group(Value width, const std::function<void(Value, int64_t)>& body);
+  // `count` values of scratch times `factor`, rounded.
+  Value rounded(Value address, int64_t count, Value factor, DataType dtype);
 
   RegisterTile tile_;
   Value scratch_;

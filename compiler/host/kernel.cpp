@@ -37,7 +37,8 @@ mlir::Type argument_type(mlir::Builder& builder, const Argument& argument) {
                                storage_type(builder, argument.dtype), layout);
 }
 
-// compute_item(arguments of the signature..., coordinates..., scratch). Returns the number of fp32 values of scratch.
+// compute_item(arguments of the signature..., coordinates..., scratch, parts). Returns the number of fp32 values of
+// scratch.
 Result<int64_t> emit_item_function(mlir::ModuleOp module, const Signature& signature, HostOperator& op,
                                    const RegisterTile& tile) {
   mlir::OpBuilder builder(module.getContext());
@@ -45,18 +46,19 @@ Result<int64_t> emit_item_function(mlir::ModuleOp module, const Signature& signa
   llvm::SmallVector<mlir::Type> types;
   for (const Argument& argument : signature) types.push_back(argument_type(builder, argument));
   types.append(WorkItem::kCoordinates, builder.getIndexType());
-  types.push_back(mlir::MemRefType::get({mlir::ShapedType::kDynamic}, builder.getF32Type()));
+  types.append(2, mlir::MemRefType::get({mlir::ShapedType::kDynamic}, builder.getF32Type()));
 
   const mlir::Location location = builder.getUnknownLoc();
   auto function = mlir::func::FuncOp::create(builder, location, kItemFunction, builder.getFunctionType(types, {}));
   mlir::Block* body = function.addEntryBlock();
   builder.setInsertionPointToStart(body);
   Emitter emit(builder, location, tile);
-  ItemFunction item{.emit = emit, .regions = module, .arguments = {}, .coordinates = {}};
+  ItemFunction item{.emit = emit, .regions = module, .arguments = {}, .coordinates = {}, .parts = {}};
   unsigned next = 0;
   for (const Argument& argument : signature) item.arguments.emplace(argument.name, body->getArgument(next++));
   for (mlir::Value& coordinate : item.coordinates) coordinate = body->getArgument(next++);
-  emit.set_scratch(body->getArgument(next));
+  emit.set_scratch(body->getArgument(next++));
+  item.parts = body->getArgument(next);
   HSTUJIT_RETURN_IF_ERROR(op.emit(item));
   mlir::func::ReturnOp::create(builder, location);
 
@@ -106,7 +108,7 @@ Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int thr
 Status JitKernel::launch(const HstujitHostValue* values, size_t count) const {
   HSTUJIT_ASSIGN_OR_RETURN(const Arguments arguments, Arguments::bind(signature_, values, count));
   HSTUJIT_ASSIGN_OR_RETURN(std::vector<WorkItem> items, operator_->items(arguments));
-  if (items.empty()) return Status();
+  std::vector<float> parts(static_cast<size_t>(operator_->parts_size(arguments)));
   // Stable, so that equal costs keep neighbours in memory together.
   std::stable_sort(items.begin(), items.end(), [](const WorkItem& a, const WorkItem& b) { return a.cost > b.cost; });
 
@@ -119,9 +121,10 @@ Status JitKernel::launch(const HstujitHostValue* values, size_t count) const {
       return Status(Code::kOutOfMemory, fmt::format("no memory for {} bytes of scratch on each of {} threads",
                                                     scratch_size_ * static_cast<int64_t>(sizeof(float)), threads));
     }
-    packed.emplace_back(arguments, scratch.back().get(), scratch_size_);
+    packed.emplace_back(arguments, std::span(scratch.back().get(), static_cast<size_t>(scratch_size_)), parts);
   }
   parallel_for(items.size(), threads, [&](int worker, size_t i) { function_(packed[worker].with(items[i])); });
+  operator_->finish(arguments, parts.data());
   return Status();
 }
 

@@ -1,8 +1,9 @@
 // How an operator is computed on the host: the interface behind which a new operator arrives.
 //
 // An operator is cut into work items that write disjoint parts of the outputs and read only inputs, so they may run in
-// any order and on any thread with the same result. compiler/host/operators/<op>.cpp defines make_host_<op>; CMake
-// lists them by glob. Everything else (checking arguments, code generation, threads, the C boundary) is common to all.
+// any order and on any thread with the same result; what they have to add up is left to one call at the end.
+// compiler/host/operators/<op>.cpp defines make_host_<op>; CMake lists them by glob. Everything else (checking
+// arguments, code generation, threads, the C boundary) is common to all.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@
 namespace hstujit {
 
 struct WorkItem {
-  static constexpr size_t kCoordinates = 7;
+  static constexpr size_t kCoordinates = 8;
   std::array<int64_t, kCoordinates> coordinates{};  // what they mean is the operator's own matter
   double cost = 0;                                  // relative; the most expensive items start first
 };
@@ -34,6 +35,7 @@ struct ItemFunction {
   // Tensors are memrefs of storage_type, kFloat is f32, kInt is index.
   std::map<std::string_view, mlir::Value> arguments;
   std::array<mlir::Value, WorkItem::kCoordinates> coordinates;
+  mlir::Value parts;  // HostOperator::parts_size() fp32 values that all items of a launch share
 
   mlir::Value argument(std::string_view name) const { return arguments.at(name); }
 };
@@ -45,6 +47,11 @@ class HostOperator {
   virtual Status emit(ItemFunction& function) = 0;
   // The items of one launch. Whatever the tensors of indices hold, an item stays within the bounds of the tensors.
   virtual Result<std::vector<WorkItem>> items(const Arguments& arguments) const = 0;
+
+  // For outputs that several items have a share in: the number of fp32 values that items leave for finish(), each of
+  // them written by one item, and what is done with them when all items are.
+  virtual int64_t parts_size(const Arguments&) const { return 0; }
+  virtual void finish(const Arguments&, const float*) const {}
 };
 
 using HostOperatorPtr = std::unique_ptr<HostOperator>;

@@ -4,7 +4,7 @@
 
 namespace hstujit {
 
-PackedArguments::PackedArguments(const Arguments& arguments, float* scratch, int64_t scratch_size) {
+PackedArguments::PackedArguments(const Arguments& arguments, std::span<float> scratch, std::span<float> parts) {
   for (size_t i = 0; i < arguments.signature().size(); ++i) {
     const HstujitHostValue& value = arguments.at(i);
     switch (arguments.signature()[i].kind) {
@@ -21,8 +21,8 @@ PackedArguments::PackedArguments(const Arguments& arguments, float* scratch, int
   }
   first_coordinate_ = pointers_.size();
   for (size_t i = 0; i < WorkItem::kCoordinates; ++i) push(int64_t{0});
-  const int64_t one = 1;
-  push_memref(scratch, &scratch_size, &one, 1);
+  push_buffer(scratch);
+  push_buffer(parts);
 }
 
 void** PackedArguments::with(const WorkItem& item) {
@@ -41,6 +41,12 @@ void PackedArguments::push(float real) {
   int64_t word = 0;
   std::memcpy(&word, &real, sizeof(real));
   push(word);
+}
+
+void PackedArguments::push_buffer(std::span<float> buffer) {
+  const auto size = static_cast<int64_t>(buffer.size());
+  const int64_t one = 1;
+  push_memref(buffer.data(), &size, &one, 1);
 }
 
 void PackedArguments::push_memref(void* data, const int64_t* shape, const int64_t* strides, int rank) {

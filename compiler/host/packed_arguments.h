@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "compiler/host/arguments.h"
@@ -13,7 +14,8 @@ namespace hstujit {
 // One per thread; `with` changes the coordinates in place.
 class PackedArguments {
  public:
-  PackedArguments(const Arguments& arguments, float* scratch, int64_t scratch_size);
+  // `scratch` is the thread's own, `parts` is shared.
+  PackedArguments(const Arguments& arguments, std::span<float> scratch, std::span<float> parts);
   PackedArguments(PackedArguments&&) = default;
 
   void** with(const WorkItem& item);
@@ -21,6 +23,7 @@ class PackedArguments {
  private:
   void push(int64_t word);
   void push(float real);
+  void push_buffer(std::span<float> buffer);
   void push_memref(void* data, const int64_t* shape, const int64_t* strides, int rank);
 
   std::deque<int64_t> words_;  // a deque: pointers to its elements stay valid as it grows

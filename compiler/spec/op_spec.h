@@ -44,6 +44,9 @@ struct HostTensor {
   std::vector<int64_t> shape;
   std::vector<double> reals;      // floating-point tensors
   std::vector<int64_t> integers;  // integer tensors
+  // Of a reference: the norm of the parts that the elements are sums of, where so many are summed up that they cancel
+  // each other. An error is no smaller than the parts' and is measured by them.
+  double parts_norm = 0;
 };
 
 // One value per signature argument: a tensor, or a scalar in `scalar`.

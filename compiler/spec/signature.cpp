@@ -6,9 +6,10 @@ namespace hstujit {
 
 std::string to_string(const Dimension& dimension) {
   if (dimension.is_constant()) return fmt::to_string(dimension.bias);
+  if (dimension.is_scalar()) return dimension.integer;
   const std::string factor = dimension.factor == 1 ? std::string() : fmt::format("{}*", dimension.factor);
   const std::string bias = dimension.bias == 0 ? std::string() : fmt::format("{:+}", dimension.bias);
-  const std::string times = dimension.is_uniform() ? fmt::format("*{}", dimension.per_sequence) : std::string();
+  const std::string times = dimension.is_uniform() ? fmt::format("*{}", dimension.integer) : std::string();
   return fmt::format("{}{}{}{}", factor, dimension.symbol, times, bias);
 }
 

@@ -26,24 +26,29 @@ enum class ArgumentRole { kInput, kOutput };
 //
 // Two kinds of axis hold the rows of all sequences, one sequence after the other: a jagged one, whose size is a symbol
 // of its own and whose sequences begin where an argument of offsets says, and one with the same number of rows for each
-// sequence, an integer argument of the launch, whose size is B times that.
+// sequence, an integer argument of the launch, whose size is B times that. An axis may also be as long as an integer
+// argument says: a scalar one, without a symbol.
 struct Dimension {
   std::string symbol;
   int64_t factor = 1;  // at least 1
   int64_t bias = 0;
-  std::string offsets = {};       // of a jagged axis: the tensor (B+1) that says where each sequence begins
-  std::string per_sequence = {};  // of a uniform one: the integer argument
+  std::string offsets = {};  // of a jagged axis: the tensor (B+1) that says where each sequence begins
+  std::string integer = {};  // of a uniform or a scalar one: the integer argument, which the size is a multiple of
 
   static Dimension constant(int64_t size) { return {{}, 1, size, {}, {}}; }
   static Dimension of(std::string symbol, int64_t bias = 0) { return {std::move(symbol), 1, bias, {}, {}}; }
   static Dimension jagged(std::string symbol, std::string offsets) {
     return {std::move(symbol), 1, 0, std::move(offsets), {}};
   }
-  static Dimension uniform(std::string per_sequence) { return {"B", 1, 0, {}, std::move(per_sequence)}; }
+  static Dimension uniform(std::string integer) { return {"B", 1, 0, {}, std::move(integer)}; }
+  static Dimension scalar(std::string integer) { return {{}, 1, 1, {}, std::move(integer)}; }
 
-  bool is_constant() const { return symbol.empty(); }
+  bool is_constant() const { return symbol.empty() && !follows_integer(); }
   bool is_jagged() const { return !offsets.empty(); }
-  bool is_uniform() const { return !per_sequence.empty(); }
+  bool is_uniform() const { return follows_integer() && !symbol.empty(); }
+  bool is_scalar() const { return follows_integer() && symbol.empty(); }
+  // Uniform or scalar: the size is no symbol's value, and integer_size() says what it must be.
+  bool follows_integer() const { return !integer.empty(); }
   // A size that no integer counts is the largest one: more than any tensor has.
   int64_t size(int64_t symbol_value) const {
     int64_t size = 0;
@@ -51,11 +56,12 @@ struct Dimension {
         __builtin_mul_overflow(factor, symbol_value, &size) || __builtin_add_overflow(size, bias, &size);
     return overflow ? std::numeric_limits<int64_t>::max() : size;
   }
-  // The size of a uniform axis where its integer argument has that value; none when that is negative, or when no
-  // integer counts the size.
-  std::optional<int64_t> uniform_size(int64_t symbol_value, int64_t per_sequence_value) const {
+  // The size of an axis that follows an integer argument where that has the value; none when it is negative, or when no
+  // integer counts the size. A scalar axis has no symbol, whose value is then any.
+  std::optional<int64_t> integer_size(int64_t symbol_value, int64_t integer_value) const {
     int64_t total = 0;
-    if (per_sequence_value < 0 || __builtin_mul_overflow(size(symbol_value), per_sequence_value, &total)) return {};
+    const int64_t times = is_scalar() ? bias : size(symbol_value);
+    if (integer_value < 0 || __builtin_mul_overflow(times, integer_value, &total)) return {};
     return total;
   }
   // The symbol's value where the size is `size`; none when no value from 0 gives that size.
@@ -65,7 +71,7 @@ struct Dimension {
   }
 };
 
-// For messages and JSON: "64", "L", "B+1", "4*B", "2*M-1", "B*max_delta_len".
+// For messages and JSON: "64", "L", "B+1", "4*B", "2*M-1", "B*max_delta_len", "max_seq_len".
 std::string to_string(const Dimension& dimension);
 
 struct Argument {

@@ -15,6 +15,7 @@ enum class MatmulPrecision { kTf32, kIeee };
 enum class Direction { kForward, kBackward };
 
 size_t size_of(DataType type);  // bytes
+constexpr bool is_integer(DataType type) { return type == DataType::kInt32 || type == DataType::kInt64; }
 
 std::string_view to_string(DataType type);          // "bf16" "fp16" "fp32" "int32" "int64"
 std::string_view to_string(MatmulPrecision value);  // "tf32" "ieee"

@@ -4,12 +4,20 @@
 #include <array>
 #include <random>
 
+#include "runtime/tuning/sequence_rows.h"
+
 namespace hstujit {
 
 namespace {
 
 // Multiply-adds of the float64 reference that one validation may cost: a second or two on two cores.
 constexpr double kReferenceFlops = 2e9;
+
+// Elements of the tensors that have a part for each sequence, of a size that follows max_seq_len: the reference
+// computes in float64, in the memory of whatever machine tunes. As many as a sequence has of the largest usual tile and
+// one row more are always taken.
+constexpr int64_t kMostPartElements = int64_t{1} << 26;
+constexpr int64_t kLeastMost = 257;
 
 // Rows of q of the long sequence, where sequences may have different numbers of them: few, so that the reference can
 // afford a long one, in two tiles and a bit.
@@ -70,11 +78,30 @@ class Batch {
   size_t next_delta_ = 0;
 };
 
+// max_seq_len, or what is left of it where `sequences` parts of that size are too many elements.
+int64_t affordable_length(const Signature& signature, int64_t sequences, int64_t max_seq_len) {
+  const auto too_many = [&](int64_t length) {
+    return std::any_of(signature.begin(), signature.end(), [&](const Argument& argument) {
+      return has_parts(argument) && part_elements(argument, length) > kMostPartElements / sequences;
+    });
+  };
+  while (max_seq_len > kLeastMost && too_many(max_seq_len)) max_seq_len = std::max(max_seq_len * 3 / 4, kLeastMost);
+  return max_seq_len;
+}
+
 }  // namespace
 
 Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max_seq_len, uint64_t seed,
                             int64_t most_sequences) {
-  Batch batch(spec.signature(direction), seed);
+  const Signature signature = spec.signature(direction);
+  std::vector<int64_t> rows = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33};
+  for (const int64_t tile : {64, 80, 96, 128, 176, 192, 256}) {
+    for (const int64_t near : {tile - 1, tile, tile + 1}) rows.push_back(near);
+  }
+  rows.push_back(0);
+  max_seq_len = affordable_length(signature, static_cast<int64_t>(rows.size()) + 1, max_seq_len);
+
+  Batch batch(signature, seed);
   // Candidates for the long sequence, longest first: the first one that the reference can afford.
   for (int64_t longest = max_seq_len; longest >= 1;
        longest = longest > 640 ? std::max<int64_t>(longest / 2 + 3, 640) : 0) {
@@ -82,11 +109,6 @@ Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max
     batch.add(longest);
     break;
   }
-  std::vector<int64_t> rows = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33};
-  for (const int64_t tile : {64, 80, 96, 128, 176, 192, 256}) {
-    for (const int64_t near : {tile - 1, tile, tile + 1}) rows.push_back(near);
-  }
-  rows.push_back(0);
   std::shuffle(rows.begin(), rows.end(), batch.random());
   for (const int64_t n : rows) {
     if (static_cast<int64_t>(batch.lengths.rows.size()) >= most_sequences) break;

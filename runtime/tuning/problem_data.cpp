@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,12 +11,11 @@
 #include <numeric>
 
 #include "compiler/spec/rounding.h"
+#include "runtime/tuning/strided_data.h"
 
 namespace hstujit {
 
 namespace {
-
-bool is_integer(DataType type) { return type == DataType::kInt32 || type == DataType::kInt64; }
 
 int64_t elements_of(const std::vector<int64_t>& shape) {
   int64_t elements = 1;
@@ -23,19 +23,22 @@ int64_t elements_of(const std::vector<int64_t>& shape) {
   return elements;
 }
 
-// The error of elements [begin, end), as compare's comment defines it; `floor` is that of one element.
+// The error of elements [begin, end), as compare's comment defines it; `floor` is that of one element, of one that is
+// not 0 where `sparse`, and `parts_norm` that of what the whole is summed up from.
 double error_of(const std::vector<double>& output, const std::vector<double>& reference, int64_t begin, int64_t end,
-                double floor) {
+                double floor, bool sparse, double parts_norm = 0) {
   double difference = 0;
-  double norm = 0;
+  double norm = parts_norm * parts_norm;
+  int64_t elements = 0;
   for (int64_t i = begin; i < end; ++i) {
     const double distance = output[i] - reference[i];
     if (!std::isfinite(distance)) return std::numeric_limits<double>::infinity();
     difference += distance * distance;
     norm += reference[i] * reference[i];
+    elements += sparse && reference[i] == 0 ? 0 : 1;
   }
   if (difference == 0) return 0;
-  return std::sqrt(difference) / (std::sqrt(norm) + std::sqrt(static_cast<double>(end - begin)) * floor);
+  return std::sqrt(difference) / (std::sqrt(norm) + std::sqrt(static_cast<double>(elements)) * floor);
 }
 
 // What is wrong with an output of integers; empty when nothing is.
@@ -51,21 +54,29 @@ using Symbols = std::map<std::string, int64_t>;
 // Every symbol is known.
 int64_t size_of_dimension(const Dimension& dimension, const ProblemData& problem, const Symbols& symbols) {
   if (dimension.is_constant()) return dimension.bias;
-  const int64_t value = symbols.at(dimension.symbol);
-  if (!dimension.is_uniform()) return dimension.size(value);
-  const int index = find_argument(problem.signature, dimension.per_sequence);
+  const int64_t value = dimension.symbol.empty() ? 0 : symbols.at(dimension.symbol);
+  if (!dimension.follows_integer()) return dimension.size(value);
+  const int index = find_argument(problem.signature, dimension.integer);
   const double rows = index < 0 ? 0 : problem.values[static_cast<size_t>(index)].scalar;
-  return dimension.uniform_size(value, static_cast<int64_t>(rows)).value_or(0);
+  return dimension.integer_size(value, static_cast<int64_t>(rows)).value_or(0);
 }
 
 int64_t sum(const std::vector<int64_t>& values) { return std::accumulate(values.begin(), values.end(), int64_t{0}); }
 
-// The leading sequences that have so many rows together.
-Lengths leading(const Lengths& lengths, int64_t rows) {
+// The leading sequences that have so many rows together, with inputs of at most so many elements in the parts that each
+// sequence has. One that has rows is among them, where there is any.
+Lengths leading(const Lengths& lengths, int64_t rows, const Signature& signature, int64_t elements) {
+  int64_t most = elements;
+  for (const Argument& argument : signature) {
+    if (argument.role == ArgumentRole::kInput && has_parts(argument))
+      most = std::min(most, elements / std::max<int64_t>(part_elements(argument, lengths.max_seq_len), 1));
+  }
   Lengths first;
   first.max_seq_len = lengths.max_seq_len;
-  for (size_t i = 0; i < lengths.rows.size() && rows > 0; ++i) {
-    rows -= lengths.rows[i];
+  int64_t taken = 0;
+  for (size_t i = 0; i < lengths.rows.size() && taken < rows; ++i) {
+    if (static_cast<int64_t>(i) >= most && taken > 0) break;
+    taken += lengths.rows[i];
     first.rows.push_back(lengths.rows[i]);
     if (!lengths.num_targets.empty()) first.num_targets.push_back(lengths.num_targets[i]);
     if (!lengths.delta_rows.empty()) first.delta_rows.push_back(lengths.delta_rows[i]);
@@ -77,7 +88,7 @@ Lengths leading(const Lengths& lengths, int64_t rows) {
 // of the sequences follow from the lengths.
 bool repeatable(const Argument& argument, const Lengths& first, const Lengths& all) {
   if (argument.kind != ArgumentKind::kTensor || argument.name == "num_targets") return true;
-  if (rows_between(argument, all) != nullptr) return true;
+  if (rows_between(argument, all) != nullptr || has_parts(argument)) return true;
   if (has_rows(argument)) return sum(sequence_rows(argument, first)) > 0 || sum(sequence_rows(argument, all)) == 0;
   return std::all_of(argument.shape.begin(), argument.shape.end(),
                      [](const Dimension& dimension) { return dimension.is_constant(); });
@@ -93,6 +104,24 @@ std::vector<std::byte> repeat(const std::vector<std::byte>& image, size_t bytes)
   return repeated;
 }
 
+// Whether parts that each sequence has, of `bytes` for each element, leave no room in the machine.
+Status check_memory(const Signature& signature, const Lengths& lengths, double bytes) {
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  double elements = 0;
+  std::string names;
+  for (const Argument& argument : signature) {
+    if (!has_parts(argument)) continue;
+    elements +=
+        static_cast<double>(lengths.rows.size()) * static_cast<double>(part_elements(argument, lengths.max_seq_len));
+    names += (names.empty() ? "" : " and ") + argument.name;
+  }
+  if (elements * bytes <= memory) return {};
+  return Status(Code::kOutOfMemory,
+                fmt::format("{} of {} sequences with max_seq_len {} take {:.3g} bytes to generate; the machine has "
+                            "{:.3g}, so the config must have fewer sequences or a smaller max_seq_len",
+                            names, lengths.rows.size(), lengths.max_seq_len, elements * bytes, memory));
+}
+
 }  // namespace
 
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
@@ -102,6 +131,8 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   problem.direction = direction;
   problem.lengths = lengths;
   problem.signature = problem.spec->signature(direction);
+  // As float64 and packed.
+  HSTUJIT_RETURN_IF_ERROR(check_memory(problem.signature, lengths, 16));
   problem.values = problem.spec->make_inputs(direction, lengths, seed);
   problem.extra_rows = extra_rows;
 
@@ -123,7 +154,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
     }
     for (size_t d = 0; d < argument.shape.size(); ++d) {
       const Dimension& dimension = argument.shape[d];
-      if (dimension.is_constant() || dimension.is_uniform()) continue;
+      if (dimension.is_constant() || dimension.follows_integer()) continue;
       const std::optional<int64_t> value = dimension.symbol_value(tensor.shape[d]);
       if (!value) {
         return Status(Code::kInternal,
@@ -138,7 +169,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
     if (argument.kind != ArgumentKind::kTensor) continue;
     std::vector<int64_t>& shape = problem.shapes[i];
     for (const Dimension& dimension : argument.shape) {
-      if (!dimension.is_constant() && !symbols.contains(dimension.symbol)) {
+      if (!dimension.symbol.empty() && !symbols.contains(dimension.symbol)) {
         return Status(Code::kInternal, fmt::format("no input of {} says how large {} of {} is", problem.spec->op(),
                                                    to_string(dimension), argument.name));
       }
@@ -159,21 +190,24 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
     if (argument.role == ArgumentRole::kInput) image = pack(problem.values[i].tensor, argument.dtype);
     image.resize(bytes, std::byte{kPoison});
   }
+  align_rows(problem);
   return problem;
 }
 
 Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                      std::optional<double> alpha) {
   constexpr int64_t kDistinctRows = 8192;
-  const Lengths first = leading(lengths, kDistinctRows);
-  // An operator that has other tensors of the batch's size gets all of its data.
+  constexpr int64_t kDistinctElements = int64_t{1} << 25;
   const Signature signature = spec->signature(direction);
+  const Lengths first = leading(lengths, kDistinctRows, signature, kDistinctElements);
+  // An operator that has other tensors of the batch's size gets all of its data.
   if (first.rows.size() == lengths.rows.size() ||
       !std::all_of(signature.begin(), signature.end(),
                    [&](const Argument& argument) { return repeatable(argument, first, lengths); })) {
     return make_problem_data(std::move(spec), direction, lengths, seed, 0, alpha);
   }
 
+  HSTUJIT_RETURN_IF_ERROR(check_memory(signature, lengths, 4));
   HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0, alpha));
   problem.lengths = lengths;
   for (size_t i = 0; i < signature.size(); ++i) {
@@ -190,8 +224,10 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
       if (counted == nullptr) tensor.integers.resize(lengths.rows.size(), 0);
       tensor.shape = problem.shapes[i] = {static_cast<int64_t>(tensor.integers.size())};
       image = pack(tensor, argument.dtype);
-    } else if (has_rows(argument)) {
-      const int64_t drawn = problem.shapes[i][0], total = sum(sequence_rows(argument, lengths));
+    } else if (has_rows(argument) || has_parts(argument)) {
+      const int64_t drawn = problem.shapes[i][0];
+      const int64_t total =
+          has_parts(argument) ? static_cast<int64_t>(lengths.rows.size()) : sum(sequence_rows(argument, lengths));
       if (drawn > 0) image = repeat(image, image.size() / static_cast<size_t>(drawn) * static_cast<size_t>(total));
       problem.shapes[i][0] = total;
     }
@@ -245,7 +281,12 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
     const std::vector<double>& expected = reference[i].tensor.reals;
     const std::vector<int64_t>& integers = reference[i].tensor.integers;
     const size_t used = (is_integer(argument.dtype) ? integers.size() : expected.size()) * size_of(argument.dtype);
-    const std::vector<std::byte>& bytes = outputs[i];
+    const auto gathered = gather(problem, i, outputs[i]);
+    if (!gathered.ok()) {
+      fail(gathered.status().message());
+      continue;
+    }
+    const std::vector<std::byte>& bytes = *gathered;
     if (bytes.size() < used) {
       fail(fmt::format("{} has {} bytes; the reference has {}", argument.name, bytes.size(), used));
       continue;
@@ -265,25 +306,28 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
     const std::vector<double>& actual = tensor.reals;
     // A bound of 0 asks for the very bits.
     const double floor = agreement.bound > 0 ? smallest_step(argument.dtype) / agreement.bound : 0;
-    const double error = error_of(actual, expected, 0, static_cast<int64_t>(expected.size()), floor);
+    const bool parts = has_parts(argument);
+    const double error = error_of(actual, expected, 0, static_cast<int64_t>(expected.size()), floor, parts,
+                                  reference[i].tensor.parts_norm);
     agreement.error = std::max(agreement.error, error);
     if (!(error <= agreement.bound)) {
       fail(std::isinf(error) ? fmt::format("{} has elements that are not numbers or were not written", argument.name)
                              : fmt::format("{} differs from the float64 reference by {:.3g}; at most {:.3g} is allowed",
                                            argument.name, error, agreement.bound));
     }
-    if (!has_rows(argument) || expected.empty()) continue;
-    const std::vector<int64_t>& rows = sequence_rows(argument, problem.lengths);
-    const int64_t width = static_cast<int64_t>(expected.size()) / sum(rows);
+    if (!(has_rows(argument) || parts) || expected.empty()) continue;
+    const std::vector<int64_t>& rows = parts ? problem.lengths.rows : sequence_rows(argument, problem.lengths);
+    const auto units = parts ? static_cast<int64_t>(rows.size()) : sum(rows);
+    const int64_t width = static_cast<int64_t>(expected.size()) / units;
     int64_t row = 0;
     for (size_t sequence = 0; sequence < rows.size(); ++sequence) {
-      const int64_t end = row + rows[sequence];
-      const double part = error_of(actual, expected, row * width, end * width, floor);
+      const int64_t end = row + (parts ? 1 : rows[sequence]);
+      const double part = error_of(actual, expected, row * width, end * width, floor, parts);
       const double allowed = sequence_slack(problem.direction, rows[sequence]) * agreement.bound;
       if (!(part <= allowed)) {
         fail(fmt::format(
             "{}: sequence {} of {} rows differs from the float64 reference by {:.3g}; at most {:.3g} is allowed",
-            argument.name, sequence, end - row, part, allowed));
+            argument.name, sequence, rows[sequence], part, allowed));
       }
       row = end;
     }

@@ -26,18 +26,22 @@ struct ProblemData {
 
   std::vector<HostValue> values;               // as OpSpec::make_inputs gave them
   std::vector<std::vector<int64_t>> shapes;    // by argument, extra rows included; empty for scalars
-  std::vector<std::vector<std::byte>> images;  // by argument, packed and contiguous; outputs are poison
+  std::vector<std::vector<std::byte>> images;  // by argument, packed; outputs are poison
   std::vector<std::vector<int64_t>> strides;   // by argument, in elements; empty, or empty for one: contiguous
   std::vector<size_t> offsets;                 // by argument, bytes before the first element; empty: none
 };
 
-// kInternal when the spec's inputs do not determine a shape. `extra_rows` counts only for jagged axes. `alpha` is
-// the value of the real argument of that name, where the operator has one, in place of the spec's own.
+// Tensors are contiguous, but for rows that would not begin at a multiple of the argument's alignment.
+//
+// kInternal when the spec's inputs do not determine a shape, kOutOfMemory when they are more than the machine holds.
+// `extra_rows` counts only for jagged axes. `alpha` is the value of the real argument of that name, where the operator
+// has one, in place of the spec's own.
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                       int64_t extra_rows, std::optional<double> alpha = {});
 
-// The same for timing only: the float64 answer is not to be had. Data rows repeat those of the first few sequences,
-// because drawing hundreds of millions of random numbers would take longer than tuning.
+// The same for timing only: the float64 answer is not to be had. Data rows, and tensors that have a part for each
+// sequence, repeat those of the first few sequences, because drawing hundreds of millions of random numbers would take
+// longer than tuning.
 Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                      std::optional<double> alpha = {});
 
@@ -69,13 +73,15 @@ struct Agreement {
   bool good() const { return sentence.empty(); }
 };
 
-// Compares outputs, as packed bytes by argument, with the reference.
+// Compares outputs, as bytes by argument with the strides of `problem`, with the reference.
 //
 // Floating point: the error is ||out - ref|| / (||ref|| + floor). Near 0 the values of a data type lie one step apart,
 // whatever a kernel does, so the floor is what lets each element be off by a step: sqrt(elements) * smallest_step /
-// bound. It is nothing but for fp16 outputs around 2^-14 and below. Besides the whole, every sequence must be within
-// sequence_slack() times the bound on its own, so that one wrong short sequence does not drown among long ones.
-// Integers: every element is the reference's.
+// bound. It is nothing but for fp16 outputs around 2^-14 and below. Of a sum that may cancel ||ref|| includes the norm
+// of its parts (HostTensor::parts_norm). Besides the whole, every sequence must be within sequence_slack() times the
+// bound on its own, so that one wrong short sequence does not drown among long ones. Where an output has as large a
+// part for each sequence, whatever its rows, elements that are 0 have no share in the floor. Integers: every element is
+// the reference's.
 //
 // Gradients of a few rows all have a dot product as a factor, dout v^T, which may be near 0 by chance; its rounding is
 // then large beside it. Such sequences may be further off.

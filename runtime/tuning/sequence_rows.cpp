@@ -1,5 +1,7 @@
 #include "runtime/tuning/sequence_rows.h"
 
+#include <limits>
+
 namespace hstujit {
 
 namespace {
@@ -17,6 +19,22 @@ bool has_jagged_rows(const Argument& argument) { return has_rows(argument) && ar
 
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
   return argument.shape[0].offsets == kAllRows ? lengths.rows : lengths.delta_rows;
+}
+
+bool has_parts(const Argument& argument) {
+  return argument.kind == ArgumentKind::kTensor && !is_integer(argument.dtype) && argument.shape.size() > 1 &&
+         to_string(argument.shape[0]) == "B";
+}
+
+int64_t part_elements(const Argument& argument, int64_t max_seq_len) {
+  int64_t elements = 1;
+  for (size_t d = 1; d < argument.shape.size(); ++d) {
+    const Dimension& dimension = argument.shape[d];
+    int64_t size = dimension.is_constant() ? dimension.bias : 1;
+    if (dimension.is_scalar() && dimension.integer == "max_seq_len") size = max_seq_len;
+    if (__builtin_mul_overflow(elements, size, &elements)) return std::numeric_limits<int64_t>::max();
+  }
+  return elements;
 }
 
 const std::vector<int64_t>* rows_between(const Argument& offsets, const Lengths& lengths) {

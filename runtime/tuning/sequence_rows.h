@@ -1,4 +1,4 @@
-// Which arguments hold rows of sequences, and how many of each sequence.
+// Which arguments hold rows of sequences, and how many of each sequence, or a part for each of them.
 #pragma once
 
 #include <vector>
@@ -15,6 +15,12 @@ bool has_jagged_rows(const Argument& argument);
 
 // For an argument that has rows: how many of each sequence.
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths);
+
+// Whether the argument has a part for each sequence, all of one size whatever its rows: (B, ...) of real numbers.
+bool has_parts(const Argument& argument);
+
+// Elements of such a part: constants and max_seq_len are the sizes that it may have.
+int64_t part_elements(const Argument& argument, int64_t max_seq_len);
 
 // The rows of each sequence that begin where the argument's numbers say; null for an argument that is no such offsets.
 const std::vector<int64_t>* rows_between(const Argument& offsets, const Lengths& lengths);

@@ -5,12 +5,19 @@
 #include <algorithm>
 #include <functional>
 
+#include "compiler/support/integers.h"
+
 namespace hstujit {
 
 namespace {
 
-int64_t gap_of(const Argument& argument) {
+// Elements that strides are multiples of.
+int64_t unit_of(const Argument& argument) {
   return std::max<int64_t>(1, argument.alignment / static_cast<int64_t>(size_of(argument.dtype)));
+}
+
+bool is_strided(const ProblemData& problem, size_t index) {
+  return !problem.strides.empty() && !problem.strides[index].empty();
 }
 
 // Calls visit(offset in the packed image, offset in the strided one, bytes) for each innermost row.
@@ -32,55 +39,72 @@ void for_each_piece(const ProblemData& problem, size_t index,
   }
 }
 
+// Gives a contiguous argument rows of `width` elements, and `gap` elements before it and after all that each outer axis
+// counts.
+void lay_out(ProblemData& problem, size_t index, int64_t width, int64_t gap) {
+  const std::vector<int64_t>& shape = problem.shapes[index];
+  const auto element = static_cast<int64_t>(size_of(problem.signature[index].dtype));
+  problem.strides.resize(problem.signature.size());
+  problem.offsets.resize(problem.signature.size(), 0);
+  problem.offsets[index] = static_cast<size_t>(gap * element);
+  std::vector<int64_t>& strides = problem.strides[index];
+  strides.assign(shape.size(), 1);
+  for (size_t d = shape.size() - 1; d-- > 0;) {
+    strides[d] = width;
+    width = width * shape[d] + gap;
+  }
+  std::vector<std::byte> image(static_cast<size_t>((gap + width) * element), std::byte{kPoison});
+  for_each_piece(problem, index, [&](size_t packed, size_t strided, size_t bytes) {
+    std::copy_n(problem.images[index].begin() + static_cast<std::ptrdiff_t>(packed), bytes,
+                image.begin() + static_cast<std::ptrdiff_t>(strided));
+  });
+  problem.images[index] = std::move(image);
+}
+
+std::vector<std::byte> packed_image(const ProblemData& problem, size_t index, const std::vector<std::byte>& image) {
+  std::vector<std::byte> packed;
+  for_each_piece(problem, index, [&](size_t, size_t strided, size_t bytes) {
+    const auto begin = image.begin() + static_cast<std::ptrdiff_t>(strided);
+    packed.insert(packed.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
+  });
+  return packed;
+}
+
 }  // namespace
+
+void align_rows(ProblemData& problem) {
+  for (size_t i = 0; i < problem.signature.size(); ++i) {
+    if (problem.shapes[i].size() < 2) continue;
+    const int64_t row = problem.shapes[i].back(), width = round_up(row, unit_of(problem.signature[i]));
+    if (width != row) lay_out(problem, i, width, 0);
+  }
+}
 
 ProblemData spread(const ProblemData& problem) {
   ProblemData result = problem;
   result.strides.resize(problem.signature.size());
   result.offsets.resize(problem.signature.size(), 0);
   for (size_t i = 0; i < problem.signature.size(); ++i) {
-    const Argument& argument = problem.signature[i];
-    const std::vector<int64_t>& shape = problem.shapes[i];
-    if (!has_rows(argument) || shape.size() < 2) continue;
-    const int64_t gap = gap_of(argument);
-    std::vector<int64_t>& strides = result.strides[i];
-    strides.assign(shape.size(), 1);
-    int64_t width = shape.back() + gap;
-    for (size_t d = shape.size() - 1; d-- > 0;) {
-      strides[d] = width;
-      width = width * shape[d] + gap;
-    }
-    const size_t element = size_of(argument.dtype);
-    result.offsets[i] = static_cast<size_t>(gap) * element;
-    std::vector<std::byte> image(result.offsets[i] + static_cast<size_t>(width) * element, std::byte{kPoison});
-    for_each_piece(result, i, [&](size_t packed, size_t strided, size_t bytes) {
-      std::copy_n(problem.images[i].begin() + static_cast<std::ptrdiff_t>(packed), bytes,
-                  image.begin() + static_cast<std::ptrdiff_t>(strided));
-    });
-    result.images[i] = std::move(image);
+    if (problem.shapes[i].size() < 2) continue;
+    if (is_strided(problem, i)) result.images[i] = packed_image(problem, i, problem.images[i]);
+    const int64_t unit = unit_of(problem.signature[i]);
+    lay_out(result, i, round_up(problem.shapes[i].back(), unit) + unit, unit);
   }
   return result;
 }
 
-Result<std::vector<std::vector<std::byte>>> gather(const ProblemData& problem,
-                                                   const std::vector<std::vector<std::byte>>& outputs) {
-  std::vector<std::vector<std::byte>> result = outputs;
-  for (size_t i = 0; i < problem.signature.size(); ++i) {
-    const Argument& argument = problem.signature[i];
-    if (argument.role != ArgumentRole::kOutput || problem.strides[i].empty()) continue;
-    std::vector<std::byte> rest = outputs[i];
-    std::vector<std::byte> packed;
-    for_each_piece(problem, i, [&](size_t, size_t strided, size_t bytes) {
-      const auto begin = rest.begin() + static_cast<std::ptrdiff_t>(strided);
-      packed.insert(packed.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
-      std::fill_n(begin, bytes, std::byte{kPoison});
-    });
-    if (std::any_of(rest.begin(), rest.end(), [](std::byte byte) { return byte != std::byte{kPoison}; })) {
-      return Status(Code::kCheckFailed, fmt::format("{} was written outside of its strided rows", argument.name));
-    }
-    result[i] = std::move(packed);
+Result<std::vector<std::byte>> gather(const ProblemData& problem, size_t argument,
+                                      const std::vector<std::byte>& image) {
+  if (!is_strided(problem, argument)) return image;
+  std::vector<std::byte> rest = image;
+  for_each_piece(problem, argument, [&](size_t, size_t strided, size_t bytes) {
+    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(strided), bytes, std::byte{kPoison});
+  });
+  if (std::any_of(rest.begin(), rest.end(), [](std::byte byte) { return byte != std::byte{kPoison}; })) {
+    return Status(Code::kCheckFailed,
+                  fmt::format("{} was written outside of its strided rows", problem.signature[argument].name));
   }
-  return result;
+  return packed_image(problem, argument, image);
 }
 
 }  // namespace hstujit

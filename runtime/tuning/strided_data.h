@@ -1,19 +1,22 @@
-// The same problem with tensors that are slices of wider ones, as q, k, v are of a uvqk matrix.
+// Tensors whose rows do not lie one right behind the other: slices of wider ones, as q, k, v are of a uvqk matrix, and
+// rows that end before the next multiple of the argument's alignment.
 //
-// A row tensor (L, ..., D) gets gaps after its innermost rows, after each row and before its first element. Gaps are as
-// small as the argument's alignment allows and hold poison: NaN for a kernel that reads them, and a trace of one that
-// writes them.
+// Gaps hold poison: NaN for a kernel that reads them, and a trace of one that writes them.
 #pragma once
 
 #include "runtime/tuning/problem_data.h"
 
 namespace hstujit {
 
-// `problem` comes from make_problem_data; its row tensors of rank 2 or more become strided.
+// Of a problem with contiguous tensors: those whose strides would be no multiples of their alignment get rows of the
+// next width that is one.
+void align_rows(ProblemData& problem);
+
+// The same problem with gaps after the innermost rows of every tensor (..., D), after all that each other axis counts,
+// and before the first element, as small as the alignment allows. `problem` comes from make_problem_data.
 ProblemData spread(const ProblemData& problem);
 
-// Output images of a spread problem, packed again, for compare(). kCheckFailed when a gap was written.
-Result<std::vector<std::vector<std::byte>>> gather(const ProblemData& spread_problem,
-                                                   const std::vector<std::vector<std::byte>>& outputs);
+// The image of one argument, packed. kCheckFailed when a gap was written.
+Result<std::vector<std::byte>> gather(const ProblemData& problem, size_t argument, const std::vector<std::byte>& image);
 
 }  // namespace hstujit

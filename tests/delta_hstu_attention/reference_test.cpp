@@ -13,9 +13,9 @@ HostValue& value_of(const OpSpec& spec, std::vector<HostValue>& values, std::str
   return values[static_cast<size_t>(find_argument(spec.signature(Direction::kForward), name))];
 }
 
-// A value of every kind of mask.
+// A value of every kind of mask, and a bias, which both operators draw alike.
 std::vector<DeltaHstuAttentionParams> masks() {
-  std::vector<DeltaHstuAttentionParams> result(5);
+  std::vector<DeltaHstuAttentionParams> result(6);
   result[1].num_targets = true;
   result[1].target_group_size = 2;
   result[2].max_attn_len = 4;
@@ -25,6 +25,7 @@ std::vector<DeltaHstuAttentionParams> masks() {
   result[3].full_mask = true;
   result[4].sla_k1 = 3;
   result[4].sla_k2 = 2;
+  result[5].rab_heads = 2;
   for (DeltaHstuAttentionParams& params : result) {
     params.heads = 2;
     params.attn_dim = 16;

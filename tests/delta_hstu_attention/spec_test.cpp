@@ -57,6 +57,9 @@ TEST(DeltaHstuAttentionSpec, CanonicalJsonRoundTrips) {
 TEST(DeltaHstuAttentionSpec, EqualMeaningsHaveOneForm) {
   EXPECT_EQ(parse({{"max_attn_len", -1}, {"causal", false}})->to_json(), parse({{"full_mask", true}})->to_json());
   EXPECT_EQ(parse({{"min_full_attn_seq_len", 9}})->to_json(), parse()->to_json()) << "no window to ignore";
+  EXPECT_EQ(parse({{"rab_heads", 1}, {"drab", false}, {"attn_scale", "rows"}, {"dattn_scale", false}})->to_json(),
+            parse({{"rab_heads", 1}, {"attn_scale", "rows"}})->to_json())
+      << "no backward to return gradients";
 }
 
 TEST(DeltaHstuAttentionSpec, KeyTextIsWhatDiffersFromTheDefaults) {
@@ -72,6 +75,20 @@ TEST(DeltaHstuAttentionSpec, MistakesAreSentences) {
             "numbers of rows in q)");
   EXPECT_THAT(error({{"jagged_query", true}}), HasSubstr("did you mean \"jagged_queries\"?"));
   EXPECT_THAT(error({{"target_group_size", 2}}), HasSubstr("ops[2].target_group_size is 2, but only targets"));
+}
+
+TEST(DeltaHstuAttentionSpec, FactorsAreOfRowsOfQAndTheBiasOfTheSequences) {
+  const Json extra = {{"rab_heads", 1}, {"attn_scale", "rows"}};
+  const Signature dense = parse(extra)->signature(Direction::kForward);
+  EXPECT_EQ(shape_of(dense, "rab"), "(B, 1, max_seq_len, max_seq_len)");
+  EXPECT_EQ(shape_of(dense, "attn_scale"), "(B*max_delta_len)");
+  Json jagged = extra;
+  jagged["jagged_queries"] = true;
+  const Signature ragged = parse(jagged)->signature(Direction::kForward);
+  EXPECT_EQ(names_of(ragged),
+            (std::vector<std::string>{"q", "k", "v", "seq_offsets", "seq_offsets_q", "rab", "attn_scale", "max_seq_len",
+                                      "max_delta_len", "alpha", "scaling_seqlen", "out"}));
+  EXPECT_EQ(shape_of(ragged, "attn_scale"), "(Lq)");
 }
 
 TEST(DeltaHstuAttentionSpec, ADenseQHasTheSameRowsOfEachSequence) {

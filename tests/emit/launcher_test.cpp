@@ -103,6 +103,30 @@ TEST(Launcher, WhatTheSignatureLeavesOpenIsAConstant) {
   EXPECT_THAT(norm, HasSubstr("row_index = upload(std::vector<int32_t>(batch.rows(), 0));"));
 }
 
+TEST(Launcher, ABiasHasRowsThatBeginAtTheAlignment) {
+  HstuAttentionParams params = attention_params();
+  params.rab_heads = 1;
+  params.alignment = 16;
+  const HstuAttentionSpec spec(params);
+  const Signature signature = spec.signature(Direction::kForward);
+  LaunchPlan plan;
+  plan.kernel_name = "kernel";
+  for (int dimension = 0; dimension < 3; ++dimension) {
+    ParamSlot slot;
+    slot.name = fmt::format("stride_{}", dimension);
+    slot.kind = ParamSlot::Kind::kStride;
+    slot.argument = find_argument(signature, "rab");
+    slot.dimension = dimension;
+    plan.slots.push_back(slot);
+  }
+  const std::string text = print_launcher(spec, Direction::kForward, plan, *known_device("sm_80"));
+  const std::string row = "ceil_divide(batch.max_seq_len, 8) * 8";
+  EXPECT_THAT(text, HasSubstr("rab = random_tensor<uint16_t>(batch.sequences() * 1 * batch.max_seq_len * " + row));
+  EXPECT_THAT(text, HasSubstr("params.stride_0 = 1 * batch.max_seq_len * " + row + ";\n"));
+  EXPECT_THAT(text, HasSubstr("params.stride_1 = batch.max_seq_len * " + row + ";\n"));
+  EXPECT_THAT(text, HasSubstr("params.stride_2 = " + row + ";\n"));
+}
+
 TEST(Launcher, LastRowsOfSequencesAreACountOrOffsets) {
   const std::string dense = emit_delta("delta_hstu_attention/sm80", "sm_80", false).launcher;
   EXPECT_THAT(dense, HasSubstr("struct Chosen {\n"

@@ -46,7 +46,7 @@ Result<JitFunction> compile_double_rows(mlir::MLIRContext& context, int64_t head
   };
   const mlir::Value count = emit.integer(kCopied);
   emit.copy_rows(rows_of(0), count, count, matrix);
-  emit.write_rows(matrix, emit.real(2), rows_of(1), count);
+  emit.write_rows(matrix, [&](mlir::Value) { return emit.real(2); }, rows_of(1), count);
   mlir::func::ReturnOp::create(builder, location);
   scratch_size = emit.scratch_size();
   return JitFunction::compile(*module, kName, target);
@@ -83,7 +83,7 @@ TEST_P(EmitterRows, AreCopiedAndWritten) {
   const Signature signature = {tensor_argument("in", heads), tensor_argument("out", heads)};
   const auto arguments = Arguments::bind(signature, values, 2);
   ASSERT_TRUE(arguments.ok()) << arguments.status().message();
-  PackedArguments packed(*arguments, scratch.data(), scratch_size);
+  PackedArguments packed(*arguments, scratch, {});
   (*function)(packed.with(WorkItem()));
 
   const int64_t begin = std::max<int64_t>(heads - 1, 0) * kWidth;

@@ -1,5 +1,6 @@
 #include "tests/host/host_call.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,6 +14,23 @@ namespace {
 
 constexpr size_t kErrorSize = 512;
 
+// Of the innermost axis.
+size_t line_bytes(const std::vector<int64_t>& shape, size_t element) {
+  return static_cast<size_t>(shape.back()) * element;
+}
+
+// Calls visit(index, place) for each line of a tensor in order; `place` is where it begins, in elements.
+template <class Visitor>
+void for_each_line(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides, const Visitor& visit) {
+  int64_t lines = 1;
+  for (size_t axis = 0; axis + 1 < shape.size(); ++axis) lines *= shape[axis];
+  for (int64_t index = 0; index < lines; ++index) {
+    int64_t place = 0, rest = index;
+    for (size_t axis = shape.size() - 1; axis-- > 0; rest /= shape[axis]) place += rest % shape[axis] * strides[axis];
+    visit(static_cast<size_t>(index), place);
+  }
+}
+
 }  // namespace
 
 OpSpecPtr make_spec(const nlohmann::ordered_json& json) {
@@ -21,14 +39,24 @@ OpSpecPtr make_spec(const nlohmann::ordered_json& json) {
   return *spec;
 }
 
-double relative_error(const std::vector<double>& a, const std::vector<double>& b) {
-  double difference = 0, norm = 0;
+namespace {
+
+double relative_error(const std::vector<double>& a, const std::vector<double>& b, double parts_norm) {
+  double difference = 0, norm = parts_norm * parts_norm;
   for (size_t i = 0; i < b.size(); ++i) {
     if (!std::isfinite(a[i])) return std::numeric_limits<double>::infinity();
     difference += (a[i] - b[i]) * (a[i] - b[i]);
     norm += b[i] * b[i];
   }
   return norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
+}
+
+}  // namespace
+
+double relative_error(const std::vector<double>& a, const std::vector<double>& b) { return relative_error(a, b, 0); }
+
+double relative_error(const HostTensor& a, const HostTensor& b) {
+  return relative_error(a.reals, b.reals, b.parts_norm);
 }
 
 HostHandle::HostHandle(const OpSpec& spec, int threads, Direction direction) {
@@ -52,9 +80,33 @@ size_t HostCall::index(std::string_view name) const {
   return static_cast<size_t>(found);
 }
 
-int64_t HostCall::rows_of(const Argument& argument) const {
-  const bool all = argument.shape[0].is_jagged() && argument.shape[0].offsets == "seq_offsets";
-  return all ? lengths_.total_rows() : lengths_.total_delta_rows();
+int64_t HostCall::size_of_axis(const Dimension& dimension) const {
+  if (dimension.is_constant()) return dimension.bias;
+  if (dimension.is_scalar()) return static_cast<int64_t>(inputs_[index(dimension.integer)].scalar);
+  if (dimension.is_jagged() || dimension.is_uniform()) {
+    return dimension.offsets == "seq_offsets" ? lengths_.total_rows() : lengths_.total_delta_rows();
+  }
+  return dimension.size(static_cast<int64_t>(lengths_.rows.size()));
+}
+
+std::vector<int64_t> HostCall::output_shape(const Argument& argument) const {
+  std::vector<int64_t> shape;
+  for (const Dimension& dimension : argument.shape) shape.push_back(size_of_axis(dimension));
+  return shape;
+}
+
+// Room behind the lines of rows: behind all heads of a tensor of rank 3, behind each row of one of rank 4, whose lines
+// have no width that is sure to be aligned.
+std::vector<int64_t> HostCall::strides_of(const Argument& argument, const std::vector<int64_t>& shape) const {
+  std::vector<int64_t> strides(shape.size(), 1);
+  const int64_t unit = std::max<int64_t>(argument.alignment / static_cast<int64_t>(size_of(argument.dtype)), 1);
+  for (size_t axis = shape.size() - 1; axis-- > 0;) {
+    strides[axis] = shape[axis + 1] * strides[axis + 1];
+    const bool padded = shape.size() == 3 ? axis == 0 : axis == 2;
+    if (padded) strides[axis] += row_padding_;
+    if (shape.size() == 4 && padded) strides[axis] = (strides[axis] + unit - 1) / unit * unit;
+  }
+  return strides;
 }
 
 void HostCall::pack_inputs() {
@@ -68,24 +120,18 @@ void HostCall::pack_inputs() {
     if (argument.kind != ArgumentKind::kTensor) continue;
     Storage& storage = storage_[i];
     const size_t element = size_of(argument.dtype);
-    if (argument.shape.size() == 1) {
-      storage.shape = inputs_[i].tensor.shape;
-      storage.strides = {1};
-      storage.bytes = pack(inputs_[i].tensor, argument.dtype);
-    } else {
-      const int64_t heads = argument.shape[1].bias, width = argument.shape[2].bias;
-      const int64_t used = rows_of(argument), rows = used + (argument.shape[0].is_jagged() ? extra_rows_ : 0);
-      storage.shape = {rows, heads, width};
-      storage.strides = {heads * width + row_padding_, width, 1};
-      const auto row = static_cast<size_t>(storage.strides[0]) * element;
-      storage.bytes.assign(static_cast<size_t>(rows) * row, kUntouched);
-      if (argument.role == ArgumentRole::kInput) {
-        const std::vector<std::byte> dense = pack(inputs_[i].tensor, argument.dtype);
-        const auto dense_row = static_cast<size_t>(heads * width) * element;
-        for (size_t r = 0; r < static_cast<size_t>(used); ++r) {
-          std::memcpy(storage.bytes.data() + r * row, dense.data() + r * dense_row, dense_row);
-        }
-      }
+    const std::vector<int64_t> dense_shape =
+        argument.role == ArgumentRole::kInput ? inputs_[i].tensor.shape : output_shape(argument);
+    storage.shape = dense_shape;
+    if (argument.shape[0].is_jagged()) storage.shape[0] += extra_rows_;
+    storage.strides = strides_of(argument, storage.shape);
+    storage.bytes.assign(static_cast<size_t>(storage.shape[0] * storage.strides[0]) * element, kUntouched);
+    if (argument.role == ArgumentRole::kInput) {
+      const std::vector<std::byte> dense = pack(inputs_[i].tensor, argument.dtype);
+      const size_t line = line_bytes(dense_shape, element);
+      for_each_line(dense_shape, storage.strides, [&](size_t index, int64_t place) {
+        std::memcpy(storage.bytes.data() + static_cast<size_t>(place) * element, dense.data() + index * line, line);
+      });
     }
     value.data = storage.bytes.data();
     value.shape = storage.shape.data();
@@ -106,14 +152,31 @@ HostTensor HostCall::read(std::string_view name) const {
   const Storage& storage = storage_[index(name)];
   const DataType dtype = signature_[index(name)].dtype;
   const size_t element = size_of(dtype);
-  const auto dense_row = static_cast<size_t>(storage.shape[1] * storage.shape[2]) * element;
-  const auto row = static_cast<size_t>(storage.strides[0]) * element;
-  const int64_t rows = rows_of(signature_[index(name)]);
-  std::vector<std::byte> dense(static_cast<size_t>(rows) * dense_row);
-  for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
-    std::memcpy(dense.data() + r * dense_row, storage.bytes.data() + r * row, dense_row);
-  }
-  return unpack(dense, dtype, {rows, storage.shape[1], storage.shape[2]});
+  std::vector<int64_t> shape = dense_shape(index(name));
+  const size_t line = line_bytes(shape, element);
+  std::vector<std::byte> dense;
+  for_each_line(shape, storage.strides, [&](size_t, int64_t place) {
+    const std::byte* from = storage.bytes.data() + static_cast<size_t>(place) * element;
+    dense.insert(dense.end(), from, from + line);
+  });
+  return unpack(dense, dtype, std::move(shape));
+}
+
+std::vector<int64_t> HostCall::dense_shape(size_t index) const {
+  std::vector<int64_t> shape = storage_[index].shape;
+  if (signature_[index].shape[0].is_jagged()) shape[0] -= extra_rows_;
+  return shape;
+}
+
+std::vector<bool> HostCall::used_bytes(std::string_view name) const {
+  const size_t i = index(name), element = size_of(signature_[i].dtype);
+  const std::vector<int64_t> shape = dense_shape(i);
+  std::vector<bool> used(storage_[i].bytes.size());
+  for_each_line(shape, storage_[i].strides, [&](size_t, int64_t place) {
+    const auto first = used.begin() + place * static_cast<int64_t>(element);
+    std::fill(first, first + static_cast<int64_t>(line_bytes(shape, element)), true);
+  });
+  return used;
 }
 
 const std::vector<std::byte>& HostCall::bytes(std::string_view name) const { return storage_[index(name)].bytes; }

@@ -29,7 +29,8 @@ class HostHandle {
   std::string error_;
 };
 
-// The arguments of one launch. Tensors of rank 3 may have room after each row, as column slices of a wider matrix have.
+// The arguments of one launch. Tensors of rank 3 and 4 may have room after each row, as column slices of a wider matrix
+// have; of rank 4, at least as much as the alignment of rows takes.
 class HostCall {
  public:
   HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding = 0,
@@ -43,6 +44,8 @@ class HostCall {
   // Dense values of an argument after a launch, rounded as stored.
   HostTensor read(std::string_view name) const;
   const std::vector<std::byte>& bytes(std::string_view name) const;
+  // Which of those belong to elements of sequences.
+  std::vector<bool> used_bytes(std::string_view name) const;
   HstujitHostValue& value(std::string_view name);
   const std::vector<HstujitHostValue>& values() const { return values_; }
   // Rows along jagged axes beyond those that the sequences cover; of outputs, set to kUntouched before a launch.
@@ -57,7 +60,10 @@ class HostCall {
     std::vector<int64_t> shape, strides;
   };
   size_t index(std::string_view name) const;
-  int64_t rows_of(const Argument& argument) const;  // of all sequences
+  int64_t size_of_axis(const Dimension& dimension) const;
+  std::vector<int64_t> dense_shape(size_t index) const;  // of what is stored, without added rows
+  std::vector<int64_t> output_shape(const Argument& argument) const;
+  std::vector<int64_t> strides_of(const Argument& argument, const std::vector<int64_t>& shape) const;
 
   OpSpecPtr spec_;
   Signature signature_;
@@ -73,5 +79,7 @@ OpSpecPtr make_spec(const nlohmann::ordered_json& json);
 
 // ||a - b|| / ||b||, or infinity where a is not finite.
 double relative_error(const std::vector<double>& a, const std::vector<double>& b);
+// The same with ||b|| as compare() of runtime/tuning/problem_data.h has it.
+double relative_error(const HostTensor& a, const HostTensor& b);
 
 }  // namespace hstujit

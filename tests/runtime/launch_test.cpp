@@ -285,6 +285,59 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   EXPECT_EQ(seen.grid, 12u) << "ceil(200 / 64) * 3";
 }
 
+// Without rows q has no address that a map could have, and the outputs that are written may be as small as a number.
+TEST_F(LaunchTest, AMapOfNoRowsHasAnAlignedAddressOfAnOutputWithElements) {
+  const Instance instance = make_instance(R"(, "attn_scale": "scalar")");
+  FakeLaunch backward(instance, {.rows = {0, 0}, .num_targets = {}, .max_seq_len = 64}, kDLCUDA, Direction::kBackward);
+  const Signature& signature = backward.problem.signature;
+  DLTensor& slope = backward.tensor("dattn_scale");
+  slope.data = static_cast<char*>(slope.data) + 4;
+  LaunchPlan plan;
+  plan.kernel_name = "k";
+  plan.threads = 32;
+  ParamSlot map;
+  map.name = "q";
+  map.kind = ParamSlot::Kind::kTensorMap;
+  map.argument = find_argument(signature, "q");
+  map.map = {64, 64};
+  plan.slots = {map};
+  const CudaDriverPtr driver = *engine_->driver();
+  const auto module = Module::load(driver, *current_context(*driver), cubin_of("a cubin"), plan);
+  ASSERT_TRUE(module.ok());
+  const auto launcher = Launcher::create(driver, *module, signature, plan);
+  ASSERT_TRUE(launcher.ok()) << launcher.status().message();
+  const Status status = (*launcher)->launch(backward.values.data(), backward.values.size(), nullptr);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(fake().tensor_maps, 1);
+  EXPECT_EQ(fake().launches, 1);
+}
+
+TEST_F(LaunchTest, WithoutSequencesASumOverAllOfThemIsZero) {
+  const Instance instance = make_instance(R"(, "attn_scale": "scalar")");
+  FakeLaunch backward(instance, {.rows = {}, .num_targets = {}, .max_seq_len = 64}, kDLCUDA, Direction::kBackward);
+  auto* const slope = static_cast<float*>(backward.tensor("dattn_scale").data);
+  *slope = 7;
+  LaunchPlan plan;
+  plan.kernel_name = "k";
+  plan.threads = 32;
+  GridFactor batch;
+  batch.source = GridFactor::Source::kSize;
+  batch.argument = find_argument(backward.problem.signature, "seq_offsets");
+  batch.bias = -1;
+  plan.grid = {batch};
+  const CudaDriverPtr driver = *engine_->driver();
+  const auto module = Module::load(driver, *current_context(*driver), cubin_of("a cubin"), plan);
+  ASSERT_TRUE(module.ok());
+  const auto launcher = Launcher::create(driver, *module, backward.problem.signature, plan);
+  const Status status = (*launcher)->launch(backward.values.data(), backward.values.size(), nullptr);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(*slope, 0);
+  EXPECT_EQ(fake().launches, 0);
+  fake().failing = "cuMemsetD8Async";
+  EXPECT_THAT((*launcher)->launch(backward.values.data(), backward.values.size(), nullptr).message(),
+              HasSubstr("cuMemsetD8Async failed"));
+}
+
 TEST(CheckJagged, NamesTheFirstMistake) {
   const auto message = [](std::string_view offsets, const std::vector<int64_t>& values, int64_t most_rows) {
     const bool all = offsets == "seq_offsets";

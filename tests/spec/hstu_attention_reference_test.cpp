@@ -99,22 +99,20 @@ TEST(HstuAttentionReference, TargetsComeFromTheirTensor) {
   EXPECT_EQ(out[16], 101);
 }
 
-TEST(HstuAttentionReference, GradientsAreTheSlopesOfTheForwardReference) {
+// Every gradient that the instance has against the slopes of loss().
+void expect_slopes(HstuAttentionParams params) {
   constexpr double kStep = 1e-5;
   const Lengths lengths{{7, 0, 1, 5}, {3, 0, 1, 0}, 8};
   for (const std::string& score : split(kHstuScores, ' ')) {
-    const HstuAttentionSpec spec({.heads = 2,
-                                  .attn_dim = 8,
-                                  .hidden_dim = 16,
-                                  .dtype = DataType::kFp32,
-                                  .num_targets = true,
-                                  .contextual_seq_len = 2,
-                                  .score = score});
+    params.score = score;
+    const HstuAttentionSpec spec(params);
     auto values = spec.make_inputs(Direction::kBackward, lengths, 5);
     argument(spec, values, "scaling_seqlen", Direction::kBackward).scalar = 3;
     spec.reference(Direction::kBackward, lengths, values);
-    const std::pair<const char*, const char*> gradients[] = {{"q", "dq"}, {"k", "dk"}, {"v", "dv"}};
+    const std::pair<const char*, const char*> gradients[] = {
+        {"q", "dq"}, {"k", "dk"}, {"v", "dv"}, {"rab", "drab"}, {"attn_scale", "dattn_scale"}};
     for (const auto& [of, name] : gradients) {
+      if (find_argument(spec.signature(Direction::kBackward), name) < 0) continue;
       auto& inputs = argument(spec, values, of, Direction::kBackward).tensor.reals;
       const HostTensor& gradient = argument(spec, values, name, Direction::kBackward).tensor;
       EXPECT_EQ(gradient.shape, argument(spec, values, of, Direction::kBackward).tensor.shape);
@@ -129,6 +127,105 @@ TEST(HstuAttentionReference, GradientsAreTheSlopesOfTheForwardReference) {
         ASSERT_NEAR(gradient.reals[i], (above - below) / (2 * kStep), 1e-7) << score << " " << name << "[" << i << "]";
       }
     }
+  }
+}
+
+HstuAttentionParams small_params() {
+  return {.heads = 2,
+          .attn_dim = 8,
+          .hidden_dim = 16,
+          .dtype = DataType::kFp32,
+          .num_targets = true,
+          .contextual_seq_len = 2};
+}
+
+TEST(HstuAttentionReference, GradientsAreTheSlopesOfTheForwardReference) { expect_slopes(small_params()); }
+
+TEST(HstuAttentionReference, GradientsOfABiasOfAllHeadsAndOfAFactorForEachRow) {
+  HstuAttentionParams params = small_params();
+  params.rab_heads = 1;
+  params.attn_scale = "rows";
+  expect_slopes(params);
+}
+
+TEST(HstuAttentionReference, GradientsOfABiasOfEachHeadAndOfOneFactor) {
+  HstuAttentionParams params = small_params();
+  params.rab_heads = 2;
+  params.attn_scale = "scalar";
+  expect_slopes(params);
+}
+
+// Four heads, two of which share each head of the bias, which is 100 b + 10 h' + 2 i + j: with q = 0, alpha = 1 and the
+// score identity it is what out is the sum of.
+TEST(HstuAttentionReference, ABiasByHand) {
+  const HstuAttentionSpec spec(
+      {.heads = 4, .attn_dim = 8, .hidden_dim = 8, .score = "identity", .rab_heads = 2, .attn_scale = "rows"});
+  const Lengths lengths{{1, 2}, {}, 2};
+  auto values = spec.make_inputs(Direction::kForward, lengths, 1);
+  for (const char* name : {"q", "v"}) {
+    auto& reals = argument(spec, values, name).tensor.reals;
+    std::fill(reals.begin(), reals.end(), name[0] == 'q' ? 0.0 : 1.0);
+  }
+  auto& bias = argument(spec, values, "rab").tensor;
+  EXPECT_EQ(bias.shape, (std::vector<int64_t>{2, 2, 2, 2}));
+  for (size_t i = 0; i < 16; ++i) {
+    bias.reals[i] = static_cast<double>(100 * (i >> 3) + 10 * (i >> 2 & 1) + 2 * (i >> 1 & 1) + (i & 1));
+  }
+  argument(spec, values, "attn_scale").tensor.reals = {1, -1, 2};
+  argument(spec, values, "alpha").scalar = 1;
+  argument(spec, values, "scaling_seqlen").scalar = 1000;  // attn_scale replaces it
+  spec.reference(Direction::kForward, lengths, values);
+  const auto& out = argument(spec, values, "out").tensor.reals;
+  const auto at = [&](size_t row, size_t head) { return out[(row * 4 + head) * 8]; };
+  EXPECT_EQ(at(0, 0), 0);
+  EXPECT_EQ(at(0, 1), 0);
+  EXPECT_EQ(at(0, 2), 10);
+  EXPECT_EQ(at(0, 3), 10);
+  EXPECT_EQ(at(1, 0), -100);
+  EXPECT_EQ(at(1, 3), -110);
+  EXPECT_EQ(at(2, 1), 2 * (102 + 103));
+  EXPECT_EQ(at(2, 2), 2 * (112 + 113));
+}
+
+TEST(HstuAttentionReference, TheGradientOfTheBiasIsZeroWhereNoPairIs) {
+  const HstuAttentionSpec spec({.heads = 2, .attn_dim = 8, .hidden_dim = 8, .rab_heads = 1});
+  const Lengths lengths{{3, 0}, {}, 4};
+  auto values = spec.make_inputs(Direction::kBackward, lengths, 1);
+  spec.reference(Direction::kBackward, lengths, values);
+  const HostTensor& drab = argument(spec, values, "drab", Direction::kBackward).tensor;
+  EXPECT_EQ(drab.shape, (std::vector<int64_t>{2, 1, 4, 4}));
+  ASSERT_EQ(drab.reals.size(), 32U);
+  for (size_t i = 0; i < drab.reals.size(); ++i) {
+    const size_t row = i / 4 % 4, column = i % 4;
+    EXPECT_EQ(drab.reals[i] != 0, i < 16 && row < 3 && column <= row) << i;
+  }
+}
+
+TEST(HstuAttentionInputs, BiasesAndFactorsKeepTheOutputsSize) {
+  for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    const HstuAttentionSpec spec(
+        {.heads = 2, .attn_dim = 64, .hidden_dim = 32, .dtype = type, .rab_heads = 2, .attn_scale = "rows"});
+    const Lengths lengths{{40, 0, 9}, {}, 64};
+    auto values = spec.make_inputs(Direction::kForward, lengths, 7);
+    double square = 0;
+    const auto& bias = argument(spec, values, "rab").tensor.reals;
+    for (const double value : bias) {
+      ASSERT_EQ(value, round_to(type, value));
+      square += value * value;
+    }
+    EXPECT_NEAR(std::sqrt(square / static_cast<double>(bias.size())) / 64, 0.5, 0.02);
+    int negative = 0;
+    for (const double value : argument(spec, values, "attn_scale").tensor.reals) {
+      ASSERT_EQ(value, static_cast<float>(value));
+      ASSERT_GE(std::abs(value), 0.999 / 64);
+      ASSERT_LE(std::abs(value), 3.001 / 64);
+      negative += value < 0 ? 1 : 0;
+    }
+    EXPECT_TRUE(negative > 5 && negative < 44) << negative;
+    spec.reference(Direction::kForward, lengths, values);
+    const auto& out = values.back().tensor.reals;
+    EXPECT_GT(std::sqrt(std::inner_product(out.begin(), out.end(), out.begin(), 0.0) / static_cast<double>(out.size())),
+              1e-2);
   }
 }
 
@@ -150,14 +247,16 @@ TEST(HstuAttentionInputs, BackwardHasTheForwardInputsAndAGradientOfTheirOwn) {
 
 TEST(HstuAttentionInputs, DotProductsOfABackwardReluAreExactInFp32) {
   for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
-    const HstuAttentionSpec spec({.heads = 1, .attn_dim = 256, .hidden_dim = 8, .dtype = type, .score = "relu"});
-    const auto values = spec.make_inputs(Direction::kBackward, {{64}, {}, 64}, 7);
+    const HstuAttentionSpec spec(
+        {.heads = 1, .attn_dim = 256, .hidden_dim = 8, .dtype = type, .score = "relu", .rab_heads = 1});
+    auto values = spec.make_inputs(Direction::kBackward, {{64}, {}, 64}, 7);
+    const auto& bias = argument(spec, values, "rab", Direction::kBackward).tensor.reals;
     const auto &q = values[0].tensor.reals, &k = values[1].tensor.reals;
     for (const double value : q) ASSERT_EQ(value, round_to(type, value));
     for (size_t i = 0; i < 64; ++i) {
       for (size_t j = 0; j < 64; ++j) {
-        double exact = 0;
-        float rounded = 0;
+        double exact = bias[64 * i + j];
+        auto rounded = static_cast<float>(bias[64 * i + j]);
         for (size_t d = 0; d < 256; ++d) {
           exact += q[256 * i + d] * k[256 * j + d];
           rounded += static_cast<float>(q[256 * i + d]) * static_cast<float>(k[256 * j + d]);

@@ -123,6 +123,19 @@ TEST(HstuAttentionSpec, RulesBetweenFields) {
               HasSubstr("target_group_size is 2, but semi-local attention"));
 }
 
+TEST(HstuAttentionSpec, BiasHeadsAreSharedEvenly) {
+  EXPECT_EQ(error_of(R"({"heads": 4, "rab_heads": 3})"),
+            "ops[2].rab_heads is 3, but heads share the bias heads evenly; allowed: 0, or a divisor of heads, which is "
+            "4");
+  EXPECT_THAT(error_of(R"({"heads": 4, "rab_heads": 8})"), HasSubstr("rab_heads is 8, but heads share"));
+  EXPECT_THAT(error_of(R"({"attn_scale": "row"})"),
+              StartsWith("ops[2].attn_scale is \"row\"; allowed: none, rows, scalar"));
+  for (const char* heads : {"0", "1", "2", "4"}) {
+    EXPECT_EQ(canonical((R"({"heads": 4, "rab_heads": )" + std::string(heads) + "}").c_str())["rab_heads"],
+              std::stoi(heads));
+  }
+}
+
 TEST(HstuAttentionSpec, CountsOfRowsAreBounded) {
   for (const std::string name :
        {"target_group_size", "max_attn_len", "min_full_attn_seq_len", "contextual_seq_len", "sla_k1", "sla_k2"}) {
@@ -140,6 +153,11 @@ TEST(HstuAttentionSpec, EqualMeaningsHaveOneForm) {
   EXPECT_NE(canonical(R"({"min_full_attn_seq_len": 5, "max_attn_len": 9})"), canonical(R"({"max_attn_len": 9})"));
   EXPECT_EQ(canonical(R"({"sla_k1": 4, "contextual_seq_len": 3})"), canonical(R"({"sla_k1": 4, "sla_k2": 3})"));
   EXPECT_EQ(canonical(R"({"causal": false, "max_attn_len": -1})"), canonical(R"({"full_mask": true})"));
+  EXPECT_EQ(canonical(R"({"drab": false, "dattn_scale": false})"), canonical("{}"));
+  EXPECT_EQ(canonical(R"({"rab_heads": 1, "dattn_scale": false})"), canonical(R"({"rab_heads": 1})"));
+  EXPECT_EQ(canonical(R"({"attn_scale": "rows", "drab": false})"), canonical(R"({"attn_scale": "rows"})"));
+  EXPECT_NE(canonical(R"({"rab_heads": 1, "drab": false})"), canonical(R"({"rab_heads": 1})"));
+  EXPECT_NE(canonical(R"({"attn_scale": "rows", "dattn_scale": false})"), canonical(R"({"attn_scale": "rows"})"));
   const Json no_window = canonical(R"({"num_targets": true})");
   EXPECT_EQ(canonical(R"({"num_targets": true, "max_attn_len": 268435456})"), no_window);
   EXPECT_EQ(canonical(R"({"num_targets": true, "max_attn_len": 9, "min_full_attn_seq_len": 268435456})"), no_window);
@@ -199,6 +217,70 @@ TEST(HstuAttentionSpec, WorkCountsValidPairsAndBytesOnce) {
   EXPECT_EQ(forward.bytes, 4 * 2 * (16 + 16 + 8 + 8) * 2);
   EXPECT_EQ(backward.flops, 2 * 2 * (3 * 16 + 2 * 8) * 7);
   EXPECT_EQ(backward.bytes, 4 * 2 * (4 * 16 + 3 * 8) * 2);
+}
+
+TEST(HstuAttentionSpec, WorkCountsTheBiasOfTheRowsAndItsWholeGradient) {
+  HstuAttentionParams params{.heads = 4, .attn_dim = 16, .hidden_dim = 8};
+  const Lengths lengths{{3, 1}, {}, 5};
+  const auto bytes = [&](Direction direction) { return HstuAttentionSpec(params).work(direction, lengths).bytes; };
+  const double forward = bytes(Direction::kForward), backward = bytes(Direction::kBackward);
+  params.rab_heads = 2;
+  EXPECT_EQ(bytes(Direction::kForward) - forward, 2 * (9 + 1) * 2);
+  EXPECT_EQ(bytes(Direction::kBackward) - backward, 2 * (9 + 1) * 2 + 2 * (2 * 25) * 2);
+  params.drab = false;
+  EXPECT_EQ(bytes(Direction::kBackward) - backward, 2 * (9 + 1) * 2);
+  params.rab_heads = 0;
+  params.attn_scale = "rows";
+  EXPECT_EQ(bytes(Direction::kForward) - forward, 4 * 4);
+  EXPECT_EQ(bytes(Direction::kBackward) - backward, 2 * 4 * 4);
+  params.attn_scale = "scalar";
+  params.dattn_scale = false;
+  EXPECT_EQ(bytes(Direction::kBackward) - backward, 4);
+}
+
+TEST(HstuAttentionSpec, ABiasAndFactorsAreArgumentsWithGradientsOfTheirShape) {
+  HstuAttentionParams params{.heads = 4,
+                             .attn_dim = 16,
+                             .hidden_dim = 8,
+                             .dtype = DataType::kFp16,
+                             .alignment = 4,
+                             .num_targets = true,
+                             .rab_heads = 2,
+                             .attn_scale = "rows"};
+  const auto signature_of = [&](Direction direction) { return HstuAttentionSpec(params).signature(direction); };
+  const auto names_of = [&](Direction direction) {
+    std::vector<std::string> names;
+    for (const Argument& argument : signature_of(direction)) names.push_back(argument.name);
+    return names;
+  };
+  EXPECT_EQ(names_of(Direction::kForward),
+            (std::vector<std::string>{"q", "k", "v", "seq_offsets", "num_targets", "rab", "attn_scale", "max_seq_len",
+                                      "alpha", "scaling_seqlen", "out"}));
+  EXPECT_EQ(
+      names_of(Direction::kBackward),
+      (std::vector<std::string>{"q", "k", "v", "dout", "seq_offsets", "num_targets", "rab", "attn_scale", "max_seq_len",
+                                "alpha", "scaling_seqlen", "dq", "dk", "dv", "drab", "dattn_scale"}));
+  const Signature backward = signature_of(Direction::kBackward);
+  const auto named = [&](std::string_view name) {
+    return backward[static_cast<size_t>(find_argument(backward, name))];
+  };
+  for (const char* name : {"rab", "drab"}) {
+    EXPECT_EQ(shape_text(named(name)), "(B, 2, max_seq_len, max_seq_len)");
+    EXPECT_EQ(named(name).dtype, DataType::kFp16);
+    EXPECT_EQ(named(name).alignment, 4);
+  }
+  for (const char* name : {"attn_scale", "dattn_scale"}) {
+    EXPECT_EQ(shape_text(named(name)), "(L)");
+    EXPECT_TRUE(named(name).shape[0].is_jagged());
+    EXPECT_EQ(named(name).dtype, DataType::kFp32);
+  }
+  EXPECT_EQ(named("drab").role, ArgumentRole::kOutput);
+  EXPECT_EQ(named("dattn_scale").role, ArgumentRole::kOutput);
+  params.drab = params.dattn_scale = false;
+  EXPECT_EQ(names_of(Direction::kBackward).back(), "dv");
+  params.attn_scale = "scalar";
+  const Argument one = signature_of(Direction::kForward)[6];
+  EXPECT_EQ(one.name + shape_text(one), "attn_scale(1)");
 }
 
 }  // namespace

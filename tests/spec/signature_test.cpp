@@ -39,13 +39,25 @@ TEST(Dimension, JaggedAndUniformAxesHoldTheRowsOfSequences) {
   EXPECT_EQ(to_string(uniform), "B*max_delta_len");
 }
 
+TEST(Dimension, AScalarAxisIsAsLongAsAnIntegerSays) {
+  const Dimension scalar = Dimension::scalar("max_seq_len");
+  EXPECT_TRUE(scalar.is_scalar() && scalar.follows_integer());
+  EXPECT_FALSE(scalar.is_constant() || scalar.is_uniform() || scalar.is_jagged());
+  EXPECT_FALSE(Dimension::constant(1).is_scalar() || Dimension::uniform("max_seq_len").is_scalar());
+  EXPECT_EQ(to_string(scalar), "max_seq_len");
+  EXPECT_EQ(scalar.integer_size(0, 64), 64);
+  EXPECT_EQ(scalar.integer_size(7, 64), 64);
+  EXPECT_EQ(scalar.integer_size(0, 0), 0);
+  EXPECT_FALSE(scalar.integer_size(0, -1));
+}
+
 TEST(Dimension, TheSizeOfAUniformAxisIsAnIntegerOrNone) {
   const Dimension uniform = Dimension::uniform("max_delta_len");
-  EXPECT_EQ(uniform.uniform_size(3, 64), 192);
-  EXPECT_EQ(uniform.uniform_size(0, 64), 0);
-  EXPECT_EQ(uniform.uniform_size(3, 0), 0);
-  EXPECT_FALSE(uniform.uniform_size(3, -1));
-  EXPECT_FALSE(uniform.uniform_size(3, std::numeric_limits<int64_t>::max()));
+  EXPECT_EQ(uniform.integer_size(3, 64), 192);
+  EXPECT_EQ(uniform.integer_size(0, 64), 0);
+  EXPECT_EQ(uniform.integer_size(3, 0), 0);
+  EXPECT_FALSE(uniform.integer_size(3, -1));
+  EXPECT_FALSE(uniform.integer_size(3, std::numeric_limits<int64_t>::max()));
 }
 
 TEST(Signature, AShapeIsPrintedAsATuple) {

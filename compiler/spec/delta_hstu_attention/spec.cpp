@@ -3,8 +3,9 @@
 namespace hstujit {
 
 Result<OpSpecPtr> parse_delta_hstu_attention(const Json& json, const std::string& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const DeltaHstuAttentionParams params,
+  HSTUJIT_ASSIGN_OR_RETURN(DeltaHstuAttentionParams params,
                            read_attention_params<DeltaHstuAttentionParams>(json, path));
+  params.drab = params.dattn_scale = true;  // there is no backward that they would say something of
   return OpSpecPtr(std::make_shared<DeltaHstuAttentionSpec>(params));
 }
 

@@ -28,6 +28,16 @@ Signature AttentionSpec::signature(Direction direction) const {
                     static_cast<int>(size_of(p.offsets_dtype)),
                     doc};
   };
+  const auto bias = [&](const char* name, ArgumentRole role, std::string_view doc) {
+    Argument argument = data(name, role, Dimension::of("B"), 0, doc);
+    const Dimension positions = Dimension::scalar("max_seq_len");
+    argument.shape = {Dimension::of("B"), Dimension::constant(p.rab_heads), positions, positions};
+    return argument;
+  };
+  const auto factors = [&](const char* name, ArgumentRole role, std::string_view doc) {
+    const Dimension size = p.attn_scale == "rows" ? query_rows : Dimension::constant(1);
+    return Argument{name, ArgumentKind::kTensor, role, DataType::kFp32, {size}, static_cast<int>(sizeof(float)), doc};
+  };
   const auto scalar = [](const char* name, ArgumentKind kind, std::string_view doc) {
     Argument argument;
     argument.name = name;
@@ -48,6 +58,9 @@ Signature AttentionSpec::signature(Direction direction) const {
   }
   if (p.num_targets)
     signature.push_back(integers("num_targets", Dimension::of("B"), "targets at the end of each sequence"));
+  if (p.has_rab()) signature.push_back(bias("rab", ArgumentRole::kInput, "relative bias of the dot products"));
+  if (p.has_attn_scale())
+    signature.push_back(factors("attn_scale", ArgumentRole::kInput, "factor of the scores in place of the scale"));
   signature.push_back(scalar("max_seq_len", ArgumentKind::kInt, "no sequence is longer"));
   signature.back().most = kMaxSeqLen;
   if (query_rows_ != QueryRows::kAll) {
@@ -62,6 +75,9 @@ Signature AttentionSpec::signature(Direction direction) const {
     signature.push_back(data("dq", ArgumentRole::kOutput, query_rows, p.attn_dim, "gradient of the queries"));
     signature.push_back(data("dk", ArgumentRole::kOutput, rows, p.attn_dim, "gradient of the keys"));
     signature.push_back(data("dv", ArgumentRole::kOutput, rows, p.hidden_dim, "gradient of the values"));
+    if (p.has_rab() && p.drab) signature.push_back(bias("drab", ArgumentRole::kOutput, "gradient of the bias"));
+    if (p.has_attn_scale() && p.dattn_scale)
+      signature.push_back(factors("dattn_scale", ArgumentRole::kOutput, "gradient of the factors of the scores"));
   }
   return signature;
 }

@@ -14,12 +14,15 @@ enum class QueryRows {
 };
 
 // Arguments of a forward launch, in signature order, with Lq rows of q: q (Lq,H,Dqk), k (L,H,Dqk), v (L,H,Dv),
-// seq_offsets (B+1), [seq_offsets_q (B+1) for kLastJagged], [num_targets (B) when params().num_targets], max_seq_len
-// (int), [max_delta_len (int) unless kAll], alpha (float), scaling_seqlen (int, <= 0 means max_seq_len), out
-// (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for kLast.
+// seq_offsets (B+1), [seq_offsets_q (B+1) for kLastJagged], [num_targets (B) when params().num_targets], [rab
+// (B,Hr,max_seq_len,max_seq_len) when params().rab_heads = Hr > 0], [attn_scale (Lq) or (1), fp32, unless
+// params().attn_scale is none], max_seq_len (int), [max_delta_len (int) unless kAll], alpha (float), scaling_seqlen
+// (int, <= 0 means max_seq_len; not used with attn_scale), out (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for
+// kLast.
 //
-// Of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, [num_targets], max_seq_len, alpha,
-// scaling_seqlen, then dq, dk, dv, with the shapes of q, k, v.
+// Of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, [num_targets], [rab], [attn_scale],
+// max_seq_len, alpha, scaling_seqlen, then dq, dk, dv, [drab], [dattn_scale], with the shapes of q, k, v, rab,
+// attn_scale.
 class AttentionSpec : public OpSpec {
  public:
   AttentionSpec(HstuAttentionParams params, QueryRows query_rows)

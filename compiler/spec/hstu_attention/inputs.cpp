@@ -21,7 +21,9 @@ double to_grid(double value, double grid) { return grid > 0 ? grid * std::round(
 HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType type, uint64_t seed, uint64_t stream,
                          double grid = 0) {
   HostTensor tensor;
-  const auto rows = static_cast<size_t>(shape[0]), width = static_cast<size_t>(shape[1] * shape[2]);
+  const auto width = static_cast<size_t>(shape.back());
+  size_t rows = 1;
+  for (size_t d = 0; d + 1 < shape.size(); ++d) rows *= static_cast<size_t>(shape[d]);
   tensor.shape = std::move(shape);
   tensor.reals.resize(rows * width);
   parallel_for(rows, available_threads(), [&](int, size_t row) {
@@ -29,6 +31,18 @@ HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType 
       tensor.reals[index] = round_to(type, to_grid(deviation * random_normal(seed, stream, index), grid));
     }
   });
+  return tensor;
+}
+
+// Factors of either sign, from 1 to 3 times `least`.
+HostTensor factors_tensor(int64_t count, double least, uint64_t seed, uint64_t stream) {
+  HostTensor tensor;
+  tensor.shape = {count};
+  for (int64_t index = 0; index < count; ++index) {
+    const uint64_t bits = random_bits(seed, stream, static_cast<uint64_t>(index));
+    const double size = least * (1 + 2 * random_unit(bits));
+    tensor.reals.push_back(round_to(DataType::kFp32, (bits & 1) != 0 ? -size : size));
+  }
   return tensor;
 }
 
@@ -70,6 +84,17 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Len
     targets.integers.resize(lengths.rows.size(), 0);
     targets.shape = {static_cast<int64_t>(targets.integers.size())};
     values.push_back(tensor_value(std::move(targets)));
+  }
+  if (p.has_rab()) {
+    // alpha * rab of deviation 1/2, beside 2 of the product.
+    const std::vector<int64_t> shape = {static_cast<int64_t>(lengths.rows.size()), p.rab_heads, lengths.max_seq_len,
+                                        lengths.max_seq_len};
+    const double bias_deviation = 0.5 * static_cast<double>(p.attn_dim);
+    values.push_back(tensor_value(normal_tensor(shape, bias_deviation, p.dtype, seed, 4, grid)));
+  }
+  if (p.has_attn_scale()) {
+    const double least = 1 / std::max(1.0, static_cast<double>(lengths.max_seq_len));
+    values.push_back(tensor_value(factors_tensor(p.attn_scale == "rows" ? queries : 1, least, seed, 5)));
   }
   values.push_back(scalar_value(static_cast<double>(lengths.max_seq_len)));
   if (query_rows_ != QueryRows::kAll) {

@@ -72,9 +72,16 @@ Result<HstuAttentionParams> canonical_hstu_attention(HstuAttentionParams p, cons
     return rule_error(path, "target_group_size", p.target_group_size,
                       "only targets come in groups; allowed: 1, or num_targets=true with it");
   }
+  if (p.has_rab() && p.heads % p.rab_heads != 0) {
+    return rule_error(
+        path, "rab_heads", p.rab_heads,
+        fmt::format("heads share the bias heads evenly; allowed: 0, or a divisor of heads, which is {}", p.heads));
+  }
   if (p.full_mask) HSTUJIT_RETURN_IF_ERROR(check_full_mask(p, path));
   if (p.semi_local()) HSTUJIT_RETURN_IF_ERROR(check_semi_local(p, path));
 
+  if (!p.has_rab()) p.drab = true;
+  if (!p.has_attn_scale()) p.dattn_scale = true;
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   // A window over every sequence there can be is none.
   if (p.max_attn_len >= kMaxSeqLen || p.min_full_attn_seq_len >= kMaxSeqLen) p.max_attn_len = 0;

@@ -9,6 +9,9 @@ namespace hstujit {
 // Every score function by name: what configs may say. The reference and compiler/ir/scores.cpp compute each of them.
 inline constexpr std::string_view kHstuScores = "silu relu relu2 sigmoid tanh gelu identity";
 
+// What the tensor attn_scale has a factor for: there is none, every row of q, all of them together.
+inline constexpr std::string_view kAttnScales = "none rows scalar";
+
 struct HstuAttentionParams {
   int64_t heads = 1;                                   // H
   int64_t attn_dim = 0;                                // Dqk, per head
@@ -27,8 +30,15 @@ struct HstuAttentionParams {
   int64_t sla_k2 = 0;
   bool full_mask = false;      // "no mask": every pair of a sequence is valid (docs/ops.md: causal=false, window -1)
   std::string score = "silu";  // one of kHstuScores
+  int64_t rab_heads = 0;       // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
+  std::string attn_scale = "none";  // one of kAttnScales
+  // Which of their gradients backward returns; true where there is nothing to return.
+  bool drab = true;
+  bool dattn_scale = true;
 
   bool operator==(const HstuAttentionParams&) const = default;
+  bool has_rab() const { return rab_heads > 0; }
+  bool has_attn_scale() const { return attn_scale != "none"; }
   bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
 
   static constexpr auto fields() {
@@ -52,7 +62,13 @@ struct HstuAttentionParams {
         field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
         field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
-        field("score", &P::score, "pointwise score function").one_of(kHstuScores));
+        field("score", &P::score, "pointwise score function").one_of(kHstuScores),
+        field("rab_heads", &P::rab_heads, "takes a relative bias rab with this many heads, a divisor of heads; 0: none",
+              0, 1024),
+        field("attn_scale", &P::attn_scale, "takes a tensor attn_scale in place of the scale, with a factor for these")
+            .one_of(kAttnScales),
+        field("drab", &P::drab, "backward returns the gradient of rab"),
+        field("dattn_scale", &P::dattn_scale, "backward returns the gradient of attn_scale"));
   }
 };
 

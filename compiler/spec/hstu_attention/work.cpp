@@ -98,7 +98,7 @@ int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n,
 
 Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   const bool forward = direction == Direction::kForward;
-  double pairs = 0, rows = 0, queries = 0;
+  double pairs = 0, rows = 0, queries = 0, biases = 0;
   for (size_t b = 0; b < lengths.rows.size(); ++b) {
     const int64_t n = lengths.rows[b];
     const int64_t targets = lengths.num_targets.empty() ? 0 : lengths.num_targets[b];
@@ -106,6 +106,7 @@ Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
     pairs += static_cast<double>(hstu_attention_valid_pairs(params_, n, targets, std::max<int64_t>(n - own, 0)));
     rows += static_cast<double>(n);
     queries += static_cast<double>(own);
+    biases += static_cast<double>(own) * static_cast<double>(n);
   }
   const auto heads = static_cast<double>(params_.heads);
   const auto qk = static_cast<double>(params_.attn_dim), v = static_cast<double>(params_.hidden_dim);
@@ -114,8 +115,21 @@ Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   const double products = forward ? qk + v : 3 * qk + 2 * v;
   const double of_queries = forward ? qk + v : 2 * qk + v;
   const double of_rows = forward ? qk + v : 2 * qk + 2 * v;
-  return {2 * heads * products * pairs,
-          heads * (queries * of_queries + rows * of_rows) * static_cast<double>(size_of(params_.dtype))};
+  const auto element = static_cast<double>(size_of(params_.dtype));
+  double bytes = heads * (queries * of_queries + rows * of_rows) * element;
+  // Of rab the positions of each sequence are read once, its rows of q by its rows of k; of drab every element is
+  // written, whatever the sequence's rows.
+  if (params_.has_rab()) {
+    const auto longest = static_cast<double>(lengths.max_seq_len), bias_heads = static_cast<double>(params_.rab_heads);
+    const double batch = static_cast<double>(lengths.rows.size());
+    bytes += bias_heads * biases * element;
+    if (!forward && params_.drab) bytes += bias_heads * batch * longest * longest * element;
+  }
+  if (params_.has_attn_scale()) {
+    const double factors = params_.attn_scale == "rows" ? queries : 1;
+    bytes += factors * sizeof(float) * (!forward && params_.dattn_scale ? 2 : 1);
+  }
+  return {2 * heads * products * pairs, bytes};
 }
 
 }  // namespace hstujit
