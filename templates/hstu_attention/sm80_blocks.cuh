@@ -36,6 +36,7 @@ class BlockCursor {
       : own0_(own0), own1_(min(own0 + Config::kBlockM, sequence.rows) - 1), sequence_(sequence) {
     View::range(own0_, own1_, sequence_, next_, end_);
     next_ = max(next_, 0);
+    if constexpr (Config::kEvenBlocks) next_ &= ~1;
     end_ = min(end_, sequence.rows);
   }
 

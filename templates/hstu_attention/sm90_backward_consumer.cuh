@@ -5,6 +5,7 @@
 // and dP come out transposed, and so are what the sums need.
 #pragma once
 #include "common/regions.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
 #include "hstu_attention/sm90_backward_products.cuh"
 
@@ -44,6 +45,7 @@ class Consumer {
   static constexpr bool kColumns = kRole != Role::kRows;
   static constexpr bool kHasFirst = kRole != Role::kValues;                              // sums: dq or dk
   static constexpr bool kHasSecond = kRole == Role::kColumns || kRole == Role::kValues;  // dv
+  static constexpr bool kWeighted = kColumns && Spec::kAttnScaleRows;  // streamed rows have factors of their own
   // The products of the next block are issued before the sums of this one, where registers hold both.
   static constexpr bool kOverlap = kHasSecond ? Config::kOverlapColumns : Config::kOverlapRows;
   static constexpr int kScores = Config::kBlockN / 2;       // fp32 accumulators of S a thread holds, and of dP
@@ -158,6 +160,7 @@ class Consumer {
     for (int i = 0; i < kScores; ++i) {
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
+      if constexpr (kWeighted) weigh(i, y, dy);
       scores_[i] = y;
       if constexpr (kHasFirst) gradients_[i] *= dy;
     }
@@ -176,6 +179,7 @@ class Consumer {
       const bool valid = mask_valid(row, column, rows, targets) && (!kColumns || row < rows);
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
+      if constexpr (kWeighted) weigh(i, y, dy);
       scores_[i] = valid ? y : 0.0f;
       if constexpr (kHasFirst) {
         const float gradient = gradients_[i] * dy;
@@ -184,7 +188,45 @@ class Consumer {
     }
   }
 
+  // First of this thread's lines of the tile and of the block, within the sequence.
+  __device__ __forceinline__ int thread_kept() const {
+    return tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
+  }
+  __device__ __forceinline__ int thread_streamed() const {
+    return block(ring_).column0 + static_cast<int>(threadIdx.x) % 4 * 2;
+  }
+
+  // With the factor of the row of accumulator i.
+  __device__ __forceinline__ void weigh(int i, float& y, float& dy) const {
+    const RowFactors<Params> factors(params_, tile().start, tile().rows);
+    const float factor = factors.of(thread_streamed() + i / 4 * 8 + (i & 1));
+    y *= factor;
+    dy *= factor;
+  }
+
+  __device__ __forceinline__ void add_bias() {
+    if constexpr (Spec::kRabHeads > 0) {
+      const HeadBias<Spec, Params> bias(params_, tile().has_blocks - 1, tile().head, tile().rows);
+      if constexpr (kColumns) {
+        const int kept = thread_kept(), streamed = thread_streamed();
+#pragma unroll
+        for (int i = 0; i < kScores; ++i) {
+          scores_[i] += bias.at(streamed + i / 4 * 8 + (i & 1), kept + (i & 2 ? 8 : 0));
+        }
+      } else {
+        u32 words[kScores / 2];
+        bias.template load_fragment<Config::kBlockN>(thread_kept(), block(ring_).column0, words);
+#pragma unroll
+        for (int i = 0; i < kScores / 2; ++i) {
+          scores_[2 * i] += unpack_low<Spec::kDtypeBf16>(words[i]);
+          scores_[2 * i + 1] += unpack_high<Spec::kDtypeBf16>(words[i]);
+        }
+      }
+    }
+  }
+
   __device__ __forceinline__ void activate() {
+    add_bias();
     if (block(ring_).flags & BlockInfo::must(warpgroup_)) {
       activate_seen();
     } else {
@@ -242,7 +284,7 @@ class Consumer {
     const int stage = kept_.stage();
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-    TileOutput<Spec, Config> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(), params_.inverse_scale);
+    TileOutput<Spec, Config, decltype(factors())> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(), factors());
     if constexpr (kRole == Role::kRows) {
       output.template stage_or_store<Spec::kAttnDim>(first_sums_, shared_.kept_first[stage],
                                                      {params_.dq, params_.dq_row_stride, params_.dq_head_stride});
@@ -264,6 +306,15 @@ class Consumer {
     });
     kept_ = shared_.place[stage];
     release(shared_.kept_empty[stage]);
+  }
+
+  // Of the sums of lines.
+  __device__ __forceinline__ auto factors() const {
+    if constexpr (kColumns) {
+      return common_factor<Spec>(params_);
+    } else {
+      return row_factors<Spec>(params_, tile().start, tile().rows);
+    }
   }
 
   Shared<Config>& shared_;

@@ -5,6 +5,7 @@
 // tile by its share of the columns of k: a part of dq, which is added to dq_parts in global memory.
 #pragma once
 #include "common/regions.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm90_backward_fused_parts.cuh"
 #include "hstu_attention/sm90_backward_fused_shared.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
@@ -186,6 +187,7 @@ class FusedConsumer {
         valid_ |= (row < rows && mask_valid(row, column, rows, targets) ? 1u : 0u) << i;
       }
     }
+    add_bias();
 #pragma unroll
     for (int i = 0; i < kScores; i += 2) {
       float y[2];
@@ -193,11 +195,36 @@ class FusedConsumer {
       for (int j = 0; j < 2; ++j) {
         float dy;
         score_grad(scores_[i + j], params_.alpha, y[j], dy);
+        if constexpr (Spec::kAttnScaleRows) {
+          const float factor = factor_of_row(thread_row() + i / 4 * 8 + j);
+          y[j] *= factor;
+          dy *= factor;
+        }
         scores_[i + j] = dy;
       }
       probabilities_[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
     }
     clear_invalid(probabilities_);
+  }
+
+  // First of this thread's rows of the block, within the sequence.
+  __device__ __forceinline__ int thread_row() const {
+    return block().column0 + static_cast<int>(threadIdx.x) % 4 * 2;
+  }
+
+  __device__ __forceinline__ float factor_of_row(int row) const {
+    return RowFactors<Params>(params_, tile().start, tile().rows).of(row);
+  }
+
+  __device__ __forceinline__ void add_bias() {
+    if constexpr (Spec::kRabHeads > 0) {
+      const HeadBias<Spec, Params> bias(params_, tile().has_blocks - 1, tile().head, tile().rows);
+      const int column = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
+#pragma unroll
+      for (int i = 0; i < kScores; ++i) {
+        scores_[i] += bias.at(thread_row() + i / 4 * 8 + (i & 1), column + (i & 2 ? 8 : 0));
+      }
+    }
   }
 
   // In rounded pairs.
@@ -286,7 +313,8 @@ class FusedConsumer {
     const int stage = kept_.stage();
     // All warpgroups are past the products that read k.
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
-    TileOutput<Spec, Config> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(), params_.inverse_scale);
+    TileOutput<Spec, Config, float> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(),
+                                           common_factor<Spec>(params_));
     output.template stage_or_store<Spec::kAttnDim>(dk_, shared_.kept_first[stage],
                                                    {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
     output.template stage_or_store<Spec::kHiddenDim>(dv_, shared_.kept_second[stage],
