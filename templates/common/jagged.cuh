@@ -3,7 +3,6 @@
 #include "common/types.cuh"
 
 struct Sequence {
-  int index;    // its number in the batch
   i64 start;    // first row in the (L, ...) tensors
   int rows;     // n
   int targets;  // t
@@ -34,7 +33,6 @@ __device__ __forceinline__ SequenceWords<Offset> load_words(const Offset* offset
 template <class Offset>
 __device__ __forceinline__ Sequence clamp_words(const SequenceWords<Offset>& words, i64 total_rows) {
   Sequence sequence;
-  sequence.index = 0;  // load_sequence knows it
   sequence.start = min(max(static_cast<i64>(words.begin), 0ll), total_rows);
   constexpr i64 kMostRows = 0x7fffffff;  // positions within a sequence are int
   const i64 end = min(max(static_cast<i64>(words.end), sequence.start), total_rows);
@@ -48,7 +46,5 @@ __device__ __forceinline__ Sequence clamp_words(const SequenceWords<Offset>& wor
 template <class Offset>
 __device__ __forceinline__ Sequence load_sequence(const Offset* offsets, const Offset* num_targets, int index,
                                                   i64 total_rows) {
-  Sequence sequence = clamp_words(load_words(offsets, num_targets, index), total_rows);
-  sequence.index = index;
-  return sequence;
+  return clamp_words(load_words(offsets, num_targets, index), total_rows);
 }

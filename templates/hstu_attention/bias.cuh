@@ -33,6 +33,40 @@ class HeadBias {
     }
   }
 
+  // Adds the bias to such a fragment, of wgmma, in pieces of 16 columns: registers are short where this is called.
+  template <int kColumns>
+  __device__ __forceinline__ void add_fragment(int row, int column0, float (&scores)[kColumns / 2]) const {
+    constexpr int kPieceColumns = 16;
+#pragma unroll
+    for (int first = 0; first < kColumns; first += kPieceColumns) {
+      u32 words[kPieceColumns / 4];
+      load_fragment<kPieceColumns>(row, column0 + first, words);
+#pragma unroll
+      for (int i = 0; i < kPieceColumns / 4; ++i) {
+        scores[first / 2 + 2 * i] += unpack_low<Spec::kDtypeBf16>(words[i]);
+        scores[first / 2 + 2 * i + 1] += unpack_high<Spec::kDtypeBf16>(words[i]);
+      }
+    }
+  }
+
+  // The same of a transposed fragment: element i is of row `row` + 8 * (i / 4) + (i & 1) and column `column`, or the one
+  // 8 further on.
+  template <int kCount>
+  __device__ __forceinline__ void add_transposed(int row, int column, float (&scores)[kCount]) const {
+    Pointer line = place(row, column);
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+#pragma unroll
+      for (int next = 0; next < 2; ++next) {
+        const bool valid = inside(row + 2 * i + next);
+        const Pointer place = line + next * row_stride_;
+        scores[i + next] += unpack_low<Spec::kDtypeBf16>(ld_global_nc_u16(place, valid && inside(column)));
+        scores[i + 2 + next] += unpack_low<Spec::kDtypeBf16>(ld_global_nc_u16(place + 8, valid && inside(column + 8)));
+      }
+      line += 8 * row_stride_;
+    }
+  }
+
  private:
   using Pointer = decltype(Params().rab);
 
@@ -88,7 +122,16 @@ class RowFactors {
   // 0, and not read, of rows past the end.
   __device__ __forceinline__ float of(int row) const { return row < rows_ ? __ldg(first_ + row) : 0.0f; }
 
+  // Of `row` and the next, loaded where this is called: what uses them is short of registers.
+  __device__ __forceinline__ float2 pair(int row) const {
+    return make_float2(load(row), load(row + 1));
+  }
+
  private:
+  __device__ __forceinline__ float load(int row) const {
+    return __uint_as_float(ld_global_nc_u32(first_ + row, row < rows_));
+  }
+
   const float* const first_;
   const int rows_;
 };
@@ -102,6 +145,18 @@ __device__ __forceinline__ auto row_factors(const Params& params, i64 start, int
     return common_factor<Spec>(params);
   }
 }
+
+// Of `row` and the row 8 further on, the two that a thread has of an accumulator fragment. Looked up where this is
+// called, once: what uses them is short of registers.
+__device__ __forceinline__ float thread_factors(float common, int) { return common; }
+template <class Params>
+__device__ __forceinline__ float2 thread_factors(const RowFactors<Params>& factors, int row) {
+  asm volatile("" : "+r"(row));
+  return make_float2(factors.of(row), factors.of(row + 8));
+}
+
+__device__ __forceinline__ float of_half(float common, int) { return common; }
+__device__ __forceinline__ float of_half(const float2& factors, int half) { return half == 0 ? factors.x : factors.y; }
 
 __device__ __forceinline__ float factor_of(float common, int) { return common; }
 template <class Params>

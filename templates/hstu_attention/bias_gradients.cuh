@@ -252,7 +252,7 @@ __device__ __forceinline__ void bias_gradient(const Params& params) {
   classify<Spec>(sequence, row0, column0, must, may);
   BiasSums<Spec, Config, Params> sums(params, sequence, bias_head, row0, column0, must, may);
   if (may) {
-    TilePairs<Spec, Params>(params, sequence, shared_address(static_bytes), row0).run(sums);
+    TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
     sums.finish(sequence.start, sequence.rows);
   }
   store_tile<Spec, Config>(params, first, row0, column0, sums.sums());
@@ -265,11 +265,12 @@ __device__ __forceinline__ void scale_gradient(const Params& params) {
   using namespace bias_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
   const u32 tiles = ceil_div(params.max_query_rows, kLines);
-  const Sequence sequence = sequence_of<Spec, Config>(params, static_cast<int>(blockIdx.x / tiles));
+  const int index = static_cast<int>(blockIdx.x / tiles);
+  const Sequence sequence = sequence_of<Spec, Config>(params, index);
   const int row0 = static_cast<int>(blockIdx.x % tiles) * kLines;
   if (row0 >= sequence.rows) return;
   RowSums<Spec, Config, Params> sums(params, sequence, row0);
-  TilePairs<Spec, Params>(params, sequence, shared_address(static_bytes), row0).run(sums);
+  TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
   if constexpr (Spec::kAttnScaleRows) {
     sums.store(params.dattn_scale);
   } else {
@@ -282,8 +283,8 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void add_row_sums(const Params& params) {
   using namespace bias_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kSumThreads * sizeof(float)];
-  const i64 begin = max(static_cast<i64>(params.seq_offsets[0]), 0ll);
   const i64 end = min(static_cast<i64>(params.seq_offsets[params.batch]), params.total_rows);
+  const i64 begin = min(max(static_cast<i64>(params.seq_offsets[0]), 0ll), max(end, 0ll));
   float sum = 0.0f;
   for (i64 row = begin + threadIdx.x; row < end; row += kSumThreads) sum += params.row_sums[row];
   auto* const parts = reinterpret_cast<float*>(static_bytes);

@@ -12,12 +12,12 @@ namespace bias_gradients {
 constexpr int kLines = 64;  // rows and columns of a tile
 constexpr int kWarps = 4;   // each with 16 rows and all columns
 constexpr int kThreads = 32 * kWarps;
-constexpr int kSumThreads = 256;  // of add_row_sums
+[[maybe_unused]] constexpr int kSumThreads = 256;  // of add_row_sums
 constexpr int kFragments = kLines / 8;
 constexpr int kMostChunkBytes = 128;  // of a line: chunks of the head dimension pass by
 constexpr int kBuffers = 2;
 constexpr int kOperandBytes = kLines * kMostChunkBytes;
-constexpr int kStaticBytes = kBuffers * 2 * kOperandBytes;
+[[maybe_unused]] constexpr int kStaticBytes = kBuffers * 2 * kOperandBytes;
 
 using Scores = float[1][kFragments][4];  // of a warp: S, or dP
 
@@ -63,8 +63,8 @@ struct Item {
 template <class Spec, class Params>
 class TilePairs {
  public:
-  __device__ __forceinline__ TilePairs(const Params& params, const Sequence& sequence, u32 shared, int row0)
-      : params_(params), sequence_(sequence), shared_(shared), row0_(row0) {}
+  __device__ __forceinline__ TilePairs(const Params& params, const Sequence& sequence, int index, u32 shared, int row0)
+      : params_(params), sequence_(sequence), index_(index), shared_(shared), row0_(row0) {}
 
   // All tiles of `job`, in its order. job.next(item): the next tile, or that there is none; job.add(item, scores,
   // gradients): takes S / alpha and dP of a tile, elements outside of the sequence being anything.
@@ -115,7 +115,7 @@ class TilePairs {
   // S begins with the bias, where there is one.
   __device__ __forceinline__ void begin_scores(const Item& item, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, sequence_.index, item.head, sequence_.rows);
+      const HeadBias<Spec, Params> bias(params_, index_, item.head, sequence_.rows);
       const int row = row0_ + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
       sm80::begin_rows_with<Spec, Attn<Spec>>(bias, row, item.column0, scores);
     } else {
@@ -176,6 +176,7 @@ class TilePairs {
 
   const Params& params_;
   const Sequence sequence_;
+  const int index_;  // its number in the batch
   const u32 shared_;
   const int row0_;
   sm80::Products<Attn<Spec>> attn_;

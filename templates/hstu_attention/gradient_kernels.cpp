@@ -14,6 +14,9 @@ constexpr int64_t kLines = 64;
 constexpr int kThreads = 128;
 constexpr int kSumThreads = 256;
 
+// Left to itself, the compiler spills for the sake of a third block.
+constexpr int kResidentBlocks = 2;
+
 class Kernels {
  public:
   Kernels(const AttentionSpec& spec, LaunchPlan& plan)
@@ -60,6 +63,7 @@ class Kernels {
     kernel.function = function;
     kernel.threads = threads;
     kernel.grid = std::move(grid);
+    kernel.resident_blocks = kResidentBlocks;
     plan_.following.push_back(std::move(kernel));
   }
 

@@ -256,7 +256,7 @@ class BackwardWorker {
   // S / alpha.
   __device__ __forceinline__ void multiply_scores(u32 x, int other0, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, sequence_.index, head_, sequence_.rows);
+      const HeadBias<Spec, Params> bias(params_, sequence_index<Spec>(params_), head_, sequence_.rows);
       if constexpr (Part::kRows) {
         begin_rows_with<Spec, Attn>(bias, thread_own(), other0, scores);
       } else {

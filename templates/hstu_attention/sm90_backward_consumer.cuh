@@ -156,11 +156,12 @@ class Consumer {
   // Accumulator i of a thread is at line (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 lines of the tile and line 8 * (i
   // / 4) + 2 * (lane % 4) + (i & 1) of the block. P takes the place of S, and dS that of dP.
   __device__ __forceinline__ void activate_seen() {
+    [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
-      if constexpr (kWeighted) weigh(i, y, dy);
+      if constexpr (kWeighted) weigh(i, factors, y, dy);
       scores_[i] = y;
       if constexpr (kHasFirst) gradients_[i] *= dy;
     }
@@ -172,6 +173,7 @@ class Consumer {
         streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(kept), "+r"(streamed));
+    [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       const int kept_line = kept + (i & 2 ? 8 : 0), streamed_line = streamed + i / 4 * 8 + (i & 1);
@@ -179,7 +181,7 @@ class Consumer {
       const bool valid = mask_valid(row, column, rows, targets) && (!kColumns || row < rows);
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
-      if constexpr (kWeighted) weigh(i, y, dy);
+      if constexpr (kWeighted) weigh(i, factors, y, dy);
       scores_[i] = valid ? y : 0.0f;
       if constexpr (kHasFirst) {
         const float gradient = gradients_[i] * dy;
@@ -196,31 +198,26 @@ class Consumer {
     return block(ring_).column0 + static_cast<int>(threadIdx.x) % 4 * 2;
   }
 
-  // With the factor of the row of accumulator i.
-  __device__ __forceinline__ void weigh(int i, float& y, float& dy) const {
-    const RowFactors<Params> factors(params_, tile().start, tile().rows);
-    const float factor = factors.of(thread_streamed() + i / 4 * 8 + (i & 1));
+  // With the factor of the row of accumulator i. `factors`: of the rows of four accumulators, between calls in order.
+  __device__ __forceinline__ void weigh(int i, float2& factors, float& y, float& dy) const {
+    if (i % 4 == 0) {
+      factors = RowFactors<Params>(params_, tile().start, tile().rows).pair(thread_streamed() + i * 2);
+    }
+    const float factor = of_half(factors, i % 2);
     y *= factor;
     dy *= factor;
   }
 
+  // Addresses are computed here, not kept in registers across blocks: the accumulators need them.
   __device__ __forceinline__ void add_bias() {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, tile().has_blocks - 1, tile().head, tile().rows);
+      int sequence = tile().has_blocks - 1, kept = thread_kept(), streamed = thread_streamed();
+      asm volatile("" : "+r"(sequence), "+r"(kept), "+r"(streamed));
+      const HeadBias<Spec, Params> bias(params_, sequence, tile().head, tile().rows);
       if constexpr (kColumns) {
-        const int kept = thread_kept(), streamed = thread_streamed();
-#pragma unroll
-        for (int i = 0; i < kScores; ++i) {
-          scores_[i] += bias.at(streamed + i / 4 * 8 + (i & 1), kept + (i & 2 ? 8 : 0));
-        }
+        bias.template add_transposed<kScores>(streamed, kept, scores_);
       } else {
-        u32 words[kScores / 2];
-        bias.template load_fragment<Config::kBlockN>(thread_kept(), block(ring_).column0, words);
-#pragma unroll
-        for (int i = 0; i < kScores / 2; ++i) {
-          scores_[2 * i] += unpack_low<Spec::kDtypeBf16>(words[i]);
-          scores_[2 * i + 1] += unpack_high<Spec::kDtypeBf16>(words[i]);
-        }
+        bias.template add_fragment<Config::kBlockN>(kept, block(ring_).column0, scores_);
       }
     }
   }
@@ -308,12 +305,12 @@ class Consumer {
     release(shared_.kept_empty[stage]);
   }
 
-  // Of the sums of lines.
+  // Of the sums of the thread's lines.
   __device__ __forceinline__ auto factors() const {
     if constexpr (kColumns) {
       return common_factor<Spec>(params_);
     } else {
-      return row_factors<Spec>(params_, tile().start, tile().rows);
+      return thread_factors(row_factors<Spec>(params_, tile().start, tile().rows), thread_kept());
     }
   }
 

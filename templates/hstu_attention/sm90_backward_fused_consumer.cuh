@@ -188,15 +188,19 @@ class FusedConsumer {
       }
     }
     add_bias();
+    [[maybe_unused]] float2 factors;  // of the rows of four accumulators
 #pragma unroll
     for (int i = 0; i < kScores; i += 2) {
+      if constexpr (Spec::kAttnScaleRows) {
+        if (i % 4 == 0) factors = row_factors_of(thread_row() + i * 2);
+      }
       float y[2];
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         float dy;
         score_grad(scores_[i + j], params_.alpha, y[j], dy);
         if constexpr (Spec::kAttnScaleRows) {
-          const float factor = factor_of_row(thread_row() + i / 4 * 8 + j);
+          const float factor = of_half(factors, j);
           y[j] *= factor;
           dy *= factor;
         }
@@ -212,18 +216,18 @@ class FusedConsumer {
     return block().column0 + static_cast<int>(threadIdx.x) % 4 * 2;
   }
 
-  __device__ __forceinline__ float factor_of_row(int row) const {
-    return RowFactors<Params>(params_, tile().start, tile().rows).of(row);
+  __device__ __forceinline__ float2 row_factors_of(int row) const {
+    return RowFactors<Params>(params_, tile().start, tile().rows).pair(row);
   }
 
   __device__ __forceinline__ void add_bias() {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, tile().has_blocks - 1, tile().head, tile().rows);
-      const int column = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
-#pragma unroll
-      for (int i = 0; i < kScores; ++i) {
-        scores_[i] += bias.at(thread_row() + i / 4 * 8 + (i & 1), column + (i & 2 ? 8 : 0));
-      }
+      int sequence = tile().has_blocks - 1, row = thread_row();
+      int column = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
+      // As in activate().
+      asm volatile("" : "+r"(sequence), "+r"(row), "+r"(column));
+      HeadBias<Spec, Params>(params_, sequence, tile().head, tile().rows)
+          .template add_transposed<kScores>(row, column, scores_);
     }
   }
 

@@ -26,7 +26,7 @@ __device__ __forceinline__ int thread_line() { return warp_line() + threadIdx.x 
 template <class Spec, class Config, class Factors>
 class TileOutput {
  public:
-  // `factors`: of lines, see row_factors.
+  // `factors`: thread_factors of the lines.
   __device__ __forceinline__ TileOutput(const TileInfo& tile, int line, const Factors& factors)
       : tile_(tile), line_(line), factors_(factors), whole_(tile.line0 + line + kPieceRows <= tile.rows) {}
 
@@ -37,7 +37,7 @@ class TileOutput {
     u32 words[kWidth / 4];
 #pragma unroll
     for (int i = 0; i < kWidth / 4; ++i) {
-      const float factor = factor_of(factors_, tile_.line0 + line_ + static_cast<int>(threadIdx.x) % 32 / 4 + i % 2 * 8);
+      const float factor = of_half(factors_, i % 2);
       words[i] = pack_pair<Spec::kDtypeBf16>(sums[2 * i] * factor, sums[2 * i + 1] * factor);
     }
     if (whole_) {

@@ -154,7 +154,7 @@ class Producer {
       shared_.tile[query_.stage()] = {sequence.query_start, row0,       sequence.rows, sequence.targets,
                                       tile.head,            has_blocks, 0};
       if constexpr (Spec::kRabHeads > 0) {
-        if (has_blocks) shared_.tile[query_.stage()].has_blocks = sequence.index + 1;
+        if (has_blocks) shared_.tile[query_.stage()].has_blocks = tile.sequence + 1;
       }
       if (has_blocks) {
         load_operand<Config::kQkTiles, Config::kBlockM>(shared_address(shared_.q[query_.stage()]), params_.q_map,

@@ -20,6 +20,7 @@ namespace sm90 {
 struct Tile {
   int head;
   int row_tile;
+  int sequence;  // its number in the batch; only where there is a bias
 };
 
 [[maybe_unused]] constexpr int kSortKeys = 64;  // sequences of at least this many row tiles count as equally long
@@ -180,6 +181,7 @@ class Schedule {
       }
       tile.head = static_cast<int>(pair % Spec::kHeads);
       sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
+      if constexpr (Spec::kRabHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
       if (tile.row_tile * Config::kBlockM < sequence.rows - sequence.query_begin) return true;
     }
   }
@@ -192,7 +194,7 @@ class Schedule {
     }
     if (within_ < 0) return false;
     sequence = clamp_words(words_, params_.total_rows);
-    sequence.index = index_;
+    if constexpr (Spec::kRabHeads > 0) tile.sequence = index_;
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if constexpr (Config::kFirstTileFirst) {
       const int others = tiles - 1;

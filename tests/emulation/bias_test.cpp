@@ -124,6 +124,48 @@ TEST(EmulatedBias, GradientsOfEveryWidth) {
   check_width({{"dtype", "fp32"}}, 8, 136);
 }
 
+// Sequences that are longer than the launch says, too: the bias has no places for them.
+TEST(EmulatedBias, SenselessIndicesStayInBounds) {
+  const Json rows = {{"rab_heads", 1}, {"attn_scale", "rows"}}, scalar = {{"rab_heads", 2}, {"attn_scale", "scalar"}};
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    check_that_senseless_indices_stay_in_bounds(direction, ampere(32, 2, 16, 2), 1, rows);
+  }
+  check_that_senseless_indices_stay_in_bounds(Direction::kForward, hopper("sm90", 2, 64, 2, "persistent"), 1, scalar);
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper("sm90_backward", 1, 32, 2), 1, scalar);
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward,
+                                              hopper("sm90_backward_fused", 2, 64, 2, "persistent"), 1, rows);
+}
+
+// NaN of a bias and of factors where no pair is: of rows and columns behind a sequence's last, and of masked ones.
+TEST(EmulatedBias, WhatNoPairHasIsNotSeen) {
+  for (const KernelConfig& config :
+       {ampere(), hopper("sm90_backward", 2, 64, 2), hopper("sm90_backward_fused", 2, 64, 2, "persistent")}) {
+    const Lengths lengths = lengths_of(false, 72);
+    const Case kernel(with(base(), kBoth), Direction::kBackward, config, lengths);
+    HostCall clean = kernel.call(), dirty = kernel.call();
+    const auto rab = static_cast<size_t>(find_argument(kernel.spec()->signature(Direction::kBackward), "rab"));
+    HostTensor& bias = dirty.inputs()[rab].tensor;
+    for (size_t i = 0; i < bias.reals.size(); ++i) {
+      const int64_t n = lengths.rows[i / (72 * 72)], row = static_cast<int64_t>(i / 72 % 72),
+                    column = static_cast<int64_t>(i % 72);
+      if (row >= n || column > row) bias.reals[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+    dirty.add_rows(3);  // whose factors are anything
+    clean.add_rows(3);
+    kernel.launch(clean, 1);
+    kernel.launch(dirty, 1);
+    for (const std::string& name : kernel.outputs()) {
+      const HostTensor a = clean.read(name), b = dirty.read(name);
+      for (size_t i = 0; i < a.reals.size(); ++i) ASSERT_NEAR(a.reals[i], b.reals[i], 1e-2) << name << " " << i;
+    }
+  }
+}
+
+TEST(EmulatedBias, ASequencesNumbersStayInIt) {
+  check_that_numbers_stay_in_their_sequence(ampere(), kBoth);
+  check_that_numbers_stay_in_their_sequence(hopper("sm90_backward", 2, 64, 2), kBoth);
+}
+
 // Nobody asks for them: then there is one kernel, and nothing else is written.
 TEST(EmulatedBias, GradientsThatNobodyWants) {
   check(with(with(kOwn, kScalar), {{"drab", false}, {"dattn_scale", false}}), Direction::kBackward, ampere());
