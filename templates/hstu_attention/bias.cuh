@@ -49,8 +49,8 @@ class HeadBias {
     }
   }
 
-  // The same of a transposed fragment: element i is of row `row` + 8 * (i / 4) + (i & 1) and column `column`, or the one
-  // 8 further on.
+  // The same of a transposed fragment: element i is of row `row` + 8 * (i / 4) + (i & 1) and column `column`, or of the
+  // one 8 further on.
   template <int kCount>
   __device__ __forceinline__ void add_transposed(int row, int column, float (&scores)[kCount]) const {
     Pointer line = place(row, column);
@@ -123,9 +123,7 @@ class RowFactors {
   __device__ __forceinline__ float of(int row) const { return row < rows_ ? __ldg(first_ + row) : 0.0f; }
 
   // Of `row` and the next, loaded where this is called: what uses them is short of registers.
-  __device__ __forceinline__ float2 pair(int row) const {
-    return make_float2(load(row), load(row + 1));
-  }
+  __device__ __forceinline__ float2 pair(int row) const { return make_float2(load(row), load(row + 1)); }
 
  private:
   __device__ __forceinline__ float load(int row) const {

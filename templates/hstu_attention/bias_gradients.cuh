@@ -1,9 +1,9 @@
 // Attention backward: the gradients of the bias (drab) and of the factors of rows (dattn_scale), by kernels that follow
 // the one of the other gradients, whatever template that is of.
 //
-// They compute S and dP once more, by mma.sync in tiles of 64 rows and 64 columns, and add up in registers, in the order
-// of heads and columns: no atomic additions, so that every run gives the same bits. fp32 data is multiplied as the
-// instance's `precision` says. Formulas: docs/ops.md.
+// They compute S and dP once more, by mma.sync in tiles of 64 rows and 64 columns, and add up in registers, in the
+// order of heads and columns: no atomic additions, so that every run gives the same bits. fp32 data is multiplied as
+// the instance's `precision` says. Formulas: docs/ops.md.
 #pragma once
 #include "common/regions.cuh"
 #include "common/store.cuh"

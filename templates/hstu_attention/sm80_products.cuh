@@ -3,9 +3,9 @@
 // `S` says the shapes: Shape of a forward kernel, where q meets k and then P meets v, or Operand of a backward one, where
 // the same matrix is met twice: read `q` as the tile that stays, `k` and `v` as the one that passes.
 //
-// Both classes have the same functions, multiply_scores() being add_scores() of zeroes, and the same fragments, those of mma.sync: element e of fragment j of S is at
-// row g + 8 * (e / 2) and column 8 * j + score_column(e % 2) of the chunk, of O at column 8 * j + 2 * t + e % 2, with
-// g = lane / 4 and t = lane % 4. `k`, `v` point at the chunk's first row.
+// Both classes have the same functions, multiply_scores() being add_scores() to zeroes, and the same fragments, those of
+// mma.sync: element e of fragment j of S is at row g + 8 * (e / 2) and column 8 * j + score_column(e % 2) of the chunk,
+// of O at column 8 * j + 2 * t + e % 2, with g = lane / 4 and t = lane % 4. `k`, `v` point at the chunk's first row.
 #pragma once
 #include "common/mma.cuh"
 #include "common/shared_access.cuh"

@@ -124,8 +124,8 @@ __device__ __forceinline__ int first_block(int begin) {
   return Config::kEvenBlocks ? begin & ~1 : begin;
 }
 
-// With kSplit: how many blocks of the cluster, the first ones, have some of the column blocks of a tile, from first_block
-// of what its rows see to `end`.
+// With kSplit: how many blocks of the cluster, the first ones, have some of the column blocks of a tile, which go from
+// first_block of what its rows see to `end`.
 template <class Config>
 __device__ __forceinline__ int sharers_of(int begin, int end) {
   return min(max(ceil_div(end - begin, Config::kBlockN), 0), static_cast<int>(cluster_blocks()));
