@@ -57,7 +57,10 @@ std::string print_kernels(const LaunchPlan& plan, const KernelConfig& config) {
   std::string text =
       print_kernel(fmt::format("{}, {}", plan.threads, config.blocks_per_sm), plan.kernel_name, "kernel_main");
   for (const FollowingKernel& kernel : plan.following) {
-    text += print_kernel(fmt::to_string(kernel.threads), kernel.kernel_name, kernel.function);
+    const std::string bounds = kernel.resident_blocks > 0
+                                   ? fmt::format("{}, {}", kernel.threads, kernel.resident_blocks)
+                                   : fmt::to_string(kernel.threads);
+    text += print_kernel(bounds, kernel.kernel_name, kernel.function);
   }
   return text;
 }

@@ -71,6 +71,7 @@ struct FollowingKernel {
   int threads = 0;               // per block
   std::vector<GridFactor> grid;  // blocks in x
   int64_t most_blocks = 0;       // > 0: at most this many blocks are launched
+  int resident_blocks = 0;  // > 0: of a multiprocessor at least, whatever registers that leaves; else nvrtc chooses
 };
 
 struct LaunchPlan {

@@ -1,5 +1,7 @@
 #include "templates/hstu_attention/launch_slots.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace hstujit {
@@ -11,6 +13,24 @@ ParamSlot slot(const Signature& signature, std::string name, ParamSlot::Kind kin
   result.name = std::move(name);
   result.kind = kind;
   result.argument = find_argument(signature, argument);
+  return result;
+}
+
+// Pointer and strides of rab or drab.
+std::vector<ParamSlot> bias_slots(const Signature& signature, const std::string& tensor, std::string type) {
+  std::vector<ParamSlot> slots = {slot(signature, tensor, ParamSlot::Kind::kPointer, tensor)};
+  slots[0].type = std::move(type);
+  int dimension = 0;
+  for (const char* name : {"_batch_stride", "_head_stride", "_row_stride"}) {
+    slots.push_back(slot(signature, tensor + name, ParamSlot::Kind::kStride, tensor));
+    slots.back().dimension = dimension++;
+  }
+  return slots;
+}
+
+ParamSlot factors_slot(const Signature& signature, const std::string& tensor, std::string type) {
+  ParamSlot result = slot(signature, tensor, ParamSlot::Kind::kPointer, tensor);
+  result.type = std::move(type);
   return result;
 }
 
@@ -44,10 +64,24 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   const std::string offset = params.offsets_dtype == DataType::kInt32 ? "const int*" : "const i64*";
 
   std::vector<ParamSlot> slots;
+  const auto add = [&](std::vector<ParamSlot> members) {
+    for (ParamSlot& member : members) slots.push_back(std::move(member));
+  };
   for (const Argument& argument : signature) {
     if (argument.role != ArgumentRole::kOutput) continue;
-    for (ParamSlot& member : attention_tensor_slots(signature, argument.name, data)) slots.push_back(std::move(member));
+    if (argument.name == "drab") {
+      add(bias_slots(signature, argument.name, data));
+    } else if (argument.name == "dattn_scale") {
+      slots.push_back(factors_slot(signature, argument.name, "float*"));
+    } else {
+      add(attention_tensor_slots(signature, argument.name, data));
+    }
   }
+  if (params.has_rab()) {
+    add(bias_slots(signature, "rab", "const " + data));
+    slots.push_back(slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
+  }
+  if (params.has_attn_scale()) slots.push_back(factors_slot(signature, "attn_scale", "const float*"));
   slots.push_back(slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));
   slots.back().type = offset;
   if (spec.query_rows() == QueryRows::kLastJagged) {
@@ -87,11 +121,18 @@ std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_
 
 std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec) {
   const bool delta = spec.query_rows() != QueryRows::kAll, jagged = spec.query_rows() == QueryRows::kLastJagged;
-  return {{"kDelta", delta ? "1" : "0"}, {"kJaggedQueries", jagged ? "1" : "0"}};
+  const HstuAttentionParams& params = spec.params();
+  const bool even = params.has_rab() && params.dtype != DataType::kFp32 && params.alignment >= 4;
+  return {{"kDelta", delta ? "1" : "0"}, {"kJaggedQueries", jagged ? "1" : "0"}, {"kEvenBlocks", even ? "1" : "0"}};
 }
 
 std::string attention_kernel_prefix(const AttentionSpec& spec) {
-  return std::string(spec.op()) + (spec.query_rows() == QueryRows::kLastJagged ? "_jagged" : "");
+  const HstuAttentionParams& params = spec.params();
+  std::string prefix(spec.op());
+  if (spec.query_rows() == QueryRows::kLastJagged) prefix += "_jagged";
+  if (params.has_rab()) prefix += "_rab";
+  if (params.has_attn_scale()) prefix += fmt::format("_scale_{}", params.attn_scale);
+  return prefix;
 }
 
 }  // namespace hstujit

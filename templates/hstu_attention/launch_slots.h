@@ -17,19 +17,22 @@ std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const 
 // Member `name`: the map of a tensor of 16-bit data, with boxes of 64 columns and `rows` rows.
 ParamSlot attention_map_slot(const Signature& signature, std::string name, std::string_view tensor, int64_t rows);
 
-// Slots common to the skeletons of a direction: outputs and their strides, seq_offsets, [seq_offsets_q], [num_targets],
-// total_rows, [total_query_rows], batch, max_query_rows, alpha, inverse_scale. Members have the names that
-// templates/hstu_attention/*.cuh use. 16-bit data types are `u16` on the device.
+// Slots common to the skeletons of a direction: outputs and their strides, [rab, its strides and max_seq_len],
+// [attn_scale], seq_offsets, [seq_offsets_q], [num_targets], total_rows, [total_query_rows], batch, max_query_rows,
+// alpha, inverse_scale. Members have the names that templates/hstu_attention/*.cuh use. 16-bit data types are `u16` on
+// the device.
 std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction = Direction::kForward);
 
 // Factors of "one block per (sequence, head, row tile)".
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
                                        Direction direction = Direction::kForward);
 
-// Constants of the generated Config that say which rows q has: kDelta, kJaggedQueries.
+// Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether blocks of columns
+// begin at even ones, as pairs of the bias do: kEvenBlocks.
 std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec);
 
-// What kernel names begin with: the operator, and "_jagged" where sequences have different numbers of rows in q.
+// What kernel names begin with: the operator, "_jagged" where sequences have different numbers of rows in q, "_rab"
+// with a bias, "_scale_rows" or "_scale_scalar" with factors of the scores.
 std::string attention_kernel_prefix(const AttentionSpec& spec);
 
 }  // namespace hstujit

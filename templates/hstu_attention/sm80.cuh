@@ -10,6 +10,7 @@
 #include "common/math.cuh"
 #include "common/regions.cuh"
 #include "hstu_attention/queries.cuh"
+#include "hstu_attention/sm80_bias.cuh"
 #include "hstu_attention/sm80_blocks.cuh"
 #include "hstu_attention/sm80_load.cuh"
 #include "hstu_attention/sm80_products.cuh"
@@ -32,8 +33,9 @@ class Worker {
     walk_blocks<Config::kStages>(BlockCursor<Spec, Config, RowsView>(row0_, sequence_), *this);
     char* out = reinterpret_cast<char*>(params_.out) + sequence_.query_start * params_.out_row_stride * S::kElementBytes +
                 head_ * params_.out_head_stride * S::kElementBytes;
-    store_outputs<Spec, Config, S>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
-                                   outputs_, params_.inverse_scale);
+    store_outputs<Spec, Config, S>(
+        out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows, outputs_,
+        row_factors<Spec>(params_, sequence_.query_start, sequence_.rows));
   }
 
   // What walk_blocks() calls.
@@ -68,7 +70,7 @@ class Worker {
 #pragma unroll kUnrolledChunks
       for (int chunk = 0; chunk < S::kChunks; ++chunk) {
         Scores scores;
-        products_.multiply_scores(k_chunk(stage, chunk), scores);
+        multiply_scores(k_chunk(stage, chunk), block.first + chunk * Config::kChunkColumns, scores);
         activate<false>(scores, 0);
         products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
       }
@@ -86,7 +88,7 @@ class Worker {
         if (!may) continue;
       }
       Scores scores;
-      products_.multiply_scores(k_chunk(stage, chunk), scores);
+      multiply_scores(k_chunk(stage, chunk), column0, scores);
       if (must && column0 + Config::kChunkColumns <= sequence_.rows) {
         activate<false>(scores, column0);
       } else {
@@ -145,10 +147,26 @@ class Worker {
     return v_tile(stage) + chunk * Config::kChunkColumns * S::VTile::kRowBytes;
   }
 
+  // S / alpha of a chunk of columns, `column0` and those behind it.
+  __device__ __forceinline__ void multiply_scores(u32 k, int column0, Scores& scores) const {
+    if constexpr (Spec::kRabHeads > 0) {
+      const HeadBias<Spec, Params> bias(params_, sequence_index<Spec>(params_), head_, sequence_.rows);
+      begin_rows_with<Spec, S>(bias, thread_row(), column0, scores);
+      products_.add_scores(k, scores);
+    } else {
+      products_.multiply_scores(k, scores);
+    }
+  }
+
+  // First of this thread's rows within the sequence.
+  __device__ __forceinline__ int thread_row() const {
+    return row0_ + warp_row0_ + static_cast<int>(threadIdx.x) % 32 / 4;
+  }
+
   // Invalid pairs are replaced, not multiplied by zero: their score may be anything.
   template <bool kMasked>
   __device__ __forceinline__ void activate(Scores& scores, int column0) const {
-    const int row = row0_ + warp_row0_ + static_cast<int>(threadIdx.x) % 32 / 4;
+    const int row = thread_row();
 #pragma unroll
     for (int i = 0; i < S::kRowTiles; ++i) {
 #pragma unroll

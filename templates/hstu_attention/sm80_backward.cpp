@@ -1,6 +1,7 @@
 // Host face of sm80_backward.cuh: attention backward for Ampere and Ada, and for what Hopper's template leaves.
 #include <fmt/format.h>
 
+#include "templates/hstu_attention/gradient_kernels.h"
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/sm80_backward_cost.h"
 #include "templates/hstu_attention/sm80_backward_resources.h"
@@ -104,6 +105,7 @@ LaunchPlan AttentionSm80Backward::launch_plan(const OpSpec& spec, const KernelCo
   GridFactor parts;
   parts.constant = resources.parts;
   plan.grid.push_back(parts);
+  add_gradient_kernels(op, plan);
   return plan;
 }
 

@@ -13,8 +13,10 @@
 #pragma once
 #include "common/math.cuh"
 #include "common/regions.cuh"
+#include "hstu_attention/bias_gradients.cuh"
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm80_backward_shared.cuh"
+#include "hstu_attention/sm80_bias.cuh"
 #include "hstu_attention/sm80_blocks.cuh"
 #include "hstu_attention/sm80_load.cuh"
 #include "hstu_attention/sm80_products.cuh"
@@ -46,6 +48,7 @@ struct Place {
 // What a block of threads computes: which tensors it owns, which pass by, and where its sums go.
 struct OfQ {
   using View = RowsView;
+  static constexpr bool kRows = true;
   static constexpr bool kAttnGradient = true, kHiddenGradient = false;
 
   template <class P>
@@ -73,6 +76,7 @@ struct OfQ {
 template <bool kK, bool kV>
 struct OfKAndV {
   using View = ColumnsView;
+  static constexpr bool kRows = false;
   static constexpr bool kAttnGradient = kK, kHiddenGradient = kV;
 
   template <class P>
@@ -142,7 +146,9 @@ class BackwardWorker {
     if (warp_own0_ >= sequence_.rows) return;
     if (block.must) {
 #pragma unroll 1
-      for (int chunk = 0; chunk < S::kChunks; ++chunk) multiply_chunk(stage, chunk, 0, true);
+      for (int chunk = 0; chunk < S::kChunks; ++chunk) {
+        multiply_chunk(stage, chunk, block.first + chunk * Config::kChunkColumns, true);
+      }
       return;
     }
     const int own1 = min(warp_own0_ + S::kWarpRows, sequence_.rows) - 1;
@@ -168,6 +174,8 @@ class BackwardWorker {
   using Other = RowPair<Spec, Config, Config::kBlockN>;
   using Load = Loader<Spec, Config>;
   using Scores = typename S::Scores;
+  // Rows that pass by have factors of their own.
+  static constexpr bool kWeighted = !Part::kRows && Spec::kAttnScaleRows;
 
   __device__ __forceinline__ u32 own_tile() const { return shared_; }
   __device__ __forceinline__ u32 stage_tile(int stage) const {
@@ -234,7 +242,7 @@ class BackwardWorker {
     const u32 y =
         stage_tile(stage) + Other::kHiddenOffset + chunk * Config::kChunkColumns * Hidden::QkTile::kRowBytes;
     Scores scores, gradients;
-    attn_.multiply_scores(x, scores);
+    multiply_scores(x, other0, scores);
     if constexpr (Part::kAttnGradient) hidden_.multiply_scores(y, gradients);
     if (whole) {
       activate<false>(scores, gradients, other0);
@@ -245,10 +253,33 @@ class BackwardWorker {
     if constexpr (Part::kAttnGradient) attn_.multiply_outputs(x, gradients, attn_sums_);
   }
 
-  // S to P and dP to dS. Invalid pairs are replaced, not multiplied by zero: theirs may be anything.
+  // S / alpha.
+  __device__ __forceinline__ void multiply_scores(u32 x, int other0, Scores& scores) const {
+    if constexpr (Spec::kRabHeads > 0) {
+      const HeadBias<Spec, Params> bias(params_, sequence_index<Spec>(params_), head_, sequence_.rows);
+      if constexpr (Part::kRows) {
+        begin_rows_with<Spec, Attn>(bias, thread_own(), other0, scores);
+      } else {
+        begin_columns_with<Attn>(bias, thread_own(), other0, scores);
+      }
+      attn_.add_scores(x, scores);
+    } else {
+      attn_.multiply_scores(x, scores);
+    }
+  }
+
+  // First of this thread's rows (or columns) within the sequence.
+  __device__ __forceinline__ int thread_own() const { return warp_own0_ + static_cast<int>(threadIdx.x) % 32 / 4; }
+
+  __device__ __forceinline__ float factor_of_row(int row) const {
+    return RowFactors<Params>(params_, sequence_.start, sequence_.rows).of(row);
+  }
+
+  // S to P and dP to dS, of columns with the factor of the row. Invalid pairs are replaced, not multiplied by zero:
+  // theirs may be anything.
   template <bool kMasked>
   __device__ __forceinline__ void activate(Scores& scores, Scores& gradients, int other0) const {
-    const int own = warp_own0_ + static_cast<int>(threadIdx.x) % 32 / 4;
+    const int own = thread_own();
 #pragma unroll
     for (int i = 0; i < S::kRowTiles; ++i) {
 #pragma unroll
@@ -256,8 +287,8 @@ class BackwardWorker {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           bool valid = true;
+          const int other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
           if constexpr (kMasked) {
-            const int other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
             valid = other < sequence_.rows;
             if constexpr (!Spec::kMaskTrivial) {
               valid = valid && Part::View::valid(own + 16 * i + 8 * (e / 2), other, sequence_);
@@ -266,10 +297,16 @@ class BackwardWorker {
           if constexpr (Part::kAttnGradient) {
             float y, dy;
             score_grad(scores[i][j][e], params_.alpha, y, dy);
+            if constexpr (kWeighted) {
+              const float factor = factor_of_row(other);
+              y *= factor;
+              dy *= factor;
+            }
             gradients[i][j][e] = valid ? gradients[i][j][e] * dy : 0.0f;
             scores[i][j][e] = valid ? y : 0.0f;
           } else {
-            const float y = score(scores[i][j][e], params_.alpha);
+            float y = score(scores[i][j][e], params_.alpha);
+            if constexpr (kWeighted) y *= factor_of_row(other);
             scores[i][j][e] = valid ? y : 0.0f;
           }
         }
@@ -277,11 +314,19 @@ class BackwardWorker {
     }
   }
 
+  __device__ __forceinline__ auto factors() const {
+    if constexpr (Part::kRows) {
+      return row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+    } else {
+      return common_factor<Spec>(params_);
+    }
+  }
+
   template <class Shape_>
   __device__ __forceinline__ void store(const Place& place, const typename Shape_::Outputs& sums) const {
     store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(place, 0)), place.row_stride * S::kElementBytes,
                                         warp_own0_,
-                                        sequence_.rows, sums, params_.inverse_scale);
+                                        sequence_.rows, sums, factors());
   }
 
   const Params& params_;

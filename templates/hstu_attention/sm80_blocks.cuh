@@ -23,6 +23,12 @@ struct RowsView {
   }
 };
 
+// The number of this block's sequence in the batch: blocks of a tile of every sequence and head follow one another.
+template <class Spec, class Params>
+__device__ __forceinline__ int sequence_index(const Params& params) {
+  return static_cast<int>(blockIdx.x) % (static_cast<int>(params.batch) * Spec::kHeads) / Spec::kHeads;
+}
+
 struct Block {
   int first;  // of its columns (or rows) within the sequence; negative when there is no block
   bool must;  // every pair of the tile and the block is valid
@@ -36,6 +42,7 @@ class BlockCursor {
       : own0_(own0), own1_(min(own0 + Config::kBlockM, sequence.rows) - 1), sequence_(sequence) {
     View::range(own0_, own1_, sequence_, next_, end_);
     next_ = max(next_, 0);
+    if constexpr (Config::kEvenBlocks) next_ &= ~1;
     end_ = min(end_, sequence.rows);
   }
 

@@ -20,12 +20,6 @@ std::string_view product_name(const HstuAttentionParams& params) {
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const KernelConfig& config,
                                           const DeviceSpec& device) {
   std::vector<Rejection> reasons;
-  if (params.has_rab() || params.has_attn_scale()) {
-    reasons.push_back(
-        {"rab", fmt::format("rab_heads {} and attn_scale {}; this template has neither: allowed are 0 and "
-                            "none",
-                            params.rab_heads, params.attn_scale)});
-  }
   if (device.capability() < kCapability) {
     reasons.push_back(
         {"arch",

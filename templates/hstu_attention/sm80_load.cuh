@@ -34,6 +34,10 @@ class Loader {
  public:
   using S = Shape<Spec, Config>;
 
+  // Elements are aligned to their own size whatever the spec promises.
+  static constexpr int kAlignment = Spec::kAlignment > S::kElementBytes ? Spec::kAlignment : S::kElementBytes;
+  static constexpr int kPiece = kAlignment >= 4 ? kAlignment : kPieceBytes;
+
   // `source`: the tile's first row, in bytes; `stride`: bytes between rows. Completes with the thread's copy group.
   template <class Tile, int kRows, int kBytes>
   static __device__ __forceinline__ void load(u32 tile, const char* source, i64 stride, int rows) {
@@ -82,11 +86,16 @@ class Loader {
     }
   }
 
- private:
-  // Elements are aligned to their own size whatever the spec promises.
-  static constexpr int kAlignment = Spec::kAlignment > S::kElementBytes ? Spec::kAlignment : S::kElementBytes;
-  static constexpr int kPiece = kAlignment >= 4 ? kAlignment : kPieceBytes;
+  // kPiece bytes; zeroes, and nothing is read, where it is not valid.
+  static __device__ __forceinline__ void load_piece(u32 destination, const char* piece, bool valid) {
+    if constexpr (kAlignment >= 4) {
+      cp_async<kPiece>(destination, piece, valid);
+    } else {
+      st_shared_uint4(destination, valid ? gather(piece) : make_uint4(0, 0, 0, 0));
+    }
+  }
 
+ private:
   template <class Tile, int kRows, int kBytes, bool kWhole>
   static __device__ __forceinline__ void load_column(u32 tile, const char* source, i64 stride, int rows) {
     constexpr int kPerRow = kBytes / kPiece, kStep = Config::kThreads / kPerRow;
@@ -99,14 +108,6 @@ class Loader {
       const bool valid = kWhole || row < rows;
       load_piece(tile + Tile::offset(row, byte), valid ? piece : source, valid);
       piece += kStep * stride;
-    }
-  }
-
-  static __device__ __forceinline__ void load_piece(u32 destination, const char* piece, bool valid) {
-    if constexpr (kAlignment >= 4) {
-      cp_async<kPiece>(destination, piece, valid);
-    } else {
-      st_shared_uint4(destination, valid ? gather(piece) : make_uint4(0, 0, 0, 0));
     }
   }
 

@@ -3,9 +3,9 @@
 // `S` says the shapes: Shape of a forward kernel, where q meets k and then P meets v, or Operand of a backward one, where
 // the same matrix is met twice: read `q` as the tile that stays, `k` and `v` as the one that passes.
 //
-// Both classes have the same functions and the same fragments, those of mma.sync: element e of fragment j of S is at
-// row g + 8 * (e / 2) and column 8 * j + score_column(e % 2) of the chunk, of O at column 8 * j + 2 * t + e % 2, with
-// g = lane / 4 and t = lane % 4. `k`, `v` point at the chunk's first row.
+// Both classes have the same functions, multiply_scores() being add_scores() to zeroes, and the same fragments, those of
+// mma.sync: element e of fragment j of S is at row g + 8 * (e / 2) and column 8 * j + score_column(e % 2) of the chunk,
+// of O at column 8 * j + 2 * t + e % 2, with g = lane / 4 and t = lane % 4. `k`, `v` point at the chunk's first row.
 #pragma once
 #include "common/mma.cuh"
 #include "common/shared_access.cuh"
@@ -13,6 +13,18 @@
 #include "hstu_attention/sm80_shared.cuh"
 
 namespace sm80 {
+
+template <class S>
+__device__ __forceinline__ void clear_scores(typename S::Scores& scores) {
+#pragma unroll
+  for (int i = 0; i < S::kRowTiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < S::kScoreTiles; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) scores[i][j][e] = 0.0f;
+    }
+  }
+}
 
 // bf16, fp16 and tf32. P stays in registers: the accumulator fragment of S is the A operand of the second product. For
 // 16-bit data it is so by design. For tf32 the A operand wants columns t and t + 4 where the accumulator has 2t and 2t
@@ -49,7 +61,11 @@ class TensorProducts {
   }
 
   __device__ __forceinline__ void multiply_scores(u32 k, typename S::Scores& scores) const {
-    clear(scores);
+    clear_scores<S>(scores);
+    add_scores(k, scores);
+  }
+
+  __device__ __forceinline__ void add_scores(u32 k, typename S::Scores& scores) const {
 #pragma unroll
     for (int step = 0; step < S::kQkSteps; ++step) {
       u32 a[S::kRowTiles][4];
@@ -90,17 +106,6 @@ class TensorProducts {
   }
 
  private:
-  static __device__ __forceinline__ void clear(typename S::Scores& scores) {
-#pragma unroll
-    for (int i = 0; i < S::kRowTiles; ++i) {
-#pragma unroll
-      for (int j = 0; j < S::kScoreTiles; ++j) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) scores[i][j][e] = 0.0f;
-      }
-    }
-  }
-
   static __device__ __forceinline__ void multiply(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     if constexpr (S::kProduct == Product::kBf16) {
       mma_m16n8k16_bf16(c, a, b0, b1);
@@ -206,14 +211,11 @@ class ScalarProducts {
   }
 
   __device__ __forceinline__ void multiply_scores(u32 k, typename S::Scores& scores) const {
-#pragma unroll
-    for (int i = 0; i < S::kRowTiles; ++i) {
-#pragma unroll
-      for (int j = 0; j < S::kScoreTiles; ++j) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) scores[i][j][e] = 0.0f;
-      }
-    }
+    clear_scores<S>(scores);
+    add_scores(k, scores);
+  }
+
+  __device__ __forceinline__ void add_scores(u32 k, typename S::Scores& scores) const {
 #pragma unroll 2
     for (int byte = 0; byte < S::kQkBytes; byte += kPieceBytes) {
       float4 q[S::kRowTiles][2];

@@ -14,6 +14,7 @@ constexpr int64_t kRegisterStep = 8;      // registers are given to threads in s
 constexpr int64_t kOtherRegisters = 72;   // addresses, loop state, the mask, operands of k and v on their way
 constexpr int64_t kVectorRegisters = 16;  // q and k on their way without tensor cores: four elements each
 constexpr int64_t kGatherRegisters = 12;  // elements on their way where data is too badly aligned for cp.async
+constexpr int64_t kBiasRegisters = 16;    // addresses of the bias, and some of it on its way
 
 }  // namespace
 
@@ -50,7 +51,7 @@ Resources::Resources(const HstuAttentionParams& params, const KernelConfig& conf
     const int64_t probabilities = is_ieee(params) ? 0 : chunk / 4;
     const int64_t passing = is_ieee(params) ? kVectorRegisters : 0;
     return fragments * (accumulators + probabilities + 4 * (query ? steps : 1)) + kOtherRegisters + passing +
-           (params.alignment < 4 ? kGatherRegisters : 0);
+           (params.alignment < 4 ? kGatherRegisters : 0) + (params.has_rab() ? kBiasRegisters : 0);
   };
   // Wide chunks use a fragment of q more often; their accumulators must fit. Without tensor cores k is what is reused.
   chunk_columns = 16;

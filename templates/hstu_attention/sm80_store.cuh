@@ -1,6 +1,7 @@
 // hstu_attention on Ampere and Ada: scaled, rounded once and stored, rows below n only.
 #pragma once
 #include "common/store.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm80_shared.cuh"
 
 namespace sm80 {
@@ -30,10 +31,11 @@ __device__ __forceinline__ void store_pair(char* place, float low, float high) {
 }
 
 // `out`: the head's columns of the row that holds the sequence's first one; `row`: the warp's first row within the
-// sequence, which has `rows`. Rows below 0 lie before it and become zero. `S`: the shape of the products.
-template <class Spec, class Config, class S>
+// sequence, which has `rows`. Rows below 0 lie before it and become zero. `S`: the shape of the products;
+// `factors`: see row_factors.
+template <class Spec, class Config, class S, class Factors>
 __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row, int rows,
-                                              const typename S::Outputs& outputs, float scale) {
+                                              const typename S::Outputs& outputs, const Factors& factors) {
   constexpr int kElementBytes = Spec::kDtypeFp32 ? 4 : 2;
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const auto sees = [&](int i, int half) { return !Config::kDelta || row + i * 16 + half * 8 + g >= 0; };
@@ -46,6 +48,7 @@ __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row,
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const float* pair = &outputs[i][j][2 * half];
+          const float scale = factor_of(factors, row + i * 16 + half * 8 + g);
           const u32 word = pack_pair<Spec::kDtypeBf16>(pair[0] * scale, pair[1] * scale);
           words[2 * j + half] = sees(i, half) ? word : 0;
         }
@@ -60,6 +63,7 @@ __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row,
       for (int half = 0; half < 2; ++half) {
         const int r = row + i * 16 + half * 8 + g;
         if (r >= rows) continue;
+        const float scale = factor_of(factors, r);
         char* line = out + r * row_bytes + 2 * t * kElementBytes;
 #pragma unroll
         for (int j = 0; j < S::kOutputTiles; ++j) {

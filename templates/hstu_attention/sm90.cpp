@@ -193,6 +193,7 @@ std::vector<std::pair<std::string, std::string>> AttentionSm90::constants(const 
       {"kPairTiles", fmt::to_string(r.pair_tiles ? 1 : 0)},
       {"kFirstTileFirst", fmt::to_string(r.first_tile_first ? 1 : 0)},
       {"kMaskInPieces", fmt::to_string(r.mask_in_pieces ? 1 : 0)},
+      {"kBiasAhead", fmt::to_string(r.bias_ahead ? 1 : 0)},
       {"kSharedBytes", fmt::to_string(r.shared_bytes)},
       {"kProducerRegisters", fmt::to_string(r.producer_registers)},
       {"kConsumerRegisters", fmt::to_string(r.consumer_registers)},

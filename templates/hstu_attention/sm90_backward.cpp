@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/hstu_attention/gradient_kernels.h"
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/sm90_backward_cost.h"
 #include "templates/hstu_attention/sm90_backward_resources.h"
@@ -135,6 +136,7 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
   roles.constant = resources.split_columns ? 3 : 2;
   plan.grid.push_back(roles);
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+  add_gradient_kernels(op, plan);
   return plan;
 }
 

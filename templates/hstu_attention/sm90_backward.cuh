@@ -5,6 +5,7 @@
 // dk and dv over row blocks, or one of both: S and dP are computed in each role, so no sum is shared between blocks.
 // bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
+#include "hstu_attention/bias_gradients.cuh"
 #include "hstu_attention/sm90_backward_consumer.cuh"
 #include "hstu_attention/sm90_backward_producer.cuh"
 

@@ -5,6 +5,7 @@
 // and dP come out transposed, and so are what the sums need.
 #pragma once
 #include "common/regions.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
 #include "hstu_attention/sm90_backward_products.cuh"
 
@@ -44,6 +45,7 @@ class Consumer {
   static constexpr bool kColumns = kRole != Role::kRows;
   static constexpr bool kHasFirst = kRole != Role::kValues;                              // sums: dq or dk
   static constexpr bool kHasSecond = kRole == Role::kColumns || kRole == Role::kValues;  // dv
+  static constexpr bool kWeighted = kColumns && Spec::kAttnScaleRows;  // streamed rows have factors of their own
   // The products of the next block are issued before the sums of this one, where registers hold both.
   static constexpr bool kOverlap = kHasSecond ? Config::kOverlapColumns : Config::kOverlapRows;
   static constexpr int kScores = Config::kBlockN / 2;       // fp32 accumulators of S a thread holds, and of dP
@@ -154,10 +156,12 @@ class Consumer {
   // Accumulator i of a thread is at line (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 lines of the tile and line 8 * (i
   // / 4) + 2 * (lane % 4) + (i & 1) of the block. P takes the place of S, and dS that of dP.
   __device__ __forceinline__ void activate_seen() {
+    [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
+      if constexpr (kWeighted) weigh(i, factors, y, dy);
       scores_[i] = y;
       if constexpr (kHasFirst) gradients_[i] *= dy;
     }
@@ -169,6 +173,7 @@ class Consumer {
         streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(kept), "+r"(streamed));
+    [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       const int kept_line = kept + (i & 2 ? 8 : 0), streamed_line = streamed + i / 4 * 8 + (i & 1);
@@ -176,6 +181,7 @@ class Consumer {
       const bool valid = mask_valid(row, column, rows, targets) && (!kColumns || row < rows);
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
+      if constexpr (kWeighted) weigh(i, factors, y, dy);
       scores_[i] = valid ? y : 0.0f;
       if constexpr (kHasFirst) {
         const float gradient = gradients_[i] * dy;
@@ -184,7 +190,40 @@ class Consumer {
     }
   }
 
+  // First of this thread's lines of the tile and of the block, within the sequence.
+  __device__ __forceinline__ int thread_kept() const {
+    return tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
+  }
+  __device__ __forceinline__ int thread_streamed() const {
+    return block(ring_).column0 + static_cast<int>(threadIdx.x) % 4 * 2;
+  }
+
+  // With the factor of the row of accumulator i. `factors`: of the rows of four accumulators, between calls in order.
+  __device__ __forceinline__ void weigh(int i, float2& factors, float& y, float& dy) const {
+    if (i % 4 == 0) {
+      factors = RowFactors<Params>(params_, tile().start, tile().rows).pair(thread_streamed() + i * 2);
+    }
+    const float factor = of_half(factors, i % 2);
+    y *= factor;
+    dy *= factor;
+  }
+
+  // Addresses are computed here, not kept in registers across blocks: the accumulators need them.
+  __device__ __forceinline__ void add_bias() {
+    if constexpr (Spec::kRabHeads > 0) {
+      int sequence = tile().has_blocks - 1, kept = thread_kept(), streamed = thread_streamed();
+      asm volatile("" : "+r"(sequence), "+r"(kept), "+r"(streamed));
+      const HeadBias<Spec, Params> bias(params_, sequence, tile().head, tile().rows);
+      if constexpr (kColumns) {
+        bias.template add_transposed<kScores>(streamed, kept, scores_);
+      } else {
+        bias.template add_fragment<Config::kBlockN>(kept, block(ring_).column0, scores_);
+      }
+    }
+  }
+
   __device__ __forceinline__ void activate() {
+    add_bias();
     if (block(ring_).flags & BlockInfo::must(warpgroup_)) {
       activate_seen();
     } else {
@@ -242,7 +281,7 @@ class Consumer {
     const int stage = kept_.stage();
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-    TileOutput<Spec, Config> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(), params_.inverse_scale);
+    TileOutput<Spec, Config, decltype(factors())> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(), factors());
     if constexpr (kRole == Role::kRows) {
       output.template stage_or_store<Spec::kAttnDim>(first_sums_, shared_.kept_first[stage],
                                                      {params_.dq, params_.dq_row_stride, params_.dq_head_stride});
@@ -257,6 +296,15 @@ class Consumer {
     fence_proxy_async();
     kept_ = shared_.place[stage];
     give_back_lines<kRole>(shared_, params_, stage, warpgroup_ * kWarpgroupRows + warp_line(), output.whole());
+  }
+
+  // Of the sums of the thread's lines.
+  __device__ __forceinline__ auto factors() const {
+    if constexpr (kColumns) {
+      return common_factor<Spec>(params_);
+    } else {
+      return thread_factors(row_factors<Spec>(params_, tile().start, tile().rows), thread_kept());
+    }
   }
 
   Shared<Config>& shared_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/support/integers.h"
+#include "templates/hstu_attention/gradient_kernels.h"
 #include "templates/hstu_attention/launch_slots.h"
 #include "templates/hstu_attention/sm90_backward_fused_cost.h"
 #include "templates/hstu_attention/sm90_backward_fused_resources.h"
@@ -173,6 +174,7 @@ LaunchPlan FusedBackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig
   convert.threads = kConvertThreads;
   convert.grid = {groups};
   plan.following.push_back(std::move(convert));
+  add_gradient_kernels(op, plan);
   return plan;
 }
 

@@ -6,6 +6,7 @@
 // kernel rounds dq_parts to dq. bf16 and fp16. Formulas: docs/ops.md. Generated around it: see
 // docs/generated-source.md.
 #pragma once
+#include "hstu_attention/bias_gradients.cuh"
 #include "hstu_attention/sm90_backward_fused_consumer.cuh"
 #include "hstu_attention/sm90_backward_producer.cuh"
 

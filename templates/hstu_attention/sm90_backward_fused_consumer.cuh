@@ -5,6 +5,7 @@
 // tile by its share of the columns of k: a part of dq, which is added to dq_parts in global memory.
 #pragma once
 #include "common/regions.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm90_backward_fused_parts.cuh"
 #include "hstu_attention/sm90_backward_fused_shared.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
@@ -169,13 +170,23 @@ class FusedConsumer {
   // (i / 4) + 2 * (lane % 4) + (i & 1) of the block. P is rounded, and the derivative takes the place of S.
   __device__ __forceinline__ void activate() {
     if constexpr (Config::kMaskFirst) look_at_mask();
+    add_bias();
+    [[maybe_unused]] float2 factors;  // of the rows of four accumulators
 #pragma unroll
     for (int i = 0; i < kScores; i += 2) {
+      if constexpr (Spec::kAttnScaleRows) {
+        if (i % 4 == 0) factors = row_factors_of(thread_row() + i * 2);
+      }
       float y[2];
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         float dy;
         score_grad(scores_[i + j], params_.alpha, y[j], dy);
+        if constexpr (Spec::kAttnScaleRows) {
+          const float factor = of_half(factors, j);
+          y[j] *= factor;
+          dy *= factor;
+        }
         scores_[i + j] = dy;
       }
       probabilities_[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
@@ -191,7 +202,7 @@ class FusedConsumer {
     } else {
       const int rows = tile().rows, targets = tile().targets;
       int column0 = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
-      int row0 = block().column0 + threadIdx.x % 4 * 2;
+      int row0 = thread_row();
       asm volatile("" : "+r"(column0), "+r"(row0));
       valid_ = 0;
 #pragma unroll
@@ -199,6 +210,26 @@ class FusedConsumer {
         const int column = column0 + (i & 2 ? 8 : 0), row = row0 + i / 4 * 8 + (i & 1);
         valid_ |= (mask_valid(row, column, rows, targets) ? 1u : 0u) << i;
       }
+    }
+  }
+
+  // First of this thread's rows of the block, within the sequence.
+  __device__ __forceinline__ int thread_row() const {
+    return block().column0 + static_cast<int>(threadIdx.x) % 4 * 2;
+  }
+
+  __device__ __forceinline__ float2 row_factors_of(int row) const {
+    return RowFactors<Params>(params_, tile().start, tile().rows).pair(row);
+  }
+
+  __device__ __forceinline__ void add_bias() {
+    if constexpr (Spec::kRabHeads > 0) {
+      int sequence = tile().has_blocks - 1, row = thread_row();
+      int column = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
+      // As in look_at_mask().
+      asm volatile("" : "+r"(sequence), "+r"(row), "+r"(column));
+      HeadBias<Spec, Params>(params_, sequence, tile().head, tile().rows)
+          .template add_transposed<kScores>(row, column, scores_);
     }
   }
 
@@ -288,7 +319,8 @@ class FusedConsumer {
     const int stage = kept_.stage();
     // All warpgroups are past the products that read k.
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
-    TileOutput<Spec, Config> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(), params_.inverse_scale);
+    TileOutput<Spec, Config, float> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(),
+                                           common_factor<Spec>(params_));
     output.template stage_or_store<Spec::kAttnDim>(dk_, shared_.kept_first[stage],
                                                    {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
     output.template stage_or_store<Spec::kHiddenDim>(dv_, shared_.kept_second[stage],

@@ -3,6 +3,7 @@
 #pragma once
 #include "common/add.cuh"
 #include "common/store.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
 
@@ -62,8 +63,9 @@ __device__ __forceinline__ void convert_parts_of_block(const Params& params) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float4 four = from[i];
-      words[i] = pack_pair<Spec::kDtypeBf16>(four.x * params.inverse_scale, four.y * params.inverse_scale);
-      words[4 + i] = pack_pair<Spec::kDtypeBf16>(four.z * params.inverse_scale, four.w * params.inverse_scale);
+      const float factor = common_factor<Spec>(params);
+      words[i] = pack_pair<Spec::kDtypeBf16>(four.x * factor, four.y * factor);
+      words[4 + i] = pack_pair<Spec::kDtypeBf16>(four.z * factor, four.w * factor);
     }
     uint4* to =
         reinterpret_cast<uint4*>(params.dq + row * params.dq_row_stride + head * params.dq_head_stride + column);

@@ -2,6 +2,7 @@
 #pragma once
 #include "common/store.cuh"
 #include "common/tma.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm90_backward_shared.cuh"
 
 namespace sm90::backward {
@@ -22,11 +23,12 @@ __device__ __forceinline__ int thread_line() { return warp_line() + threadIdx.x 
 // A warp's 16 lines of a tile, from `line` of the tile on. They go through shared memory, over the operand that they
 // are the gradient of: it is no longer needed and has the layout that the copy engine stores from. Where some lines are
 // past the sequence's end, and belong to the next one, they go line by line to the output.
-template <class Spec, class Config>
+template <class Spec, class Config, class Factors>
 class TileOutput {
  public:
-  __device__ __forceinline__ TileOutput(const TileInfo& tile, int line, float scale)
-      : tile_(tile), line_(line), scale_(scale), whole_(tile.line0 + line + kPieceRows <= tile.rows) {}
+  // `factors`: thread_factors of the lines.
+  __device__ __forceinline__ TileOutput(const TileInfo& tile, int line, const Factors& factors)
+      : tile_(tile), line_(line), factors_(factors), whole_(tile.line0 + line + kPieceRows <= tile.rows) {}
 
   // `kept`: the operand. To be called for each gradient; then a fence, and give_back_lines().
   template <int kWidth>
@@ -35,7 +37,8 @@ class TileOutput {
     u32 words[kWidth / 4];
 #pragma unroll
     for (int i = 0; i < kWidth / 4; ++i) {
-      words[i] = pack_pair<Spec::kDtypeBf16>(sums[2 * i] * scale_, sums[2 * i + 1] * scale_);
+      const float factor = of_half(factors_, i % 2);
+      words[i] = pack_pair<Spec::kDtypeBf16>(sums[2 * i] * factor, sums[2 * i + 1] * factor);
     }
     if (whole_) {
       stage_fragment<kWidth>(staged(kept), Config::kBlockM * kSwizzleBytes, words);
@@ -59,7 +62,7 @@ class TileOutput {
 
   const TileInfo& tile_;
   const int line_;
-  const float scale_;
+  const Factors factors_;
   const bool whole_;
 };
 

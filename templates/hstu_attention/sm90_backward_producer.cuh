@@ -78,6 +78,9 @@ class Producer {
     if (leader_) {
       shared_.place[s] = kept_;
       shared_.tile[s] = {sequence.start, first, sequence.rows, sequence.targets, tile.head, has_blocks, kRole};
+      if constexpr (Spec::kRabHeads > 0) {
+        if (has_blocks) shared_.tile[s].has_blocks = tile.sequence + 1;
+      }
       if (has_blocks) {
         const u32 full = shared_address(&shared_.kept_full[s]);
         const int row = static_cast<int>(sequence.start) + first, rows = sequence.rows - first;

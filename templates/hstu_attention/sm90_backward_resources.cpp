@@ -42,10 +42,12 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   // Masks of many instructions keep more of what they derive; with setmaxnreg there is room for it.
   const bool long_mask = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
   const int64_t mask = long_mask && !producer_warpgroup ? 16 : 0;
-  const int64_t rows = params.attn_dim / 2 + scores + state + mask;
+  // Addresses of the bias, and some of it on its way.
+  const int64_t bias = params.has_rab() ? 12 : 0;
+  const int64_t rows = params.attn_dim / 2 + scores + state + mask + bias;
   constexpr int64_t kMostColumns = 256;  // of both sums
   split_columns = params.attn_dim + params.hidden_dim > kMostColumns;
-  const int64_t values = params.hidden_dim / 2 + scores / 2 + state + mask;
+  const int64_t values = params.hidden_dim / 2 + scores / 2 + state + mask + bias;
   const int64_t columns = split_columns ? values : rows + params.hidden_dim / 2;
   registers_needed = std::max(rows, columns);
 

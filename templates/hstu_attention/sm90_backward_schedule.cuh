@@ -16,6 +16,7 @@ namespace sm90::backward {
 struct Tile {
   int head;
   int line_tile;
+  int sequence;  // as of sm90::Tile
 };
 
 // The longest tiles first, where a causal mask makes them unequal.
@@ -41,6 +42,7 @@ class GridSchedule {
     tile_.line_tile =
         grid_role<Config>() == Role::kRows ? tile_at<Role::kRows>(place, all) : tile_at<Role::kColumns>(place, all);
     sequence_ = sequence_of<Spec, Config>(params, static_cast<int>(pair / Spec::kHeads));
+    if constexpr (Spec::kRabHeads > 0) tile_.sequence = static_cast<int>(pair / Spec::kHeads);
   }
 
   __device__ __forceinline__ bool empty() const { return tile_.line_tile * Config::kBlockM >= sequence_.rows; }
@@ -107,6 +109,7 @@ class ListSchedule {
   __device__ __forceinline__ void take_sorted(u32 item, Tile& tile, Sequence& sequence) {
     const int within = static_cast<int>(item - shared_.schedule_first[find_rank(item)]);
     sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[rank_]);
+    if constexpr (Spec::kRabHeads > 0) tile.sequence = shared_.schedule_order[rank_];
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kPairTiles && !shared_.schedule_paired) {
       tile.head = within % Spec::kHeads;
@@ -153,6 +156,7 @@ class ListSchedule {
     tile.head = static_cast<int>(pair % Spec::kHeads);
     tile.line_tile = tile_at<kRole>(static_cast<int>(place), most_tiles());
     sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
+    if constexpr (Spec::kRabHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
     return tile.line_tile * Config::kBlockM < sequence.rows;
   }
 

@@ -44,7 +44,7 @@ struct TileInfo {
   int rows;     // n
   int targets;  // t
   int head;
-  int has_blocks;  // 0: nothing has to do with these lines, their gradients are zero
+  int has_blocks;  // 0: nothing has to do with these lines, their gradients are zero; with a bias as in sm90::TileInfo
   Role role;       // kNone: no more tiles; the other members are unset
 };
 

@@ -7,6 +7,7 @@
 #include "common/regions.cuh"
 #include "common/store.cuh"
 #include "common/tma.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm90_parts.cuh"
 
 namespace sm90 {
@@ -37,6 +38,7 @@ class Consumer {
       await_turn();
       issue_scores();
       pass_turn();
+      load_bias();
       wgmma_wait_group<0>();
       wgmma_keep_in_place(scores_);
       release_scores_operands();
@@ -129,6 +131,38 @@ class Consumer {
     wgmma_commit_group();
   }
 
+  // The block's bias, which `use` is given with the thread's first row. Addresses are computed here, not kept in
+  // registers across blocks: the accumulators need them.
+  template <class Use>
+  __device__ __forceinline__ void with_bias(const Use& use) const {
+    int sequence = tile_.has_blocks - 1, row = tile_.row0 + thread_row();
+    asm volatile("" : "+r"(sequence), "+r"(row));
+    use(HeadBias<Spec, Params>(params_, sequence, tile_.head, tile_.rows), row);
+  }
+
+  // That of the current block, which takes its time as the product does.
+  __device__ __forceinline__ void load_bias() {
+    if constexpr (Config::kBiasAhead) {
+      with_bias([&](const auto& bias, int row) {
+        bias.template load_fragment<Config::kBlockN>(row, block_.column0, bias_);
+      });
+    }
+  }
+
+  __device__ __forceinline__ void add_bias() {
+    if constexpr (Config::kBiasAhead) {
+#pragma unroll
+      for (int i = 0; i < kScores / 2; ++i) {
+        scores_[2 * i] += unpack_low<Spec::kDtypeBf16>(bias_[i]);
+        scores_[2 * i + 1] += unpack_high<Spec::kDtypeBf16>(bias_[i]);
+      }
+    } else if constexpr (Spec::kRabHeads > 0) {
+      with_bias([&](const auto& bias, int row) {
+        bias.template add_fragment<Config::kBlockN>(row, block_.column0, scores_);
+      });
+    }
+  }
+
   // The product of the current block is done: k may be overwritten. The block becomes the pending one.
   __device__ __forceinline__ void release_scores_operands() {
     release(shared_.k_empty[ring_.stage()]);
@@ -183,6 +217,7 @@ class Consumer {
   __device__ __forceinline__ void activate() {
     // Few rows: whole warps have none.
     if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
+    add_bias();
     if (block_.flags & BlockInfo::must(warpgroup_)) {
       activate_scores(0, kScores);
     } else if constexpr (Config::kMaskInPieces) {
@@ -234,6 +269,7 @@ class Consumer {
       issue_scores();
       issue_outputs(previous);
       pass_turn();
+      load_bias();
       wgmma_wait_group<1>();
       wgmma_keep_in_place(scores_);
       release_scores_operands();
@@ -274,10 +310,12 @@ class Consumer {
       }
     }
     u32 words[kOutputs / 2];
+    const auto factors =
+        thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
 #pragma unroll
     for (int i = 0; i < kOutputs / 2; ++i) {
-      const u32 word = pack_pair<Spec::kDtypeBf16>(outputs_[2 * i] * params_.inverse_scale,
-                                                   outputs_[2 * i + 1] * params_.inverse_scale);
+      const float factor = of_half(factors, i % 2);
+      const u32 word = pack_pair<Spec::kDtypeBf16>(outputs_[2 * i] * factor, outputs_[2 * i + 1] * factor);
       // Rows that see no column, and rows of q before the sequence.
       const bool sees = started_ && (!Config::kDelta || tile_.row0 + thread_row() + i % 2 * 8 >= 0);
       words[i] = sees ? word : 0;
@@ -338,6 +376,7 @@ class Consumer {
   TileInfo tile_;
   BlockInfo block_;
   float scores_[kScores];
+  u32 bias_[Config::kBiasAhead ? kScores / 2 : 1];  // pairs of the block's
   u32 probabilities_[kScores / 2];
   float outputs_[kOutputs];
 };

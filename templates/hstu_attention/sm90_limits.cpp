@@ -7,12 +7,6 @@ namespace hstujit::sm90 {
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const KernelConfig& config,
                                           const DeviceSpec& device, std::string_view lines) {
   std::vector<Rejection> reasons;
-  if (params.has_rab() || params.has_attn_scale()) {
-    reasons.push_back(
-        {"rab", fmt::format("rab_heads {} and attn_scale {}; this template has neither: allowed are 0 and "
-                            "none",
-                            params.rab_heads, params.attn_scale)});
-  }
   if (device.arch != "sm_90a") {
     reasons.push_back({"arch", fmt::format("needs sm_90a (wgmma, TMA), the device is {}", device.arch)});
   }

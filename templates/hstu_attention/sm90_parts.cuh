@@ -6,6 +6,7 @@
 #include "common/regions.cuh"
 #include "common/shared_access.cuh"
 #include "common/store.cuh"
+#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm90_shared.cuh"
 
 namespace sm90 {
@@ -43,7 +44,7 @@ __device__ __forceinline__ void add_parts(const Shared<Config>& shared, const Pa
   // The sums of blocks without columns are not worth reading: of a causal mask, those of most blocks at the first rows.
   int begin, end;
   mask_columns(tile.row0, row_end - 1, tile.rows, tile.targets, begin, end);
-  const auto sharers = static_cast<u32>(sharers_of<Config>(begin, end));
+  const auto sharers = static_cast<u32>(sharers_of<Config>(first_block<Config>(begin), end));
   for (int i = cluster_rank() * Config::kThreads + threadIdx.x; i < pieces; i += blocks * Config::kThreads) {
     const int row = i / kPieces, column = i % kPieces * 4;
     const u32 address = parts + row * kPartRowBytes<Spec::kHiddenDim> + column * 4;
@@ -53,7 +54,7 @@ __device__ __forceinline__ void add_parts(const Shared<Config>& shared, const Pa
       const float4 part = ld_cluster_float4(cluster_address(address, rank));
       sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
     }
-    const float factor = params.inverse_scale;
+    const float factor = factor_of(row_factors<Spec>(params, tile.start, tile.rows), tile.row0 + row);
     const u32 low = pack_pair<Spec::kDtypeBf16>(sum.x * factor, sum.y * factor);
     const u32 high = pack_pair<Spec::kDtypeBf16>(sum.z * factor, sum.w * factor);
     const bool sees = tile.row0 + row >= 0;  // else a row of q before the sequence

@@ -27,6 +27,7 @@ class VisibleBlocks {
   __device__ __forceinline__ VisibleBlocks(const Sequence& sequence, int row0, int row_end)
       : sequence_(sequence), row0_(row0) {
     View::range(row0, row_end - 1, sequence, column_, column_end_);
+    column_ = first_block<Config>(column_);
     if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()));
     classify();
   }
@@ -152,6 +153,9 @@ class Producer {
     if (leader_) {
       shared_.tile[query_.stage()] = {sequence.query_start, row0,       sequence.rows, sequence.targets,
                                       tile.head,            has_blocks, 0};
+      if constexpr (Spec::kRabHeads > 0) {
+        if (has_blocks) shared_.tile[query_.stage()].has_blocks = tile.sequence + 1;
+      }
       if (has_blocks) {
         load_operand<Config::kQkTiles, Config::kBlockM>(shared_address(shared_.q[query_.stage()]), params_.q_map,
                                                         params_.q_piece_map, full, tile.head,

@@ -62,6 +62,13 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + (producer_warpgroup ? 32 : 36);
   // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it.
   if (mask_in_pieces && !producer_warpgroup) registers_needed += 28;
+  if (params.has_rab()) {
+    // Addresses, and the bias of 16 columns; that of a block, loaded while its product runs, where there is room. Found
+    // by compiling, as the others; the widest outputs leave none.
+    registers_needed += params.hidden_dim > 192 ? 36 : 12;
+    if (mask_in_pieces && producer_warpgroup) registers_needed += config.block_n > 96 ? 40 : 8;
+    bias_ahead = registers_needed + config.block_n / 4 + 8 <= consumer_registers;
+  }
 }
 
 }  // namespace hstujit::sm90

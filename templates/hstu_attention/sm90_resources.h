@@ -25,6 +25,7 @@ struct Resources {
   bool first_tile_first = false;   // the first row tile of a sequence is by far the longest
   bool part_fits = false;          // a block's sums fit where its k and v were
   bool split = false;              // the columns of a tile may be shared out over a cluster of blocks
+  bool bias_ahead = false;         // a block's bias is loaded while its product runs
   bool mask_in_pieces = false;     // the mask takes many instructions: it is evaluated only where it differs
   int64_t shared_bytes = 0;
   int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each

@@ -20,6 +20,7 @@ namespace sm90 {
 struct Tile {
   int head;
   int row_tile;
+  int sequence;  // its number in the batch; only where there is a bias
 };
 
 [[maybe_unused]] constexpr int kSortKeys = 64;  // sequences of at least this many row tiles count as equally long
@@ -182,6 +183,7 @@ class Schedule {
       }
       tile.head = static_cast<int>(pair % Spec::kHeads);
       sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
+      if constexpr (Spec::kRabHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
       if (tile.row_tile * Config::kBlockM < sequence.rows - sequence.query_begin) return true;
     }
   }
@@ -194,6 +196,7 @@ class Schedule {
     }
     if (within_ < 0) return false;
     sequence = clamp_words(words_, params_.total_rows);
+    if constexpr (Spec::kRabHeads > 0) tile.sequence = index_;
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if constexpr (Config::kFirstTileFirst) {
       const int others = tiles - 1;
@@ -243,7 +246,12 @@ class Schedule {
       if (steps < 32) break;
     }
     within_ = static_cast<int>(item - shared_.schedule_first[rank_]);
-    words_ = load_words(params_.seq_offsets, num_targets_of<Spec>(params_), shared_.schedule_order[rank_]);
+    load_sequence_of(rank_);
+  }
+
+  __device__ __forceinline__ void load_sequence_of(int rank) {
+    index_ = shared_.schedule_order[rank];
+    words_ = load_words(params_.seq_offsets, num_targets_of<Spec>(params_), index_);
   }
 
   // With kFirstTileFirst the first tiles of all sequences and heads are dealt out first, and the list has the others.
@@ -279,8 +287,7 @@ class Schedule {
     }
     if (at_first_tile_) {
       within_ = static_cast<int>(first) % Spec::kHeads;
-      words_ = load_words(params_.seq_offsets, num_targets_of<Spec>(params_),
-                          shared_.schedule_order[static_cast<int>(first) / Spec::kHeads]);
+      load_sequence_of(static_cast<int>(first) / Spec::kHeads);
     } else if (listed >= shared_.schedule_total) {
       within_ = -1;
     } else {
@@ -305,6 +312,7 @@ class Schedule {
   // The item after the current one, in a sorted schedule:
   int rank_ = 0;     // of its sequence
   int within_ = -1;  // its number within the sequence; < 0: there is none
+  int index_ = 0;    // the sequence's
   decltype(load_words(Params().seq_offsets, Params().seq_offsets, 0)) words_ = {};
 };
 

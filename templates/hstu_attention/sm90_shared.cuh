@@ -19,7 +19,8 @@ struct TileInfo {
   int rows;     // n
   int targets;  // t
   int head;        // with kSplit, -1 until there is a tile
-  int has_blocks;  // 0: no column is visible to these rows, the output is zero
+  int has_blocks;  // 0: no column is visible to these rows, the output is zero; with a bias, else 1 + the
+                   // sequence's number in the batch
   int done;        // 1: no more tiles; the other members are unset
 };
 
@@ -117,8 +118,14 @@ __device__ __forceinline__ void release_warp(u64& barrier) {
   if (Config::kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
 }
 
-// With kSplit: how many blocks of the cluster, the first ones, have some of the column blocks of a tile whose rows see
-// the columns [begin, end).
+// The first column of a tile's blocks, whose rows see columns from `begin` on. Pairs of the bias are at even columns.
+template <class Config>
+__device__ __forceinline__ int first_block(int begin) {
+  return Config::kEvenBlocks ? begin & ~1 : begin;
+}
+
+// With kSplit: how many blocks of the cluster, the first ones, have some of the column blocks of a tile, which go from
+// first_block of what its rows see to `end`.
 template <class Config>
 __device__ __forceinline__ int sharers_of(int begin, int end) {
   return min(max(ceil_div(end - begin, Config::kBlockN), 0), static_cast<int>(cluster_blocks()));

@@ -14,6 +14,7 @@
 #include "compiler/spec/rounding.h"
 
 #undef shared_bytes
+#undef static_bytes
 
 namespace emulation {
 
@@ -331,6 +332,26 @@ u32 cvt_rna_tf32(float x) {
   const u32 bits = std::bit_cast<u32>(x);
   if (!std::isfinite(x)) return bits;
   return (bits + 0x1000) & ~0x1fffu;
+}
+
+namespace {
+
+template <class T>
+u32 load_global(const void* address, bool valid) {
+  if (!valid) return 0;
+  if (reinterpret_cast<uintptr_t>(address) % sizeof(T) != 0) emulation::fail("ld.global: not aligned");
+  T value;
+  std::memcpy(&value, address, sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+u32 ld_global_nc_u32(const void* address, bool valid) { return load_global<u32>(address, valid); }
+u32 ld_global_nc_u16(const void* address, bool valid) { return load_global<u16>(address, valid); }
+
+float unpack_16bit(bool bf16, u32 half) {
+  return static_cast<float>(from_16bit(bf16 ? DataType::kBf16 : DataType::kFp16, half));
 }
 
 u32 pack_16bit(bool bf16, float low, float high) {

@@ -45,6 +45,10 @@ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+template <class T>
+T __ldg(const T* address) {
+  return *address;
+}
 
 #pragma GCC visibility push(default)  // generated sources are libraries that a test opens
 
@@ -100,8 +104,9 @@ const T* exchange(const T& mine) {
 #define threadIdx (emulation::thread_index)
 #define blockIdx (emulation::block_index)
 
-// Dynamic shared memory as templates name it; emulated_kernel.cpp leaves out its declaration.
+// Shared memory as templates name it; emulated_kernel.cpp leaves out its declarations.
 #define shared_bytes (emulation::block_memory)
+#define static_bytes (emulation::block_memory)  // of kernels that have no dynamic shared memory
 inline size_t __cvta_generic_to_shared(const void* pointer) {
   const auto offset = static_cast<size_t>(static_cast<const unsigned char*>(pointer) - emulation::block_memory);
   return offset | size_t{emulation::block_rank} << emulation::kRankShift;
@@ -140,8 +145,14 @@ using std::min;
 #define st_shared_uint4 ptx_st_shared_uint4
 #define fast_tanh ptx_fast_tanh
 #define fast_exp ptx_fast_exp
+#define ld_global_nc_u32 ptx_ld_global_nc_u32
+#define ld_global_nc_u16 ptx_ld_global_nc_u16
+#define cvt_f32_f16 ptx_cvt_f32_f16
+#define unpack_low ptx_unpack_low
+#define unpack_high ptx_unpack_high
 #include "common/copy.cuh"
 #include "common/jagged.cuh"
+#include "common/load.cuh"
 #include "common/math.cuh"
 #include "common/mma.cuh"
 #include "common/shared_access.cuh"
@@ -167,10 +178,27 @@ using std::min;
 #undef st_shared_uint4
 #undef fast_tanh
 #undef fast_exp
+#undef ld_global_nc_u32
+#undef ld_global_nc_u16
+#undef cvt_f32_f16
+#undef unpack_low
+#undef unpack_high
 
 // The hardware's is off by up to 2^-11 of the value, and so is this one.
 inline float fast_tanh(float x) { return std::bit_cast<float>((std::bit_cast<u32>(std::tanh(x)) + 0x1000) & ~0x1fffu); }
 inline float fast_exp(float x) { return std::exp(x); }
+
+u32 ld_global_nc_u32(const void* address, bool valid);
+u32 ld_global_nc_u16(const void* address, bool valid);
+float unpack_16bit(bool bf16, u32 half);
+template <bool kBf16>
+float unpack_low(u32 word) {
+  return unpack_16bit(kBf16, word & 0xffff);
+}
+template <bool kBf16>
+float unpack_high(u32 word) {
+  return unpack_16bit(kBf16, word >> 16);
+}
 
 u32 cvt_rna_tf32(float x);
 u32 pack_16bit(bool bf16, float low, float high);

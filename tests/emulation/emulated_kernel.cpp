@@ -73,7 +73,7 @@ std::string host_source(const EmittedKernel& kernel) {
   bool common = false;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].starts_with("// ---- ")) common = lines[i].starts_with("// ---- common/");
-    if (common || lines[i].find("extern __shared__") != std::string::npos) continue;
+    if (common || lines[i].find("__shared__ __align__(") != std::string::npos) continue;
     const bool wrapper = lines[i].starts_with("struct ") && i + 2 < lines.size() &&
                          lines[i + 2].find("// wgmma.mma_async") != std::string::npos;
     if (wrapper) text += product_functions(lines, i);
@@ -202,6 +202,7 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
         break;
     }
   }
+  constexpr size_t kMostStaticBytes = 48 * 1024;  // of shared memory
   // A list is walked by few, so that each block has several tiles.
   constexpr int64_t kListBlocks = 3;
   const auto run = [&](size_t entry, const std::vector<GridFactor>& factors, bool list, emulation::Grid grid) {
@@ -213,7 +214,7 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
       {0, static_cast<unsigned>(plan_.threads), static_cast<size_t>(plan_.shared_memory), cluster});
   for (size_t i = 0; i < plan_.following.size(); ++i) {
     const FollowingKernel& kernel = plan_.following[i];
-    run(i + 1, kernel.grid, kernel.most_blocks > 0, {0, static_cast<unsigned>(kernel.threads)});
+    run(i + 1, kernel.grid, kernel.most_blocks > 0, {0, static_cast<unsigned>(kernel.threads), kMostStaticBytes});
   }
   workspace.check(plan_.kernel_name);
 }

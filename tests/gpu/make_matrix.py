@@ -91,8 +91,39 @@ def few_instances():
                     "lengths": lengths, "small_batches": True}
 
 
+# A bias has a row for each of max_seq_len positions, whatever lengths are: short ones, few sequences.
+BIAS_LENGTHS = [0, 1, 63, 65, 128, 200, 320]
+BIAS_MASKS = ("causal", "context_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets")
+BIASES = {
+    "rab1": {"rab_heads": 1},
+    "rab2_rows": {"rab_heads": 2, "attn_scale": "rows"},
+    "rab1_scalar": {"rab_heads": 1, "attn_scale": "scalar"},
+    "rows": {"attn_scale": "rows"},
+}
+
+
+def bias_instances():
+    """With a relative bias, of one head for all or one for each, and with factors of the scores."""
+    for mask in BIAS_MASKS:
+        for kind, type_parameters in TYPES.items():
+            for bias, parameters in BIASES.items():
+                for dims in ((64, 64), (128, 128)) if bias == "rab2_rows" else ((64, 128),) if bias == "rows" else ((40, 72),):
+                    yield instance(f"{mask}-{kind}-{bias}_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **type_parameters, **parameters) | {
+                        "max_seq_len": 320, "lengths": BIAS_LENGTHS}
+        for kind in ("bf16", "fp16"):
+            yield instance(f"{mask}-{kind}-rab2_rows_jagged", (128, 128), **MASKS[mask], **TYPES[kind], **BIASES["rab2_rows"]) | {
+                "op": "delta_hstu_attention", "jagged_queries": True, "delta_len": [1, 0, 64, 70], "max_seq_len": 320, "lengths": BIAS_LENGTHS}
+            yield instance(f"{mask}-{kind}-rab2_rows_alone", (128, 128), **MASKS[mask], **TYPES[kind], **BIASES["rab2_rows"]) | {
+                "lengths": [1000], "small_batches": True}
+    # One position at the end of rows that no load takes together with its neighbour, and data of low alignment.
+    for alignment in (2, 4):
+        yield instance(f"bias-alignment{alignment}", (72, 40), dtype="bf16", alignment=alignment, **BIASES["rab2_rows"]) | {
+            "max_seq_len": 320 + alignment // 2, "lengths": BIAS_LENGTHS}
+
+
 def instances():
     yield from delta_instances()
+    yield from bias_instances()
     yield from few_instances()
     yield from many_instances()
     for mask, mask_parameters in MASKS.items():
@@ -121,6 +152,9 @@ def small_instances():
             yield {**chosen, "max_seq_len": 512, "lengths": [500] if "alone" in name else [0, 65, 128, 300]}
         if name in ("causal-bf16-alone_128x128", "semi_local_context_targets-fp16-two_64x64"):
             yield chosen | {"max_seq_len": 512, "lengths": [500]}
+        if name in ("causal-bf16-rab2_rows_128x128", "groups-fp16-rab1_scalar_40x72", "none-tf32-rab1_scalar_40x72",
+                    "context_window_full_targets-bf16-rab2_rows_alone"):
+            yield {**chosen, "max_seq_len": 256, "lengths": [250] if "alone" in name else [0, 1, 65, 129, 256]}
         if name == "causal-bf16-many_128x128":
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}
 

@@ -1,0 +1,163 @@
+// Instances with a bias and factors of the scores: which kernels follow one of backward and what they are launched
+// with; with a libnvrtc, that what the cost models choose first compiles without spills.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/plan/search_space.h"
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/hstu_attention/spec.h"
+#include "tests/hstu_attention/compiled_kernels.h"
+#include "tests/hstu_attention/skeleton_cases.h"
+
+namespace hstujit {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Kind = ParamSlot::Kind;
+
+HstuAttentionParams with_bias(DataType dtype, int64_t width) {
+  HstuAttentionParams params = make_params(dtype, width, width);
+  params.rab_heads = 2;
+  params.attn_scale = "rows";
+  return params;
+}
+
+KernelConfig first_choice(const HstuAttentionSpec& spec, Direction direction, const DeviceSpec& device,
+                          bool deterministic = false) {
+  ProblemSize size;
+  size.max_seq_len = 1024;
+  return heuristic_config(spec, direction, device, size, {.deterministic = deterministic}).value();
+}
+
+LaunchPlan plan_of(const HstuAttentionParams& params, std::string_view device = "sm_90a", bool deterministic = false) {
+  const HstuAttentionSpec spec(params);
+  const DeviceSpec on = *known_device(device);
+  const KernelConfig config = first_choice(spec, Direction::kBackward, on, deterministic);
+  return (*find_skeleton(config.skeleton))->launch_plan(spec, config, on);
+}
+
+std::vector<std::string> functions_of(const LaunchPlan& plan) {
+  std::vector<std::string> functions;
+  for (const FollowingKernel& kernel : plan.following) functions.push_back(kernel.function);
+  return functions;
+}
+
+std::vector<std::string> slots_like(const LaunchPlan& plan, std::string_view begin) {
+  std::vector<std::string> names;
+  for (const ParamSlot& slot : plan.slots) {
+    if (slot.name.starts_with(begin)) names.push_back(slot.name);
+  }
+  return names;
+}
+
+TEST(BiasKernels, FollowTheOneOfTheOtherGradients) {
+  HstuAttentionParams params = with_bias(DataType::kBf16, 64);
+  for (const char* device : {"sm_90a", "sm_80"}) {
+    EXPECT_THAT(functions_of(plan_of(params, device, true)), ElementsAre("bias_gradient", "scale_gradient")) << device;
+  }
+  params.attn_scale = "scalar";
+  EXPECT_THAT(functions_of(plan_of(params, "sm_90a", true)),
+              ElementsAre("bias_gradient", "scale_gradient", "add_row_sums"));
+  params.drab = false;
+  EXPECT_THAT(functions_of(plan_of(params, "sm_90a", true)), ElementsAre("scale_gradient", "add_row_sums"));
+  params.dattn_scale = false;
+  EXPECT_THAT(functions_of(plan_of(params, "sm_90a", true)), IsEmpty());
+}
+
+// Those of Hopper read q, k, v and dout by maps; the others need addresses.
+TEST(BiasKernels, HaveTheAddressesOfWhatTheyRead) {
+  const HstuAttentionParams params = with_bias(DataType::kBf16, 64);
+  for (const char* device : {"sm_90a", "sm_80"}) {
+    const LaunchPlan plan = plan_of(params, device);
+    for (const char* tensor : {"q", "k", "v", "dout"}) {
+      const std::string name(tensor);
+      int count = 0;
+      for (const ParamSlot& slot : plan.slots) count += slot.name == name || slot.name == name + "_row_stride";
+      EXPECT_EQ(count, 2) << tensor << " " << device;
+    }
+    EXPECT_THAT(slots_like(plan, "drab"),
+                ElementsAre("drab", "drab_batch_stride", "drab_head_stride", "drab_row_stride"));
+  }
+  HstuAttentionParams none = params;
+  none.drab = none.dattn_scale = false;
+  EXPECT_THAT(slots_like(plan_of(none, "sm_90a", true), "dout"),
+              ElementsAre("dout_map", "dout_block_map", "dout_piece_map"));
+}
+
+// Row sums have a workspace of their own where the plan has none.
+TEST(BiasKernels, AddUpRowsInAWorkspace) {
+  HstuAttentionParams params = with_bias(DataType::kBf16, 64);
+  EXPECT_THAT(plan_of(params, "sm_90a", true).workspace.bytes, IsEmpty());
+  params.attn_scale = "scalar";
+  const LaunchPlan apart = plan_of(params, "sm_90a", true);
+  ASSERT_EQ(apart.workspace.bytes.size(), 2u);
+  EXPECT_EQ(apart.workspace.bytes[0].source, GridFactor::Source::kSize);
+  EXPECT_EQ(apart.workspace.bytes[1].constant, 4);
+  EXPECT_FALSE(apart.workspace.cleared);
+
+  const HstuAttentionSpec spec(params);
+  const Skeleton& fused = **find_skeleton("hstu_attention/sm90_backward_fused");
+  const KernelConfig config = accepted_of(fused, spec, *known_device("sm_90a")).front();
+  const LaunchPlan plan = fused.launch_plan(spec, config, *known_device("sm_90a"));
+  EXPECT_THAT(functions_of(plan), ElementsAre("convert_parts", "bias_gradient", "scale_gradient", "add_row_sums"));
+  EXPECT_TRUE(plan.workspace.cleared);
+  EXPECT_EQ(plan.workspace.bytes[1].constant, 8 * params.heads * params.attn_dim * 4);
+}
+
+TEST(BiasKernels, SayTheirNames) {
+  HstuAttentionParams params = with_bias(DataType::kBf16, 64);
+  EXPECT_TRUE(plan_of(params).kernel_name.starts_with("hstu_attention_rab_scale_rows_backward"));
+  params.attn_scale = "none";
+  EXPECT_TRUE(plan_of(params).kernel_name.starts_with("hstu_attention_rab_backward"));
+}
+
+class BiasKernelsCompiled : public CompiledKernels {
+ protected:
+  void expect_first_choice_fits(const HstuAttentionParams& params, const char* device, Direction direction,
+                                bool deterministic = false) {
+    const HstuAttentionSpec spec(params);
+    const DeviceSpec on = *known_device(device);
+    expect_fits(spec, direction, first_choice(spec, direction, on, deterministic), on);
+  }
+};
+
+TEST_F(BiasKernelsCompiled, HopperForward) {
+  for (const int64_t width : {64, 128, 256}) {
+    HstuAttentionParams params = with_bias(DataType::kBf16, width);
+    expect_first_choice_fits(params, "sm_90a", Direction::kForward);
+    params.contextual_seq_len = 7;
+    params.num_targets = true;
+    expect_first_choice_fits(params, "sm_90a", Direction::kForward);
+  }
+}
+
+TEST_F(BiasKernelsCompiled, HopperBackward) {
+  for (const int64_t width : {64, 128}) {
+    HstuAttentionParams params = with_bias(DataType::kBf16, width);
+    for (const bool deterministic : {false, true}) {
+      expect_first_choice_fits(params, "sm_90a", Direction::kBackward, deterministic);
+    }
+    params.contextual_seq_len = 7;
+    params.num_targets = true;
+    expect_first_choice_fits(params, "sm_90a", Direction::kBackward);
+  }
+  expect_first_choice_fits(with_bias(DataType::kFp16, 256), "sm_90a", Direction::kBackward);
+}
+
+TEST_F(BiasKernelsCompiled, Ampere) {
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
+      expect_first_choice_fits(with_bias(dtype, 64), "sm_80", direction);
+    }
+    expect_first_choice_fits(with_bias(DataType::kFp16, 128), "sm_80", direction);
+    HstuAttentionParams ieee = with_bias(DataType::kFp32, 128);
+    ieee.precision = MatmulPrecision::kIeee;
+    expect_first_choice_fits(ieee, "sm_80", direction);
+  }
+}
+
+}  // namespace
+}  // namespace hstujit
