@@ -147,6 +147,33 @@ TEST_F(BiasKernelsCompiled, HopperBackward) {
   expect_first_choice_fits(with_bias(DataType::kFp16, 256), "sm_90a", Direction::kBackward);
 }
 
+// Room is short for the widest: there are configs for them all the same.
+TEST(BiasKernels, ServeTheWidest) {
+  for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
+    for (const MatmulPrecision precision : {MatmulPrecision::kTf32, MatmulPrecision::kIeee}) {
+      HstuAttentionParams params = with_bias(dtype, 256);
+      params.precision = dtype == DataType::kFp32 ? precision : MatmulPrecision::kTf32;
+      const HstuAttentionSpec spec(params);
+      for (const char* device : {"sm_90a", "sm_80"}) {
+        for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+          EXPECT_TRUE(heuristic_config(spec, direction, *known_device(device), {.max_seq_len = 1024}).ok())
+              << spec.to_json() << device << to_string(direction);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BiasKernelsCompiled, AmpereOfWideRows) {
+  for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
+    expect_first_choice_fits(with_bias(dtype, 256), "sm_80", Direction::kBackward);
+  }
+  HstuAttentionParams ieee = with_bias(DataType::kFp32, 256);
+  ieee.precision = MatmulPrecision::kIeee;
+  expect_first_choice_fits(ieee, "sm_80", Direction::kBackward);
+  expect_first_choice_fits(with_bias(DataType::kBf16, 256), "sm_80", Direction::kForward);
+}
+
 TEST_F(BiasKernelsCompiled, Ampere) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {

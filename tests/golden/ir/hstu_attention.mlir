@@ -135,5 +135,5 @@ module {
     %2 = math.tanh %1 : f32
     %3 = math.fma %1, %2, %1 : f32
     hstu.yield %3 : f32
-  }
+  } {attn_scale = "none", dattn_scale = true, drab = true, rab_heads = 0 : i64}
 }
