@@ -91,9 +91,11 @@ fi
 
 fused='"skeleton": "hstu_attention/sm90_backward_fused", "block_n": 64'
 fused_persistent=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'
+fused_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'  # two of k and v
 fused_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "persistent"'
 if step fused; then
   overridden fused fused_persistent "$fused_persistent" --direction backward --kind bf16,fp16
+  overridden fused fused_buffers "$fused_buffers" --direction backward --kind bf16,fp16
   overridden fused fused_narrow "$fused_narrow" --direction backward --kind bf16,fp16
 fi
 
