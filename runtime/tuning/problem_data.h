@@ -83,10 +83,10 @@ struct Agreement {
 // part for each sequence, whatever its rows, elements that are 0 have no share in the floor. Integers: every element is
 // the reference's.
 //
-// Gradients of a few rows all have a dot product as a factor, dout v^T, which may be near 0 by chance; its rounding is
-// then large beside it. Such sequences may be further off.
-constexpr double sequence_slack(Direction direction, int64_t rows) {
-  return direction == Direction::kBackward && rows < 4 ? 16 : 4;
+// Gradients of a few rows all have a dot product as a factor, dout v^T, which may be near 0 by chance, and so may a dot
+// product and its bias together be; their rounding is then large beside them. Such sequences may be further off.
+constexpr double sequence_slack(Direction direction, bool has_bias, int64_t rows) {
+  return (direction == Direction::kBackward || has_bias) && rows < 4 ? 16 : 4;
 }
 Agreement compare(const ProblemData& problem, const std::vector<HostValue>& reference,
                   const std::vector<std::vector<std::byte>>& outputs);

@@ -27,7 +27,9 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
   pair_tiles = params.causal && params.max_attn_len == 0 && !params.semi_local();
   part_columns = params.attn_dim / config.consumers;
-  mask_first = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
+  const bool row_factors = params.attn_scale == "rows";
+  mask_first = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local() ||
+               params.rab_heads > 0 || row_factors;
 
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t kept) {
@@ -38,8 +40,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
            kExchangeBuffers * config.block_m * kSwizzleBytes + round_up(small + schedule, int64_t{1024});
   };
   // Sums, S, which becomes the derivative, dP or the part of dq, addresses and loop state.
-  const int64_t scores = config.block_n / 2;
-  registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, part_columns / 2) + 32;
+  const int64_t scores = config.block_n / 2, state = row_factors ? 48 : 32;
+  registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, part_columns / 2) + state;
 
   const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
   const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
