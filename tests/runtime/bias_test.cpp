@@ -28,7 +28,7 @@ OpSpecPtr bias_spec(const std::string& attn_scale = "rows", int64_t bias_heads =
 }
 
 // An odd max_seq_len: rows of the bias do not end where the next one may begin.
-const Lengths kLengths{.rows = {3, 0, 9, 1}, .num_targets = {}, .max_seq_len = 9};
+const Lengths kBiasLengths{.rows = {3, 0, 9, 1}, .num_targets = {}, .max_seq_len = 9};
 
 Instance instance_of(OpSpecPtr spec) {
   Instance instance;
@@ -44,7 +44,7 @@ class BiasLaunch : public ::testing::Test {
     return checker.explain(failure, launch_.values.data(), {}).message();
   }
 
-  FakeLaunch launch_{instance_of(bias_spec()), kLengths, kDLCUDA, Direction::kBackward};
+  FakeLaunch launch_{instance_of(bias_spec()), kBiasLengths, kDLCUDA, Direction::kBackward};
   bool nothing_ = false;
 };
 
@@ -134,7 +134,7 @@ class BiasGradients : public ::testing::Test {
  protected:
   size_t index(std::string_view name) const { return static_cast<size_t>(find_argument(problem_.signature, name)); }
 
-  ProblemData problem_ = *make_problem_data(bias_spec(), Direction::kBackward, kLengths, 1, 3);
+  ProblemData problem_ = *make_problem_data(bias_spec(), Direction::kBackward, kBiasLengths, 1, 3);
   std::vector<HostValue> reference_ = reference_outputs(problem_);
   std::vector<std::vector<std::byte>> outputs_ = exact_outputs(problem_, reference_);
 };
@@ -165,7 +165,7 @@ TEST_F(BiasGradients, ElementsOfNoPairMustBeWrittenAsZero) {
 }
 
 TEST(BiasCompare, ASumThatCancelsIsMeasuredByItsParts) {
-  const ProblemData problem = *make_problem_data(bias_spec("scalar"), Direction::kBackward, kLengths, 1, 0);
+  const ProblemData problem = *make_problem_data(bias_spec("scalar"), Direction::kBackward, kBiasLengths, 1, 0);
   std::vector<HostValue> reference = reference_outputs(problem);
   const auto index = static_cast<size_t>(find_argument(problem.signature, "dattn_scale"));
   HostTensor& slope = reference[index].tensor;
