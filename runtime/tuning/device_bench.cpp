@@ -18,19 +18,25 @@ Result<std::unique_ptr<DeviceBench>> DeviceBench::create(CudaDriverPtr driver, O
                                                          double alpha) {
   HSTUJIT_ASSIGN_OR_RETURN(ContextGuard guard, ContextGuard::enter(driver, ordinal));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceTimer timer, DeviceTimer::create(driver, device.l2_bytes));
-  // Kernels for small batches are checked on one: their clusters form where tiles are few.
+  std::vector<Check> checks;
+  const auto add_check = [&](const Lengths& adversarial) -> Status {
+    HSTUJIT_ASSIGN_OR_RETURN(ProblemData data,
+                             make_problem_data(spec, direction, adversarial, kSeed, kExtraRows, alpha));
+    HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, ordinal));
+    checks.push_back({std::move(data), std::move(problem), {}});
+    return {};
+  };
+  HSTUJIT_RETURN_IF_ERROR(add_check(adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed)));
+  // What is timed on a small batch may form clusters there, where tiles are few.
   const int64_t small = most_small_batch(*spec, direction, lengths.max_seq_len, device.sm_count);
-  const bool is_small = static_cast<int64_t>(lengths.rows.size()) <= small;
-  const Lengths adversarial = is_small ? adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed, small)
-                                       : adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed);
-  HSTUJIT_ASSIGN_OR_RETURN(ProblemData check,
-                           make_problem_data(spec, direction, adversarial, kSeed, kExtraRows, alpha));
-  HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem check_device, DeviceProblem::upload(driver, check, ordinal));
+  if (static_cast<int64_t>(lengths.rows.size()) <= small) {
+    HSTUJIT_RETURN_IF_ERROR(add_check(adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed, small)));
+  }
   HSTUJIT_ASSIGN_OR_RETURN(const ProblemData timed, make_timing_data(spec, direction, lengths, kSeed, alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem timed_device, DeviceProblem::upload(driver, timed, ordinal));
   return std::unique_ptr<DeviceBench>(new DeviceBench(std::move(driver), std::move(spec), direction, device,
-                                                      std::move(guard), std::move(timer), std::move(check),
-                                                      std::move(check_device), std::move(timed_device)));
+                                                      std::move(guard), std::move(timer), std::move(checks),
+                                                      std::move(timed_device)));
 }
 
 Result<int> DeviceBench::load(const CompiledCandidate& candidate) {
@@ -45,29 +51,34 @@ Result<int> DeviceBench::load(const CompiledCandidate& candidate) {
 }
 
 Status DeviceBench::make_workspace(const Launcher& launcher) {
-  for (const DeviceProblem* problem : {&check_device_, &timed_}) {
-    HSTUJIT_ASSIGN_OR_RETURN(const size_t bytes, launcher.workspace_size(problem->values(), problem->count()));
-    if (bytes <= workspace_.size()) continue;
+  const auto grow = [&](const DeviceProblem& problem) -> Status {
+    HSTUJIT_ASSIGN_OR_RETURN(const size_t bytes, launcher.workspace_size(problem.values(), problem.count()));
+    if (bytes <= workspace_.size()) return {};
     // The smaller one stays until there is a larger one: candidates that are loaded already use it.
     HSTUJIT_ASSIGN_OR_RETURN(workspace_, DeviceBuffer::allocate(driver_, bytes));
-  }
-  return {};
+    return {};
+  };
+  for (const Check& check : checks_) HSTUJIT_RETURN_IF_ERROR(grow(check.problem));
+  return grow(timed_);
 }
 
-Result<Agreement> DeviceBench::agreement(int number) {
-  if (reference_.empty()) reference_ = reference_outputs(check_);
-  HSTUJIT_RETURN_IF_ERROR(check_device_.poison_outputs(timer_.stream()));
+Result<Agreement> DeviceBench::agreement(int number, Check& check) {
+  if (check.reference.empty()) check.reference = reference_outputs(check.data);
+  HSTUJIT_RETURN_IF_ERROR(check.problem.poison_outputs(timer_.stream()));
   HSTUJIT_RETURN_IF_ERROR(workspace_.fill(kPoison, timer_.stream()));
   HSTUJIT_RETURN_IF_ERROR(
-      launchers_.at(number)->launch(check_device_.values(), check_device_.count(), timer_.stream(), workspace_.data()));
+      launchers_.at(number)->launch(check.problem.values(), check.problem.count(), timer_.stream(), workspace_.data()));
   HSTUJIT_CUDA_CHECK(*driver_, stream_synchronize(timer_.stream()));
-  HSTUJIT_ASSIGN_OR_RETURN(const auto outputs, check_device_.download_outputs());
-  return compare(check_, reference_, outputs);
+  HSTUJIT_ASSIGN_OR_RETURN(const auto outputs, check.problem.download_outputs());
+  return compare(check.data, check.reference, outputs);
 }
 
 Status DeviceBench::validate(int number) {
-  HSTUJIT_ASSIGN_OR_RETURN(const Agreement result, agreement(number));
-  return result.good() ? Status() : Status(Code::kCheckFailed, result.sentence);
+  for (Check& check : checks_) {
+    HSTUJIT_ASSIGN_OR_RETURN(const Agreement result, agreement(number, check));
+    if (!result.good()) return Status(Code::kCheckFailed, result.sentence);
+  }
+  return {};
 }
 
 BenchState DeviceBench::state() {

@@ -28,23 +28,28 @@ class DeviceBench final : public CandidateBench {
   BenchState state() override;
   int culprit() const override { return launched_; }
 
-  // One run on the adversarial input, compared with the reference.
-  Result<Agreement> agreement(int number);
-
  private:
+  // An adversarial input.
+  struct Check {
+    ProblemData data;
+    DeviceProblem problem;
+    std::vector<HostValue> reference;  // computed at the first validation
+  };
+
+  // One run on it, compared with the reference.
+  Result<Agreement> agreement(int number, Check& check);
   // Grows what all candidates share, one after the other, to what this one needs.
   Status make_workspace(const Launcher& launcher);
 
   DeviceBench(CudaDriverPtr driver, OpSpecPtr spec, Direction direction, const DeviceSpec& device, ContextGuard guard,
-              DeviceTimer timer, ProblemData check, DeviceProblem check_device, DeviceProblem timed)
+              DeviceTimer timer, std::vector<Check> checks, DeviceProblem timed)
       : guard_(std::move(guard)),
         driver_(std::move(driver)),
         spec_(std::move(spec)),
         direction_(direction),
         device_(device),
         timer_(std::move(timer)),
-        check_(std::move(check)),
-        check_device_(std::move(check_device)),
+        checks_(std::move(checks)),
         timed_(std::move(timed)) {}
 
   ContextGuard guard_;  // first, so that it is left last
@@ -53,11 +58,9 @@ class DeviceBench final : public CandidateBench {
   Direction direction_;
   DeviceSpec device_;
   DeviceTimer timer_;
-  ProblemData check_;
-  DeviceProblem check_device_;
+  std::vector<Check> checks_;
   DeviceProblem timed_;
-  DeviceBuffer workspace_;            // empty until a candidate asks for one
-  std::vector<HostValue> reference_;  // of check_, computed at the first validation
+  DeviceBuffer workspace_;  // empty until a candidate asks for one
   std::map<int, LauncherPtr> launchers_;
   int next_ = 0;
   int launched_ = 0;  // by time(), last
