@@ -22,6 +22,7 @@ constexpr double kFewColumns = 0.6;   // of the wait for operands that few colum
 constexpr double kBlock = 100;        // barriers and the loop
 constexpr double kTile = 2600;        // of a list: what no load of the next tile hides
 constexpr double kTileLines = 1360;   // for 64 lines of 256 columns of kept operands
+constexpr double kTargetMask = 900;   // of targets, looked at in each role, not once as where dS is computed once
 constexpr double kOneTile = 3700;     // of a list whose tile has no second buffer
 constexpr double kGridTile = 9900;    // of a grid: start, barriers and first loads
 constexpr double kEmptyBlock = 1500;  // past the end of its sequence
@@ -68,7 +69,10 @@ double estimate_ms(const AttentionSpec& spec, const KernelConfig& config, const 
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const bool persistent = config.schedule == "persistent";
   const double block = roles_block(params, config, resources), roles = resources.split_columns ? 3 : 2;
-  const double tile = kTile + (!persistent ? kGridTile : resources.kept_stages == 1 ? kOneTile : 0);
+  const double tile = kTile + (params.num_targets ? kTargetMask : 0) +
+                      (!persistent                  ? kGridTile
+                       : resources.kept_stages == 1 ? kOneTile
+                                                    : 0);
   const double lines = kTileLines * static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
   const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
