@@ -65,7 +65,12 @@ class FusedConsumer {
   }
 
   // The part of dq of a block is multiplied one block later, so that warpgroups need not keep in step, and added up
-  // once S of the next is on its way. No product is pending before and after.
+  // once S of the next is on its way. For block i, with waits as |:
+  //
+  //   issue S(i), add part(i-2) | S(i): activate, issue dP(i) and dv(i) | dP(i): differentiate, issue dk(i)
+  //   | dS(i-1) of all warpgroups: stage dS(i), issue part(i-1) | all of it: announce dS(i)
+  //
+  // No product is pending before and after.
   __device__ __forceinline__ void run_blocks() {
     wait_for_block();
     if (sees_block()) {
@@ -214,9 +219,7 @@ class FusedConsumer {
   }
 
   // First of this thread's rows of the block, within the sequence.
-  __device__ __forceinline__ int thread_row() const {
-    return block().column0 + static_cast<int>(threadIdx.x) % 4 * 2;
-  }
+  __device__ __forceinline__ int thread_row() const { return block().column0 + static_cast<int>(threadIdx.x) % 4 * 2; }
 
   __device__ __forceinline__ float2 row_factors_of(int row) const {
     return RowFactors<Params>(params_, tile().start, tile().rows).pair(row);
