@@ -1,8 +1,6 @@
 #include "templates/hstu_attention/sm90_backward_fused_resources.h"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "compiler/support/integers.h"
 
@@ -32,10 +30,10 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
                params.rab_heads > 0 || row_factors;
 
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
-  const auto total = [&](int64_t kept) {
+  const auto total = [&](int64_t kept, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
     const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
-    const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
+    const int64_t schedule = 12 + 4 * (sequences + 1) + 2 * sequences;
     return (kept * config.block_m + config.stages * config.block_n) * line +
            kExchangeBuffers * config.block_m * kSwizzleBytes + round_up(small + schedule, int64_t{1024});
   };
@@ -50,20 +48,16 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
       std::min(kMaxRegisters, (even * (config.consumers + 1) - producer_registers) / config.consumers / 8 * 8);
 
   const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
+  const auto two_fit = [&](int64_t sequences) { return resident(total(2, sequences)) <= kSharedLimit; };
+  schedule_sequences = config.blocks_per_sm == 1 ? 2048 : 1024;
+  kept_stages = two_fit(schedule_sequences) ? 2 : 1;
   // A second buffer of k and v is worth a shorter list of sorted sequences, where registers hold which one is in use.
-  std::vector<int64_t> lists = {config.blocks_per_sm == 1 ? 2048 : 1024};
-  if (config.blocks_per_sm == 1 && !mask_first) lists.push_back(448);
-  kept_stages = 1;
-  schedule_sequences = lists.front();
-  for (const int64_t list : lists) {
-    const int64_t whole_list = std::exchange(schedule_sequences, list);
-    if (resident(total(2)) <= kSharedLimit) {
-      kept_stages = 2;
-      break;
-    }
-    schedule_sequences = whole_list;
+  constexpr int64_t kShortList = 448;
+  if (kept_stages == 1 && config.blocks_per_sm == 1 && !mask_first && two_fit(kShortList)) {
+    schedule_sequences = kShortList;
+    kept_stages = 2;
   }
-  shared_bytes = total(kept_stages);
+  shared_bytes = total(kept_stages, schedule_sequences);
   shared_bytes_resident = resident(shared_bytes);
 }
 

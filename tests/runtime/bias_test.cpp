@@ -195,6 +195,13 @@ TEST_F(BiasGradients, SlicesOfWiderTensorsHoldTheSame) {
   EXPECT_EQ(gather(strided, index("rab"), strided.images[index("rab")])->size(), 4U * 2 * 9 * 9 * 2);
 }
 
+// Whether what was drawn begins anew after `drawn` parts, and not before.
+void expect_repeats(const std::vector<std::byte>& image, size_t part, size_t drawn) {
+  const std::byte* const bytes = image.data();
+  EXPECT_TRUE(std::equal(bytes, bytes + part, bytes + drawn * part));
+  EXPECT_FALSE(std::equal(bytes, bytes + 64, bytes + part));
+}
+
 TEST(BiasTiming, PartsOfTheFirstSequencesAreRepeated) {
   Lengths lengths;
   lengths.rows.assign(200, 100);
@@ -205,9 +212,7 @@ TEST(BiasTiming, PartsOfTheFirstSequencesAreRepeated) {
   EXPECT_THAT(timed.shapes[rab], ElementsAre(200, 2, 101, 101));
   const size_t part = 2 * 101 * 104 * 2, drawn = 82;
   ASSERT_EQ(timed.images[rab].size(), 200 * part);
-  const std::byte* const bytes = timed.images[rab].data();
-  EXPECT_TRUE(std::equal(bytes, bytes + part, bytes + drawn * part));
-  EXPECT_FALSE(std::equal(bytes, bytes + part, bytes + part));
+  expect_repeats(timed.images[rab], part, drawn);
   EXPECT_EQ(timed.images[factors].size(), 200U * 100 * 4);
 }
 
@@ -219,9 +224,7 @@ TEST(BiasTiming, FewLargePartsAreDrawn) {
   const auto rab = static_cast<size_t>(find_argument(timed.signature, "rab"));
   const size_t part = size_t{2} * 2000 * 2000 * 2, drawn = (size_t{1} << 25) / (2 * 2000 * 2000);
   ASSERT_EQ(timed.images[rab].size(), 12 * part);
-  const std::byte* const bytes = timed.images[rab].data();
-  EXPECT_TRUE(std::equal(bytes, bytes + part, bytes + drawn * part));
-  EXPECT_FALSE(std::equal(bytes, bytes + 64, bytes + part));
+  expect_repeats(timed.images[rab], part, drawn);
 }
 
 TEST(BiasMemory, MoreThanTheMachineHoldsIsASentence) {
