@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/plan/search_space.h"
@@ -24,6 +25,29 @@ namespace hstujit {
 using Json = nlohmann::ordered_json;
 
 inline Json base() { return {{"op", "hstu_attention"}, {"heads", 2}, {"attn_dim", 32}, {"hidden_dim", 32}}; }
+
+inline KernelConfig ampere_tile(int64_t block_m, int64_t warps, int64_t block_n, int64_t stages) {
+  KernelConfig config;
+  config.block_m = block_m;
+  config.block_n = block_n;
+  config.stages = stages;
+  config.warps = warps;
+  return config;
+}
+
+// `skeleton` of hstu_attention.
+inline KernelConfig hopper_tile(std::string_view skeleton, int64_t consumers, int64_t block_n, int64_t stages,
+                                const char* schedule = "grid", int64_t blocks_per_sm = 1) {
+  KernelConfig config;
+  config.skeleton = fmt::format("hstu_attention/{}", skeleton);
+  config.block_m = 64 * consumers;
+  config.block_n = block_n;
+  config.stages = stages;
+  config.consumers = consumers;
+  config.schedule = schedule;
+  config.blocks_per_sm = blocks_per_sm;
+  return config;
+}
 
 inline Json with(Json json, const Json& changes) {
   json.update(changes);

@@ -12,15 +12,6 @@ Lengths lengths_of(bool targets) {
   return lengths;
 }
 
-KernelConfig tile(int64_t block_m, int64_t warps, int64_t block_n, int64_t stages) {
-  KernelConfig config;
-  config.block_m = block_m;
-  config.block_n = block_n;
-  config.stages = stages;
-  config.warps = warps;
-  return config;
-}
-
 void check(const Json& changes, Direction direction, const KernelConfig& config) {
   const Json json = with(base(), changes);
   SCOPED_TRACE(fmt::format("{} {} {}", json.dump(), to_string(direction), describe(config)));
@@ -34,7 +25,7 @@ const std::vector<Json>& all_types() {
 }
 
 TEST(EmulatedAttention, ForwardOfEveryType) {
-  for (const Json& type : all_types()) check(type, Direction::kForward, tile(32, 2, 32, 2));
+  for (const Json& type : all_types()) check(type, Direction::kForward, ampere_tile(32, 2, 32, 2));
 }
 
 TEST(EmulatedAttention, ForwardOfTheLastRows) {
@@ -43,28 +34,28 @@ TEST(EmulatedAttention, ForwardOfTheLastRows) {
   for (const Json& type : all_types()) {
     const Json delta = {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}};
     SCOPED_TRACE(type.dump());
-    Case(with(with(base(), delta), type), Direction::kForward, tile(32, 2, 32, 2), lengths).check();
+    Case(with(with(base(), delta), type), Direction::kForward, ampere_tile(32, 2, 32, 2), lengths).check();
   }
 }
 
 TEST(EmulatedAttention, BackwardOfEveryType) {
   for (const Json& type : all_types()) {
-    check(type, Direction::kBackward, tile(32, 2, 32, 2));
-    check(with(type, {{"attn_dim", 16}, {"hidden_dim", 40}}), Direction::kBackward, tile(64, 2, 16, 1));
+    check(type, Direction::kBackward, ampere_tile(32, 2, 32, 2));
+    check(with(type, {{"attn_dim", 16}, {"hidden_dim", 40}}), Direction::kBackward, ampere_tile(64, 2, 16, 1));
   }
 }
 
 TEST(EmulatedAttention, BackwardOfEveryMask) {
-  for (const Json& mask : all_masks()) check(mask, Direction::kBackward, tile(32, 2, 16, 2));
+  for (const Json& mask : all_masks()) check(mask, Direction::kBackward, ampere_tile(32, 2, 16, 2));
 }
 
 // Widths that are no whole step of a matrix instruction, wide ones whose sums are split, and data of low alignment.
 TEST(EmulatedAttention, BackwardOfOddWidths) {
   for (const auto& [attn, hidden] : {std::pair{8, 24}, std::pair{40, 8}}) {
-    check({{"attn_dim", attn}, {"hidden_dim", hidden}}, Direction::kBackward, tile(32, 2, 16, 2));
+    check({{"attn_dim", attn}, {"hidden_dim", hidden}}, Direction::kBackward, ampere_tile(32, 2, 16, 2));
   }
-  check({{"alignment", 2}}, Direction::kBackward, tile(32, 2, 16, 2));
-  check({{"alignment", 4}, {"dtype", "fp32"}}, Direction::kBackward, tile(32, 2, 16, 2));
+  check({{"alignment", 2}}, Direction::kBackward, ampere_tile(32, 2, 16, 2));
+  check({{"alignment", 4}, {"dtype", "fp32"}}, Direction::kBackward, ampere_tile(32, 2, 16, 2));
 }
 
 TEST(EmulatedAttention, BackwardAsItRunsUntuned) {
@@ -77,28 +68,22 @@ TEST(EmulatedAttention, BackwardAsItRunsUntuned) {
 }
 
 TEST(EmulatedAttention, BackwardOfWideRows) {
-  check({{"attn_dim", 256}, {"hidden_dim", 256}, {"heads", 1}}, Direction::kBackward, tile(32, 2, 16, 1));
+  check({{"attn_dim", 256}, {"hidden_dim", 256}, {"heads", 1}}, Direction::kBackward, ampere_tile(32, 2, 16, 1));
 }
 
 TEST(EmulatedAttention, SenselessIndicesStayInBounds) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-    check_that_senseless_indices_stay_in_bounds(direction, tile(32, 2, 16, 2));
+    check_that_senseless_indices_stay_in_bounds(direction, ampere_tile(32, 2, 16, 2));
   }
 }
 
-TEST(EmulatedAttention, ASequencesNumbersStayInIt) { check_that_numbers_stay_in_their_sequence(tile(32, 2, 32, 2)); }
+TEST(EmulatedAttention, ASequencesNumbersStayInIt) {
+  check_that_numbers_stay_in_their_sequence(ampere_tile(32, 2, 32, 2));
+}
 
-KernelConfig hopper_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid",
-                         int64_t blocks_per_sm = 1) {
-  KernelConfig config;
-  config.skeleton = "hstu_attention/sm90_backward";
-  config.block_m = 64 * consumers;
-  config.block_n = block_n;
-  config.stages = stages;
-  config.consumers = consumers;
-  config.schedule = schedule;
-  config.blocks_per_sm = blocks_per_sm;
-  return config;
+KernelConfig backward_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid",
+                           int64_t blocks_per_sm = 1) {
+  return hopper_tile("sm90_backward", consumers, block_n, stages, schedule, blocks_per_sm);
 }
 
 void check_hopper(const Json& changes, const KernelConfig& config) {
@@ -109,10 +94,10 @@ void check_hopper(const Json& changes, const KernelConfig& config) {
 
 TEST(EmulatedHopper, BackwardOfEveryShape) {
   for (const char* schedule : {"grid", "persistent"}) {
-    check_hopper({{"dtype", "bf16"}}, hopper_tile(2, 64, 2, schedule));
-    check_hopper({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, hopper_tile(1, 48, 3, schedule, 2));
-    check_hopper({{"dtype", "bf16"}, {"attn_dim", 40}, {"hidden_dim", 128}}, hopper_tile(2, 32, 4, schedule));
-    check_hopper({{"dtype", "bf16"}}, hopper_tile(1, 32, 2, schedule, 3));
+    check_hopper({{"dtype", "bf16"}}, backward_tile(2, 64, 2, schedule));
+    check_hopper({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, backward_tile(1, 48, 3, schedule, 2));
+    check_hopper({{"dtype", "bf16"}, {"attn_dim", 40}, {"hidden_dim", 128}}, backward_tile(2, 32, 4, schedule));
+    check_hopper({{"dtype", "bf16"}}, backward_tile(1, 32, 2, schedule, 3));
   }
 }
 
@@ -120,23 +105,23 @@ TEST(EmulatedHopper, BackwardOfEveryShape) {
 TEST(EmulatedHopper, BackwardOfWideRows) {
   for (const char* schedule : {"grid", "persistent"}) {
     check_hopper({{"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}, {"num_targets", true}},
-                 hopper_tile(2, 64, 4, schedule));
+                 backward_tile(2, 64, 4, schedule));
   }
-  check_hopper({{"attn_dim", 96}, {"hidden_dim", 96}, {"heads", 1}}, hopper_tile(2, 64, 3));
+  check_hopper({{"attn_dim", 96}, {"hidden_dim", 96}, {"heads", 1}}, backward_tile(2, 64, 3));
 }
 
 TEST(EmulatedHopper, BackwardOfSumsThatAreRolesOfTheirOwn) {
   for (const char* schedule : {"grid", "persistent"}) {
     check_hopper({{"attn_dim", 192}, {"hidden_dim", 256}, {"heads", 1}, {"num_targets", true}},
-                 hopper_tile(2, 32, 2, schedule));
+                 backward_tile(2, 32, 2, schedule));
   }
-  check_hopper({{"attn_dim", 256}, {"hidden_dim", 40}, {"heads", 1}}, hopper_tile(2, 48, 2));
+  check_hopper({{"attn_dim", 256}, {"hidden_dim", 40}, {"heads", 1}}, backward_tile(2, 48, 2));
 }
 
 TEST(EmulatedHopper, BackwardOfEveryMask) {
   for (const Json& mask : all_masks()) {
     const char* schedule = mask.contains("max_attn_len") ? "grid" : "persistent";
-    check_hopper(with(mask, {{"heads", 1}}), hopper_tile(2, 64, 2, schedule));
+    check_hopper(with(mask, {{"heads", 1}}), backward_tile(2, 64, 2, schedule));
   }
 }
 
@@ -144,20 +129,20 @@ TEST(EmulatedHopper, BackwardOfEveryMask) {
 TEST(EmulatedHopper, BackwardOfMoreSequencesThanAListSorts) {
   Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
   for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
-  Case(base(), Direction::kBackward, hopper_tile(1, 64, 2, "persistent", 2), lengths).check();
+  Case(base(), Direction::kBackward, backward_tile(1, 64, 2, "persistent", 2), lengths).check();
 }
 
 TEST(EmulatedHopper, SenselessIndicesStayInBounds) {
   for (const char* schedule : {"grid", "persistent"}) {
-    check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper_tile(1, 32, 2, schedule));
+    check_that_senseless_indices_stay_in_bounds(Direction::kBackward, backward_tile(1, 32, 2, schedule));
   }
 }
 
 // With a warp that zeroes what lies past a sequence's end, and without.
 TEST(EmulatedHopper, ASequencesNumbersStayInIt) {
-  check_that_numbers_stay_in_their_sequence(hopper_tile(2, 64, 2));
-  check_that_numbers_stay_in_their_sequence(hopper_tile(1, 32, 2, "grid", 3));
-  check_that_numbers_stay_in_their_sequence(hopper_tile(2, 64, 2, "persistent"));
+  check_that_numbers_stay_in_their_sequence(backward_tile(2, 64, 2));
+  check_that_numbers_stay_in_their_sequence(backward_tile(1, 32, 2, "grid", 3));
+  check_that_numbers_stay_in_their_sequence(backward_tile(2, 64, 2, "persistent"));
 }
 
 }  // namespace

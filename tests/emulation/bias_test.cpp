@@ -14,25 +14,7 @@ Lengths lengths_of(bool targets, int64_t most = 71) {
 }
 
 KernelConfig ampere(int64_t block_m = 32, int64_t warps = 2, int64_t block_n = 32, int64_t stages = 2) {
-  KernelConfig config;
-  config.block_m = block_m;
-  config.block_n = block_n;
-  config.stages = stages;
-  config.warps = warps;
-  return config;
-}
-
-KernelConfig hopper(const char* skeleton, int64_t consumers, int64_t block_n, int64_t stages,
-                    const char* schedule = "grid", int64_t blocks_per_sm = 1) {
-  KernelConfig config;
-  config.skeleton = fmt::format("hstu_attention/{}", skeleton);
-  config.block_m = 64 * consumers;
-  config.block_n = block_n;
-  config.stages = stages;
-  config.consumers = consumers;
-  config.schedule = schedule;
-  config.blocks_per_sm = blocks_per_sm;
-  return config;
+  return ampere_tile(block_m, warps, block_n, stages);
 }
 
 void check(const Json& changes, Direction direction, const KernelConfig& config, int64_t most = 71,
@@ -71,22 +53,22 @@ TEST(EmulatedBias, AmpereBackward) {
 }
 
 TEST(EmulatedBias, HopperForward) {
-  check(kBoth, Direction::kForward, hopper("sm90", 1, 64, 2), 200);
-  check(with(kOwn, {{"dtype", "fp16"}}), Direction::kForward, hopper("sm90", 2, 64, 3, "persistent"), 200);
-  check(with(with(kBoth, kMasked), {{"max_attn_len", 20}}), Direction::kForward, hopper("sm90", 2, 64, 2, "persistent"),
-        201);
-  check(with(kScalar, kMasked), Direction::kForward, hopper("sm90", 1, 64, 2), 200);
+  check(kBoth, Direction::kForward, hopper_tile("sm90", 1, 64, 2), 200);
+  check(with(kOwn, {{"dtype", "fp16"}}), Direction::kForward, hopper_tile("sm90", 2, 64, 3, "persistent"), 200);
+  check(with(with(kBoth, kMasked), {{"max_attn_len", 20}}), Direction::kForward,
+        hopper_tile("sm90", 2, 64, 2, "persistent"), 201);
+  check(with(kScalar, kMasked), Direction::kForward, hopper_tile("sm90", 1, 64, 2), 200);
 }
 
 TEST(EmulatedBias, HopperForwardInClusters) {
-  KernelConfig config = hopper("sm90", 1, 64, 2);
+  KernelConfig config = hopper_tile("sm90", 1, 64, 2);
   config.share_columns = true;
   check(kBoth, Direction::kForward, config, 201, 3);
   check(with(with(kBoth, kMasked), {{"max_attn_len", 21}}), Direction::kForward, config, 201, 2);
 }
 
 TEST(EmulatedBias, OfTheLastRows) {
-  KernelConfig config = hopper("sm90", 1, 64, 2);
+  KernelConfig config = hopper_tile("sm90", 1, 64, 2);
   config.skeleton = "delta_hstu_attention/sm90";
   Lengths lengths = lengths_of(true, 200);
   lengths.delta_rows = {1, 20, 3, 70, 64, 40};
@@ -98,19 +80,19 @@ TEST(EmulatedBias, OfTheLastRows) {
 
 TEST(EmulatedBias, HopperBackward) {
   for (const char* schedule : {"grid", "persistent"}) {
-    check(kBoth, Direction::kBackward, hopper("sm90_backward", 2, 64, 2, schedule), 200);
+    check(kBoth, Direction::kBackward, hopper_tile("sm90_backward", 2, 64, 2, schedule), 200);
   }
   check(with(with(kOwn, kScalar), with(kMasked, {{"dtype", "fp16"}})), Direction::kBackward,
-        hopper("sm90_backward", 1, 48, 3, "persistent", 2), 201);
+        hopper_tile("sm90_backward", 1, 48, 3, "persistent", 2), 201);
   check(with(kBoth, {{"max_attn_len", 21}, {"attn_dim", 192}, {"hidden_dim", 256}}), Direction::kBackward,
-        hopper("sm90_backward", 2, 32, 2), 71);
+        hopper_tile("sm90_backward", 2, 32, 2), 71);
 }
 
 TEST(EmulatedBias, HopperBackwardFused) {
-  check(kBoth, Direction::kBackward, hopper("sm90_backward_fused", 2, 64, 2, "persistent"), 200);
+  check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent"), 200);
   check(with(with(kOwn, kScalar), with(kMasked, {{"dtype", "fp16"}, {"attn_dim", 64}})), Direction::kBackward,
-        hopper("sm90_backward_fused", 1, 64, 3, "persistent", 2), 201);
-  check(kRows, Direction::kBackward, hopper("sm90_backward_fused", 2, 64, 2, "persistent"), 200);
+        hopper_tile("sm90_backward_fused", 1, 64, 3, "persistent", 2), 201);
+  check(kRows, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent"), 200);
 }
 
 // Widths of several chunks, and of chunks that are not full.
@@ -130,16 +112,17 @@ TEST(EmulatedBias, SenselessIndicesStayInBounds) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     check_that_senseless_indices_stay_in_bounds(direction, ampere(32, 2, 16, 2), 1, rows);
   }
-  check_that_senseless_indices_stay_in_bounds(Direction::kForward, hopper("sm90", 2, 64, 2, "persistent"), 1, scalar);
-  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper("sm90_backward", 1, 32, 2), 1, scalar);
+  check_that_senseless_indices_stay_in_bounds(Direction::kForward, hopper_tile("sm90", 2, 64, 2, "persistent"), 1,
+                                              scalar);
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper_tile("sm90_backward", 1, 32, 2), 1, scalar);
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward,
-                                              hopper("sm90_backward_fused", 2, 64, 2, "persistent"), 1, rows);
+                                              hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent"), 1, rows);
 }
 
 // NaN of a bias and of factors where no pair is: of rows and columns behind a sequence's last, and of masked ones.
 TEST(EmulatedBias, WhatNoPairHasIsNotSeen) {
   for (const KernelConfig& config :
-       {ampere(), hopper("sm90_backward", 2, 64, 2), hopper("sm90_backward_fused", 2, 64, 2, "persistent")}) {
+       {ampere(), hopper_tile("sm90_backward", 2, 64, 2), hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent")}) {
     const Lengths lengths = lengths_of(false, 72);
     const Case kernel(with(base(), kBoth), Direction::kBackward, config, lengths);
     HostCall clean = kernel.call(), dirty = kernel.call();
@@ -163,13 +146,13 @@ TEST(EmulatedBias, WhatNoPairHasIsNotSeen) {
 
 TEST(EmulatedBias, ASequencesNumbersStayInIt) {
   check_that_numbers_stay_in_their_sequence(ampere(), kBoth);
-  check_that_numbers_stay_in_their_sequence(hopper("sm90_backward", 2, 64, 2), kBoth);
+  check_that_numbers_stay_in_their_sequence(hopper_tile("sm90_backward", 2, 64, 2), kBoth);
 }
 
 // Nobody asks for them: then there is one kernel, and nothing else is written.
 TEST(EmulatedBias, GradientsThatNobodyWants) {
   check(with(with(kOwn, kScalar), {{"drab", false}, {"dattn_scale", false}}), Direction::kBackward, ampere());
-  check(with(with(kOwn, kRows), {{"drab", false}}), Direction::kBackward, hopper("sm90_backward", 1, 32, 2));
+  check(with(with(kOwn, kRows), {{"drab", false}}), Direction::kBackward, hopper_tile("sm90_backward", 1, 32, 2));
 }
 
 }  // namespace

@@ -5,14 +5,7 @@ namespace hstujit {
 namespace {
 
 KernelConfig forward_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid") {
-  KernelConfig config;
-  config.skeleton = "hstu_attention/sm90";
-  config.block_m = 64 * consumers;
-  config.block_n = block_n;
-  config.stages = stages;
-  config.consumers = consumers;
-  config.schedule = schedule;
-  return config;
+  return hopper_tile("sm90", consumers, block_n, stages, schedule);
 }
 
 KernelConfig shared_tile(int64_t block_n, int64_t stages) {

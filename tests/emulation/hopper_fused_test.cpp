@@ -6,15 +6,7 @@ namespace hstujit {
 namespace {
 
 KernelConfig fused(int64_t consumers, int64_t stages, int64_t blocks_per_sm = 1) {
-  KernelConfig config;
-  config.skeleton = "hstu_attention/sm90_backward_fused";
-  config.block_m = 64 * consumers;
-  config.block_n = 64;
-  config.stages = stages;
-  config.consumers = consumers;
-  config.schedule = "persistent";
-  config.blocks_per_sm = blocks_per_sm;
-  return config;
+  return hopper_tile("sm90_backward_fused", consumers, 64, stages, "persistent", blocks_per_sm);
 }
 
 // Tiles of 64 and 128 columns, one more or less; rows that begin and end within groups of 8.
