@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "compiler/support/integers.h"
 #include "runtime/driver/cluster.h"
 #include "runtime/driver/tensor_map.h"
 
@@ -49,8 +50,24 @@ int64_t product(const std::vector<GridFactor>& factors, const hstujit_value* val
   return total;
 }
 
-int64_t workspace_bytes(const WorkspacePlan& plan, const hstujit_value* values) {
-  return plan.bytes.empty() ? 0 : product(plan.bytes, values);
+// Where each region of a workspace begins.
+struct WorkspaceLayout {
+  int64_t starts[WorkspacePlan::kMostRegions] = {};
+  int64_t cleared = 0;  // bytes, from the beginning on
+  int64_t bytes = 0;
+};
+
+// Saturates as product() does.
+WorkspaceLayout lay_out(const WorkspacePlan& plan, const hstujit_value* values) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / WorkspacePlan::kAlignment * WorkspacePlan::kAlignment;
+  WorkspaceLayout layout;
+  for (size_t i = 0; i < plan.regions.size(); ++i) {
+    layout.starts[i] = layout.bytes < kMost ? round_up(layout.bytes, WorkspacePlan::kAlignment) : kMost;
+    const int64_t size = product(plan.regions[i].bytes, values);
+    if (__builtin_add_overflow(layout.starts[i], size, &layout.bytes)) layout.bytes = kMost;
+    if (plan.regions[i].cleared) layout.cleared = layout.bytes;
+  }
+  return layout;
 }
 
 // An address of device memory that a map may have: of a multiple of 16 bytes, in the granule of an output. One of them
@@ -160,7 +177,7 @@ Status Launcher::check_workspace(const void* workspace, int64_t bytes) const {
                             given, plan_.kernel_name, bytes, kWorkspaceAlignment));
 }
 
-cuda::Error Launcher::pack(const hstujit_value* values, void* workspace, std::byte* parameters) const {
+cuda::Error Launcher::pack(const hstujit_value* values, void* const* regions, std::byte* parameters) const {
   for (size_t i = 0; i < plan_.slots.size(); ++i) {
     const ParamSlot& slot = plan_.slots[i];
     const hstujit_value& value = values[slot.argument];
@@ -204,7 +221,7 @@ cuda::Error Launcher::pack(const hstujit_value* values, void* workspace, std::by
         break;
       }
       case Kind::kWorkspace:
-        store<void*>(destination, workspace);
+        store<void*>(destination, regions[slot.region]);
         break;
     }
   }
@@ -212,14 +229,14 @@ cuda::Error Launcher::pack(const hstujit_value* values, void* workspace, std::by
 }
 
 Result<size_t> Launcher::workspace_size(const hstujit_value* values, size_t count) const {
-  if (plan_.workspace.bytes.empty()) return size_t{0};
+  if (plan_.workspace.regions.empty()) return size_t{0};
   const Placement placement{true, module_->device().ordinal};
   bool nothing_to_write = false;
   if (const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write); !failure.none()) {
     return checker_.explain(failure, values, placement);
   }
   if (nothing_to_write || product(plan_.grid, values) == 0) return size_t{0};
-  return static_cast<size_t>(workspace_bytes(plan_.workspace, values));
+  return static_cast<size_t>(lay_out(plan_.workspace, values).bytes);
 }
 
 Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace) const {
@@ -240,17 +257,21 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   const int64_t cluster = cluster_of(values, grid);
   grid *= cluster;
   HSTUJIT_RETURN_IF_ERROR(check_grids(values, grid));
-  const int64_t bytes = workspace_bytes(plan_.workspace, values);
-  HSTUJIT_RETURN_IF_ERROR(check_workspace(workspace, bytes));
+  const WorkspaceLayout layout = lay_out(plan_.workspace, values);
+  HSTUJIT_RETURN_IF_ERROR(check_workspace(workspace, layout.bytes));
+  void* regions[WorkspacePlan::kMostRegions] = {};
+  for (size_t i = 0; i < plan_.workspace.regions.size(); ++i) {
+    regions[i] = static_cast<std::byte*>(workspace) + layout.starts[i];
+  }
 
   alignas(64) std::byte parameters[kMaxParameterBytes];
-  if (const cuda::Error error = pack(values, workspace, parameters); error != cuda::kSuccess) {
+  if (const cuda::Error error = pack(values, regions, parameters); error != cuda::kSuccess) {
     return driver_->failure(error, "cuTensorMapEncodeTiled", __FILE__, __LINE__).with_context(plan_.kernel_name);
   }
   void* arguments[] = {parameters};
-  if (plan_.workspace.cleared && bytes > 0) {
+  if (layout.cleared > 0) {
     const auto address = static_cast<cuda::DevicePtr>(reinterpret_cast<uintptr_t>(workspace));
-    const cuda::Error error = driver_->set_bytes(address, 0, static_cast<size_t>(bytes), stream);
+    const cuda::Error error = driver_->set_bytes(address, 0, static_cast<size_t>(layout.cleared), stream);
     if (error != cuda::kSuccess) {
       return driver_->failure(error, "cuMemsetD8Async", __FILE__, __LINE__).with_context(plan_.kernel_name);
     }

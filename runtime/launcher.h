@@ -39,6 +39,7 @@ class Launcher {
 
   Status validate_plan(const Signature& signature);
   Status validate_slot(const ParamSlot& slot, const Signature& signature);
+  Status validate_workspace(const Signature& signature);
   Status validate_factors(const std::vector<GridFactor>& factors, const Signature& signature);
   Status check_map_rows(const hstujit_value* values) const;
   Status check_grids(const hstujit_value* values, int64_t grid) const;
@@ -50,7 +51,7 @@ class Launcher {
   Status clear_sums(const hstujit_value* values, cuda::Stream stream) const;
   Status enqueue_main(int64_t grid, int64_t cluster, cuda::Stream stream, void** arguments) const;
   Status enqueue_following(const hstujit_value* values, cuda::Stream stream, void** arguments) const;
-  cuda::Error pack(const hstujit_value* values, void* workspace, std::byte* parameters) const;
+  cuda::Error pack(const hstujit_value* values, void* const* regions, std::byte* parameters) const;
 
   CudaDriverPtr driver_;
   ModulePtr module_;

@@ -16,9 +16,9 @@ bool known(int index, const Signature& signature) { return index >= 0 && index <
 
 Status Launcher::validate_slot(const ParamSlot& slot, const Signature& signature) {
   if (slot.kind == Kind::kWorkspace) {
-    if (!plan_.workspace.bytes.empty()) return {};
-    return Status(Code::kInternal,
-                  fmt::format("parameter {} is the address of a workspace that is not asked for", slot.name));
+    if (slot.region >= 0 && static_cast<size_t>(slot.region) < plan_.workspace.regions.size()) return {};
+    return Status(Code::kInternal, fmt::format("parameter {} is the address of region {} of a workspace of {} regions",
+                                               slot.name, slot.region, plan_.workspace.regions.size()));
   }
   const bool scalar = slot.kind == Kind::kFloat || slot.kind == Kind::kInt || slot.kind == Kind::kInverse;
   if (!known(slot.argument, signature) || (slot.kind == Kind::kInverse && !known(slot.fallback, signature))) {
@@ -63,6 +63,21 @@ Status Launcher::validate_factors(const std::vector<GridFactor>& factors, const 
   return {};
 }
 
+Status Launcher::validate_workspace(const Signature& signature) {
+  const std::vector<WorkspaceRegion>& regions = plan_.workspace.regions;
+  if (regions.size() > WorkspacePlan::kMostRegions) {
+    return Status(Code::kInternal, fmt::format("a workspace of {} regions; at most {} are allowed", regions.size(),
+                                               WorkspacePlan::kMostRegions));
+  }
+  for (size_t i = 0; i < regions.size(); ++i) {
+    HSTUJIT_RETURN_IF_ERROR(validate_factors(regions[i].bytes, signature));
+    if (i > 0 && regions[i].cleared && !regions[i - 1].cleared) {
+      return Status(Code::kInternal, fmt::format("region {} of the workspace is cleared and the one before is not", i));
+    }
+  }
+  return {};
+}
+
 Status Launcher::validate_plan(const Signature& signature) {
   for (const Argument& argument : signature) {
     if (argument.role == ArgumentRole::kOutput) {
@@ -74,7 +89,7 @@ Status Launcher::validate_plan(const Signature& signature) {
   }
   for (const ParamSlot& slot : plan_.slots) HSTUJIT_RETURN_IF_ERROR(validate_slot(slot, signature));
   HSTUJIT_RETURN_IF_ERROR(validate_factors(plan_.grid, signature));
-  HSTUJIT_RETURN_IF_ERROR(validate_factors(plan_.workspace.bytes, signature));
+  HSTUJIT_RETURN_IF_ERROR(validate_workspace(signature));
   for (const FollowingKernel& kernel : plan_.following) {
     HSTUJIT_RETURN_IF_ERROR(validate_factors(kernel.grid, signature).with_context(kernel.kernel_name));
   }

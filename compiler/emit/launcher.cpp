@@ -290,7 +290,7 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
                          size_text(argument.shape[1]), size_text(argument.shape[2]), slot.map.box_columns,
                          slot.map.box_rows);
     case ParamSlot::Kind::kWorkspace:
-      return fmt::format("reinterpret_cast<{}>(workspace)", slot.type);
+      return fmt::format("reinterpret_cast<{}>(workspace + region_{})", slot.type, slot.region);
   }
   return {};
 }
@@ -322,10 +322,33 @@ std::string grid_text(const Signature& signature, const std::vector<GridFactor>&
   return most_blocks > 0 ? fmt::format("std::min<int64_t>({}, {})", blocks, most_blocks) : blocks;
 }
 
+// Allocates it, with the offset of each region.
+std::string print_workspace(const Signature& signature, const WorkspacePlan& workspace) {
+  if (workspace.regions.empty()) return "";
+  std::string text = "\n";
+  for (size_t i = 0; i < workspace.regions.size(); ++i) {
+    text += i == 0 ? "  const int64_t region_0 = 0;\n"
+                   : fmt::format("  const int64_t region_{0} = ceil_divide(region_{1}_end, {2}) * {2};\n", i, i - 1,
+                                 WorkspacePlan::kAlignment);
+    text += fmt::format("  const int64_t region_{0}_end = region_{0} + {1};\n", i,
+                        product_text(signature, workspace.regions[i].bytes));
+  }
+  return text + fmt::format(
+                    "  const size_t workspace_bytes = static_cast<size_t>(region_{}_end);\n"
+                    "  char* workspace = nullptr;\n"
+                    "  CHECK(cudaMalloc(&workspace, workspace_bytes));\n",
+                    workspace.regions.size() - 1);
+}
+
 // The body of the loop that is timed: all that one launch enqueues.
 std::string print_launch(const LaunchPlan& plan) {
   std::string text;
-  if (plan.workspace.cleared) text += "    CHECK(cudaMemsetAsync(workspace, 0, workspace_bytes));\n";
+  const std::vector<WorkspaceRegion>& regions = plan.workspace.regions;
+  const auto kept = std::find_if(regions.begin(), regions.end(), [](const auto& region) { return !region.cleared; });
+  if (kept != regions.begin()) {
+    text += fmt::format("    CHECK(cudaMemsetAsync(workspace, 0, {}));\n",
+                        kept == regions.end() ? "workspace_bytes" : fmt::format("region_{}", kept - regions.begin()));
+  }
   text += fmt::format(
       "    {}<<<static_cast<unsigned>(blocks), {}, {}>>>(params);\n"
       "    CHECK(cudaGetLastError());\n",
@@ -368,14 +391,7 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "  }\n"
       "  const Batch batch = make_batch(sequences, longest);\n";
   for (const Argument& argument : signature) text += declare_argument(argument);
-  if (!plan.workspace.bytes.empty()) {
-    text += fmt::format(
-        "\n"
-        "  const size_t workspace_bytes = static_cast<size_t>({});\n"
-        "  void* workspace = nullptr;\n"
-        "  CHECK(cudaMalloc(&workspace, workspace_bytes));\n",
-        product_text(signature, plan.workspace.bytes));
-  }
+  text += print_workspace(signature, plan.workspace);
   text += "\n  Params params = {};\n";
   for (const ParamSlot& slot : plan.slots)
     text += fmt::format("  params.{} = {};\n", slot.name, slot_value(signature, slot));

@@ -28,7 +28,8 @@ struct KernelConfig {
   int64_t stages = 1;     // depth of the shared-memory pipeline
   int64_t consumers = 0;  // sm90: consumer warpgroups
   int64_t warps = 0;      // sm80: warps of a block
-  // "grid": one block per tile; "persistent": resident blocks, each with its share of a list sorted by cost.
+  // "grid": one block per tile; "persistent": resident blocks, each with its share of a list sorted by cost;
+  // "ordered": resident blocks, each of which takes the list's next tile, sums that several tiles add to in that order.
   std::string schedule = "grid";
   int64_t blocks_per_sm = 1;  // resident blocks the kernel is compiled for
   bool ping_pong = false;     // sm90: consumer warpgroups issue their products in turns
@@ -47,7 +48,7 @@ struct KernelConfig {
                            field("stages", &C::stages, "pipeline depth", 1, kMostStages),
                            field("consumers", &C::consumers, "consumer warpgroups", 0, kMostConsumers),
                            field("warps", &C::warps, "warps of a block", 0, kMostWarps),
-                           field("schedule", &C::schedule, "tile schedule").one_of("grid persistent"),
+                           field("schedule", &C::schedule, "tile schedule").one_of("grid persistent ordered"),
                            field("blocks_per_sm", &C::blocks_per_sm, "resident blocks", 1, kMostBlocks),
                            field("ping_pong", &C::ping_pong, "products in turns"),
                            field("share_columns", &C::share_columns, "tiles are shared out over clusters of blocks"),

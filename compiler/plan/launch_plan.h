@@ -26,7 +26,7 @@ struct ParamSlot {
     kInt,        // scalar argument as int32_t                                        4 bytes
     kInverse,    // 1 / (argument > 0 ? argument : argument `fallback`), as float     4 bytes
     kTensorMap,  // CUtensorMap of tensor `argument`                                128 bytes, 64-byte aligned
-    kWorkspace,  // address of the workspace, which the plan must have                8 bytes
+    kWorkspace,  // address of region `region` of the workspace                       8 bytes
   };
   std::string name;  // member of the device struct
   Kind kind = Kind::kPointer;
@@ -34,6 +34,7 @@ struct ParamSlot {
   int dimension = 0;
   int64_t bias = 0;
   int fallback = 0;
+  int region = 0;
   std::string type;  // device type of a kPointer or kWorkspace member, e.g. "const u16*" for data of 16 bits
   TensorMapPlan map;
 };
@@ -57,10 +58,17 @@ struct ClusterPlan {
   int64_t least = 1;  // how many of them a block gets at least
 };
 
-// Device memory that a launch borrows from its caller for as long as its kernels run.
+struct WorkspaceRegion {
+  std::vector<GridFactor> bytes;
+  bool cleared = false;  // all of it is 0 when the main kernel begins, else it holds anything
+};
+
+// Device memory that a launch borrows from its caller for as long as its kernels run: its regions one after the other,
+// each at a multiple of kAlignment. Those that are cleared come first, so that one call clears them.
 struct WorkspacePlan {
-  std::vector<GridFactor> bytes;  // without factors there is none
-  bool cleared = false;           // all of it is 0 when the main kernel begins, else it holds anything
+  static constexpr int64_t kAlignment = 256;  // HSTUJIT_WORKSPACE_ALIGNMENT
+  static constexpr size_t kMostRegions = 8;
+  std::vector<WorkspaceRegion> regions;
 };
 
 // A kernel of the same module that runs when the one before it is done, with the same Params and without dynamic shared

@@ -104,7 +104,7 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
                    {"shared_memory", plan.shared_memory},
                    {"persistent_blocks", plan.persistent_blocks},
                    {"parameter_bytes", slot_offsets(plan.slots).back()},
-                   {"workspace", !plan.workspace.bytes.empty()},
+                   {"workspace", !plan.workspace.regions.empty()},
                    {"following", Json::array()}};
   for (const FollowingKernel& kernel : plan.following) row["launch"]["following"].push_back(kernel.kernel_name);
 

@@ -26,28 +26,16 @@ class Kernels {
     const bool bias = params_.has_rab() && params_.drab, scale = params_.has_attn_scale() && params_.dattn_scale;
     if (!bias && !scale) return;
     add_operands();
-    if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant(params_.rab_heads), tiles(), tiles()});
+    if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.rab_heads), tiles(), tiles()});
     if (!scale) return;
     add_kernel("scale_gradient", kThreads, {batch(), tiles()});
     if (params_.attn_scale == "rows") return;
     add_row_sums();
-    add_kernel("add_row_sums", kSumThreads, {constant(1)});
+    add_kernel("add_row_sums", kSumThreads, {constant_factor(1)});
   }
 
  private:
-  static GridFactor constant(int64_t value) {
-    GridFactor factor;
-    factor.constant = value;
-    return factor;
-  }
-
-  GridFactor batch() const {
-    GridFactor factor;
-    factor.source = GridFactor::Source::kSize;
-    factor.argument = find_argument(signature_, "seq_offsets");
-    factor.bias = -1;
-    return factor;
-  }
+  GridFactor batch() const { return size_factor(signature_, "seq_offsets", 1, -1); }
 
   GridFactor tiles() const {
     GridFactor factor;
@@ -80,17 +68,14 @@ class Kernels {
   }
 
   void add_row_sums() {
-    ParamSlot slot;
-    slot.name = "row_sums";
-    slot.kind = ParamSlot::Kind::kWorkspace;
-    slot.type = "float*";
-    plan_.slots.push_back(std::move(slot));
-    // That of the fused kernel has a row of dq for each, and nobody reads it any more.
-    if (!plan_.workspace.bytes.empty()) return;
-    GridFactor rows;
-    rows.source = GridFactor::Source::kSize;
-    rows.argument = find_argument(signature_, "q");
-    plan_.workspace.bytes = {rows, constant(static_cast<int64_t>(sizeof(float)))};
+    const std::vector<WorkspaceRegion>& regions = plan_.workspace.regions;
+    if (regions.empty()) {
+      const GridFactor bytes = constant_factor(static_cast<int64_t>(sizeof(float)));
+      add_workspace_region("row_sums", "float*", {{size_factor(signature_, "q"), bytes}, false}, plan_);
+    } else {
+      // The last one of the fused kernel has a row of dq for each, and nobody reads it any more.
+      plan_.slots.push_back(workspace_slot("row_sums", "float*", regions.size() - 1));
+    }
   }
 
   const HstuAttentionParams& params_;

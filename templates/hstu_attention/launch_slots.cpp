@@ -104,19 +104,42 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   return slots;
 }
 
+ParamSlot workspace_slot(std::string name, std::string type, size_t region) {
+  ParamSlot slot;
+  slot.name = std::move(name);
+  slot.kind = ParamSlot::Kind::kWorkspace;
+  slot.region = static_cast<int>(region);
+  slot.type = std::move(type);
+  return slot;
+}
+
+void add_workspace_region(std::string name, std::string type, WorkspaceRegion region, LaunchPlan& plan) {
+  plan.slots.push_back(workspace_slot(std::move(name), std::move(type), plan.workspace.regions.size()));
+  plan.workspace.regions.push_back(std::move(region));
+}
+
+GridFactor constant_factor(int64_t value) {
+  GridFactor factor;
+  factor.constant = value;
+  return factor;
+}
+
+GridFactor size_factor(const Signature& signature, std::string_view tensor, int64_t divisor, int64_t bias) {
+  GridFactor factor;
+  factor.source = GridFactor::Source::kSize;
+  factor.argument = find_argument(signature, tensor);
+  factor.divisor = divisor;
+  factor.bias = bias;
+  return factor;
+}
+
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
   const Signature signature = spec.signature(direction);
   GridFactor tiles;
   tiles.source = GridFactor::Source::kScalar;
   tiles.argument = most_query_rows(spec, signature);
   tiles.divisor = block_m;
-  GridFactor heads;
-  heads.constant = spec.params().heads;
-  GridFactor batch;
-  batch.source = GridFactor::Source::kSize;
-  batch.argument = find_argument(signature, "seq_offsets");
-  batch.bias = -1;
-  return {tiles, heads, batch};
+  return {tiles, constant_factor(spec.params().heads), size_factor(signature, "seq_offsets", 1, -1)};
 }
 
 std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec) {

@@ -98,7 +98,8 @@ KernelConfig AttentionSm90::tile(int64_t consumers, int64_t block_n, int64_t sta
 
 std::vector<Rejection> AttentionSm90::reject(const OpSpec& spec, const KernelConfig& config,
                                              const DeviceSpec& device) const {
-  std::vector<Rejection> reasons = sm90::general_rejections(cast(spec).params(), config, device, "rows");
+  std::vector<Rejection> reasons =
+      sm90::general_rejections(cast(spec).params(), config, device, "rows", "grid persistent");
   if (config.schedule == "persistent" && cast(spec).query_rows() != QueryRows::kAll) {
     reasons.push_back(
         {"schedule", fmt::format("schedule persistent sorts sequences by their rows in q, which {} has few "

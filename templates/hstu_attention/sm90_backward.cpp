@@ -72,7 +72,8 @@ std::vector<KernelConfig> BackwardSm90::space(const OpSpec& spec) const {
 std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConfig& config,
                                             const DeviceSpec& device) const {
   const auto& params = cast(spec).params();
-  std::vector<Rejection> reasons = sm90::general_rejections(params, config, device, "rows or columns");
+  std::vector<Rejection> reasons =
+      sm90::general_rejections(params, config, device, "rows or columns", "grid persistent");
   if (config.stages < 2) {
     reasons.push_back(
         {"stages",

@@ -281,21 +281,17 @@ class Consumer {
     const int stage = kept_.stage();
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-    TileOutput<Spec, Config, decltype(factors())> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(), factors());
-    if constexpr (kRole == Role::kRows) {
-      output.template stage_or_store<Spec::kAttnDim>(first_sums_, shared_.kept_first[stage],
-                                                     {params_.dq, params_.dq_row_stride, params_.dq_head_stride});
-    } else if constexpr (kHasFirst) {
-      output.template stage_or_store<Spec::kAttnDim>(first_sums_, shared_.kept_first[stage],
-                                                     {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
+    const int line = warpgroup_ * kWarpgroupRows + warp_line();
+    const auto factors = this->factors();
+    if constexpr (kHasFirst) {
+      stage_lines<Spec::kAttnDim, Spec, Config>(first_sums_, factors, shared_.kept_first[stage], line);
     }
     if constexpr (kHasSecond) {
-      output.template stage_or_store<Spec::kHiddenDim>(second_sums_, shared_.kept_second[stage],
-                                                       {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
+      stage_lines<Spec::kHiddenDim, Spec, Config>(second_sums_, factors, shared_.kept_second[stage], line);
     }
     fence_proxy_async();
     kept_ = shared_.place[stage];
-    give_back_lines<kRole>(shared_, params_, stage, warpgroup_ * kWarpgroupRows + warp_line(), output.whole());
+    give_back_lines<kRole, Spec>(shared_, params_, stage, line);
   }
 
   // Of the sums of the thread's lines.

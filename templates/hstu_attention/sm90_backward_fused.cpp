@@ -24,14 +24,24 @@ constexpr int kConvertThreads = 256;
 
 const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
 
+// What blocks of the "ordered" schedule tell one another: tiles that are taken, and turns, as many for each head as
+// there are blocks of rows, and one more for each sequence (turn_of in sm90_backward_order.cuh).
+void add_turns(const AttentionSpec& spec, const Signature& signature, LaunchPlan& plan) {
+  constexpr int64_t kTaken = 8, kTurn = 4;  // bytes
+  const GridFactor counters = constant_factor(kTurn * spec.params().heads);
+  add_workspace_region("taken_tiles", "u64*", {{constant_factor(kTaken)}, true}, plan);
+  add_workspace_region("turns", "u32*", {{size_factor(signature, "q", kBlockRows), counters}, true}, plan);
+  plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets", 1), counters}, true});
+}
+
 class FusedBackwardSm90 final : public Skeleton {
  public:
   std::string_view name() const override { return "hstu_attention/sm90_backward_fused"; }
   std::string_view entry_file() const override { return "hstu_attention/sm90_backward_fused.cuh"; }
   std::string_view op() const override { return "hstu_attention"; }
   Direction direction() const override { return Direction::kBackward; }
-  // Parts of dq are added in the order in which blocks come to it.
-  bool deterministic(const KernelConfig&) const override { return false; }
+  // In a persistent list, parts of dq are added in the order in which blocks come to it.
+  bool deterministic(const KernelConfig& config) const override { return config.schedule != "persistent"; }
 
   std::vector<KernelConfig> space(const OpSpec& spec) const override;
   std::vector<Rejection> reject(const OpSpec& spec, const KernelConfig& config,
@@ -53,18 +63,22 @@ std::vector<KernelConfig> FusedBackwardSm90::space(const OpSpec& spec) const {
     int64_t consumers;
     int64_t blocks_per_sm;
   };
+  const auto add = [&](const Shape& shape, int64_t stages, const char* schedule) {
+    KernelConfig config;
+    config.skeleton = name();
+    config.block_m = 64 * shape.consumers;
+    config.block_n = kBlockRows;
+    config.stages = stages;
+    config.consumers = shape.consumers;
+    config.schedule = schedule;
+    config.blocks_per_sm = shape.blocks_per_sm;
+    configs.push_back(std::move(config));
+  };
   for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
-    for (const int64_t stages : {2, 3, 4}) {
-      KernelConfig config;
-      config.skeleton = name();
-      config.block_m = 64 * shape.consumers;
-      config.block_n = kBlockRows;
-      config.stages = stages;
-      config.consumers = shape.consumers;
-      config.schedule = "persistent";
-      config.blocks_per_sm = shape.blocks_per_sm;
-      configs.push_back(std::move(config));
-    }
+    for (const int64_t stages : {2, 3, 4}) add(shape, stages, "persistent");
+    // Blocks that share a multiprocessor hold one another up where they wait in order.
+    if (shape.blocks_per_sm > 1) continue;
+    for (const int64_t stages : {2, 3}) add(shape, stages, "ordered");
   }
   return configs;
 }
@@ -72,7 +86,7 @@ std::vector<KernelConfig> FusedBackwardSm90::space(const OpSpec& spec) const {
 std::vector<Rejection> FusedBackwardSm90::reject(const OpSpec& spec, const KernelConfig& config,
                                                  const DeviceSpec& device) const {
   const auto& params = cast(spec).params();
-  std::vector<Rejection> reasons = sm90::general_rejections(params, config, device, "columns");
+  std::vector<Rejection> reasons = sm90::general_rejections(params, config, device, "columns", "persistent ordered");
   if (config.block_n != kBlockRows) {
     reasons.push_back(
         {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kBlockRows)});
@@ -81,10 +95,6 @@ std::vector<Rejection> FusedBackwardSm90::reject(const OpSpec& spec, const Kerne
     reasons.push_back(
         {"stages",
          fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
-  }
-  if (config.schedule != "persistent") {
-    reasons.push_back(
-        {"schedule", fmt::format("schedule {}; allowed: persistent, the only one of this template", config.schedule)});
   }
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
@@ -151,29 +161,24 @@ LaunchPlan FusedBackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig
   for (const char* output : {"dk", "dv"})
     plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, kPieceRows));
   for (ParamSlot& slot : attention_common_slots(op, Direction::kBackward)) plan.slots.push_back(std::move(slot));
-  ParamSlot parts;
-  parts.name = "dq_parts";
-  parts.kind = ParamSlot::Kind::kWorkspace;
-  parts.type = "float*";
-  plan.slots.push_back(std::move(parts));
-
   plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
   plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
 
   // As many groups of rows as q has, the last one rounded up.
-  GridFactor groups;
-  groups.source = GridFactor::Source::kSize;
-  groups.argument = find_argument(signature, "q");
-  groups.divisor = kPartLines;
-  GridFactor group_bytes;
-  group_bytes.constant = kPartLines * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float));
-  plan.workspace = {{groups, group_bytes}, true};
-  FollowingKernel convert;
-  convert.kernel_name = plan.kernel_name + "_convert";
-  convert.function = "convert_parts";
-  convert.threads = kConvertThreads;
-  convert.grid = {groups};
-  plan.following.push_back(std::move(convert));
+  const GridFactor groups = size_factor(signature, "q", kPartLines);
+  const GridFactor group_bytes =
+      constant_factor(kPartLines * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float)));
+  if (deterministic(config)) {
+    add_turns(op, signature, plan);
+  } else {
+    FollowingKernel convert;
+    convert.kernel_name = plan.kernel_name + "_convert";
+    convert.function = "convert_parts";
+    convert.threads = kConvertThreads;
+    convert.grid = {groups};
+    plan.following.push_back(std::move(convert));
+  }
+  add_workspace_region("dq_parts", "float*", {{groups, group_bytes}, !deterministic(config)}, plan);
   add_gradient_kernels(op, plan);
   return plan;
 }
@@ -189,6 +194,7 @@ std::vector<std::pair<std::string, std::string>> FusedBackwardSm90::constants(co
       {"kScheduleSequences", fmt::to_string(r.schedule_sequences)},
       {"kPairTiles", r.pair_tiles ? "1" : "0"},
       {"kFirstTileFirst", "0"},
+      {"kTilesByPlace", r.tiles_by_place ? "1" : "0"},
       {"kRoles", "1"},
       {"kMaskFirst", r.mask_first ? "1" : "0"},
       {"kStoreWarp", r.kept_stages > 1 ? "1" : "0"},

@@ -1,21 +1,29 @@
 // Attention backward for Hopper (sm_90a), S and dP computed once: TMA, mbarrier pipeline, wgmma, warp specialisation.
 //
 // Each block has tiles of columns, for which it sums up dk and dv over row blocks. What a tile gives to dq of a block
-// of rows is added to dq_parts, fp32 in a workspace that is zero at first, in whatever order blocks come to it: five
-// products, where sm90_backward.cuh has seven, for results that differ in their last bits from run to run. A second
-// kernel rounds dq_parts to dq. bf16 and fp16. Formulas: docs/ops.md. Generated around it: see
-// docs/generated-source.md.
+// of rows is added to dq_parts, fp32 in a workspace: five products, where sm90_backward.cuh has seven. bf16 and fp16.
+// Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
+//
+// "persistent": in whatever order blocks come to it, so that results differ in their last bits from run to run.
+// dq_parts is zero at first, and a second kernel rounds it to dq. "ordered": tiles wait for one another, the first one
+// stores its part and the last one rounds the sum (sm90_backward_order.cuh). Results are the same in every run.
 #pragma once
 #include "hstu_attention/bias_gradients.cuh"
 #include "hstu_attention/sm90_backward_fused_consumer.cuh"
+#include "hstu_attention/sm90_backward_ordered_schedule.cuh"
 #include "hstu_attention/sm90_backward_producer.cuh"
+#include "hstu_attention/sm90_backward_turns.cuh"
 
 namespace sm90::backward {
 
 template <class Spec, class Config, class Params>
-__device__ __forceinline__ void produce_columns(Shared<Config>& shared, const Params& params) {
-  Producer<Spec, Config, Params> producer(shared, params);
-  producer.template run<Role::kColumns>(ListSchedule<0, Spec, Config, Params>(shared, params));
+__device__ __forceinline__ void produce_columns(FusedShared<Config>& shared, const Params& params) {
+  Producer<Spec, Config, Params, FusedShared<Config>> producer(shared, params);
+  if constexpr (Config::kScheduleOrdered) {
+    producer.template run<Role::kColumns>(OrderedSchedule<Spec, Config, Params>(shared, params));
+  } else {
+    producer.template run<Role::kColumns>(ListSchedule<0, Spec, Config, Params>(shared, params));
+  }
   producer.finish();
 }
 
@@ -54,7 +62,12 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     setmaxnreg_dec<Config::kProducerRegisters>();
     if (warp == kProducerWarp) produce_columns<Spec, Config>(shared, params);
     if (warp == kProducerWarp + 1) zero_tails<Config>(shared);
-    if (Config::kStoreWarp && warp == kProducerWarp + 2) store_tiles<Config>(shared, params);
+    if constexpr (Config::kScheduleOrdered) {
+      if (warp == kProducerWarp + 2) pass_turns_on<Spec, Config>(shared, params);
+      if (warp == kProducerWarp + 3) wait_for_turns<Spec, Config>(shared, params);
+    } else if constexpr (Config::kStoreWarp) {
+      if (warp == kProducerWarp + 2) store_tiles<Spec, Config>(shared, params);
+    }
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
     FusedConsumer<Spec, Config, Params>(shared, params).run();

@@ -2,11 +2,11 @@
 //
 // Per block of 64 rows: S^T and dP^T (wgmma, both operands in shared memory), P and dS under the mask, in registers, dv
 // += P^T dout and dk += dS^T q. dS goes through shared memory, and each warpgroup multiplies that of all columns of the
-// tile by its share of the columns of k: a part of dq, which is added to dq_parts in global memory.
+// tile by its share of the columns of k: a part of dq, which is added to dq_parts in global memory or, in order, may
+// begin the sum there or end it.
 #pragma once
-#include "common/regions.cuh"
-#include "hstu_attention/bias.cuh"
 #include "hstu_attention/sm90_backward_fused_parts.cuh"
+#include "hstu_attention/sm90_backward_fused_scores.cuh"
 #include "hstu_attention/sm90_backward_fused_shared.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
 #include "hstu_attention/sm90_backward_products.cuh"
@@ -35,11 +35,17 @@ class FusedConsumer {
 
  private:
   using Part = DqPart<Spec, Config>;
-  static constexpr int kRows = 64;           // of a block
-  static constexpr int kScores = kRows / 2;  // fp32 accumulators of S a thread holds, and of dP
+  using Scores = BlockScores<Spec, Config, Params>;
+  static constexpr int kRows = Scores::kRows;
   static constexpr int kSumSteps = kRows / 16;
   static constexpr int kNoRow = 1 << 30;  // past the end of every sequence: nothing is added
   static constexpr int kPartSteps = Config::kBlockM / 16;
+  // A tile's first block has code of its own where no registers are left for a part beside S: instructions that do not
+  // fit the cache cost more than a product.
+  static constexpr bool kPeelFirst = Spec::kAttnDim + Spec::kHiddenDim > 192;
+  static constexpr bool kOrdered = Config::kScheduleOrdered;
+  static constexpr int kBegins = 1, kEnds = 2;  // of the sums of a block of dq: this tile has the first part, the last
+  static constexpr int kOrder = kBegins | kEnds;
   static_assert(Config::kBlockN == kRows);
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
@@ -70,28 +76,36 @@ class FusedConsumer {
   //   issue S(i), add part(i-2) | S(i): activate, issue dP(i) and dv(i) | dP(i): differentiate, issue dk(i)
   //   | dS(i-1) of all warpgroups: stage dS(i), issue part(i-1) | all of it: announce dS(i)
   //
+  // In order, dS(i-1) is there when its turn has come, too, and is waited for before dk(i).
+  //
   // No product is pending before and after.
   __device__ __forceinline__ void run_blocks() {
-    wait_for_block();
-    if (sees_block()) {
-      multiply<true>();
+    if constexpr (kPeelFirst) {
+      work_on_block<true>();
     } else {
-      stand_by<true>();
+      // The part multiplied beside the first block belongs to none.
+      clear_sums(part_);
+      wgmma_wait_group<0>();
+      wgmma_keep_in_place(part_);
+      last_ = false;
     }
-    while (!last_) {
-      wait_for_block();
-      if (sees_block()) {
-        multiply<false>();
-      } else {
-        stand_by<false>();
-      }
-    }
+    while (!last_) work_on_block<false>();
     put_part();
-    wait_for_exchange();
+    begin_part();
     issue_part();
     wgmma_wait_group<0>();
     wgmma_keep_in_place(part_);
     part_row_ = row_;
+  }
+
+  template <bool kFirst>
+  __device__ __forceinline__ void work_on_block() {
+    wait_for_block();
+    if (sees_block()) {
+      multiply<kFirst>();
+    } else {
+      stand_by<kFirst>();
+    }
   }
 
   __device__ __forceinline__ void wait_for_block() {
@@ -104,15 +118,21 @@ class FusedConsumer {
     issue_scores();
     if constexpr (!kFirst) put_part();
     wgmma_wait_group<0>();
-    wgmma_keep_in_place(scores_);
-    activate();
+    wgmma_keep_in_place(own_.scores);
+    own_.activate(params_, {tile(), block(), warpgroup_});
     issue_gradients();
     issue_dv();
     wgmma_wait_group<1>();
-    wgmma_keep_in_place(gradients_);
-    differentiate();
+    wgmma_keep_in_place(own_.gradients);
+    own_.differentiate();
+    if constexpr (kOrdered && !kFirst) {
+      // Before dk, since what is loaded takes its time; dv is done by now, and its operand's registers are of use.
+      wgmma_wait_group<0>();
+      wgmma_keep_in_place(dv_);
+      begin_part();
+    }
     issue_dk();
-    if constexpr (!kFirst) wait_for_exchange();
+    if constexpr (!kOrdered && !kFirst) begin_part();
     stage_exchange();
     if constexpr (!kFirst) issue_part();
     wgmma_wait_group<kFirst ? 0 : 1>();
@@ -125,10 +145,10 @@ class FusedConsumer {
   template <bool kFirst>
   __device__ __forceinline__ void stand_by() {
 #pragma unroll
-    for (int i = 0; i < kScores / 2; ++i) score_gradients_[i] = 0;
+    for (int i = 0; i < Scores::kScores / 2; ++i) own_.score_gradients[i] = 0;
     if constexpr (!kFirst) {
       put_part();
-      wait_for_exchange();
+      begin_part();
     }
     stage_exchange();
     if constexpr (!kFirst) issue_part();
@@ -140,7 +160,7 @@ class FusedConsumer {
   __device__ __forceinline__ void step() {
     last_ = block().flags & BlockInfo::kLast;
     part_row_ = row_;
-    row_ = block().column0;
+    row_ = block().column0 | order_of(block().flags);
     release(shared_.streamed_empty[ring_.stage()]);
     ring_.advance();
     if constexpr (!kFirst) {
@@ -150,8 +170,43 @@ class FusedConsumer {
     announce();
   }
 
+  // What row_ and part_row_ say of a block besides its first row, which is a multiple of kRows.
+  static __device__ __forceinline__ int order_of(int flags) {
+    return kOrdered ? (flags & BlockInfo::kFirstPart ? kBegins : 0) | (flags & BlockInfo::kLastPart ? kEnds : 0) : 0;
+  }
+
+  // Of parts that others have begun, the last one.
+  static __device__ __forceinline__ bool completes_sum(int row) { return (row & kOrder) == kEnds; }
+
+  // Until dS of the block before is there, the other buffer free again and, in order, our turn has come; then its part
+  // may be multiplied, on top of the sum that it completes.
+  __device__ __forceinline__ void begin_part() {
+    const Ring<kExchangeBuffers> before = staged_.previous();
+    mbarrier_wait(shared_address(&shared_.exchanged[before.stage()]), before.parity());
+    if constexpr (kOrdered) {
+      if (completes_sum(row_)) {
+        Part::load(params_.dq_parts, tile(), row_ & ~kOrder, part_);
+      } else {
+        clear_sums(part_);
+      }
+    }
+  }
+
   // The part that was multiplied last, if there is one.
-  __device__ __forceinline__ void put_part() { Part::add(params_.dq_parts, tile(), part_row_, part_); }
+  __device__ __forceinline__ void put_part() {
+    if constexpr (kOrdered) {
+      const int row = part_row_ & ~kOrder;
+      if (part_row_ & kEnds) {
+        Part::round(params_, tile(), row, part_);
+        return;
+      }
+      if (part_row_ & kBegins) {
+        Part::store(params_.dq_parts, tile(), row, part_);
+        return;
+      }
+    }
+    Part::add(params_.dq_parts, tile(), part_row_, part_);
+  }
 
   __device__ __forceinline__ u32 own_lines() const { return warpgroup_ * kWarpgroupRows * kSwizzleBytes; }
 
@@ -159,7 +214,7 @@ class FusedConsumer {
     const u32 kept = wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) + own_lines());
     const u32 streamed = wgmma_operand(shared_address(shared_.streamed_first[ring_.stage()]));
     wgmma_fence();
-    issue_lines_product<Config, Spec::kAttnDim>(scores_, kept, streamed);
+    issue_lines_product<Config, Spec::kAttnDim>(own_.scores, kept, streamed);
     wgmma_commit_group();
   }
 
@@ -167,83 +222,8 @@ class FusedConsumer {
     const u32 kept = wgmma_operand(shared_address(shared_.kept_second[kept_.stage()]) + own_lines());
     const u32 streamed = wgmma_operand(shared_address(shared_.streamed_second[ring_.stage()]));
     wgmma_fence();
-    issue_lines_product<Config, Spec::kHiddenDim>(gradients_, kept, streamed);
+    issue_lines_product<Config, Spec::kHiddenDim>(own_.gradients, kept, streamed);
     wgmma_commit_group();
-  }
-
-  // Accumulator i of a thread is at column (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 columns of the tile and row 8 *
-  // (i / 4) + 2 * (lane % 4) + (i & 1) of the block. P is rounded, and the derivative takes the place of S.
-  __device__ __forceinline__ void activate() {
-    if constexpr (Config::kMaskFirst) look_at_mask();
-    add_bias();
-    [[maybe_unused]] float2 factors;  // of the rows of four accumulators
-#pragma unroll
-    for (int i = 0; i < kScores; i += 2) {
-      if constexpr (Spec::kAttnScaleRows) {
-        if (i % 4 == 0) factors = row_factors_of(thread_row() + i * 2);
-      }
-      float y[2];
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        float dy;
-        score_grad(scores_[i + j], params_.alpha, y[j], dy);
-        if constexpr (Spec::kAttnScaleRows) {
-          const float factor = of_half(factors, j);
-          y[j] *= factor;
-          dy *= factor;
-        }
-        scores_[i + j] = dy;
-      }
-      probabilities_[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
-    }
-    if constexpr (!Config::kMaskFirst) look_at_mask();
-    clear_invalid(probabilities_);
-  }
-
-  // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
-  __device__ __forceinline__ void look_at_mask() {
-    if (block().flags & BlockInfo::must(warpgroup_)) {
-      valid_ = ~0u;
-    } else {
-      const int rows = tile().rows, targets = tile().targets;
-      int column0 = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
-      int row0 = thread_row();
-      asm volatile("" : "+r"(column0), "+r"(row0));
-      valid_ = 0;
-#pragma unroll
-      for (int i = 0; i < kScores; ++i) {
-        const int column = column0 + (i & 2 ? 8 : 0), row = row0 + i / 4 * 8 + (i & 1);
-        valid_ |= (mask_valid(row, column, rows, targets) ? 1u : 0u) << i;
-      }
-    }
-  }
-
-  // First of this thread's rows of the block, within the sequence.
-  __device__ __forceinline__ int thread_row() const { return block().column0 + static_cast<int>(threadIdx.x) % 4 * 2; }
-
-  __device__ __forceinline__ float2 row_factors_of(int row) const {
-    return RowFactors<Params>(params_, tile().start, tile().rows).pair(row);
-  }
-
-  __device__ __forceinline__ void add_bias() {
-    if constexpr (Spec::kRabHeads > 0) {
-      int sequence = tile().has_blocks - 1, row = thread_row();
-      int column = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
-      // As in look_at_mask().
-      asm volatile("" : "+r"(sequence), "+r"(row), "+r"(column));
-      HeadBias<Spec, Params>(params_, sequence, tile().head, tile().rows)
-          .template add_transposed<kScores>(row, column, scores_);
-    }
-  }
-
-  // In rounded pairs.
-  __device__ __forceinline__ void clear_invalid(u32 (&words)[kScores / 2]) {
-    if (valid_ == ~0u) return;
-#pragma unroll
-    for (int i = 0; i < kScores / 2; ++i) {
-      if (!(valid_ >> 2 * i & 1)) words[i] &= 0xffff0000u;
-      if (!(valid_ >> 2 * i & 2)) words[i] &= 0xffffu;
-    }
   }
 
   __device__ __forceinline__ void issue_dv() {
@@ -251,25 +231,16 @@ class FusedConsumer {
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSumSteps; ++step) {
-      const u32* words = probabilities_ + 4 * step;
+      const u32* words = own_.probabilities + 4 * step;
       SecondSum::issue(dv_, words[0], words[1], words[2], words[3], wgmma_descriptor(dout, step * 16 * kSwizzleBytes),
                        true);
     }
     wgmma_commit_group();
   }
 
-  __device__ __forceinline__ void differentiate() {
-#pragma unroll
-    for (int i = 0; i < kScores; i += 2) {
-      score_gradients_[i / 2] =
-          pack_pair<Spec::kDtypeBf16>(gradients_[i] * scores_[i], gradients_[i + 1] * scores_[i + 1]);
-    }
-    clear_invalid(score_gradients_);
-  }
-
   __device__ __forceinline__ void stage_exchange() {
     stage_fragment<kRows>(shared_address(shared_.exchange[staged_.stage()]) + own_lines() + warp_line() * kSwizzleBytes,
-                          0, score_gradients_);
+                          0, own_.score_gradients);
     fence_proxy_async();
   }
 
@@ -284,17 +255,11 @@ class FusedConsumer {
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSumSteps; ++step) {
-      const u32* words = score_gradients_ + 4 * step;
+      const u32* words = own_.score_gradients + 4 * step;
       FirstSum::issue(dk_, words[0], words[1], words[2], words[3], wgmma_descriptor(q, step * 16 * kSwizzleBytes),
                       true);
     }
     wgmma_commit_group();
-  }
-
-  // Until dS of the block before is there, and the other buffer is free again.
-  __device__ __forceinline__ void wait_for_exchange() {
-    const Ring<kExchangeBuffers> before = staged_.previous();
-    mbarrier_wait(shared_address(&shared_.exchanged[before.stage()]), before.parity());
   }
 
   __device__ __forceinline__ void issue_part() {
@@ -309,10 +274,12 @@ class FusedConsumer {
     for (int step = 0; step < kPartSteps; ++step) {
       const u64 a = wgmma_descriptor(scores, step * 16 * kSwizzleBytes);
       const u64 b = wgmma_descriptor(k, step * 16 * kSwizzleBytes);
-      if (step == 0) {
-        PartProduct::begin(part_, a, b);
-      } else {
+      if (step > 0) {
         PartProduct::issue(part_, a, b, true);
+      } else if constexpr (kOrdered) {
+        PartProduct::issue(part_, a, b, true);
+      } else {
+        PartProduct::begin(part_, a, b);
       }
     }
     wgmma_commit_group();
@@ -322,16 +289,14 @@ class FusedConsumer {
     const int stage = kept_.stage();
     // All warpgroups are past the products that read k.
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
-    TileOutput<Spec, Config, float> output(tile(), warpgroup_ * kWarpgroupRows + warp_line(),
-                                           common_factor<Spec>(params_));
-    output.template stage_or_store<Spec::kAttnDim>(dk_, shared_.kept_first[stage],
-                                                   {params_.dk, params_.dk_row_stride, params_.dk_head_stride});
-    output.template stage_or_store<Spec::kHiddenDim>(dv_, shared_.kept_second[stage],
-                                                     {params_.dv, params_.dv_row_stride, params_.dv_head_stride});
+    const int line = warpgroup_ * kWarpgroupRows + warp_line();
+    const float factor = common_factor<Spec>(params_);
+    stage_lines<Spec::kAttnDim, Spec, Config>(dk_, factor, shared_.kept_first[stage], line);
+    stage_lines<Spec::kHiddenDim, Spec, Config>(dv_, factor, shared_.kept_second[stage], line);
     fence_proxy_async();
     put_part();  // not before: the fence waits for additions under way
     kept_ = shared_.place[stage];
-    give_back_lines<Role::kColumns>(shared_, params_, stage, warpgroup_ * kWarpgroupRows + warp_line(), output.whole());
+    give_back_lines<Role::kColumns, Spec>(shared_, params_, stage, line);
   }
 
   FusedShared<Config>& shared_;
@@ -341,13 +306,9 @@ class FusedConsumer {
   Ring<Config::kStages> ring_;
   Ring<kExchangeBuffers> staged_;  // the buffer that the begun block's dS is in, or will be
   bool last_ = false;              // the tile has no further block
-  int row_ = 0;                    // first of the block before
-  int part_row_ = 0;               // first of the block that part_ is of
-  u32 valid_ = 0;                  // of the accumulators of S and dP, under the mask
-  float scores_[kScores];          // S, then the derivative
-  float gradients_[kScores];       // dP
-  u32 probabilities_[kScores / 2];
-  u32 score_gradients_[kScores / 2];
+  int row_ = 0;                    // first of the block before, and order_of it
+  int part_row_ = 0;               // of the block that part_ is of
+  Scores own_;                     // of the begun block
   float part_[Part::kSums];
   float dk_[Spec::kAttnDim / 2];
   float dv_[Spec::kHiddenDim / 2];

@@ -22,17 +22,25 @@ constexpr double kListTail = 0.5;               // longest tiles, at whose end o
 constexpr double kLaunches = 6;                 // of clearing, kernel and conversion
 constexpr double kBytesPerMicrosecond = 4.1e6;  // of clearing and conversion
 constexpr double kOfMeasured = 0.62;
+// Of tiles that add in order (docs/journal.md, entry 31).
+constexpr double kOrderedBlock = 1.08;
+constexpr double kOrderedByPlace = 1.12;
+constexpr double kOrderedTile = 1.1;
+
 }  // namespace
 
 double estimate_fused_ms(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                          const ProblemSize& size) {
   const HstuAttentionParams& params = spec.params();
   const FusedResources resources(spec, config);
+  const bool ordered = config.schedule == "ordered";
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const double shared = config.blocks_per_sm > 1 ? kSharedMultiprocessor : 1;
   const double columns = static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
-  const double block = shared * (kBlock + kBlockColumns * columns);
-  const double tile = kTile + kTileColumns * columns + (resources.kept_stages == 1 ? kOneBuffer : 0);
+  const double waits = !ordered ? 1 : resources.tiles_by_place ? kOrderedByPlace : kOrderedBlock;
+  const double block = shared * waits * (kBlock + kBlockColumns * columns);
+  const double tile =
+      kTile + kTileColumns * columns + (resources.kept_stages == 1 ? kOneBuffer : 0) + (ordered ? kOrderedTile : 0);
 
   // Means over the assumed sequences.
   const std::vector<SequenceSize> sequences = assumed_sequences(params, size);
@@ -50,6 +58,7 @@ double estimate_fused_ms(const AttentionSpec& spec, const KernelConfig& config, 
   const auto batch = static_cast<double>(size.batch), heads = static_cast<double>(params.heads);
   const double balanced = balanced_batch(size);
   const double kernel = heads * balanced / static_cast<double>(device.sm_count) * work / lengths + kListTail * longest;
+  if (ordered) return (kernel * batch / balanced + kLaunches) * kOfMeasured / 1000;
   // dq in fp32 is cleared and read, and written in 16 bits.
   constexpr double kBytesPerElement = 4 + 4 + 2;
   const double others = rows * balanced * heads * static_cast<double>(params.attn_dim) * kBytesPerElement;

@@ -6,6 +6,7 @@
 #include "hstu_attention/bias.cuh"
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
+#include "hstu_attention/sm90_backward_products.cuh"
 
 namespace sm90::backward {
 
@@ -32,6 +33,51 @@ struct DqPart {
 
   // `row0`: the first of the rows. Those past the end of the sequence are left out.
   static __device__ __forceinline__ void add(float* parts, const TileInfo& tile, int row0, const float (&part)[kSums]) {
+    for_each_four(parts, tile, row0, [&](float* to, int first) {
+      add_global(to, part[first], part[first + 1], part[first + 4], part[first + 5]);
+    });
+  }
+
+  static __device__ __forceinline__ void store(float* parts, const TileInfo& tile, int row0,
+                                               const float (&part)[kSums]) {
+    for_each_four(parts, tile, row0, [&](float* to, int first) {
+      *reinterpret_cast<float4*>(to) = make_float4(part[first], part[first + 1], part[first + 4], part[first + 5]);
+    });
+  }
+
+  // What was added up so far; of rows past the end of the sequence 0.
+  static __device__ __forceinline__ void load(float* parts, const TileInfo& tile, int row0, float (&part)[kSums]) {
+    clear_sums(part);
+    for_each_four(parts, tile, row0, [&](float* from, int first) {
+      load_sum(from, part[first], part[first + 1], part[first + 4], part[first + 5]);
+    });
+  }
+
+  // The whole sum, over scale, to dq.
+  template <class Params>
+  static __device__ __forceinline__ void round(const Params& params, const TileInfo& tile, int row0,
+                                               const float (&part)[kSums]) {
+    const float factor = common_factor<Spec>(params);
+    const int row = row0 + thread_line(), column = static_cast<int>(threadIdx.x) / kWarpgroup * kColumns;
+    u16* to = params.dq + (tile.start + row) * params.dq_row_stride + tile.head * params.dq_head_stride + column +
+              threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (row + half * 8 >= tile.rows) return;
+#pragma unroll
+      for (int block = 0; block < kColumns / 8; ++block) {
+        const float* own = part + block * 4 + half * 2;
+        *reinterpret_cast<u32*>(to + half * 8 * params.dq_row_stride + block * 8) =
+            pack_pair<Spec::kDtypeBf16>(own[0] * factor, own[1] * factor);
+      }
+    }
+  }
+
+ private:
+  // Calls `what` for each address that this thread has four values at, with the number of the first one in its part:
+  // the others are the next, and those 4 and 5 further on.
+  template <class What>
+  static __device__ __forceinline__ void for_each_four(float* parts, const TileInfo& tile, int row0, const What& what) {
     constexpr int kNextLines = Spec::kHeads * Spec::kAttnDim * kPartLines;
     const int row = row0 + thread_line(), column = static_cast<int>(threadIdx.x) / kWarpgroup * kColumns;
     float* to = parts + part_offset<Spec>(tile.start + row, tile.head, column) + threadIdx.x % 4 * 4;
@@ -40,8 +86,7 @@ struct DqPart {
       if (row + half * 8 >= tile.rows) return;
 #pragma unroll
       for (int group = 0; group < kColumns / kPartGroup; ++group) {
-        const float* own = part + group * 8 + half * 2;
-        add_global(to + half * kNextLines + group * kPartLines * kPartGroup, own[0], own[1], own[4], own[5]);
+        what(to + half * kNextLines + group * kPartLines * kPartGroup, group * 8 + half * 2);
       }
     }
   }

@@ -23,7 +23,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   threads = 128 * (config.consumers + 1);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
-  pair_tiles = params.causal && params.max_attn_len == 0 && !params.semi_local();
+  pair_tiles = config.schedule == "persistent" && params.causal && params.max_attn_len == 0 && !params.semi_local();
+  tiles_by_place = params.contextual_seq_len > 0;
   part_columns = params.attn_dim / config.consumers;
   const bool row_factors = params.attn_scale == "rows";
   mask_first = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local() ||
@@ -32,7 +33,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t kept, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
-    const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
+    const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
     const int64_t schedule = 12 + 4 * (sequences + 1) + 2 * sequences;
     return (kept * config.block_m + config.stages * config.block_n) * line +
            kExchangeBuffers * config.block_m * kSwizzleBytes + round_up(small + schedule, int64_t{1024});

@@ -12,12 +12,14 @@ constexpr int kAllConsumers = 4;     // named barrier of all consumer warpgroups
 template <class Config>
 struct FusedShared : Shared<Config> {
   u64 exchanged[kExchangeBuffers];
+  u32 turn[Config::kStages];  // that a block is waited for with; only of "ordered"
   alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];
 };
 
 template <class Config>
 __device__ __forceinline__ void init_exchange(FusedShared<Config>& shared) {
-  constexpr int kReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;  // all consumer warps
+  // "ordered": another warp arrives when parts of the block may be added.
+  constexpr int kReleases = kConsumerReleases<Config> + (Config::kScheduleOrdered ? kArrivalsPerWarp<Config> : 0);
   for (int i = 0; i < kExchangeBuffers; ++i) mbarrier_init(shared_address(&shared.exchanged[i]), kReleases);
 }
 

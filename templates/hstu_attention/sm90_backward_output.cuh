@@ -14,57 +14,31 @@ struct Output {
   i64 head_stride;
 };
 
+// A size as an argument of which the type is all that is used.
+template <int kNumber>
+struct Number {
+  static constexpr int kValue = kNumber;
+};
+
 // First of this warp's 16 lines within the warpgroup's.
 __device__ __forceinline__ int warp_line() { return threadIdx.x % kWarpgroup / 32 * kPieceRows; }
 
 // First of this thread's two lines within the warpgroup's; the other is 8 further on.
 __device__ __forceinline__ int thread_line() { return warp_line() + threadIdx.x % 32 / 4; }
 
-// A warp's 16 lines of a tile, from `line` of the tile on. They go through shared memory, over the operand that they
-// are the gradient of: it is no longer needed and has the layout that the copy engine stores from. Where some lines are
-// past the sequence's end, and belong to the next one, they go line by line to the output.
-template <class Spec, class Config, class Factors>
-class TileOutput {
- public:
-  // `factors`: thread_factors of the lines.
-  __device__ __forceinline__ TileOutput(const TileInfo& tile, int line, const Factors& factors)
-      : tile_(tile), line_(line), factors_(factors), whole_(tile.line0 + line + kPieceRows <= tile.rows) {}
-
-  // `kept`: the operand. To be called for each gradient; then a fence, and give_back_lines().
-  template <int kWidth>
-  __device__ __forceinline__ void stage_or_store(const float (&sums)[kWidth / 2], const unsigned char* kept,
-                                                 const Output& output) {
-    u32 words[kWidth / 4];
+// Stages a warp's 16 lines of a tile, from `line` of the tile on, over the operand that they are the gradient of: it is
+// no longer needed and has the layout that the copy engine stores from. `factors`: thread_factors of the lines.
+template <int kWidth, class Spec, class Config, class Factors>
+__device__ __forceinline__ void stage_lines(const float (&sums)[kWidth / 2], const Factors& factors,
+                                            const unsigned char* kept, int line) {
+  u32 words[kWidth / 4];
 #pragma unroll
-    for (int i = 0; i < kWidth / 4; ++i) {
-      const float factor = of_half(factors_, i % 2);
-      words[i] = pack_pair<Spec::kDtypeBf16>(sums[2 * i] * factor, sums[2 * i + 1] * factor);
-    }
-    if (whole_) {
-      stage_fragment<kWidth>(staged(kept), Config::kBlockM * kSwizzleBytes, words);
-      return;
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int line = tile_.line0 + line_ + threadIdx.x % 32 / 4 + half * 8;
-      u16* to = output.data + (tile_.start + line) * output.row_stride + tile_.head * output.head_stride;
-      store_fragment_row<kWidth>(to, words, half, line < tile_.rows);
-    }
+  for (int i = 0; i < kWidth / 4; ++i) {
+    const float factor = of_half(factors, i % 2);
+    words[i] = pack_pair<Spec::kDtypeBf16>(sums[2 * i] * factor, sums[2 * i + 1] * factor);
   }
-
-  // All lines belong to the sequence: they are staged.
-  __device__ __forceinline__ bool whole() const { return whole_; }
-
- private:
-  __device__ __forceinline__ u32 staged(const unsigned char* kept) const {
-    return shared_address(kept) + line_ * kSwizzleBytes;
-  }
-
-  const TileInfo& tile_;
-  const int line_;
-  const Factors factors_;
-  const bool whole_;
-};
+  stage_fragment<kWidth>(shared_address(kept) + line * kSwizzleBytes, Config::kBlockM * kSwizzleBytes, words);
+}
 
 // Copies 16 lines of an operand's tiles.
 template <int kTiles, int kTileLines>
@@ -93,15 +67,51 @@ __device__ __forceinline__ void store_lines(const Shared<Config>& shared, const 
   }
 }
 
-// A consumer warp is done with its 16 lines of a tile, whose gradients are staged where they are `whole`.
-template <Role kRole, class Config, class Params>
-__device__ __forceinline__ void give_back_lines(Shared<Config>& shared, const Params& params, int stage, int line,
-                                                bool whole) {
+// The first `lines` lines of kWidth columns, without the copy engine, which knows 16 of them only. By a whole warp.
+template <int kWidth, int kTileLines>
+__device__ __forceinline__ void copy_operand(const unsigned char* staged, int line, int lines, const Output& output,
+                                             i64 row, int head) {
+  constexpr int kPieces = kWidth / 8, kPiecesOfTile = kSwizzleBytes / 16;
+#pragma unroll 1
+  for (int i = threadIdx.x % 32; i < lines * kPieces; i += 32) {
+    const int piece = i % kPieces, from = line + i / kPieces;
+    const int place = piece / kPiecesOfTile * kTileLines + from, swizzled = (piece ^ from) % kPiecesOfTile;
+    const auto* words = reinterpret_cast<const uint4*>(staged + place * kSwizzleBytes + swizzled * 16);
+    u16* to = output.data + (row + i / kPieces) * output.row_stride + head * output.head_stride + piece * 8;
+    *reinterpret_cast<uint4*>(to) = *words;
+  }
+}
+
+// As store_lines, where the sequence ends within the 16 lines: the others belong to the next one. By a whole warp.
+template <Role kRole, class Spec, class Config, class Params>
+__device__ __forceinline__ void copy_lines(const Shared<Config>& shared, const Params& params, int stage, int line) {
+  const TileInfo& tile = shared.tile[stage];
+  const int first = tile.line0 + line, lines = tile.rows - first;
+  const auto copy = [&](auto width, const unsigned char* staged, const Output& output) {
+    copy_operand<decltype(width)::kValue, Config::kBlockM>(staged, line, lines, output, tile.start + first, tile.head);
+  };
+  if constexpr (kRole == Role::kRows) {
+    copy(Number<Spec::kAttnDim>(), shared.kept_first[stage], {params.dq, params.dq_row_stride, params.dq_head_stride});
+  } else if constexpr (kRole != Role::kValues) {
+    copy(Number<Spec::kAttnDim>(), shared.kept_first[stage], {params.dk, params.dk_row_stride, params.dk_head_stride});
+  }
+  if constexpr (kRole == Role::kColumns || kRole == Role::kValues) {
+    copy(Number<Spec::kHiddenDim>(), shared.kept_second[stage],
+         {params.dv, params.dv_row_stride, params.dv_head_stride});
+  }
+}
+
+// A consumer warp is done with its 16 lines of a tile, whose gradients are staged.
+template <Role kRole, class Spec, class Config, class Params>
+__device__ __forceinline__ void give_back_lines(Shared<Config>& shared, const Params& params, int stage, int line) {
   if constexpr (Config::kStoreWarp) {
     release_warp<Config>(shared.kept_staged[stage]);
   } else {
     __syncwarp();
-    if (whole && threadIdx.x % 32 == 0) {
+    const int lines = shared.tile[stage].rows - shared.tile[stage].line0 - line;
+    if (lines < kPieceRows) {
+      copy_lines<kRole, Spec>(shared, params, stage, line);
+    } else if (threadIdx.x % 32 == 0) {
       store_lines<kRole>(shared, params, stage, line);
       bulk_commit_group();
       bulk_wait_sources_read();
@@ -110,25 +120,30 @@ __device__ __forceinline__ void give_back_lines(Shared<Config>& shared, const Pa
   }
 }
 
-// Stores the tiles of columns that consumers have staged, all that lies in 16 lines of the sequence, and gives their
-// buffers back. One warp.
-template <class Config, class Params>
+// Stores a tile of columns that consumers have staged, and waits until its buffer may be overwritten. One warp.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void store_tile(Shared<Config>& shared, const Params& params, int stage) {
+  const int lines = min(shared.tile[stage].rows - shared.tile[stage].line0, Config::kBlockM);
+  const int whole = lines / kPieceRows * kPieceRows;
+  if (threadIdx.x % 32 == 0) {
+#pragma unroll 1
+    for (int line = 0; line < whole; line += kPieceRows) store_lines<Role::kColumns>(shared, params, stage, line);
+    bulk_commit_group();
+  }
+  if (whole < lines) copy_lines<Role::kColumns, Spec>(shared, params, stage, whole);
+  if (threadIdx.x % 32 == 0) bulk_wait_sources_read();
+}
+
+// Stores tiles and gives their buffers back. One warp.
+template <class Spec, class Config, class Params>
 __device__ void store_tiles(Shared<Config>& shared, const Params& params) {
   Ring<Config::kKeptStages> kept;
   while (true) {
     const int stage = kept.stage();
     mbarrier_wait(shared_address(&shared.kept_full[stage]), kept.parity());
-    const TileInfo& tile = shared.tile[stage];
-    if (tile.role == Role::kNone) return;
+    if (shared.tile[stage].role == Role::kNone) return;
     mbarrier_wait(shared_address(&shared.kept_staged[stage]), kept.parity());
-    if (threadIdx.x % 32 == 0) {
-      const int lines = min(tile.rows - tile.line0, Config::kBlockM);
-      for (int line = 0; line + kPieceRows <= lines; line += kPieceRows) {
-        store_lines<Role::kColumns>(shared, params, stage, line);
-      }
-      bulk_commit_group();
-      bulk_wait_sources_read();
-    }
+    store_tile<Spec, Config>(shared, params, stage);
     release_warp<Config>(shared.kept_empty[stage]);
     kept.advance();
   }

@@ -3,8 +3,8 @@
 #pragma once
 #include "common/regions.cuh"
 #include "common/tma.cuh"
+#include "hstu_attention/sm90_backward_order.cuh"
 #include "hstu_attention/sm90_backward_schedule.cuh"
-#include "hstu_attention/sm90_producer.cuh"
 
 namespace sm90::backward {
 
@@ -27,19 +27,24 @@ struct ColumnsView {
   }
 };
 
-template <class Config, Role kRole>
+template <class Config, Role kRole, bool kOrdered = Config::kScheduleOrdered>
 struct BlocksOf {
   using type = VisibleBlocks<Config, ColumnsView>;
 };
 template <class Config>
-struct BlocksOf<Config, Role::kRows> {
+struct BlocksOf<Config, Role::kRows, false> {
   using type = VisibleBlocks<Config, RowsView>;
 };
+template <class Config>
+struct BlocksOf<Config, Role::kColumns, true> {
+  using type = OrderedBlocks<Config, ColumnsView>;
+};
 
-template <class Spec, class Config, class Params>
+// `Memory`: Shared<Config>, or what is derived of it.
+template <class Spec, class Config, class Params, class Memory = Shared<Config>>
 class Producer {
  public:
-  __device__ __forceinline__ Producer(Shared<Config>& shared, const Params& params)
+  __device__ __forceinline__ Producer(Memory& shared, const Params& params)
       : shared_(shared), params_(params), leader_(threadIdx.x % 32 == 0) {}
 
   template <Role kRole, class Schedule>
@@ -50,7 +55,15 @@ class Producer {
       const int first = tile.line_tile * Config::kBlockM;
       typename BlocksOf<Config, kRole>::type blocks(sequence, first, min(first + Config::kBlockM, sequence.rows));
       load_tile<kRole>(tile, sequence, first, !blocks.empty());
-      while (!blocks.empty()) load_block<kRole>(blocks.pop(), tile.head, sequence);
+      while (!blocks.empty()) {
+        u32 turn = 0;
+        if constexpr (Config::kScheduleOrdered) turn = blocks.turn();
+        const BlockInfo block = blocks.pop();
+        if constexpr (Config::kScheduleOrdered) {
+          if (blocks.empty()) schedule.prepare();
+        }
+        load_block<kRole>(block, turn, tile.head, sequence);
+      }
     }
   }
 
@@ -78,7 +91,7 @@ class Producer {
     if (leader_) {
       shared_.place[s] = kept_;
       shared_.tile[s] = {sequence.start, first, sequence.rows, sequence.targets, tile.head, has_blocks, kRole};
-      if constexpr (Spec::kRabHeads > 0) {
+      if constexpr (kKeepSequence<Spec, Config>) {
         if (has_blocks) shared_.tile[s].has_blocks = tile.sequence + 1;
       }
       if (has_blocks) {
@@ -102,7 +115,8 @@ class Producer {
   }
 
   template <Role kRole>
-  __device__ __forceinline__ void load_block(const BlockInfo& block, int head, const Sequence& sequence) {
+  __device__ __forceinline__ void load_block(const BlockInfo& block, [[maybe_unused]] u32 turn, int head,
+                                             const Sequence& sequence) {
     const int s = streamed_.stage();
     const int row = static_cast<int>(sequence.start) + block.column0, rows = sequence.rows - block.column0;
     // Without a tail warp, the consumer zeroes the lines past the sequence's end itself.
@@ -112,6 +126,7 @@ class Producer {
     if (leader_) {
       const u32 full = shared_address(tail ? &shared_.tail_full : &shared_.streamed_full[s]);
       shared_.block[s] = block;
+      if constexpr (Config::kScheduleOrdered) shared_.turn[s] = turn;
       if (tail) {
         // In place of one load; the tail warp arrives for the other, after it has zeroed both.
         shared_.tail = {s, rows};
@@ -147,7 +162,7 @@ class Producer {
     __syncwarp();
   }
 
-  Shared<Config>& shared_;
+  Memory& shared_;
   const Params& params_;
   const bool leader_;
   Ring<Config::kKeptStages> kept_;

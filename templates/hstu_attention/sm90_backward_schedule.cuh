@@ -6,6 +6,7 @@
 // "persistent": the grid fills the GPU once and each block walks its share of one list, first the tiles of columns,
 // which take longer, then those of rows; or of keys, rows and values where dk and dv are summed up apart. Within a role
 // the list is that of the forward kernel: see sm90_schedule.cuh.
+// "ordered": sm90_backward_ordered_schedule.cuh.
 #pragma once
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_shared.cuh"
@@ -16,7 +17,7 @@ namespace sm90::backward {
 struct Tile {
   int head;
   int line_tile;
-  int sequence;  // as of sm90::Tile
+  int sequence;  // its number in the batch; only where kKeepSequence
 };
 
 // The longest tiles first, where a causal mask makes them unequal.
@@ -42,7 +43,7 @@ class GridSchedule {
     tile_.line_tile =
         grid_role<Config>() == Role::kRows ? tile_at<Role::kRows>(place, all) : tile_at<Role::kColumns>(place, all);
     sequence_ = sequence_of<Spec, Config>(params, static_cast<int>(pair / Spec::kHeads));
-    if constexpr (Spec::kRabHeads > 0) tile_.sequence = static_cast<int>(pair / Spec::kHeads);
+    if constexpr (kKeepSequence<Spec, Config>) tile_.sequence = static_cast<int>(pair / Spec::kHeads);
   }
 
   __device__ __forceinline__ bool empty() const { return tile_.line_tile * Config::kBlockM >= sequence_.rows; }
@@ -61,6 +62,20 @@ class GridSchedule {
   Sequence sequence_;
   bool taken_ = false;
 };
+
+// The rank of the sequence that an item of a sorted list belongs to, which is not below `rank`; looks at 32 of them at
+// a time. By a whole warp.
+template <class Config>
+__device__ __forceinline__ int find_rank(const Shared<Config>& shared, i64 batch, int rank, u32 item) {
+  const int lane = threadIdx.x % 32;
+  while (true) {
+    const bool starts_after = rank + 1 + lane >= batch || shared.schedule_first[rank + 1 + lane] > item;
+    const u32 after = __ballot_sync(~0u, starts_after);
+    const int steps = after == 0 ? 32 : __ffs(after) - 1;
+    rank += steps;
+    if (steps < 32) return rank;
+  }
+}
 
 // This block's tiles of one role, the list's kIndex-th; used by one whole warp, all lanes in step.
 template <int kIndex, class Spec, class Config, class Params>
@@ -107,9 +122,10 @@ class ListSchedule {
   __device__ __forceinline__ int most_tiles() const { return ceil_div(params_.max_query_rows, Config::kBlockM); }
 
   __device__ __forceinline__ void take_sorted(u32 item, Tile& tile, Sequence& sequence) {
-    const int within = static_cast<int>(item - shared_.schedule_first[find_rank(item)]);
+    rank_ = find_rank(shared_, params_.batch, rank_, item);  // items only grow
+    const int within = static_cast<int>(item - shared_.schedule_first[rank_]);
     sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[rank_]);
-    if constexpr (Spec::kRabHeads > 0) tile.sequence = shared_.schedule_order[rank_];
+    if constexpr (kKeepSequence<Spec, Config>) tile.sequence = shared_.schedule_order[rank_];
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kPairTiles && !shared_.schedule_paired) {
       tile.head = within % Spec::kHeads;
@@ -121,18 +137,6 @@ class ListSchedule {
     const int place = within - tile.head * items;
     tile.line_tile = tile_at<kRole>(place, tiles);
     if (Config::kPairTiles && place != tiles - 1 - place) second_half_ = tile_at<kRole>(tiles - 1 - place, tiles);
-  }
-
-  // Items only grow, and so do their ranks; looks at 32 of them at a time.
-  __device__ __forceinline__ int find_rank(u32 item) {
-    const int lane = threadIdx.x % 32;
-    while (true) {
-      const bool starts_after = rank_ + 1 + lane >= params_.batch || shared_.schedule_first[rank_ + 1 + lane] > item;
-      const u32 after = __ballot_sync(~0u, starts_after);
-      const int steps = after == 0 ? 32 : __ffs(after) - 1;
-      rank_ += steps;
-      if (steps < 32) return rank_;
-    }
   }
 
   // Items in (tile, sequence, head) order, most of them empty where sequences are short: blocks get as many of each
@@ -156,7 +160,7 @@ class ListSchedule {
     tile.head = static_cast<int>(pair % Spec::kHeads);
     tile.line_tile = tile_at<kRole>(static_cast<int>(place), most_tiles());
     sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
-    if constexpr (Spec::kRabHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
+    if constexpr (kKeepSequence<Spec, Config>) tile.sequence = static_cast<int>(pair / Spec::kHeads);
     return tile.line_tile * Config::kBlockM < sequence.rows;
   }
 

@@ -37,6 +37,10 @@ struct Tiles {
   static constexpr int kStreamedSecond = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
 };
 
+// Whether kernels have to know a tile's sequence by its number.
+template <class Spec, class Config>
+constexpr bool kKeepSequence = Spec::kRabHeads > 0 || Config::kScheduleOrdered;
+
 // A tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {
   i64 start;    // row of the tensors that holds the sequence's row 0
@@ -44,7 +48,8 @@ struct TileInfo {
   int rows;     // n
   int targets;  // t
   int head;
-  int has_blocks;  // 0: nothing has to do with these lines, their gradients are zero; with a bias as in sm90::TileInfo
+  int has_blocks;  // 0: nothing has to do with these lines, their gradients are zero; else, where kKeepSequence, 1 +
+                   // the number of the sequence
   Role role;       // kNone: no more tiles; the other members are unset
 };
 
@@ -83,17 +88,24 @@ __device__ __forceinline__ void zero_lines(Shared<Config>& shared, int stage, in
   zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.streamed_second[stage], first_line, thread, threads);
 }
 
+// Arrivals of all consumer warps.
+template <class Config>
+constexpr int kConsumerReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;
+
 template <class Config>
 __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
-  constexpr int kReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;  // all consumer warps
+  constexpr int kReleases = kConsumerReleases<Config>;
+  constexpr int kOrderWarps = Config::kScheduleOrdered ? 2 : 0;                    // see sm90_backward_turns.cuh
+  constexpr int kOtherWarps = kOrderWarps > 0 ? kOrderWarps : Config::kStoreWarp;  // the storing one is one of those
   for (int i = 0; i < Config::kKeptStages; ++i) {
     mbarrier_init(shared_address(&shared.kept_full[i]), kOperands);
-    mbarrier_init(shared_address(&shared.kept_empty[i]), Config::kStoreWarp ? kArrivalsPerWarp<Config> : kReleases);
+    mbarrier_init(shared_address(&shared.kept_empty[i]),
+                  (Config::kStoreWarp ? 0 : kReleases) + kOtherWarps * kArrivalsPerWarp<Config>);
     mbarrier_init(shared_address(&shared.kept_staged[i]), kReleases);
   }
   for (int i = 0; i < Config::kStages; ++i) {
     mbarrier_init(shared_address(&shared.streamed_full[i]), kOperands);
-    mbarrier_init(shared_address(&shared.streamed_empty[i]), kReleases);
+    mbarrier_init(shared_address(&shared.streamed_empty[i]), kReleases + kOrderWarps * kArrivalsPerWarp<Config>);
   }
   mbarrier_init(shared_address(&shared.tail_full), kOperands);
   mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config>);

@@ -1,11 +1,17 @@
 #include "templates/hstu_attention/sm90_limits.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "compiler/support/text.h"
 
 namespace hstujit::sm90 {
 
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const KernelConfig& config,
-                                          const DeviceSpec& device, std::string_view lines) {
+                                          const DeviceSpec& device, std::string_view lines,
+                                          std::string_view schedules) {
   std::vector<Rejection> reasons;
   if (device.arch != "sm_90a") {
     reasons.push_back({"arch", fmt::format("needs sm_90a (wgmma, TMA), the device is {}", device.arch)});
@@ -24,6 +30,10 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   }
   if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
     reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
+  }
+  const std::vector<std::string> allowed = split(schedules, ' ');
+  if (std::find(allowed.begin(), allowed.end(), config.schedule) == allowed.end()) {
+    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: {}", config.schedule, fmt::join(allowed, ", "))});
   }
   return reasons;
 }

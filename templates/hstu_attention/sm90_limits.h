@@ -9,10 +9,10 @@
 
 namespace hstujit::sm90 {
 
-// Why the device, the data or the tile is nothing for these templates; sizes are looked at elsewhere. `lines` says what
-// a tile consists of: "rows".
+// Why the device, the data, the tile or the schedule is nothing for a template; sizes are looked at elsewhere. `lines`
+// says what a tile consists of: "rows". `schedules` are those it has, with spaces between them.
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const KernelConfig& config,
-                                          const DeviceSpec& device, std::string_view lines);
+                                          const DeviceSpec& device, std::string_view lines, std::string_view schedules);
 
 // Why config.blocks_per_sm blocks cannot be resident on one multiprocessor; empty when they can. `shared_bytes` are
 // those of a block, `shared_bytes_resident` those of all of them with what the system reserves for each.

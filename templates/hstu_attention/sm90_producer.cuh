@@ -18,6 +18,27 @@ struct RowsView {
   }
 };
 
+// Of one block of columns and a tile of rows: which warpgroups' rows see some or all of it. It may end past what the
+// tile sees, at `column_end`.
+template <class Config, class View>
+__device__ __forceinline__ int flags_of_block(const Sequence& sequence, int row0, int first_column, int column_end) {
+  int flags = 0;
+#pragma unroll 1  // producers have few registers
+  for (int w = 0; w < Config::kConsumers; ++w) {
+    const int first_row = row0 + w * kWarpgroupRows;
+    bool must = false, may = false;
+    if (first_row < sequence.rows && first_column < column_end) {
+      View::tile(first_row, min(first_row + kWarpgroupRows, sequence.rows) - 1, first_column,
+                 first_column + Config::kBlockN - 1, sequence, must, may);
+    }
+    flags |= (may ? BlockInfo::may(w) : 0) | (must ? BlockInfo::must(w) : 0);
+  }
+  return flags;
+}
+
+template <class Config>
+constexpr int kMayFlags = BlockInfo::may(Config::kConsumers) - 1;
+
 // The column blocks of a tile that some of its rows may see, in ascending order. Used by one whole warp, all lanes in
 // step: each lane classifies one block, so that 32 blocks cost one evaluation of the mask. With a View that turns the
 // mask round, the row blocks of a tile of columns.
@@ -59,24 +80,12 @@ class VisibleBlocks {
     column_ += blocks * rank / sharers * Config::kBlockN;
   }
 
-  static constexpr int kMayMask = BlockInfo::may(Config::kConsumers) - 1;
-
   // Classifies 32 blocks from column_ on, further ones when none of these is visible.
   __device__ __forceinline__ void classify() {
     for (; column_ < column_end_; column_ += 32 * Config::kBlockN) {
       const int first_column = column_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
-      flags_ = 0;
-#pragma unroll 1  // producers have few registers
-      for (int w = 0; w < Config::kConsumers; ++w) {
-        const int first_row = row0_ + w * kWarpgroupRows;
-        bool must = false, may = false;
-        if (first_row < sequence_.rows && first_column < column_end_) {
-          View::tile(first_row, min(first_row + kWarpgroupRows, sequence_.rows) - 1, first_column,
-                     first_column + Config::kBlockN - 1, sequence_, must, may);
-        }
-        flags_ |= (may ? BlockInfo::may(w) : 0) | (must ? BlockInfo::must(w) : 0);
-      }
-      visible_ = __ballot_sync(~0u, flags_ & kMayMask);
+      flags_ = flags_of_block<Config, View>(sequence_, row0_, first_column, column_end_);
+      visible_ = __ballot_sync(~0u, flags_ & kMayFlags<Config>);
       if (visible_ != 0) return;
     }
   }
@@ -103,6 +112,7 @@ __device__ __forceinline__ void load_operand(u32 destination, const TensorMap& m
     }
   } else {
     mbarrier_arrive_expect_tx(barrier, kTiles * ceil_div(rows, kPieceRows) * kPieceRows * kSwizzleBytes);
+#pragma unroll 1  // code that is seldom run should not drive other code out of the instruction cache
     for (int first = 0; first < rows; first += kPieceRows) {
 #pragma unroll 1
       for (int tile = 0; tile < kTiles; ++tile) {

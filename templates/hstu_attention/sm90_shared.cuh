@@ -29,7 +29,9 @@ struct BlockInfo {
   int column0;
   int flags;
 
-  static constexpr int kLast = 1 << 16;  // the tile's last block
+  static constexpr int kLast = 1 << 16;       // the tile's last block
+  static constexpr int kFirstPart = 1 << 17;  // of sums of several tiles: this one begins that of the block,
+  static constexpr int kLastPart = 1 << 18;   // and this one ends it
   // Rows of consumer warpgroup `w` see some / all of its columns.
   static constexpr __device__ int may(int w) { return 1 << w; }
   static constexpr __device__ int must(int w) { return 1 << (8 + w); }

@@ -145,11 +145,12 @@ TEST(Launcher, LastRowsOfSequencesAreACountOrOffsets) {
 
 TEST(Launcher, EnqueuesAllThatALaunchConsistsOf) {
   const std::string text = emit_layer_norm(AddRowsSkeleton()).launcher;
-  EXPECT_THAT(text, HasSubstr("  const size_t workspace_bytes = static_cast<size_t>(ceil_divide(batch.rows() + 0, 1) * "
-                              "256);\n"
-                              "  void* workspace = nullptr;\n"
+  EXPECT_THAT(text, HasSubstr("  const int64_t region_0 = 0;\n"
+                              "  const int64_t region_0_end = region_0 + ceil_divide(batch.rows() + 0, 1) * 256;\n"
+                              "  const size_t workspace_bytes = static_cast<size_t>(region_0_end);\n"
+                              "  char* workspace = nullptr;\n"
                               "  CHECK(cudaMalloc(&workspace, workspace_bytes));\n"));
-  EXPECT_THAT(text, HasSubstr("  params.sums = reinterpret_cast<float*>(workspace);\n"));
+  EXPECT_THAT(text, HasSubstr("  params.sums = reinterpret_cast<float*>(workspace + region_0);\n"));
   EXPECT_THAT(text, HasSubstr("  const int64_t add_rows_write_blocks = ceil_divide(batch.rows() + 0, 2);\n"));
   EXPECT_THAT(text, HasSubstr("    CHECK(cudaMemsetAsync(workspace, 0, workspace_bytes));\n"
                               "    add_rows<<<static_cast<unsigned>(blocks), 64, 0>>>(params);\n"
@@ -158,6 +159,22 @@ TEST(Launcher, EnqueuesAllThatALaunchConsistsOf) {
                               "    CHECK(cudaGetLastError());\n"));
   const std::string plain = emit_layer_norm().launcher;
   EXPECT_THAT(plain, Not(HasSubstr("workspace")));
+}
+
+TEST(Launcher, ClearsTheFirstRegionsOfAWorkspaceOnly) {
+  const OpSpecPtr spec =
+      *parse_op_spec({{"op", "hstu_attention"}, {"heads", 4}, {"attn_dim", 64}, {"hidden_dim", 64}}, "");
+  const DeviceSpec device = *known_device("sm_90a");
+  const Skeleton& skeleton = **find_skeleton("hstu_attention/sm90_backward_fused");
+  std::vector<KernelConfig> space = skeleton.space(*spec);
+  const auto ordered = std::find_if(space.begin(), space.end(), [](const auto& c) { return c.schedule == "ordered"; });
+  ASSERT_NE(ordered, space.end());
+  const std::string text =
+      print_launcher(*spec, Direction::kBackward, skeleton.launch_plan(*spec, *ordered, device), device);
+  EXPECT_THAT(text, HasSubstr("  const int64_t region_1 = ceil_divide(region_0_end, 256) * 256;\n"));
+  EXPECT_THAT(text, HasSubstr("  const size_t workspace_bytes = static_cast<size_t>(region_3_end);\n"));
+  EXPECT_THAT(text, HasSubstr("  params.dq_parts = reinterpret_cast<float*>(workspace + region_3);\n"));
+  EXPECT_THAT(text, HasSubstr("    CHECK(cudaMemsetAsync(workspace, 0, region_3));\n"));
 }
 
 #ifdef HSTUJIT_NVCC

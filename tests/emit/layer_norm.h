@@ -104,8 +104,7 @@ class AddRowsSkeleton final : public LayerNormSkeleton {
     plan.slots.insert(plan.slots.end(), {sums, rows});
     GridFactor bytes_of_row;
     bytes_of_row.constant = 64 * 4;
-    plan.workspace.bytes = {plan.grid[0], bytes_of_row};
-    plan.workspace.cleared = true;
+    plan.workspace.regions = {{{plan.grid[0], bytes_of_row}, true}};
     FollowingKernel write;
     write.kernel_name = "add_rows_write";
     write.function = "write_sums";

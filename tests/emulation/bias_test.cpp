@@ -93,6 +93,7 @@ TEST(EmulatedBias, HopperBackwardFused) {
   check(with(with(kOwn, kScalar), with(kMasked, {{"dtype", "fp16"}, {"attn_dim", 64}})), Direction::kBackward,
         hopper_tile("sm90_backward_fused", 1, 64, 3, "persistent", 2), 201);
   check(kRows, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent"), 200);
+  check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "ordered"), 200);
 }
 
 // Widths of several chunks, and of chunks that are not full.

@@ -104,16 +104,23 @@ int64_t product_of(const std::vector<GridFactor>& factors, const std::vector<Hst
 // What a launch borrows, between bytes that it must leave as they are.
 class GuardedWorkspace {
  public:
-  GuardedWorkspace(const WorkspacePlan& plan, const std::vector<HstujitHostValue>& values)
-      : size_(plan.bytes.empty() ? 0 : static_cast<size_t>(product_of(plan.bytes, values))),
-        bytes_(kGuard + size_ + kGuard + kAlignment, kUntouched) {
+  GuardedWorkspace(const WorkspacePlan& plan, const std::vector<HstujitHostValue>& values) {
+    for (const WorkspaceRegion& region : plan.regions) {
+      starts_.push_back((size_ + kAlignment - 1) / kAlignment * kAlignment);
+      size_ = starts_.back() + static_cast<size_t>(product_of(region.bytes, values));
+    }
+    bytes_.resize(kGuard + size_ + kGuard + kAlignment, kUntouched);
     const size_t misplaced = reinterpret_cast<uintptr_t>(bytes_.data()) % kAlignment;
     first_ = kGuard + (kAlignment - misplaced);
     // Floating point of any width reads it as NaN.
-    std::fill_n(bytes_.begin() + static_cast<ptrdiff_t>(first_), size_, plan.cleared ? 0 : 0xFF);
+    constexpr unsigned char kPoison = 0xFF;
+    for (size_t i = 0; i < starts_.size(); ++i) {
+      std::fill(bytes_.begin() + static_cast<ptrdiff_t>(first_ + starts_[i]),
+                bytes_.begin() + static_cast<ptrdiff_t>(first_ + size_), plan.regions[i].cleared ? 0 : kPoison);
+    }
   }
 
-  void* data() { return bytes_.data() + first_; }
+  void* region(int index) { return bytes_.data() + first_ + starts_[static_cast<size_t>(index)]; }
 
   // Throws where something was written beside it.
   void check(const std::string& kernel_name) const {
@@ -127,7 +134,8 @@ class GuardedWorkspace {
  private:
   static constexpr size_t kAlignment = 256, kGuard = 4096;
   static constexpr unsigned char kUntouched = 0x3c;  // a small number, so that a sum over it shows
-  size_t size_;
+  size_t size_ = 0;
+  std::vector<size_t> starts_;  // of regions
   std::vector<unsigned char> bytes_;
   size_t first_ = 0;
 };
@@ -198,16 +206,18 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
                               value.strides[0], slot.map.box_rows});
         break;
       case Kind::kWorkspace:
-        put(params, offsets[i], workspace.data());
+        put(params, offsets[i], workspace.region(slot.region));
         break;
     }
   }
   constexpr size_t kMostStaticBytes = 48 * 1024;  // of shared memory
-  // A list is walked by few, so that each block has several tiles.
+  // A list is walked by few, so that each block has several tiles; by all of them at the same time or one after the
+  // other, as where the GPU is taken by others.
   constexpr int64_t kListBlocks = 3;
   const auto run = [&](size_t entry, const std::vector<GridFactor>& factors, bool list, emulation::Grid grid) {
     const int64_t blocks = product_of(factors, values), most = list ? kListBlocks : blocks;
     grid.blocks = static_cast<unsigned>(std::min(blocks, most)) * grid.cluster;
+    if (list && seed % 2 == 1) grid.cluster = grid.blocks;
     emulation::launch(grid, seed, [&] { entries_[entry](params); });
   };
   run(0, plan_.grid, plan_.persistent_blocks > 0,

@@ -19,8 +19,9 @@ class EmulatedKernel {
   ~EmulatedKernel();
 
   // One launch, as the plan says it: the main kernel with so many blocks to a cluster, and those that follow. `seed`
-  // decides in which order threads take turns. The workspace is as large as the plan says, and poison where it does not
-  // ask for zeroes; throws std::runtime_error when a kernel writes beside it.
+  // decides in which order threads take turns, and an odd one that the blocks of a list run at the same time. The
+  // workspace is as large as the plan says, and poison where it does not ask for zeroes; throws std::runtime_error when
+  // a kernel writes beside it.
   void launch(const std::vector<HstujitHostValue>& values, unsigned seed, unsigned cluster = 1) const;
 
  private:

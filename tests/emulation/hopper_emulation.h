@@ -144,6 +144,18 @@ inline void add_global(float* to, float a, float b, float c, float d) {
   to[2] += c;
   to[3] += d;
 }
+inline u64 take_number(u64* counter) { return (*counter)++; }
+inline u32 load_acquire(const u32* counter) {
+  emulation::pause();
+  return *counter;
+}
+inline void raise_release(u32* counter, u32 value) { *counter = std::max(*counter, value); }
+inline void load_sum(const float* from, float& a, float& b, float& c, float& d) {
+  a = from[0];
+  b = from[1];
+  c = from[2];
+  d = from[3];
+}
 
 // In place of the stmatrix instructions of common/store.cuh: words[2 * block + half] has columns 8 * block + 2 * (lane
 // % 4) and the next of row lane / 4 + 8 * half.

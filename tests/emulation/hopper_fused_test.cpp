@@ -5,21 +5,14 @@
 namespace hstujit {
 namespace {
 
-KernelConfig fused(int64_t consumers, int64_t stages, int64_t blocks_per_sm = 1) {
-  return hopper_tile("sm90_backward_fused", consumers, 64, stages, "persistent", blocks_per_sm);
-}
-
-// Tiles of 64 and 128 columns, one more or less; rows that begin and end within groups of 8.
-Lengths lengths_of(bool targets) {
-  Lengths lengths{.rows = {1, 65, 0, 200, 64, 127, 129}, .num_targets = {}, .max_seq_len = 200};
-  if (targets) lengths.num_targets = {1, 5, 0, 20, 64, 0, 70};
-  return lengths;
+KernelConfig fused(int64_t consumers, int64_t stages, int64_t blocks_per_sm = 1, const char* schedule = "persistent") {
+  return hopper_tile("sm90_backward_fused", consumers, 64, stages, schedule, blocks_per_sm);
 }
 
 void check(const Json& changes, const KernelConfig& config) {
   const Json json = with(base(), changes);
   SCOPED_TRACE(fmt::format("{} {}", json.dump(), describe(config)));
-  Case(json, Direction::kBackward, config, lengths_of(json.value("num_targets", false))).check();
+  Case(json, Direction::kBackward, config, hopper_lengths(json.value("num_targets", false))).check();
 }
 
 TEST(EmulatedFused, EveryShape) {
@@ -34,6 +27,26 @@ TEST(EmulatedFused, EveryMask) {
   for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), fused(2, 2));
 }
 
+KernelConfig ordered(int64_t consumers, int64_t stages) { return fused(consumers, stages, 1, "ordered"); }
+
+// Blocks run at the same time and one after the other, and results are the same bits.
+TEST(EmulatedFused, EveryShapeInOrder) {
+  check({{"dtype", "bf16"}}, ordered(2, 2));
+  check({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, ordered(1, 3));
+  check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}}, ordered(2, 3));
+}
+
+TEST(EmulatedFused, EveryMaskInOrder) {
+  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), ordered(2, 2));
+}
+
+// Tiles between which a block of rows has nothing of its own: the far columns that all rows see, and a window.
+TEST(EmulatedFused, TurnsPassOverTilesThatABlockOfRowsDoesNotSee) {
+  Lengths lengths{.rows = {700, 3, 450}, .num_targets = {}, .max_seq_len = 700};
+  Case(with(base(), {{"heads", 1}, {"sla_k1", 12}, {"sla_k2", 3}}), Direction::kBackward, ordered(1, 2), lengths)
+      .check();
+}
+
 // Two blocks of a multiprocessor sort 1024 sequences; of more, a list goes over all tiles there could be.
 TEST(EmulatedFused, MoreSequencesThanAListSorts) {
   Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
@@ -41,12 +54,24 @@ TEST(EmulatedFused, MoreSequencesThanAListSorts) {
   Case(base(), Direction::kBackward, fused(1, 2, 2), lengths).check();
 }
 
+TEST(EmulatedFused, MoreSequencesThanAListSortsInOrder) {
+  Lengths lengths{.rows = std::vector<int64_t>(2050, 0), .num_targets = {}, .max_seq_len = 70};
+  for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
+  Case(base(), Direction::kBackward, ordered(1, 2), lengths).check();
+}
+
 TEST(EmulatedFused, SenselessIndicesStayInBounds) {
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(1, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(2, 2));
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, ordered(1, 2));
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, ordered(1, 2), 1,
+                                              {{"contextual_seq_len", 0}, {"max_attn_len", 0}});
 }
 
-TEST(EmulatedFused, ASequencesNumbersStayInIt) { check_that_numbers_stay_in_their_sequence(fused(2, 2)); }
+TEST(EmulatedFused, ASequencesNumbersStayInIt) {
+  check_that_numbers_stay_in_their_sequence(fused(2, 2));
+  check_that_numbers_stay_in_their_sequence(ordered(1, 2));
+}
 
 }  // namespace
 }  // namespace hstujit

@@ -42,11 +42,11 @@ TEST_F(EmulatedWorkspace, KernelsRunOneAfterTheOtherOverZeroes) {
 }
 
 TEST_F(EmulatedWorkspace, IsPoisonWhereNobodyAsksForZeroes) {
-  for (const float y : run([](LaunchPlan& plan) { plan.workspace.cleared = false; })) EXPECT_NE(y, y);
+  for (const float y : run([](LaunchPlan& plan) { plan.workspace.regions[0].cleared = false; })) EXPECT_NE(y, y);
 }
 
 TEST_F(EmulatedWorkspace, HasNoByteTooMany) {
-  const auto launch = [&] { run([](LaunchPlan& plan) { plan.workspace.bytes[1].constant -= 4; }); };
+  const auto launch = [&] { run([](LaunchPlan& plan) { plan.workspace.regions[0].bytes[1].constant -= 4; }); };
   EXPECT_THAT(launch, ::testing::ThrowsMessage<std::runtime_error>(
                           ::testing::HasSubstr("add_rows writes byte 1260 of a workspace of 1260 bytes")));
 }

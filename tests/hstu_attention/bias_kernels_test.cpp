@@ -90,21 +90,22 @@ TEST(BiasKernels, HaveTheAddressesOfWhatTheyRead) {
 // Row sums have a workspace of their own where the plan has none.
 TEST(BiasKernels, AddUpRowsInAWorkspace) {
   HstuAttentionParams params = with_bias(DataType::kBf16, 64);
-  EXPECT_THAT(plan_of(params, "sm_90a", true).workspace.bytes, IsEmpty());
+  EXPECT_THAT(plan_of(params, "sm_90a", true).workspace.regions, IsEmpty());
   params.attn_scale = "scalar";
   const LaunchPlan apart = plan_of(params, "sm_90a", true);
-  ASSERT_EQ(apart.workspace.bytes.size(), 2u);
-  EXPECT_EQ(apart.workspace.bytes[0].source, GridFactor::Source::kSize);
-  EXPECT_EQ(apart.workspace.bytes[1].constant, 4);
-  EXPECT_FALSE(apart.workspace.cleared);
+  ASSERT_EQ(apart.workspace.regions.size(), 1u);
+  ASSERT_EQ(apart.workspace.regions[0].bytes.size(), 2u);
+  EXPECT_EQ(apart.workspace.regions[0].bytes[0].source, GridFactor::Source::kSize);
+  EXPECT_EQ(apart.workspace.regions[0].bytes[1].constant, 4);
+  EXPECT_FALSE(apart.workspace.regions[0].cleared);
 
   const HstuAttentionSpec spec(params);
   const Skeleton& fused = **find_skeleton("hstu_attention/sm90_backward_fused");
   const KernelConfig config = accepted_of(fused, spec, *known_device("sm_90a")).front();
   const LaunchPlan plan = fused.launch_plan(spec, config, *known_device("sm_90a"));
   EXPECT_THAT(functions_of(plan), ElementsAre("convert_parts", "bias_gradient", "scale_gradient", "add_row_sums"));
-  EXPECT_TRUE(plan.workspace.cleared);
-  EXPECT_EQ(plan.workspace.bytes[1].constant, 8 * params.heads * params.attn_dim * 4);
+  EXPECT_TRUE(plan.workspace.regions[0].cleared);
+  EXPECT_EQ(plan.workspace.regions[0].bytes[1].constant, 8 * params.heads * params.attn_dim * 4);
 }
 
 TEST(BiasKernels, SayTheirNames) {

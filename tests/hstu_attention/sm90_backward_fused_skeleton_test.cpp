@@ -43,16 +43,39 @@ TEST(Sm90BackwardFused, ServesSumsOf256ColumnsTogether) {
   }
 }
 
-TEST(Sm90BackwardFused, IsNotDeterministic) {
+TEST(Sm90BackwardFused, IsDeterministicInOrder) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
-  for (const KernelConfig& config : skeleton().space(spec)) EXPECT_FALSE(skeleton().deterministic(config));
+  std::set<std::string> schedules;
+  for (const KernelConfig& config : skeleton().space(spec)) {
+    schedules.insert(config.schedule);
+    EXPECT_EQ(skeleton().deterministic(config), config.schedule == "ordered");
+  }
+  EXPECT_EQ(schedules, (std::set<std::string>{"ordered", "persistent"}));
   ProblemSize size;
   size.max_seq_len = 16384;
   const auto choice = [&](bool deterministic) {
-    return heuristic_config(spec, Direction::kBackward, hopper(), size, {.deterministic = deterministic})->skeleton;
+    return *heuristic_config(spec, Direction::kBackward, hopper(), size, {.deterministic = deterministic});
   };
-  EXPECT_EQ(choice(false), skeleton().name());
-  EXPECT_EQ(choice(true), "hstu_attention/sm90_backward");
+  EXPECT_EQ(choice(false).skeleton, skeleton().name());
+  EXPECT_EQ(choice(false).schedule, "persistent");
+  EXPECT_EQ(choice(true).skeleton, skeleton().name());
+  EXPECT_EQ(choice(true).schedule, "ordered");
+}
+
+// Where all tiles add to contextual rows, they wait for one another there: those of all sequences take turns.
+TEST(Sm90BackwardFused, TilesThatAddToContextualRowsAreListedByPlace) {
+  HstuAttentionParams params = make_params(DataType::kBf16, 128, 128);
+  const auto by_place = [&] {
+    const HstuAttentionSpec spec(params);
+    std::set<int64_t> values;
+    for (const KernelConfig& config : accepted(spec)) {
+      values.insert(constant_of(skeleton(), spec, config, "kTilesByPlace"));
+    }
+    return values;
+  };
+  EXPECT_EQ(by_place(), std::set<int64_t>{0});
+  params.contextual_seq_len = 32;
+  EXPECT_EQ(by_place(), std::set<int64_t>{1});
 }
 
 TEST(Sm90BackwardFused, NothingForFp32) {
@@ -131,31 +154,56 @@ TEST(Sm90BackwardFused, RegistersAndThreadsFitTheDevice) {
   }
 }
 
-// One fp32 dq, its rows rounded up to groups of 8, all of it zero at first; and a kernel that has a block for each
-// group.
+constexpr int64_t kSequences = 5;
+
+// `rows` of q, in kSequences sequences.
+int64_t product_of(const Signature& signature, const std::vector<GridFactor>& factors, int64_t rows) {
+  int64_t result = 1;
+  for (const GridFactor& factor : factors) {
+    int64_t size = factor.constant;
+    if (factor.source != Source::kConstant) {
+      EXPECT_EQ(factor.source, Source::kSize);
+      EXPECT_EQ(factor.dimension, 0);
+      const std::string& tensor = signature[static_cast<size_t>(factor.argument)].name;
+      EXPECT_TRUE(tensor == "q" || tensor == "seq_offsets") << tensor;
+      size = tensor == "q" ? rows : kSequences + 1;
+    }
+    result *= (size + factor.bias + factor.divisor - 1) / factor.divisor;
+  }
+  return result;
+}
+
+// One fp32 dq, its rows rounded up to groups of 8. In any order it is zero at first, and a kernel that has a block for
+// each group follows; in order it is not, and counters are: one for the list, and for each head as many turns as there
+// may be blocks of rows.
 TEST(Sm90BackwardFused, TheWorkspaceIsOneDq) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 128);
   const Signature signature = spec.signature(Direction::kBackward);
   for (const KernelConfig& config : accepted(spec)) {
     const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
-    EXPECT_TRUE(plan.workspace.cleared);
-    const auto product = [&](const std::vector<GridFactor>& factors, int64_t rows) {
-      int64_t result = 1;
-      for (const GridFactor& factor : factors) {
-        const bool constant = factor.source == Source::kConstant;
-        EXPECT_TRUE(constant || (factor.source == Source::kSize && factor.dimension == 0 &&
-                                 signature[static_cast<size_t>(factor.argument)].name == "q"));
-        result *= ((constant ? factor.constant : rows) + factor.bias + factor.divisor - 1) / factor.divisor;
-      }
-      return result;
-    };
+    const std::vector<WorkspaceRegion>& regions = plan.workspace.regions;
+    const bool ordered = config.schedule == "ordered";
+    ASSERT_EQ(regions.size(), ordered ? 4u : 1u);
+    ASSERT_EQ(plan.following.size(), ordered ? 0u : 1u);
+    EXPECT_EQ(regions.back().cleared, !ordered);
     for (const int64_t rows : {1, 8, 9, 1000}) {
       const int64_t rounded = (rows + 7) / 8 * 8;
-      EXPECT_EQ(product(plan.workspace.bytes, rows), rounded * 4 * 64 * 4);
-      ASSERT_EQ(plan.following.size(), 1u);
-      EXPECT_EQ(product(plan.following[0].grid, rows), rounded / 8);
+      EXPECT_EQ(product_of(signature, regions.back().bytes, rows), rounded * 4 * 64 * 4);
+      if (ordered) {
+        EXPECT_EQ(product_of(signature, regions[0].bytes, rows), 8);
+        const int64_t turns = (product_of(signature, regions[1].bytes, rows) +  //
+                               product_of(signature, regions[2].bytes, rows)) /
+                              (4 * 4);
+        EXPECT_GE(turns, rows / 64 + kSequences) << "of each head";
+        EXPECT_LE(turns, rows / 64 + kSequences + 2);
+      } else {
+        EXPECT_EQ(product_of(signature, plan.following[0].grid, rows), rounded / 8);
+        EXPECT_EQ(plan.following[0].function, "convert_parts");
+      }
     }
-    EXPECT_EQ(plan.following[0].function, "convert_parts");
+    if (ordered) {
+      EXPECT_TRUE(regions[0].cleared && regions[1].cleared && regions[2].cleared);
+    }
     EXPECT_EQ(plan.persistent_blocks, hopper().sm_count * config.blocks_per_sm);
   }
 }
@@ -172,8 +220,8 @@ TEST(Sm90BackwardFused, KernelNamesTellConfigsApart) {
           changed.activation = activation;
           const LaunchPlan plan = skeleton().launch_plan(spec, changed, hopper());
           names.insert(plan.kernel_name);
-          names.insert(plan.following[0].kernel_name);
-          configs += 2;
+          configs += 1 + plan.following.size();
+          for (const FollowingKernel& following : plan.following) names.insert(following.kernel_name);
         }
       }
     }
@@ -191,19 +239,20 @@ TEST(Sm90BackwardFused, EstimatesGrowWithTheProblem) {
   }
 }
 
-// Clearing and rounding the workspace costs more than two products of short
-// sequences: as measured (docs/performance.md).
+// Clearing and rounding the workspace costs more than waiting in order where sequences are of middle length, and either
+// more than two products where they are short: as measured (docs/performance.md).
 TEST(Sm90BackwardFused, IsTheChoiceForLongSequences) {
   ProblemSize size;
-  const auto fused = [&](int64_t width, int64_t length) {
+  const auto choice = [&](int64_t width, int64_t length) {
     size.max_seq_len = length;
     const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
-    return heuristic_config(spec, Direction::kBackward, hopper(), size)->skeleton == skeleton().name();
+    const KernelConfig config = *heuristic_config(spec, Direction::kBackward, hopper(), size);
+    return config.skeleton == skeleton().name() ? config.schedule : "two passes";
   };
-  for (const int64_t width : {64, 128}) {
-    for (const int64_t length : {256, 1024}) EXPECT_FALSE(fused(width, length)) << width << " " << length;
-  }
-  for (const int64_t length : {4096, 8192, 16384}) EXPECT_TRUE(fused(128, length)) << length;
+  EXPECT_EQ(choice(64, 256), "two passes");
+  EXPECT_EQ(choice(128, 256), "two passes");
+  EXPECT_EQ(choice(128, 1024), "ordered");
+  for (const int64_t length : {4096, 8192, 16384}) EXPECT_EQ(choice(128, length), "persistent") << length;
 }
 
 class Sm90BackwardFusedCompiled : public CompiledKernels {};

@@ -42,7 +42,7 @@ class FakeSkeleton : public Skeleton {
     GridFactor rows, bytes_of_row;
     rows.source = GridFactor::Source::kSize;  // of the first argument, a tensor
     bytes_of_row.constant = 100;
-    plan.workspace = {{rows, bytes_of_row}, config.schedule == "persistent"};
+    plan.workspace.regions = {{{rows, bytes_of_row}, config.schedule == "persistent"}};
     FollowingKernel convert;
     convert.kernel_name = convert.function = "fake_convert";
     convert.threads = 64;

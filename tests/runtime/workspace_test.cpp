@@ -56,8 +56,7 @@ class WorkspaceTest : public RuntimeTest {
     sums.type = "float*";
     plan.slots = {out, sums};
     plan.grid = {constant(7)};
-    plan.workspace.bytes = {rows_of("q", 1), constant(400)};
-    plan.workspace.cleared = true;
+    plan.workspace.regions = {{{rows_of("q", 1), constant(400)}, true}};
     FollowingKernel convert;
     convert.kernel_name = "convert";
     convert.function = "convert";
@@ -124,8 +123,31 @@ TEST_F(WorkspaceTest, IsClearedBeforeTheKernelsRunInOrder) {
   EXPECT_EQ(parameters[1], memory_);
 }
 
+// Each region begins at a multiple of 256 bytes; those that are cleared are cleared together.
+TEST_F(WorkspaceTest, HasRegions) {
+  plan_.workspace.regions = {{{constant(4)}, true}, {{constant(300)}, true}, {{rows_of("q", 1), constant(8)}, false}};
+  plan_.slots[1].region = 2;
+  EXPECT_EQ(size(), 256 + 512 + kRows * 8);
+  std::memset(memory_, 0xFF, sizeof(memory_));
+  ASSERT_TRUE(launch(memory_).ok());
+  const FakeCuda& seen = fake();
+  ASSERT_EQ(seen.step_count, 3u);
+  EXPECT_EQ(seen.steps[0].address, reinterpret_cast<unsigned long long>(memory_));
+  EXPECT_EQ(seen.steps[0].bytes, size_t{256 + 300});
+  EXPECT_EQ(memory_[256 + 300], 0xFF) << "no byte more";
+  void* parameters[2];
+  std::memcpy(parameters, seen.parameters, sizeof(parameters));
+  EXPECT_EQ(parameters[1], memory_ + 256 + 512);
+}
+
+TEST_F(WorkspaceTest, ASizeThatNoNumberHoldsIsTooLarge) {
+  const int64_t huge = int64_t{1} << 62;
+  plan_.workspace.regions = {{{constant(huge)}, false}, {{constant(huge)}, false}, {{constant(huge)}, false}};
+  EXPECT_GT(size(), huge);
+}
+
 TEST_F(WorkspaceTest, IsLeftAloneWhereNobodyAsksForZeroes) {
-  plan_.workspace.cleared = false;
+  plan_.workspace.regions[0].cleared = false;
   plan_.following[0].most_blocks = 4;
   memory_[0] = 0xFF;
   ASSERT_TRUE(launch(memory_).ok());
@@ -195,15 +217,21 @@ TEST_F(WorkspaceTest, AGridThatIsTooLargeKeepsAllKernelsFromRunning) {
 }
 
 TEST_F(WorkspaceTest, PlansThatContradictThemselvesAreRefused) {
-  plan_.workspace.bytes.clear();
+  plan_.workspace.regions.clear();
   EXPECT_THAT(make_launcher().status().message(),
-              HasSubstr("parameter sums is the address of a workspace that is not asked for"));
+              HasSubstr("parameter sums is the address of region 0 of a workspace of 0 regions"));
   plan_ = two_kernels();
   plan_.following[0].grid[0].argument = 99;
   EXPECT_THAT(make_launcher().status().message(), HasSubstr("convert: a grid factor refers to no such argument"));
   plan_ = two_kernels();
-  plan_.workspace.bytes[0].argument = -1;
+  plan_.workspace.regions[0].bytes[0].argument = -1;
   EXPECT_EQ(make_launcher().status().code(), Code::kInternal);
+  plan_ = two_kernels();
+  plan_.workspace.regions = {{{constant(4)}, false}, {{constant(4)}, true}};
+  EXPECT_THAT(make_launcher().status().message(),
+              HasSubstr("region 1 of the workspace is cleared and the one before is not"));
+  plan_.workspace.regions.assign(WorkspacePlan::kMostRegions + 1, {{constant(4)}, false});
+  EXPECT_THAT(make_launcher().status().message(), HasSubstr("a workspace of 9 regions; at most 8 are allowed"));
 }
 
 TEST_F(WorkspaceTest, ACubinThatLacksAFollowingKernelIsNoKernelForIt) {

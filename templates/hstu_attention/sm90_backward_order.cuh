@@ -1,0 +1,113 @@
+// Attention backward on Hopper, dS computed once: which tiles of columns add to a block of rows of dq, and in which
+// order, where that is fixed.
+//
+// Tiles of one (sequence, head) add from the last one to the first. Blocks of rows are the same for all of them, from
+// row 0 on. The first tile of a block of rows stores its part, others add theirs, and the last one rounds the sum: what
+// mask_columns says decides which tiles these are, and they have the block even where the mask leaves nothing of it, so
+// that every row of dq is written once, whatever the mask, where no sequence is longer than max_seq_len.
+//
+// A tile waits for its turn at each block of rows. Turns are counters in global memory, one for each block of rows and
+// head: 0 at first, then the number of tiles, counted from the last one, that have nothing more to add. Blocks of
+// threads take tiles one at a time, none is theirs before, from a list that has those of a (sequence, head) in order:
+// whichever unfinished tile is the first of the list is being worked on, and need not wait. So no block has to be
+// resident for another one to end.
+#pragma once
+#include "common/regions.cuh"
+#include "hstu_attention/sm90_producer.cuh"
+
+namespace sm90::backward {
+
+// First and last tile that adds to a block of rows; the first is not before the last one.
+struct Contributors {
+  int first, last;
+};
+
+template <class Config>
+__device__ __forceinline__ Contributors contributors_of(const Sequence& sequence, int row0) {
+  int begin, end;
+  mask_columns(row0, min(row0 + Config::kBlockN, sequence.rows) - 1, sequence.rows, sequence.targets, begin, end);
+  begin = max(begin, 0);
+  end = min(end, sequence.rows);
+  if (end <= begin) return {row0 / Config::kBlockM, row0 / Config::kBlockM};
+  return {(end - 1) / Config::kBlockM, begin / Config::kBlockM};
+}
+
+// Of a block of rows and head, after a tile has added to it; what the next one waits for.
+__device__ __forceinline__ u32 turn_after(int tile, int tiles) { return static_cast<u32>(tiles - tile); }
+
+// The turn of a block of rows. `sequence`: its number in the batch. No two blocks have the same place: where a sequence
+// ends within 64 rows, the next one is a place further on. Offsets that overlap may lead to a place twice; as turns
+// only grow, nobody waits for ever.
+template <class Spec>
+__device__ __forceinline__ u32* turn_of(u32* turns, i64 start, int sequence, int head, int row0) {
+  constexpr int kRows = 64;
+  return turns + (start / kRows + sequence + row0 / kRows) * Spec::kHeads + head;
+}
+
+// The blocks of rows that a tile of columns has, in ascending order; as VisibleBlocks.
+template <class Config, class View>
+class OrderedBlocks {
+ public:
+  __device__ __forceinline__ OrderedBlocks(const Sequence& sequence, int column0, int)
+      : sequence_(sequence), column0_(column0) {
+    classify();
+  }
+
+  __device__ __forceinline__ bool empty() const { return visible_ == 0; }
+
+  // The turn that the next block is waited for with; 0: none.
+  __device__ __forceinline__ u32 turn() const { return __shfl_sync(~0u, turn_, __ffs(visible_) - 1); }
+
+  __device__ __forceinline__ BlockInfo pop() {
+    const int index = __ffs(visible_) - 1;
+    BlockInfo block = {row_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
+    visible_ &= visible_ - 1;
+    if (visible_ == 0) {
+      row_ += 32 * Config::kBlockN;
+      classify();
+    }
+    if (visible_ == 0) block.flags |= BlockInfo::kLast;
+    return block;
+  }
+
+ private:
+  // 32 blocks from row_ on, further ones when the tile has none of these.
+  __device__ __forceinline__ void classify() {
+    for (; row_ < sequence_.rows; row_ += 32 * Config::kBlockN) {
+      const int row0 = row_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN, tile = column0_ / Config::kBlockM;
+      Contributors contributors = {-1, 0};
+      if (row0 < sequence_.rows) contributors = contributors_of<Config>(sequence_, row0);
+      const bool between = contributors.last <= tile && tile <= contributors.first;
+      if (__ballot_sync(~0u, between) == 0) continue;
+      flags_ = 0;
+      turn_ = 0;
+      if (between) {
+        flags_ = flags_of_block<Config, View>(sequence_, column0_, row0, sequence_.rows);
+        if (tile == contributors.first) flags_ |= BlockInfo::kFirstPart;
+        if (tile == contributors.last) flags_ |= BlockInfo::kLastPart;
+        if (flags_ != 0 && tile < contributors.first) turn_ = turn_before(tile, contributors.first, row0);
+      }
+      visible_ = __ballot_sync(~0u, flags_ & (kMayFlags<Config> | BlockInfo::kFirstPart | BlockInfo::kLastPart));
+      if (visible_ != 0) return;
+    }
+  }
+
+  // That of the tile before this one, of those that have the block.
+  __device__ __forceinline__ u32 turn_before(int tile, int first, int row0) const {
+    int before = tile + 1;
+    while (before < first && (flags_of_block<Config, View>(sequence_, before * Config::kBlockM, row0, sequence_.rows) &
+                              kMayFlags<Config>) == 0) {
+      ++before;
+    }
+    return turn_after(before, ceil_div(sequence_.rows, Config::kBlockM));
+  }
+
+  const Sequence& sequence_;
+  const int column0_;
+  int row_ = 0;      // first row of block 0 of the bit masks
+  u32 visible_ = 0;  // bit i: block i, counted from row_, is still to come
+  int flags_ = 0;    // BlockInfo::flags of the block of this lane
+  u32 turn_ = 0;     // of the block of this lane
+};
+
+}  // namespace sm90::backward
