@@ -190,12 +190,13 @@ def main():
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
     parser.add_argument("step", choices=(
-        "matrix", "sanitizer", "ping_pong", "fused", "deterministic", "tune", "faults", "ranks", "bench", "profile", "cliffs", "delta", "startup"))
+        "matrix", "sanitizer", "ping_pong", "fused", "deterministic", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta",
+        "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
     *inputs, output = arguments.files
-    if arguments.step in ("bench", "cliffs", "delta"):  # already a report with its environment; tools/bench_table.py
+    if arguments.step in ("bench", "deterministic_bench", "cliffs", "delta"):  # already a report with its environment; tools/bench_table.py
         *untuned, report = map(load, inputs)            # reads the one that names no step
         report["environment"]["commit"] = arguments.commit
         named = {} if arguments.step == "bench" else {"step": arguments.step}

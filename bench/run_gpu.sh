@@ -3,14 +3,14 @@
 # again for sm90 with products in turns, the backward direction again with its fused kernel, launches of deterministic kernels compared
 # bitwise, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. Two more steps: "tune_backward", after which the benchmark's backward direction is tuned, too, and "ranks", which wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused deterministic tune faults bench profile cliffs delta startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered deterministic tune faults bench profile cliffs delta startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused deterministic tune faults bench profile cliffs delta startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused ordered deterministic tune faults bench profile cliffs delta startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -93,10 +93,17 @@ fused='"skeleton": "hstu_attention/sm90_backward_fused", "block_n": 64'
 fused_persistent=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'
 fused_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'  # two of k and v
 fused_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "persistent"'
+ordered=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "ordered"'
+ordered_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "ordered"'
 if step fused; then
   overridden fused fused_persistent "$fused_persistent" --direction backward --kind bf16,fp16
   overridden fused fused_buffers "$fused_buffers" --direction backward --kind bf16,fp16
   overridden fused fused_narrow "$fused_narrow" --direction backward --kind bf16,fp16
+fi
+
+if step ordered; then
+  overridden fused ordered "$ordered" --direction backward --kind bf16,fp16
+  overridden fused ordered_buffers "$ordered_buffers" --direction backward --kind bf16,fp16
 fi
 
 if step deterministic; then
@@ -107,8 +114,10 @@ if step deterministic; then
     $hstujit run --config "$work/repeated.json" --check --repeat 200 --json --cache-dir "$cache" 2> "$work/log"
   }
   HSTUJIT_DETERMINISTIC=1 repeat > "$work/deterministic.out" || failed=1
+  HSTUJIT_OVERRIDE="{$ordered_buffers}" repeat > "$work/ordered.out" || failed=1
   HSTUJIT_OVERRIDE="{$fused_persistent}" repeat > "$work/free.out"
   record deterministic "$work/deterministic.out" "$work/free.out" "$output/deterministic_$day.json" || failed=1
+  record deterministic "$work/ordered.out" "$work/free.out" "$output/deterministic_ordered_$day.json" || failed=1
 fi
 
 if step tune; then
@@ -147,6 +156,9 @@ fi
 if step bench; then
   $hstujit bench --grid "$here/grid.json" --cache-dir "$cache" --out "$work/bench.out" || failed=1
   record bench "$work/bench.out" "$output/bench_$day.json" || failed=1
+  # Of deterministic kernels, the choice of the cost model.
+  HSTUJIT_DETERMINISTIC=1 $hstujit bench --grid "$here/grid.json" --cache-dir "$work/deterministic" --out "$work/bench.out" || failed=1
+  record deterministic_bench "$work/bench.out" "$output/deterministic_bench_$day.json" || failed=1
 fi
 
 if step profile; then
