@@ -1,8 +1,9 @@
 # hstujit_test(NAME name SOURCES ... [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf ...] [TIMEOUT seconds]
 #              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN] [UNITY])
 #
-# One GoogleTest binary test_<name>; each of its tests becomes a ctest test. DEPS are layers; LIBS may also be `hstujit`,
-# the shared library. DEPENDS are targets that must be built first (a library opened with dlopen, a tool).
+# One GoogleTest binary test_<name>; each of its tests becomes a ctest test, of at most TIMEOUT seconds, 300 if not said;
+# the presets run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared library. DEPENDS
+# are targets that must be built first (a library opened with dlopen, a tool).
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
 # UNITY: the sources can be compiled together, so nothing of file scope has the same name twice.
 # A test whose layer is not part of this build (HSTUJIT_BUILD_COMPILER=OFF) is left out.
@@ -66,7 +67,7 @@ function(hstujit_test)
     set(ARG_LABELS cpu)
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    set(ARG_TIMEOUT 300)
   endif()
   set(properties LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
   if(ARG_ENVIRONMENT)
