@@ -143,6 +143,21 @@ TEST(Launcher, LastRowsOfSequencesAreACountOrOffsets) {
   EXPECT_THAT(jagged, Not(HasSubstr("size_Lq")));
 }
 
+TEST(Launcher, FewTilesAreSharedOutOverClusters) {
+  const Pair pair = emit_delta("delta_hstu_attention/sm90", "sm_90a", false);
+  const LaunchPlan& plan = pair.kernel.plan;
+  EXPECT_THAT(pair.launcher,
+              HasSubstr(fmt::format(
+                  "  const int64_t cluster = cluster_size({}, {}, {}, blocks, max_seq_len, {}, {});\n",
+                  plan.kernel_name, plan.threads, plan.shared_memory, plan.cluster.least, plan.cluster.most)));
+  EXPECT_THAT(pair.launcher, HasSubstr("config = cluster_config(blocks * cluster, cluster, "));
+  EXPECT_THAT(pair.launcher, HasSubstr(fmt::format("    CHECK(cudaLaunchKernelEx(&config, {}, params));\n"
+                                                   "  }}\n",
+                                                   plan.kernel_name)));
+  EXPECT_THAT(emit_attention("hstu_attention/sm90", "sm_90a", attention_params()).launcher,
+              Not(HasSubstr("cluster_size(hstu")));
+}
+
 TEST(Launcher, EnqueuesAllThatALaunchConsistsOf) {
   const std::string text = emit_layer_norm(AddRowsSkeleton()).launcher;
   EXPECT_THAT(text, HasSubstr("  const int64_t region_0 = 0;\n"

@@ -1,0 +1,195 @@
+#include "compiler/emit/launcher_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace hstujit {
+
+namespace {
+
+struct DeviceType {
+  const char* name;     // what the buffer holds
+  const char* convert;  // from float
+  const char* tensor_map;
+};
+
+DeviceType device_type(DataType type) {
+  switch (type) {
+    case DataType::kBf16:
+      return {"uint16_t", "to_bf16", "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16"};
+    case DataType::kFp16:
+      return {"uint16_t", "to_fp16", "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"};
+    case DataType::kFp32:
+      return {"float", "[](float x) { return x; }", "CU_TENSOR_MAP_DATA_TYPE_FLOAT32"};
+    case DataType::kInt32:
+      return {"int32_t", "", "CU_TENSOR_MAP_DATA_TYPE_INT32"};
+    case DataType::kInt64:
+      return {"int64_t", "", "CU_TENSOR_MAP_DATA_TYPE_INT64"};
+  }
+  return {"", "", ""};
+}
+
+bool is_real(DataType type) { return type != DataType::kInt32 && type != DataType::kInt64; }
+
+// What a launch gets where a signature says no more than a name and a type. Whatever is not in this table is a member
+// of the program's `struct Chosen`, for its user to change:
+//
+//   symbol    L                 rows of the batch
+//             B                 its sequences
+//             Lq                the last Chosen::max_delta_len rows of each sequence, or all it has
+//             another           Chosen::size_<symbol>, 1024
+//   integer   max_seq_len       the batch's
+//             max_delta_len     Chosen::max_delta_len, 64
+//             another           Chosen::<name>, 0: an optional size is at its default
+//   real      every             Chosen::<name>, 1
+//   tensor    seq_offsets       the batch's
+//             seq_offsets_q     as Lq
+//             num_targets       Chosen::num_targets for each sequence, but never more than it has rows
+//             other integers    0, which is a valid index and a valid count
+//             reals             random numbers in [-1, 1)
+struct Known {
+  std::string_view name;
+  std::string_view text;
+};
+constexpr Known kSymbols[] = {
+    {"L", "batch.rows()"}, {"B", "batch.sequences()"}, {"Lq", "batch.query_offsets(Chosen::max_delta_len).back()"}};
+constexpr Known kScalars[] = {{"max_seq_len", "batch.max_seq_len"}};
+constexpr Known kChosenScalars[] = {{"max_delta_len", "64"}};
+constexpr Known kIntegerTensors[] = {{"seq_offsets", "batch.offsets"},
+                                     {"seq_offsets_q", "batch.query_offsets(Chosen::max_delta_len)"},
+                                     {"num_targets", "batch.targets(Chosen::num_targets)"}};
+
+template <size_t count>
+std::string_view look_up(const Known (&table)[count], std::string_view name) {
+  for (const Known& known : table) {
+    if (known.name == name) return known.text;
+  }
+  return {};
+}
+
+std::string scalar_text(std::string_view name) {
+  const std::string_view known = look_up(kScalars, name);
+  return known.empty() ? fmt::format("Chosen::{}", name) : std::string(known);
+}
+
+std::string size_text(const Dimension& dimension) {
+  if (dimension.is_constant()) return fmt::to_string(dimension.bias);
+  if (dimension.is_scalar()) return scalar_text(dimension.integer);
+  const std::string_view known = look_up(kSymbols, dimension.symbol);
+  std::string size = known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol) : std::string(known);
+  if (dimension.is_uniform()) size = fmt::format("{} * {}", size, scalar_text(dimension.integer));
+  if (dimension.factor != 1) size = fmt::format("{} * {}", dimension.factor, size);
+  if (dimension.bias == 0) return size;
+  return fmt::format("({} {} {})", size, dimension.bias < 0 ? '-' : '+', std::abs(dimension.bias));
+}
+
+// Elements of the axes from `first` on. Tensors are contiguous, but rows as long as an integer says end where the
+// alignment lets the next one begin.
+std::string elements_text(const Argument& argument, size_t first = 0) {
+  std::string text;
+  for (size_t i = first; i < argument.shape.size(); ++i) {
+    std::string size = size_text(argument.shape[i]);
+    const int64_t unit = argument.alignment / static_cast<int64_t>(size_of(argument.dtype));
+    if (argument.shape[i].is_scalar() && i > 0 && i + 1 == argument.shape.size() && unit > 1)
+      size = fmt::format("ceil_divide({0}, {1}) * {1}", size, unit);
+    text += (text.empty() ? "" : " * ") + size;
+  }
+  return text.empty() ? "1" : text;
+}
+
+std::string factor_text(const Signature& signature, const GridFactor& factor) {
+  switch (factor.source) {
+    case GridFactor::Source::kConstant:
+      return fmt::to_string(factor.constant);
+    case GridFactor::Source::kScalar:
+      return fmt::format("ceil_divide({} + {}, {})", signature[static_cast<size_t>(factor.argument)].name, factor.bias,
+                         factor.divisor);
+    case GridFactor::Source::kSize: {
+      const Argument& argument = signature[static_cast<size_t>(factor.argument)];
+      return fmt::format("ceil_divide({} + {}, {})", size_text(argument.shape[static_cast<size_t>(factor.dimension)]),
+                         factor.bias, factor.divisor);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string print_choices(const Signature& signature) {
+  std::vector<std::string> members;
+  const auto add = [&](std::string member) {
+    if (std::find(members.begin(), members.end(), member) == members.end()) members.push_back(std::move(member));
+  };
+  for (const Argument& argument : signature) {
+    for (const Dimension& dimension : argument.shape) {
+      if (dimension.symbol.empty() || !look_up(kSymbols, dimension.symbol).empty()) continue;
+      add(fmt::format("  static constexpr int64_t size_{} = 1024;\n", dimension.symbol));
+    }
+    if (argument.kind == ArgumentKind::kInt && look_up(kScalars, argument.name).empty()) {
+      const std::string_view usual = look_up(kChosenScalars, argument.name);
+      add(fmt::format("  static constexpr int64_t {} = {};\n", argument.name, usual.empty() ? "0" : usual));
+    }
+    if (argument.kind == ArgumentKind::kFloat) add(fmt::format("  static constexpr double {} = 1.0;\n", argument.name));
+    if (argument.kind == ArgumentKind::kTensor && argument.name == "num_targets")
+      add("  static constexpr int64_t num_targets = 8;  // of a sequence, when it has that many rows\n");
+  }
+  if (members.empty()) return {};
+  std::string text = "\n// What the kernel does not say: change it to what the model has.\nstruct Chosen {\n";
+  for (const std::string& member : members) text += member;
+  return text + "};\n";
+}
+
+std::string declare_argument(const Argument& argument) {
+  if (argument.kind != ArgumentKind::kTensor) {
+    const bool real = argument.kind == ArgumentKind::kFloat;
+    return fmt::format("  const {} {} = {};\n", real ? "double" : "int64_t", argument.name,
+                       real ? "Chosen::" + argument.name : scalar_text(argument.name));
+  }
+  const DeviceType type = device_type(argument.dtype);
+  if (is_real(argument.dtype)) {
+    return fmt::format("  {0}* const {1} = random_tensor<{0}>({2}, {3});\n", type.name, argument.name,
+                       elements_text(argument), type.convert);
+  }
+  const std::string_view known = look_up(kIntegerTensors, argument.name);
+  const std::string values = known.empty() ? fmt::format("std::vector<{}>({}, 0)", type.name, elements_text(argument))
+                                           : fmt::format("convert<{}>({})", type.name, known);
+  return fmt::format("  {}* const {} = upload({});\n", type.name, argument.name, values);
+}
+
+std::string slot_value(const Signature& signature, const ParamSlot& slot) {
+  const Argument& argument = signature[static_cast<size_t>(slot.argument)];
+  const auto dimension = static_cast<size_t>(slot.dimension);
+  switch (slot.kind) {
+    case ParamSlot::Kind::kPointer:
+      return fmt::format("reinterpret_cast<{}>({})", slot.type, argument.name);
+    case ParamSlot::Kind::kStride:
+      return elements_text(argument, dimension + 1);
+    case ParamSlot::Kind::kSize:
+      return fmt::format("{} + {}", size_text(argument.shape[dimension]), slot.bias);
+    case ParamSlot::Kind::kFloat:
+      return fmt::format("static_cast<float>({})", argument.name);
+    case ParamSlot::Kind::kInt:
+      return fmt::format("static_cast<int>({})", argument.name);
+    case ParamSlot::Kind::kInverse:
+      return fmt::format("1.0f / static_cast<float>({0} > 0 ? {0} : {1})", argument.name,
+                         signature[static_cast<size_t>(slot.fallback)].name);
+    case ParamSlot::Kind::kTensorMap:
+      return fmt::format("encode_map({}, {}, {}, {}, {}, {}, {}, {})", argument.name,
+                         device_type(argument.dtype).tensor_map, size_of(argument.dtype), size_text(argument.shape[0]),
+                         size_text(argument.shape[1]), size_text(argument.shape[2]), slot.map.box_columns,
+                         slot.map.box_rows);
+    case ParamSlot::Kind::kWorkspace:
+      return fmt::format("reinterpret_cast<{}>(workspace + region_{})", slot.type, slot.region);
+  }
+  return {};
+}
+
+std::string product_text(const Signature& signature, const std::vector<GridFactor>& factors) {
+  std::string text;
+  for (const GridFactor& factor : factors) text += (text.empty() ? "" : " * ") + factor_text(signature, factor);
+  return text.empty() ? "1" : text;
+}
+
+}  // namespace hstujit
