@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   set("alpha").real = 1.0 / kDim;
   set("scaling_seqlen").integer = 0;
   set("out").tensor = &out.dl;
-  const auto launch = [&] { return hstujit_launch(op, values.data(), values.size(), nullptr, nullptr); };
+  const auto launch = [&] { return hstujit_launch(op, values.data(), values.size(), nullptr, 0, nullptr); };
   if (launch() != HSTUJIT_OK || cuda.synchronize() != 0) {
     std::fprintf(stderr, "%s\n", hstujit_last_error());
     return 1;

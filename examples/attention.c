@@ -97,7 +97,7 @@ int main(void) {
   problem.device = -1;
   stop_at(hstujit_prepare(op, &problem), "prepare");
   /* No workspace and no stream, which the host backend does not need. On a GPU: hstujit_workspace_size bytes. */
-  stop_at(hstujit_launch(op, values, kArguments, NULL, NULL), "launch");
+  stop_at(hstujit_launch(op, values, kArguments, NULL, 0, NULL), "launch");
 
   double worst = 0;
   for (int row = 0; row < kRows; ++row) {

@@ -166,11 +166,13 @@ Status Launcher::check_grids(const hstujit_value* values, int64_t grid) const {
                 fmt::format("these sizes need {} blocks of {}; at most {} can be launched", most, *kernel, kMaxBlocks));
 }
 
-Status Launcher::check_workspace(const void* workspace, int64_t bytes) const {
-  if (bytes == 0 || (workspace != nullptr && reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment == 0)) {
-    return {};
-  }
-  const std::string given = workspace == nullptr ? "a null pointer" : fmt::format("{}", workspace);
+Status Launcher::check_workspace(const Workspace& workspace, int64_t bytes) const {
+  const bool placed =
+      workspace.address != nullptr && reinterpret_cast<uintptr_t>(workspace.address) % kWorkspaceAlignment == 0;
+  if (bytes == 0 || (placed && workspace.bytes >= static_cast<size_t>(bytes))) return {};
+  const std::string given = workspace.address == nullptr
+                                ? "a null pointer"
+                                : fmt::format("{} with {} bytes", workspace.address, workspace.bytes);
   return Status(Code::kInvalidArgument,
                 fmt::format("workspace is {}; {} needs {} bytes of device memory for these sizes, at a multiple of {} "
                             "(hstujit_workspace_size says how many)",
@@ -239,7 +241,8 @@ Result<size_t> Launcher::workspace_size(const hstujit_value* values, size_t coun
   return static_cast<size_t>(lay_out(plan_.workspace, values).bytes);
 }
 
-Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace) const {
+Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream stream,
+                        const Workspace& workspace) const {
   const Placement placement{true, module_->device().ordinal};
   bool nothing_to_write = false;
   if (const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write); !failure.none()) {
@@ -261,7 +264,7 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   HSTUJIT_RETURN_IF_ERROR(check_workspace(workspace, layout.bytes));
   void* regions[WorkspacePlan::kMostRegions] = {};
   for (size_t i = 0; i < plan_.workspace.regions.size(); ++i) {
-    regions[i] = static_cast<std::byte*>(workspace) + layout.starts[i];
+    regions[i] = static_cast<std::byte*>(workspace.address) + layout.starts[i];
   }
 
   alignas(64) std::byte parameters[kMaxParameterBytes];
@@ -270,7 +273,7 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   }
   void* arguments[] = {parameters};
   if (layout.cleared > 0) {
-    const auto address = static_cast<cuda::DevicePtr>(reinterpret_cast<uintptr_t>(workspace));
+    const auto address = static_cast<cuda::DevicePtr>(reinterpret_cast<uintptr_t>(workspace.address));
     const cuda::Error error = driver_->set_bytes(address, 0, static_cast<size_t>(layout.cleared), stream);
     if (error != cuda::kSuccess) {
       return driver_->failure(error, "cuMemsetD8Async", __FILE__, __LINE__).with_context(plan_.kernel_name);

@@ -11,6 +11,12 @@
 
 namespace hstujit {
 
+// Device memory that a launch borrows from its caller.
+struct Workspace {
+  void* address = nullptr;
+  size_t bytes = 0;
+};
+
 class Launcher {
  public:
   // Bytes of kernel parameters that every supported device takes.
@@ -23,9 +29,9 @@ class Launcher {
                                                         const Signature& signature, const LaunchPlan& plan);
 
   // The module's context must be current. Empty outputs, and a batch of no sequences, are done without a launch;
-  // kInvalidArgument for a length of 0 that would leave outputs unwritten, and for a workspace that is null or
-  // misplaced where these values need one.
-  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace = nullptr) const;
+  // kInvalidArgument for a length of 0 that would leave outputs unwritten, and for a workspace that is null, misplaced
+  // or too small for what these values need.
+  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream, const Workspace& workspace = {}) const;
 
   // Bytes of workspace that launch() needs for these values, which are checked as it does.
   Result<size_t> workspace_size(const hstujit_value* values, size_t count) const;
@@ -43,7 +49,7 @@ class Launcher {
   Status validate_factors(const std::vector<GridFactor>& factors, const Signature& signature);
   Status check_map_rows(const hstujit_value* values) const;
   Status check_grids(const hstujit_value* values, int64_t grid) const;
-  Status check_workspace(const void* workspace, int64_t bytes) const;
+  Status check_workspace(const Workspace& workspace, int64_t bytes) const;
   int64_t cluster_of(const hstujit_value* values, int64_t tiles) const;
   Status explain_empty_grid(const hstujit_value* values) const;
   Status check_divisors(const hstujit_value* values) const;

@@ -178,7 +178,7 @@ Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t co
   return &prepared->launcher_of(sequences_of(values));
 }
 
-Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace) const {
+Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream, const Workspace& workspace) const {
   if (options_.backend == Backend::kHost) return launch_host(values, count);
   HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
   if (engine_->check()) {

@@ -42,7 +42,7 @@ class Op {
   Status prepare(int64_t max_seq_len, int device);
 
   // `workspace` as Launcher::launch has it; the host backend needs none.
-  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream, void* workspace = nullptr) const;
+  Status launch(const hstujit_value* values, size_t count, cuda::Stream stream, const Workspace& workspace = {}) const;
 
   // Bytes of device memory that launch() needs beside these values. They follow from the kernel, which must be prepared
   // as for a launch: kNotPrepared. Where it needs none, no value is looked at but those that choose the kernel.

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define HSTUJIT_API __attribute__((visibility("default")))
-#define HSTUJIT_ABI_VERSION 1
+#define HSTUJIT_ABI_VERSION 2
 #ifdef __cplusplus
 #define HSTUJIT_INIT(type)     \
   ([] {                        \
@@ -174,11 +174,11 @@ HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hs
 /* Enqueues the op on `stream` (a CUstream; ignored by the host backend, which returns when done). `values` holds one
  * value per signature argument. Takes no lock, allocates nothing, never synchronises; may be captured in a CUDA graph.
  * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket.
- * `workspace` is at least hstujit_workspace_size bytes of device memory in which no tensor lies; its contents do not
- * matter, and are lost. It must stay until the launch is done on the stream, and no launch on another stream may use it
- * meanwhile. NULL or misplaced where bytes are needed: HSTUJIT_INVALID_ARGUMENT. Ignored where none are. */
+ * `workspace` is `workspace_bytes` of device memory in which no tensor lies, hstujit_workspace_size of them or more; its
+ * contents do not matter, and are lost. It must stay until the launch is done on the stream, and no launch on another
+ * stream may use it meanwhile. NULL, misplaced or too small: HSTUJIT_INVALID_ARGUMENT. Ignored where none is needed. */
 HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count,
-                                          void* workspace, void* stream);
+                                          void* workspace, size_t workspace_bytes, void* stream);
 
 /* ---- work on whole configs; each returns a JSON report, also when some instances failed (then HSTUJIT_CHECK_FAILED or
  * the first instance's status) ---- */

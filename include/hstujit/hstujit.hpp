@@ -137,8 +137,9 @@ class Op {
     return bytes;
   }
 
-  void launch(const hstujit_value* values, std::size_t count, void* stream = nullptr, void* workspace = nullptr) const {
-    check(hstujit_launch(get(), values, count, workspace, stream));
+  void launch(const hstujit_value* values, std::size_t count, void* stream = nullptr, void* workspace = nullptr,
+              std::size_t workspace_bytes = 0) const {
+    check(hstujit_launch(get(), values, count, workspace, workspace_bytes, stream));
   }
 
  private:

@@ -119,10 +119,10 @@ hstujit_status hstujit_workspace_size(const hstujit_op* op, const hstujit_value*
 }
 
 hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count, void* workspace,
-                              void* stream) {
+                              size_t workspace_bytes, void* stream) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
-    return op->op->launch(values, count, static_cast<cuda::Stream>(stream), workspace);
+    return op->op->launch(values, count, static_cast<cuda::Stream>(stream), {workspace, workspace_bytes});
   });
 }
 

@@ -115,7 +115,8 @@ OperationResult bench(const EnginePtr& engine, const Config& config, const Opera
     Status failure = timed.status();
     if (timed.ok()) {
       const LaunchFunction launch = [&](cuda::Stream stream) {
-        return timed->op->launch(timed->problem.values(), timed->problem.count(), stream, timed->workspace.data());
+        return timed->op->launch(timed->problem.values(), timed->problem.count(), stream,
+                                 {timed->workspace.data(), timed->workspace.size()});
       };
       const auto samples = timer->time({launch}, repeats);
       failure = samples.status();

@@ -115,7 +115,8 @@ Result<Repeats> repeat_on_device(const CudaDriverPtr& driver, int ordinal, const
     HSTUJIT_RETURN_IF_ERROR(device.poison_outputs(stream.get()));
     HSTUJIT_RETURN_IF_ERROR(workspace.fill(kPoison, stream.get()));
     HSTUJIT_RETURN_IF_ERROR(other.begin(repeats.launches));
-    HSTUJIT_RETURN_IF_ERROR(op.launch(device.values(), device.count(), stream.get(), workspace.data()));
+    HSTUJIT_RETURN_IF_ERROR(
+        op.launch(device.values(), device.count(), stream.get(), {workspace.data(), workspace.size()}));
     HSTUJIT_RETURN_IF_ERROR(other.go_on());
     HSTUJIT_RETURN_IF_ERROR(stream.synchronize());
     HSTUJIT_RETURN_IF_ERROR(repeats.add(first, [&](size_t argument) { return device.download(argument); }));

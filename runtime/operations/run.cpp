@@ -52,7 +52,8 @@ Result<Outputs> run_on_device(Engine& engine, Op& op, const ProblemData& problem
   HSTUJIT_ASSIGN_OR_RETURN(const DeviceBuffer workspace, make_workspace(driver, op, device, stream.get()));
   HSTUJIT_RETURN_IF_ERROR(stream.synchronize());
   const auto start = std::chrono::steady_clock::now();
-  HSTUJIT_RETURN_IF_ERROR(op.launch(device.values(), device.count(), stream.get(), workspace.data()));
+  HSTUJIT_RETURN_IF_ERROR(
+      op.launch(device.values(), device.count(), stream.get(), {workspace.data(), workspace.size()}));
   HSTUJIT_RETURN_IF_ERROR(stream.synchronize());
   *milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return device.download_outputs();

@@ -66,8 +66,8 @@ Result<Agreement> DeviceBench::agreement(int number, Check& check) {
   if (check.reference.empty()) check.reference = reference_outputs(check.data);
   HSTUJIT_RETURN_IF_ERROR(check.problem.poison_outputs(timer_.stream()));
   HSTUJIT_RETURN_IF_ERROR(workspace_.fill(kPoison, timer_.stream()));
-  HSTUJIT_RETURN_IF_ERROR(
-      launchers_.at(number)->launch(check.problem.values(), check.problem.count(), timer_.stream(), workspace_.data()));
+  HSTUJIT_RETURN_IF_ERROR(launchers_.at(number)->launch(check.problem.values(), check.problem.count(), timer_.stream(),
+                                                        {workspace_.data(), workspace_.size()}));
   HSTUJIT_CUDA_CHECK(*driver_, stream_synchronize(timer_.stream()));
   HSTUJIT_ASSIGN_OR_RETURN(const auto outputs, check.problem.download_outputs());
   return compare(check.data, check.reference, outputs);
@@ -93,7 +93,7 @@ Result<std::vector<std::vector<double>>> DeviceBench::time(const std::vector<int
   std::vector<LaunchFunction> kernels;
   for (const int number : numbers) {
     kernels.emplace_back([this, launcher = launchers_.at(number)](cuda::Stream stream) {
-      return launcher->launch(timed_.values(), timed_.count(), stream, workspace_.data());
+      return launcher->launch(timed_.values(), timed_.count(), stream, {workspace_.data(), workspace_.size()});
     });
   }
   return timer_.time(kernels, repeats, [&](size_t kernel) {

@@ -72,7 +72,7 @@ TEST_F(CapiTest, NullPointersAreSentences) {
   EXPECT_THAT(hstujit_last_error(), HasSubstr("context is a null pointer"));
   EXPECT_EQ(hstujit_op_create(context_, nullptr, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("json is a null pointer"));
-  EXPECT_EQ(hstujit_launch(nullptr, nullptr, 0, nullptr, nullptr), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_launch(nullptr, nullptr, 0, nullptr, 0, nullptr), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_EQ(hstujit_prepare(nullptr, nullptr), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_EQ(hstujit_doctor(context_, nullptr), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_EQ(hstujit_op_argument(nullptr, "q"), -1);
@@ -180,7 +180,7 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
     EXPECT_EQ(argument.value("most", int64_t{0}), name == "max_seq_len" ? int64_t{1} << 28 : 0) << name;
   }
   hstujit_value values[8] = {};
-  EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, nullptr), HSTUJIT_NOT_PREPARED);
+  EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, 0, nullptr), HSTUJIT_NOT_PREPARED);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_prepare"));
   hstujit_op_destroy(op);
 }

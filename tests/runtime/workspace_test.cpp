@@ -72,9 +72,9 @@ class WorkspaceTest : public RuntimeTest {
     HSTUJIT_ASSIGN_OR_RETURN(const ModulePtr module, Module::load(driver_, *context, cubin_of("a cubin"), plan_));
     return Launcher::create(driver_, module, launch_->problem.signature, plan_);
   }
-  Status launch(void* workspace) {
+  Status launch(void* workspace, size_t bytes = size_t{kRows * 400}) {
     HSTUJIT_ASSIGN_OR_RETURN(const LauncherPtr launcher, make_launcher());
-    return launcher->launch(launch_->values.data(), launch_->values.size(), nullptr, workspace);
+    return launcher->launch(launch_->values.data(), launch_->values.size(), nullptr, {workspace, bytes});
   }
   int64_t size() {
     const auto launcher = make_launcher();
@@ -82,8 +82,8 @@ class WorkspaceTest : public RuntimeTest {
     const auto bytes = (*launcher)->workspace_size(launch_->values.data(), launch_->values.size());
     return bytes.ok() ? static_cast<int64_t>(*bytes) : -1;
   }
-  void expect_refused(void* workspace, const std::string& part) {
-    const Status status = launch(workspace);
+  void expect_refused(void* workspace, const std::string& part, size_t bytes = size_t{kRows * 400}) {
+    const Status status = launch(workspace, bytes);
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr(part));
     EXPECT_EQ(fake().step_count, 0u) << "nothing is enqueued";
@@ -157,12 +157,15 @@ TEST_F(WorkspaceTest, IsLeftAloneWhereNobodyAsksForZeroes) {
   EXPECT_EQ(memory_[0], 0xFF);
 }
 
-TEST_F(WorkspaceTest, OneThatIsMissingOrMisplacedIsNamed) {
+TEST_F(WorkspaceTest, OneThatIsMissingMisplacedOrTooSmallIsNamed) {
   expect_refused(
       nullptr,
       "workspace is a null pointer; add_up needs 54000 bytes of device memory for these sizes, at a multiple "
       "of 256 (hstujit_workspace_size says how many)");
-  expect_refused(memory_ + 128, fmt::format("workspace is {}; add_up needs 54000", static_cast<void*>(memory_ + 128)));
+  void* const misplaced = memory_ + 128;
+  expect_refused(misplaced, fmt::format("workspace is {} with 54000 bytes; add_up needs 54000", misplaced));
+  void* const small = memory_;
+  expect_refused(small, fmt::format("workspace is {} with 53999 bytes; add_up needs 54000", small), 53999);
 }
 
 TEST_F(WorkspaceTest, ItsSizeIsThatOfTheLaunch) {

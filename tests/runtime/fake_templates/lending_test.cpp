@@ -52,7 +52,7 @@ TEST_F(LendingTest, AnOpSaysWhatItsLaunchNeeds) {
   EXPECT_THAT(status.message(), HasSubstr("workspace is a null pointer; fake_128 needs 13500 bytes"));
   EXPECT_EQ(fake().launches, 0);
   alignas(256) static char memory[kRows * 100];
-  EXPECT_TRUE(op->launch(launch.values.data(), launch.values.size(), nullptr, memory).ok());
+  EXPECT_TRUE(op->launch(launch.values.data(), launch.values.size(), nullptr, {memory, sizeof(memory)}).ok());
   EXPECT_EQ(fake().launches, 2);
 }
 
