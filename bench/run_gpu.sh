@@ -84,7 +84,7 @@ if step backward; then
   record sanitizer "$work/backward_memcheck.log" "$work/backward_racecheck.log" "$output/backward_sanitizer_$day.json" || failed=1
 fi
 
-# The cost model seldom chooses what the next two steps ask for, so that those above hardly run it.
+# Here no choice of the cost model counts: every instance that can runs the kernel that a step asks for.
 if step ping_pong; then
   overridden ping_pong ping_pong '"ping_pong": true' --kind bf16
 fi

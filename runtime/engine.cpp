@@ -73,6 +73,7 @@ Status Engine::read_settings(EngineOptions& options) {
   HSTUJIT_RETURN_IF_ERROR(take(Env::kLengthMode, environment_.choice(Env::kLengthMode), mode));
   length_mode_ = parse_length_mode(mode).value_or(LengthMode::kPow2);
   HSTUJIT_RETURN_IF_ERROR(take(Env::kDeterministic, environment_.flag(Env::kDeterministic), deterministic_));
+  deterministic_ = deterministic_ || options.deterministic;
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCheck, environment_.flag(Env::kCheck), check_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kLineinfo, environment_.flag(Env::kLineinfo), lineinfo_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCacheMaxBytes, environment_.number(Env::kCacheMaxBytes), max_bytes_));

@@ -33,6 +33,7 @@ struct EngineOptions {
   Log::Sink log;                          // else HSTUJIT_LOG decides, to standard error
   KernelCompilerPtr compiler;             // else libhstujit_compiler.so
   HostBackendPtr host;                    // else libhstujit_host.so
+  bool deterministic = false;             // as HSTUJIT_DETERMINISTIC, which need not be set then
   bool diagnose = false;                  // a variable that would end create() is kept as a problem, for doctor
 };
 
@@ -53,7 +54,7 @@ class Engine {
   const Log& log() const { return log_; }
   MissPolicy on_miss() const { return on_miss_; }
   LengthMode length_mode() const { return length_mode_; }
-  bool deterministic() const { return deterministic_; }  // HSTUJIT_DETERMINISTIC
+  bool deterministic() const { return deterministic_; }  // of the options, or HSTUJIT_DETERMINISTIC
   bool check() const { return check_; }                  // HSTUJIT_CHECK
   bool lineinfo() const { return lineinfo_; }            // HSTUJIT_LINEINFO
 

@@ -24,13 +24,13 @@ struct KernelChoice {
 TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemBucket& bucket,
                      const Restriction& restriction = {});
 
-// The size that heuristics see: of small batches one sequence as long as the bucket. It follows from the bucket alone,
-// so that prewarm on one machine and prepare on another choose the same kernel.
 // The keys whose winners serve a look-up, in the order in which they are looked up: its own, then that without a
 // restriction. The winner of all kernels is that of the deterministic ones, too, where it is one of them.
 std::vector<TuningKey> serving_keys(const OpSpec& spec, Direction direction, const DeviceSpec& device,
                                     const ProblemBucket& bucket, const Restriction& restriction);
 
+// The size that heuristics see: of small batches one sequence as long as the bucket. It follows from the bucket alone,
+// so that prewarm on one machine and prepare on another choose the same kernel.
 ProblemSize heuristic_size(const ProblemBucket& bucket);
 
 // kUnsupported when no template can do this on the device. A tuned config that this build or the restriction rejects

@@ -167,7 +167,12 @@ Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t co
   if (driver == nullptr) return not_prepared(max_seq_len);
   cuda::Context context = nullptr;
   HSTUJIT_CUDA_CHECK(*driver, context_get_current(&context));
-  if (context == nullptr) return not_prepared(max_seq_len);
+  if (context == nullptr) {
+    return Status(Code::kNotPrepared,
+                  fmt::format("no CUDA context is current in the calling thread; a launch of {} {} runs in the current "
+                              "one (cudaSetDevice or cuCtxSetCurrent makes it so), where hstujit_prepare was called",
+                              spec().op(), to_string(options_.direction)));
+  }
   unsigned long long context_id = 0;
   if (const cuda::Error error = context_identity(*driver, context, &context_id); error != cuda::kSuccess) {
     return driver->failure(error, "cuCtxGetId", __FILE__, __LINE__);

@@ -144,7 +144,11 @@ static T* random_tensor(int64_t elements, Convert convert) {
 // `most`, and no more than have `least` of `rows` each.
 template <typename Kernel>
 [[maybe_unused]] static int64_t cluster_size(Kernel* kernel, int threads, size_t shared_memory, int64_t tiles, int64_t rows, int64_t least, int64_t most) {
-  if (most > 8) CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  constexpr int64_t kPortable = 8;  // every device that has clusters runs this many blocks in one
+  if (most > kPortable && cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    most = kPortable;
+  }
   for (int64_t size = std::min(most, rows / least); size > 1; --size) {
     cudaLaunchAttribute attribute = {};
     const cudaLaunchConfig_t config = cluster_config(size, size, threads, shared_memory, &attribute);

@@ -94,9 +94,12 @@ typedef struct hstujit_context_options {
   hstujit_miss_policy on_miss;
   hstujit_log_callback log; /* NULL: stderr, for the categories in HSTUJIT_LOG */
   void* log_user;
+  int deterministic; /* 1: only kernels whose results have the same bits every time; 0: HSTUJIT_DETERMINISTIC says it */
 } hstujit_context_options;
 
 /* ---- library ---- */
+/* HSTUJIT_ABI_VERSION of the library. The number after its .so, too, so that a loader refuses callers of another one;
+ * whoever opens the library with dlopen compares it. */
 HSTUJIT_API int hstujit_abi_version(void);
 HSTUJIT_API const char* hstujit_version(void);    /* "0.1.0" */
 HSTUJIT_API const char* hstujit_last_error(void); /* "" when nothing failed on this thread */
@@ -135,10 +138,12 @@ HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, cons
                                                   const char* name, hstujit_direction direction,
                                                   hstujit_backend backend, hstujit_op** out);
 /* JSON of one instance: {"op": "hstu_attention", "heads": 4, ...}. With "small_batches": true, launches of few
- * sequences get a kernel of their own (docs/tuning.md). HSTUJIT_LENGTH_MODE and HSTUJIT_DETERMINISTIC say what a config
- * would. */
+ * sequences get a kernel of their own (docs/tuning.md). HSTUJIT_LENGTH_MODE says what a config would, as do
+ * HSTUJIT_DETERMINISTIC and the context's option. */
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
+/* Unloads kernels that no other op uses: not before launches are done, nor while a CUDA graph that holds one of them
+ * may run. */
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
 /* The signature: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "most", "doc"} in launch order;
  * dtype, shape and alignment of tensors, most (the largest value allowed) of integers that have a bound. */
@@ -149,17 +154,18 @@ HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
 typedef struct hstujit_problem {
   size_t size;
   int64_t max_seq_len; /* chosen kernel is that of its bucket; with "small_batches", both of them */
-  int device;          /* CUDA ordinal; the current context's device when < 0 */
+  int device;          /* CUDA ordinal, so 0 after HSTUJIT_INIT; the current context's device when < 0 */
 } hstujit_problem;
 
 /* Makes the kernel for this problem ready: memory, cache layers, else what the miss policy says. May compile; never
  * call it while the current stream is being captured. Cheap when already prepared. */
 HSTUJIT_API hstujit_status hstujit_prepare(hstujit_op* op, const hstujit_problem* problem);
 
+/* By the argument's "kind" in the signature. */
 typedef union hstujit_value {
-  const DLTensor* tensor;
-  double real;
-  int64_t integer;
+  const DLTensor* tensor; /* "tensor"; read during the call only */
+  double real;            /* "float" */
+  int64_t integer;        /* "int" */
 } hstujit_value;
 
 /* Addresses of workspaces are multiples of this, as those of cuMemAlloc and cudaMalloc are. */
@@ -173,7 +179,9 @@ HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hs
                                                   size_t* bytes);
 /* Enqueues the op on `stream` (a CUstream; ignored by the host backend, which returns when done). `values` holds one
  * value per signature argument. Takes no lock, allocates nothing, never synchronises; may be captured in a CUDA graph.
- * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket.
+ * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket in the current context.
+ * Shapes, strides, alignment and devices of the tensors are checked. What they hold on the device is not, but with
+ * HSTUJIT_CHECK: offsets that fall, or a sequence longer than max_seq_len, give wrong results.
  * `workspace` is `workspace_bytes` of device memory in which no tensor lies, hstujit_workspace_size of them or more; its
  * contents do not matter, and are lost. It must stay until the launch is done on the stream, and no launch on another
  * stream may use it meanwhile. NULL, misplaced or too small: HSTUJIT_INVALID_ARGUMENT. Ignored where none is needed. */

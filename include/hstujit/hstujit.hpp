@@ -103,6 +103,12 @@ class Config {
   detail::Handle<hstujit_config, hstujit_config_destroy> handle_;
 };
 
+// Device memory that a launch borrows.
+struct Workspace {
+  void* address = nullptr;
+  std::size_t bytes = 0;
+};
+
 class Op {
  public:
   // `json` is one instance: {"op": "hstu_attention", "heads": 4, ...}.
@@ -137,9 +143,9 @@ class Op {
     return bytes;
   }
 
-  void launch(const hstujit_value* values, std::size_t count, void* stream = nullptr, void* workspace = nullptr,
-              std::size_t workspace_bytes = 0) const {
-    check(hstujit_launch(get(), values, count, workspace, workspace_bytes, stream));
+  void launch(const hstujit_value* values, std::size_t count, void* stream = nullptr,
+              const Workspace& workspace = {}) const {
+    check(hstujit_launch(get(), values, count, workspace.address, workspace.bytes, stream));
   }
 
  private:

@@ -29,6 +29,11 @@ Status read_options(const hstujit_context_options* from, EngineOptions* options)
       return Status(Code::kInvalidArgument, "on_miss is " + std::to_string(static_cast<int>(given.on_miss)) +
                                                 "; it must be a hstujit_miss_policy, 0 to 3");
   }
+  if (given.deterministic != 0 && given.deterministic != 1) {
+    return Status(Code::kInvalidArgument,
+                  "deterministic is " + std::to_string(given.deterministic) + "; it must be 0 or 1");
+  }
+  options->deterministic = given.deterministic == 1;
   if (given.log != nullptr) {
     options->log = [log = given.log, user = given.log_user](LogCategory category, const std::string& line) {
       log(user, std::string(to_string(category)).c_str(), line.c_str());

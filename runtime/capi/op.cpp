@@ -35,13 +35,14 @@ Status create(hstujit_context* context, OpOptions options, hstujit_op** out) {
 // An instance of its own needs neither a name nor lengths: those matter to tuning only.
 Result<Instance> read_instance(const char* text, Direction direction, std::vector<int64_t>* listed) {
   HSTUJIT_ASSIGN_OR_RETURN(Json json, parse_json_text(text, "op"));
+  const bool lists_lengths = json.is_object() && json.contains("max_seq_len");
   if (json.is_object()) {
     if (!json.contains("name")) json["name"] = "op";
     if (!json.contains("max_seq_len") && !json.contains("rows")) json["max_seq_len"] = kUsualLength;
     if (!json.contains("directions")) json["directions"] = {to_string(direction)};
   }
   HSTUJIT_ASSIGN_OR_RETURN(Instance instance, parse_instance(json, "", ""));
-  if (json.contains("max_seq_len")) *listed = instance.max_seq_lens;
+  if (lists_lengths) *listed = instance.max_seq_lens;
   return instance;
 }
 

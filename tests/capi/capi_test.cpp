@@ -57,7 +57,8 @@ TEST(Abi, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(hstujit_value), 8u);
   EXPECT_EQ(sizeof(hstujit_text), 16u);
   EXPECT_EQ(sizeof(hstujit_problem), 24u);
-  EXPECT_EQ(sizeof(hstujit_context_options), 48u);
+  EXPECT_EQ(sizeof(hstujit_context_options), 56u);
+  EXPECT_EQ(offsetof(hstujit_context_options, deterministic), 48u);
   EXPECT_EQ(sizeof(hstujit_run_options), 104u);
   EXPECT_EQ(sizeof(hstujit_cache_export_options), 16u);
   EXPECT_EQ(offsetof(hstujit_run_options, seed), 64u);
@@ -162,6 +163,11 @@ TEST_F(CapiTest, EnumerationsOutOfRangeAreRefused) {
   EXPECT_EQ(hstujit_op_create(context_, kOp, HSTUJIT_FORWARD, static_cast<hstujit_backend>(7), &op),
             HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("backend is 7"));
+  hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
+  options.deterministic = 2;
+  hstujit_context* context = nullptr;
+  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(hstujit_last_error(), "deterministic is 2; it must be 0 or 1");
 }
 
 TEST_F(CapiTest, SignaturesAreDescribed) {
@@ -183,6 +189,26 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
   EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, 0, nullptr), HSTUJIT_NOT_PREPARED);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_prepare"));
   hstujit_op_destroy(op);
+}
+
+TEST_F(CapiTest, AnOpWithoutListedLengthsHasBucketsOfAnyLength) {
+  setenv("HSTUJIT_LENGTH_MODE", "static", 1);
+  hstujit_context* const context = make_context();
+  unsetenv("HSTUJIT_LENGTH_MODE");
+  json listing = json::parse(kOp);
+  listing["max_seq_len"] = {300, 700};
+  for (const auto& [text, bucket] : {std::pair<std::string, const char*>{kOp, "(bucket 500)"},
+                                     {listing.dump(), "(bucket 700)"}}) {
+    hstujit_op* op = nullptr;
+    ASSERT_EQ(hstujit_op_create(context, text.c_str(), HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_OK)
+        << hstujit_last_error();
+    hstujit_value values[8] = {};
+    values[hstujit_op_argument(op, "max_seq_len")].integer = 500;
+    EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, 0, nullptr), HSTUJIT_NOT_PREPARED);
+    EXPECT_THAT(hstujit_last_error(), HasSubstr(bucket));
+    hstujit_op_destroy(op);
+  }
+  hstujit_context_destroy(context);
 }
 
 TEST_F(CapiTest, BackwardTakesDoutAndReturnsThreeGradients) {

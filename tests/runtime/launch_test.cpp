@@ -111,6 +111,14 @@ TEST_F(LaunchTest, UnpreparedBucketIsNamed) {
   EXPECT_THAT(status.message(), HasSubstr("max_seq_len 3000 (bucket 4096)"));
 }
 
+TEST_F(LaunchTest, AThreadWithoutAContextIsToldSo) {
+  Status status;
+  std::thread([&] { status = launch(); }).join();
+  EXPECT_EQ(status.code(), Code::kNotPrepared);
+  EXPECT_THAT(status.message(), HasSubstr("no CUDA context is current in the calling thread"));
+  EXPECT_EQ(fake().launches, 0);
+}
+
 TEST_F(LaunchTest, ANewContextAtTheAddressOfADestroyedOneIsNotPrepared) {
   ASSERT_TRUE(launch().ok());
   fake().contexts_destroyed = 1;

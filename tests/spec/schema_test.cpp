@@ -6,6 +6,7 @@
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/parameters_page.h"
 #include "compiler/support/files.h"
 
 namespace hstujit {
@@ -55,6 +56,12 @@ TEST(Schema, OnlyOperatorsOnLastRowsTakeADeltaLen) {
     EXPECT_EQ(std::count(names.begin(), names.end(), "delta_len"), takes ? 1 : 0) << op;
   }
   EXPECT_TRUE(schema["properties"]["defaults"]["properties"].contains("delta_len"));
+}
+
+TEST(Schema, TheParametersAreDocumented) {
+  const auto page = read_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "docs/parameters.md");
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  EXPECT_EQ(*page, parameters_page()) << "run `make docs`";
 }
 
 // What the examples name by "$schema".

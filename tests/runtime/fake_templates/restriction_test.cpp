@@ -131,6 +131,9 @@ TEST_F(RestrictionTest, ConfigsAndTheEnvironmentAskForIt) {
   EXPECT_EQ(report["instances"][0]["config"]["block_m"], 64);
   EXPECT_EQ(report["instances"][0]["search_space"]["reasons"]["deterministic"], 2);
   EXPECT_EQ(report["instances"][0]["launch"]["workspace"], false);
+  EngineOptions options = engine_options();
+  options.deterministic = true;
+  EXPECT_TRUE((*Engine::create(options))->deterministic());
   values_["HSTUJIT_DETERMINISTIC"] = "1";
   EXPECT_EQ(explained(free)["instances"][0]["config"]["block_m"], 64);
   values_["HSTUJIT_DETERMINISTIC"] = "perhaps";

@@ -1,0 +1,60 @@
+#include "compiler/spec/parameters_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string allowed_text(const Json& rules) {
+  std::string text;
+  if (rules.contains("enum")) {
+    for (const Json& choice : rules["enum"])
+      text += fmt::format("{}`{}`", text.empty() ? "" : ", ", choice.get_ref<const std::string&>());
+    return text;
+  }
+  const Json type = rules.value("type", Json());
+  if (type == "boolean") return "`true`, `false`";
+  text = type == "integer" ? "integer" : type == "number" ? "number" : "text";
+  if (rules.contains("minimum"))
+    text += fmt::format(" from {} to {}", rules["minimum"].dump(), rules["maximum"].dump());
+  if (rules.contains("multipleOf")) text += fmt::format(", a multiple of {}", rules["multipleOf"].dump());
+  return text;
+}
+
+std::string row_text(const std::string& name, const Json& rules, bool required) {
+  const Json initial = rules.value("default", Json());
+  const std::string text = initial.is_string() ? initial.get<std::string>() : initial.dump();
+  return fmt::format("| `{}` | {} | {} | {} |\n", name, required ? "required" : "`" + text + "`", allowed_text(rules),
+                     rules.value("description", ""));
+}
+
+}  // namespace
+
+std::string parameters_page() {
+  std::string page =
+      "# Parameters of operators\n\n"
+      "Written by `make docs` from the field lists that validate them; a test keeps the two equal. What they mean for "
+      "the\n"
+      "result is in [ops.md](ops.md); the fields that every entry of a config has beside them are in "
+      "[config.md](config.md#ops).\n";
+  for (const std::string_view op : operator_names()) {
+    page += fmt::format("\n## {}\n\n| parameter | default | allowed | |\n|---|---|---|---|\n", op);
+    const Json schema = operator_schema(op);
+    const Json& required = schema["required"];
+    for (const auto& [name, rules] : schema["properties"].items()) {
+      const bool must = std::find(required.begin(), required.end(), name) != required.end();
+      page += row_text(name, rules, must);
+    }
+  }
+  return page;
+}
+
+}  // namespace hstujit
