@@ -74,17 +74,7 @@ std::vector<Rejection> BackwardSm90::reject(const OpSpec& spec, const KernelConf
   const auto& params = cast(spec).params();
   std::vector<Rejection> reasons =
       sm90::general_rejections(params, config, device, "rows or columns", "grid persistent");
-  if (config.stages < 2) {
-    reasons.push_back(
-        {"stages",
-         fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
-  }
-  if (config.ping_pong) {
-    reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
-  }
-  if (config.share_columns) {
-    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
-  }
+  for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
   if (!reasons.empty()) return reasons;
   const Resources resources(cast(spec), config);
   reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,

@@ -7,6 +7,7 @@
 #include "templates/hstu_attention/sm90_backward_fused_cost.h"
 #include "templates/hstu_attention/sm90_backward_fused_resources.h"
 #include "templates/hstu_attention/sm90_limits.h"
+#include "templates/hstu_attention/sm90_machine.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
 
 namespace hstujit {
@@ -91,30 +92,19 @@ std::vector<Rejection> FusedBackwardSm90::reject(const OpSpec& spec, const Kerne
     reasons.push_back(
         {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kBlockRows)});
   }
-  if (config.stages < 2) {
-    reasons.push_back(
-        {"stages",
-         fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
-  }
-  if (config.ping_pong) {
-    reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
-  }
-  if (config.share_columns) {
-    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
-  }
+  for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
   if (!reasons.empty()) return reasons;
   const FusedResources resources(cast(spec), config);
   // The columns of a warpgroup begin at a tile of 64, or end before the next.
-  constexpr int64_t kTileColumns = 64;
   const int64_t columns = resources.part_columns;
   const bool fits_tiles =
-      config.consumers == 1 || columns % kTileColumns == 0 || (columns > 0 && kTileColumns % columns == 0);
+      config.consumers == 1 || columns % sm90::kTileColumns == 0 || (columns > 0 && sm90::kTileColumns % columns == 0);
   if (params.attn_dim % (config.consumers * kPartGroup) != 0 || !fits_tiles) {
     reasons.push_back(
         {"head_dim",
          fmt::format("{} columns of q cannot be shared out to {} consumers, each with a multiple of {} that "
                      "divides {} or is a multiple of it",
-                     params.attn_dim, config.consumers, kPartGroup, kTileColumns)});
+                     params.attn_dim, config.consumers, kPartGroup, sm90::kTileColumns)});
   }
   for (Rejection& reason : sm90::occupancy_limits(config, resources.threads, resources.shared_bytes,
                                                   resources.shared_bytes_resident, device)) {

@@ -3,18 +3,14 @@
 #include <algorithm>
 
 #include "compiler/support/integers.h"
+#include "templates/hstu_attention/mask_shape.h"
+#include "templates/hstu_attention/sm90_machine.h"
 
 namespace hstujit::sm90::backward {
 
 namespace {
 
-constexpr int64_t kSwizzleBytes = 128;
-constexpr int64_t kTileColumns = 64;      // 16-bit elements in kSwizzleBytes
-constexpr int64_t kExchangeBuffers = 2;   // as in sm90_backward_fused_shared.cuh
-constexpr int64_t kSharedLimit = 233472;  // as in sm90::Resources
-constexpr int64_t kReservedBytes = 1024;
-constexpr int64_t kRegisterFile = 65536;
-constexpr int64_t kMaxRegisters = 240;
+constexpr int64_t kExchangeBuffers = 2;  // as in sm90_backward_fused_shared.cuh
 
 }  // namespace
 
@@ -23,12 +19,11 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   threads = 128 * (config.consumers + 1);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
-  pair_tiles = config.schedule == "persistent" && params.causal && params.max_attn_len == 0 && !params.semi_local();
-  tiles_by_place = params.contextual_seq_len > 0;
+  pair_tiles = config.schedule == "persistent" && tiles_pair_up(params);
+  tiles_by_place = first_rows_see_all(params);
   part_columns = params.attn_dim / config.consumers;
   const bool row_factors = params.attn_scale == "rows";
-  mask_first = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local() ||
-               params.rab_heads > 0 || row_factors;
+  mask_first = is_long_mask(params) || params.has_rab() || row_factors;
 
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t kept, int64_t sequences) {
@@ -42,13 +37,11 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   const int64_t scores = config.block_n / 2, state = row_factors ? 48 : 32;
   registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, part_columns / 2) + state;
 
-  const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
-  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
   producer_registers = 56;
   consumer_registers =
-      std::min(kMaxRegisters, (even * (config.consumers + 1) - producer_registers) / config.consumers / 8 * 8);
+      consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
 
-  const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
+  const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
   const auto two_fit = [&](int64_t sequences) { return resident(total(2, sequences)) <= kSharedLimit; };
   schedule_sequences = config.blocks_per_sm == 1 ? 2048 : 1024;
   kept_stages = two_fit(schedule_sequences) ? 2 : 1;

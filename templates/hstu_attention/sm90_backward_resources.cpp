@@ -3,19 +3,10 @@
 #include <algorithm>
 
 #include "compiler/support/integers.h"
+#include "templates/hstu_attention/mask_shape.h"
+#include "templates/hstu_attention/sm90_machine.h"
 
 namespace hstujit::sm90::backward {
-
-namespace {
-
-constexpr int64_t kSwizzleBytes = 128;
-constexpr int64_t kTileColumns = 64;      // 16-bit elements in kSwizzleBytes
-constexpr int64_t kSharedLimit = 233472;  // as in sm90::Resources
-constexpr int64_t kReservedBytes = 1024;
-constexpr int64_t kRegisterFile = 65536;
-constexpr int64_t kMaxRegisters = 240;  // leaves the compiler's reserve below the 255 of the architecture
-
-}  // namespace
 
 Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   const HstuAttentionParams& params = spec.params();
@@ -25,7 +16,7 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
   const bool persistent = config.schedule == "persistent";
-  pair_tiles = persistent && params.causal && params.max_attn_len == 0 && !params.semi_local();
+  pair_tiles = persistent && tiles_pair_up(params);
   schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
@@ -40,7 +31,7 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   const int64_t scores = config.block_n, words = config.block_n / 4;
   const int64_t state = (producer_warpgroup ? 28 : 32) + std::max<int64_t>(0, config.block_n - 32) / 4;
   // Masks of many instructions keep more of what they derive; with setmaxnreg there is room for it.
-  const bool long_mask = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
+  const bool long_mask = is_long_mask(params);
   const int64_t mask = long_mask && !producer_warpgroup ? 16 : 0;
   // Addresses of the bias, and some of it on its way.
   const int64_t bias = params.has_rab() ? 12 : 0;
@@ -53,8 +44,7 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
 
   // As in sm90::Resources, but a producer does with less where consumers need it. It needs more to walk a list, with
   // such a mask or a ring whose depth is no power of two.
-  const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
-  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
+  const int64_t even = even_registers(threads, config.blocks_per_sm);
   launch_registers = even;
   product_registers = std::max(params.attn_dim, params.hidden_dim) / 2 + 30;
   const bool odd_ring = (config.stages & (config.stages - 1)) != 0;
@@ -62,7 +52,7 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   consumer_registers = even;
   for (int64_t producer = 56; producer_warpgroup && producer >= least; producer -= 8) {
     producer_registers = producer;
-    consumer_registers = std::min(kMaxRegisters, (even * (config.consumers + 1) - producer) / config.consumers / 8 * 8);
+    consumer_registers = consumer_share(even, config.consumers, producer);
     if (registers_needed <= consumer_registers) break;
   }
   // P and dS as packed pairs take the place of S and dP, unless those of the next block are on their way.
@@ -70,7 +60,7 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   overlap_rows = rows + words + kOverlapState <= consumer_registers;
   overlap_columns = columns + (split_columns ? 1 : 2) * words + kOverlapState <= consumer_registers;
 
-  const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
+  const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
   // A second buffer lets the next tile's operands arrive early, and takes registers.
   const bool room = registers_needed + 12 <= consumer_registers && resident(total(2)) <= kSharedLimit;
   kept_stages = persistent && room ? 2 : 1;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/support/integers.h"
+#include "templates/hstu_attention/mask_shape.h"
 #include "templates/hstu_attention/sm90_cost.h"
 #include "templates/hstu_attention/sm90_resources.h"
 
@@ -23,18 +24,12 @@ constexpr double kActivation = 0.7;    // what is not hidden of it
 constexpr double kLaunchCycles = 5000;
 constexpr double kClockKhz = 1.77e6;
 
-// Columns that the last rows see, about.
-int64_t visible_columns(const HstuAttentionParams& params, int64_t rows, int64_t delta_rows) {
-  if (params.semi_local()) return std::min(rows, params.sla_k1 + params.sla_k2 + delta_rows);
-  return params.max_attn_len > 0 ? std::min(rows, params.max_attn_len + delta_rows) : rows;
-}
-
 double cycles(const AttentionSpec& spec, const KernelConfig& config, const DeviceSpec& device,
               const ProblemSize& size) {
   const HstuAttentionParams& params = spec.params();
   const Resources resources(spec, config);
   const auto rows = static_cast<int64_t>(std::max(1.0, size.mean_fill * static_cast<double>(size.max_seq_len)));
-  const int64_t columns = visible_columns(params, rows, size.delta_rows);
+  const int64_t columns = columns_of_last_rows(params, rows, size.delta_rows);
   const int64_t tiles = std::max<int64_t>(ceil_div(size.delta_rows, config.block_m) * params.heads * size.batch, 1);
   const int64_t resident = device.sm_count * config.blocks_per_sm;
   const int64_t room = std::min({kMostSharers, resident / tiles, columns / (kLeastShare * config.block_n)});

@@ -38,6 +38,22 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   return reasons;
 }
 
+std::vector<Rejection> backward_rejections(const KernelConfig& config) {
+  std::vector<Rejection> reasons;
+  if (config.stages < 2) {
+    reasons.push_back(
+        {"stages",
+         fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
+  }
+  if (config.ping_pong) {
+    reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
+  }
+  if (config.share_columns) {
+    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  }
+  return reasons;
+}
+
 std::vector<Rejection> occupancy_limits(const KernelConfig& config, int64_t threads, int64_t shared_bytes,
                                         int64_t shared_bytes_resident, const DeviceSpec& device) {
   std::vector<Rejection> reasons;

@@ -14,6 +14,9 @@ namespace hstujit::sm90 {
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const KernelConfig& config,
                                           const DeviceSpec& device, std::string_view lines, std::string_view schedules);
 
+// Why a config is nothing for the templates of the backward direction: what none of them has.
+std::vector<Rejection> backward_rejections(const KernelConfig& config);
+
 // Why config.blocks_per_sm blocks cannot be resident on one multiprocessor; empty when they can. `shared_bytes` are
 // those of a block, `shared_bytes_resident` those of all of them with what the system reserves for each.
 std::vector<Rejection> occupancy_limits(const KernelConfig& config, int64_t threads, int64_t shared_bytes,

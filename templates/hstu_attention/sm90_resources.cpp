@@ -3,19 +3,10 @@
 #include <algorithm>
 
 #include "compiler/support/integers.h"
+#include "templates/hstu_attention/mask_shape.h"
+#include "templates/hstu_attention/sm90_machine.h"
 
 namespace hstujit::sm90 {
-
-namespace {
-
-constexpr int64_t kSwizzleBytes = 128;
-constexpr int64_t kTileColumns = 64;      // 16-bit elements in kSwizzleBytes
-constexpr int64_t kSharedLimit = 233472;  // bytes of a multiprocessor of sm_90, 1 KiB of each block's share reserved
-constexpr int64_t kReservedBytes = 1024;
-constexpr int64_t kRegisterFile = 65536;
-constexpr int64_t kMaxRegisters = 240;  // leaves the compiler's reserve below the 255 of the architecture
-
-}  // namespace
 
 Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   const HstuAttentionParams& params = spec.params();
@@ -24,9 +15,9 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
   threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
-  pair_tiles = persistent && params.causal && params.max_attn_len == 0 && params.sla_k1 == 0 && params.sla_k2 == 0;
-  first_tile_first = params.contextual_seq_len > 0 && params.max_attn_len > 0;
-  mask_in_pieces = params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
+  pair_tiles = persistent && tiles_pair_up(params);
+  first_tile_first = first_tile_is_longest(params);
+  mask_in_pieces = is_long_mask(params);
   schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
@@ -41,21 +32,15 @@ Resources::Resources(const AttentionSpec& spec, const KernelConfig& config) {
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
     return queries * query + config.stages * stage + round_up(small + schedule, int64_t{128});
   };
-  const auto resident = [&](int64_t bytes) { return (bytes + kReservedBytes) * config.blocks_per_sm; };
+  const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
   query_stages = persistent && resident(total(2)) <= kSharedLimit ? 2 : 1;
   shared_bytes = total(query_stages);
   shared_bytes_resident = resident(shared_bytes);
 
-  // The register file is shared out evenly at launch; setmaxnreg then moves what a producer warpgroup does not need.
-  // Warps are dealt out to the four partitions, each of which has a quarter of the file.
-  const int64_t partition_warps = ceil_div(threads / 32 * config.blocks_per_sm, int64_t{4});
-  const int64_t even = std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
+  consumer_registers = even_registers(threads, config.blocks_per_sm);
   if (producer_warpgroup) {
     producer_registers = 56;
-    consumer_registers =
-        std::min(kMaxRegisters, (even * (config.consumers + 1) - producer_registers) / config.consumers / 8 * 8);
-  } else {
-    consumer_registers = even;
+    consumer_registers = consumer_share(consumer_registers, config.consumers, producer_registers);
   }
   // S and O accumulators, P as packed pairs, addresses and loop state. 32, 36 and 28 were found by compiling: they keep
   // out configs that were seen to spill.
