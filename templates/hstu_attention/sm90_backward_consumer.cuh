@@ -101,7 +101,7 @@ class Consumer {
   __device__ __forceinline__ void issue_scores() {
     const int stage = ring_.stage();
     if constexpr (!kTailWarp<Config>) {
-      const int lines = tile().rows - block(ring_).column0;
+      const int lines = tile().rows - block(ring_).line0;
       if (lines < Config::kBlockN) {
         zero_lines(shared_, stage, lines, threadIdx.x % kWarpgroup, kWarpgroup);
         fence_proxy_async();
@@ -170,7 +170,7 @@ class Consumer {
   __device__ __forceinline__ void activate_under_mask() {
     const int rows = tile().rows, targets = tile().targets;
     int kept = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line(),
-        streamed = block(ring_).column0 + threadIdx.x % 4 * 2;
+        streamed = block(ring_).line0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(kept), "+r"(streamed));
     [[maybe_unused]] float2 factors;
@@ -195,7 +195,7 @@ class Consumer {
     return tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
   }
   __device__ __forceinline__ int thread_streamed() const {
-    return block(ring_).column0 + static_cast<int>(threadIdx.x) % 4 * 2;
+    return block(ring_).line0 + static_cast<int>(threadIdx.x) % 4 * 2;
   }
 
   // With the factor of the row of accumulator i. `factors`: of the rows of four accumulators, between calls in order.
@@ -217,7 +217,7 @@ class Consumer {
       if constexpr (kColumns) {
         bias.template add_transposed<kScores>(streamed, kept, scores_);
       } else {
-        bias.template add_fragment<Config::kBlockN>(kept, block(ring_).column0, scores_);
+        bias.template add_fragment<Config::kBlockN>(kept, block(ring_).line0, scores_);
       }
     }
   }

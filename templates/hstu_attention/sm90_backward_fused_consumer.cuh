@@ -160,7 +160,7 @@ class FusedConsumer {
   __device__ __forceinline__ void step() {
     last_ = block().flags & BlockInfo::kLast;
     part_row_ = row_;
-    row_ = block().column0 | order_of(block().flags);
+    row_ = block().line0 | order_of(block().flags);
     release(shared_.streamed_empty[ring_.stage()]);
     ring_.advance();
     if constexpr (!kFirst) {

@@ -84,7 +84,7 @@ struct BlockScores {
 
   // First of this thread's rows of the block, within the sequence.
   static __device__ __forceinline__ int thread_row(const Place& place) {
-    return place.block.column0 + static_cast<int>(threadIdx.x) % 4 * 2;
+    return place.block.line0 + static_cast<int>(threadIdx.x) % 4 * 2;
   }
 
   __device__ __forceinline__ float2 row_factors_of(const Params& params, const Place& place, int row) const {

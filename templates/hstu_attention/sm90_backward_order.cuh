@@ -17,9 +17,9 @@
 
 namespace sm90::backward {
 
-// First and last tile that adds to a block of rows; the first is not before the last one.
+// The tiles that add to a block of rows. The one that does so first has the highest number.
 struct Contributors {
-  int first, last;
+  int adds_first, adds_last;
 };
 
 template <class Config>
@@ -35,13 +35,12 @@ __device__ __forceinline__ Contributors contributors_of(const Sequence& sequence
 // Of a block of rows and head, after a tile has added to it; what the next one waits for.
 __device__ __forceinline__ u32 turn_after(int tile, int tiles) { return static_cast<u32>(tiles - tile); }
 
-// The turn of a block of rows. `sequence`: its number in the batch. No two blocks have the same place: where a sequence
-// ends within 64 rows, the next one is a place further on. Offsets that overlap may lead to a place twice; as turns
+// The turn of a block of kBlockN rows. `sequence`: its number in the batch. No two blocks have the same place: where a
+// sequence ends within a block, the next one is a place further on. Offsets that overlap may lead to a place twice; as turns
 // only grow, nobody waits for ever.
-template <class Spec>
+template <class Spec, class Config>
 __device__ __forceinline__ u32* turn_of(u32* turns, i64 start, int sequence, int head, int row0) {
-  constexpr int kRows = 64;
-  return turns + (start / kRows + sequence + row0 / kRows) * Spec::kHeads + head;
+  return turns + (start / Config::kBlockN + sequence + row0 / Config::kBlockN) * Spec::kHeads + head;
 }
 
 // The blocks of rows that a tile of columns has, in ascending order; as VisibleBlocks.
@@ -77,15 +76,15 @@ class OrderedBlocks {
       const int row0 = row_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN, tile = column0_ / Config::kBlockM;
       Contributors contributors = {-1, 0};
       if (row0 < sequence_.rows) contributors = contributors_of<Config>(sequence_, row0);
-      const bool between = contributors.last <= tile && tile <= contributors.first;
+      const bool between = contributors.adds_last <= tile && tile <= contributors.adds_first;
       if (__ballot_sync(~0u, between) == 0) continue;
       flags_ = 0;
       turn_ = 0;
       if (between) {
         flags_ = flags_of_block<Config, View>(sequence_, column0_, row0, sequence_.rows);
-        if (tile == contributors.first) flags_ |= BlockInfo::kFirstPart;
-        if (tile == contributors.last) flags_ |= BlockInfo::kLastPart;
-        if (flags_ != 0 && tile < contributors.first) turn_ = turn_before(tile, contributors.first, row0);
+        if (tile == contributors.adds_first) flags_ |= BlockInfo::kFirstPart;
+        if (tile == contributors.adds_last) flags_ |= BlockInfo::kLastPart;
+        if (flags_ != 0 && tile < contributors.adds_first) turn_ = turn_before(tile, contributors.adds_first, row0);
       }
       visible_ = __ballot_sync(~0u, flags_ & (kMayFlags<Config> | BlockInfo::kFirstPart | BlockInfo::kLastPart));
       if (visible_ != 0) return;

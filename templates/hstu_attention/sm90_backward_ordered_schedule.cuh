@@ -34,7 +34,7 @@ class OrderedSchedule {
     prepare();
     const i64 item = take();
     if (item >= shared_.schedule_total) return false;
-    rank_ = find_rank(shared_, params_.batch, rank_, static_cast<u32>(item));
+    rank_ = find_rank(shared_.schedule_first, params_.batch, rank_, static_cast<u32>(item));
     const int within = static_cast<int>(item - shared_.schedule_first[rank_]);
     tile.sequence = shared_.schedule_order[rank_];
     sequence = sequence_of<Spec, Config>(params_, tile.sequence);

@@ -118,7 +118,7 @@ class Producer {
   __device__ __forceinline__ void load_block(const BlockInfo& block, [[maybe_unused]] u32 turn, int head,
                                              const Sequence& sequence) {
     const int s = streamed_.stage();
-    const int row = static_cast<int>(sequence.start) + block.column0, rows = sequence.rows - block.column0;
+    const int row = static_cast<int>(sequence.start) + block.line0, rows = sequence.rows - block.line0;
     // Without a tail warp, the consumer zeroes the lines past the sequence's end itself.
     const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
     mbarrier_wait(shared_address(&shared_.streamed_empty[s]), streamed_.parity() ^ 1);
@@ -169,22 +169,10 @@ class Producer {
   Ring<Config::kStages> streamed_;
 };
 
-// Zeroes what streamed blocks hold past their sequence's end, as the producer announces them. One warp.
+// Zeroes what streamed blocks hold past their sequence's end. One warp.
 template <class Config>
 __device__ void zero_tails(Shared<Config>& shared) {
-  const int lane = threadIdx.x % 32;
-  u32 parity = 0;
-  while (true) {
-    mbarrier_wait(shared_address(&shared.tail_full), parity);
-    parity ^= 1;
-    const TailInfo tail = shared.tail;
-    if (tail.stage < 0) return;
-    zero_lines(shared, tail.stage, tail.first_row, lane, 32);
-    fence_proxy_async();
-    __syncwarp();
-    if (lane == 0) mbarrier_arrive(shared_address(&shared.streamed_full[tail.stage]));
-    release_warp<Config>(shared.tail_empty);
-  }
+  follow_tails<Config>(shared, shared.streamed_full, [&](auto... lines) { zero_lines(shared, lines...); });
 }
 
 }  // namespace sm90::backward

@@ -63,20 +63,6 @@ class GridSchedule {
   bool taken_ = false;
 };
 
-// The rank of the sequence that an item of a sorted list belongs to, which is not below `rank`; looks at 32 of them at
-// a time. By a whole warp.
-template <class Config>
-__device__ __forceinline__ int find_rank(const Shared<Config>& shared, i64 batch, int rank, u32 item) {
-  const int lane = threadIdx.x % 32;
-  while (true) {
-    const bool starts_after = rank + 1 + lane >= batch || shared.schedule_first[rank + 1 + lane] > item;
-    const u32 after = __ballot_sync(~0u, starts_after);
-    const int steps = after == 0 ? 32 : __ffs(after) - 1;
-    rank += steps;
-    if (steps < 32) return rank;
-  }
-}
-
 // This block's tiles of one role, the list's kIndex-th; used by one whole warp, all lanes in step.
 template <int kIndex, class Spec, class Config, class Params>
 class ListSchedule {
@@ -122,7 +108,7 @@ class ListSchedule {
   __device__ __forceinline__ int most_tiles() const { return ceil_div(params_.max_query_rows, Config::kBlockM); }
 
   __device__ __forceinline__ void take_sorted(u32 item, Tile& tile, Sequence& sequence) {
-    rank_ = find_rank(shared_, params_.batch, rank_, item);  // items only grow
+    rank_ = find_rank(shared_.schedule_first, params_.batch, rank_, item);  // items only grow
     const int within = static_cast<int>(item - shared_.schedule_first[rank_]);
     sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[rank_]);
     if constexpr (kKeepSequence<Spec, Config>) tile.sequence = shared_.schedule_order[rank_];

@@ -53,7 +53,7 @@ struct TileInfo {
   Role role;       // kNone: no more tiles; the other members are unset
 };
 
-// Layout of operands as in sm90::Shared. BlockInfo::column0 is the block's first line.
+// Layout of operands as in sm90::Shared.
 template <class Config>
 struct Shared {
   unsigned char kept_first[Config::kKeptStages][Tiles<Config>::kKeptFirst];

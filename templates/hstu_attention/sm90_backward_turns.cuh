@@ -38,7 +38,7 @@ class Turns {
     mbarrier_wait(shared_address(&shared_.streamed_full[stage]), ring_.parity());
     const BlockInfo block = shared_.block[stage];
     more_ = !(block.flags & BlockInfo::kLast);
-    return {turn_of<Spec>(params_.turns, start_, sequence_, head_, block.column0), shared_.turn[stage],
+    return {turn_of<Spec, Config>(params_.turns, start_, sequence_, head_, block.line0), shared_.turn[stage],
             !(block.flags & BlockInfo::kLastPart)};
   }
   // Done with the block: its buffer may be loaded again.

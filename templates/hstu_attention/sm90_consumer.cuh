@@ -144,7 +144,7 @@ class Consumer {
   __device__ __forceinline__ void load_bias() {
     if constexpr (Config::kBiasAhead) {
       with_bias([&](const auto& bias, int row) {
-        bias.template load_fragment<Config::kBlockN>(row, block_.column0, bias_);
+        bias.template load_fragment<Config::kBlockN>(row, block_.line0, bias_);
       });
     }
   }
@@ -158,7 +158,7 @@ class Consumer {
       }
     } else if constexpr (Spec::kRabHeads > 0) {
       with_bias([&](const auto& bias, int row) {
-        bias.template add_fragment<Config::kBlockN>(row, block_.column0, scores_);
+        bias.template add_fragment<Config::kBlockN>(row, block_.line0, scores_);
       });
     }
   }
@@ -167,7 +167,7 @@ class Consumer {
   __device__ __forceinline__ void release_scores_operands() {
     release(shared_.k_empty[ring_.stage()]);
     pending_last_ = block_.flags & BlockInfo::kLast;
-    pending_rows_ = tile_.rows - block_.column0;
+    pending_rows_ = tile_.rows - block_.line0;
     ring_.advance();
   }
 
@@ -205,7 +205,7 @@ class Consumer {
     // What the mask derives from the row is computed here, not kept in registers across blocks: the accumulators need
     // them.
     asm volatile("" : "+r"(row));
-    const int column = block_.column0 + threadIdx.x % 4 * 2;
+    const int column = block_.line0 + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = first; i < first + count; ++i) {
       const bool valid = mask_valid(row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets);
@@ -235,7 +235,7 @@ class Consumer {
     const int row1 = min(row0 + kPieceRows, tile_.rows) - 1;
 #pragma unroll
     for (int piece = 0; piece < Config::kBlockN / kPieceColumns; ++piece) {
-      const int column0 = block_.column0 + piece * kPieceColumns, first = piece * kPieceScores;
+      const int column0 = block_.line0 + piece * kPieceColumns, first = piece * kPieceScores;
       bool must, may;
       mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, must, may);
       if (must) {

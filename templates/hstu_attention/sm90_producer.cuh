@@ -143,8 +143,8 @@ class Producer {
       if (kQueriesAndKeys) load_query(tile, sequence, row0, !blocks.empty());
       while (!blocks.empty()) {
         const BlockInfo block = blocks.pop();
-        const int row = static_cast<int>(sequence.start) + block.column0;
-        const int rows = sequence.rows - block.column0;
+        const int row = static_cast<int>(sequence.start) + block.line0;
+        const int rows = sequence.rows - block.line0;
         if (kQueriesAndKeys) load_keys(block, tile.head, row, rows);
         if (kValues) load_values(tile.head, row, rows);
         ring_.advance();
@@ -236,9 +236,10 @@ class Producer {
   u32 tail_parity_ = 0;
 };
 
-// Zeroes V rows past their sequence's end, as the producer announces them. One warp.
-template <class Config>
-__device__ void zero_tails(Shared<Config>& shared) {
+// Calls zero(stage, first line, lane, lanes) for what buffers hold past their sequence's end, as the producer announces
+// it, and arrives at the buffer's barrier of `full`. One warp.
+template <class Config, class Memory, class Zero>
+__device__ __forceinline__ void follow_tails(Memory& shared, u64 (&full)[Config::kStages], const Zero& zero) {
   const int lane = threadIdx.x % 32;
   u32 parity = 0;
   while (true) {
@@ -246,12 +247,18 @@ __device__ void zero_tails(Shared<Config>& shared) {
     parity ^= 1;
     const TailInfo tail = shared.tail;
     if (tail.stage < 0) return;
-    zero_rows(shared, tail.stage, tail.first_row, lane, 32);
+    zero(tail.stage, tail.first_row, lane, 32);
     fence_proxy_async();
     __syncwarp();
-    if (lane == 0) mbarrier_arrive(shared_address(&shared.v_full[tail.stage]));
+    if (lane == 0) mbarrier_arrive(shared_address(&full[tail.stage]));
     release_warp<Config>(shared.tail_empty);
   }
+}
+
+// Zeroes V rows past their sequence's end.
+template <class Config>
+__device__ void zero_tails(Shared<Config>& shared) {
+  follow_tails<Config>(shared, shared.v_full, [&](auto... lines) { zero_rows(shared, lines...); });
 }
 
 }  // namespace sm90

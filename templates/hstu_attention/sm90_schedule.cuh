@@ -136,6 +136,20 @@ __device__ void build_schedule(Memory& shared, u16* scratch, const Offset* offse
   }
 }
 
+// The rank of the sequence that an item of a sorted list belongs to, which is not below `rank`; looks at 32 of them at
+// a time. `firsts`: items before the sequence of each rank. By a whole warp.
+template <class Batch>
+__device__ __forceinline__ int find_rank(const u32* firsts, Batch batch, int rank, u32 item) {
+  const int lane = threadIdx.x % 32;
+  while (true) {
+    const bool starts_after = rank + 1 + lane >= batch || firsts[rank + 1 + lane] > item;
+    const u32 after = __ballot_sync(~0u, starts_after);
+    const int steps = after == 0 ? 32 : __ffs(after) - 1;
+    rank += steps;
+    if (steps < 32) return rank;
+  }
+}
+
 // Walks this block's tiles; used by one whole warp, all lanes in step. Two warps that walk at the same time see the
 // same tiles.
 template <class Spec, class Config, class Params>
@@ -235,16 +249,9 @@ class Schedule {
     find_listed(static_cast<u32>(wide));
   }
 
-  // Ranks only grow from item to item; looks at 32 of them at a time.
+  // Ranks only grow from item to item.
   __device__ __forceinline__ void find_listed(u32 item) {
-    const int lane = threadIdx.x % 32;
-    while (true) {
-      const bool starts_after = rank_ + 1 + lane >= batch_ || shared_.schedule_first[rank_ + 1 + lane] > item;
-      const u32 after = __ballot_sync(~0u, starts_after);
-      const int steps = after == 0 ? 32 : __ffs(after) - 1;
-      rank_ += steps;
-      if (steps < 32) break;
-    }
+    rank_ = find_rank(shared_.schedule_first, batch_, rank_, item);
     within_ = static_cast<int>(item - shared_.schedule_first[rank_]);
     load_sequence_of(rank_);
   }

@@ -24,9 +24,9 @@ struct TileInfo {
   int done;        // 1: no more tiles; the other members are unset
 };
 
-// One column block of the current tile.
+// One column block of the current tile; a row block where the tile has columns (backward).
 struct BlockInfo {
-  int column0;
+  int line0;  // its first line, within the sequence
   int flags;
 
   static constexpr int kLast = 1 << 16;       // the tile's last block
