@@ -6,6 +6,7 @@
 #include "templates/hstu_attention/sm90_cost.h"
 #include "templates/hstu_attention/sm90_delta_cost.h"
 #include "templates/hstu_attention/sm90_limits.h"
+#include "templates/hstu_attention/sm90_machine.h"
 #include "templates/hstu_attention/sm90_resources.h"
 #include "templates/hstu_attention/sm90_small_cost.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
@@ -157,11 +158,10 @@ LaunchPlan AttentionSm90::launch_plan(const OpSpec& spec, const KernelConfig& co
   const auto map_slot = [&](const char* name, const char* argument, int64_t rows) {
     return attention_map_slot(signature, name, argument, rows);
   };
-  constexpr int64_t kPieceRows = 16;  // as in sm90_shared.cuh
-  plan.slots = {map_slot("q_map", "q", config.block_m),   map_slot("k_map", "k", config.block_n),
-                map_slot("v_map", "v", config.block_n),   map_slot("q_piece_map", "q", kPieceRows),
-                map_slot("k_piece_map", "k", kPieceRows), map_slot("v_piece_map", "v", kPieceRows)};
-  if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", kPieceRows));
+  plan.slots = {map_slot("q_map", "q", config.block_m),         map_slot("k_map", "k", config.block_n),
+                map_slot("v_map", "v", config.block_n),         map_slot("q_piece_map", "q", sm90::kPieceRows),
+                map_slot("k_piece_map", "k", sm90::kPieceRows), map_slot("v_piece_map", "v", sm90::kPieceRows)};
+  if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", sm90::kPieceRows));
   for (ParamSlot& slot : attention_common_slots(op)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(op, config.block_m);
   if (resources.split) {
@@ -187,6 +187,7 @@ std::vector<std::pair<std::string, std::string>> AttentionSm90::constants(const 
   const Resources r(cast(spec), config);
   std::vector<std::pair<std::string, std::string>> constants = {
       {"kThreads", fmt::to_string(r.threads)},
+      {"kPieceRows", fmt::to_string(sm90::kPieceRows)},
       {"kQkTiles", fmt::to_string(r.qk_tiles)},
       {"kPvTiles", fmt::to_string(r.pv_tiles)},
       {"kQueryStages", fmt::to_string(r.query_stages)},

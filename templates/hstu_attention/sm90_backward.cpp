@@ -8,6 +8,7 @@
 #include "templates/hstu_attention/sm90_backward_cost.h"
 #include "templates/hstu_attention/sm90_backward_resources.h"
 #include "templates/hstu_attention/sm90_limits.h"
+#include "templates/hstu_attention/sm90_machine.h"
 #include "templates/hstu_attention/sm90_wgmma.h"
 
 namespace hstujit {
@@ -15,8 +16,6 @@ namespace hstujit {
 namespace {
 
 using sm90::backward::Resources;
-
-constexpr int64_t kPieceRows = 16;  // as in sm90_shared.cuh
 
 const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
 
@@ -116,10 +115,10 @@ LaunchPlan BackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig& con
   for (const char* operand : {"q", "k", "v", "dout"}) {
     plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
     plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
-    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
   }
   for (const char* output : {"dq", "dk", "dv"})
-    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kPieceRows));
   for (ParamSlot& slot : attention_common_slots(op, Direction::kBackward)) plan.slots.push_back(std::move(slot));
 
   plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
@@ -136,6 +135,7 @@ std::vector<std::pair<std::string, std::string>> BackwardSm90::constants(const O
   const Resources r(cast(spec), config);
   std::vector<std::pair<std::string, std::string>> constants = {
       {"kThreads", fmt::to_string(r.threads)},
+      {"kPieceRows", fmt::to_string(sm90::kPieceRows)},
       {"kQkTiles", fmt::to_string(r.qk_tiles)},
       {"kPvTiles", fmt::to_string(r.pv_tiles)},
       {"kKeptStages", fmt::to_string(r.kept_stages)},

@@ -16,9 +16,8 @@ namespace {
 
 using sm90::backward::FusedResources;
 
-// As in the template.
-constexpr int64_t kPieceRows = 16;
 constexpr int64_t kBlockRows = 64;
+// Of the layout of dq_parts: the template has them, too, and compares.
 constexpr int64_t kPartGroup = 16;
 constexpr int64_t kPartLines = 8;
 constexpr int kConvertThreads = 256;
@@ -142,14 +141,14 @@ LaunchPlan FusedBackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig
   // The members that the producer of both templates knows: of the operands, what is kept and what is streamed.
   for (const char* operand : {"k", "v"}) {
     plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
-    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
   }
   for (const char* operand : {"q", "dout"}) {
     plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
-    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
   }
   for (const char* output : {"dk", "dv"})
-    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kPieceRows));
   for (ParamSlot& slot : attention_common_slots(op, Direction::kBackward)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(op, config.block_m, Direction::kBackward);
   plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
@@ -178,6 +177,9 @@ std::vector<std::pair<std::string, std::string>> FusedBackwardSm90::constants(co
   const FusedResources r(cast(spec), config);
   std::vector<std::pair<std::string, std::string>> constants = {
       {"kThreads", fmt::to_string(r.threads)},
+      {"kPieceRows", fmt::to_string(sm90::kPieceRows)},
+      {"kPartLines", fmt::to_string(kPartLines)},
+      {"kPartGroup", fmt::to_string(kPartGroup)},
       {"kQkTiles", fmt::to_string(r.qk_tiles)},
       {"kPvTiles", fmt::to_string(r.pv_tiles)},
       {"kKeptStages", fmt::to_string(r.kept_stages)},

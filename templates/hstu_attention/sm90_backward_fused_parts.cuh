@@ -28,6 +28,7 @@ __device__ __forceinline__ i64 part_offset(i64 row, int head, int column) {
 // A consumer warpgroup's columns of the part that 64 rows of dq get of a tile of columns.
 template <class Spec, class Config>
 struct DqPart {
+  static_assert(Config::kPartGroup == kPartGroup && Config::kPartLines == kPartLines, "the workspace is made of these");
   static constexpr int kColumns = Spec::kAttnDim / Config::kConsumers;
   static constexpr int kSums = kColumns / 2;
 

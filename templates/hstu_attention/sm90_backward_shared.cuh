@@ -31,6 +31,7 @@ constexpr int kOperands = 2;  // of a pair: so many loads arrive on a barrier
 // Bytes of one buffer.
 template <class Config>
 struct Tiles {
+  static_assert(Config::kPieceRows == kPieceRows, "tensor maps of pieces have boxes of this many rows");
   static constexpr int kKeptFirst = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
   static constexpr int kKeptSecond = Config::kPvTiles * Config::kBlockM * kSwizzleBytes;
   static constexpr int kStreamedFirst = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;

@@ -46,6 +46,7 @@ struct TailInfo {
 // Bytes of one buffer.
 template <class Config>
 struct Tiles {
+  static_assert(Config::kPieceRows == kPieceRows, "tensor maps of pieces have boxes of this many rows");
   static constexpr int kQueryBytes = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
   static constexpr int kKeyBytes = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;
   static constexpr int kValueBytes = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
