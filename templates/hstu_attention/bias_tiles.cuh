@@ -80,7 +80,7 @@ class TilePairs {
       more = job.next(following);
       Scores scores, gradients;
       begin_scores(item, scores);
-      sm80::clear_scores<Hidden<Spec>>(gradients);
+      sm80::clear_fragments(gradients);
 #pragma unroll 1
       for (int chunk = 0; chunk < kChunks; ++chunk) {
         cp_async_wait_group<0>();
@@ -119,7 +119,7 @@ class TilePairs {
       const int row = row0_ + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
       sm80::begin_rows_with<Spec, Attn<Spec>>(bias, row, item.column0, scores);
     } else {
-      sm80::clear_scores<Attn<Spec>>(scores);
+      sm80::clear_fragments(scores);
     }
   }
 

@@ -121,14 +121,7 @@ class Worker {
   }
 
   __device__ __forceinline__ void prepare() {
-#pragma unroll
-    for (int i = 0; i < S::kRowTiles; ++i) {
-#pragma unroll
-      for (int j = 0; j < S::kOutputTiles; ++j) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) outputs_[i][j][e] = 0.0f;
-      }
-    }
+    clear_fragments(outputs_);
     Load::template zero_padding<typename S::QkTile, Config::kBlockM, S::kQkBytes>(q_tile());
 #pragma unroll
     for (int stage = 0; stage < Config::kStages; ++stage) {
@@ -167,6 +160,7 @@ class Worker {
   template <bool kMasked>
   __device__ __forceinline__ void activate(Scores& scores, int column0) const {
     const int row = thread_row();
+    // As for_each_score, through which the compiler orders instructions otherwise than in what was timed.
 #pragma unroll
     for (int i = 0; i < S::kRowTiles; ++i) {
 #pragma unroll

@@ -215,21 +215,9 @@ class BackwardWorker {
         tile + RowPair<Spec, Config, kRows>::kHiddenOffset);
   }
 
-  template <class Sums>
-  static __device__ __forceinline__ void clear(Sums& sums) {
-#pragma unroll
-    for (auto& row : sums) {
-#pragma unroll
-      for (auto& fragment : row) {
-#pragma unroll
-        for (float& element : fragment) element = 0.0f;
-      }
-    }
-  }
-
   __device__ __forceinline__ void prepare() {
-    if constexpr (Part::kAttnGradient) clear(attn_sums_);
-    if constexpr (Part::kHiddenGradient) clear(hidden_sums_);
+    if constexpr (Part::kAttnGradient) clear_fragments(attn_sums_);
+    if constexpr (Part::kHiddenGradient) clear_fragments(hidden_sums_);
     zero_padding<Config::kBlockM>(own_tile());
 #pragma unroll
     for (int stage = 0; stage < Config::kStages; ++stage) zero_padding<Config::kBlockN>(stage_tile(stage));
@@ -280,38 +268,31 @@ class BackwardWorker {
   template <bool kMasked>
   __device__ __forceinline__ void activate(Scores& scores, Scores& gradients, int other0) const {
     const int own = thread_own();
-#pragma unroll
-    for (int i = 0; i < S::kRowTiles; ++i) {
-#pragma unroll
-      for (int j = 0; j < S::kScoreTiles; ++j) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          bool valid = true;
-          const int other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
-          if constexpr (kMasked) {
-            valid = other < sequence_.rows;
-            if constexpr (!Spec::kMaskTrivial) {
-              valid = valid && Part::View::valid(own + 16 * i + 8 * (e / 2), other, sequence_);
-            }
-          }
-          if constexpr (Part::kAttnGradient) {
-            float y, dy;
-            score_grad(scores[i][j][e], params_.alpha, y, dy);
-            if constexpr (kWeighted) {
-              const float factor = factor_of_row(other);
-              y *= factor;
-              dy *= factor;
-            }
-            gradients[i][j][e] = valid ? gradients[i][j][e] * dy : 0.0f;
-            scores[i][j][e] = valid ? y : 0.0f;
-          } else {
-            float y = score(scores[i][j][e], params_.alpha);
-            if constexpr (kWeighted) y *= factor_of_row(other);
-            scores[i][j][e] = valid ? y : 0.0f;
-          }
+    for_each_score<S>([&](int i, int j, int e) {
+      bool valid = true;
+      const int other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
+      if constexpr (kMasked) {
+        valid = other < sequence_.rows;
+        if constexpr (!Spec::kMaskTrivial) {
+          valid = valid && Part::View::valid(own + 16 * i + 8 * (e / 2), other, sequence_);
         }
       }
-    }
+      if constexpr (Part::kAttnGradient) {
+        float y, dy;
+        score_grad(scores[i][j][e], params_.alpha, y, dy);
+        if constexpr (kWeighted) {
+          const float factor = factor_of_row(other);
+          y *= factor;
+          dy *= factor;
+        }
+        gradients[i][j][e] = valid ? gradients[i][j][e] * dy : 0.0f;
+        scores[i][j][e] = valid ? y : 0.0f;
+      } else {
+        float y = score(scores[i][j][e], params_.alpha);
+        if constexpr (kWeighted) y *= factor_of_row(other);
+        scores[i][j][e] = valid ? y : 0.0f;
+      }
+    });
   }
 
   __device__ __forceinline__ auto factors() const {

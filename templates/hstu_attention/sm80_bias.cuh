@@ -37,16 +37,9 @@ __device__ __forceinline__ void begin_rows_with(const Bias& bias, int row, int c
 // The same of a warp's columns and a chunk of rows.
 template <class S, class Bias>
 __device__ __forceinline__ void begin_columns_with(const Bias& bias, int column, int row0, typename S::Scores& scores) {
-#pragma unroll
-  for (int i = 0; i < S::kRowTiles; ++i) {
-#pragma unroll
-    for (int j = 0; j < S::kScoreTiles; ++j) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        scores[i][j][e] = bias.at(row0 + 8 * j + Products<S>::score_column(e % 2), column + 16 * i + 8 * (e / 2));
-      }
-    }
-  }
+  for_each_score<S>([&](int i, int j, int e) {
+    scores[i][j][e] = bias.at(row0 + 8 * j + Products<S>::score_column(e % 2), column + 16 * i + 8 * (e / 2));
+  });
 }
 
 }  // namespace sm80

@@ -14,14 +14,29 @@
 
 namespace sm80 {
 
-template <class S>
-__device__ __forceinline__ void clear_scores(typename S::Scores& scores) {
+// Scores or sums.
+template <class Fragments>
+__device__ __forceinline__ void clear_fragments(Fragments& fragments) {
+#pragma unroll
+  for (auto& row : fragments) {
+#pragma unroll
+    for (auto& fragment : row) {
+#pragma unroll
+      for (float& element : fragment) element = 0.0f;
+    }
+  }
+}
+
+// Calls what(i, j, e) for every element of this thread: that of row 16 i + 8 (e / 2) of the warp's, counted from the
+// thread's first, and of column 8 j + score_column(e % 2) of the chunk.
+template <class S, class What>
+__device__ __forceinline__ void for_each_score(const What& what) {
 #pragma unroll
   for (int i = 0; i < S::kRowTiles; ++i) {
 #pragma unroll
     for (int j = 0; j < S::kScoreTiles; ++j) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) scores[i][j][e] = 0.0f;
+      for (int e = 0; e < 4; ++e) what(i, j, e);
     }
   }
 }
@@ -61,7 +76,7 @@ class TensorProducts {
   }
 
   __device__ __forceinline__ void multiply_scores(u32 k, typename S::Scores& scores) const {
-    clear_scores<S>(scores);
+    clear_fragments(scores);
     add_scores(k, scores);
   }
 
@@ -211,7 +226,7 @@ class ScalarProducts {
   }
 
   __device__ __forceinline__ void multiply_scores(u32 k, typename S::Scores& scores) const {
-    clear_scores<S>(scores);
+    clear_fragments(scores);
     add_scores(k, scores);
   }
 

@@ -43,37 +43,23 @@ __device__ __forceinline__ u32* turn_of(u32* turns, i64 start, int sequence, int
   return turns + (start / Config::kBlockN + sequence + row0 / Config::kBlockN) * Spec::kHeads + head;
 }
 
-// The blocks of rows that a tile of columns has, in ascending order; as VisibleBlocks.
+// The blocks of rows that a tile of columns has.
 template <class Config, class View>
-class OrderedBlocks {
+class OrderedBlocks : public BlockWalk<Config, OrderedBlocks<Config, View>> {
  public:
   __device__ __forceinline__ OrderedBlocks(const Sequence& sequence, int column0, int)
       : sequence_(sequence), column0_(column0) {
+    line_ = 0;
+    flags_ = 0;
     classify();
   }
-
-  __device__ __forceinline__ bool empty() const { return visible_ == 0; }
 
   // The turn that the next block is waited for with; 0: none.
   __device__ __forceinline__ u32 turn() const { return __shfl_sync(~0u, turn_, __ffs(visible_) - 1); }
 
-  __device__ __forceinline__ BlockInfo pop() {
-    const int index = __ffs(visible_) - 1;
-    BlockInfo block = {row_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
-    visible_ &= visible_ - 1;
-    if (visible_ == 0) {
-      row_ += 32 * Config::kBlockN;
-      classify();
-    }
-    if (visible_ == 0) block.flags |= BlockInfo::kLast;
-    return block;
-  }
-
- private:
-  // 32 blocks from row_ on, further ones when the tile has none of these.
   __device__ __forceinline__ void classify() {
-    for (; row_ < sequence_.rows; row_ += 32 * Config::kBlockN) {
-      const int row0 = row_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN, tile = column0_ / Config::kBlockM;
+    for (; line_ < sequence_.rows; line_ += 32 * Config::kBlockN) {
+      const int row0 = line_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN, tile = column0_ / Config::kBlockM;
       Contributors contributors = {-1, 0};
       if (row0 < sequence_.rows) contributors = contributors_of<Config>(sequence_, row0);
       const bool between = contributors.adds_last <= tile && tile <= contributors.adds_first;
@@ -91,6 +77,12 @@ class OrderedBlocks {
     }
   }
 
+ private:
+  using Walk = BlockWalk<Config, OrderedBlocks>;
+  using Walk::flags_;
+  using Walk::line_;
+  using Walk::visible_;
+
   // That of the tile before this one, of those that have the block.
   __device__ __forceinline__ u32 turn_before(int tile, int first, int row0) const {
     int before = tile + 1;
@@ -103,10 +95,7 @@ class OrderedBlocks {
 
   const Sequence& sequence_;
   const int column0_;
-  int row_ = 0;      // first row of block 0 of the bit masks
-  u32 visible_ = 0;  // bit i: block i, counted from row_, is still to come
-  int flags_ = 0;    // BlockInfo::flags of the block of this lane
-  u32 turn_ = 0;     // of the block of this lane
+  u32 turn_ = 0;  // of the block of this lane
 };
 
 }  // namespace sm90::backward

@@ -39,63 +39,76 @@ __device__ __forceinline__ int flags_of_block(const Sequence& sequence, int row0
 template <class Config>
 constexpr int kMayFlags = BlockInfo::may(Config::kConsumers) - 1;
 
-// The column blocks of a tile that some of its rows may see, in ascending order. Used by one whole warp, all lanes in
-// step: each lane classifies one block, so that 32 blocks cost one evaluation of the mask. With a View that turns the
-// mask round, the row blocks of a tile of columns.
-template <class Config, class View = RowsView>
-class VisibleBlocks {
+// A tile's blocks, in ascending order. Used by one whole warp, all lanes in step: each lane classifies one block, so that
+// 32 blocks cost one evaluation of the mask. `Derived` has classify(), which looks at 32 blocks from line_ on, and at
+// further ones where the tile has none of these.
+template <class Config, class Derived>
+class BlockWalk {
  public:
-  __device__ __forceinline__ VisibleBlocks(const Sequence& sequence, int row0, int row_end)
-      : sequence_(sequence), row0_(row0) {
-    View::range(row0, row_end - 1, sequence, column_, column_end_);
-    column_ = first_block<Config>(column_);
-    if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()));
-    classify();
-  }
-
   __device__ __forceinline__ bool empty() const { return visible_ == 0; }
 
   __device__ __forceinline__ BlockInfo pop() {
     const int index = __ffs(visible_) - 1;
-    BlockInfo block = {column_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
+    BlockInfo block = {line_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
     visible_ &= visible_ - 1;
     if (visible_ == 0) {
-      column_ += 32 * Config::kBlockN;
-      classify();
+      line_ += 32 * Config::kBlockN;
+      static_cast<Derived*>(this)->classify();
     }
     if (visible_ == 0) block.flags |= BlockInfo::kLast;
     return block;
   }
 
- private:
-  // Of the tile's column blocks, those of one of the cluster's blocks: none where others have one each already.
-  __device__ __forceinline__ void take_share(int rank) {
-    const int blocks = ceil_div(column_end_ - column_, Config::kBlockN);
-    const int sharers = sharers_of<Config>(column_, column_end_);
-    if (rank >= sharers) {
-      column_end_ = column_;
-      return;
-    }
-    column_end_ = min(column_end_, column_ + blocks * (rank + 1) / sharers * Config::kBlockN);
-    column_ += blocks * rank / sharers * Config::kBlockN;
+ protected:
+  int line_;         // first line of block 0 of the bit masks
+  u32 visible_ = 0;  // bit i: block i, counted from line_, is still to come
+  int flags_;        // BlockInfo::flags of the block of this lane
+};
+
+// The column blocks of a tile that some of its rows may see. With a View that turns the mask round, the row blocks of a
+// tile of columns.
+template <class Config, class View = RowsView>
+class VisibleBlocks : public BlockWalk<Config, VisibleBlocks<Config, View>> {
+ public:
+  __device__ __forceinline__ VisibleBlocks(const Sequence& sequence, int row0, int row_end)
+      : sequence_(sequence), row0_(row0) {
+    View::range(row0, row_end - 1, sequence, line_, column_end_);
+    line_ = first_block<Config>(line_);
+    if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()));
+    classify();
   }
 
-  // Classifies 32 blocks from column_ on, further ones when none of these is visible.
+  // Those that end before column_end_.
   __device__ __forceinline__ void classify() {
-    for (; column_ < column_end_; column_ += 32 * Config::kBlockN) {
-      const int first_column = column_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
+    for (; line_ < column_end_; line_ += 32 * Config::kBlockN) {
+      const int first_column = line_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
       flags_ = flags_of_block<Config, View>(sequence_, row0_, first_column, column_end_);
       visible_ = __ballot_sync(~0u, flags_ & kMayFlags<Config>);
       if (visible_ != 0) return;
     }
   }
 
+ private:
+  using Walk = BlockWalk<Config, VisibleBlocks>;
+  using Walk::flags_;
+  using Walk::line_;
+  using Walk::visible_;
+
+  // Of the tile's column blocks, those of one of the cluster's blocks: none where others have one each already.
+  __device__ __forceinline__ void take_share(int rank) {
+    const int blocks = ceil_div(column_end_ - line_, Config::kBlockN);
+    const int sharers = sharers_of<Config>(line_, column_end_);
+    if (rank >= sharers) {
+      column_end_ = line_;
+      return;
+    }
+    column_end_ = min(column_end_, line_ + blocks * (rank + 1) / sharers * Config::kBlockN);
+    line_ += blocks * rank / sharers * Config::kBlockN;
+  }
+
   const Sequence& sequence_;
   const int row0_;
-  int column_;  // first column of block 0 of the bit masks
   int column_end_;
-  u32 visible_ = 0;  // bit i: block i, counted from column_, is still to come
-  int flags_;        // BlockInfo::flags of the block of this lane
 };
 
 // Loads kRows rows of one head from `row` on, of which the first `rows` belong to the sequence. At a sequence's end
