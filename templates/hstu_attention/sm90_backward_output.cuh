@@ -134,19 +134,26 @@ __device__ __forceinline__ void store_tile(Shared<Config>& shared, const Params&
   if (threadIdx.x % 32 == 0) bulk_wait_sources_read();
 }
 
+// Calls what(buffer) for each tile that this block keeps, from the moment when it is there.
+template <class Config, class What>
+__device__ __forceinline__ void follow_tiles(Shared<Config>& shared, const What& what) {
+  Ring<Config::kKeptStages> kept;
+  while (true) {
+    mbarrier_wait(shared_address(&shared.kept_full[kept.stage()]), kept.parity());
+    if (shared.tile[kept.stage()].role == Role::kNone) return;
+    what(kept);
+    kept.advance();
+  }
+}
+
 // Stores tiles and gives their buffers back. One warp.
 template <class Spec, class Config, class Params>
 __device__ void store_tiles(Shared<Config>& shared, const Params& params) {
-  Ring<Config::kKeptStages> kept;
-  while (true) {
-    const int stage = kept.stage();
-    mbarrier_wait(shared_address(&shared.kept_full[stage]), kept.parity());
-    if (shared.tile[stage].role == Role::kNone) return;
-    mbarrier_wait(shared_address(&shared.kept_staged[stage]), kept.parity());
-    store_tile<Spec, Config>(shared, params, stage);
-    release_warp<Config>(shared.kept_empty[stage]);
-    kept.advance();
-  }
+  follow_tiles(shared, [&](const Ring<Config::kKeptStages>& kept) {
+    mbarrier_wait(shared_address(&shared.kept_staged[kept.stage()]), kept.parity());
+    store_tile<Spec, Config>(shared, params, kept.stage());
+    release_warp<Config>(shared.kept_empty[kept.stage()]);
+  });
 }
 
 }  // namespace sm90::backward

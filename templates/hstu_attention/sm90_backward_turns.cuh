@@ -65,15 +65,10 @@ class Turns {
 template <class Spec, class Config, class Params>
 __device__ void wait_for_turns(FusedShared<Config>& shared, const Params& params) {
   Turns<Spec, Config, Params> turns(shared, params);
-  Ring<Config::kKeptStages> kept;
   Ring<kExchangeBuffers> part;
-  while (true) {
-    const int stage = kept.stage();
-    mbarrier_wait(shared_address(&shared.kept_full[stage]), kept.parity());
-    if (shared.tile[stage].role == Role::kNone) return;
-    turns.begin(shared.tile[stage]);
-    release_warp<Config>(shared.kept_empty[stage]);
-    kept.advance();
+  follow_tiles<Config>(shared, [&](const Ring<Config::kKeptStages>& kept) {
+    turns.begin(shared.tile[kept.stage()]);
+    release_warp<Config>(shared.kept_empty[kept.stage()]);
     while (turns.more()) {
       const Turn turn = turns.look();
       turns.leave();
@@ -87,7 +82,7 @@ __device__ void wait_for_turns(FusedShared<Config>& shared, const Params& params
       release_warp<Config>(exchanged);
       part.advance();
     }
-  }
+  });
 }
 
 // Tells the tile after that ours has added to a block of rows, and stores what the consumers have staged where that is
@@ -95,12 +90,9 @@ __device__ void wait_for_turns(FusedShared<Config>& shared, const Params& params
 template <class Spec, class Config, class Params>
 __device__ void pass_turns_on(FusedShared<Config>& shared, const Params& params) {
   Turns<Spec, Config, Params> turns(shared, params);
-  Ring<Config::kKeptStages> kept;
-  while (true) {
+  follow_tiles<Config>(shared, [&](const Ring<Config::kKeptStages>& kept) {
     const int stage = kept.stage();
-    mbarrier_wait(shared_address(&shared.kept_full[stage]), kept.parity());
     const TileInfo& tile = shared.tile[stage];
-    if (tile.role == Role::kNone) return;
     const u32 next = turn_after(tile.line0 / Config::kBlockM, ceil_div(tile.rows, Config::kBlockM));
     const auto pass_on = [next](const Turn& turn) {
       if (threadIdx.x % 32 == 0 && turn.passed_on) raise_release(turn.counter, next);
@@ -128,8 +120,7 @@ __device__ void pass_turns_on(FusedShared<Config>& shared, const Params& params)
       store_tile<Spec, Config>(shared, params, stage);
       release_warp<Config>(shared.kept_empty[stage]);
     }
-    kept.advance();
-  }
+  });
 }
 
 }  // namespace sm90::backward
