@@ -147,7 +147,11 @@ Status Launcher::explain_empty_grid(const hstujit_value* values) const {
     if (factor.source == Source::kSize && value.tensor->shape[factor.dimension] + factor.bias <= 0) return {};
     if (factor.source == Source::kScalar && value.integer + factor.bias <= 0) scalar = &factor;
   }
-  if (scalar == nullptr) return {};
+  // Without rows, outputs are sums over all of them, or empty.
+  const auto is_written = [&](int output) {
+    return !is_empty(*values[output].tensor) && std::ranges::find(sums_, output) == sums_.end();
+  };
+  if (scalar == nullptr || std::ranges::none_of(outputs_, is_written)) return {};
   return Status(Code::kInvalidArgument, fmt::format("{} is {}, and there are outputs to write; it must be {} or more",
                                                     checker_.signature()[scalar->argument].name,
                                                     values[scalar->argument].integer, 1 - scalar->bias));

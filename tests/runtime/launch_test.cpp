@@ -1,43 +1,14 @@
-// Launches against the fake driver: sentences for every bad value, packing, grids, empty problems, host time.
+// Launches against the fake driver: sentences for every bad value, packing, grids, host time.
 #include <cstring>
 
 #include "compiler/spec/limits.h"
 #include "runtime/data_checks.h"
-#include "tests/runtime/support.h"
+#include "tests/runtime/launch_fixture.h"
 
 namespace hstujit::test {
 namespace {
 
 using ::testing::HasSubstr;
-
-class LaunchTest : public RuntimeTest {
- protected:
-  void SetUp() override {
-    RuntimeTest::SetUp();
-    engine_ = make_engine();
-    context_ = std::make_unique<CurrentContext>(*engine_);
-    op_ = make_op(engine_);
-    const Status prepared = op_->prepare(256, -1);
-    ASSERT_TRUE(prepared.ok()) << prepared.message();
-    lengths_.rows = {5, 0, 130};
-    lengths_.max_seq_len = 200;
-    launch_ = std::make_unique<FakeLaunch>(make_instance(), lengths_);
-  }
-
-  Status launch() { return op_->launch(launch_->values.data(), launch_->values.size(), nullptr); }
-  void expect_refused(const std::string& part) {
-    const Status status = launch();
-    EXPECT_EQ(status.code(), Code::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr(part));
-    EXPECT_EQ(fake().launches, 0);
-  }
-
-  EnginePtr engine_;
-  std::unique_ptr<CurrentContext> context_;
-  std::unique_ptr<Op> op_;
-  Lengths lengths_;
-  std::unique_ptr<FakeLaunch> launch_;
-};
 
 TEST_F(LaunchTest, GoodValuesAreLaunchedOnce) {
   const Status status = launch();
@@ -137,35 +108,6 @@ TEST_F(LaunchTest, ADestroyedContextThatIsStillCurrentIsADriverError) {
   EXPECT_THAT(status.message(), HasSubstr("cuCtxGetId failed with CUDA_ERROR_FAKE"));
 }
 
-TEST_F(LaunchTest, NothingToWriteIsDoneWithoutALaunch) {
-  Lengths empty;
-  empty.rows = {0, 0};
-  empty.max_seq_len = 200;
-  launch_ = std::make_unique<FakeLaunch>(make_instance(), empty);
-  EXPECT_TRUE(launch().ok());
-  empty.rows = {};
-  launch_ = std::make_unique<FakeLaunch>(make_instance(), empty);
-  EXPECT_TRUE(launch().ok());
-  EXPECT_EQ(fake().launches, 0);
-}
-
-TEST_F(LaunchTest, ALengthOfZeroIsRefusedWhileThereAreRowsToWrite) {
-  ASSERT_TRUE(op_->prepare(64, -1).ok());
-  launch_->value("max_seq_len").integer = 0;
-  expect_refused("max_seq_len is 0, and there are outputs to write; it must be 1 or more");
-  Lengths none;
-  none.rows = {0, 0};
-  none.max_seq_len = 0;
-  launch_ = std::make_unique<FakeLaunch>(make_instance(), none);
-  EXPECT_TRUE(launch().ok()) << "no rows";
-  // Rows that belong to no sequence are nobody's.
-  launch_ = std::make_unique<FakeLaunch>(make_instance(), lengths_);
-  launch_->value("max_seq_len").integer = 0;
-  launch_->tensor("seq_offsets").shape[0] = 1;
-  EXPECT_TRUE(launch().ok());
-  EXPECT_EQ(fake().launches, 0);
-}
-
 TEST_F(LaunchTest, MoreRowsThanATensorMapHasCoordinatesForAreUnsupported) {
   // Addresses that nobody touches, far enough from one another for so many rows.
   uintptr_t address = 0;
@@ -257,12 +199,7 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   heads.constant = 3;
   plan.grid = {factor, heads};
 
-  const CudaDriverPtr driver = *engine_->driver();
-  const auto context = current_context(*driver);
-  ASSERT_TRUE(context.ok());
-  const auto module = Module::load(driver, *context, cubin_of("a cubin"), plan);
-  ASSERT_TRUE(module.ok());
-  const auto launcher = Launcher::create(driver, *module, signature, plan);
+  const auto launcher = make_launcher(signature, plan);
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();
   ASSERT_TRUE((*launcher)->launch(launch_->values.data(), launch_->values.size(), nullptr).ok());
 
@@ -288,62 +225,9 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   EXPECT_EQ(seen.map_type, 9);
 
   plan.persistent_blocks = 0;
-  const auto whole = Launcher::create(driver, *module, signature, plan);
+  const auto whole = make_launcher(signature, plan);
   ASSERT_TRUE((*whole)->launch(launch_->values.data(), launch_->values.size(), nullptr).ok());
   EXPECT_EQ(seen.grid, 12u) << "ceil(200 / 64) * 3";
-}
-
-// Without rows q has no address that a map could have, and the outputs that are written may be as small as a number.
-TEST_F(LaunchTest, AMapOfNoRowsHasAnAlignedAddressOfAnOutputWithElements) {
-  const Instance instance = make_instance(R"(, "attn_scale": "scalar")");
-  FakeLaunch backward(instance, {.rows = {0, 0}, .num_targets = {}, .max_seq_len = 64}, kDLCUDA, Direction::kBackward);
-  const Signature& signature = backward.problem.signature;
-  DLTensor& slope = backward.tensor("dattn_scale");
-  slope.data = static_cast<char*>(slope.data) + 4;
-  LaunchPlan plan;
-  plan.kernel_name = "k";
-  plan.threads = 32;
-  ParamSlot map;
-  map.name = "q";
-  map.kind = ParamSlot::Kind::kTensorMap;
-  map.argument = find_argument(signature, "q");
-  map.map = {64, 64};
-  plan.slots = {map};
-  const CudaDriverPtr driver = *engine_->driver();
-  const auto module = Module::load(driver, *current_context(*driver), cubin_of("a cubin"), plan);
-  ASSERT_TRUE(module.ok());
-  const auto launcher = Launcher::create(driver, *module, signature, plan);
-  ASSERT_TRUE(launcher.ok()) << launcher.status().message();
-  const Status status = (*launcher)->launch(backward.values.data(), backward.values.size(), nullptr);
-  EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(fake().tensor_maps, 1);
-  EXPECT_EQ(fake().launches, 1);
-}
-
-TEST_F(LaunchTest, WithoutSequencesASumOverAllOfThemIsZero) {
-  const Instance instance = make_instance(R"(, "attn_scale": "scalar")");
-  FakeLaunch backward(instance, {.rows = {}, .num_targets = {}, .max_seq_len = 64}, kDLCUDA, Direction::kBackward);
-  auto* const slope = static_cast<float*>(backward.tensor("dattn_scale").data);
-  *slope = 7;
-  LaunchPlan plan;
-  plan.kernel_name = "k";
-  plan.threads = 32;
-  GridFactor batch;
-  batch.source = GridFactor::Source::kSize;
-  batch.argument = find_argument(backward.problem.signature, "seq_offsets");
-  batch.bias = -1;
-  plan.grid = {batch};
-  const CudaDriverPtr driver = *engine_->driver();
-  const auto module = Module::load(driver, *current_context(*driver), cubin_of("a cubin"), plan);
-  ASSERT_TRUE(module.ok());
-  const auto launcher = Launcher::create(driver, *module, backward.problem.signature, plan);
-  const Status status = (*launcher)->launch(backward.values.data(), backward.values.size(), nullptr);
-  EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(*slope, 0);
-  EXPECT_EQ(fake().launches, 0);
-  fake().failing = "cuMemsetD8Async";
-  EXPECT_THAT((*launcher)->launch(backward.values.data(), backward.values.size(), nullptr).message(),
-              HasSubstr("cuMemsetD8Async failed"));
 }
 
 TEST(CheckJagged, NamesTheFirstMistake) {
