@@ -63,7 +63,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 TunerOptions tuner_options(const OperationOptions& options, const Tuning& tuning, const Task& task, double seconds_left,
                            size_t keys_left) {
   TunerOptions tuner;
-  if (tuning.exhaustive) tuner.worst_estimate = std::numeric_limits<double>::infinity();
+  if (tuning.exhaustive) tuner.far_estimate = tuner.worst_estimate = std::numeric_limits<double>::infinity();
   tuner.budget_s = std::max(0.0, seconds_left) / static_cast<double>(keys_left);
   tuner.jobs = options.jobs;
   // By reference: the task outlives the tuning.

@@ -27,15 +27,16 @@ std::optional<CompileWorkerSetup> worker_setup(Engine& engine, double limit_s) {
 }  // namespace
 
 CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates,
-                         const TuningRecord* earlier, const TunerOptions& options,
+                         size_t first, const TuningRecord* earlier, const TunerOptions& options,
                          std::chrono::steady_clock::time_point deadline)
     : engine_(engine), problem_(problem), candidates_(candidates), earlier_(earlier), deadline_(deadline) {
   if (const Result<KernelCompilerPtr> compiler = engine.compiler(); compiler.ok()) {
     if (const Result<NvrtcLibrary> nvrtc = (*compiler)->nvrtc(); nvrtc.ok()) nvrtc_ = nvrtc->version;
   }
-  order_.resize(candidates.size());
-  std::iota(order_.begin(), order_.end(), size_t{0});
-  if (earlier != nullptr && !earlier->winner.empty()) {
+  order_.resize(candidates.size() - first);
+  std::iota(order_.begin(), order_.end(), first);
+  if (first == 0) pinned_ = 1;
+  if (first == 0 && earlier != nullptr && !earlier->winner.empty()) {
     const auto winner = std::find_if(order_.begin() + 1, order_.end(), [&](size_t index) {
       return same_config(key_text(candidates[index].config), earlier->winner);
     });
@@ -46,7 +47,7 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
   }
   // One less than the process may have: a cold key that is asked for meanwhile need not wait for candidates.
   const int most = std::max(1, engine.kernels().compile_jobs() - 1);
-  running_ = std::min(options.jobs > 0 ? std::min(options.jobs, most) : most, static_cast<int>(candidates.size()));
+  running_ = std::min(options.jobs > 0 ? std::min(options.jobs, most) : most, static_cast<int>(order_.size()));
   const int count = running_;
   const std::optional<CompileWorkerSetup> setup = worker_setup(engine, options.compile_limit_s);
   for (int i = 0; i <= count; ++i) workers_.push_back(setup ? std::make_unique<CompileWorker>(*setup) : nullptr);
@@ -65,7 +66,7 @@ void CompilePool::work(const Worker& worker) {
     const bool in_time = std::chrono::steady_clock::now() < deadline_;
     if (position >= order_.size() || (position >= pinned_ && !in_time)) break;
     const Effort in_turn = in_time ? Effort::kCompileUnknown : Effort::kLook;
-    PoolResult result = produce(order_[position], position == 0 ? Effort::kCompile : in_turn, worker);
+    PoolResult result = produce(order_[position], order_[position] == 0 ? Effort::kCompile : in_turn, worker);
     const std::lock_guard lock(mutex_);
     results_.push_back(std::move(result));
     ready_.notify_one();

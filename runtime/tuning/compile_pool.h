@@ -33,10 +33,10 @@ struct PoolResult {
 
 class CompilePool {
  public:
-  // `earlier` may be null. The first candidate, the heuristic's, is compiled even when it is known and whatever the
-  // budget is. The second is the earlier record's winner: its source is made whatever the budget is, so that a short
-  // run knows whether that winner is still what was timed.
-  CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates,
+  // The candidates from `first` on. `earlier` may be null. The first candidate of all, the heuristic's, is compiled
+  // even when it is known and whatever the budget is. After it comes the earlier record's winner: its source is made
+  // whatever the budget is, so that a short run knows whether that winner is still what was timed.
+  CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates, size_t first,
               const TuningRecord* earlier, const TunerOptions& options, std::chrono::steady_clock::time_point deadline);
   ~CompilePool();  // stops; waits for the compiles that are under way
 
@@ -61,7 +61,7 @@ class CompilePool {
   const TuningRecord* earlier_;
   std::chrono::steady_clock::time_point deadline_;
   std::vector<size_t> order_;  // of the candidates
-  size_t pinned_ = 1;          // so many of them come also after the deadline
+  size_t pinned_ = 0;          // so many of them come also after the deadline
   std::string nvrtc_;  // its version: another one may spill, fail and schedule differently; empty when there is none
 
   std::atomic<size_t> next_{0};  // in order_

@@ -9,13 +9,31 @@
 
 namespace hstujit {
 
+bool TuningRun::is_earlier_winner(const Candidate& candidate) const {
+  const TuningRecord* const earlier = findings_.earlier();
+  return earlier != nullptr && !earlier->winner.empty() && same_config(key_text(candidate.config), earlier->winner);
+}
+
 // Candidates come in the order of their estimates. What has won before stays.
 void TuningRun::leave_out_slow() {
-  const double worst = candidates_.front().estimate_ms * options_.worst_estimate;
-  const std::string winner = findings_.earlier() != nullptr ? findings_.earlier()->winner : "";
+  const double best = candidates_.front().estimate_ms;
   report_.left_out = static_cast<int>(std::erase_if(candidates_, [&](const Candidate& candidate) {
-    return candidate.estimate_ms > worst && (winner.empty() || !same_config(key_text(candidate.config), winner));
+    return candidate.estimate_ms > best * options_.worst_estimate && !is_earlier_winner(candidate);
   }));
+  const auto far = std::stable_partition(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
+    return candidate.estimate_ms <= best * options_.far_estimate || is_earlier_winner(candidate);
+  });
+  far_.assign(far, candidates_.end());
+  candidates_.erase(far, candidates_.end());
+}
+
+// What is best, in this run or an earlier one, is what the cost model took for slow.
+bool TuningRun::model_is_wrong() const {
+  const double near = candidates_.front().estimate_ms * options_.near_estimate;
+  const size_t best = best_ratio() < 1 ? finalists_.front().index : baseline_->index;
+  return candidates_[best].estimate_ms > near || std::ranges::any_of(candidates_, [&](const Candidate& candidate) {
+           return candidate.estimate_ms > near && is_earlier_winner(candidate);
+         });
 }
 
 void TuningRun::end(std::string why) {
@@ -123,22 +141,36 @@ Status TuningRun::keep_winner() {
   return engine_.kernels().get(request, true).status();
 }
 
-Result<TuneReport> TuningRun::run() {
-  report_.candidates = static_cast<int>(candidates_.size());
-  HSTUJIT_ASSIGN_OR_RETURN(bench_, factory_());
-  {
-    CompilePool pool(engine_, problem_, candidates_, findings_.earlier(), options_, deadline_);
-    HSTUJIT_RETURN_IF_ERROR(find_baseline(pool));
-    for (auto& [index, early] : waiting_) {
-      if (!ended()) HSTUJIT_RETURN_IF_ERROR(consider(std::move(early)));
-    }
-    while (!ended()) {
-      std::optional<PoolResult> result = pool.next();
-      if (!result) break;
-      findings_.saw_source(candidates_[result->index].config, result->source_digest);
-      HSTUJIT_RETURN_IF_ERROR(consider(std::move(*result)));
-    }
+// The candidates from `first` on, if any passes, are timed against the baseline, or one of them becomes it.
+Status TuningRun::try_from(size_t first) {
+  CompilePool pool(engine_, problem_, candidates_, first, findings_.earlier(), options_, deadline_);
+  if (!baseline_) HSTUJIT_RETURN_IF_ERROR(find_baseline(pool, first));
+  if (!baseline_) return {};
+  for (auto& [index, early] : waiting_) {
+    if (!ended()) HSTUJIT_RETURN_IF_ERROR(consider(std::move(early)));
   }
+  waiting_.clear();
+  while (!ended()) {
+    std::optional<PoolResult> result = pool.next();
+    if (!result) break;
+    findings_.saw_source(candidates_[result->index].config, result->source_digest);
+    HSTUJIT_RETURN_IF_ERROR(consider(std::move(*result)));
+  }
+  return {};
+}
+
+Result<TuneReport> TuningRun::run() {
+  HSTUJIT_ASSIGN_OR_RETURN(bench_, factory_());
+  HSTUJIT_RETURN_IF_ERROR(try_from(0));
+  if (!ended() && !far_.empty() && (!baseline_ || (Clock::now() < deadline_ && model_is_wrong()))) {
+    const size_t first = candidates_.size();
+    candidates_.insert(candidates_.end(), far_.begin(), far_.end());
+    far_.clear();
+    HSTUJIT_RETURN_IF_ERROR(try_from(first));
+  }
+  if (!baseline_) return no_baseline();
+  report_.left_out += static_cast<int>(far_.size());
+  report_.candidates = static_cast<int>(candidates_.size());
   report_.skipped = report_.candidates - done_;
   HSTUJIT_RETURN_IF_ERROR(findings_.store().status());
   if (!ended()) HSTUJIT_RETURN_IF_ERROR(time_finalists());

@@ -40,8 +40,11 @@ struct TunerOptions {
   int jobs = 0;                 // compile threads; 0, and at most: HSTUJIT_COMPILE_JOBS
   double compile_limit_s = 60;  // a worker process whose compile takes longer is killed
   int late_timeouts = 3;  // compiles that began after the budget, because there was no baseline, and took that long
-  // Candidates that the cost model takes for slower than its best by this factor are not tried. On the H200 winners
-  // were at most 1.24 (12 keys).
+  // Candidates that the cost model takes for slower than its best by more than far_estimate are tried only where the
+  // best of the others is itself slower by more than near_estimate, as then the model is wrong about this device or
+  // problem; by more than worst_estimate, not at all. On the H200 winners were at most 1.17 (24 keys).
+  double near_estimate = 1.25;
+  double far_estimate = 1.5;
   double worst_estimate = 2.0;
   int first_repeats = 2;   // of each candidate, in turns with the baseline
   double hopeless = 2.0;   // slower than the best by this factor in each of those: not timed again

@@ -76,21 +76,22 @@ PoolResult TuningRun::wait_for(CompilePool& pool, size_t index) {
 }
 
 // The first candidate, in the cost model's order, that passes: the heuristic's as a rule.
-Status TuningRun::find_baseline(CompilePool& pool) {
-  Status heuristic_failure;
-  for (size_t index = 0; index < candidates_.size() && !baseline_ && !ended(); ++index) {
+Status TuningRun::find_baseline(CompilePool& pool, size_t first) {
+  for (size_t index = first; index < candidates_.size() && !baseline_ && !ended(); ++index) {
     PoolResult result = wait_for(pool, index);
     begin(result);
     if (!result.binary.ok() && result.binary.status().code() == Code::kNoCompiler) return result.binary.status();
     HSTUJIT_RETURN_IF_ERROR(try_baseline(pool, std::move(result)));
-    if (index == 0 && !baseline_) heuristic_failure = last_failure_;
+    if (index == 0 && !baseline_) heuristic_failure_ = last_failure_;
     HSTUJIT_RETURN_IF_ERROR(findings_.checkpoint());
   }
-  if (baseline_) return {};
-  HSTUJIT_RETURN_IF_ERROR(findings_.store().status());
-  return heuristic_failure.with_context(fmt::format("no candidate of {} passed{}{}; the heuristic's config, {}", done_,
-                                                    ended() ? ", and " : "", report_.ended_early,
-                                                    describe(candidates_[0].config)));
+  return baseline_ ? Status() : findings_.store().status();
+}
+
+Status TuningRun::no_baseline() const {
+  return heuristic_failure_.with_context(fmt::format("no candidate of {} passed{}{}; the heuristic's config, {}", done_,
+                                                     ended() ? ", and " : "", report_.ended_early,
+                                                     describe(candidates_[0].config)));
 }
 
 Status TuningRun::try_baseline(CompilePool& pool, PoolResult result) {

@@ -46,6 +46,9 @@ class TuningRun {
   };
 
   void leave_out_slow();
+  bool is_earlier_winner(const Candidate& candidate) const;
+  bool model_is_wrong() const;
+  Status try_from(size_t first);
   std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
   bool ended() const { return !report_.ended_early.empty(); }
   void end(std::string why);
@@ -57,7 +60,8 @@ class TuningRun {
   Result<std::optional<Entry>> admit(PoolResult result, bool whatever_resources);
   PoolResult wait_for(CompilePool& pool, size_t index);
   PoolResult produce(CompilePool& pool, size_t index, CompilePool::Effort effort);
-  Status find_baseline(CompilePool& pool);
+  Status find_baseline(CompilePool& pool, size_t first);
+  Status no_baseline() const;
   Status try_baseline(CompilePool& pool, PoolResult result);
   Status consider(PoolResult result);
   double best_ratio() const { return finalists_.empty() ? 1.0 : std::min(1.0, finalists_.front().ratio); }
@@ -71,14 +75,16 @@ class TuningRun {
   const BenchFactory& factory_;
   const TuneProblem& problem_;
   const TunerOptions& options_;
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_;  // in the order of their estimates
+  std::vector<Candidate> far_;         // so are these, which may never be tried
   Findings findings_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point deadline_;
   std::unique_ptr<CandidateBench> bench_;
   std::map<size_t, PoolResult> waiting_;  // compiled before the baseline was found, by index
   std::optional<Entry> baseline_;
-  Status last_failure_;           // of a candidate
+  Status last_failure_;  // of a candidate
+  Status heuristic_failure_;
   std::vector<Entry> finalists_;  // best ratio first; the baseline is not among them
   int done_ = 0;
   int late_timeouts_ = 0;

@@ -80,7 +80,7 @@ class TunerTest : public RuntimeTest {
   // Whatever their estimates are.
   static TunerOptions options_for_all() {
     TunerOptions options;
-    options.worst_estimate = std::numeric_limits<double>::infinity();
+    options.far_estimate = options.worst_estimate = std::numeric_limits<double>::infinity();
     return options;
   }
   Result<TuneReport> tune() {
