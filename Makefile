@@ -19,9 +19,10 @@ test: build
 demo:
 	tools/demo.sh
 
-# The README's tables, from the newest file in bench/results; the test tools.readme_tables fails when they are out of step.
+# The README's tables, from the newest file in bench/results, and the list of those files; tests fail when they are out of step.
 bench-table:
 	tools/bench_table.py
+	tools/results_index.py
 
 install: build
 	cmake --install $(BUILD) --prefix $(PREFIX)

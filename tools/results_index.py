@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Writes bench/results/README.md: what each file there is, what came out, and of which date and commit.
+
+    tools/results_index.py            write it
+    tools/results_index.py --check    exit 1, with the difference, when it is not what would be written
+"""
+import argparse
+import difflib
+import pathlib
+import sys
+
+from bench_table import Mistake, ROOT, load
+
+# What a file is, by its name without the date; the longest beginning counts.
+KINDS = {
+    "backward_matrix": "every mask, data type and dimension, backward, against float64",
+    "backward_sanitizer": "memcheck and racecheck over small instances, backward",
+    "bench": "the benchmark; of each direction the README has the newest one that was tuned",
+    "cliffs": "neighbours of the benchmark's cells: `bench/cliffs.json`",
+    "delta": "attention of the last rows of sequences: `bench/delta.json`",
+    "deterministic": "200 launches under load of each instance, bitwise compared, beside a kernel that is not deterministic",
+    "deterministic_bench": "the benchmark with deterministic kernels, the cost model's choice",
+    "deterministic_ordered": "as deterministic, of the backward kernel in order",
+    "faults": "candidates that crash, hang or write nothing, in the tuner",
+    "fused": "backward matrix and compute-sanitizer over one config of the fused kernel",
+    "matrix": "every mask, data type and dimension, forward, against float64",
+    "ordered": "backward matrix and compute-sanitizer over one config of the kernel in order",
+    "ping_pong": "matrix and compute-sanitizer with products in turns",
+    "profile": "the benchmark's cells under the profiler",
+    "ranks": "tuning shared out over two GPUs",
+    "sanitizer": "memcheck and racecheck over small instances, forward",
+    "startup": "a process's way to its first launch, with a cold and a warm cache",
+    "tune": "tuning of a config's keys: winners, times, the untuned choice beside them",
+}
+PREAMBLE = """# Results
+
+Written by `tools/results_index.py`; a test keeps it in step. `bench/run_gpu.sh` makes the files on a machine with a GPU; what they
+mean is in [docs/performance.md](../../docs/performance.md). The names `half` and `sixth` are of runs over a part of the instances.
+
+"""
+
+
+def kind_of(path):
+    name = path.stem.rpartition("_")[0]
+    known = [kind for kind in KINDS if name == kind or name.startswith(kind + "_")]
+    if not known:
+        raise Mistake(f"{path}: KINDS of tools/results_index.py does not say what {name} is")
+    return KINDS[max(known, key=len)]
+
+
+def outcome(report):
+    result = report.get("result")
+    if not isinstance(result, dict):
+        failed = sum("median_ms" not in row for row in report.get("results", []))
+        return f"{len(report.get('results', []))} cells" + (f", {failed} failed" if failed else "")
+    if "instances" in result:
+        worst = max(result["worst_share_of_bound"].values(), default=0)
+        return f"{result['agree']} of {result['instances']} agree, the worst at {worst:.2f} of its bound"
+    if "slowest_key_s" in result:
+        return f"{len(result['keys'])} keys, {result['slowest_key_s']:.1f} s at most"
+    if "memcheck" in result:
+        return "; ".join(f"{tool}: {what['summary']}, {what['instances']} instances" for tool, what in result.items())
+    return ""
+
+
+def render(folder):
+    lines = ["| file | what | outcome | date | commit |", "|---|---|---|---|---|"]
+    for path in sorted(folder.glob("*.json")):
+        report = load(path)
+        environment = report.get("environment", {})
+        if "date" not in environment or "commit" not in environment:
+            raise Mistake(f"{path}: environment.date or environment.commit is missing")
+        cells = [f"[{path.name}]({path.name})", kind_of(path), outcome(report), environment["date"], environment["commit"]]
+        lines.append("| " + " | ".join(cells) + " |")
+    return PREAMBLE + "\n".join(lines) + "\n"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the index is out of step")
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results")
+    options = parser.parse_args(arguments)
+
+    index = options.results / "README.md"
+    wanted = render(options.results)
+    if not options.check:
+        index.write_text(wanted, encoding="utf-8")
+        return 0
+    present = index.read_text(encoding="utf-8") if index.exists() else ""
+    if present == wanted:
+        return 0
+    sys.stdout.writelines(difflib.unified_diff(present.splitlines(True), wanted.splitlines(True), str(index), "as generated"))
+    print(f"{index} is not in step with its folder: run `make bench-table`", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Mistake as mistake:
+        print(f"results_index: {mistake}", file=sys.stderr)
+        sys.exit(2)
