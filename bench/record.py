@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|deterministic|tune|faults|ranks|bench|profile|cliffs|delta|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|deterministic|emitted|tune|faults|ranks|bench|deterministic_bench|profile|cliffs|delta|startup) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -123,6 +123,16 @@ def tune(report, repeated=None):
     return result, worst < LARGEST_DIFFERENCE
 
 
+def emitted(said):
+    """What emitted programs printed: a line "KERNEL: N rows, T ms" each."""
+    with open(said, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    times = dict(match.groups() for line in lines if (match := re.fullmatch(r"(\w+): \d+ rows, ([0-9.]+) ms", line)))
+    failed = [line for line in lines if line.endswith(" failed")]
+    print(f"{len(times)} of {len(times) + len(failed)} emitted programs ran")
+    return {"ms": {kernel: float(time) for kernel, time in times.items()}, "failed": failed}, bool(times) and not failed
+
+
 def faults(report):
     """GoogleTest's report."""
     tests = [test for suite in load(report)["testsuites"] for test in suite["testsuite"]]
@@ -190,7 +200,7 @@ def main():
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
     parser.add_argument("step", choices=(
-        "matrix", "sanitizer", "ping_pong", "fused", "deterministic", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta",
+        "matrix", "sanitizer", "ping_pong", "fused", "deterministic", "emitted", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta",
         "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()

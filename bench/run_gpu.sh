@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with products in turns, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. Two more steps: "tune_backward", after which the benchmark's backward direction is tuned, too, and "ranks", which wants two GPUs and torchrun.
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. Two more steps: "tune_backward", after which the benchmark's backward direction is tuned, too, and "ranks", which wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered deterministic tune faults bench profile cliffs delta startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered deterministic emitted tune faults bench profile cliffs delta startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused ordered deterministic tune faults bench profile cliffs delta startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused ordered deterministic emitted tune faults bench profile cliffs delta startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -118,6 +118,22 @@ if step deterministic; then
   HSTUJIT_OVERRIDE="{$fused_persistent}" repeat > "$work/free.out"
   record deterministic "$work/deterministic.out" "$work/free.out" "$output/deterministic_$day.json" || failed=1
   record deterministic "$work/ordered.out" "$work/free.out" "$output/deterministic_ordered_$day.json" || failed=1
+fi
+
+if step emitted; then
+  # The programs beside emitted source, built and run as their first lines say: one with clusters, one with a workspace of regions.
+  cat > "$work/emitted.json" << 'CONFIG'
+{"version": 1, "defaults": {"heads": 4, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 1024}, "ops": [
+  {"name": "clusters", "op": "delta_hstu_attention"},
+  {"name": "in_order", "op": "hstu_attention", "directions": ["backward"], "num_targets": true}]}
+CONFIG
+  $hstujit emit --config "$work/emitted.json" --op clusters -o "$work/emitted" > "$work/log" 2>&1 || failed=1
+  HSTUJIT_OVERRIDE="{$ordered}" $hstujit emit --config "$work/emitted.json" --op in_order -o "$work/emitted" > "$work/log" 2>&1 || failed=1
+  for program in "$work"/emitted/*_main.cu; do
+    build=$(sed -n 's|^// Build: ||p' "$program")
+    (cd "$work/emitted" && $build && "./${build##* }" 4 1024) || echo "$(basename "$program") failed"
+  done > "$work/emitted.out" 2> "$work/emitted.log"
+  record emitted "$work/emitted.out" "$output/emitted_$day.json" || { failed=1; cat "$work/emitted.log"; }
 fi
 
 if step tune; then

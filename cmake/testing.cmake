@@ -2,7 +2,7 @@
 #              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN] [UNITY])
 #
 # One GoogleTest binary test_<name>; each of its tests becomes a ctest test, of at most TIMEOUT seconds, 300 if not said;
-# the presets run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared library. DEPENDS
+# the presets, but for tsan, run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared library. DEPENDS
 # are targets that must be built first (a library opened with dlopen, a tool).
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
 # UNITY: the sources can be compiled together, so nothing of file scope has the same name twice.

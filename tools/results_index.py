@@ -21,6 +21,7 @@ KINDS = {
     "deterministic": "200 launches under load of each instance, bitwise compared, beside a kernel that is not deterministic",
     "deterministic_bench": "the benchmark with deterministic kernels, the cost model's choice",
     "deterministic_ordered": "as deterministic, of the backward kernel in order",
+    "emitted": "programs beside emitted source, built with nvcc and run",
     "faults": "candidates that crash, hang or write nothing, in the tuner",
     "fused": "backward matrix and compute-sanitizer over one config of the fused kernel",
     "matrix": "every mask, data type and dimension, forward, against float64",

@@ -149,14 +149,18 @@ template <typename Kernel>
     static_cast<void>(cudaGetLastError());
     most = kPortable;
   }
-  for (int64_t size = std::min(most, rows / least); size > 1; --size) {
+  int64_t largest = 1;
+  for (int64_t size = 2; size <= std::min(most, rows / least); ++size) {
     cudaLaunchAttribute attribute = {};
     const cudaLaunchConfig_t config = cluster_config(size, size, threads, shared_memory, &attribute);
     int clusters = 0;
-    CHECK(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
-    if (clusters >= tiles) return size;
+    if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());
+      break;
+    }
+    if (clusters >= tiles) largest = size;
   }
-  return 1;
+  return largest;
 }
 )cuda";
 

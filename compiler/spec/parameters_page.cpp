@@ -23,7 +23,7 @@ std::string allowed_text(const Json& rules) {
   const Json type = rules.value("type", Json());
   if (type == "boolean") return "`true`, `false`";
   text = type == "integer" ? "integer" : type == "number" ? "number" : "text";
-  if (rules.contains("minimum"))
+  if (rules.contains("minimum") && rules.contains("maximum"))
     text += fmt::format(" from {} to {}", rules["minimum"].dump(), rules["maximum"].dump());
   if (rules.contains("multipleOf")) text += fmt::format(", a multiple of {}", rules["multipleOf"].dump());
   return text;

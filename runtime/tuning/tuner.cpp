@@ -9,31 +9,34 @@
 
 namespace hstujit {
 
-bool TuningRun::is_earlier_winner(const Candidate& candidate) const {
+bool TuningRun::is_known(const Candidate& candidate) const {
   const TuningRecord* const earlier = findings_.earlier();
-  return earlier != nullptr && !earlier->winner.empty() && same_config(key_text(candidate.config), earlier->winner);
+  if (earlier == nullptr) return false;
+  const std::string config = key_text(candidate.config);
+  return (!earlier->winner.empty() && same_config(config, earlier->winner)) ||
+         std::ranges::any_of(earlier->timed, [&](const TimedCandidate& timing) {
+           return timing.workload == problem_.workload && same_config(config, timing.config);
+         });
 }
 
-// Candidates come in the order of their estimates. What has won before stays.
+// Candidates come in the order of their estimates. What has won before, or has a time, stays: that time may win again.
 void TuningRun::leave_out_slow() {
   const double best = candidates_.front().estimate_ms;
   report_.left_out = static_cast<int>(std::erase_if(candidates_, [&](const Candidate& candidate) {
-    return candidate.estimate_ms > best * options_.worst_estimate && !is_earlier_winner(candidate);
+    return candidate.estimate_ms > best * options_.worst_estimate && !is_known(candidate);
   }));
   const auto far = std::stable_partition(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
-    return candidate.estimate_ms <= best * options_.far_estimate || is_earlier_winner(candidate);
+    return !(candidate.estimate_ms > best * options_.far_estimate) || is_known(candidate);
   });
   far_.assign(far, candidates_.end());
   candidates_.erase(far, candidates_.end());
 }
 
-// What is best, in this run or an earlier one, is what the cost model took for slow.
+// What is best in this run, beyond noise, is what the cost model took for slow.
 bool TuningRun::model_is_wrong() const {
-  const double near = candidates_.front().estimate_ms * options_.near_estimate;
-  const size_t best = best_ratio() < 1 ? finalists_.front().index : baseline_->index;
-  return candidates_[best].estimate_ms > near || std::ranges::any_of(candidates_, [&](const Candidate& candidate) {
-           return candidate.estimate_ms > near && is_earlier_winner(candidate);
-         });
+  constexpr double kFaster = 0.99;
+  const size_t best = best_ratio() < kFaster ? finalists_.front().index : baseline_->index;
+  return candidates_[best].estimate_ms > candidates_.front().estimate_ms * options_.near_estimate;
 }
 
 void TuningRun::end(std::string why) {
@@ -162,11 +165,11 @@ Status TuningRun::try_from(size_t first) {
 Result<TuneReport> TuningRun::run() {
   HSTUJIT_ASSIGN_OR_RETURN(bench_, factory_());
   HSTUJIT_RETURN_IF_ERROR(try_from(0));
-  if (!ended() && !far_.empty() && (!baseline_ || (Clock::now() < deadline_ && model_is_wrong()))) {
+  if (!ended() && !far_.empty() && (!baseline_ || model_is_wrong())) {
     const size_t first = candidates_.size();
     candidates_.insert(candidates_.end(), far_.begin(), far_.end());
     far_.clear();
-    HSTUJIT_RETURN_IF_ERROR(try_from(first));
+    if (!baseline_ || Clock::now() < deadline_) HSTUJIT_RETURN_IF_ERROR(try_from(first));
   }
   if (!baseline_) return no_baseline();
   report_.left_out += static_cast<int>(far_.size());

@@ -46,7 +46,7 @@ class TuningRun {
   };
 
   void leave_out_slow();
-  bool is_earlier_winner(const Candidate& candidate) const;
+  bool is_known(const Candidate& candidate) const;
   bool model_is_wrong() const;
   Status try_from(size_t first);
   std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
@@ -75,8 +75,8 @@ class TuningRun {
   const BenchFactory& factory_;
   const TuneProblem& problem_;
   const TunerOptions& options_;
-  std::vector<Candidate> candidates_;  // in the order of their estimates
-  std::vector<Candidate> far_;         // so are these, which may never be tried
+  std::vector<Candidate> candidates_;  // in the order of their estimates, but for far ones that are known
+  std::vector<Candidate> far_;         // in that order; may never be tried
   Findings findings_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point deadline_;

@@ -48,65 +48,6 @@ TEST_F(TunerTest, CandidatesThatAreExpectedToBeSlowAreLeftOut) {
   EXPECT_EQ(report->left_out, static_cast<int>(space_.size() - slow));
 }
 
-class FarCandidatesTest : public TunerTest {
- protected:
-  void SetUp() override {
-    TunerTest::SetUp();
-    options_.near_estimate = 1.05;
-    options_.far_estimate = 1.2;
-    near_ = count_within(options_.far_estimate);
-    ASSERT_LT(count_within(options_.near_estimate), near_);
-    ASSERT_LT(near_, space_.size());
-  }
-  size_t count_within(double factor) const {
-    return static_cast<size_t>(std::ranges::count_if(
-        space_, [&](const Candidate& candidate) { return candidate.estimate_ms <= space_[0].estimate_ms * factor; }));
-  }
-  void expect_tried(size_t count) {
-    const auto report = tune();
-    ASSERT_TRUE(report.ok()) << report.status().message();
-    EXPECT_EQ(report->candidates, static_cast<int>(count));
-    EXPECT_EQ(report->left_out, static_cast<int>(space_.size() - count));
-    EXPECT_EQ(report->skipped, 0);
-  }
-
-  size_t near_ = 0;
-};
-
-TEST_F(FarCandidatesTest, AreLeftOutWhereTheModelIsRight) {
-  expect_tried(near_);
-  EXPECT_EQ(bench_.loaded.size(), near_);
-}
-
-TEST_F(FarCandidatesTest, AreTriedWhereTheBestIsNotWhatTheModelTookForFast) {
-  takes(near_ - 1, 0.5);
-  expect_tried(space_.size());
-  EXPECT_EQ(bench_.loaded.size(), space_.size());
-  // Nothing is compiled or timed anew but the heuristic's config, and the earlier winner says the same of the model.
-  bench_.loaded.clear();
-  expect_tried(space_.size());
-  EXPECT_EQ(bench_.loaded.size(), 1u);
-}
-
-TEST_F(FarCandidatesTest, AreTriedWhereNoOtherPasses) {
-  bench_.validity = [&](const KernelConfig& config) {
-    return config == space_[near_].config ? Status() : Status(Code::kCheckFailed, "out differs");
-  };
-  const auto report = tune();
-  ASSERT_TRUE(report.ok()) << report.status().message();
-  EXPECT_EQ(report->winner, space_[near_].config);
-  EXPECT_EQ(report->left_out, 0);
-}
-
-TEST_F(FarCandidatesTest, WaitForAnotherRunWhereTheBudgetHasEnded) {
-  takes(near_ - 1, 0.5);
-  options_.budget_s = 0;
-  const auto report = tune();
-  ASSERT_TRUE(report.ok()) << report.status().message();
-  EXPECT_EQ(report->candidates, static_cast<int>(near_));
-  EXPECT_EQ(report->skipped, static_cast<int>(near_) - 1);
-}
-
 TEST_F(TunerTest, AnEarlierWinnerIsTriedWhateverItsEstimateIs) {
   const KernelConfig last = space_.back().config;
   ASSERT_GT(space_.back().estimate_ms, space_[0].estimate_ms * 1.2);

@@ -121,3 +121,19 @@ for outcome, good in (({"result": "COMPLETED"}, True), ({"result": "SKIPPED"}, F
     report = {"testsuites": [{"testsuite": [{"name": "x", "time": "1s", **outcome}]}]}
     if run("faults", report)[1] != good:
         sys.exit(f"faults: {report}; expected {good}")
+
+
+def emitted(lines):
+    with tempfile.TemporaryDirectory() as folder:
+        said, output = pathlib.Path(folder, "said"), pathlib.Path(folder, "out.json")
+        said.write_text(lines, encoding="utf-8")
+        process = subprocess.run([sys.executable, ROOT / "bench/record.py", "--commit", "c", "--date", "d", "--device", json.dumps(DOCTOR),
+                                  "emitted", said, output], check=False, stdout=subprocess.DEVNULL)
+        return process.returncode, json.loads(output.read_text(encoding="utf-8"))["result"]
+
+
+# Programs that ran, with their times; one that did not, and none at all, are failures.
+if emitted("a_kernel: 2048 rows, 0.125 ms\n") != (0, {"ms": {"a_kernel": 0.125}, "failed": []}):
+    sys.exit("a program that ran is not recorded")
+if emitted("a_kernel: 2048 rows, 0.125 ms\nb_main.cu failed\n")[0] == 0 or emitted("")[0] == 0:
+    sys.exit("a program that failed is no failure")
