@@ -182,9 +182,10 @@ HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hs
  * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket in the current context.
  * Shapes, strides, alignment and devices of the tensors are checked. What they hold on the device is not, but with
  * HSTUJIT_CHECK: offsets that fall, or a sequence longer than max_seq_len, give wrong results.
- * `workspace` is `workspace_bytes` of device memory in which no tensor lies, hstujit_workspace_size of them or more; its
- * contents do not matter, and are lost. It must stay until the launch is done on the stream, and no launch on another
- * stream may use it meanwhile. NULL, misplaced or too small: HSTUJIT_INVALID_ARGUMENT. Ignored where none is needed. */
+ * `workspace` is `workspace_bytes` of device memory in which no tensor lies, hstujit_workspace_size of them or more;
+ * its contents do not matter, and are lost. It must stay until the launch is done on the stream, and no launch on
+ * another stream may use it meanwhile. NULL, misplaced or too small: HSTUJIT_INVALID_ARGUMENT. Ignored where none is
+ * needed. */
 HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count,
                                           void* workspace, size_t workspace_bytes, void* stream);
 
