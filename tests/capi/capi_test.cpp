@@ -197,8 +197,8 @@ TEST_F(CapiTest, AnOpWithoutListedLengthsHasBucketsOfAnyLength) {
   unsetenv("HSTUJIT_LENGTH_MODE");
   json listing = json::parse(kOp);
   listing["max_seq_len"] = {300, 700};
-  for (const auto& [text, bucket] : {std::pair<std::string, const char*>{kOp, "(bucket 500)"},
-                                     {listing.dump(), "(bucket 700)"}}) {
+  for (const auto& [text, bucket] :
+       {std::pair<std::string, const char*>{kOp, "(bucket 500)"}, {listing.dump(), "(bucket 700)"}}) {
     hstujit_op* op = nullptr;
     ASSERT_EQ(hstujit_op_create(context, text.c_str(), HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_OK)
         << hstujit_last_error();
