@@ -149,6 +149,18 @@ def with_block(readme, block, path):
     return readme[: begin + len(BEGIN)] + "\n" + block + readme[end:]
 
 
+def bring_in_step(path, present, wanted, options):
+    """Writes `wanted` to the path; with options.check only shows how it differs from what is there. The exit code."""
+    if not options.check:
+        path.write_text(wanted, encoding="utf-8")
+        return 0
+    if present == wanted:
+        return 0
+    sys.stdout.writelines(difflib.unified_diff(present.splitlines(True), wanted.splitlines(True), str(path), "as generated"))
+    print(f"{path} is not in step with {options.results}: run `make bench-table`", file=sys.stderr)
+    return 1
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the README is out of step")
@@ -161,15 +173,7 @@ def main(arguments):
     block = render(reports, load(options.baseline)) if reports else ""
     readme = options.readme.read_text(encoding="utf-8")
     wanted = with_block(readme, block, options.readme)
-    if not options.check:
-        options.readme.write_text(wanted, encoding="utf-8")
-        return 0
-    if readme == wanted:
-        return 0
-    sys.stdout.writelines(
-        difflib.unified_diff(readme.splitlines(True), wanted.splitlines(True), str(options.readme), "as generated"))
-    print(f"{options.readme} is not in step with {options.results}: run `make bench-table`", file=sys.stderr)
-    return 1
+    return bring_in_step(options.readme, readme, wanted, options)
 
 
 if __name__ == "__main__":

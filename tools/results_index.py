@@ -5,11 +5,10 @@
     tools/results_index.py --check    exit 1, with the difference, when it is not what would be written
 """
 import argparse
-import difflib
 import pathlib
 import sys
 
-from bench_table import Mistake, ROOT, load
+from bench_table import Mistake, ROOT, bring_in_step, load
 
 # What a file is, by its name without the date; the longest beginning counts.
 KINDS = {
@@ -83,16 +82,8 @@ def main(arguments):
     options = parser.parse_args(arguments)
 
     index = options.results / "README.md"
-    wanted = render(options.results)
-    if not options.check:
-        index.write_text(wanted, encoding="utf-8")
-        return 0
     present = index.read_text(encoding="utf-8") if index.exists() else ""
-    if present == wanted:
-        return 0
-    sys.stdout.writelines(difflib.unified_diff(present.splitlines(True), wanted.splitlines(True), str(index), "as generated"))
-    print(f"{index} is not in step with its folder: run `make bench-table`", file=sys.stderr)
-    return 1
+    return bring_in_step(index, present, render(options.results), options)
 
 
 if __name__ == "__main__":

@@ -35,15 +35,9 @@ class Kernels {
   }
 
  private:
-  GridFactor batch() const { return size_factor(signature_, "seq_offsets", 1, -1); }
+  GridFactor batch() const { return batch_factor(signature_); }
 
-  GridFactor tiles() const {
-    GridFactor factor;
-    factor.source = GridFactor::Source::kScalar;
-    factor.argument = find_argument(signature_, "max_seq_len");
-    factor.divisor = kLines;
-    return factor;
-  }
+  GridFactor tiles() const { return scalar_factor(find_argument(signature_, "max_seq_len"), kLines); }
 
   void add_kernel(const std::string& function, int threads, std::vector<GridFactor> grid) {
     FollowingKernel kernel;

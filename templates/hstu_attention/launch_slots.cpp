@@ -133,13 +133,20 @@ GridFactor size_factor(const Signature& signature, std::string_view tensor, int6
   return factor;
 }
 
+GridFactor batch_factor(const Signature& signature) { return size_factor(signature, "seq_offsets", 1, -1); }
+
+GridFactor scalar_factor(int argument, int64_t divisor) {
+  GridFactor factor;
+  factor.source = GridFactor::Source::kScalar;
+  factor.argument = argument;
+  factor.divisor = divisor;
+  return factor;
+}
+
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
   const Signature signature = spec.signature(direction);
-  GridFactor tiles;
-  tiles.source = GridFactor::Source::kScalar;
-  tiles.argument = most_query_rows(spec, signature);
-  tiles.divisor = block_m;
-  return {tiles, constant_factor(spec.params().heads), size_factor(signature, "seq_offsets", 1, -1)};
+  return {scalar_factor(most_query_rows(spec, signature), block_m), constant_factor(spec.params().heads),
+          batch_factor(signature)};
 }
 
 std::vector<std::pair<std::string, std::string>> attention_constants(const AttentionSpec& spec) {

@@ -34,6 +34,12 @@ GridFactor constant_factor(int64_t value);
 // ceil((size of the tensor's first dimension + bias) / divisor)
 GridFactor size_factor(const Signature& signature, std::string_view tensor, int64_t divisor = 1, int64_t bias = 0);
 
+// The batch's sequences.
+GridFactor batch_factor(const Signature& signature);
+
+// ceil(integer argument / divisor)
+GridFactor scalar_factor(int argument, int64_t divisor);
+
 // Factors of "one block per (sequence, head, row tile)".
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
                                        Direction direction = Direction::kForward);

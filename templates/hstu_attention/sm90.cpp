@@ -40,8 +40,6 @@ class AttentionSm90 final : public Skeleton {
   std::string prelude(const OpSpec& spec, const KernelConfig& config) const override;
 
  private:
-  KernelConfig tile(int64_t consumers, int64_t block_n, int64_t stages, int64_t blocks_per_sm) const;
-
   std::string op_, name_, entry_file_;
 };
 
@@ -64,7 +62,7 @@ std::vector<KernelConfig> AttentionSm90::space(const OpSpec& spec) const {
           if (persistent && delta) continue;
           for (const bool ping_pong : {false, true}) {
             if (ping_pong && shape.consumers == 1) continue;
-            KernelConfig config = tile(shape.consumers, block_n, stages, shape.blocks_per_sm);
+            KernelConfig config = sm90::tile_config(name(), shape.consumers, block_n, stages, shape.blocks_per_sm);
             config.schedule = persistent ? "persistent" : "grid";
             config.ping_pong = ping_pong;
             configs.push_back(std::move(config));
@@ -77,24 +75,12 @@ std::vector<KernelConfig> AttentionSm90::space(const OpSpec& spec) const {
   for (const int64_t blocks_per_sm : {1, 2, 3}) {
     for (const int64_t block_n : {64, 128}) {
       for (const int64_t stages : {2, 3, 4}) {
-        configs.push_back(tile(1, block_n, stages, blocks_per_sm));
+        configs.push_back(sm90::tile_config(name(), 1, block_n, stages, blocks_per_sm));
         configs.back().share_columns = true;
       }
     }
   }
   return configs;
-}
-
-// Of the grid schedule.
-KernelConfig AttentionSm90::tile(int64_t consumers, int64_t block_n, int64_t stages, int64_t blocks_per_sm) const {
-  KernelConfig config;
-  config.skeleton = name();
-  config.block_m = 64 * consumers;
-  config.block_n = block_n;
-  config.stages = stages;
-  config.consumers = consumers;
-  config.blocks_per_sm = blocks_per_sm;
-  return config;
 }
 
 std::vector<Rejection> AttentionSm90::reject(const OpSpec& spec, const KernelConfig& config,

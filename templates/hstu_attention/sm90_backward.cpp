@@ -52,15 +52,8 @@ std::vector<KernelConfig> BackwardSm90::space(const OpSpec& spec) const {
     for (const int64_t block_n : shape.block_n) {
       for (const int64_t stages : {2, 3, 4, 8}) {
         for (const bool persistent : {true, false}) {
-          KernelConfig config;
-          config.skeleton = name();
-          config.block_m = 64 * shape.consumers;
-          config.block_n = block_n;
-          config.stages = stages;
-          config.consumers = shape.consumers;
-          config.schedule = persistent ? "persistent" : "grid";
-          config.blocks_per_sm = shape.blocks_per_sm;
-          configs.push_back(std::move(config));
+          configs.push_back(sm90::tile_config(name(), shape.consumers, block_n, stages, shape.blocks_per_sm));
+          configs.back().schedule = persistent ? "persistent" : "grid";
         }
       }
     }

@@ -31,7 +31,7 @@ void add_turns(const AttentionSpec& spec, const Signature& signature, LaunchPlan
   const GridFactor counters = constant_factor(kTurn * spec.params().heads);
   add_workspace_region("taken_tiles", "u64*", {{constant_factor(kTaken)}, true}, plan);
   add_workspace_region("turns", "u32*", {{size_factor(signature, "q", kBlockRows), counters}, true}, plan);
-  plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets", 1), counters}, true});
+  plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), counters}, true});
 }
 
 class FusedBackwardSm90 final : public Skeleton {
@@ -64,15 +64,8 @@ std::vector<KernelConfig> FusedBackwardSm90::space(const OpSpec& spec) const {
     int64_t blocks_per_sm;
   };
   const auto add = [&](const Shape& shape, int64_t stages, const char* schedule) {
-    KernelConfig config;
-    config.skeleton = name();
-    config.block_m = 64 * shape.consumers;
-    config.block_n = kBlockRows;
-    config.stages = stages;
-    config.consumers = shape.consumers;
-    config.schedule = schedule;
-    config.blocks_per_sm = shape.blocks_per_sm;
-    configs.push_back(std::move(config));
+    configs.push_back(sm90::tile_config(name(), shape.consumers, kBlockRows, stages, shape.blocks_per_sm));
+    configs.back().schedule = schedule;
   };
   for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
     for (const int64_t stages : {2, 3, 4}) add(shape, stages, "persistent");

@@ -9,6 +9,18 @@
 
 namespace hstujit::sm90 {
 
+KernelConfig tile_config(std::string_view skeleton, int64_t consumers, int64_t block_n, int64_t stages,
+                         int64_t blocks_per_sm) {
+  KernelConfig config;
+  config.skeleton = skeleton;
+  config.block_m = 64 * consumers;
+  config.block_n = block_n;
+  config.stages = stages;
+  config.consumers = consumers;
+  config.blocks_per_sm = blocks_per_sm;
+  return config;
+}
+
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const KernelConfig& config,
                                           const DeviceSpec& device, std::string_view lines,
                                           std::string_view schedules) {

@@ -1,4 +1,4 @@
-// What the sm90 skeletons of both directions ask of a device and of a config.
+// What the configs of the sm90 skeletons of both directions are, and what they ask of a device.
 #pragma once
 
 #include <string_view>
@@ -8,6 +8,10 @@
 #include "compiler/spec/hstu_attention/attention_spec.h"
 
 namespace hstujit::sm90 {
+
+// `skeleton`'s config of tiles with 64 lines for each consumer, of the grid schedule.
+KernelConfig tile_config(std::string_view skeleton, int64_t consumers, int64_t block_n, int64_t stages,
+                         int64_t blocks_per_sm);
 
 // Why the device, the data, the tile or the schedule is nothing for a template; sizes are looked at elsewhere. `lines`
 // says what a tile consists of: "rows". `schedules` are those it has, with spaces between them.

@@ -67,16 +67,11 @@ TEST_F(LaunchTest, WithoutRowsASumOverAllOfThemIsZeroWhateverMaxSeqLenIs) {
     auto* const slope = static_cast<float*>(backward.tensor("dattn_scale").data);
     *slope = 7;
     backward.value("max_seq_len").integer = 0;
-    LaunchPlan plan;
-    plan.kernel_name = "k";
-    plan.threads = 32;
     GridFactor tiles;
     tiles.source = GridFactor::Source::kScalar;
-    tiles.argument = find_argument(backward.problem.signature, "max_seq_len");
+    tiles.argument = backward.index("max_seq_len");
     tiles.divisor = 64;
-    plan.grid = {tiles};
-    const auto launcher = make_launcher(backward.problem.signature, plan);
-    const Status status = (*launcher)->launch(backward.values.data(), backward.values.size(), nullptr);
+    const Status status = launch_of_grid(backward, tiles);
     EXPECT_EQ(status.ok(), rows == 0) << status.message();
     if (rows == 1) {
       EXPECT_EQ(status.message(), "max_seq_len is 0, and there are outputs to write; it must be 1 or more");
@@ -91,22 +86,16 @@ TEST_F(LaunchTest, WithoutSequencesASumOverAllOfThemIsZero) {
   FakeLaunch backward(instance, {.rows = {}, .num_targets = {}, .max_seq_len = 64}, kDLCUDA, Direction::kBackward);
   auto* const slope = static_cast<float*>(backward.tensor("dattn_scale").data);
   *slope = 7;
-  LaunchPlan plan;
-  plan.kernel_name = "k";
-  plan.threads = 32;
   GridFactor batch;
   batch.source = GridFactor::Source::kSize;
-  batch.argument = find_argument(backward.problem.signature, "seq_offsets");
+  batch.argument = backward.index("seq_offsets");
   batch.bias = -1;
-  plan.grid = {batch};
-  const auto launcher = make_launcher(backward.problem.signature, plan);
-  const Status status = (*launcher)->launch(backward.values.data(), backward.values.size(), nullptr);
+  const Status status = launch_of_grid(backward, batch);
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(*slope, 0);
   EXPECT_EQ(fake().launches, 0);
   fake().failing = "cuMemsetD8Async";
-  EXPECT_THAT((*launcher)->launch(backward.values.data(), backward.values.size(), nullptr).message(),
-              HasSubstr("cuMemsetD8Async failed"));
+  EXPECT_THAT(launch_of_grid(backward, batch).message(), HasSubstr("cuMemsetD8Async failed"));
 }
 
 }  // namespace

@@ -31,6 +31,15 @@ class LaunchTest : public RuntimeTest {
     HSTUJIT_ASSIGN_OR_RETURN(const ModulePtr module, Module::load(driver, *context, cubin_of("a cubin"), plan));
     return Launcher::create(driver, module, signature, plan);
   }
+  // Of these values, by a kernel whose number of blocks is this factor.
+  Status launch_of_grid(const FakeLaunch& values, const GridFactor& blocks) {
+    LaunchPlan plan;
+    plan.kernel_name = "k";
+    plan.threads = 32;
+    plan.grid = {blocks};
+    HSTUJIT_ASSIGN_OR_RETURN(const LauncherPtr launcher, make_launcher(values.problem.signature, plan));
+    return launcher->launch(values.values.data(), values.values.size(), nullptr);
+  }
   void expect_refused(const std::string& part) {
     const Status status = launch();
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
