@@ -54,7 +54,7 @@ std::vector<std::byte> pack_as(const std::vector<Source>& values, Convert conver
 }
 
 template <typename Element, typename Target, typename Convert>
-void unpack_as(const std::vector<std::byte>& bytes, std::vector<Target>& values, Convert convert) {
+void unpack_as(std::span<const std::byte> bytes, std::vector<Target>& values, Convert convert) {
   values.resize(bytes.size() / sizeof(Element));
   for (size_t index = 0; index < values.size(); ++index) {
     Element element;
@@ -143,7 +143,7 @@ std::vector<std::byte> pack(const HostTensor& tensor, DataType type) {
   return {};
 }
 
-HostTensor unpack(const std::vector<std::byte>& bytes, DataType type, std::vector<int64_t> shape) {
+HostTensor unpack(std::span<const std::byte> bytes, DataType type, std::vector<int64_t> shape) {
   HostTensor tensor;
   size_t elements = 1;
   for (const int64_t extent : shape) elements *= static_cast<size_t>(extent);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compiler/spec/op_spec.h"
@@ -27,6 +28,6 @@ double from_fp16_bits(uint16_t bits);
 // Dense, row-major, little-endian. Floating-point types take `reals`, integer types `integers`.
 std::vector<std::byte> pack(const HostTensor& tensor, DataType type);
 // Its inverse; `bytes` must hold as many elements as `shape` says.
-HostTensor unpack(const std::vector<std::byte>& bytes, DataType type, std::vector<int64_t> shape);
+HostTensor unpack(std::span<const std::byte> bytes, DataType type, std::vector<int64_t> shape);
 
 }  // namespace hstujit

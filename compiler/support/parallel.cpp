@@ -17,6 +17,10 @@ int available_threads() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
+int threads_for(int64_t work, int64_t least) {
+  return static_cast<int>(std::clamp<int64_t>(work / least, 1, available_threads()));
+}
+
 // Threads live for one call: a launch takes far longer than starting them, and a process that forks or unloads the
 // library meets no pool.
 void parallel_for(size_t count, int threads, const std::function<void(int worker, size_t i)>& body) {

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace hstujit {
 
 // Processors that this process may use.
 int available_threads();
+
+// As many of them as get `least` of `work` each, so that none is started for less than its start costs; at least one.
+int threads_for(int64_t work, int64_t least);
 
 // Calls body(worker, i) once for every i in [0, count), each on the next free thread, in increasing order of their
 // start. The calling thread is worker 0. Where the system refuses a thread, fewer do the work. `body` must not throw.

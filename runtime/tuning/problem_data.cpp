@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <span>
 
 #include "compiler/spec/rounding.h"
 #include "runtime/tuning/strided_data.h"
@@ -296,8 +297,7 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
                     [](std::byte byte) { return byte != std::byte{kPoison}; })) {
       fail(fmt::format("{} was written after the last sequence", argument.name));
     }
-    const HostTensor tensor = unpack({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(used)}, argument.dtype,
-                                     reference[i].tensor.shape);
+    const HostTensor tensor = unpack(std::span(bytes).first(used), argument.dtype, reference[i].tensor.shape);
     if (is_integer(argument.dtype)) {
       if (std::string mistake = integer_mistake(argument, tensor.integers, integers); !mistake.empty()) {
         fail(std::move(mistake));

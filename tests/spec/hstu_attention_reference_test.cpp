@@ -32,9 +32,9 @@ HostValue& argument(const HstuAttentionSpec& spec, std::vector<HostValue>& value
 }
 
 // The sum over out * dout of the forward reference at q, k and v of a backward call: what dq, dk and dv are the
-// gradients of.
-double loss(const HstuAttentionSpec& spec, const Lengths& lengths, std::vector<HostValue>& backward) {
-  auto values = spec.make_inputs(Direction::kForward, lengths, 1);
+// gradients of. `values` are of a forward call and are overwritten.
+double loss(const HstuAttentionSpec& spec, const Lengths& lengths, std::vector<HostValue>& backward,
+            std::vector<HostValue>& values) {
   for (const Argument& input : spec.signature(Direction::kForward)) {
     if (input.role == ArgumentRole::kInput)
       argument(spec, values, input.name) = argument(spec, backward, input.name, Direction::kBackward);
@@ -108,6 +108,7 @@ void expect_slopes(HstuAttentionParams params, const Lengths& lengths) {
     auto values = spec.make_inputs(Direction::kBackward, lengths, 5);
     argument(spec, values, "scaling_seqlen", Direction::kBackward).scalar = 3;
     spec.reference(Direction::kBackward, lengths, values);
+    auto forward = spec.make_inputs(Direction::kForward, lengths, 1);
     const std::pair<const char*, const char*> gradients[] = {
         {"q", "dq"}, {"k", "dk"}, {"v", "dv"}, {"rab", "drab"}, {"attn_scale", "dattn_scale"}};
     for (const auto& [of, name] : gradients) {
@@ -119,9 +120,9 @@ void expect_slopes(HstuAttentionParams params, const Lengths& lengths) {
       for (size_t i = 0; i < inputs.size(); ++i) {
         const double at = inputs[i];
         inputs[i] = at + kStep;
-        const double above = loss(spec, lengths, values);
+        const double above = loss(spec, lengths, values, forward);
         inputs[i] = at - kStep;
-        const double below = loss(spec, lengths, values);
+        const double below = loss(spec, lengths, values, forward);
         inputs[i] = at;
         ASSERT_NEAR(gradient.reals[i], (above - below) / (2 * kStep), 1e-7) << score << " " << name << "[" << i << "]";
       }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -22,6 +23,14 @@ TEST(Parallel, CallsEachIndexOnce) {
       EXPECT_LT(largest_worker, threads);
     }
   }
+}
+
+TEST(Parallel, StartsNoThreadForLittleWork) {
+  const int all = available_threads();
+  EXPECT_EQ(threads_for(0, 64), 1);
+  EXPECT_EQ(threads_for(127, 64), 1);
+  EXPECT_EQ(threads_for(128, 64), std::min(2, all));
+  EXPECT_EQ(threads_for(int64_t{1} << 40, 64), all);
 }
 
 TEST(Parallel, CountsTheProcessorsThatThisProcessMayUse) {

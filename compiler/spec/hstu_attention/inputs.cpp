@@ -26,7 +26,8 @@ HostTensor normal_tensor(std::vector<int64_t> shape, double deviation, DataType 
   for (size_t d = 0; d + 1 < shape.size(); ++d) rows *= static_cast<size_t>(shape[d]);
   tensor.shape = std::move(shape);
   tensor.reals.resize(rows * width);
-  parallel_for(rows, available_threads(), [&](int, size_t row) {
+  const int threads = threads_for(static_cast<int64_t>(tensor.reals.size()), 4096);
+  parallel_for(rows, threads, [&](int, size_t row) {
     for (size_t index = row * width; index < (row + 1) * width; ++index) {
       tensor.reals[index] = round_to(type, to_grid(deviation * random_normal(seed, stream, index), grid));
     }

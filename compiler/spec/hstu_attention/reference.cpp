@@ -178,7 +178,8 @@ void AttentionSpec::reference(Direction direction, const Lengths&, std::vector<H
   // Heads that share a head of drab are one after the other.
   const int64_t together = operands.drab == nullptr ? 1 : params_.heads / params_.rab_heads;
   const auto groups = static_cast<size_t>(params_.heads / together);
-  parallel_for((offsets.size() - 1) * groups, available_threads(), [&](int, size_t index) {
+  const int threads = threads_for(offsets.back() * params_.heads, 64);
+  parallel_for((offsets.size() - 1) * groups, threads, [&](int, size_t index) {
     const size_t b = index / groups;
     const int64_t targets = params_.num_targets ? value("num_targets").tensor.integers[b] : 0;
     const auto compute = direction == Direction::kForward ? attend : attend_backward;
