@@ -68,7 +68,7 @@ TEST_F(ArtifactStressTest, KilledProcessesLeaveNothingHalfWritten) {
   unsigned seed = 1;
   const auto start = [&](int rounds) {
     const unsigned own_seed = seed++;
-    const pid_t child = ::fork();
+    const pid_t child = fork_or_throw();
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a failed test leaves no endless processes behind
       ::_exit(work(user_only(), own_seed, rounds));

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "autotune_cache/artifact_files.h"
@@ -17,6 +19,13 @@
 #include "tests/autotune_cache/samples.h"
 
 namespace hstujit {
+
+// fork() for what is killed later on: throws where the system refuses a process, as killing process -1 kills them all.
+inline pid_t fork_or_throw() {
+  const pid_t child = ::fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  return child;
+}
 
 class CacheTest : public ::testing::Test {
  protected:

@@ -63,7 +63,7 @@ class SharedCacheTest : public CacheTest {
     for (std::string& entry : environment) envp.push_back(entry.data());
     envp.push_back(nullptr);
     const std::string number = std::to_string(seed);
-    client.process = ::fork();
+    client.process = fork_or_throw();
     if (client.process == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (std::freopen(client.log.c_str(), "w", stderr) == nullptr) ::_exit(3);
