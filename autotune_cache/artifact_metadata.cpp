@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "hstujit-artifact-1";
+constexpr const char* kArtifactFormat = "hstujit-artifact-1";
 
 Json key_to_json(const ArtifactKey& key) {
   return {{"generator", key.generator}, {"spec", key.spec}, {"direction", key.direction},
@@ -32,7 +32,7 @@ ArtifactKey key_from_json(const Json& json) {
 std::string format_metadata(const ArtifactMetadata& metadata) {
   Json resources = Json::parse(metadata.info.resources, nullptr, false);
   if (!resources.is_object()) resources = Json::object();
-  return format_checked_json({{"format", kFormat},
+  return format_checked_json({{"format", kArtifactFormat},
                               {"kernel", metadata.info.kernel},
                               {"size", metadata.size},
                               {"sha256", metadata.sha256},
@@ -43,7 +43,7 @@ std::string format_metadata(const ArtifactMetadata& metadata) {
 }
 
 Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view digest) {
-  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kFormat));
+  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kArtifactFormat));
   ArtifactMetadata metadata;
   if (const auto key = json.find("key"); key != json.end() && key->is_object()) metadata.key = key_from_json(*key);
   const Result<std::string> own = artifact_digest(metadata.key);

@@ -11,7 +11,7 @@ namespace hstujit {
 namespace {
 
 constexpr const char* kManifest = "hstujit-bundle.json";
-constexpr const char* kFormat = "hstujit-bundle-1";
+constexpr const char* kBundleFormat = "hstujit-bundle-1";
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 constexpr size_t kLargestBundle = size_t{4} << 30;  // a frame of a few bytes may claim any size
 
@@ -49,7 +49,7 @@ Result<PackedBundle> pack_bundle(const std::map<std::string, std::string>& files
   PackedBundle packed;
   packed.sha256 = sha256_hex(contents);
   const nlohmann::ordered_json manifest = {
-      {"format", kFormat}, {"files", files.size()}, {"bytes", contents.size()}, {"sha256", packed.sha256}};
+      {"format", kBundleFormat}, {"files", files.size()}, {"bytes", contents.size()}, {"sha256", packed.sha256}};
   HSTUJIT_RETURN_IF_ERROR(append_to_tar(packed.bytes, kManifest, format_checked_json(manifest)));
   packed.bytes += contents;
   return packed;
@@ -71,7 +71,7 @@ Status Bundle::read() {
   if (entries.empty() || entries.front().name != kManifest)
     return Status(Code::kIo, fmt::format("its first file is not {}", kManifest));
   const TarEntry& first = entries.front();
-  const Result<nlohmann::ordered_json> manifest = parse_checked_json(first.bytes, kFormat);
+  const Result<nlohmann::ordered_json> manifest = parse_checked_json(first.bytes, kBundleFormat);
   if (!manifest.ok()) return manifest.status().with_context(kManifest);
   sha256_ = text_member(*manifest, "sha256");
   const int64_t size = integer_member(*manifest, "bytes", -1);

@@ -15,6 +15,9 @@
 
 namespace hstujit {
 
+// The root of the names in a bundle: they are those of a cache directory, relative to it.
+inline const std::string kNoRoot;
+
 struct PackedBundle {
   std::string bytes;   // the archive, not compressed
   std::string sha256;  // of what follows the manifest: it names the contents

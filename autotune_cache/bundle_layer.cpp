@@ -7,9 +7,6 @@
 namespace hstujit {
 namespace {
 
-// The root of the names in a bundle: they are those of a cache directory, relative to it.
-const std::string kNoRoot;
-
 // What a name of a bundle says: the arch is empty for a tuning record.
 struct EntryName {
   std::string arch;

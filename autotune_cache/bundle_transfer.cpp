@@ -8,8 +8,6 @@
 namespace hstujit {
 namespace {
 
-const std::string kNoRoot;  // names in a bundle are relative
-
 // The operator that a kernel is of; its key has it in the spec.
 std::string op_of(const ArtifactKey& key) {
   return text_member(nlohmann::ordered_json::parse(key.spec, nullptr, false), "op");

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "hstujit-tuning-1";
+constexpr const char* kTuningFormat = "hstujit-tuning-1";
 
 // What does not depend on the order of members and on blanks; none for texts with numbers or characters that can be
 // written in several ways. Merging compares every config with every other: parsing each time takes seconds.
@@ -307,7 +307,7 @@ Result<std::string> format_record(const TuningRecord& record) {
                         {"detail", candidate.detail}});
   }
 
-  Json json = {{"format", kFormat}, {"key", key_to_json(record.key)}, {"workload", record.workload}};
+  Json json = {{"format", kTuningFormat}, {"key", key_to_json(record.key)}, {"workload", record.workload}};
   for (const auto& [name, config] : {std::pair("winner", record.winner), std::pair("heuristic", record.heuristic)}) {
     if (config.empty()) continue;
     HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const Json checked, config_to_json(config));
@@ -320,7 +320,7 @@ Result<std::string> format_record(const TuningRecord& record) {
 }
 
 Result<TuningRecord> parse_record(std::string_view text, std::string_view digest) {
-  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kFormat));
+  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kTuningFormat));
   TuningRecord record;
   if (const auto key = json.find("key"); key != json.end() && key->is_object()) record.key = key_from_json(*key);
   if (tuning_digest(record.key) != digest) return Status(Code::kIo, "it belongs to another key");

@@ -1,10 +1,14 @@
 # What is built. Everything else is decided by what the machine has.
 option(HSTUJIT_BUILD_TESTS "Build the tests" ON)
-option(HSTUJIT_UNITY_TESTS "Compile several sources of a test program together: for clean builds" OFF)
+set(HSTUJIT_UNITY "" CACHE STRING
+  "For clean builds: whose sources are compiled together where their lists say UNITY, \"tests\" or \"all\"")
 option(HSTUJIT_BUILD_COMPILER "Build libhstujit_compiler.so (needs MLIR 22.1)" ON)
 option(HSTUJIT_BUILD_HOST "Build libhstujit_host.so, the host backend (needs HSTUJIT_BUILD_COMPILER)" ON)
 set(HSTUJIT_LLVM_VERSION "" CACHE STRING
   "With HSTUJIT_BUILD_COMPILER=OFF: the LLVM version, e.g. 22.1.8, of the build whose cubins are to be found in the cache")
+if(NOT HSTUJIT_UNITY MATCHES "^(tests|all)?$")
+  message(FATAL_ERROR "HSTUJIT_UNITY is \"${HSTUJIT_UNITY}\"; it may be tests, all or empty")
+endif()
 set(HSTUJIT_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, as a list; empty: all")
 set(HSTUJIT_SANITIZE "" CACHE STRING "Sanitizers, separated by commas: address,undefined or thread")
 

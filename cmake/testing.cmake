@@ -5,7 +5,7 @@
 # the presets, but for tsan, run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared library. DEPENDS
 # are targets that must be built first (a library opened with dlopen, a tool).
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
-# UNITY: the sources can be compiled together, so nothing of file scope has the same name twice.
+# UNITY: the sources can be compiled together (cmake/library.cmake).
 # A test whose layer is not part of this build (HSTUJIT_BUILD_COMPILER=OFF) is left out.
 #
 # Tests that compile find the wheel that tools/install-deps.sh puts below build/nvrtc where there is no CUDA toolkit: it is
@@ -56,8 +56,8 @@ function(hstujit_test)
   else()
     hstujit_use_precompiled(${target} test)
   endif()
-  if(HSTUJIT_UNITY_TESTS AND ARG_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  if(ARG_UNITY AND HSTUJIT_UNITY MATCHES "^(tests|all)$")
+    hstujit_compile_together(${target})
   endif()
   add_dependencies(hstujit_tests ${target})
   if(ARG_DEPENDS)

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kCubin = cubin_of("the bytes of a cubin");
+const std::string kSoundCubin = cubin_of("the bytes of a cubin");
 
 void overwrite(const fs::path& path, const std::string& bytes) { ASSERT_TRUE(write_file_atomically(path, bytes).ok()); }
 
@@ -26,15 +26,15 @@ struct Damage {
   std::function<void(const ArtifactFiles&)> inflict;
 };
 
-std::string sound_metadata(uint64_t size, const std::string& config, const std::string& cubin = kCubin) {
+std::string sound_metadata(uint64_t size, const std::string& config, const std::string& cubin = kSoundCubin) {
   return format_metadata({sample_key(config), sample_info(), size, sha256_hex(cubin)});
 }
 
 const std::string kConfig = sample_key().config;
 
 const Damage kDamages[] = {
-    {"TruncatedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, kCubin.substr(0, 7)); }},
-    {"LongerCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, kCubin + "x"); }},
+    {"TruncatedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, kSoundCubin.substr(0, 7)); }},
+    {"LongerCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, kSoundCubin + "x"); }},
     {"FlippedCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, cubin_of("The bytes of a cubin")); }},
     {"EmptyCubin", [](const ArtifactFiles& f) { overwrite(f.cubin, ""); }},
     {"MissingCubin", [](const ArtifactFiles& f) { fs::remove(f.cubin); }},
@@ -48,8 +48,9 @@ const Damage kDamages[] = {
     {"OtherJson", [](const ArtifactFiles& f) { overwrite(f.metadata, "[1, 2]"); }},
     {"ForeignJson", [](const ArtifactFiles& f) { overwrite(f.metadata, R"({"format": "something else"})"); }},
     {"MetadataOfAnotherKey",
-     [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(kCubin.size(), R"({"block_m":64})")); }},
-    {"WrongLength", [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(kCubin.size() + 1, kConfig)); }},
+     [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(kSoundCubin.size(), R"({"block_m":64})")); }},
+    {"WrongLength",
+     [](const ArtifactFiles& f) { overwrite(f.metadata, sound_metadata(kSoundCubin.size() + 1, kConfig)); }},
     // Whole by length and checksum.
     {"ConsistentEmptyCubin",
      [](const ArtifactFiles& f) {
@@ -69,7 +70,7 @@ class DamagedEntryTest : public CacheTest, public ::testing::WithParamInterface<
 
 TEST_P(DamagedEntryTest, IsALoggedMissAndRepaired) {
   {
-    ASSERT_TRUE(ArtifactStore(user_only(), log()).put(sample_key(), kCubin, sample_info()));
+    ASSERT_TRUE(ArtifactStore(user_only(), log()).put(sample_key(), kSoundCubin, sample_info()));
   }
   GetParam().inflict(files_of(sample_key()));
 
@@ -82,10 +83,10 @@ TEST_P(DamagedEntryTest, IsALoggedMissAndRepaired) {
   const bool folder = fs::is_directory(files_of(sample_key()).metadata);  // verify reads files only
   EXPECT_TRUE(reported || folder);
 
-  EXPECT_TRUE(store.put(sample_key(), kCubin, sample_info()));
+  EXPECT_TRUE(store.put(sample_key(), kSoundCubin, sample_info()));
   const auto repaired = store.find(sample_key());
   ASSERT_TRUE(repaired.has_value());
-  EXPECT_EQ(repaired->cubin, kCubin);
+  EXPECT_EQ(repaired->cubin, kSoundCubin);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DamagedEntryTest, ::testing::ValuesIn(kDamages),
@@ -95,7 +96,7 @@ using FlippedMetadataTest = CacheTest;
 
 TEST_F(FlippedMetadataTest, NoFlippedBitIsBelieved) {
   {
-    ASSERT_TRUE(ArtifactStore(user_only(), log()).put(sample_key(), kCubin, sample_info()));
+    ASSERT_TRUE(ArtifactStore(user_only(), log()).put(sample_key(), kSoundCubin, sample_info()));
   }
   const ArtifactFiles files = files_of(sample_key());
   const std::string digest = *artifact_digest(sample_key());
@@ -109,7 +110,7 @@ TEST_F(FlippedMetadataTest, NoFlippedBitIsBelieved) {
       // Blanks between members may differ; what is said may not.
       EXPECT_EQ(metadata->info, sample_info()) << "byte " << i << " bit " << bit;
       EXPECT_EQ(metadata->key, sample_key());
-      EXPECT_EQ(metadata->sha256, sha256_hex(kCubin));
+      EXPECT_EQ(metadata->sha256, sha256_hex(kSoundCubin));
     }
   }
 }
