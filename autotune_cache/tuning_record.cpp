@@ -202,15 +202,15 @@ std::vector<TimedCandidate> TuningRecord::timings() const {
   return list;
 }
 
-const TimedCandidate* TuningRecord::timing(std::string_view config) const {
-  const auto found = find_timing(timed, config, workload);
+const TimedCandidate* TuningRecord::timing(std::string_view config, std::string_view on_workload) const {
+  const auto found = find_timing(timed, config, on_workload);
   return found != timed.end() ? &*found : nullptr;
 }
 
 const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::string_view source_digest,
                                                  std::string_view on_workload) const {
-  const auto found = find_timing(timed, config, on_workload);
-  return found != timed.end() && found->source_digest == source_digest ? &*found : nullptr;
+  const TimedCandidate* const found = timing(config, on_workload);
+  return found != nullptr && found->source_digest == source_digest ? found : nullptr;
 }
 
 const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {

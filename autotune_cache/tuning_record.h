@@ -97,13 +97,14 @@ struct TuningRecord {
 
   // The timings of `workload`, in the order of the list.
   std::vector<TimedCandidate> timings() const;
-  // The timing of a config on `workload`, whatever source it is of; null when it has none.
-  const TimedCandidate* timing(std::string_view config) const;
+  // The timing of a config on a workload, whatever source it is of; null when it has none. Without one: the record's.
+  const TimedCandidate* timing(std::string_view config, std::string_view on_workload) const;
+  const TimedCandidate* timing(std::string_view config) const { return timing(config, workload); }
   // What median_us and spread_us of a timing are multiplied by before they are compared: they become what they would
   // have been when the timing's baseline was timed last. Two timings of one baseline (config and source) are so
   // compared by their ratios to it. 1 when the baseline is unknown.
   double drift(const TimedCandidate& timing) const;
-  // The same as timing(), on `on_workload`, when it is of that very source, so that it need not be timed again.
+  // The same when it is of that very source, so that it need not be timed again.
   const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest,
                                      std::string_view on_workload) const;
   // The rejection of a config that holds for that very source, so that it need not be tried again.

@@ -127,12 +127,14 @@ if step emitted; then
   {"name": "clusters", "op": "delta_hstu_attention"},
   {"name": "in_order", "op": "hstu_attention", "directions": ["backward"], "num_targets": true}]}
 CONFIG
-  $hstujit emit --config "$work/emitted.json" --op clusters -o "$work/emitted" > "$work/log" 2>&1 || failed=1
-  HSTUJIT_OVERRIDE="{$ordered}" $hstujit emit --config "$work/emitted.json" --op in_order -o "$work/emitted" > "$work/log" 2>&1 || failed=1
+  {
+    $hstujit emit --config "$work/emitted.json" --op clusters -o "$work/emitted" || failed=1
+    HSTUJIT_OVERRIDE="{$ordered}" $hstujit emit --config "$work/emitted.json" --op in_order -o "$work/emitted" || failed=1
+  } > "$work/emitted.log" 2>&1
   for program in "$work"/emitted/*_main.cu; do
     build=$(sed -n 's|^// Build: ||p' "$program")
     (cd "$work/emitted" && $build && "./${build##* }" 4 1024) || echo "$(basename "$program") failed"
-  done > "$work/emitted.out" 2> "$work/emitted.log"
+  done > "$work/emitted.out" 2>> "$work/emitted.log"
   record emitted "$work/emitted.out" "$output/emitted_$day.json" || { failed=1; cat "$work/emitted.log"; }
 fi
 

@@ -14,9 +14,7 @@ bool TuningRun::is_known(const Candidate& candidate) const {
   if (earlier == nullptr) return false;
   const std::string config = key_text(candidate.config);
   return (!earlier->winner.empty() && same_config(config, earlier->winner)) ||
-         std::ranges::any_of(earlier->timed, [&](const TimedCandidate& timing) {
-           return timing.workload == problem_.workload && same_config(config, timing.config);
-         });
+         earlier->timing(config, problem_.workload) != nullptr;
 }
 
 // Candidates come in the order of their estimates. What has won before, or has a time, stays: that time may win again.

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "compiler/support/files.h"
 #include "tests/emulation/cuda_emulation.h"
 #include "tests/emulation/tensor_map.h"
 
@@ -19,12 +20,6 @@ namespace hstujit {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_text(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 // In place of the wrappers of one shape of wgmma, whose text begins with `lines[first]`: the same functions, which
 // describe the product to the emulation. `first` becomes the line behind them.
@@ -148,18 +143,17 @@ void put(unsigned char* params, uint32_t offset, T value) {
 }  // namespace
 
 EmulatedKernel::EmulatedKernel(const EmittedKernel& kernel) : plan_(kernel.plan) {
-  std::string folder = (fs::temp_directory_path() / "hstujit_emulation_XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no folder " + folder);
-  const fs::path source = fs::path(folder) / "kernel.cpp", library = fs::path(folder) / "kernel.so",
-                 log = fs::path(folder) / "log";
+  const Result<TempDir> folder = TempDir::create();
+  if (!folder.ok()) throw std::runtime_error(folder.status().message());
+  const fs::path source = folder->path() / "kernel.cpp", library = folder->path() / "kernel.so",
+                 log = folder->path() / "log";
   std::ofstream(source) << host_source(kernel);
   const std::string command =
       fmt::format("{} -std=c++20 -O1 -w -shared -fPIC -fvisibility=hidden -I{} -I{}/templates {} -o {} > {} 2>&1",
                   HSTUJIT_CXX, HSTUJIT_SOURCE_DIR, HSTUJIT_SOURCE_DIR, source.string(), library.string(), log.string());
   const int code = std::system(command.c_str());
   if (code == 0) library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const std::string words = code != 0 ? read_text(log) : library_ == nullptr ? dlerror() : "";
-  fs::remove_all(folder);
+  const std::string words = code != 0 ? read_file(log).value() : library_ == nullptr ? dlerror() : "";
   if (library_ == nullptr) throw std::runtime_error(plan_.kernel_name + ": " + words);
   for (size_t i = 0; i <= plan_.following.size(); ++i) {
     entries_.push_back(reinterpret_cast<void (*)(const void*)>(dlsym(library_, entry_name(i).c_str())));

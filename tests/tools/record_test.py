@@ -10,13 +10,28 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DOCTOR = {"library": {"version": "1.2.3", "generator": "ab"}, "driver": {"ok": True, "version": 13000},
           "nvrtc": {"ok": True, "version": "13.0"}, "devices": [{"name": "GPU"}]}
 
-with tempfile.TemporaryDirectory() as folder:
-    lines = pathlib.Path(folder, "lines")
-    lines.write_text('{"first_call_ms": 1.0, "launch_us": 2.0}\n', encoding="utf-8")
-    output = pathlib.Path(folder, "out.json")
-    subprocess.run([sys.executable, ROOT / "bench/record.py", "--commit", "c", "--date", "d", "--device", json.dumps(DOCTOR),
-                    "startup", lines, lines, output], check=True, stdout=subprocess.DEVNULL)
-    environment = json.loads(output.read_text(encoding="utf-8"))["environment"]
+
+def write(folder, contents):
+    paths = [pathlib.Path(folder, str(i)) for i in range(len(contents))]
+    for path, content in zip(paths, contents):
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return paths
+
+
+def recorded(step, *contents):
+    """The exit code of bench/record.py for these files, what it printed and what it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder, "out.json")
+        process = subprocess.run([sys.executable, ROOT / "bench/record.py", "--commit", "c", "--date", "d", "--device", json.dumps(DOCTOR),
+                                  step, *write(folder, contents), output], check=False, stdout=subprocess.PIPE, text=True)
+        return process.returncode, process.stdout, json.loads(output.read_text(encoding="utf-8"))
+
+
+TIMES = '{"first_call_ms": 1.0, "launch_us": 2.0}\n'
+code, _, written = recorded("startup", TIMES, TIMES)
+environment = written["environment"]
+if code != 0:
+    sys.exit(f"exit {code} for start-up times")
 
 expected = {"date": "d", "commit": "c", "devices": [{"name": "GPU"}], "driver": 13000, "nvrtc": "13.0", "library": "1.2.3"}
 if environment != expected:
@@ -32,15 +47,8 @@ RACE = "  causal-bf16-64x64  agrees\n========= RACECHECK SUMMARY: 2 hazards disp
 
 
 def overridden(runs, racecheck, step="ping_pong"):
-    with tempfile.TemporaryDirectory() as folder:
-        report, mem, race, output = (pathlib.Path(folder, name) for name in ("report", "mem", "race", "out.json"))
-        report.write_text(json.dumps({"runs": runs}), encoding="utf-8")
-        mem.write_text(CLEAN, encoding="utf-8")
-        race.write_text(racecheck, encoding="utf-8")
-        process = subprocess.run([sys.executable, ROOT / "bench/record.py", "--commit", "c", "--date", "d", "--device",
-                                  json.dumps(DOCTOR), step, report, mem, race, output],
-                                 check=False, stdout=subprocess.PIPE, text=True)
-        return process.returncode, process.stdout, json.loads(output.read_text(encoding="utf-8"))["result"]
+    code, said, written = recorded(step, {"runs": runs}, CLEAN, racecheck)
+    return code, said, written["result"]
 
 
 for step in ("ping_pong", "fused"):
@@ -65,11 +73,7 @@ def tuned(winner, a_us, b_us):
 
 def run(step, *contents):
     with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for i, content in enumerate(contents):
-            paths.append(pathlib.Path(folder, str(i)))
-            paths[-1].write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return getattr(record, step)(*paths)
+        return getattr(record, step)(*write(folder, contents))
 
 
 result, passed = run("tune", {"keys": [tuned(2, 100, 101)]})
@@ -122,18 +126,10 @@ for outcome, good in (({"result": "COMPLETED"}, True), ({"result": "SKIPPED"}, F
     if run("faults", report)[1] != good:
         sys.exit(f"faults: {report}; expected {good}")
 
-
-def emitted(lines):
-    with tempfile.TemporaryDirectory() as folder:
-        said, output = pathlib.Path(folder, "said"), pathlib.Path(folder, "out.json")
-        said.write_text(lines, encoding="utf-8")
-        process = subprocess.run([sys.executable, ROOT / "bench/record.py", "--commit", "c", "--date", "d", "--device", json.dumps(DOCTOR),
-                                  "emitted", said, output], check=False, stdout=subprocess.DEVNULL)
-        return process.returncode, json.loads(output.read_text(encoding="utf-8"))["result"]
-
-
 # Programs that ran, with their times; one that did not, and none at all, are failures.
-if emitted("a_kernel: 2048 rows, 0.125 ms\n") != (0, {"ms": {"a_kernel": 0.125}, "failed": []}):
+code, _, written = recorded("emitted", "a_kernel: 2048 rows, 0.125 ms\n")
+if (code, written["result"]) != (0, {"ms": {"a_kernel": 0.125}, "failed": []}):
     sys.exit("a program that ran is not recorded")
-if emitted("a_kernel: 2048 rows, 0.125 ms\nb_main.cu failed\n")[0] == 0 or emitted("")[0] == 0:
-    sys.exit("a program that failed is no failure")
+for lines in ("a_kernel: 2048 rows, 0.125 ms\nb_main.cu failed\n", ""):
+    if recorded("emitted", lines)[0] == 0:
+        sys.exit("a program that failed is no failure")
