@@ -60,6 +60,12 @@ def outcome(report):
         return f"{len(result['keys'])} keys, {result['slowest_key_s']:.1f} s at most"
     if "memcheck" in result:
         return "; ".join(f"{tool}: {what['summary']}, {what['instances']} instances" for tool, what in result.items())
+    if "ms" in result:
+        return f"{len(result['ms'])} ran, {len(result['failed'])} failed"
+    if "passed" in result:
+        return f"{len(result['passed'])} passed"
+    if "cold" in result:
+        return f"{result['cold']['first_call_ms']:.0f} ms cold, {result['warm']['first_call_ms']:.1f} ms warm"
     return ""
 
 
