@@ -3,14 +3,14 @@
 # again for sm90 with products in turns, the backward direction again with its fused kernel, launches of deterministic kernels compared
 # bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. Two more steps: "tune_backward", after which the benchmark's backward direction is tuned, too, and "ranks", which wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered deterministic emitted tune faults bench profile cliffs delta startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused ordered deterministic emitted tune faults bench profile cliffs delta startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -95,6 +95,8 @@ fused_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_
 fused_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "persistent"'
 ordered=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "ordered"'
 ordered_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "ordered"'
+whole=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "whole"'
+whole_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "whole"'
 if step fused; then
   overridden fused fused_persistent "$fused_persistent" --direction backward --kind bf16,fp16
   overridden fused fused_buffers "$fused_buffers" --direction backward --kind bf16,fp16
@@ -106,6 +108,11 @@ if step ordered; then
   overridden fused ordered_buffers "$ordered_buffers" --direction backward --kind bf16,fp16
 fi
 
+if step whole; then
+  overridden fused whole "$whole" --direction backward --kind bf16,fp16
+  overridden fused whole_narrow "$whole_narrow" --direction backward --kind bf16,fp16
+fi
+
 if step deterministic; then
   # Beside it a kernel that is not deterministic, which shows whether the load makes a difference at all.
   matrix --direction backward --repeated > "$work/repeated.json"
@@ -115,9 +122,11 @@ if step deterministic; then
   }
   HSTUJIT_DETERMINISTIC=1 repeat > "$work/deterministic.out" || failed=1
   HSTUJIT_OVERRIDE="{$ordered_buffers}" repeat > "$work/ordered.out" || failed=1
+  HSTUJIT_OVERRIDE="{$whole}" repeat > "$work/whole.out" || failed=1
   HSTUJIT_OVERRIDE="{$fused_persistent}" repeat > "$work/free.out"
   record deterministic "$work/deterministic.out" "$work/free.out" "$output/deterministic_$day.json" || failed=1
   record deterministic "$work/ordered.out" "$work/free.out" "$output/deterministic_ordered_$day.json" || failed=1
+  record deterministic "$work/whole.out" "$work/free.out" "$output/deterministic_whole_$day.json" || failed=1
 fi
 
 if step emitted; then

@@ -20,6 +20,7 @@ KINDS = {
     "deterministic": "200 launches under load of each instance, bitwise compared, beside a kernel that is not deterministic",
     "deterministic_bench": "the benchmark with deterministic kernels, the cost model's choice",
     "deterministic_ordered": "as deterministic, of the backward kernel in order",
+    "deterministic_whole": "as deterministic, of the backward kernel of whole sequences",
     "emitted": "programs beside emitted source, built with nvcc and run",
     "faults": "candidates that crash, hang or write nothing, in the tuner",
     "fused": "backward matrix and compute-sanitizer over one config of the fused kernel",
@@ -31,6 +32,7 @@ KINDS = {
     "sanitizer": "memcheck and racecheck over small instances, forward",
     "startup": "a process's way to its first launch, with a cold and a warm cache",
     "tune": "tuning of a config's keys: winners, times, the untuned choice beside them",
+    "whole": "backward matrix and compute-sanitizer over one config of the kernel of whole sequences",
 }
 PREAMBLE = """# Results
 

@@ -29,7 +29,8 @@ struct KernelConfig {
   int64_t consumers = 0;  // sm90: consumer warpgroups
   int64_t warps = 0;      // sm80: warps of a block
   // "grid": one block per tile; "persistent": resident blocks, each with its share of a list sorted by cost;
-  // "ordered": resident blocks, each of which takes the list's next tile, sums that several tiles add to in that order.
+  // "ordered": resident blocks, each of which takes the list's next tile, sums that several tiles add to in that order;
+  // "whole": resident blocks, each of which takes all tiles of the next sequence and head.
   std::string schedule = "grid";
   int64_t blocks_per_sm = 1;  // resident blocks the kernel is compiled for
   bool ping_pong = false;     // sm90: consumer warpgroups issue their products in turns
@@ -48,7 +49,7 @@ struct KernelConfig {
                            field("stages", &C::stages, "pipeline depth", 1, kMostStages),
                            field("consumers", &C::consumers, "consumer warpgroups", 0, kMostConsumers),
                            field("warps", &C::warps, "warps of a block", 0, kMostWarps),
-                           field("schedule", &C::schedule, "tile schedule").one_of("grid persistent ordered"),
+                           field("schedule", &C::schedule, "tile schedule").one_of("grid persistent ordered whole"),
                            field("blocks_per_sm", &C::blocks_per_sm, "resident blocks", 1, kMostBlocks),
                            field("ping_pong", &C::ping_pong, "products in turns"),
                            field("share_columns", &C::share_columns, "tiles are shared out over clusters of blocks"),

@@ -24,12 +24,17 @@ constexpr int kConvertThreads = 256;
 
 const AttentionSpec& cast(const OpSpec& spec) { return static_cast<const AttentionSpec&>(spec); }
 
-// What blocks of the "ordered" schedule tell one another: tiles that are taken, and turns, as many for each head as
-// there are blocks of rows, and one more for each sequence (turn_of in sm90_backward_order.cuh).
-void add_turns(const AttentionSpec& spec, const Signature& signature, LaunchPlan& plan) {
-  constexpr int64_t kTaken = 8, kTurn = 4;  // bytes
-  const GridFactor counters = constant_factor(kTurn * spec.params().heads);
+// What blocks take the next tile, or sequence and head, by.
+void add_counter(LaunchPlan& plan) {
+  constexpr int64_t kTaken = 8;  // bytes
   add_workspace_region("taken_tiles", "u64*", {{constant_factor(kTaken)}, true}, plan);
+}
+
+// What blocks of the "ordered" schedule tell one another: turns, as many for each head as there are blocks of rows, and
+// one more for each sequence (turn_of in sm90_backward_order.cuh).
+void add_turns(const AttentionSpec& spec, const Signature& signature, LaunchPlan& plan) {
+  constexpr int64_t kTurn = 4;  // bytes
+  const GridFactor counters = constant_factor(kTurn * spec.params().heads);
   add_workspace_region("turns", "u32*", {{size_factor(signature, "q", kBlockRows), counters}, true}, plan);
   plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), counters}, true});
 }
@@ -69,6 +74,10 @@ std::vector<KernelConfig> FusedBackwardSm90::space(const OpSpec& spec) const {
   };
   for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
     for (const int64_t stages : {2, 3, 4}) add(shape, stages, "persistent");
+    // One warpgroup alone on a multiprocessor has nobody to fill in while it waits.
+    if (shape.consumers * shape.blocks_per_sm > 1) {
+      for (const int64_t stages : {2, 3}) add(shape, stages, "whole");
+    }
     // Blocks that share a multiprocessor hold one another up where they wait in order.
     if (shape.blocks_per_sm > 1) continue;
     for (const int64_t stages : {2, 3}) add(shape, stages, "ordered");
@@ -79,7 +88,8 @@ std::vector<KernelConfig> FusedBackwardSm90::space(const OpSpec& spec) const {
 std::vector<Rejection> FusedBackwardSm90::reject(const OpSpec& spec, const KernelConfig& config,
                                                  const DeviceSpec& device) const {
   const auto& params = cast(spec).params();
-  std::vector<Rejection> reasons = sm90::general_rejections(params, config, device, "columns", "persistent ordered");
+  std::vector<Rejection> reasons =
+      sm90::general_rejections(params, config, device, "columns", "persistent ordered whole");
   if (config.block_n != kBlockRows) {
     reasons.push_back(
         {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kBlockRows)});
@@ -151,7 +161,8 @@ LaunchPlan FusedBackwardSm90::launch_plan(const OpSpec& spec, const KernelConfig
   const GridFactor group_bytes =
       constant_factor(kPartLines * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float)));
   if (deterministic(config)) {
-    add_turns(op, signature, plan);
+    add_counter(plan);
+    if (config.schedule == "ordered") add_turns(op, signature, plan);
   } else {
     FollowingKernel convert;
     convert.kernel_name = plan.kernel_name + "_convert";
@@ -173,6 +184,9 @@ std::vector<std::pair<std::string, std::string>> FusedBackwardSm90::constants(co
       {"kPieceRows", fmt::to_string(sm90::kPieceRows)},
       {"kPartLines", fmt::to_string(kPartLines)},
       {"kPartGroup", fmt::to_string(kPartGroup)},
+      {"kPartColumns", fmt::to_string(r.part_columns)},
+      {"kFirstSum", fmt::to_string(r.first_sum)},
+      {"kKeptSums", fmt::to_string(r.kept_sums)},
       {"kQkTiles", fmt::to_string(r.qk_tiles)},
       {"kPvTiles", fmt::to_string(r.pv_tiles)},
       {"kKeptStages", fmt::to_string(r.kept_stages)},

@@ -6,13 +6,15 @@
 //
 // "persistent": in whatever order blocks come to it, so that results differ in their last bits from run to run.
 // dq_parts is zero at first, and a second kernel rounds it to dq. "ordered": tiles wait for one another, the first one
-// stores its part and the last one rounds the sum (sm90_backward_order.cuh). Results are the same in every run.
+// stores its part and the last one rounds the sum (sm90_backward_order.cuh). "whole": a block has all tiles of a
+// sequence and head, and the sums (sm90_backward_whole.cuh). Results of both are the same in every run.
 #pragma once
 #include "hstu_attention/bias_gradients.cuh"
 #include "hstu_attention/sm90_backward_fused_consumer.cuh"
 #include "hstu_attention/sm90_backward_ordered_schedule.cuh"
 #include "hstu_attention/sm90_backward_producer.cuh"
 #include "hstu_attention/sm90_backward_turns.cuh"
+#include "hstu_attention/sm90_backward_whole.cuh"
 
 namespace sm90::backward {
 
@@ -21,6 +23,8 @@ __device__ __forceinline__ void produce_columns(FusedShared<Config>& shared, con
   Producer<Spec, Config, Params, FusedShared<Config>> producer(shared, params);
   if constexpr (Config::kScheduleOrdered) {
     producer.template run<Role::kColumns>(OrderedSchedule<Spec, Config, Params>(shared, params));
+  } else if constexpr (Config::kScheduleWhole) {
+    producer.template run<Role::kColumns>(WholeSchedule<Spec, Config, Params>(shared, params));
   } else {
     producer.template run<Role::kColumns>(ListSchedule<0, Spec, Config, Params>(shared, params));
   }

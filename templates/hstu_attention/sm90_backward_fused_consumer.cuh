@@ -3,13 +3,14 @@
 // Per block of 64 rows: S^T and dP^T (wgmma, both operands in shared memory), P and dS under the mask, in registers, dv
 // += P^T dout and dk += dS^T q. dS goes through shared memory, and each warpgroup multiplies that of all columns of the
 // tile by its share of the columns of k: a part of dq, which is added to dq_parts in global memory or, in order, may
-// begin the sum there or end it.
+// begin the sum there or end it. With "whole" it is multiplied on top of the sum so far, which is kept in between.
 #pragma once
 #include "hstu_attention/sm90_backward_fused_parts.cuh"
 #include "hstu_attention/sm90_backward_fused_scores.cuh"
 #include "hstu_attention/sm90_backward_fused_shared.cuh"
 #include "hstu_attention/sm90_backward_output.cuh"
 #include "hstu_attention/sm90_backward_products.cuh"
+#include "hstu_attention/sm90_backward_whole.cuh"
 
 namespace sm90::backward {
 
@@ -35,17 +36,20 @@ class FusedConsumer {
 
  private:
   using Part = DqPart<Spec, Config>;
+  using KeptSum = backward::KeptSum<Spec, Config>;
   using Scores = BlockScores<Spec, Config, Params>;
   static constexpr int kRows = Scores::kRows;
   static constexpr int kSumSteps = kRows / 16;
-  static constexpr int kNoRow = 1 << 30;  // past the end of every sequence: nothing is added
   static constexpr int kPartSteps = Config::kBlockM / 16;
   // A tile's first block has code of its own where no registers are left for a part beside S: instructions that do not
   // fit the cache cost more than a product.
   static constexpr bool kPeelFirst = Spec::kAttnDim + Spec::kHiddenDim > 192;
-  static constexpr bool kOrdered = Config::kScheduleOrdered;
+  static constexpr bool kInOrder = kPartsInOrder<Config>, kKeepsSums = Config::kKeptSums > 0;
+  // What is loaded from global memory takes its time.
+  static constexpr bool kBeginEarly = kInOrder && !kKeepsSums;
   static constexpr int kBegins = 1, kEnds = 2;  // of the sums of a block of dq: this tile has the first part, the last
   static constexpr int kOrder = kBegins | kEnds;
+  static constexpr int kNoRow = 1 << 30;  // past the end of every sequence: nothing is added
   static_assert(Config::kBlockN == kRows);
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
@@ -125,14 +129,14 @@ class FusedConsumer {
     wgmma_wait_group<1>();
     wgmma_keep_in_place(own_.gradients);
     own_.differentiate();
-    if constexpr (kOrdered && !kFirst) {
-      // Before dk, since what is loaded takes its time; dv is done by now, and its operand's registers are of use.
+    if constexpr (kBeginEarly && !kFirst) {
+      // Before dk; dv is done by now, and its operand's registers are of use.
       wgmma_wait_group<0>();
       wgmma_keep_in_place(dv_);
       begin_part();
     }
     issue_dk();
-    if constexpr (!kOrdered && !kFirst) begin_part();
+    if constexpr (!kBeginEarly && !kFirst) begin_part();
     stage_exchange();
     if constexpr (!kFirst) issue_part();
     wgmma_wait_group<kFirst ? 0 : 1>();
@@ -172,7 +176,7 @@ class FusedConsumer {
 
   // What row_ and part_row_ say of a block besides its first row, which is a multiple of kRows.
   static __device__ __forceinline__ int order_of(int flags) {
-    return kOrdered ? (flags & BlockInfo::kFirstPart ? kBegins : 0) | (flags & BlockInfo::kLastPart ? kEnds : 0) : 0;
+    return kInOrder ? (flags & BlockInfo::kFirstPart ? kBegins : 0) | (flags & BlockInfo::kLastPart ? kEnds : 0) : 0;
   }
 
   // Of parts that others have begun, the last one.
@@ -183,7 +187,14 @@ class FusedConsumer {
   __device__ __forceinline__ void begin_part() {
     const Ring<kExchangeBuffers> before = staged_.previous();
     mbarrier_wait(shared_address(&shared_.exchanged[before.stage()]), before.parity());
-    if constexpr (kOrdered) {
+    if constexpr (kKeepsSums) {
+      const int row = row_ & ~kOrder;
+      if (KeptSum::has(row) && !(row_ & kBegins)) {
+        KeptSum::load(shared_, row, part_);
+        return;
+      }
+    }
+    if constexpr (kInOrder) {
       if (completes_sum(row_)) {
         Part::load(params_.dq_parts, tile(), row_ & ~kOrder, part_);
       } else {
@@ -194,11 +205,17 @@ class FusedConsumer {
 
   // The part that was multiplied last, if there is one.
   __device__ __forceinline__ void put_part() {
-    if constexpr (kOrdered) {
+    if constexpr (kInOrder) {
       const int row = part_row_ & ~kOrder;
       if (part_row_ & kEnds) {
         Part::round(params_, tile(), row, part_);
         return;
+      }
+      if constexpr (kKeepsSums) {
+        if (KeptSum::has(row)) {
+          KeptSum::store(shared_, row, part_);
+          return;
+        }
       }
       if (part_row_ & kBegins) {
         Part::store(params_.dq_parts, tile(), row, part_);
@@ -276,7 +293,7 @@ class FusedConsumer {
       const u64 b = wgmma_descriptor(k, step * 16 * kSwizzleBytes);
       if (step > 0) {
         PartProduct::issue(part_, a, b, true);
-      } else if constexpr (kOrdered) {
+      } else if constexpr (kInOrder) {
         PartProduct::issue(part_, a, b, true);
       } else {
         PartProduct::begin(part_, a, b);

@@ -1,6 +1,7 @@
 #include "templates/hstu_attention/sm90_backward_fused_resources.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "compiler/support/integers.h"
 #include "templates/hstu_attention/mask_shape.h"
@@ -11,6 +12,11 @@ namespace hstujit::sm90::backward {
 namespace {
 
 constexpr int64_t kExchangeBuffers = 2;  // as in sm90_backward_fused_shared.cuh
+
+// Blocks of rows that begin a sequence and have a part of dq from one tile of columns only.
+int64_t rows_of_one_part(const HstuAttentionParams& params, const KernelConfig& config) {
+  return params.causal && !first_rows_see_all(params) ? config.block_m / config.block_n : 0;
+}
 
 }  // namespace
 
@@ -29,7 +35,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   const auto total = [&](int64_t kept, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
     const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
-    const int64_t schedule = 12 + 4 * (sequences + 1) + 2 * sequences;
+    const int64_t counts = config.schedule == "whole" ? 0 : sequences;
+    const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
     return (kept * config.block_m + config.stages * config.block_n) * line +
            kExchangeBuffers * config.block_m * kSwizzleBytes + round_up(small + schedule, int64_t{1024});
   };
@@ -42,6 +49,11 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
       consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
 
   const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
+  if (config.schedule == "whole") {
+    share_with_sums(params, config, total);
+    shared_bytes_resident = resident(shared_bytes);
+    return;
+  }
   const auto two_fit = [&](int64_t sequences) { return resident(total(2, sequences)) <= kSharedLimit; };
   schedule_sequences = config.blocks_per_sm == 1 ? 2048 : 1024;
   kept_stages = two_fit(schedule_sequences) ? 2 : 1;
@@ -53,6 +65,29 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   }
   shared_bytes = total(kept_stages, schedule_sequences);
   shared_bytes_resident = resident(shared_bytes);
+}
+
+// Two buffers of k and v come first, then a long list of sequences, then sums. Of blocks that share a multiprocessor
+// one fills in for the other while it waits for k and v: there sums come first.
+void FusedResources::share_with_sums(const HstuAttentionParams& params, const KernelConfig& config,
+                                     const std::function<int64_t(int64_t, int64_t)>& total) {
+  struct Share {
+    int64_t kept, sequences;
+  };
+  // A second buffer is worth a shorter list where registers hold which one is in use.
+  const std::vector<Share> shares = config.blocks_per_sm > 1 ? std::vector<Share>{{2, 384}}
+                                    : mask_first             ? std::vector<Share>{{2, 2048}, {1, 2048}}
+                                                             : std::vector<Share>{{2, 2048}, {2, 1024}, {1, 2048}};
+  const int64_t most = kSharedLimit / config.blocks_per_sm - kReservedBytes;
+  const auto room = [&](const Share& share) { return most - total(share.kept, share.sequences); };
+  auto share = std::find_if(shares.begin(), shares.end(), [&](const Share& some) { return room(some) >= 0; });
+  if (share == shares.end()) --share;  // refused for what it takes
+  kept_stages = share->kept;
+  schedule_sequences = share->sequences;
+  const int64_t sum_bytes = config.block_n * params.attn_dim * static_cast<int64_t>(sizeof(float));
+  first_sum = rows_of_one_part(params, config);
+  kept_sums = std::max(room(*share), int64_t{0}) / sum_bytes;
+  shared_bytes = total(kept_stages, schedule_sequences) + kept_sums * sum_bytes;
 }
 
 }  // namespace hstujit::sm90::backward

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "compiler/plan/kernel_config.h"
 #include "compiler/spec/hstu_attention/attention_spec.h"
@@ -20,12 +21,19 @@ struct FusedResources {
   bool tiles_by_place = false;     // "ordered": the last tiles of all sequences come first
   bool pair_tiles = false;         // an item is a pair of tiles whose costs add up to a constant
   int64_t part_columns = 0;        // columns of dq of each consumer warpgroup
+  int64_t first_sum = 0;           // "whole": blocks of rows of a sequence before this one have one part of dq each,
+  int64_t kept_sums = 0;           // and as many from this one on have their sums in shared memory
   bool mask_first = false;         // the mask is looked at before the activation, where it takes many registers
   int64_t shared_bytes = 0;
   int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each
   int64_t producer_registers = 0;     // per thread, after setmaxnreg
   int64_t consumer_registers = 0;
   int64_t registers_needed = 0;  // estimate for a consumer thread
+
+ private:
+  // "whole". `total`: bytes without sums, of so many buffers of k and v and sorted sequences.
+  void share_with_sums(const HstuAttentionParams& params, const KernelConfig& config,
+                       const std::function<int64_t(int64_t, int64_t)>& total);
 };
 
 }  // namespace hstujit::sm90::backward

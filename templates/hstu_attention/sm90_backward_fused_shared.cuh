@@ -7,10 +7,19 @@ namespace sm90::backward {
 constexpr int kExchangeBuffers = 2;  // one is written while others still multiply by the other
 constexpr int kAllConsumers = 4;     // named barrier of all consumer warpgroups
 
+// Of "whole", what each consumer thread has of the sums of dq that its block keeps (sm90_backward_whole.cuh).
+template <class Config, bool kKept = (Config::kKeptSums > 0)>
+struct DqSums {};
+template <class Config>
+struct DqSums<Config, true> {
+  static constexpr int kFours = Config::kBlockN * Config::kPartColumns / kWarpgroup / 4;
+  alignas(16) float4 sums[Config::kKeptSums][kFours][Config::kConsumers * kWarpgroup];
+};
+
 // `exchange` is dS of a block, transposed: [column of the tile][row of the block], 128-byte swizzled. Each consumer
 // warpgroup writes its columns' lines, and all read all of them.
 template <class Config>
-struct FusedShared : Shared<Config> {
+struct FusedShared : Shared<Config>, DqSums<Config> {
   u64 exchanged[kExchangeBuffers];
   u32 turn[Config::kStages];  // that a block is waited for with; only of "ordered"
   alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];

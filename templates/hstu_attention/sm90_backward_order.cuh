@@ -6,7 +6,8 @@
 // mask_columns says decides which tiles these are, and they have the block even where the mask leaves nothing of it, so
 // that every row of dq is written once, whatever the mask, where no sequence is longer than max_seq_len.
 //
-// A tile waits for its turn at each block of rows. Turns are counters in global memory, one for each block of rows and
+// With "whole" one block of threads has all tiles of a (sequence, head), one after the other. With "ordered" a tile
+// waits for its turn at each block of rows. Turns are counters in global memory, one for each block of rows and
 // head: 0 at first, then the number of tiles, counted from the last one, that have nothing more to add. Blocks of
 // threads take tiles one at a time, none is theirs before, from a list that has those of a (sequence, head) in order:
 // whichever unfinished tile is the first of the list is being worked on, and need not wait. So no block has to be
@@ -54,6 +55,13 @@ class OrderedBlocks : public BlockWalk<Config, OrderedBlocks<Config, View>> {
     classify();
   }
 
+  __device__ __forceinline__ BlockInfo pop() {
+    if constexpr (kThereAndBack) {
+      if (column0_ / Config::kBlockM % 2 != 0) return Walk::template pop<true>();
+    }
+    return Walk::pop();
+  }
+
   // The turn that the next block is waited for with; 0: none.
   __device__ __forceinline__ u32 turn() const { return __shfl_sync(~0u, turn_, __ffs(visible_) - 1); }
 
@@ -70,7 +78,9 @@ class OrderedBlocks : public BlockWalk<Config, OrderedBlocks<Config, View>> {
         flags_ = flags_of_block<Config, View>(sequence_, column0_, row0, sequence_.rows);
         if (tile == contributors.adds_first) flags_ |= BlockInfo::kFirstPart;
         if (tile == contributors.adds_last) flags_ |= BlockInfo::kLastPart;
-        if (flags_ != 0 && tile < contributors.adds_first) turn_ = turn_before(tile, contributors.adds_first, row0);
+        if constexpr (Config::kScheduleOrdered) {
+          if (flags_ != 0 && tile < contributors.adds_first) turn_ = turn_before(tile, contributors.adds_first, row0);
+        }
       }
       visible_ = __ballot_sync(~0u, flags_ & (kMayFlags<Config> | BlockInfo::kFirstPart | BlockInfo::kLastPart));
       if (visible_ != 0) return;
@@ -78,6 +88,10 @@ class OrderedBlocks : public BlockWalk<Config, OrderedBlocks<Config, View>> {
   }
 
  private:
+  // Where one block of threads has all tiles, and their sums in L2: every other tile has its blocks backwards, 32 at a
+  // time, as the rows that one tile had last are likely to be in L2 still when the next one comes to them.
+  static constexpr bool kThereAndBack = Config::kScheduleWhole && Config::kKeptSums == 0;
+
   using Walk = BlockWalk<Config, OrderedBlocks>;
   using Walk::flags_;
   using Walk::line_;

@@ -5,7 +5,6 @@
 // the last tiles of all sequences come first: where all tiles add to contextual rows, they wait for one another there,
 // and those of many sequences should do so at the same time.
 #pragma once
-#include "common/order.cuh"
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_schedule.cuh"
 
@@ -23,16 +22,15 @@ class OrderedSchedule {
   // May be called before next(): a while before, as a number takes its time, but not long before, as others wait for
   // what has been taken.
   __device__ __forceinline__ void prepare() {
-    if (found_ != 0 || taken_) return;
-    if (threadIdx.x % 32 == 0) number_ = take_number(params_.taken_tiles);
-    taken_ = true;
+    if (found_ != 0 || numbers_.prepared()) return;
+    numbers_.prepare(params_.taken_tiles);
   }
 
   // False when there is no further tile.
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
     if (Config::kTilesByPlace || params_.batch > Config::kScheduleSequences) return next_by_place(tile, sequence);
     prepare();
-    const i64 item = take();
+    const i64 item = numbers_.take();
     if (item >= shared_.schedule_total) return false;
     rank_ = find_rank(shared_.schedule_first, params_.batch, rank_, static_cast<u32>(item));
     const int within = static_cast<int>(item - shared_.schedule_first[rank_]);
@@ -47,12 +45,6 @@ class OrderedSchedule {
  private:
   static constexpr int kTogether = 2;
 
-  // A number that no other block gets, nor this one again.
-  __device__ __forceinline__ i64 take() {
-    taken_ = false;
-    return static_cast<i64>(__shfl_sync(~0u, number_, 0));
-  }
-
   // Items in (place, sequence, head) order, places from a sequence's last tile on, most of them empty where sequences
   // are short. A few are taken together, and each lane looks at one.
   __device__ __forceinline__ bool next_by_place(Tile& tile, Sequence& sequence) {
@@ -60,7 +52,7 @@ class OrderedSchedule {
     const i64 items = pairs * ceil_div(params_.max_query_rows, Config::kBlockM);
     while (found_ == 0) {
       prepare();
-      first_item_ = take() * kTogether;
+      first_item_ = numbers_.take() * kTogether;
       if (first_item_ >= items) return false;
       const int lane = threadIdx.x % 32;
       const i64 item = first_item_ + lane;
@@ -83,10 +75,9 @@ class OrderedSchedule {
 
   const Shared<Config>& shared_;
   const Params& params_;
-  u64 number_ = 0;      // lane 0: of the next item
-  bool taken_ = false;  // there is one
-  int rank_ = 0;        // of the item's sequence
-  u32 found_ = 0;       // bit i: item first_item_ + i of a list by place is a tile, and this block's
+  ItemNumbers numbers_;
+  int rank_ = 0;   // of the item's sequence
+  u32 found_ = 0;  // bit i: item first_item_ + i of a list by place is a tile, and this block's
   i64 first_item_ = 0;
 };
 

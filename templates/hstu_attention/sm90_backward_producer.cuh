@@ -27,7 +27,7 @@ struct ColumnsView {
   }
 };
 
-template <class Config, Role kRole, bool kOrdered = Config::kScheduleOrdered>
+template <class Config, Role kRole, bool kInOrder = kPartsInOrder<Config>>
 struct BlocksOf {
   using type = VisibleBlocks<Config, ColumnsView>;
 };
@@ -59,7 +59,7 @@ class Producer {
         u32 turn = 0;
         if constexpr (Config::kScheduleOrdered) turn = blocks.turn();
         const BlockInfo block = blocks.pop();
-        if constexpr (Config::kScheduleOrdered) {
+        if constexpr (kPartsInOrder<Config>) {
           if (blocks.empty()) schedule.prepare();
         }
         load_block<kRole>(block, turn, tile.head, sequence);

@@ -38,6 +38,10 @@ struct Tiles {
   static constexpr int kStreamedSecond = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
 };
 
+// Whether what tiles of columns add to dq is added in a fixed order (sm90_backward_order.cuh).
+template <class Config>
+constexpr bool kPartsInOrder = Config::kScheduleOrdered || Config::kScheduleWhole;
+
 // Whether kernels have to know a tile's sequence by its number.
 template <class Spec, class Config>
 constexpr bool kKeepSequence = Spec::kRabHeads > 0 || Config::kScheduleOrdered;
@@ -77,7 +81,7 @@ struct Shared {
   int schedule_total;
   int schedule_sequences;
   int schedule_paired;
-  u32 schedule_first[Config::kScheduleSequences + 1];
+  u32 schedule_first[(Config::kScheduleWhole ? 0 : Config::kScheduleSequences) + 1];
   u16 schedule_order[Config::kScheduleSequences];
 };
 

@@ -47,10 +47,12 @@ class BlockWalk {
  public:
   __device__ __forceinline__ bool empty() const { return visible_ == 0; }
 
+  // The first one, or the last one of the 32.
+  template <bool kLast = false>
   __device__ __forceinline__ BlockInfo pop() {
-    const int index = __ffs(visible_) - 1;
+    const int index = kLast ? 31 - __clz(visible_) : __ffs(visible_) - 1;
     BlockInfo block = {line_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
-    visible_ &= visible_ - 1;
+    visible_ &= kLast ? ~(1u << index) : visible_ - 1;
     if (visible_ == 0) {
       line_ += 32 * Config::kBlockN;
       static_cast<Derived*>(this)->classify();

@@ -43,9 +43,9 @@ __device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) 
   return __reduce_add_sync(~0u, min(static_cast<u32>(own), most)) >= most;
 }
 
-// Sorts the sequences by number of row tiles and counts items; called by all threads of the block, before the barriers
-// are used. `scratch` is warps * kSortKeys counters. Every block computes the same order: the sort is stable and uses
-// no atomics.
+// Sorts the sequences by number of row tiles and, but for "whole", counts items; called by all threads of the block,
+// before the barriers are used. `scratch` is warps * kSortKeys counters. Every block computes the same order: the sort
+// is stable and uses no atomics.
 template <class Spec, class Config, class Memory, class Offset>
 __device__ void build_schedule(Memory& shared, u16* scratch, const Offset* offsets, int batch, i64 total_rows) {
   constexpr int kWarps = Config::kThreads / 32;
@@ -104,14 +104,17 @@ __device__ void build_schedule(Memory& shared, u16* scratch, const Offset* offse
     __syncwarp();
     if (valid) {
       shared.schedule_order[rank] = static_cast<u16>(base + lane);
-      const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : items_of(tiles, paired);
-      const i64 items = static_cast<i64>(listed) * Spec::kHeads;
-      shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMostItems)));
+      if constexpr (!Config::kScheduleWhole) {
+        const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : items_of(tiles, paired);
+        const i64 items = static_cast<i64>(listed) * Spec::kHeads;
+        shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMostItems)));
+      }
       if ((peers & lanes_below) == 0) counts[key] += __popc(peers);
     }
     __syncwarp();
   }
   __syncthreads();
+  if constexpr (Config::kScheduleWhole) return;
   // schedule_first: counts -> exclusive prefix sums up to kMostItems, 32 ranks at a time.
   if (warp == 0) {
     u32 running = 0;

@@ -142,6 +142,7 @@ using std::min;
 #define ld_shared_float4 ptx_ld_shared_float4
 #define st_shared_u32 ptx_st_shared_u32
 #define st_shared_float2 ptx_st_shared_float2
+#define st_shared_float4 ptx_st_shared_float4
 #define st_shared_uint4 ptx_st_shared_uint4
 #define fast_tanh ptx_fast_tanh
 #define fast_exp ptx_fast_exp
@@ -175,6 +176,7 @@ using std::min;
 #undef ld_shared_float4
 #undef st_shared_u32
 #undef st_shared_float2
+#undef st_shared_float4
 #undef st_shared_uint4
 #undef fast_tanh
 #undef fast_exp
@@ -227,6 +229,9 @@ inline float2 ld_shared_float2(u32 address) { return read_shared<float2>(address
 inline float4 ld_shared_float4(u32 address) { return read_shared<float4>(address); }
 inline void st_shared_u32(u32 address, u32 word) { write_shared(address, word); }
 inline void st_shared_float2(u32 address, float x, float y) { write_shared(address, float2{x, y}); }
+inline void st_shared_float4(u32 address, float x, float y, float z, float w) {
+  write_shared(address, float4{x, y, z, w});
+}
 inline void st_shared_uint4(u32 address, uint4 words) { write_shared(address, words); }
 
 template <int kBytes>

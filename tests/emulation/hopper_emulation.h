@@ -63,6 +63,7 @@ T __shfl_up_sync(unsigned, T value, int by) {
   return emulation::exchange(value)[lane < by ? lane : lane - by];
 }
 inline int __popc(unsigned bits) { return std::popcount(bits); }
+inline int __clz(unsigned bits) { return std::countl_zero(bits); }
 inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) + 1; }
 
 #define wgmma_fence ptx_wgmma_fence

@@ -47,6 +47,28 @@ TEST(EmulatedFused, TurnsPassOverTilesThatABlockOfRowsDoesNotSee) {
       .check();
 }
 
+KernelConfig whole(int64_t consumers, int64_t stages, int64_t blocks_per_sm = 1) {
+  return fused(consumers, stages, blocks_per_sm, "whole");
+}
+
+TEST(EmulatedFused, EveryShapeOfWholeSequences) {
+  check({{"dtype", "bf16"}}, whole(2, 2));
+  check({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, whole(1, 2, 2));
+  check({{"dtype", "bf16"}, {"attn_dim", 64}, {"hidden_dim", 40}, {"heads", 1}}, whole(1, 3));
+  check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}}, whole(2, 2));
+}
+
+TEST(EmulatedFused, EveryMaskOfWholeSequences) {
+  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), whole(2, 2));
+}
+
+// 128 columns leave room for the sums of rows [128, 256) beside the operands; those of 400 more are in global memory.
+TEST(EmulatedFused, SumsOfLongSequencesAreInGlobalMemory) {
+  Lengths lengths{.rows = {700, 3, 450, 256, 257}, .num_targets = {}, .max_seq_len = 700};
+  const Json wide = {{"heads", 1}, {"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 128}};
+  Case(with(base(), wide), Direction::kBackward, whole(2, 2), lengths).check();
+}
+
 // Two blocks of a multiprocessor sort 1024 sequences; of more, a list goes over all tiles there could be.
 TEST(EmulatedFused, MoreSequencesThanAListSorts) {
   Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
@@ -60,10 +82,17 @@ TEST(EmulatedFused, MoreSequencesThanAListSortsInOrder) {
   Case(base(), Direction::kBackward, ordered(1, 2), lengths).check();
 }
 
+TEST(EmulatedFused, MoreWholeSequencesThanAListSorts) {
+  Lengths lengths{.rows = std::vector<int64_t>(2050, 0), .num_targets = {}, .max_seq_len = 70};
+  for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
+  Case(base(), Direction::kBackward, whole(1, 2), lengths).check();
+}
+
 TEST(EmulatedFused, SenselessIndicesStayInBounds) {
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(1, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(2, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, ordered(1, 2));
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, whole(1, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, ordered(1, 2), 1,
                                               {{"contextual_seq_len", 0}, {"max_attn_len", 0}});
 }
@@ -71,6 +100,7 @@ TEST(EmulatedFused, SenselessIndicesStayInBounds) {
 TEST(EmulatedFused, ASequencesNumbersStayInIt) {
   check_that_numbers_stay_in_their_sequence(fused(2, 2));
   check_that_numbers_stay_in_their_sequence(ordered(1, 2));
+  check_that_numbers_stay_in_their_sequence(whole(1, 2));
 }
 
 }  // namespace

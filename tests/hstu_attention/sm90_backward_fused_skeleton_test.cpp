@@ -43,14 +43,14 @@ TEST(Sm90BackwardFused, ServesSumsOf256ColumnsTogether) {
   }
 }
 
-TEST(Sm90BackwardFused, IsDeterministicInOrder) {
+TEST(Sm90BackwardFused, IsDeterministicInOrderAndOfWholeSequences) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
   std::set<std::string> schedules;
   for (const KernelConfig& config : skeleton().space(spec)) {
     schedules.insert(config.schedule);
-    EXPECT_EQ(skeleton().deterministic(config), config.schedule == "ordered");
+    EXPECT_EQ(skeleton().deterministic(config), config.schedule != "persistent");
   }
-  EXPECT_EQ(schedules, (std::set<std::string>{"ordered", "persistent"}));
+  EXPECT_EQ(schedules, (std::set<std::string>{"ordered", "persistent", "whole"}));
   ProblemSize size;
   size.max_seq_len = 16384;
   const auto choice = [&](bool deterministic) {
@@ -125,13 +125,19 @@ TEST(Sm90BackwardFused, SharesOfColumnsFitTheTilesOfK) {
   }
 }
 
-// Operands, and two buffers of dS: a line of 64 rows of 16 bits for each column of the tile.
-TEST(Sm90BackwardFused, SharedMemoryHoldsTheOperandsAndTheExchange) {
+// Operands, two buffers of dS, which are a line of 64 rows of 16 bits for each column of the tile, and fp32 sums of 64
+// rows of dq.
+TEST(Sm90BackwardFused, SharedMemoryHoldsTheOperandsTheExchangeAndSums) {
   for (const HstuAttentionSpec& spec : matrix_specs()) {
     const int64_t tiles = (spec.params().attn_dim + 63) / 64 + (spec.params().hidden_dim + 63) / 64;
     for (const KernelConfig& config : accepted(spec)) {
       const int64_t kept = constant_of(skeleton(), spec, config, "kKeptStages") * config.block_m;
-      const int64_t held = 128 * (tiles * (kept + config.stages * config.block_n) + 2 * config.block_m);
+      const int64_t sums = constant_of(skeleton(), spec, config, "kKeptSums");
+      const int64_t held = 128 * (tiles * (kept + config.stages * config.block_n) + 2 * config.block_m) +
+                           sums * 64 * spec.params().attn_dim * 4;
+      if (config.schedule != "whole") {
+        EXPECT_EQ(sums, 0);
+      }
       const int64_t bytes = skeleton().launch_plan(spec, config, hopper()).shared_memory;
       EXPECT_EQ(constant_of(skeleton(), spec, config, "kSharedBytes"), bytes);
       EXPECT_GT(bytes, held);
@@ -139,6 +145,29 @@ TEST(Sm90BackwardFused, SharedMemoryHoldsTheOperandsAndTheExchange) {
       EXPECT_LE((bytes + 1024) * config.blocks_per_sm, hopper().shared_memory + 1024);
     }
   }
+}
+
+// What is left beside two buffers of k and v: at 64 columns the sums of 320 rows, from the first rows on that have
+// parts of two tiles, at 128 none. Contextual rows have parts of every tile.
+TEST(Sm90BackwardFused, WholeSequencesKeepSumsWhereThereIsRoom) {
+  const auto sums = [&](HstuAttentionParams params, int64_t consumers, int64_t blocks_per_sm) {
+    const HstuAttentionSpec spec(params);
+    std::vector<int64_t> values;
+    for (const KernelConfig& config : accepted(spec)) {
+      if (config.schedule != "whole" || config.stages != 2 || config.consumers != consumers) continue;
+      EXPECT_EQ(config.blocks_per_sm, blocks_per_sm);
+      for (const char* name : {"kKeptStages", "kFirstSum", "kKeptSums"}) {
+        values.push_back(constant_of(skeleton(), spec, config, name));
+      }
+    }
+    return values;
+  };
+  HstuAttentionParams params = make_params(DataType::kBf16, 64, 64);
+  EXPECT_EQ(sums(params, 2, 1), (std::vector<int64_t>{2, 2, 5}));
+  EXPECT_EQ(sums(params, 1, 2), (std::vector<int64_t>{2, 1, 2}));
+  params.contextual_seq_len = 8;
+  EXPECT_EQ(sums(params, 2, 1), (std::vector<int64_t>{2, 0, 5}));
+  EXPECT_EQ(sums(make_params(DataType::kBf16, 128, 128), 2, 1), (std::vector<int64_t>{2, 2, 0}));
 }
 
 TEST(Sm90BackwardFused, RegistersAndThreadsFitTheDevice) {
@@ -174,35 +203,38 @@ int64_t product_of(const Signature& signature, const std::vector<GridFactor>& fa
 }
 
 // One fp32 dq, its rows rounded up to groups of 8. In any order it is zero at first, and a kernel that has a block for
-// each group follows; in order it is not, and counters are: one for the list, and for each head as many turns as there
-// may be blocks of rows.
+// each group follows; otherwise it is not, and counters are: one for the list and, in order, for each head as many
+// turns as there may be blocks of rows.
 TEST(Sm90BackwardFused, TheWorkspaceIsOneDq) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 128);
   const Signature signature = spec.signature(Direction::kBackward);
   for (const KernelConfig& config : accepted(spec)) {
     const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
     const std::vector<WorkspaceRegion>& regions = plan.workspace.regions;
-    const bool ordered = config.schedule == "ordered";
-    ASSERT_EQ(regions.size(), ordered ? 4u : 1u);
-    ASSERT_EQ(plan.following.size(), ordered ? 0u : 1u);
-    EXPECT_EQ(regions.back().cleared, !ordered);
+    const bool ordered = config.schedule == "ordered", whole = config.schedule == "whole";
+    ASSERT_EQ(regions.size(), ordered ? 4u : whole ? 2u : 1u);
+    ASSERT_EQ(plan.following.size(), ordered || whole ? 0u : 1u);
+    EXPECT_EQ(regions.back().cleared, !ordered && !whole);
     for (const int64_t rows : {1, 8, 9, 1000}) {
       const int64_t rounded = (rows + 7) / 8 * 8;
       EXPECT_EQ(product_of(signature, regions.back().bytes, rows), rounded * 4 * 64 * 4);
-      if (ordered) {
+      if (ordered || whole) {
         EXPECT_EQ(product_of(signature, regions[0].bytes, rows), 8);
+        EXPECT_TRUE(regions[0].cleared);
+      } else {
+        EXPECT_EQ(product_of(signature, plan.following[0].grid, rows), rounded / 8);
+        EXPECT_EQ(plan.following[0].function, "convert_parts");
+      }
+      if (ordered) {
         const int64_t turns = (product_of(signature, regions[1].bytes, rows) +  //
                                product_of(signature, regions[2].bytes, rows)) /
                               (4 * 4);
         EXPECT_GE(turns, rows / 64 + kSequences) << "of each head";
         EXPECT_LE(turns, rows / 64 + kSequences + 2);
-      } else {
-        EXPECT_EQ(product_of(signature, plan.following[0].grid, rows), rounded / 8);
-        EXPECT_EQ(plan.following[0].function, "convert_parts");
       }
     }
     if (ordered) {
-      EXPECT_TRUE(regions[0].cleared && regions[1].cleared && regions[2].cleared);
+      EXPECT_TRUE(regions[1].cleared && regions[2].cleared);
     }
     EXPECT_EQ(plan.persistent_blocks, hopper().sm_count * config.blocks_per_sm);
   }
@@ -239,9 +271,8 @@ TEST(Sm90BackwardFused, EstimatesGrowWithTheProblem) {
   }
 }
 
-// Clearing and rounding the workspace costs more than waiting in order where sequences are of middle length, and either
-// more than two products where they are short: as measured (docs/performance.md).
-TEST(Sm90BackwardFused, IsTheChoiceForLongSequences) {
+// Short sequences are taken whole, of long ones there are too few for that: as measured (docs/performance.md).
+TEST(Sm90BackwardFused, IsTheChoiceOfHopper) {
   ProblemSize size;
   const auto choice = [&](int64_t width, int64_t length) {
     size.max_seq_len = length;
@@ -249,9 +280,10 @@ TEST(Sm90BackwardFused, IsTheChoiceForLongSequences) {
     const KernelConfig config = *heuristic_config(spec, Direction::kBackward, hopper(), size);
     return config.skeleton == skeleton().name() ? config.schedule : "two passes";
   };
-  EXPECT_EQ(choice(64, 256), "two passes");
-  EXPECT_EQ(choice(128, 256), "two passes");
-  EXPECT_EQ(choice(128, 1024), "ordered");
+  for (const int64_t length : {256, 1024}) {
+    EXPECT_EQ(choice(64, length), "whole") << length;
+    EXPECT_EQ(choice(128, length), "whole") << length;
+  }
   for (const int64_t length : {4096, 8192, 16384}) EXPECT_EQ(choice(128, length), "persistent") << length;
 }
 
