@@ -3,7 +3,7 @@
 // Per block of 64 rows: S^T and dP^T (wgmma, both operands in shared memory), P and dS under the mask, in registers, dv
 // += P^T dout and dk += dS^T q. dS goes through shared memory, and each warpgroup multiplies that of all columns of the
 // tile by its share of the columns of k: a part of dq, which is added to dq_parts in global memory or, in order, may
-// begin the sum there or end it. With "whole" it is multiplied on top of the sum so far, which is kept in between.
+// begin the sum there or end it. Where a block keeps sums in shared memory, it is multiplied on top of the one so far.
 #pragma once
 #include "hstu_attention/sm90_backward_fused_parts.cuh"
 #include "hstu_attention/sm90_backward_fused_scores.cuh"
@@ -44,9 +44,9 @@ class FusedConsumer {
   // A tile's first block has code of its own where no registers are left for a part beside S: instructions that do not
   // fit the cache cost more than a product.
   static constexpr bool kPeelFirst = Spec::kAttnDim + Spec::kHiddenDim > 192;
-  static constexpr bool kInOrder = kPartsInOrder<Config>, kKeepsSums = Config::kKeptSums > 0;
+  static constexpr bool kFixed = kFixedOrder<Config>, kKeepsSums = Config::kKeptSums > 0;
   // What is loaded from global memory takes its time.
-  static constexpr bool kBeginEarly = kInOrder && !kKeepsSums;
+  static constexpr bool kBeginEarly = kFixed && !kKeepsSums;
   static constexpr int kBegins = 1, kEnds = 2;  // of the sums of a block of dq: this tile has the first part, the last
   static constexpr int kOrder = kBegins | kEnds;
   static constexpr int kNoRow = 1 << 30;  // past the end of every sequence: nothing is added
@@ -80,7 +80,7 @@ class FusedConsumer {
   //   issue S(i), add part(i-2) | S(i): activate, issue dP(i) and dv(i) | dP(i): differentiate, issue dk(i)
   //   | dS(i-1) of all warpgroups: stage dS(i), issue part(i-1) | all of it: announce dS(i)
   //
-  // In order, dS(i-1) is there when its turn has come, too, and is waited for before dk(i).
+  // In a fixed order without kept sums, dS(i-1) is waited for before dk(i); with "ordered", for its turn, too.
   //
   // No product is pending before and after.
   __device__ __forceinline__ void run_blocks() {
@@ -176,14 +176,14 @@ class FusedConsumer {
 
   // What row_ and part_row_ say of a block besides its first row, which is a multiple of kRows.
   static __device__ __forceinline__ int order_of(int flags) {
-    return kInOrder ? (flags & BlockInfo::kFirstPart ? kBegins : 0) | (flags & BlockInfo::kLastPart ? kEnds : 0) : 0;
+    return kFixed ? (flags & BlockInfo::kFirstPart ? kBegins : 0) | (flags & BlockInfo::kLastPart ? kEnds : 0) : 0;
   }
 
   // Of parts that others have begun, the last one.
   static __device__ __forceinline__ bool completes_sum(int row) { return (row & kOrder) == kEnds; }
 
-  // Until dS of the block before is there, the other buffer free again and, in order, our turn has come; then its part
-  // may be multiplied, on top of the sum that it completes.
+  // Until dS of the block before is there, the other buffer free again and, with "ordered", our turn has come; then its
+  // part may be multiplied, on top of the sum so far where that is kept, or that it completes.
   __device__ __forceinline__ void begin_part() {
     const Ring<kExchangeBuffers> before = staged_.previous();
     mbarrier_wait(shared_address(&shared_.exchanged[before.stage()]), before.parity());
@@ -194,7 +194,7 @@ class FusedConsumer {
         return;
       }
     }
-    if constexpr (kInOrder) {
+    if constexpr (kFixed) {
       if (completes_sum(row_)) {
         Part::load(params_.dq_parts, tile(), row_ & ~kOrder, part_);
       } else {
@@ -205,7 +205,7 @@ class FusedConsumer {
 
   // The part that was multiplied last, if there is one.
   __device__ __forceinline__ void put_part() {
-    if constexpr (kInOrder) {
+    if constexpr (kFixed) {
       const int row = part_row_ & ~kOrder;
       if (part_row_ & kEnds) {
         Part::round(params_, tile(), row, part_);
@@ -293,7 +293,7 @@ class FusedConsumer {
       const u64 b = wgmma_descriptor(k, step * 16 * kSwizzleBytes);
       if (step > 0) {
         PartProduct::issue(part_, a, b, true);
-      } else if constexpr (kInOrder) {
+      } else if constexpr (kFixed) {
         PartProduct::issue(part_, a, b, true);
       } else {
         PartProduct::begin(part_, a, b);

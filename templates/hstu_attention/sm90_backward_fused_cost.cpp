@@ -18,8 +18,9 @@ constexpr double kSharedMultiprocessor = 1.3;  // of a block, beside another blo
 constexpr double kTile = 0.3;                  // between two tiles, as for a block,
 constexpr double kTileColumns = 5.6;
 constexpr double kOneBuffer = 1.3;              // and what it takes more where k and v have one buffer
-constexpr double kListTail = 0.5;               // longest tiles, at whose end others wait
-constexpr double kLaunches = 6;                 // of clearing, kernel and conversion
+constexpr double kListTail = 0.5;               // longest items of a list, at whose end others wait,
+constexpr double kUnsortedTail = 1;             // where the longest may come last
+constexpr double kLaunches = 6;                 // of clearing, kernel and, in any order, conversion
 constexpr double kBytesPerMicrosecond = 4.1e6;  // of clearing and conversion
 constexpr double kOfMeasured = 0.62;
 // Of tiles that add in order (docs/journal.md, entry 31).
@@ -72,7 +73,8 @@ double estimate_fused_ms(const AttentionSpec& spec, const KernelConfig& config, 
 
   const auto batch = static_cast<double>(size.batch), heads = static_cast<double>(params.heads);
   const double balanced = balanced_batch(size);
-  const double kernel = heads * balanced / static_cast<double>(device.sm_count) * work / lengths + kListTail * longest;
+  const double tail = whole && size.batch > resources.schedule_sequences ? kUnsortedTail : kListTail;
+  const double kernel = heads * balanced / static_cast<double>(device.sm_count) * work / lengths + tail * longest;
   if (ordered || whole) return (kernel * batch / balanced + kLaunches) * kOfMeasured / 1000;
   // dq in fp32 is cleared and read, and written in 16 bits.
   constexpr double kBytesPerElement = 4 + 4 + 2;

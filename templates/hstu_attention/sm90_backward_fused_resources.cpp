@@ -67,8 +67,9 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   shared_bytes_resident = resident(shared_bytes);
 }
 
-// Two buffers of k and v come first, then a long list of sequences, then sums. Of blocks that share a multiprocessor
-// one fills in for the other while it waits for k and v: there sums come first.
+// Two buffers of k and v come first, then a long list of sequences, then sums. Of two blocks that share a
+// multiprocessor sums come before a longer list: one of 384 leaves room for two of 64 columns. One buffer was slower
+// there, whatever else had its room.
 void FusedResources::share_with_sums(const HstuAttentionParams& params, const KernelConfig& config,
                                      const std::function<int64_t(int64_t, int64_t)>& total) {
   struct Share {

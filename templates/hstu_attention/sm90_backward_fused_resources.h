@@ -17,7 +17,7 @@ struct FusedResources {
   int64_t qk_tiles = 0;            // 64-column tiles of q and k
   int64_t pv_tiles = 0;            // of v and dout
   int64_t kept_stages = 0;         // buffers of the tile of k and v that a block keeps
-  int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
+  int64_t schedule_sequences = 0;  // sequences that a list can sort
   bool tiles_by_place = false;     // "ordered": the last tiles of all sequences come first
   bool pair_tiles = false;         // an item is a pair of tiles whose costs add up to a constant
   int64_t part_columns = 0;        // columns of dq of each consumer warpgroup

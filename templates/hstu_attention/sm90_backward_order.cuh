@@ -46,9 +46,9 @@ __device__ __forceinline__ u32* turn_of(u32* turns, i64 start, int sequence, int
 
 // The blocks of rows that a tile of columns has.
 template <class Config, class View>
-class OrderedBlocks : public BlockWalk<Config, OrderedBlocks<Config, View>> {
+class FixedOrderBlocks : public BlockWalk<Config, FixedOrderBlocks<Config, View>> {
  public:
-  __device__ __forceinline__ OrderedBlocks(const Sequence& sequence, int column0, int)
+  __device__ __forceinline__ FixedOrderBlocks(const Sequence& sequence, int column0, int)
       : sequence_(sequence), column0_(column0) {
     line_ = 0;
     flags_ = 0;
@@ -92,7 +92,7 @@ class OrderedBlocks : public BlockWalk<Config, OrderedBlocks<Config, View>> {
   // time, as the rows that one tile had last are likely to be in L2 still when the next one comes to them.
   static constexpr bool kThereAndBack = Config::kScheduleWhole && Config::kKeptSums == 0;
 
-  using Walk = BlockWalk<Config, OrderedBlocks>;
+  using Walk = BlockWalk<Config, FixedOrderBlocks>;
   using Walk::flags_;
   using Walk::line_;
   using Walk::visible_;

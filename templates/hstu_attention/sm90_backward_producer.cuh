@@ -27,7 +27,7 @@ struct ColumnsView {
   }
 };
 
-template <class Config, Role kRole, bool kInOrder = kPartsInOrder<Config>>
+template <class Config, Role kRole, bool kFixed = kFixedOrder<Config>>
 struct BlocksOf {
   using type = VisibleBlocks<Config, ColumnsView>;
 };
@@ -37,7 +37,7 @@ struct BlocksOf<Config, Role::kRows, false> {
 };
 template <class Config>
 struct BlocksOf<Config, Role::kColumns, true> {
-  using type = OrderedBlocks<Config, ColumnsView>;
+  using type = FixedOrderBlocks<Config, ColumnsView>;
 };
 
 // `Memory`: Shared<Config>, or what is derived of it.
@@ -59,7 +59,7 @@ class Producer {
         u32 turn = 0;
         if constexpr (Config::kScheduleOrdered) turn = blocks.turn();
         const BlockInfo block = blocks.pop();
-        if constexpr (kPartsInOrder<Config>) {
+        if constexpr (kFixedOrder<Config>) {
           if (blocks.empty()) schedule.prepare();
         }
         load_block<kRole>(block, turn, tile.head, sequence);

@@ -40,7 +40,7 @@ class ItemNumbers {
 struct Tile {
   int head;
   int line_tile;
-  int sequence;  // its number in the batch; only where kKeepSequence
+  int sequence;  // its number in the batch; where kKeepSequence, at least
 };
 
 // The longest tiles first, where a causal mask makes them unequal.

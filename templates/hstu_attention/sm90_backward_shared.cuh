@@ -40,7 +40,7 @@ struct Tiles {
 
 // Whether what tiles of columns add to dq is added in a fixed order (sm90_backward_order.cuh).
 template <class Config>
-constexpr bool kPartsInOrder = Config::kScheduleOrdered || Config::kScheduleWhole;
+constexpr bool kFixedOrder = Config::kScheduleOrdered || Config::kScheduleWhole;
 
 // Whether kernels have to know a tile's sequence by its number.
 template <class Spec, class Config>
@@ -77,7 +77,7 @@ struct Shared {
   BlockInfo block[Config::kStages];
   TailInfo tail;
   u32 tail_parity;  // of the next pass of tail_empty; the producer's, which has no register for it
-  // As in sm90::Shared.
+  // As in sm90::Shared; "whole" needs nothing but the order.
   int schedule_total;
   int schedule_sequences;
   int schedule_paired;

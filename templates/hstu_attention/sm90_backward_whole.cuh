@@ -87,6 +87,7 @@ struct KeptSum {
     return static_cast<u32>(row0 / Config::kBlockN - Config::kFirstSum);
   }
   static __device__ __forceinline__ u32 place_of(const FusedShared<Config>& shared, int row0) {
+    static_assert(sizeof(shared.sums[0]) == Part::kSums / 4 * kNext, "each thread has fours of its own");
     return shared_address(shared.sums) + number_of(row0) * (Part::kSums / 4 * kNext) + threadIdx.x * sizeof(float4);
   }
 };

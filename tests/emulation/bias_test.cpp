@@ -94,6 +94,7 @@ TEST(EmulatedBias, HopperBackwardFused) {
         hopper_tile("sm90_backward_fused", 1, 64, 3, "persistent", 2), 201);
   check(kRows, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent"), 200);
   check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "ordered"), 200);
+  check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "whole"), 200);
 }
 
 // Widths of several chunks, and of chunks that are not full.
@@ -116,8 +117,10 @@ TEST(EmulatedBias, SenselessIndicesStayInBounds) {
   check_that_senseless_indices_stay_in_bounds(Direction::kForward, hopper_tile("sm90", 2, 64, 2, "persistent"), 1,
                                               scalar);
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper_tile("sm90_backward", 1, 32, 2), 1, scalar);
-  check_that_senseless_indices_stay_in_bounds(Direction::kBackward,
-                                              hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent"), 1, rows);
+  for (const char* schedule : {"persistent", "whole"}) {
+    check_that_senseless_indices_stay_in_bounds(Direction::kBackward,
+                                                hopper_tile("sm90_backward_fused", 2, 64, 2, schedule), 1, rows);
+  }
 }
 
 // NaN of a bias and of factors where no pair is: of rows and columns behind a sequence's last, and of masked ones.

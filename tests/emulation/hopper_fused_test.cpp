@@ -62,11 +62,26 @@ TEST(EmulatedFused, EveryMaskOfWholeSequences) {
   for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), whole(2, 2));
 }
 
-// 128 columns leave room for the sums of rows [128, 256) beside the operands; those of 400 more are in global memory.
-TEST(EmulatedFused, SumsOfLongSequencesAreInGlobalMemory) {
-  Lengths lengths{.rows = {700, 3, 450, 256, 257}, .num_targets = {}, .max_seq_len = 700};
-  const Json wide = {{"heads", 1}, {"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 128}};
-  Case(with(base(), wide), Direction::kBackward, whole(2, 2), lengths).check();
+Json columns(int64_t width) { return {{"heads", 1}, {"dtype", "bf16"}, {"attn_dim", width}, {"hidden_dim", width}}; }
+
+// 64 columns leave room for the sums of rows up to 448 beside the operands; those of further rows are in global memory.
+// 128 columns leave none.
+TEST(EmulatedFused, SumsThatHaveNoRoomAreInGlobalMemory) {
+  Lengths lengths{.rows = {700, 3, 450, 448, 449}, .num_targets = {}, .max_seq_len = 700};
+  Case(with(base(), columns(64)), Direction::kBackward, whole(2, 2), lengths).check();
+  lengths.rows = {450, 3, 256, 257};
+  Case(with(base(), columns(128)), Direction::kBackward, whole(2, 2), lengths).check();
+  for (const Json& mask : {Json{{"contextual_seq_len", 5}, {"max_attn_len", 70}}, Json{{"sla_k1", 12}, {"sla_k2", 3}},
+                           Json{{"causal", false}}}) {
+    Case(with(with(base(), columns(128)), mask), Direction::kBackward, whole(2, 2), lengths).check();
+  }
+}
+
+// Every other tile has its blocks backwards, of which a producer looks at 32 at a time.
+TEST(EmulatedFused, BlocksBackwardsAcross32OfThem) {
+  const Lengths lengths{.rows = {2200}, .num_targets = {}, .max_seq_len = 2200};
+  const Json window = with(columns(128), {{"max_attn_len", 40}});
+  Case(with(base(), window), Direction::kBackward, whole(2, 2), lengths).check();
 }
 
 // Two blocks of a multiprocessor sort 1024 sequences; of more, a list goes over all tiles there could be.
@@ -93,6 +108,7 @@ TEST(EmulatedFused, SenselessIndicesStayInBounds) {
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(2, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, ordered(1, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, whole(1, 2));
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, whole(2, 2), 1, columns(128));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, ordered(1, 2), 1,
                                               {{"contextual_seq_len", 0}, {"max_attn_len", 0}});
 }

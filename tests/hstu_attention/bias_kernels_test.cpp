@@ -1,10 +1,13 @@
 // Instances with a bias and factors of the scores: which kernels follow one of backward and what they are launched
 // with; with a libnvrtc, that what the cost models choose first compiles without spills.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
 
 #include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
@@ -38,7 +41,8 @@ KernelConfig first_choice(const HstuAttentionSpec& spec, Direction direction, co
   const auto choice = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
     return skeleton.empty() || candidate.config.skeleton == skeleton;
   });
-  return choice == candidates.end() ? KernelConfig() : choice->config;
+  if (choice == candidates.end()) throw std::invalid_argument(fmt::format("{} has no candidate", skeleton));
+  return choice->config;
 }
 
 LaunchPlan plan_of(const HstuAttentionParams& params, std::string_view device = "sm_90a",
@@ -148,13 +152,22 @@ TEST_F(BiasKernelsCompiled, HopperBackward) {
   for (const int64_t width : {64, 128}) {
     HstuAttentionParams params = with_bias(DataType::kBf16, width);
     expect_first_choice_fits(params, "sm_90a", Direction::kBackward, kTwoPasses);
-    // Factors of rows leave no registers for the fused kernel's sums of 128 columns.
-    if (width == 64) expect_first_choice_fits(params, "sm_90a", Direction::kBackward, kFused);
     params.contextual_seq_len = 7;
     params.num_targets = true;
     expect_first_choice_fits(params, "sm_90a", Direction::kBackward);
   }
   expect_first_choice_fits(with_bias(DataType::kFp16, 256), "sm_90a", Direction::kBackward);
+}
+
+// Factors of rows leave no registers for the fused kernel's sums of 128 columns.
+TEST_F(BiasKernelsCompiled, HopperBackwardFused) {
+  const HstuAttentionSpec spec(with_bias(DataType::kBf16, 64));
+  const DeviceSpec on = *known_device("sm_90a");
+  std::set<std::string> schedules;
+  for (const KernelConfig& config : accepted_of(**find_skeleton(kFused), spec, on)) {
+    if (schedules.insert(config.schedule).second) expect_fits(spec, Direction::kBackward, config, on);
+  }
+  EXPECT_THAT(schedules, ElementsAre("ordered", "persistent", "whole"));
 }
 
 // Room is short for the widest: there are configs for them all the same.
