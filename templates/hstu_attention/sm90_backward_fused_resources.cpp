@@ -18,10 +18,27 @@ int64_t rows_of_one_part(const HstuAttentionParams& params, const KernelConfig& 
   return params.causal && !first_rows_see_all(params) ? config.block_m / config.block_n : 0;
 }
 
+// Buffers of k and v, and sequences that a list can sort.
+struct Share {
+  int64_t kept, sequences;
+};
+
+// Of what there is of shared memory, the first that fits is taken: two buffers before a long list, and that before
+// sums. `alone`: on the multiprocessor.
+std::vector<Share> shares_of(bool whole, bool alone, bool mask_first) {
+  // Sums of "whole" come before a longer list: one of 384 leaves room for two of 64 columns. One buffer was slower
+  // there, whatever else had its room.
+  if (!alone) return whole ? std::vector<Share>{{2, 384}} : std::vector<Share>{{2, 1024}, {1, 1024}};
+  // A second buffer is worth a shorter list where registers hold which one is in use.
+  if (mask_first) return {{2, 2048}, {1, 2048}};
+  return {{2, 2048}, {2, whole ? 1024 : 448}, {1, 2048}};
+}
+
 }  // namespace
 
 FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& config) {
   const HstuAttentionParams& params = spec.params();
+  const bool whole = config.schedule == "whole";
   threads = 128 * (config.consumers + 1);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
@@ -35,7 +52,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   const auto total = [&](int64_t kept, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
     const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
-    const int64_t counts = config.schedule == "whole" ? 0 : sequences;
+    const int64_t counts = whole ? 0 : sequences;
     const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
     return (kept * config.block_m + config.stages * config.block_n) * line +
            kExchangeBuffers * config.block_m * kSwizzleBytes + round_up(small + schedule, int64_t{1024});
@@ -48,47 +65,23 @@ FusedResources::FusedResources(const AttentionSpec& spec, const KernelConfig& co
   consumer_registers =
       consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
 
-  const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
-  if (config.schedule == "whole") {
-    share_with_sums(params, config, total);
-    shared_bytes_resident = resident(shared_bytes);
-    return;
-  }
-  const auto two_fit = [&](int64_t sequences) { return resident(total(2, sequences)) <= kSharedLimit; };
-  schedule_sequences = config.blocks_per_sm == 1 ? 2048 : 1024;
-  kept_stages = two_fit(schedule_sequences) ? 2 : 1;
-  // A second buffer of k and v is worth a shorter list of sorted sequences, where registers hold which one is in use.
-  constexpr int64_t kShortList = 448;
-  if (kept_stages == 1 && config.blocks_per_sm == 1 && !mask_first && two_fit(kShortList)) {
-    schedule_sequences = kShortList;
-    kept_stages = 2;
-  }
-  shared_bytes = total(kept_stages, schedule_sequences);
-  shared_bytes_resident = resident(shared_bytes);
-}
-
-// Two buffers of k and v come first, then a long list of sequences, then sums. Of two blocks that share a
-// multiprocessor sums come before a longer list: one of 384 leaves room for two of 64 columns. One buffer was slower
-// there, whatever else had its room.
-void FusedResources::share_with_sums(const HstuAttentionParams& params, const KernelConfig& config,
-                                     const std::function<int64_t(int64_t, int64_t)>& total) {
-  struct Share {
-    int64_t kept, sequences;
+  const auto fits = [&](const Share& share) {
+    return resident_bytes(total(share.kept, share.sequences), config.blocks_per_sm) <= kSharedLimit;
   };
-  // A second buffer is worth a shorter list where registers hold which one is in use.
-  const std::vector<Share> shares = config.blocks_per_sm > 1 ? std::vector<Share>{{2, 384}}
-                                    : mask_first             ? std::vector<Share>{{2, 2048}, {1, 2048}}
-                                                             : std::vector<Share>{{2, 2048}, {2, 1024}, {1, 2048}};
-  const int64_t most = kSharedLimit / config.blocks_per_sm - kReservedBytes;
-  const auto room = [&](const Share& share) { return most - total(share.kept, share.sequences); };
-  auto share = std::find_if(shares.begin(), shares.end(), [&](const Share& some) { return room(some) >= 0; });
-  if (share == shares.end()) --share;  // refused for what it takes
+  const std::vector<Share> shares = shares_of(whole, config.blocks_per_sm == 1, mask_first);
+  auto share = std::find_if(shares.begin(), shares.end(), fits);
+  if (share == shares.end()) --share;  // refused where it takes too much
   kept_stages = share->kept;
   schedule_sequences = share->sequences;
-  const int64_t sum_bytes = config.block_n * params.attn_dim * static_cast<int64_t>(sizeof(float));
-  first_sum = rows_of_one_part(params, config);
-  kept_sums = std::max(room(*share), int64_t{0}) / sum_bytes;
-  shared_bytes = total(kept_stages, schedule_sequences) + kept_sums * sum_bytes;
+  shared_bytes = total(kept_stages, schedule_sequences);
+  if (whole) {
+    const int64_t sum_bytes = config.block_n * params.attn_dim * static_cast<int64_t>(sizeof(float));
+    const int64_t room = kSharedLimit / config.blocks_per_sm - kReservedBytes - shared_bytes;
+    first_sum = rows_of_one_part(params, config);
+    kept_sums = std::max(room, int64_t{0}) / sum_bytes;
+    shared_bytes += kept_sums * sum_bytes;
+  }
+  shared_bytes_resident = resident_bytes(shared_bytes, config.blocks_per_sm);
 }
 
 }  // namespace hstujit::sm90::backward

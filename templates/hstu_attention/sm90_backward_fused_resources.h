@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "compiler/plan/kernel_config.h"
 #include "compiler/spec/hstu_attention/attention_spec.h"
@@ -29,11 +28,6 @@ struct FusedResources {
   int64_t producer_registers = 0;     // per thread, after setmaxnreg
   int64_t consumer_registers = 0;
   int64_t registers_needed = 0;  // estimate for a consumer thread
-
- private:
-  // "whole". `total`: bytes without sums, of so many buffers of k and v and sorted sequences.
-  void share_with_sums(const HstuAttentionParams& params, const KernelConfig& config,
-                       const std::function<int64_t(int64_t, int64_t)>& total);
 };
 
 }  // namespace hstujit::sm90::backward

@@ -6,6 +6,7 @@
 // and those of many sequences should do so at the same time.
 #pragma once
 #include "hstu_attention/queries.cuh"
+#include "hstu_attention/sm90_backward_items.cuh"
 #include "hstu_attention/sm90_backward_schedule.cuh"
 
 namespace sm90::backward {

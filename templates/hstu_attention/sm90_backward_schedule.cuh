@@ -8,34 +8,11 @@
 // the list is that of the forward kernel: see sm90_schedule.cuh.
 // "ordered": sm90_backward_ordered_schedule.cuh, "whole": sm90_backward_whole.cuh.
 #pragma once
-#include "common/order.cuh"
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_shared.cuh"
 #include "hstu_attention/sm90_schedule.cuh"
 
 namespace sm90::backward {
-
-// Numbers of a counter in global memory, each of which may be asked for before it is needed; used by one whole warp,
-// all lanes in step.
-class ItemNumbers {
- public:
-  __device__ __forceinline__ bool prepared() const { return taken_; }
-
-  __device__ __forceinline__ void prepare(u64* counter) {
-    if (threadIdx.x % 32 == 0) number_ = take_number(counter);
-    taken_ = true;
-  }
-
-  // A number that no other block gets, nor this one again; after prepare().
-  __device__ __forceinline__ i64 take() {
-    taken_ = false;
-    return static_cast<i64>(__shfl_sync(~0u, number_, 0));
-  }
-
- private:
-  u64 number_ = 0;      // lane 0: the next one
-  bool taken_ = false;  // it is there
-};
 
 struct Tile {
   int head;

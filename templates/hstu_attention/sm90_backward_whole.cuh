@@ -9,6 +9,7 @@
 #include "hstu_attention/queries.cuh"
 #include "hstu_attention/sm90_backward_fused_parts.cuh"
 #include "hstu_attention/sm90_backward_fused_shared.cuh"
+#include "hstu_attention/sm90_backward_items.cuh"
 #include "hstu_attention/sm90_backward_schedule.cuh"
 
 namespace sm90::backward {

@@ -39,9 +39,9 @@ __device__ __forceinline__ int flags_of_block(const Sequence& sequence, int row0
 template <class Config>
 constexpr int kMayFlags = BlockInfo::may(Config::kConsumers) - 1;
 
-// A tile's blocks, in ascending order unless asked for otherwise. Used by one whole warp, all lanes in step: each lane classifies one block, so that
-// 32 blocks cost one evaluation of the mask. `Derived` has classify(), which looks at 32 blocks from line_ on, and at
-// further ones where the tile has none of these.
+// A tile's blocks, in ascending order unless asked for otherwise. Used by one whole warp, all lanes in step: each lane
+// classifies one block, so that 32 blocks cost one evaluation of the mask. `Derived` has classify(), which looks at 32
+// blocks from line_ on, and at further ones where the tile has none of these.
 template <class Config, class Derived>
 class BlockWalk {
  public:
