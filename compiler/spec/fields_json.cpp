@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -13,22 +14,6 @@ namespace hstujit {
 namespace {
 
 std::vector<std::string> choices_of(const FieldRules& rules) { return split(rules.choices, ' '); }
-
-// Number of single-character insertions, removals and replacements that make `a` into `b`.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
 
 template <typename Enumeration, typename Parse>
 Status read_enumeration(const Json& json, const FieldRules& rules, const std::string& path, Enumeration& value,
@@ -52,28 +37,13 @@ Status value_error(const std::string& path, const Json& value, std::string_view 
   return Status(Code::kInvalidConfig, fmt::format("{} is {}; allowed: {}", path, brief_json(value), allowed));
 }
 
-std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& known) {
-  std::string_view best;
-  size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
-  for (const std::string_view candidate : known) {
-    const size_t distance = edit_distance(name, candidate);
-    if (distance < best_distance && distance < candidate.size()) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
-
 Status check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed) {
   if (!json.is_object()) return value_error(path.empty() ? "the document" : path, json, "a JSON object");
   for (const auto& [name, value] : json.items()) {
     if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
-    const std::string_view near = nearest_name(name, allowed);
-    return Status(
-        Code::kInvalidConfig,
-        fmt::format("{} (value {}) is not a known field{}; allowed: {}", join_path(path, name), brief_json(value),
-                    near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near), fmt::join(allowed, ", ")));
+    return Status(Code::kInvalidConfig,
+                  fmt::format("{} (value {}) is not a known field{}; allowed: {}", join_path(path, name),
+                              brief_json(value), did_you_mean(closest(name, allowed)), fmt::join(allowed, ", ")));
   }
   return {};
 }

@@ -23,9 +23,6 @@ Status value_error(const std::string& path, const Json& value, std::string_view 
 // Fails unless `json` is an object whose names are all among `allowed`; names the nearest allowed one.
 Status check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed);
 
-// The one of `known` that `name` most likely stands for; empty when none is near.
-std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& known);
-
 // One value of each type a field may have. A failure names `path`, the value, and what `rules` allow.
 Status read_field(const Json& json, const FieldRules& rules, const std::string& path, int64_t& value);
 Status read_field(const Json& json, const FieldRules& rules, const std::string& path, double& value);

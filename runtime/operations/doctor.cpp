@@ -8,8 +8,8 @@
 
 #include "autotune_cache/remote/remote_url.h"
 #include "compiler/generator/generator_digest.h"
-#include "compiler/spec/fields_json.h"
 #include "compiler/support/arch.h"
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
@@ -234,7 +234,7 @@ class Doctor {
           "unset it, unless you are debugging");
     }
     for (const std::string& name : environment.unknown()) {
-      const std::string_view near = nearest_name(name, known);
+      const std::string_view near = closest(name, known);
       add(Severity::kWarning, name, fmt::format("{} is set and is no variable of this library; it does nothing", name),
           near.empty() ? "unset it; docs/environment.md lists the variables"
                        : fmt::format("did you mean {}? Otherwise unset it", near));

@@ -1,0 +1,54 @@
+#include "compiler/support/suggest.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+namespace {
+
+char folded(char c) {
+  if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
+  return c == '-' ? '_' : c;
+}
+
+// Number of single-character insertions, removals and replacements that make `a` into `b`.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (folded(a[i - 1]) != folded(b[j - 1]));
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view closest(std::string_view wrong, const std::vector<std::string_view>& names) {
+  std::string_view best;
+  size_t bound = std::max<size_t>(2, wrong.size() / 3) + 1;
+  for (const std::string_view name : names) {
+    // No less than the difference in length: a name of a megabyte is compared with none.
+    if (std::max(name.size(), wrong.size()) - std::min(name.size(), wrong.size()) >= bound) continue;
+    const size_t distance = edit_distance(wrong, name);
+    if (distance < bound && distance < name.size()) {
+      best = name;
+      bound = distance;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view name) {
+  return name.empty() ? std::string() : ", did you mean " + quote(name) + "?";
+}
+
+}  // namespace hstujit

@@ -1,0 +1,17 @@
+// What a misspelt name most likely stands for: for messages about names that are not known.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hstujit {
+
+// The one of `names` that is most like `wrong`, the first of them where several are; empty when none is near enough to
+// be meant. Upper and lower case are alike, and so are '-' and '_'.
+std::string_view closest(std::string_view wrong, const std::vector<std::string_view>& names);
+
+// For the end of a sentence: ", did you mean \"heads\"?"; empty for an empty name.
+std::string did_you_mean(std::string_view name);
+
+}  // namespace hstujit

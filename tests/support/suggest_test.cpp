@@ -1,0 +1,38 @@
+#include "compiler/support/suggest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hstujit {
+namespace {
+
+const std::vector<std::string_view> kNames = {"heads", "attn_dim", "hidden_dim", "dtype", "op"};
+
+TEST(Suggest, AMisspeltNameIsRecognised) {
+  EXPECT_EQ(closest("head", kNames), "heads");
+  EXPECT_EQ(closest("haeds", kNames), "heads");
+  EXPECT_EQ(closest("attn_dims", kNames), "attn_dim");
+  EXPECT_EQ(closest("hiden_dim", kNames), "hidden_dim");
+}
+
+TEST(Suggest, CaseAndKindOfDashDoNotMatter) {
+  EXPECT_EQ(closest("HIDDEN-DIM", kNames), "hidden_dim");
+  EXPECT_EQ(closest("hstujit_cache_dir", {"HSTUJIT_CACHE_DIR"}), "HSTUJIT_CACHE_DIR");
+}
+
+TEST(Suggest, NothingIsSuggestedForAnotherName) {
+  EXPECT_EQ(closest("learning_rate", kNames), "");
+  EXPECT_EQ(closest("xy", kNames), "");  // every letter of "op" would have to change
+  EXPECT_EQ(closest("", kNames), "");
+  EXPECT_EQ(closest("heads", {}), "");
+}
+
+TEST(Suggest, TheFirstOfEquallyNearNamesIsTaken) { EXPECT_EQ(closest("cat", {"bat", "hat"}), "bat"); }
+
+TEST(Suggest, TheEndOfASentence) {
+  EXPECT_EQ(did_you_mean("heads"), ", did you mean \"heads\"?");
+  EXPECT_EQ(did_you_mean(""), "");
+}
+
+}  // namespace
+}  // namespace hstujit
