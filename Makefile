@@ -24,8 +24,10 @@ bench-table:
 	tools/bench_table.py
 	tools/results_index.py
 
+# All components, or some: COMPONENTS=runtime is what a serving machine needs (cmake/install.cmake).
+COMPONENTS ?= runtime compiler host dev
 install: build
-	cmake --install $(BUILD) --prefix $(PREFIX)
+	$(foreach component,$(COMPONENTS),cmake --install $(BUILD) --prefix $(PREFIX) --strip --component $(component) &&) true
 
 # Pages that are rendered from tables in the code.
 docs: deps

@@ -1,40 +1,52 @@
-# Libraries side by side, headers, the tool, and the two ways in which other builds find them.
+# What is installed where, in components: a machine that serves needs `runtime` alone.
+#
+#   runtime   libhstujit.so, the program with its manual page and completions, shipped tuning records, the licence
+#   compiler  libhstujit_compiler.so and the worker process of the tuner
+#   host      libhstujit_host.so
+#   dev       headers, CMake package, pkg-config file, the schema of configs, examples, documentation
 include(CMakePackageConfigHelpers)
 
-foreach(target hstujit_compiler hstujit_host_library)
-  if(TARGET ${target})
-    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${target})
-  endif()
-endforeach()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hstujit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT hstujit)
+if(TARGET hstujit_compiler)
+  install(TARGETS hstujit_compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT compiler)
+endif()
+if(TARGET hstujit_host_library)
+  install(TARGETS hstujit_host_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT host)
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hstujit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 if(TARGET hstujit_tool)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(hstujit_tool PROPERTIES INSTALL_RPATH $ORIGIN/${to_libraries})
-  install(TARGETS hstujit_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT hstujit)
+  install(TARGETS hstujit_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_LIBEXECDIR}/hstujit ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(hstujit_worker PROPERTIES INSTALL_RPATH $ORIGIN/${to_libraries})
-  install(TARGETS hstujit_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hstujit COMPONENT hstujit)
+  install(TARGETS hstujit_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hstujit COMPONENT compiler)
 endif()
+
+# The journal is of the project, not of its users. Configs of the examples name the schema as ../../hstujit.schema.json.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev
+        FILES_MATCHING PATTERN "*.md" PATTERN journal.md EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/hstujit.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
 
 if(NOT TARGET hstujit)
   return()
 endif()
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/hstujit)
 install(TARGETS hstujit EXPORT hstujit
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT hstujit NAMELINK_COMPONENT development)
-install(EXPORT hstujit NAMESPACE hstujit:: FILE hstujit-targets.cmake DESTINATION ${package} COMPONENT development)
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev)
+install(EXPORT hstujit NAMESPACE hstujit:: FILE hstujit-targets.cmake DESTINATION ${package} COMPONENT dev)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/hstujit-config.cmake.in
                               ${PROJECT_BINARY_DIR}/hstujit-config.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/hstujit-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/hstujit-config.cmake ${PROJECT_BINARY_DIR}/hstujit-config-version.cmake
-        DESTINATION ${package} COMPONENT development)
+        DESTINATION ${package} COMPONENT dev)
 
 # Read by the library after every cache directory; runtime/shipped_records.h has the way there.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/autotune_cache/records DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit
-        COMPONENT hstujit)
+        COMPONENT runtime)
 
 # The .pc file finds its prefix from where it lies, so that an installed tree may be moved.
 file(RELATIVE_PATH HSTUJIT_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/hstujit.pc.in ${PROJECT_BINARY_DIR}/hstujit.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/hstujit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/hstujit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)

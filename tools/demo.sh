@@ -63,7 +63,8 @@ prepare() {
   run_step "install" "packages and NVRTC are there" tools/install-deps.sh || exit 1
   run_step "configure" "preset release" cmake --preset release || exit 1
   run_step "build" "libraries and program, without tests" \
-    cmake --build --preset release --parallel "$(nproc)" --target hstujit_tool hstujit_compiler hstujit_host_library || exit 1
+    cmake --build --preset release --parallel "$(nproc)" \
+    --target hstujit_tool hstujit_worker hstujit_compiler hstujit_host_library || exit 1
 }
 
 on_gpu() {
