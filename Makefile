@@ -6,7 +6,7 @@ BUILD  := build/$(PRESET)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
 
-.PHONY: build test demo bench-table install docs format format-check lint sanitize clean deps
+.PHONY: build test demo bench-table install docs format format-check lint sanitize fuzz clean deps
 
 build: deps
 	cmake --preset $(PRESET)
@@ -47,6 +47,13 @@ lint: build
 sanitize: deps
 	$(MAKE) test PRESET=asan
 	$(MAKE) test PRESET=tsan
+
+# Every parser of bytes that others may have written, SECONDS_EACH seconds each, one a core at a time.
+fuzz:
+	@tools/install-deps.sh --if-missing --fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz --parallel $(JOBS)
+	tools/fuzz.sh build/fuzz $(TARGETS)
 
 clean:
 	rm -rf build

@@ -44,12 +44,24 @@ add_compile_options(-Wall -Wextra -Wpedantic -Werror -ffunction-sections -fdata-
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
+# libstdc++ 12 uses in std::stable_sort what it calls deprecated, of which clang warns at the caller.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  add_compile_options(-Wno-deprecated-declarations)
+endif()
 add_link_options(-Wl,--gc-sections)
 
 # For files that run seldom, and for the few that every launch runs through or that loop over elements; a debug build knows
 # no difference.
 set(HSTUJIT_OPTIMISE_SIZE $<$<CONFIG:Release,RelWithDebInfo>:-Os>)
 set(HSTUJIT_OPTIMISE_SPEED $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
+
+# Coverage that libFuzzer follows; tests/fuzz links the fuzzer itself.
+if(HSTUJIT_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "HSTUJIT_FUZZ is ON and the compiler is ${CMAKE_CXX_COMPILER_ID}; libFuzzer comes with clang")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 
 if(HSTUJIT_SANITIZE)
   add_compile_options(-fsanitize=${HSTUJIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

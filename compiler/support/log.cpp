@@ -27,7 +27,7 @@ std::string format_value(const LogField& field) {
   return std::visit(
       [](const auto& value) -> std::string {
         if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string_view>) {
-          return needs_quotes(value) ? quote(value) : std::string(value);
+          return needs_quotes(value) ? quote(value, std::string::npos) : std::string(value);
         } else {
           return fmt::format("{}", value);
         }

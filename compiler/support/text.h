@@ -1,6 +1,7 @@
 // Small helpers over text that the standard library lacks.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,13 @@ namespace hstujit {
 // The parts between separators, empty ones included; no parts for empty text.
 std::vector<std::string> split(std::string_view text, char separator);
 
-// In double quotes; quotes, backslashes and control characters are escaped, so that the result is one line.
-std::string quote(std::string_view text);
+// What a sentence shows of a value that may be anything: no more bytes than these, and "..." where it has more.
+inline constexpr size_t kLongestShown = 500;
+
+// One line of UTF-8: control characters and bytes that are no UTF-8 are written as \n and \xff.
+std::string printable(std::string_view text, size_t longest = kLongestShown);
+
+// The same in double quotes, with quotes and backslashes escaped.
+std::string quote(std::string_view text, size_t longest = kLongestShown);
 
 }  // namespace hstujit

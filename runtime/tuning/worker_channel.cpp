@@ -68,6 +68,19 @@ bool WorkerChannel::read_all(char* data, size_t size, Deadline deadline, End* en
   return true;
 }
 
+// Memory grows with what has come: a size alone, which a broken worker may send, costs nothing.
+bool WorkerChannel::read_part(std::string* part, size_t size, Deadline deadline, End* end) {
+  constexpr size_t kStep = size_t{1} << 20;
+  part->clear();
+  while (part->size() < size) {
+    const size_t come = part->size();
+    const size_t next = std::min(size - come, kStep);
+    part->resize(come + next);
+    if (!read_all(part->data() + come, next, deadline, end)) return false;
+  }
+  return true;
+}
+
 bool WorkerChannel::send(const WorkerMessage& message, Deadline deadline) {
   const std::string head = message.head.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   if (head.size() > kLargestPart || message.body.size() > kLargestPart) return false;
@@ -85,10 +98,9 @@ bool WorkerChannel::receive(WorkerMessage* message, Deadline deadline, End* end)
   const size_t body_size = get_size(sizes.data() + 4);
   *end = End::kMalformed;
   if (head_size > kLargestPart || body_size > kLargestPart) return false;
-  std::string head(head_size, '\0');
-  message->body.assign(body_size, '\0');
-  if (!read_all(head.data(), head.size(), deadline, end)) return false;
-  if (!read_all(message->body.data(), message->body.size(), deadline, end)) return false;
+  std::string head;
+  if (!read_part(&head, head_size, deadline, end)) return false;
+  if (!read_part(&message->body, body_size, deadline, end)) return false;
   message->head = nlohmann::ordered_json::parse(head, nullptr, /*allow_exceptions=*/false);
   *end = End::kMalformed;
   return message->head.is_object();

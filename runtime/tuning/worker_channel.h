@@ -39,6 +39,7 @@ class WorkerChannel {
   bool wait(short events, Deadline deadline, End* end) const;
   bool write_all(const char* data, size_t size, Deadline deadline);
   bool read_all(char* data, size_t size, Deadline deadline, End* end);
+  bool read_part(std::string* part, size_t size, Deadline deadline, End* end);
 
   Descriptor socket_;
 };

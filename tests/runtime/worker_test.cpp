@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -58,6 +59,27 @@ TEST(WorkerBench, CarriesLargeCubins) {
   const auto number = (*bench)->load(candidate("ok 1" + std::string(8 << 20, ' ')));
   ASSERT_TRUE(number.ok()) << number.status().message();
   EXPECT_TRUE((*bench)->validate(*number).ok());
+}
+
+TEST(WorkerChannel, ASizeAloneTakesNoMemory) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const Descriptor broken(ends[0]);
+  WorkerChannel channel{Descriptor(ends[1])};
+  const auto peak_mib = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss >> 10;
+  };
+  const auto before = peak_mib();
+  const std::array<unsigned char, 9> sizes = {0, 0, 0, 16, 0, 0, 0, 16, '{'};  // 256 MiB of both parts
+  ASSERT_EQ(::send(broken.number(), sizes.data(), sizes.size(), 0), static_cast<ssize_t>(sizes.size()));
+  ::shutdown(broken.number(), SHUT_WR);
+  WorkerMessage message;
+  WorkerChannel::End end = WorkerChannel::End::kTimeout;
+  EXPECT_FALSE(channel.receive(&message, std::chrono::steady_clock::now() + std::chrono::seconds(60), &end));
+  EXPECT_EQ(end, WorkerChannel::End::kClosed);
+  EXPECT_LT(peak_mib() - before, 128);
 }
 
 TEST(WorkerBench, AnAnswerThatIsAFailureIsNoLoss) {

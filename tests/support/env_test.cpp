@@ -135,5 +135,23 @@ TEST(Text, SplitKeepsEmptyParts) {
 
 TEST(Text, QuoteMakesOneLine) { EXPECT_EQ(quote("a\"b\\c\n\t\x01"), "\"a\\\"b\\\\c\\n\\t\\x01\""); }
 
+TEST(Text, WhatIsShownIsUtf8) {
+  EXPECT_EQ(printable("gr\xc3\xb6\xc3\x9f"
+                      "e \xe2\x82\xac \xf0\x9f\x98\x80"),
+            "größe € 😀");
+  EXPECT_EQ(printable("\"a\\\x7f\n"), "\"a\\\\x7f\\n");
+  EXPECT_EQ(printable("\x80|\xff|\xc3"), "\\x80|\\xff|\\xc3");                  // begins nothing, or is torn
+  EXPECT_EQ(printable("\xc0\x80|\xe0\x80\x80"), "\\xc0\\x80|\\xe0\\x80\\x80");  // NUL, longer than needed
+  EXPECT_EQ(printable("\xed\xa0\x80|\xf4\x90\x80\x80"), "\\xed\\xa0\\x80|\\xf4\\x90\\x80\\x80");
+}
+
+TEST(Text, WhatIsShownIsShort) {
+  EXPECT_EQ(quote(std::string(1000, 'a')), "\"" + std::string(kLongestShown, 'a') + "...\"");
+  EXPECT_EQ(printable("abc", 3), "abc");
+  EXPECT_EQ(printable("ab\xc3\xb6", 3), "ab...");  // no half of a character
+  EXPECT_EQ(printable("ab\n", 3), "ab...");
+  EXPECT_EQ(quote(std::string(1000, 'a'), std::string::npos).size(), 1002U);
+}
+
 }  // namespace
 }  // namespace hstujit
