@@ -44,9 +44,6 @@ struct HostTensor {
   std::vector<int64_t> shape;
   std::vector<double> reals;      // floating-point tensors
   std::vector<int64_t> integers;  // integer tensors
-  // Of a reference: the norm of the parts that the elements are sums of, where so many are summed up that they cancel
-  // each other. An error is no smaller than the parts' and is measured by them.
-  double parts_norm = 0;
 };
 
 // One value per signature argument: a tensor, or a scalar in `scalar`.
@@ -76,6 +73,13 @@ class OpSpec {
   virtual void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const = 0;
   // Largest allowed ||out - ref|| / ||ref|| for this dtype and direction (docs/ops.md, Numerics).
   virtual double error_bound(Direction direction) const = 0;
+  // The variance of each element's error, by argument, that the roundings of an implementation may cause on these
+  // inputs, but for the last one, to the output's type (docs/numerics.md). Of the `sequences` of the batch that are
+  // true, of all where that is empty; elements of others are 0. Empty: not known, and error_bound() alone counts.
+  virtual std::vector<std::vector<double>> error_variances(Direction, const std::vector<HostValue>& /*inputs*/,
+                                                           const std::vector<bool>& /*sequences*/) const {
+    return {};
+  }
 };
 
 using OpSpecPtr = std::shared_ptr<const OpSpec>;

@@ -19,6 +19,14 @@ double round_to(DataType type, double value);
 // an integer type.
 double smallest_step(DataType type);
 
+// The largest relative error of round_to for normal numbers: 2^-8 for bf16, 2^-11 for fp16, 2^-24 for fp32. 0 for an
+// integer type.
+double unit_roundoff(DataType type);
+
+// The variance of the error of `value` rounded to nearest with this unit roundoff, where the error is anything within
+// half a unit in the last place to either side, all as likely.
+double rounding_variance(double value, double unit);
+
 // The 16 bits of the nearest value. A NaN stays a (quiet) NaN.
 uint16_t to_bf16_bits(double value);
 uint16_t to_fp16_bits(double value);

@@ -4,7 +4,7 @@
 #include <array>
 #include <random>
 
-#include "runtime/tuning/sequence_rows.h"
+#include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
 

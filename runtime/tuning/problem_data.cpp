@@ -11,6 +11,7 @@
 #include <numeric>
 #include <span>
 
+#include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
 #include "runtime/tuning/strided_data.h"
 
@@ -22,24 +23,6 @@ int64_t elements_of(const std::vector<int64_t>& shape) {
   int64_t elements = 1;
   for (const int64_t size : shape) elements *= size;
   return elements;
-}
-
-// The error of elements [begin, end), as compare's comment defines it; `floor` is that of one element, of one that is
-// not 0 where `sparse`, and `parts_norm` that of what the whole is summed up from.
-double error_of(const std::vector<double>& output, const std::vector<double>& reference, int64_t begin, int64_t end,
-                double floor, bool sparse, double parts_norm = 0) {
-  double difference = 0;
-  double norm = parts_norm * parts_norm;
-  int64_t elements = 0;
-  for (int64_t i = begin; i < end; ++i) {
-    const double distance = output[i] - reference[i];
-    if (!std::isfinite(distance)) return std::numeric_limits<double>::infinity();
-    difference += distance * distance;
-    norm += reference[i] * reference[i];
-    elements += sparse && reference[i] == 0 ? 0 : 1;
-  }
-  if (difference == 0) return 0;
-  return std::sqrt(difference) / (std::sqrt(norm) + std::sqrt(static_cast<double>(elements)) * floor);
 }
 
 // What is wrong with an output of integers; empty when nothing is.
@@ -273,7 +256,7 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
                   const std::vector<std::vector<std::byte>>& outputs) {
   Agreement agreement;
   agreement.bound = problem.spec->error_bound(problem.direction);
-  const bool has_bias = find_argument(problem.signature, "rab") >= 0;
+  ReferenceComparison comparison(*problem.spec, problem.direction, problem.lengths, problem.values, reference);
   const auto fail = [&](std::string sentence) {
     if (agreement.sentence.empty()) agreement.sentence = std::move(sentence);
   };
@@ -304,34 +287,9 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
       }
       continue;
     }
-    const std::vector<double>& actual = tensor.reals;
-    // A bound of 0 asks for the very bits.
-    const double floor = agreement.bound > 0 ? smallest_step(argument.dtype) / agreement.bound : 0;
-    const bool parts = has_parts(argument);
-    const double error = error_of(actual, expected, 0, static_cast<int64_t>(expected.size()), floor, parts,
-                                  reference[i].tensor.parts_norm);
-    agreement.error = std::max(agreement.error, error);
-    if (!(error <= agreement.bound)) {
-      fail(std::isinf(error) ? fmt::format("{} has elements that are not numbers or were not written", argument.name)
-                             : fmt::format("{} differs from the float64 reference by {:.3g}; at most {:.3g} is allowed",
-                                           argument.name, error, agreement.bound));
-    }
-    if (!(has_rows(argument) || parts) || expected.empty()) continue;
-    const std::vector<int64_t>& rows = parts ? problem.lengths.rows : sequence_rows(argument, problem.lengths);
-    const auto units = parts ? static_cast<int64_t>(rows.size()) : sum(rows);
-    const int64_t width = static_cast<int64_t>(expected.size()) / units;
-    int64_t row = 0;
-    for (size_t sequence = 0; sequence < rows.size(); ++sequence) {
-      const int64_t end = row + (parts ? 1 : rows[sequence]);
-      const double part = error_of(actual, expected, row * width, end * width, floor, parts);
-      const double allowed = sequence_slack(problem.direction, has_bias, rows[sequence]) * agreement.bound;
-      if (!(part <= allowed)) {
-        fail(fmt::format(
-            "{}: sequence {} of {} rows differs from the float64 reference by {:.3g}; at most {:.3g} is allowed",
-            argument.name, sequence, rows[sequence], part, allowed));
-      }
-      row = end;
-    }
+    Closeness closeness = comparison.of(i, tensor.reals);
+    agreement.error = std::max(agreement.error, closeness.error);
+    if (!closeness.good()) fail(std::move(closeness.mistake));
   }
   return agreement;
 }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "compiler/spec/op_spec.h"
+#include "compiler/spec/sequence_rows.h"
 #include "runtime/arguments.h"
-#include "runtime/tuning/sequence_rows.h"
 
 namespace hstujit {
 
@@ -66,28 +66,15 @@ class LaunchValues {
 std::vector<HostValue> reference_outputs(const ProblemData& problem);
 
 struct Agreement {
-  double error = 0;      // largest error of an output, see compare; infinity with a NaN or an infinity in it
+  double error = 0;      // largest error of an output (compiler/spec/closeness.h)
   double bound = 0;      // what the spec allows
   std::string sentence;  // empty when everything is as it must be
 
   bool good() const { return sentence.empty(); }
 };
 
-// Compares outputs, as bytes by argument with the strides of `problem`, with the reference.
-//
-// Floating point: the error is ||out - ref|| / (||ref|| + floor). Near 0 the values of a data type lie one step apart,
-// whatever a kernel does, so the floor is what lets each element be off by a step: sqrt(elements) * smallest_step /
-// bound. It is nothing but for fp16 outputs around 2^-14 and below. Of a sum that may cancel ||ref|| includes the norm
-// of its parts (HostTensor::parts_norm). Besides the whole, every sequence must be within sequence_slack() times the
-// bound on its own, so that one wrong short sequence does not drown among long ones. Where an output has as large a
-// part for each sequence, whatever its rows, elements that are 0 have no share in the floor. Integers: every element is
-// the reference's.
-//
-// Gradients of a few rows all have a dot product as a factor, dout v^T, which may be near 0 by chance, and so may a dot
-// product and its bias together be; their rounding is then large beside them. Such sequences may be further off.
-constexpr double sequence_slack(Direction direction, bool has_bias, int64_t rows) {
-  return (direction == Direction::kBackward || has_bias) && rows < 4 ? 16 : 4;
-}
+// Compares outputs, as bytes by argument with the strides of `problem`, with the reference: reals as
+// compiler/spec/closeness.h says, integers for equality.
 Agreement compare(const ProblemData& problem, const std::vector<HostValue>& reference,
                   const std::vector<std::vector<std::byte>>& outputs);
 

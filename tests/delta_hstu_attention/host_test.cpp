@@ -49,12 +49,7 @@ void expect_agreement(const Json& json, const std::vector<Lengths>& batches, int
   for (const Lengths& lengths : batches) {
     HostCall call(spec, lengths, 7, row_padding);
     ASSERT_EQ(call.launch(handle), 0) << call.error();
-    std::vector<HostValue> expected = call.inputs();
-    spec->reference(Direction::kForward, lengths, expected);
-    const HostTensor out = call.read("out");
-    ASSERT_EQ(out.shape, expected.back().tensor.shape);
-    const double error = relative_error(out.reals, expected.back().tensor.reals);
-    EXPECT_LE(error, spec->error_bound(Direction::kForward)) << lengths.delta_rows[0];
+    EXPECT_EQ(call.mistakes(), "") << lengths.delta_rows[0];
   }
 }
 

@@ -116,13 +116,9 @@ class Case {
     again.add_rows(3);
     launch(call, 1);
     launch(again, 2);
-    std::vector<HostValue> expected = call.inputs();
-    spec_->reference(direction_, lengths_, expected);
+    EXPECT_EQ(call.mistakes(), "");
+    EXPECT_EQ(again.mistakes(), "");
     for (const std::string& name : outputs_) {
-      const auto index = static_cast<size_t>(find_argument(spec_->signature(direction_), name));
-      const HostTensor& reference = expected[index].tensor;
-      EXPECT_LE(relative_error(call.read(name).reals, reference.reals), spec_->error_bound(direction_)) << name;
-      EXPECT_LE(relative_error(again.read(name).reals, reference.reals), spec_->error_bound(direction_)) << name;
       if (deterministic_) {
         EXPECT_EQ(call.bytes(name), again.bytes(name)) << name;
       }

@@ -44,13 +44,7 @@ void expect_agreement(const Json& json, Direction direction, const Lengths& leng
   ASSERT_NE(handle.get(), nullptr) << handle.error();
   HostCall call(spec, lengths, 7, row_padding, direction);
   ASSERT_EQ(call.launch(handle), 0) << call.error();
-  std::vector<HostValue> expected = call.inputs();
-  spec->reference(direction, lengths, expected);
-  for (const std::string& name : outputs_of(*spec, direction)) {
-    EXPECT_LE(relative_error(call.read(name), value_of(*spec, direction, expected, name).tensor),
-              spec->error_bound(direction))
-        << name;
-  }
+  EXPECT_EQ(call.mistakes(), "");
 }
 
 TEST(HostBias, EveryNumberOfBiasHeads) {
@@ -124,9 +118,7 @@ TEST(HostBias, OneBiasForTheBatch) {
   const int64_t strides[] = {0, own[1], own[2], own[3]};
   call.value("rab").strides = strides;
   ASSERT_EQ(call.launch(handle), 0) << call.error();
-  std::vector<HostValue> expected = call.inputs();
-  spec->reference(Direction::kForward, lengths, expected);
-  EXPECT_LE(relative_error(call.read("out").reals, expected.back().tensor.reals), 1e-5);
+  EXPECT_EQ(call.mistakes(), "");
 }
 
 TEST(HostBias, GradientsThatNobodyAsksFor) {

@@ -30,13 +30,7 @@ void expect_agreement(const Json& json, const Lengths& lengths = adversarial_len
   ASSERT_NE(handle.get(), nullptr) << handle.error();
   HostCall call = backward_call(spec, lengths, 7, row_padding);
   ASSERT_EQ(call.launch(handle), 0) << call.error();
-  std::vector<HostValue> expected = call.inputs();
-  spec->reference(Direction::kBackward, lengths, expected);
-  for (const char* name : kGradients) {
-    EXPECT_LE(relative_error(call.read(name).reals, value_of(*spec, expected, name).tensor.reals),
-              spec->error_bound(Direction::kBackward))
-        << name;
-  }
+  EXPECT_EQ(call.mistakes(), "");
 }
 
 TEST(HostAttentionBackward, EveryMaskCombination) {
@@ -128,11 +122,7 @@ TEST(HostAttentionBackward, ScalingSeqlenReplacesMaxSeqLen) {
   HostCall call = backward_call(spec, lengths, 3);
   value_of(*spec, call.inputs(), "scaling_seqlen").scalar = 10;
   ASSERT_EQ(call.launch(handle), 0) << call.error();
-  std::vector<HostValue> expected = call.inputs();
-  spec->reference(Direction::kBackward, lengths, expected);
-  for (const char* name : kGradients) {
-    EXPECT_LE(relative_error(call.read(name).reals, value_of(*spec, expected, name).tensor.reals), 1e-5) << name;
-  }
+  EXPECT_EQ(call.mistakes(), "");
 }
 
 TEST(HostAttentionBackward, ThreadsDoNotChangeOneBit) {

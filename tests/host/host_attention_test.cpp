@@ -19,10 +19,7 @@ void expect_agreement(const Json& json, const Lengths& lengths = adversarial_len
   ASSERT_NE(handle.get(), nullptr) << handle.error();
   HostCall call(spec, lengths, 7, row_padding);
   ASSERT_EQ(call.launch(handle), 0) << call.error();
-  std::vector<HostValue> expected = call.inputs();
-  spec->reference(Direction::kForward, lengths, expected);
-  const double error = relative_error(call.read("out").reals, expected.back().tensor.reals);
-  EXPECT_LE(error, spec->error_bound(Direction::kForward));
+  EXPECT_EQ(call.mistakes(), "");
 }
 
 TEST(HostAttention, EveryMaskCombination) {
@@ -65,9 +62,7 @@ TEST(HostAttention, ScalingSeqlenReplacesMaxSeqLen) {
   const int scaling = find_argument(spec->signature(Direction::kForward), "scaling_seqlen");
   call.inputs()[static_cast<size_t>(scaling)].scalar = 10;
   ASSERT_EQ(call.launch(handle), 0) << call.error();
-  std::vector<HostValue> expected = call.inputs();
-  spec->reference(Direction::kForward, lengths, expected);
-  EXPECT_LE(relative_error(call.read("out").reals, expected.back().tensor.reals), 1e-5);
+  EXPECT_EQ(call.mistakes(), "");
 }
 
 TEST(HostAttention, ThreadsDoNotChangeOneBit) {

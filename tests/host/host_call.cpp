@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
 
 namespace hstujit {
@@ -39,26 +40,6 @@ OpSpecPtr make_spec(const nlohmann::ordered_json& json) {
   return *spec;
 }
 
-namespace {
-
-double relative_error(const std::vector<double>& a, const std::vector<double>& b, double parts_norm) {
-  double difference = 0, norm = parts_norm * parts_norm;
-  for (size_t i = 0; i < b.size(); ++i) {
-    if (!std::isfinite(a[i])) return std::numeric_limits<double>::infinity();
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    norm += b[i] * b[i];
-  }
-  return norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
-}
-
-}  // namespace
-
-double relative_error(const std::vector<double>& a, const std::vector<double>& b) { return relative_error(a, b, 0); }
-
-double relative_error(const HostTensor& a, const HostTensor& b) {
-  return relative_error(a.reals, b.reals, b.parts_norm);
-}
-
 HostHandle::HostHandle(const OpSpec& spec, int threads, Direction direction) {
   const nlohmann::ordered_json request = {
       {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", threads}};
@@ -69,6 +50,7 @@ HostHandle::HostHandle(const OpSpec& spec, int threads, Direction direction) {
 
 HostCall::HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding, Direction direction)
     : spec_(std::move(spec)),
+      direction_(direction),
       signature_(spec_->signature(direction)),
       inputs_(spec_->make_inputs(direction, lengths, seed)),
       lengths_(lengths),
@@ -160,6 +142,19 @@ HostTensor HostCall::read(std::string_view name) const {
     dense.insert(dense.end(), from, from + line);
   });
   return unpack(dense, dtype, std::move(shape));
+}
+
+std::string HostCall::mistakes() const {
+  std::vector<HostValue> expected = inputs_;
+  spec_->reference(direction_, lengths_, expected);
+  ReferenceComparison comparison(*spec_, direction_, lengths_, inputs_, expected);
+  std::string mistakes;
+  for (size_t i = 0; i < signature_.size(); ++i) {
+    if (signature_[i].role != ArgumentRole::kOutput) continue;
+    const Closeness closeness = comparison.of(i, read(signature_[i].name).reals);
+    if (!closeness.good()) mistakes += closeness.mistake + "\n";
+  }
+  return mistakes;
 }
 
 std::vector<int64_t> HostCall::dense_shape(size_t index) const {

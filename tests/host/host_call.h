@@ -44,6 +44,9 @@ class HostCall {
   // Dense values of an argument after a launch, rounded as stored.
   HostTensor read(std::string_view name) const;
   const std::vector<std::byte>& bytes(std::string_view name) const;
+  // What compiler/spec/closeness.h finds wrong with the outputs after a launch, a sentence each; empty when they are
+  // near the reference.
+  std::string mistakes() const;
   // Which of those belong to elements of sequences.
   std::vector<bool> used_bytes(std::string_view name) const;
   HstujitHostValue& value(std::string_view name);
@@ -66,6 +69,7 @@ class HostCall {
   std::vector<int64_t> strides_of(const Argument& argument, const std::vector<int64_t>& shape) const;
 
   OpSpecPtr spec_;
+  Direction direction_;
   Signature signature_;
   std::vector<HostValue> inputs_;
   Lengths lengths_;
@@ -76,10 +80,5 @@ class HostCall {
 };
 
 OpSpecPtr make_spec(const nlohmann::ordered_json& json);
-
-// ||a - b|| / ||b||, or infinity where a is not finite.
-double relative_error(const std::vector<double>& a, const std::vector<double>& b);
-// The same with ||b|| as compare() of runtime/tuning/problem_data.h has it.
-double relative_error(const HostTensor& a, const HostTensor& b);
 
 }  // namespace hstujit

@@ -26,11 +26,7 @@ TEST_P(RegisterTiles, AgreeWithTheReference) {
       call.pack_inputs();
       const Status status = kernel->launch(call.values().data(), call.values().size());
       ASSERT_TRUE(status.ok()) << status.message();
-      std::vector<HostValue> expected = call.inputs();
-      spec->reference(Direction::kForward, lengths, expected);
-      EXPECT_LE(relative_error(call.read("out").reals, expected.back().tensor.reals),
-                spec->error_bound(Direction::kForward))
-          << attn_dim << " " << hidden_dim << " " << dtype;
+      EXPECT_EQ(call.mistakes(), "") << attn_dim << " " << hidden_dim << " " << dtype;
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
 #include "runtime/capi/signature_json.h"
 #include "runtime/launcher.h"
@@ -164,17 +165,19 @@ TEST_F(BiasGradients, ElementsOfNoPairMustBeWrittenAsZero) {
   }
 }
 
-TEST(BiasCompare, ASumThatCancelsIsMeasuredByItsParts) {
+TEST(BiasCompare, ASumThatCancelsIsMeasuredByItsRounding) {
   const ProblemData problem = *make_problem_data(bias_spec("scalar"), Direction::kBackward, kBiasLengths, 1, 0);
   std::vector<HostValue> reference = reference_outputs(problem);
   const auto index = static_cast<size_t>(find_argument(problem.signature, "dattn_scale"));
   HostTensor& slope = reference[index].tensor;
-  EXPECT_GT(slope.parts_norm, 0);
-  slope.reals[0] = 0.001;  // as if the rows had cancelled
-  auto outputs = exact_outputs(problem, reference);
-  slope.reals[0] += slope.parts_norm * 1e-3;
+  slope.reals[0] = 1e-6;  // as if the rows had cancelled
+  const double rounding =
+      ReferenceComparison(*problem.spec, problem.direction, problem.lengths, problem.values, reference).rounding(index);
+  EXPECT_GT(rounding, 1e-5);
+  const auto outputs = exact_outputs(problem, reference);
+  slope.reals[0] += 0.9 * rounding;
   EXPECT_EQ(compare(problem, reference, outputs).sentence, "");
-  slope.reals[0] += slope.parts_norm * 2e-3;
+  slope.reals[0] += 0.2 * rounding;
   EXPECT_THAT(compare(problem, reference, outputs).sentence, ::testing::StartsWith("dattn_scale differs"));
 }
 

@@ -28,6 +28,25 @@ TEST(Rounding, StepsNearZeroAreTheLeastValues) {
   EXPECT_EQ(smallest_step(DataType::kInt64), 0);
 }
 
+// Over numbers of any mantissa, and never more than the unit roundoff allows.
+TEST(Rounding, TheVarianceIsThatOfTheErrors) {
+  for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    const double unit = unit_roundoff(type);
+    EXPECT_EQ(round_to(type, 1 + unit), 1) << "a tie, to even";
+    EXPECT_GT(round_to(type, 1 + 1.5 * unit), 1);
+    double squares = 0, variances = 0;
+    for (int i = 0; i < 20000; ++i) {
+      const double value = std::ldexp(std::sin(i + 0.5), i % 7), error = round_to(type, value) - value;
+      squares += error * error;
+      variances += rounding_variance(value, unit);
+      EXPECT_LE(error * error, 3 * rounding_variance(value, unit));
+    }
+    EXPECT_NEAR(squares, variances, 0.05 * variances) << to_string(type);
+  }
+  EXPECT_EQ(rounding_variance(0, 0.5), 0);
+  EXPECT_EQ(unit_roundoff(DataType::kInt32), 0);
+}
+
 TEST(Rounding, KnownBf16Bits) {
   const std::pair<double, int> cases[] = {{1.0, 0x3f80},          {-0.0, 0x8000},         {3.14159265, 0x4049},
                                           {1.0 + 0x1p-8, 0x3f80}, {1.0 + 0x3p-8, 0x3f82}, {0x1.ffp127, 0x7f80},

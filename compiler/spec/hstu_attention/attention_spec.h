@@ -43,6 +43,8 @@ class AttentionSpec : public OpSpec {
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
   void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
   double error_bound(Direction direction) const override;
+  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
+                                                   const std::vector<bool>& sequences) const override;
 
  private:
   HstuAttentionParams params_;

@@ -1,4 +1,4 @@
-#include "runtime/tuning/sequence_rows.h"
+#include "compiler/spec/sequence_rows.h"
 
 #include <limits>
 

@@ -1,0 +1,163 @@
+#include "compiler/spec/closeness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compiler/spec/rounding.h"
+#include "compiler/spec/sequence_rows.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// -log of the probability with which a right implementation may exceed the norm.
+constexpr double kTail = 20;
+
+double error_of(double difference, double measure) {
+  if (difference == 0) return 0;
+  return measure > 0 ? difference / measure : kInfinity;
+}
+
+}  // namespace
+
+ReferenceComparison::ReferenceComparison(const OpSpec& spec, Direction direction, const Lengths& lengths,
+                                         const std::vector<HostValue>& inputs, const std::vector<HostValue>& reference)
+    : spec_(spec),
+      direction_(direction),
+      lengths_(lengths),
+      inputs_(inputs),
+      reference_(reference),
+      signature_(spec.signature(direction)),
+      bound_(spec.error_bound(direction)),
+      known_(lengths.rows.size(), false) {}
+
+ReferenceComparison::Norms ReferenceComparison::norms(size_t index, const std::vector<double>& actual,
+                                                      const Range& range) const {
+  const std::vector<double>& reference = reference_[index].tensor.reals;
+  const bool sparse = has_parts(signature_[index]);
+  double difference = 0, norm = 0, elements = 0;
+  for (size_t i = range.begin; i < range.end; ++i) {
+    const double distance = actual[i] - reference[i];
+    if (!std::isfinite(distance)) return {kInfinity, 0};
+    difference += distance * distance;
+    norm += reference[i] * reference[i];
+    elements += sparse && reference[i] == 0 ? 0 : 1;
+  }
+  // A bound of 0 asks for the very bits.
+  const double floor = bound_ > 0 ? std::sqrt(elements) * smallest_step(signature_[index].dtype) / bound_ : 0;
+  return {std::sqrt(difference), std::sqrt(norm) + floor};
+}
+
+void ReferenceComparison::learn(std::vector<bool> sequences) {
+  sequences.resize(known_.size(), sequences.empty());
+  for (size_t b = 0; b < known_.size(); ++b) {
+    sequences[b] = sequences[b] && !known_[b];
+    known_[b] = known_[b] || sequences[b];
+  }
+  if (std::find(sequences.begin(), sequences.end(), true) == sequences.end()) return;
+  const std::vector<std::vector<double>> learned = spec_.error_variances(direction_, inputs_, sequences);
+  variances_.resize(learned.size());
+  for (size_t i = 0; i < learned.size(); ++i) {
+    variances_[i].resize(learned[i].size());
+    for (size_t element = 0; element < learned[i].size(); ++element) variances_[i][element] += learned[i][element];
+  }
+}
+
+// With independent errors that are sub-Gaussian, groups of which have the variances E and are otherwise independent,
+// the square of their norm exceeds sum(E) + 2 sqrt(t sum(E^2)) + 2 t max(E) with probability e^-t at most. A group is a
+// row of the innermost axis: what one row of a head has in common.
+double ReferenceComparison::rounding(size_t index, const Range& range) const {
+  if (index >= variances_.size() || variances_[index].empty()) return 0;
+  const HostTensor& reference = reference_[index].tensor;
+  const double unit = unit_roundoff(signature_[index].dtype), step = smallest_step(signature_[index].dtype);
+  const auto width = reference.shape.size() > 1 ? static_cast<size_t>(reference.shape.back()) : 1;
+  double sum = 0, squares = 0, largest = 0;
+  for (size_t begin = range.begin; begin < range.end; begin += width) {
+    double group = 0;
+    for (size_t i = begin; i < std::min(begin + width, range.end); ++i) {
+      const double value = reference.reals[i], variance = variances_[index][i];
+      if (value != 0 || variance != 0) group += variance + rounding_variance(value, unit) + step * step / 12;
+    }
+    sum += group;
+    squares += group * group;
+    largest = std::max(largest, group);
+  }
+  return std::sqrt(sum + 2 * std::sqrt(kTail * squares) + 2 * kTail * largest);
+}
+
+double ReferenceComparison::rounding(size_t index) {
+  learn({});
+  return rounding(index, {0, reference_[index].tensor.reals.size()});
+}
+
+std::vector<ReferenceComparison::Range> ReferenceComparison::ranges_of_sequences(size_t index) const {
+  const Argument& argument = signature_[index];
+  const size_t elements = reference_[index].tensor.reals.size();
+  const bool parts = has_parts(argument);
+  if (!(has_rows(argument) || parts) || elements == 0) return {};
+  const std::vector<int64_t>& rows = parts ? lengths_.rows : sequence_rows(argument, lengths_);
+  int64_t units = parts ? static_cast<int64_t>(rows.size()) : 0;
+  if (!parts) {
+    for (const int64_t count : rows) units += count;
+  }
+  const size_t width = elements / static_cast<size_t>(units);
+  std::vector<Range> ranges;
+  size_t begin = 0;
+  for (const int64_t count : rows) {
+    const size_t end = begin + (parts ? 1 : static_cast<size_t>(count)) * width;
+    ranges.push_back({begin, end});
+    begin = end;
+  }
+  return ranges;
+}
+
+Closeness ReferenceComparison::of(size_t index, const std::vector<double>& actual) {
+  const std::string& name = signature_[index].name;
+  const Range whole = {0, reference_[index].tensor.reals.size()};
+  const Norms all = norms(index, actual, whole);
+  const auto error = [&](const Norms& norms, const Range& range, double allowed) {
+    return error_of(norms.difference, std::max(norms.reference, allowed > 0 ? rounding(index, range) / allowed : 0));
+  };
+  Closeness closeness{error_of(all.difference, all.reference), ""};
+  if (std::isinf(all.difference)) {
+    return {kInfinity, fmt::format("{} has elements that are not numbers or were not written", name)};
+  }
+  if (!(closeness.error <= bound_)) {
+    learn({});
+    closeness.error = error(all, whole, bound_);
+  }
+  if (!(closeness.error <= bound_)) {
+    closeness.mistake = fmt::format("{} differs from the float64 reference by {:.3g}; at most {:.3g} is allowed", name,
+                                    closeness.error, bound_);
+    return closeness;
+  }
+
+  const std::vector<Range> ranges = ranges_of_sequences(index);
+  const double allowed = kSequenceSlack * bound_;
+  std::vector<Norms> parts;
+  std::vector<bool> far(lengths_.rows.size(), false);
+  for (size_t sequence = 0; sequence < ranges.size(); ++sequence) {
+    parts.push_back(norms(index, actual, ranges[sequence]));
+    far[sequence] = !(error_of(parts.back().difference, parts.back().reference) <= allowed);
+  }
+  if (std::find(far.begin(), far.end(), true) == far.end()) return closeness;
+  learn(far);
+  for (size_t sequence = 0; sequence < ranges.size(); ++sequence) {
+    if (!far[sequence]) continue;
+    const double part = error(parts[sequence], ranges[sequence], allowed);
+    if (part <= allowed) continue;
+    const Argument& argument = signature_[index];
+    closeness.mistake = fmt::format(
+        "{}: sequence {} of {} rows differs from the float64 reference by {:.3g}; at most {:.3g} is allowed", name,
+        sequence, (has_parts(argument) ? lengths_.rows : sequence_rows(argument, lengths_))[sequence], part, allowed);
+    return closeness;
+  }
+  return closeness;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,75 @@
+// How near floating-point outputs must be to the float64 reference: the one rule of runs with --check, of the tuner and
+// of tests. docs/numerics.md derives it.
+//
+// The error of an output is ||out - ref|| / max(||ref|| + floor, rounding / bound), and at most `bound`, which is the
+// spec's error_bound().
+//
+// Near 0 the values of a data type lie one step apart, whatever a kernel does, so the floor is what lets each element
+// be off by a step: sqrt(elements) * smallest_step / bound. It is nothing but for fp16 outputs around 2^-14 and below.
+// Where an output has as large a part for each sequence, whatever its rows, elements that are 0 have no share in the
+// floor.
+//
+// `rounding` is the norm that the error of a right implementation exceeds with probability e^-20 at most, by the spec's
+// error_variances(). It counts where an output is a difference of much larger numbers, as a dot product may be; it is
+// computed only for what exceeds the bound without it.
+//
+// Besides the whole, every sequence must be within kSequenceSlack times the bound on its own (within `rounding` as it
+// is), so that one wrong short sequence does not drown among long ones.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+struct Closeness {
+  double error = 0;     // of the whole output; infinity with a NaN or an infinity in it
+  std::string mistake;  // a sentence; empty when it is near enough
+
+  bool good() const { return mistake.empty(); }
+};
+
+// Of one call. What it is given must outlive it.
+class ReferenceComparison {
+ public:
+  static constexpr double kSequenceSlack = 4;
+
+  // `inputs` and `reference` are values by argument, and may be the same.
+  ReferenceComparison(const OpSpec& spec, Direction direction, const Lengths& lengths,
+                      const std::vector<HostValue>& inputs, const std::vector<HostValue>& reference);
+
+  // `actual`: the elements of output `index` of the signature, of which the reference has as many.
+  Closeness of(size_t index, const std::vector<double>& actual);
+
+  // `rounding` of the whole output; 0 where the spec does not say.
+  double rounding(size_t index);
+
+ private:
+  // Elements [begin, end) of an output, of a sequence or of all of them.
+  struct Range {
+    size_t begin, end;
+  };
+  struct Norms {
+    double difference, reference;  // the reference's with the floor
+  };
+
+  Norms norms(size_t index, const std::vector<double>& actual, const Range& range) const;
+  // Learns the variances of these sequences, of all where it is empty.
+  void learn(std::vector<bool> sequences);
+  double rounding(size_t index, const Range& range) const;
+  std::vector<Range> ranges_of_sequences(size_t index) const;
+
+  const OpSpec& spec_;
+  const Direction direction_;
+  const Lengths& lengths_;
+  const std::vector<HostValue>& inputs_;
+  const std::vector<HostValue>& reference_;
+  const Signature signature_;
+  const double bound_;
+  std::vector<bool> known_;  // sequences whose variances are
+  std::vector<std::vector<double>> variances_;
+};
+
+}  // namespace hstujit
