@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|deterministic|emitted|tune|faults|ranks|bench|deterministic_bench|profile|cliffs|delta|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|random|deterministic|emitted|tune|faults|ranks|bench|deterministic_bench|profile|cliffs|delta|startup) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -72,6 +72,30 @@ def overridden(report, memcheck, racecheck):
 
 
 ping_pong = fused = overridden
+
+
+def random(*portions):
+    """Portions of random instances: the config and the report of each, which is empty where the program did not come back."""
+    runs, wrong, seeds, broken = [], [], [], []
+    for config, report in zip(portions[::2], portions[1::2]):
+        instances = {instance["name"]: instance for instance in load(config)["ops"]}
+        try:
+            report = load(report)
+        except ValueError:
+            broken.append(instances)
+            continue
+        seeds.append(report["seed"])
+        runs += report["runs"]
+        wrong += [{"seed": report["seed"], "direction": run["direction"], "message": run.get("failure", {}).get("message"),
+                   "instance": instances[run["name"]]} for run in report["runs"] if not run.get("agrees")]
+    parts = [{**run, "name": run["name"].rsplit("-", 1)[0]} for run in runs]
+    result, agree = agreement(parts)
+    print(f"seeds {seeds}")
+    for one in wrong:
+        print(f"wrong, seed {one['seed']}: {one['instance']['name']}: {one['message']}")
+    if broken:
+        print(f"{len(broken)} portions gave no report, the first one with {', '.join(list(broken[0])[:3])}, ...")
+    return {**result, "wrong": wrong, "seeds": seeds, "broken": [list(instances) for instances in broken]}, agree and not broken
 
 
 def repeated(runs):
@@ -200,7 +224,7 @@ def main():
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
     parser.add_argument("step", choices=(
-        "matrix", "sanitizer", "ping_pong", "fused", "deterministic", "emitted", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta",
+        "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta",
         "startup"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()

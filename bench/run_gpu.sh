@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with products in turns, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. Two more steps: "tune_backward", after which the benchmark's backward direction is tuned, too, and "ranks", which wants two GPUs and torchrun.
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. Three more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun.
 #
 #     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
+# RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
+# RANDOM_BACKEND=host runs it without a GPU.
 # BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
@@ -127,6 +129,24 @@ if step deterministic; then
   record deterministic "$work/deterministic.out" "$work/free.out" "$output/deterministic_$day.json" || failed=1
   record deterministic "$work/ordered.out" "$work/free.out" "$output/deterministic_ordered_$day.json" || failed=1
   record deterministic "$work/whole.out" "$work/free.out" "$output/deterministic_whole_$day.json" || failed=1
+fi
+
+if step random; then
+  # Portions with a seed each, of the config and of the data; the first one has the instances that once were told wrong.
+  backend=${RANDOM_BACKEND:-cuda} seed=${RANDOM_SEED:-$(date +%s)} left=${RANDOM_INSTANCES:-1000000} portions=() known=(--known)
+  random_end=$((SECONDS + ${RANDOM_SECONDS:-150}))
+  while ((left > 0 && SECONDS < random_end)); do
+    count=$((left < 32 ? left : 32)) data_seed=$seed
+    [ ${#known[@]} -gt 0 ] && count=0 data_seed=0
+    portion=$work/random_${#portions[@]}
+    "$here/../tests/gpu/make_random.py" --seed "$seed" --count "$count" "${known[@]}" > "$portion.json"
+    [ "$backend" = cuda ] && $hstujit prewarm --config "$portion.json" --cache-dir "$work/random" > /dev/null 2>> "$work/log"
+    timeout 300 "$hstujit" run --config "$portion.json" --backend "$backend" --check --seed "$data_seed" --json --cache-dir "$work/random" > "$portion.out" 2>> "$work/log"
+    portions+=("$portion.json" "$portion.out")
+    [ ${#known[@]} -gt 0 ] && known=() || seed=$((seed + 1))
+    left=$((left - count))
+  done
+  record random "${portions[@]}" "$output/random_$day.json" || failed=1
 fi
 
 if step emitted; then

@@ -28,6 +28,7 @@ KINDS = {
     "ordered": "backward matrix and compute-sanitizer over one config of the kernel in order",
     "ping_pong": "matrix and compute-sanitizer with products in turns",
     "profile": "the benchmark's cells under the profiler",
+    "random": "instances at random, forward, backward and of last rows, against float64",
     "ranks": "tuning shared out over two GPUs",
     "sanitizer": "memcheck and racecheck over small instances, forward",
     "startup": "a process's way to its first launch, with a cold and a warm cache",

@@ -99,6 +99,21 @@ if result["repeated"] != {"instances": 1, "launches": 200, "equal": 1, "differen
         "instances": 1, "launches": 200, "equal": 0, "different": {RIGHT["name"]: {"dq": 3}}, "refused": [REFUSED["name"]]}:
     sys.exit(f"repeated launches: {result}")
 
+# Random instances: a wrong one is recorded with what it takes to run it again, and a portion without a report is a failure.
+CONFIG = {"ops": [{"name": "causal-bf16-silu-forward-7_0", "attn_dim": 8}]}
+RAN = {"name": "causal-bf16-silu-forward-7_0", "direction": "forward", "error": 0.5, "bound": 1.0, "agrees": True}
+FAR = RAN | {"error": 3.0, "agrees": False, "failure": {"code": "check_failed", "message": "out differs"}}
+for first, second, good in (({"seed": 7, "runs": [RAN]}, {"seed": 8, "runs": [RAN]}, True),
+                            ({"seed": 7, "runs": [RAN]}, {"seed": 8, "runs": [FAR]}, False),
+                            ({"seed": 7, "runs": [RAN]}, "", False), ("", "", False)):
+    result, passed = run("random", CONFIG, first, CONFIG, second)
+    if passed != good:
+        sys.exit(f"random instances: {result}, {passed}; expected {good}")
+result, _ = run("random", CONFIG, {"seed": 7, "runs": [RAN, FAR]})
+if result["wrong"] != [{"seed": 7, "direction": "forward", "message": "out differs", "instance": CONFIG["ops"][0]}] \
+        or result["seeds"] != [7] or result["worst_share_of_bound"] != {"bf16": 3.0, "causal": 3.0, "forward": 3.0, "silu": 3.0}:
+    sys.exit(f"random instances: {result}")
+
 # A bucket whose small batches have a kernel of their own has two keys.
 both = [tuned(2, 100, 150), {**tuned(3, 20, 10), "small_batch": True}]
 result, passed = run("tune", {"keys": both}, {"keys": both[::-1]})
