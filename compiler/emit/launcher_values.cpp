@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "compiler/emit/expression.h"
+
 namespace hstujit {
 
 namespace {
@@ -74,43 +76,57 @@ std::string scalar_text(std::string_view name) {
   return known.empty() ? fmt::format("Chosen::{}", name) : std::string(known);
 }
 
-std::string size_text(const Dimension& dimension) {
-  if (dimension.is_constant()) return fmt::to_string(dimension.bias);
-  if (dimension.is_scalar()) return scalar_text(dimension.integer);
-  const std::string_view known = look_up(kSymbols, dimension.symbol);
-  std::string size = known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol) : std::string(known);
-  if (dimension.is_uniform()) size = fmt::format("{} * {}", size, scalar_text(dimension.integer));
-  if (dimension.factor != 1) size = fmt::format("{} * {}", dimension.factor, size);
-  if (dimension.bias == 0) return size;
-  return fmt::format("({} {} {})", size, dimension.bias < 0 ? '-' : '+', std::abs(dimension.bias));
+Expression number(int64_t value) { return {fmt::to_string(value)}; }
+
+// Sums with 0 and products and quotients with 1 are what they are of.
+Expression sum(const Expression& a, int64_t b) {
+  return b == 0 ? a : binary(a, b < 0 ? "-" : "+", number(std::abs(b)), Precedence::kSum, true);
 }
+
+Expression product(const Expression& a, const Expression& b) {
+  if (a.text == "1") return b;
+  return b.text == "1" ? a : binary(a, "*", b, Precedence::kProduct, true);
+}
+
+Expression quotient(const Expression& a, int64_t divisor) {
+  return divisor == 1 ? a : call("ceil_divide", {a, number(divisor)});
+}
+
+Expression extent(const Dimension& dimension) {
+  if (dimension.is_constant()) return number(dimension.bias);
+  if (dimension.is_scalar()) return {scalar_text(dimension.integer)};
+  const std::string_view known = look_up(kSymbols, dimension.symbol);
+  Expression size{known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol) : std::string(known)};
+  if (dimension.is_uniform()) size = product(size, {scalar_text(dimension.integer)});
+  return sum(product(number(dimension.factor), size), dimension.bias);
+}
+
+std::string size_text(const Dimension& dimension) { return extent(dimension).text; }
 
 // Elements of the axes from `first` on. Tensors are contiguous, but rows as long as an integer says end where the
 // alignment lets the next one begin.
 std::string elements_text(const Argument& argument, size_t first = 0) {
-  std::string text;
+  Expression elements = number(1);
   for (size_t i = first; i < argument.shape.size(); ++i) {
-    std::string size = size_text(argument.shape[i]);
+    Expression size = extent(argument.shape[i]);
     const int64_t unit = argument.alignment / static_cast<int64_t>(size_of(argument.dtype));
     if (argument.shape[i].is_scalar() && i > 0 && i + 1 == argument.shape.size() && unit > 1)
-      size = fmt::format("ceil_divide({0}, {1}) * {1}", size, unit);
-    text += (text.empty() ? "" : " * ") + size;
+      size = product(quotient(size, unit), number(unit));
+    elements = product(elements, size);
   }
-  return text.empty() ? "1" : text;
+  return elements.text;
 }
 
-std::string factor_text(const Signature& signature, const GridFactor& factor) {
+Expression factor_of(const Signature& signature, const GridFactor& factor) {
+  const auto whole = [&](const Expression& source) { return quotient(sum(source, factor.bias), factor.divisor); };
   switch (factor.source) {
     case GridFactor::Source::kConstant:
-      return fmt::to_string(factor.constant);
+      return number(factor.constant);
     case GridFactor::Source::kScalar:
-      return fmt::format("ceil_divide({} + {}, {})", signature[static_cast<size_t>(factor.argument)].name, factor.bias,
-                         factor.divisor);
-    case GridFactor::Source::kSize: {
-      const Argument& argument = signature[static_cast<size_t>(factor.argument)];
-      return fmt::format("ceil_divide({} + {}, {})", size_text(argument.shape[static_cast<size_t>(factor.dimension)]),
-                         factor.bias, factor.divisor);
-    }
+      return whole({signature[static_cast<size_t>(factor.argument)].name});
+    case GridFactor::Source::kSize:
+      return whole(
+          extent(signature[static_cast<size_t>(factor.argument)].shape[static_cast<size_t>(factor.dimension)]));
   }
   return {};
 }
@@ -167,7 +183,7 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
     case ParamSlot::Kind::kStride:
       return elements_text(argument, dimension + 1);
     case ParamSlot::Kind::kSize:
-      return fmt::format("{} + {}", size_text(argument.shape[dimension]), slot.bias);
+      return sum(extent(argument.shape[dimension]), slot.bias).text;
     case ParamSlot::Kind::kFloat:
       return fmt::format("static_cast<float>({})", argument.name);
     case ParamSlot::Kind::kInt:
@@ -187,9 +203,9 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
 }
 
 std::string product_text(const Signature& signature, const std::vector<GridFactor>& factors) {
-  std::string text;
-  for (const GridFactor& factor : factors) text += (text.empty() ? "" : " * ") + factor_text(signature, factor);
-  return text.empty() ? "1" : text;
+  Expression text = number(1);
+  for (const GridFactor& factor : factors) text = product(text, factor_of(signature, factor));
+  return text.text;
 }
 
 }  // namespace hstujit

@@ -18,6 +18,7 @@
 namespace hstujit {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -121,8 +122,8 @@ TEST(Launcher, ABiasHasRowsThatBeginAtTheAlignment) {
   }
   const std::string text = print_launcher(spec, Direction::kForward, plan, *known_device("sm_80"));
   const std::string row = "ceil_divide(batch.max_seq_len, 8) * 8";
-  EXPECT_THAT(text, HasSubstr("rab = random_tensor<uint16_t>(batch.sequences() * 1 * batch.max_seq_len * " + row));
-  EXPECT_THAT(text, HasSubstr("params.stride_0 = 1 * batch.max_seq_len * " + row + ";\n"));
+  EXPECT_THAT(text, HasSubstr("rab = random_tensor<uint16_t>(batch.sequences() * batch.max_seq_len * " + row));
+  EXPECT_THAT(text, HasSubstr("params.stride_0 = batch.max_seq_len * " + row + ";\n"));
   EXPECT_THAT(text, HasSubstr("params.stride_1 = batch.max_seq_len * " + row + ";\n"));
   EXPECT_THAT(text, HasSubstr("params.stride_2 = " + row + ";\n"));
 }
@@ -161,12 +162,12 @@ TEST(Launcher, FewTilesAreSharedOutOverClusters) {
 TEST(Launcher, EnqueuesAllThatALaunchConsistsOf) {
   const std::string text = emit_layer_norm(AddRowsSkeleton()).launcher;
   EXPECT_THAT(text, HasSubstr("  const int64_t region_0 = 0;\n"
-                              "  const int64_t region_0_end = region_0 + ceil_divide(batch.rows() + 0, 1) * 256;\n"
+                              "  const int64_t region_0_end = region_0 + batch.rows() * 256;\n"
                               "  const size_t workspace_bytes = static_cast<size_t>(region_0_end);\n"
                               "  char* workspace = nullptr;\n"
                               "  CHECK(cudaMalloc(&workspace, workspace_bytes));\n"));
   EXPECT_THAT(text, HasSubstr("  params.sums = reinterpret_cast<float*>(workspace + region_0);\n"));
-  EXPECT_THAT(text, HasSubstr("  const int64_t add_rows_write_blocks = ceil_divide(batch.rows() + 0, 2);\n"));
+  EXPECT_THAT(text, HasSubstr("  const int64_t add_rows_write_blocks = ceil_divide(batch.rows(), 2);\n"));
   EXPECT_THAT(text, HasSubstr("    CHECK(cudaMemsetAsync(workspace, 0, workspace_bytes));\n"
                               "    add_rows<<<static_cast<unsigned>(blocks), 64, 0>>>(params);\n"
                               "    CHECK(cudaGetLastError());\n"
@@ -190,6 +191,28 @@ TEST(Launcher, ClearsTheFirstRegionsOfAWorkspaceOnly) {
   EXPECT_THAT(text, HasSubstr("  const size_t workspace_bytes = static_cast<size_t>(region_3_end);\n"));
   EXPECT_THAT(text, HasSubstr("  params.dq_parts = reinterpret_cast<float*>(workspace + region_3);\n"));
   EXPECT_THAT(text, HasSubstr("    CHECK(cudaMemsetAsync(workspace, 0, region_3));\n"));
+}
+
+// Of the first config of every template: sums with 0, products and quotients with 1 say nothing.
+TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
+  const auto says_nothing = ContainsRegex("[+-] 0[^.x0-9]|[*] 1[^.0-9]|[^.0-9a-z_]1 [*]|, 1[)]( [*]|;)");
+  for (const char* text : {"(batch.rows() + 0, 2)", "ceil_divide(batch.rows(), 1) * 256", "(1 * x, 3)", "(x * 1, 3)"})
+    EXPECT_THAT(text, says_nothing);
+  const DeviceSpec device = *known_device("sm_90a");
+  int checked = 0;
+  for (const Skeleton* skeleton : skeletons()) {
+    const OpSpecPtr spec = *parse_op_spec(
+        {{"op", skeleton->op()}, {"heads", 1}, {"attn_dim", 64}, {"hidden_dim", 64}, {"rab_heads", 1}}, "");
+    for (const KernelConfig& config : skeleton->space(*spec)) {
+      if (!skeleton->reject(*spec, config, device).empty()) continue;
+      const std::string text =
+          print_launcher(*spec, skeleton->direction(), skeleton->launch_plan(*spec, config, device), device);
+      EXPECT_THAT(text.substr(text.find("int main(")), Not(says_nothing)) << skeleton->name();
+      ++checked;
+      break;
+    }
+  }
+  EXPECT_GE(checked, 5);
 }
 
 #ifdef HSTUJIT_NVCC
