@@ -144,12 +144,12 @@ class BoundOnly final : public AttentionSpec {
 
 TEST(Closeness, HonestRoundingOfTinyAndCancellingInstancesIsNearEnough) {
   int beyond_the_bound = 0;
-  for (uint64_t seed = 0; seed < 6000; ++seed) {
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
     const Instance instance = tiny_instance(seed, true);
     ASSERT_EQ(instance.mistakes(instance.spec, Mistake::kNone), "") << describe(instance, seed);
     if (!instance.mistakes(BoundOnly(instance.spec), Mistake::kNone).empty()) ++beyond_the_bound;
   }
-  EXPECT_GT(beyond_the_bound, 1000) << "the instances are too well conditioned to show anything";
+  EXPECT_GT(beyond_the_bound, 500) << "the instances are too well conditioned to show anything";
 }
 
 // What an H200 gave 1.5 times the bound for, whatever is wrong with one row: its only dot product cancels.
@@ -236,13 +236,15 @@ TEST(Closeness, OrdinaryInstancesAreHeldToTheBound) {
   const auto up_to = [&](uint64_t most) { return static_cast<int64_t>(random() % (most + 1)); };
   for (const Kind& kind : kKinds) {
     for (const Direction direction : kDirections) {
-      for (const std::string& score : split(kHstuScores, ' ')) {
+      // tf32 is the tightest by far.
+      const bool tight = kind.dtype == DataType::kFp32 && kind.precision == MatmulPrecision::kTf32;
+      for (const std::string& score : split(tight ? kHstuScores : std::string_view("silu tanh"), ' ')) {
         HstuAttentionParams params = params_of(kind, 32 + 8 * up_to(8), 32 + 8 * up_to(8), score);
         params.attn_scale = up_to(1) == 0 ? "rows" : "none";
         const Lengths lengths{{200 + up_to(100), 100 + up_to(50)}, {}, 512};
         // The derivative of tanh is 1 - tanh^2, a difference of nearly equal numbers for most scores; with the error
         // that tf32 and the approximate tanh allow, it is what the constant is tight for.
-        const bool saturated = score == "tanh" && direction == Direction::kBackward && kind.dtype == DataType::kFp32;
+        const bool saturated = score == "tanh" && direction == Direction::kBackward && tight;
         EXPECT_LE(excess(params, direction, lengths, random()), saturated ? 0.5 : 0.03)
             << score << " " << to_string(direction) << " " << to_string(kind.dtype);
       }
