@@ -11,6 +11,13 @@
 
 namespace hstujit {
 
+namespace {
+
+// The context that the host backend prepares in; an op of it has no other.
+constexpr unsigned long long kHostContext = 0;
+
+}  // namespace
+
 Op::Op(EnginePtr engine, OpOptions options, ArgumentChecker checker)
     : engine_(std::move(engine)),
       options_(std::move(options)),
@@ -25,7 +32,7 @@ Result<std::unique_ptr<Op>> Op::create(EnginePtr engine, OpOptions options) {
   const OpSpec& spec = *options.instance.spec;
   if (!spec.supports(options.direction)) {
     return Status(Code::kUnsupported,
-                  fmt::format("direction is \"{}\"; {} has no {} kernel", to_string(options.direction), spec.op(),
+                  fmt::format("direction is \"{}\", but {} has no {} kernel", to_string(options.direction), spec.op(),
                               to_string(options.direction)));
   }
   HSTUJIT_ASSIGN_OR_RETURN(ArgumentChecker checker, ArgumentChecker::create(spec.signature(options.direction)));
@@ -40,19 +47,25 @@ Status Op::prepare(int64_t max_seq_len, int device) {
                     fmt::format("max_seq_len is {}; it must be between 1 and {}", max_seq_len, most));
     }
   }
-  if (options_.backend == Backend::kHost) return prepare_host();
+  if (options_.backend == Backend::kHost) return prepare_host(max_seq_len);
   return prepare_cuda(max_seq_len, device);
 }
 
-Status Op::prepare_host() {
-  if (host_.load(std::memory_order_acquire) != nullptr) return {};
-  HSTUJIT_ASSIGN_OR_RETURN(const HostBackendPtr backend, engine_->host());
-  HSTUJIT_ASSIGN_OR_RETURN(HostKernelPtr kernel, backend->create(spec(), options_.direction));
+Status Op::prepare_host(int64_t max_seq_len) {
+  const int64_t bucket = bucket_of(max_seq_len);
+  if (table_.find(kHostContext, bucket) != nullptr) return {};
+  HostKernelPtr kernel;
+  if (host_.load(std::memory_order_acquire) == nullptr) {
+    HSTUJIT_ASSIGN_OR_RETURN(const HostBackendPtr backend, engine_->host());
+    HSTUJIT_ASSIGN_OR_RETURN(kernel, backend->create(spec(), options_.direction));
+  }
   const std::lock_guard lock(mutex_);
   if (!host_kernel_) {
     host_kernel_ = std::move(kernel);
     host_.store(host_kernel_.get(), std::memory_order_release);
   }
+  // One kernel serves every length, but what launches is what was prepared, as on a device.
+  table_.add({nullptr, kHostContext, bucket, nullptr});
   return {};
 }
 
@@ -143,11 +156,11 @@ Result<LauncherPtr> Op::load(const DeviceContext& context, Choice choice) {
 }
 
 Status Op::not_prepared(int64_t max_seq_len) const {
-  return Status(
-      Code::kNotPrepared,
-      fmt::format("no kernel of {} {} is prepared for max_seq_len {} (bucket {}) in the current context; call "
-                  "hstujit_prepare before hstujit_launch",
-                  spec().op(), to_string(options_.direction), max_seq_len, bucket_of(max_seq_len)));
+  return Status(Code::kNotPrepared,
+                fmt::format("no kernel of {} {} is prepared for max_seq_len {} (bucket {}) {}; call hstujit_prepare "
+                            "before hstujit_launch",
+                            spec().op(), to_string(options_.direction), max_seq_len, bucket_of(max_seq_len),
+                            options_.backend == Backend::kHost ? "on the host backend" : "in the current context"));
 }
 
 Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t count) const {
@@ -208,17 +221,12 @@ Status Op::launch_host(const hstujit_value* values, size_t count) const {
   bool nothing_to_write = false;
   const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write);
   if (!failure.none()) return checker_.explain(failure, values, placement);
-  const HostKernel* const kernel = host_.load(std::memory_order_acquire);
-  if (kernel == nullptr) {
-    return Status(Code::kNotPrepared,
-                  fmt::format("the host kernel of {} {} is not prepared; call hstujit_prepare before "
-                              "hstujit_launch",
-                              spec().op(), to_string(options_.direction)));
-  }
+  const int64_t max_seq_len = max_seq_len_argument_ >= 0 ? values[max_seq_len_argument_].integer : 1;
+  if (table_.find(kHostContext, bucket_of(max_seq_len)) == nullptr) return not_prepared(max_seq_len);
   if (nothing_to_write) return {};
   // The host backend reads offsets on the way to its loops, so a wrong one would be an access out of bounds.
   HSTUJIT_RETURN_IF_ERROR(check_launch_data(nullptr, signature_, values, nullptr));
-  return kernel->launch(signature_, values);
+  return host_.load(std::memory_order_acquire)->launch(signature_, values);
 }
 
 Result<size_t> Op::workspace_size(const hstujit_value* values, size_t count) const {

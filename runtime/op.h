@@ -54,7 +54,7 @@ class Op {
   int64_t bucket_of(int64_t max_seq_len) const {
     return problem_bucket(signature_, options_.length_mode, max_seq_len, options_.listed);
   }
-  Status prepare_host();
+  Status prepare_host(int64_t max_seq_len);
   Status prepare_cuda(int64_t max_seq_len, int device);
   // The kernel of a bucket, from wherever it is to be had: may compile, and tune. Needs no context.
   struct Choice {

@@ -1,0 +1,73 @@
+// Ops of the host backend: what a launch needs is what a launch on a device needs.
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+// Its kernels only count.
+class CountingHost final : public HostBackend {
+ public:
+  Result<HostKernelPtr> create(const OpSpec&, Direction) const override {
+    class Kernel final : public HostKernel {
+     public:
+      explicit Kernel(std::atomic<int>& launches) : launches_(launches) {}
+      Status launch(const Signature&, const hstujit_value*) const override {
+        ++launches_;
+        return {};
+      }
+
+     private:
+      std::atomic<int>& launches_;
+    };
+    ++creations;
+    return HostKernelPtr(std::make_shared<Kernel>(launches));
+  }
+  std::string path() const override { return "fake"; }
+
+  mutable std::atomic<int> creations{0}, launches{0};
+};
+
+class HostBackendTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    host_ = backend_ = std::make_shared<CountingHost>();
+    op_ = make_op(make_engine(), Backend::kHost);
+  }
+
+  Status launch(int64_t max_seq_len) {
+    Lengths lengths;
+    lengths.rows = {5, 0, 100};
+    lengths.max_seq_len = 128;
+    FakeLaunch values(make_instance(), lengths, kDLCPU);
+    values.value("max_seq_len").integer = max_seq_len;
+    return op_->launch(values.values.data(), values.values.size(), nullptr);
+  }
+
+  std::shared_ptr<CountingHost> backend_;
+  std::unique_ptr<Op> op_;
+};
+
+TEST_F(HostBackendTest, ALengthThatWasNotPreparedIsRefused) {
+  const auto sentence = [](const char* lengths) {
+    return std::string("no kernel of hstu_attention forward is prepared for max_seq_len ") + lengths +
+           " on the host backend; call hstujit_prepare before hstujit_launch";
+  };
+  EXPECT_EQ(launch(128).code(), Code::kNotPrepared);
+  EXPECT_EQ(launch(128).message(), sentence("128 (bucket 128)"));
+  ASSERT_TRUE(op_->prepare(128, -1).ok());
+  EXPECT_TRUE(launch(128).ok());
+  EXPECT_TRUE(launch(100).ok()) << "of the same bucket";
+  EXPECT_EQ(launch(256).code(), Code::kNotPrepared);
+  EXPECT_EQ(launch(256).message(), sentence("256 (bucket 256)"));
+  EXPECT_EQ(backend_->launches, 2);
+}
+
+TEST_F(HostBackendTest, OneKernelServesEveryLengthThatWasPrepared) {
+  for (const int64_t length : {128, 256, 128, 4096}) ASSERT_TRUE(op_->prepare(length, -1).ok());
+  for (const int64_t length : {128, 200, 4000}) EXPECT_TRUE(launch(length).ok()) << length;
+  EXPECT_EQ(backend_->creations, 1);
+}
+
+}  // namespace
+}  // namespace hstujit::test
