@@ -17,7 +17,7 @@
 #   hstujit_generate_registry(OUT ${CMAKE_CURRENT_BINARY_DIR}/operators.cpp
 #     GLOB compiler/spec/*/*.cpp NAME "^compiler/spec/([a-z0-9_]+)/"
 #     INCLUDES "<nlohmann/json.hpp>" "\"compiler/spec/operator_table.h\""
-#     DECLARE "Result<OpSpecPtr> parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path); nlohmann::ordered_json schema_@NAME@();"
+#     DECLARE "OpSpecPtr parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes); nlohmann::ordered_json schema_@NAME@();"
 #     ENTRY "{\"@NAME@\", &parse_@NAME@, &schema_@NAME@}"
 #     TABLE "const std::vector<OperatorEntry>& operator_table()" ELEMENT "OperatorEntry")
 function(hstujit_generate_registry)

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "compiler/support/files.h"
 #include "compiler/support/text.h"
@@ -14,93 +16,135 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What an entry of "ops" with that operator may hold.
-std::vector<std::string> fields_of_entry(std::string_view op) {
-  std::vector<std::string> names;
-  for (const std::string_view name : instance_field_names(op)) names.emplace_back(name);
-  const Json schema = operator_schema(op);
-  for (const auto& [name, rules] : schema["properties"].items()) names.push_back(name);
-  return names;
-}
-
 // Defaults may name anything that some operator or every instance has, but what makes an instance itself.
-Status check_defaults(const Json& defaults) {
-  std::vector<std::string> fields;
-  for (const std::string_view op : operator_names()) {
-    for (std::string& name : fields_of_entry(op)) {
-      if (name != "name" && std::find(fields.begin(), fields.end(), name) == fields.end())
-        fields.push_back(std::move(name));
-    }
+bool check_defaults(const Json& defaults, Mistakes& mistakes) {
+  std::vector<std::string_view> allowed;
+  for (const std::string& name : entry_field_names("")) {
+    if (name != "name") allowed.push_back(name);
   }
-  const std::vector<std::string_view> allowed(fields.begin(), fields.end());
-  return check_names(defaults, "defaults", allowed);
+  return check_names(defaults, "defaults", allowed, mistakes);
 }
 
-// `entry` with the defaults that its operator knows and that it does not give itself.
-Json with_defaults(const Json& entry, const Json& defaults) {
-  if (!entry.is_object()) return entry;
-  Json merged = entry;
-  if (!merged.contains("op") && defaults.contains("op")) merged["op"] = defaults["op"];
-  const auto op = merged.find("op");
-  if (op == merged.end() || !op->is_string() || !contains(operator_names(), op->get_ref<const std::string&>()))
-    return merged;
-  const std::vector<std::string> known = fields_of_entry(op->get_ref<const std::string&>());
+// An entry with the defaults that its operator knows and that it does not give itself.
+struct Entry {
+  Json json;
+  std::string path;
+  std::set<std::string> inherited;  // names of those defaults
+
+  // The name below the entry that a path begins with; empty for the entry itself.
+  std::string name_in(const std::string& of) const {
+    if (of.size() <= path.size() + 1) return {};
+    const std::string rest = of.substr(path.size() + 1);
+    return rest.substr(0, rest.find_first_of(".["));
+  }
+};
+
+Entry with_defaults(const Json& json, std::string path, const Json& defaults) {
+  Entry entry{json, std::move(path), {}};
+  if (!json.is_object()) return entry;
+  const auto inherit = [&](const std::string& name, const Json& value) {
+    if (entry.json.contains(name)) return;
+    entry.json[name] = value;
+    entry.inherited.insert(name);
+  };
+  if (defaults.contains("op")) inherit("op", defaults["op"]);
+  const std::string op = entry.json.contains("op") && entry.json["op"].is_string() ? entry.json["op"] : Json("");
+  const std::vector<std::string>& known = entry_field_names(op);
   for (const auto& [name, value] : defaults.items()) {
-    if (std::find(known.begin(), known.end(), name) != known.end() && !merged.contains(name)) merged[name] = value;
+    if (name != "name" && contains(known, name)) inherit(name, value);
   }
-  return merged;
+  return entry;
 }
 
-Result<std::vector<Instance>> parse_instances(const Json& ops, const std::string& path, const Json& defaults,
-                                              const fs::path& folder) {
-  if (!ops.is_array() || ops.empty()) return value_error(path, ops, "a list of at least one operator instance");
+// What is wrong with a default is said once, of the default.
+class DefaultsToldOnce {
+ public:
+  void apply(const Entry& entry, Mistakes& mistakes) {
+    std::erase_if(mistakes.kept(), [&](Mistake& mistake) {
+      if (!entry.inherited.contains(entry.name_in(mistake.path))) return false;
+      const std::string sentence = "defaults" + mistake.status.message().substr(entry.path.size());
+      mistake.path = "defaults" + mistake.path.substr(entry.path.size());
+      mistake.status = Status(mistake.status.code(), fmt::format("{}; {} takes it", sentence, entry.path));
+      return !told_.insert(sentence).second;
+    });
+  }
+
+ private:
+  std::set<std::string> told_;
+};
+
+constexpr std::string_view kOpsAllowed = "a list of at least one operator instance";
+
+std::vector<Instance> parse_instances(const Json& ops, const std::string& path, const Json& defaults,
+                                      const fs::path& folder, Mistakes& mistakes) {
   std::vector<Instance> instances;
+  if (!ops.is_array() || ops.empty()) {
+    mistakes.check(path, value_error(path.empty() ? "the document" : path, ops, kOpsAllowed));
+    return instances;
+  }
+  std::vector<std::string> in_defaults;  // by another name
+  for (const std::string& name : entry_field_names("")) {
+    if (mistakes.expects(join_path("defaults", name))) in_defaults.push_back(name);
+  }
+  DefaultsToldOnce defaults_told;
+  std::map<std::string, size_t> first_of_name;
   for (size_t index = 0; index < ops.size(); ++index) {
-    const std::string place = fmt::format("{}[{}]", path, index);
-    HSTUJIT_ASSIGN_OR_RETURN(Instance instance, parse_instance(with_defaults(ops[index], defaults), place, folder));
-    for (size_t other = 0; other < index; ++other) {
-      if (instances[other].name == instance.name) {
-        return value_error(place + ".name", instance.name,
-                           fmt::format("a name that {}[{}] does not have already", path, other));
-      }
+    const Entry entry = with_defaults(ops[index], fmt::format("{}[{}]", path, index), defaults);
+    Mistakes own;
+    for (const std::string& name : in_defaults) own.expect_at(join_path(entry.path, name));
+    Instance instance = parse_instance(entry.json, entry.path, folder, own);
+    const auto [known, is_new] = first_of_name.emplace(instance.name, index);
+    if (!instance.name.empty() && !is_new) {
+      const std::string place = join_path(entry.path, "name");
+      own.check(place, value_error(place, instance.name,
+                                   fmt::format("a name that {}[{}] does not have already", path, known->second)));
     }
+    defaults_told.apply(entry, own);
+    mistakes.add(std::move(own));
     instances.push_back(std::move(instance));
   }
   return instances;
 }
 
-Result<DeviceSpec> parse_device(const Json& json, const fs::path& folder) {
-  if (!json.is_string()) return parse_device_spec(json, "device");
+std::optional<DeviceSpec> parse_device(const Json& json, const fs::path& folder, Mistakes& mistakes) {
+  if (!json.is_string()) return parse_device_spec(json, "device", mistakes);
   const std::string& name = json.get_ref<const std::string&>();
-  Result<DeviceSpec> known = known_device(name);
+  Result<DeviceSpec> device = known_device(name);
   std::error_code ignored;
-  if (known.ok() || !fs::is_regular_file(folder / name, ignored)) return known;
-  return load_device_spec((folder / name).string());
-}
-
-Result<Config> read_config(const Json& json, const fs::path& folder) {
-  HSTUJIT_RETURN_IF_ERROR(check_names(json, "", {"$schema", "version", "device", "tuning", "defaults", "ops"}));
-  if (!json.contains("version")) return Status(Code::kInvalidConfig, "version is missing; allowed: 1");
-  if (json["version"] != 1) return value_error("version", json["version"], "1");
-  Config config;
-  if (json.contains("device")) {
-    HSTUJIT_ASSIGN_OR_RETURN(config.device, parse_device(json["device"], folder));
+  if (!device.ok() && fs::is_regular_file(folder / name, ignored)) {
+    device = load_device_spec((folder / name).string());
+    if (!device.ok()) device = device.status().with_context("device");
   }
-  if (json.contains("tuning")) HSTUJIT_RETURN_IF_ERROR(fields_from_json(json["tuning"], "tuning", config.tuning));
-  const Json defaults = json.value("defaults", Json::object());
-  HSTUJIT_RETURN_IF_ERROR(check_defaults(defaults));
-  if (!json.contains("ops"))
-    return Status(Code::kInvalidConfig, "ops is missing; allowed: a list of at least one operator instance");
-  HSTUJIT_ASSIGN_OR_RETURN(config.instances, parse_instances(json["ops"], "ops", defaults, folder));
-  return config;
+  if (!mistakes.check("device", device.status())) return std::nullopt;
+  return *device;
 }
 
-Result<Config> with_origin(Result<Config> result, const std::string& origin) {
-  return result.ok() ? std::move(result) : result.status().with_context(origin);
+Config read_config(const Json& json, const fs::path& folder, Mistakes& mistakes) {
+  Config config;
+  if (json.is_array()) {
+    config.instances = parse_instances(json, "", Json::object(), folder, mistakes);
+    return config;
+  }
+  if (!check_names(json, "", {"$schema", "version", "device", "tuning", "defaults", "ops"}, mistakes)) return config;
+  if (!json.contains("version")) {
+    mistakes.miss("version", "1");
+  } else if (json["version"] != 1) {
+    mistakes.check("version", value_error("version", json["version"], "1"));
+  }
+  if (json.contains("device")) config.device = parse_device(json["device"], folder, mistakes);
+  if (json.contains("tuning")) read_fields(json["tuning"], "tuning", config.tuning, mistakes);
+  Json defaults = json.value("defaults", Json::object());
+  if (!check_defaults(defaults, mistakes)) defaults = Json::object();
+  if (json.contains("ops")) {
+    config.instances = parse_instances(json["ops"], "ops", defaults, folder, mistakes);
+  } else {
+    mistakes.miss("ops", kOpsAllowed);
+  }
+  return config;
 }
 
 }  // namespace
@@ -117,7 +161,10 @@ Result<const Instance*> Config::find(std::string_view name) const {
 
 Result<Config> parse_config(std::string_view text, const std::string& origin, const fs::path& folder) {
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_json_text(text, origin));
-  return with_origin(read_config(json, folder), origin);
+  Mistakes mistakes;
+  Config config = read_config(json, folder, mistakes);
+  if (!mistakes.empty()) return mistakes.status(text, origin);
+  return config;
 }
 
 Result<Config> load_config(const fs::path& path) {

@@ -9,6 +9,7 @@
 
 #include "compiler/spec/device_spec.h"
 #include "compiler/spec/length_bucket.h"
+#include "compiler/spec/mistakes.h"
 #include "compiler/spec/op_spec.h"
 
 namespace hstujit {
@@ -81,16 +82,21 @@ struct Config {
   Result<const Instance*> find(std::string_view name) const;
 };
 
-// `origin` stands in front of every message; files named in the config are relative to `folder`.
-// Failure: kInvalidConfig, or kUnsupported for a direction that an operator does not have.
+// A bare list is the "ops" of a config that has no more. Files it names are relative to `folder`. Failure:
+// kInvalidConfig with a line for each mistake, "origin:line:column: " in front of it (mistakes.h).
 Result<Config> parse_config(std::string_view text, const std::string& origin, const std::filesystem::path& folder);
 Result<Config> load_config(const std::filesystem::path& path);
 
-// One entry of "ops"; `path` is its JSON path.
+// One entry of "ops"; `path` is its JSON path. Has no spec, and what is right of the rest, where there are mistakes.
+Instance parse_instance(const Json& json, const std::string& path, const std::filesystem::path& folder,
+                        Mistakes& mistakes);
+// The same for what programs have written: fails with the first mistake.
 Result<Instance> parse_instance(const Json& json, const std::string& path, const std::filesystem::path& folder);
 
 // The names that an entry of "ops" with that operator may have besides the operator's parameters.
 std::vector<std::string_view> instance_field_names(std::string_view op);
+// All names that it may have; those of every operator for one that is none.
+const std::vector<std::string>& entry_field_names(std::string_view op);
 
 // The batch for one of the instance's max_seq_len: the same for the same instance, on every machine. Listed lengths
 // that are longer are cut, as a model cuts its histories.

@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "compiler/spec/aliases.h"
 #include "compiler/spec/fields_json.h"
 #include "compiler/support/arch.h"
 #include "compiler/support/files.h"
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -54,12 +56,21 @@ int DeviceSpec::capability() const { return arch_number(arch).value_or(-1); }
 
 Json to_json(const DeviceSpec& device) { return fields_to_json(device); }
 
-Result<DeviceSpec> parse_device_spec(const Json& json, const std::string& path) {
+DeviceSpec parse_device_spec(const Json& json, const std::string& path, Mistakes& mistakes) {
   DeviceSpec device;
-  HSTUJIT_RETURN_IF_ERROR(fields_from_json(json, path, device));
-  if (device.capability() < 0) {
-    return value_error(join_path(path, "arch"), device.arch, "a compute architecture such as \"sm_80\" or \"sm_90a\"");
+  const size_t before = mistakes.count();
+  read_fields(json, path, device, mistakes);
+  if (mistakes.count() == before && device.capability() < 0) {
+    const std::string place = join_path(path, "arch");
+    mistakes.check(place, value_error(place, device.arch, "a compute architecture such as \"sm_80\" or \"sm_90a\""));
   }
+  return device;
+}
+
+Result<DeviceSpec> parse_device_spec(const Json& json, const std::string& path) {
+  Mistakes mistakes;
+  DeviceSpec device = parse_device_spec(json, path, mistakes);
+  if (!mistakes.empty()) return mistakes.first();
   return device;
 }
 
@@ -75,8 +86,9 @@ Result<DeviceSpec> known_device(std::string_view name_or_arch) {
     if (std::find(allowed.begin(), allowed.end(), spec.arch) == allowed.end()) allowed.push_back(spec.arch);
   }
   for (const auto& [alias, spec] : devices()) allowed.push_back(alias);
-  return Status(Code::kInvalidConfig, fmt::format("device {} is not known; allowed: {}, or a DeviceSpec file",
-                                                  quote(name_or_arch), fmt::join(allowed, ", ")));
+  return Status(Code::kInvalidConfig,
+                fmt::format("device {} is not known{}; allowed: {}, or a DeviceSpec file", quote(name_or_arch),
+                            did_you_mean(meant_value("device", name_or_arch, allowed)), fmt::join(allowed, ", ")));
 }
 
 std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device) {
@@ -96,7 +108,10 @@ Result<DeviceSpec> load_device_spec(const std::string& name_or_file) {
   if (known.ok() || !std::filesystem::is_regular_file(name_or_file, ignored)) return known;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(name_or_file));
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_json_text(text, name_or_file));
-  return parse_device_spec(json, "");
+  Mistakes mistakes;
+  DeviceSpec device = parse_device_spec(json, "", mistakes);
+  if (!mistakes.empty()) return mistakes.status(text, name_or_file);
+  return device;
 }
 
 }  // namespace hstujit

@@ -36,7 +36,11 @@ struct DeviceSpec {
   }
 };
 
+class Mistakes;
+
 nlohmann::ordered_json to_json(const DeviceSpec& device);
+DeviceSpec parse_device_spec(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes);
+// The same for what programs have written: fails with the first mistake.
 Result<DeviceSpec> parse_device_spec(const nlohmann::ordered_json& json, const std::string& path = "device");
 // A device by architecture ("sm_80", "sm_89", "sm_90a") or product name ("NVIDIA H200") from the built-in table.
 // An architecture stands for its commonest product; short names ("H200", "RTX 4090") are accepted, in any case.

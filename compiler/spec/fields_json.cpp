@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/spec/aliases.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
 
 namespace {
+
+// A name that nobody knows may be of any length.
+constexpr size_t kLongestPath = 120;
 
 std::vector<std::string> choices_of(const FieldRules& rules) { return split(rules.choices, ' '); }
 
@@ -24,28 +28,41 @@ Status read_enumeration(const Json& json, const FieldRules& rules, const std::st
       return {};
     }
   }
-  return value_error(path, json, describe_rules(rules, write_field(value)));
+  return choice_error(json, rules, path, write_field(value));
 }
 
 }  // namespace
 
-std::string join_path(const std::string& path, std::string_view name) {
-  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+Status value_error(const std::string& path, const Json& value, std::string_view allowed, std::string_view meant) {
+  return Status(Code::kInvalidConfig,
+                fmt::format("{} is {}{}; allowed: {}", path, brief_json(value), did_you_mean(meant), allowed));
 }
 
-Status value_error(const std::string& path, const Json& value, std::string_view allowed) {
-  return Status(Code::kInvalidConfig, fmt::format("{} is {}; allowed: {}", path, brief_json(value), allowed));
+Status choice_error(const Json& json, const FieldRules& rules, const std::string& path, const Json& example) {
+  std::string meant;
+  if (json.is_string()) {
+    const std::vector<std::string> choices = choices_of(rules);
+    const std::vector<std::string_view> allowed(choices.begin(), choices.end());
+    meant = meant_value(rules.name, json.get_ref<const std::string&>(), allowed);
+  }
+  return value_error(path, json, describe_rules(rules, example), meant);
 }
 
-Status check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed) {
-  if (!json.is_object()) return value_error(path.empty() ? "the document" : path, json, "a JSON object");
+bool check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed,
+                 Mistakes& mistakes) {
+  if (!json.is_object())
+    return mistakes.check(path, value_error(path.empty() ? "the document" : path, json, "a JSON object"));
   for (const auto& [name, value] : json.items()) {
     if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
-    return Status(Code::kInvalidConfig,
-                  fmt::format("{} (value {}) is not a known field{}; allowed: {}", join_path(path, name),
-                              brief_json(value), did_you_mean(closest(name, allowed)), fmt::join(allowed, ", ")));
+    const std::vector<std::string_view> meant = meant_names(name, allowed);
+    for (const std::string_view other : meant) mistakes.expect_at(join_path(path, other));
+    std::string place = join_path(path, name);
+    Status status(Code::kInvalidConfig,
+                  fmt::format("{} (value {}) is not a known field{}; allowed: {}", printable(place, kLongestPath),
+                              brief_json(value), did_you_mean(meant), fmt::join(allowed, ", ")));
+    mistakes.add({std::move(place), std::move(status), true});
   }
-  return {};
+  return true;
 }
 
 bool allowed_by(const FieldRules& rules, const Json& value) {
@@ -103,7 +120,7 @@ Status read_field(const Json& json, const FieldRules& rules, const std::string& 
 }
 
 Status read_field(const Json& json, const FieldRules& rules, const std::string& path, std::string& value) {
-  if (!json.is_string() || !allowed_by(rules, json)) return value_error(path, json, describe_rules(rules, value));
+  if (!json.is_string() || !allowed_by(rules, json)) return choice_error(json, rules, path, value);
   value = json.get<std::string>();
   return {};
 }

@@ -8,20 +8,25 @@
 #include <vector>
 
 #include "compiler/spec/fields.h"
+#include "compiler/spec/json_place.h"
 #include "compiler/spec/json_text.h"
+#include "compiler/spec/mistakes.h"
 #include "compiler/spec/types.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
 
-// "ops[2]" and "heads" -> "ops[2].heads"; no dot when `path` is empty.
-std::string join_path(const std::string& path, std::string_view name);
+// kInvalidConfig: "<path> is <value>; allowed: <allowed>", with what is `meant` by the value where that is known.
+Status value_error(const std::string& path, const Json& value, std::string_view allowed, std::string_view meant = {});
 
-// kInvalidConfig: "<path> is <value>; allowed: <allowed>".
-Status value_error(const std::string& path, const Json& value, std::string_view allowed);
+// The same for one that is none of the rules' choices, with the one that it may stand for. `example` has the field's
+// type.
+Status choice_error(const Json& json, const FieldRules& rules, const std::string& path, const Json& example);
 
-// Fails unless `json` is an object whose names are all among `allowed`; names the nearest allowed one.
-Status check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed);
+// Each name of the object that is not among `allowed` is a mistake, with those that it may stand for. False, and a
+// mistake itself, where `json` is no object.
+bool check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed,
+                 Mistakes& mistakes);
 
 // One value of each type a field may have. A failure names `path`, the value, and what `rules` allow.
 Status read_field(const Json& json, const FieldRules& rules, const std::string& path, int64_t& value);
@@ -63,25 +68,31 @@ Json fields_to_json(const T& object) {
   return json;
 }
 
-// Fills `object` from `json`; names outside the field list and `extra` are errors. Fields left out keep their value.
+// Fills `object` from `json`; names outside the field list and `extra` are mistakes. Fields left out keep their value,
+// and so do those that are wrong.
 template <typename T>
-Status fields_from_json(const Json& json, const std::string& path, T& object,
-                        const std::vector<std::string_view>& extra = {}) {
+void read_fields(const Json& json, const std::string& path, T& object, Mistakes& mistakes,
+                 const std::vector<std::string_view>& extra = {}) {
   std::vector<std::string_view> names = field_names<T>();
   names.insert(names.end(), extra.begin(), extra.end());
-  HSTUJIT_RETURN_IF_ERROR(check_names(json, path, names));
-  Status status;
+  if (!check_names(json, path, names, mistakes)) return;
   for_each_field(object, [&](const auto& field, auto& value) {
-    if (!status.ok()) return;
+    const std::string place = join_path(path, field.name);
     const auto found = json.find(std::string(field.name));
     if (found != json.end()) {
-      status = read_field(*found, field, join_path(path, field.name), value);
+      mistakes.check(place, read_field(*found, field, place, value));
     } else if (const Json initial = write_field(value); !allowed_by(field, initial)) {
-      status = Status(Code::kInvalidConfig,
-                      join_path(path, field.name) + " is missing; allowed: " + describe_rules(field, initial));
+      mistakes.miss(place, describe_rules(field, initial));
     }
   });
-  return status;
+}
+
+// The same for what programs have written: fails with the first mistake.
+template <typename T>
+Status fields_from_json(const Json& json, const std::string& path, T& object) {
+  Mistakes mistakes;
+  read_fields(json, path, object, mistakes);
+  return mistakes.first();
 }
 
 // {"properties": {...}, "required": [...]} of a type with its defaults.

@@ -1,10 +1,13 @@
 // Parsing of one entry of "ops": the operator's own parameters, and what the config says about its calls.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
+#include "compiler/spec/aliases.h"
 #include "compiler/spec/config.h"
 #include "compiler/spec/limits.h"
 #include "compiler/support/files.h"
@@ -24,36 +27,58 @@ constexpr FieldRules kMaxSeqLenRules{"max_seq_len", "no sequence is longer", 1, 
 constexpr FieldRules kDeltaLenRules{"delta_len", "rows of q of a sequence", 0, kMaxSeqLen};
 constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence", 0, kMaxSeqLen};
 
-Result<std::string> parse_name(const Json& json, const std::string& path) {
+// Empty where there is no name.
+std::string parse_name(const Json& json, const std::string& path, Mistakes& mistakes) {
   constexpr std::string_view kAllowed = "letters, digits, '_', '-' and '.', at least one of them no '.'";
   const std::string place = join_path(path, "name");
-  if (!json.contains("name"))
-    return Status(Code::kInvalidConfig, fmt::format("{} is missing; allowed: {}", place, kAllowed));
+  if (!json.contains("name")) {
+    mistakes.miss(place, kAllowed);
+    return {};
+  }
   const Json& name = json["name"];
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
            c == '.';
   };
-  if (!name.is_string()) return value_error(place, name, kAllowed);
-  const auto& text = name.get_ref<const std::string&>();
+  std::string text = name.is_string() ? name.get<std::string>() : "";
   // Names become names of folders, of which "." and ".." are others.
   const bool dots = text.find_first_not_of('.') == std::string::npos;
-  if (dots || !std::all_of(text.begin(), text.end(), plain)) return value_error(place, name, kAllowed);
+  if (dots || !std::all_of(text.begin(), text.end(), plain)) {
+    mistakes.check(place, value_error(place, name, kAllowed));
+    return {};
+  }
   return text;
 }
 
-Result<std::vector<Direction>> parse_directions(const Json& json, const std::string& path, const OpSpec& spec) {
-  if (!json.is_array() || json.empty()) return value_error(path, json, "a list of \"forward\", \"backward\" or both");
+Result<Direction> parse_direction_of(const Json& json, const std::string& path, const OpSpec* spec) {
+  constexpr Direction kAll[] = {Direction::kForward, Direction::kBackward};
+  const std::string text = json.is_string() ? json.get<std::string>() : "";
+  const auto direction = parse_direction(text);
+  if (!direction) {
+    const std::string_view meant = meant_value("directions", text, {to_string(kAll[0]), to_string(kAll[1])});
+    return value_error(path, json, "\"forward\" or \"backward\"", meant);
+  }
+  if (spec == nullptr || spec->supports(*direction)) return *direction;
+  std::vector<std::string> allowed;
+  for (const Direction other : kAll) {
+    if (spec->supports(other)) allowed.push_back(quote(to_string(other)));
+  }
+  return Status(Code::kInvalidConfig, fmt::format("{} is {}, but {} has no {} kernel; allowed: {}", path,
+                                                  brief_json(json), spec->op(), text, fmt::join(allowed, ", ")));
+}
+
+// `spec` is null where nothing is known of the operator.
+std::vector<Direction> parse_directions(const Json& json, const std::string& path, const OpSpec* spec,
+                                        Mistakes& mistakes) {
   std::vector<Direction> directions;
+  if (!json.is_array() || json.empty()) {
+    mistakes.check(path, value_error(path, json, "a list of \"forward\", \"backward\" or both"));
+    return directions;
+  }
   for (size_t index = 0; index < json.size(); ++index) {
     const std::string place = fmt::format("{}[{}]", path, index);
-    const auto direction =
-        json[index].is_string() ? parse_direction(json[index].get_ref<const std::string&>()) : std::nullopt;
-    if (!direction) return value_error(place, json[index], "\"forward\" or \"backward\"");
-    if (!spec.supports(*direction)) {
-      return Status(Code::kUnsupported, fmt::format("{} is {}, but {} has no {} kernel", place, brief_json(json[index]),
-                                                    spec.op(), to_string(*direction)));
-    }
+    const Result<Direction> direction = parse_direction_of(json[index], place, spec);
+    if (!mistakes.check(place, direction.status())) continue;
     if (std::find(directions.begin(), directions.end(), *direction) == directions.end())
       directions.push_back(*direction);
   }
@@ -61,16 +86,21 @@ Result<std::vector<Direction>> parse_directions(const Json& json, const std::str
 }
 
 // An integer, or a list of at least one when `json` is a list.
-Result<std::vector<int64_t>> parse_integers(const Json& json, const std::string& path, const FieldRules& rules) {
+std::vector<int64_t> parse_integers(const Json& json, const std::string& path, const FieldRules& rules,
+                                    Mistakes& mistakes) {
   std::vector<int64_t> values(1);
   if (!json.is_array()) {
-    HSTUJIT_RETURN_IF_ERROR(read_field(json, rules, path, values[0]));
+    mistakes.check(path, read_field(json, rules, path, values[0]));
     return values;
   }
-  if (json.empty()) return value_error(path, json, "a list of at least one " + std::string(rules.name));
+  if (json.empty()) {
+    mistakes.check(path, value_error(path, json, "a list of at least one " + std::string(rules.name)));
+    return values;
+  }
   values.resize(json.size());
   for (size_t index = 0; index < json.size(); ++index) {
-    HSTUJIT_RETURN_IF_ERROR(read_field(json[index], rules, fmt::format("{}[{}]", path, index), values[index]));
+    const std::string place = fmt::format("{}[{}]", path, index);
+    mistakes.check(place, read_field(json[index], rules, place, values[index]));
   }
   return values;
 }
@@ -98,84 +128,123 @@ Result<std::vector<int64_t>> read_lengths(const fs::path& path) {
   return lengths;
 }
 
-Result<LengthSource> parse_lengths(const Json& json, const std::string& path, const fs::path& folder) {
+LengthSource parse_lengths(const Json& json, const std::string& path, const fs::path& folder, Mistakes& mistakes) {
   LengthSource source;
   if (json.is_array()) {
-    HSTUJIT_ASSIGN_OR_RETURN(source.list, parse_integers(json, path, kLengthRules));
-    return source;
-  }
-  if (!json.is_object())
-    return value_error(path, json, "a list of lengths, {\"file\": ...} or {\"distribution\": \"uniform\", ...}");
-  if (json.contains("file")) {
-    HSTUJIT_RETURN_IF_ERROR(check_names(json, path, {"file"}));
-    if (!json["file"].is_string())
-      return value_error(path + ".file", json["file"], "a path, relative to the config's folder");
-    Result<std::vector<int64_t>> list = read_lengths(folder / json["file"].get_ref<const std::string&>());
-    if (!list.ok()) return list.status().with_context(path + ".file");
-    source.list = std::move(list).value();
-    return source;
-  }
-  HSTUJIT_RETURN_IF_ERROR(fields_from_json(json, path, source.uniform, {"file"}));
-  if (source.uniform.low > source.uniform.high) {
-    return value_error(path + ".low", source.uniform.low,
-                       fmt::format("a number up to \"high\", which is {}", source.uniform.high));
+    source.list = parse_integers(json, path, kLengthRules, mistakes);
+  } else if (!json.is_object()) {
+    mistakes.check(
+        path, value_error(path, json, "a list of lengths, {\"file\": ...} or {\"distribution\": \"uniform\", ...}"));
+  } else if (json.contains("file")) {
+    check_names(json, path, {"file"}, mistakes);
+    const Json& file = json["file"];
+    const std::string place = join_path(path, "file");
+    if (!file.is_string()) {
+      mistakes.check(place, value_error(place, file, "a path, relative to the config's folder"));
+      return source;
+    }
+    Result<std::vector<int64_t>> list = read_lengths(folder / file.get_ref<const std::string&>());
+    if (mistakes.check(place, list.status().with_context(place))) source.list = std::move(list).value();
+  } else {
+    const size_t before = mistakes.count();
+    read_fields(json, path, source.uniform, mistakes, {"file"});
+    if (mistakes.count() == before && source.uniform.low > source.uniform.high) {
+      const std::string place = join_path(path, "low");
+      mistakes.check(place, value_error(place, source.uniform.low,
+                                        fmt::format("a number up to \"high\", which is {}", source.uniform.high)));
+    }
   }
   return source;
 }
 
 // max_seq_len with lengths, or rows alone: a problem without sequences is one sequence of so many rows.
-Status parse_size(const Json& json, const std::string& path, const fs::path& folder, Instance& instance) {
+void parse_size(const Json& json, const std::string& path, const fs::path& folder, Instance& instance,
+                Mistakes& mistakes) {
+  const std::string place = join_path(path, "max_seq_len");
   if (json.contains("rows")) {
+    const std::string rows_place = join_path(path, "rows");
     for (const char* other : {"max_seq_len", "lengths"}) {
-      if (json.contains(other))
-        return value_error(join_path(path, "rows"), json["rows"], fmt::format("rows alone, or {} without it", other));
+      if (!json.contains(other)) continue;
+      mistakes.check(rows_place,
+                     value_error(rows_place, json["rows"], fmt::format("rows alone, or {} without it", other)));
+      return;
     }
     const FieldRules rules{"rows", "rows of the whole problem", 1};
     int64_t rows = 0;
-    HSTUJIT_RETURN_IF_ERROR(read_field(json["rows"], rules, join_path(path, "rows"), rows));
+    mistakes.check(rows_place, read_field(json["rows"], rules, rows_place, rows));
     instance.max_seq_lens = instance.lengths.list = {rows};
-    return {};
+    return;
   }
-  const std::string place = join_path(path, "max_seq_len");
+  if (json.contains("lengths"))
+    instance.lengths = parse_lengths(json["lengths"], join_path(path, "lengths"), folder, mistakes);
   if (!json.contains("max_seq_len")) {
-    return Status(Code::kInvalidConfig, fmt::format("{} is missing; allowed: {}, or a list of them", place,
-                                                    describe_rules(kMaxSeqLenRules, 1)));
+    mistakes.miss(place, describe_rules(kMaxSeqLenRules, 1) + ", or a list of them");
+    return;
   }
-  HSTUJIT_ASSIGN_OR_RETURN(instance.max_seq_lens, parse_integers(json["max_seq_len"], place, kMaxSeqLenRules));
-  std::sort(instance.max_seq_lens.begin(), instance.max_seq_lens.end());
-  instance.max_seq_lens.erase(std::unique(instance.max_seq_lens.begin(), instance.max_seq_lens.end()),
-                              instance.max_seq_lens.end());
-  if (json.contains("lengths")) {
-    HSTUJIT_ASSIGN_OR_RETURN(instance.lengths, parse_lengths(json["lengths"], join_path(path, "lengths"), folder));
-  }
-  return {};
+  std::vector<int64_t>& lengths = instance.max_seq_lens;
+  lengths = parse_integers(json["max_seq_len"], place, kMaxSeqLenRules, mistakes);
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
 }
 
 // Splits "num_targets: true | false | count" into the operator's flag and the count for generated inputs.
-Status take_num_targets(Json& parameters, const std::string& path, int64_t& count) {
+void take_num_targets(Json& parameters, const std::string& path, int64_t& count, Mistakes& mistakes) {
   const auto value = parameters.find("num_targets");
-  if (value == parameters.end()) return {};
+  if (value == parameters.end()) return;
   if (value->is_boolean()) {
     count = *value == true ? kUsualTargets : 0;
-    return {};
+    return;
   }
   const std::string place = join_path(path, "num_targets");
-  if (!value->is_number_integer())
-    return value_error(place, *value, "true, false, or the number of targets in generated inputs");
-  HSTUJIT_RETURN_IF_ERROR(read_field(*value, kNumTargetsRules, place, count));
+  if (!value->is_number_integer()) {
+    mistakes.check(place, value_error(place, *value, "true, false, or the number of targets in generated inputs"));
+  } else {
+    mistakes.check(place, read_field(*value, kNumTargetsRules, place, count));
+  }
   *value = count > 0;
-  return {};
 }
 
 // One number, or a list where sequences may have different ones.
-Result<std::vector<int64_t>> parse_delta_len(const Json& json, const std::string& path, const OpSpec& spec) {
-  if (json.is_array() && find_argument(spec.signature(Direction::kForward), "seq_offsets_q") < 0) {
-    return Status(Code::kInvalidConfig,
-                  fmt::format("{} is {}, but every sequence has the same number of rows of q; allowed: {}, or "
-                              "jagged_queries=true with a list of them",
-                              path, brief_json(json), describe_rules(kDeltaLenRules, 0)));
+std::vector<int64_t> parse_delta_len(const Json& json, const std::string& path, const OpSpec* spec,
+                                     Mistakes& mistakes) {
+  if (json.is_array() && spec != nullptr && find_argument(spec->signature(Direction::kForward), "seq_offsets_q") < 0) {
+    mistakes.check(path, Status(Code::kInvalidConfig,
+                                fmt::format("{} is {}, but every sequence has the same number of rows of q; allowed: "
+                                            "{}, or jagged_queries=true with a list of them",
+                                            path, brief_json(json), describe_rules(kDeltaLenRules, 0))));
+    return {};
   }
-  return parse_integers(json, path, kDeltaLenRules);
+  return parse_integers(json, path, kDeltaLenRules, mistakes);
+}
+
+double parse_alpha(const Json& json, const std::string& path, const OpSpec* spec, Mistakes& mistakes) {
+  if (json.contains("alpha")) {
+    const Json& alpha = json["alpha"];
+    const std::string place = join_path(path, "alpha");
+    const bool finite = alpha.is_number() && std::isfinite(alpha.get<double>());
+    if (finite) return alpha.get<double>();
+    mistakes.check(place, value_error(place, alpha, "a finite number"));
+  }
+  const Json parameters = spec == nullptr ? Json::object() : spec->to_json();
+  return parameters.contains("attn_dim") ? 1.0 / parameters["attn_dim"].get<double>() : 1.0;
+}
+
+// What the operator reads: neither the instance's own fields nor any that nobody has.
+Json parameters_of(const Json& json) {
+  const auto op = json.find("op");
+  const auto operators = operator_names();
+  if (op == json.end() || !op->is_string() ||
+      std::find(operators.begin(), operators.end(), op->get_ref<const std::string&>()) == operators.end())
+    return json;
+  const std::vector<std::string_view> own = instance_field_names(op->get_ref<const std::string&>());
+  const std::vector<std::string>& all = entry_field_names(op->get_ref<const std::string&>());
+  Json parameters = Json::object();
+  for (const auto& [name, value] : json.items()) {
+    const bool known = std::find(all.begin(), all.end(), name) != all.end();
+    const bool instances = name != "op" && std::find(own.begin(), own.end(), name) != own.end();
+    if (known && !instances) parameters[name] = value;
+  }
+  return parameters;
 }
 
 }  // namespace
@@ -192,48 +261,59 @@ std::vector<std::string_view> instance_field_names(std::string_view op) {
   return names;
 }
 
-Result<Instance> parse_instance(const Json& json, const std::string& path, const fs::path& folder) {
-  if (!json.is_object()) return value_error(path, json, "a JSON object with \"name\" and \"op\"");
-  const auto op = json.find("op");
-  const auto operators = operator_names();
-  Json parameters = json;
-  if (op != json.end() && op->is_string() &&
-      std::find(operators.begin(), operators.end(), op->get_ref<const std::string&>()) != operators.end()) {
-    const Json schema = operator_schema(op->get_ref<const std::string&>());
-    const std::vector<std::string_view> own = instance_field_names(op->get_ref<const std::string&>());
-    std::vector<std::string_view> allowed = own;
-    for (const auto& field : schema["properties"].items()) allowed.push_back(field.key());
-    HSTUJIT_RETURN_IF_ERROR(check_names(json, path, allowed));
-    for (const std::string_view name : own) {
-      if (name != "op") parameters.erase(std::string(name));
+const std::vector<std::string>& entry_field_names(std::string_view op) {
+  using Names = std::map<std::string, std::vector<std::string>, std::less<>>;
+  static const Names* const names = [] {
+    auto* const of_all = new Names;
+    std::vector<std::string>& of_any = (*of_all)[""];
+    for (const std::string_view known : operator_names()) {
+      std::vector<std::string>& of_one = (*of_all)[std::string(known)];
+      for (const std::string_view name : instance_field_names(known)) of_one.emplace_back(name);
+      const Json schema = operator_schema(known);
+      for (const auto& field : schema["properties"].items()) of_one.push_back(field.key());
+      for (const std::string& name : of_one) {
+        if (std::find(of_any.begin(), of_any.end(), name) == of_any.end()) of_any.push_back(name);
+      }
     }
-  }
+    return of_all;
+  }();
+  const auto found = names->find(op);
+  return found == names->end() ? names->at("") : found->second;
+}
 
+Instance parse_instance(const Json& json, const std::string& path, const fs::path& folder, Mistakes& mistakes) {
   Instance instance;
-  HSTUJIT_RETURN_IF_ERROR(take_num_targets(parameters, path, instance.num_targets));
-  HSTUJIT_ASSIGN_OR_RETURN(instance.spec, parse_op_spec(parameters, path));
-  HSTUJIT_ASSIGN_OR_RETURN(instance.name, parse_name(json, path));
-  HSTUJIT_ASSIGN_OR_RETURN(instance.directions, parse_directions(json.value("directions", Json::array({"forward"})),
-                                                                 join_path(path, "directions"), *instance.spec));
-  HSTUJIT_RETURN_IF_ERROR(parse_size(json, path, folder, instance));
-  if (json.contains("delta_len")) {
-    HSTUJIT_ASSIGN_OR_RETURN(instance.delta_lens,
-                             parse_delta_len(json["delta_len"], join_path(path, "delta_len"), *instance.spec));
+  if (!json.is_object()) {
+    mistakes.check(path, value_error(path, json, "a JSON object with \"name\" and \"op\""));
+    return instance;
   }
+  const std::string op = json.contains("op") && json["op"].is_string() ? json["op"].get<std::string>() : "";
+  const std::vector<std::string>& known = entry_field_names(op);
+  check_names(json, path, {known.begin(), known.end()}, mistakes);
+
+  Json parameters = parameters_of(json);
+  take_num_targets(parameters, path, instance.num_targets, mistakes);
+  instance.spec = parse_op_spec(parameters, path, mistakes);
+  const OpSpec* const spec = instance.spec.get();
+  instance.name = parse_name(json, path, mistakes);
+  instance.directions = parse_directions(json.value("directions", Json::array({"forward"})),
+                                         join_path(path, "directions"), spec, mistakes);
+  parse_size(json, path, folder, instance, mistakes);
+  if (json.contains("delta_len"))
+    instance.delta_lens = parse_delta_len(json["delta_len"], join_path(path, "delta_len"), spec, mistakes);
   if (json.contains("small_batches")) {
-    const Json& small = json["small_batches"];
-    if (!small.is_boolean()) return value_error(join_path(path, "small_batches"), small, "true or false");
-    instance.small_batches = small.get<bool>();
+    const std::string place = join_path(path, "small_batches");
+    const FieldRules rules{"small_batches", ""};
+    mistakes.check(place, read_field(json["small_batches"], rules, place, instance.small_batches));
   }
-  if (json.contains("alpha")) {
-    const Json& alpha = json["alpha"];
-    if (!alpha.is_number() || !std::isfinite(alpha.get<double>()))
-      return value_error(join_path(path, "alpha"), alpha, "a finite number");
-    instance.alpha = alpha.get<double>();
-  } else {
-    const Json spec = instance.spec->to_json();
-    instance.alpha = spec.contains("attn_dim") ? 1.0 / spec["attn_dim"].get<double>() : 1.0;
-  }
+  instance.alpha = parse_alpha(json, path, spec, mistakes);
+  return instance;
+}
+
+Result<Instance> parse_instance(const Json& json, const std::string& path, const fs::path& folder) {
+  Mistakes mistakes;
+  Instance instance = parse_instance(json, path, folder, mistakes);
+  if (!mistakes.empty()) return mistakes.first();
   return instance;
 }
 

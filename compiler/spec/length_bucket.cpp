@@ -53,7 +53,7 @@ std::optional<LengthMode> parse_length_mode(std::string_view text) {
 
 Status read_field(const Json& json, const FieldRules& rules, const std::string& path, LengthMode& value) {
   const auto parsed = json.is_string() ? parse_length_mode(json.get_ref<const std::string&>()) : std::nullopt;
-  if (!parsed) return value_error(path, json, describe_rules(rules, write_field(value)));
+  if (!parsed) return choice_error(json, rules, path, write_field(value));
   value = *parsed;
   return {};
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/spec/aliases.h"
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/operator_table.h"
 
@@ -22,17 +23,34 @@ const OperatorEntry* find_operator(std::string_view name) {
 
 }  // namespace
 
-Result<OpSpecPtr> parse_op_spec(const Json& json, const std::string& path) {
-  if (!json.is_object()) return value_error(path.empty() ? "the operator" : path, json, "a JSON object with \"op\"");
+OpSpecPtr parse_op_spec(const Json& json, const std::string& path, Mistakes& mistakes) {
+  if (!json.is_object()) {
+    mistakes.check(path, value_error(path.empty() ? "the operator" : path, json, "a JSON object with \"op\""));
+    return nullptr;
+  }
   const auto names = operator_names();
+  const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
+  const std::string place = join_path(path, "op");
   const auto op = json.find("op");
   if (op == json.end()) {
-    return Status(Code::kInvalidConfig,
-                  fmt::format("{} is missing; allowed: {}", join_path(path, "op"), fmt::join(names, ", ")));
+    mistakes.miss(place, allowed);
+    return nullptr;
   }
   const OperatorEntry* entry = op->is_string() ? find_operator(op->get_ref<const std::string&>()) : nullptr;
-  if (entry == nullptr) return value_error(join_path(path, "op"), *op, fmt::format("{}", fmt::join(names, ", ")));
-  return entry->parse(json, path);
+  if (entry == nullptr) {
+    const auto meant =
+        op->is_string() ? meant_value("op", op->get_ref<const std::string&>(), names) : std::string_view();
+    mistakes.check(place, value_error(place, *op, allowed, meant));
+    return nullptr;
+  }
+  return entry->parse(json, path, mistakes);
+}
+
+Result<OpSpecPtr> parse_op_spec(const Json& json, const std::string& path) {
+  Mistakes mistakes;
+  OpSpecPtr spec = parse_op_spec(json, path, mistakes);
+  if (!mistakes.empty()) return mistakes.first();
+  return spec;
 }
 
 std::string key_text(const OpSpec& spec) {

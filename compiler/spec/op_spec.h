@@ -84,8 +84,12 @@ class OpSpec {
 
 using OpSpecPtr = std::shared_ptr<const OpSpec>;
 
-// Parses and validates one operator instance: `json` holds "op" and that operator's parameters only.
-// Failure: kInvalidConfig, with `path` (a JSON path such as "ops[2]") in front of the offending field.
+class Mistakes;
+
+// Parses and validates one operator instance: `json` holds "op" and that operator's parameters only. `path` (a JSON
+// path such as "ops[2]") stands in front of the fields in sentences. Null where there are mistakes.
+OpSpecPtr parse_op_spec(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes);
+// The same for what programs have written: fails with the first mistake. kInvalidConfig.
 Result<OpSpecPtr> parse_op_spec(const nlohmann::ordered_json& json, const std::string& path);
 
 // The spec in keys: compact JSON of "op" and the parameters that differ from their defaults, in field order. A

@@ -7,14 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/spec/mistakes.h"
 #include "compiler/spec/op_spec.h"
 
 namespace hstujit {
 
 struct OperatorEntry {
   std::string_view name;
-  Result<OpSpecPtr> (*parse)(const nlohmann::ordered_json& json, const std::string& path);  // parse_<op>
-  nlohmann::ordered_json (*schema)();                                                       // schema_<op>
+  // parse_<op>: null where there are mistakes.
+  OpSpecPtr (*parse)(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes);
+  nlohmann::ordered_json (*schema)();  // schema_<op>
 };
 
 const std::vector<OperatorEntry>& operator_table();

@@ -48,7 +48,13 @@ std::string_view closest(std::string_view wrong, const std::vector<std::string_v
 }
 
 std::string did_you_mean(std::string_view name) {
-  return name.empty() ? std::string() : ", did you mean " + quote(name) + "?";
+  return name.empty() ? std::string() : did_you_mean(std::vector<std::string_view>{name});
+}
+
+std::string did_you_mean(const std::vector<std::string_view>& names) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? ", did you mean " : " and ") + quote(name);
+  return text.empty() ? text : text + "?";
 }
 
 }  // namespace hstujit

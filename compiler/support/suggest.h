@@ -11,7 +11,8 @@ namespace hstujit {
 // be meant. Upper and lower case are alike, and so are '-' and '_'.
 std::string_view closest(std::string_view wrong, const std::vector<std::string_view>& names);
 
-// For the end of a sentence: ", did you mean \"heads\"?"; empty for an empty name.
+// For the end of a sentence: ", did you mean \"heads\"?"; empty for an empty name. Of several, all are meant.
 std::string did_you_mean(std::string_view name);
+std::string did_you_mean(const std::vector<std::string_view>& names);
 
 }  // namespace hstujit

@@ -122,6 +122,8 @@ HSTUJIT_API hstujit_status hstujit_doctor(hstujit_context* context, hstujit_text
 HSTUJIT_API hstujit_status hstujit_diagnose(const hstujit_context_options* options, hstujit_text* out);
 
 /* ---- config: the JSON of docs/config.md ---- */
+/* All mistakes of a config are reported at once: hstujit_last_error() has a line for each, "FILE:LINE:COLUMN:
+ * sentence", of the first 20, and then how many more there are. Lines are separated by '\n'. */
 HSTUJIT_API hstujit_status hstujit_config_load(const char* path, hstujit_config** out);
 HSTUJIT_API hstujit_status hstujit_config_parse(const char* json, const char* origin, hstujit_config** out);
 /* What a file of HSTUJIT_RECORD lists, each key once, as a config that only hstujit_tune takes: it tunes exactly these
@@ -179,7 +181,7 @@ HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hs
                                                   size_t* bytes);
 /* Enqueues the op on `stream` (a CUstream; ignored by the host backend, which returns when done). `values` holds one
  * value per signature argument. Takes no lock, allocates nothing, never synchronises; may be captured in a CUDA graph.
- * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket in the current context.
+ * HSTUJIT_NOT_PREPARED when no kernel is ready for max_seq_len's bucket in the current context, or on the host backend.
  * Shapes, strides, alignment and devices of the tensors are checked. What they hold on the device is not, but with
  * HSTUJIT_CHECK: offsets that fall, or a sequence longer than max_seq_len, give wrong results.
  * `workspace` is `workspace_bytes` of device memory in which no tensor lies, hstujit_workspace_size of them or more;
@@ -193,7 +195,8 @@ HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_va
  * the first instance's status) ---- */
 typedef struct hstujit_run_options {
   size_t size;
-  const char* arch; /* prewarm, emit, explain: "sm_90a", a product name or a DeviceSpec file; NULL: the GPU present */
+  /* prewarm, emit, explain, check: "sm_90a", a product name or a DeviceSpec file; NULL: the GPU present */
+  const char* arch;
   const char* op_name; /* NULL: every instance */
   int jobs;            /* parallel compiles, HSTUJIT_COMPILE_JOBS at most; 0: that many */
   double budget_s;     /* tune: seconds for the whole call; 0: the config's */
@@ -228,6 +231,10 @@ HSTUJIT_API hstujit_status hstujit_freeze(hstujit_context*, const hstujit_config
                                           hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_explain(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
                                            hstujit_text* report);
+/* What the config asks for, key by key, and the kernel of each where a device is named or present; NULL `arch`, no
+ * device in the config and no GPU are no failure. Compiles nothing. */
+HSTUJIT_API hstujit_status hstujit_check(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
+                                         hstujit_text* report);
 
 /* ---- cache ---- */
 HSTUJIT_API hstujit_status hstujit_cache_list(hstujit_context*, hstujit_text* report);

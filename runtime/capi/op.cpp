@@ -33,15 +33,16 @@ Status create(hstujit_context* context, OpOptions options, hstujit_op** out) {
 }
 
 // An instance of its own needs neither a name nor lengths: those matter to tuning only.
-Result<Instance> read_instance(const char* text, Direction direction, std::vector<int64_t>* listed) {
+Result<Instance> read_instance(const char* text, std::vector<int64_t>* listed) {
   HSTUJIT_ASSIGN_OR_RETURN(Json json, parse_json_text(text, "op"));
   const bool lists_lengths = json.is_object() && json.contains("max_seq_len");
   if (json.is_object()) {
     if (!json.contains("name")) json["name"] = "op";
     if (!json.contains("max_seq_len") && !json.contains("rows")) json["max_seq_len"] = kUsualLength;
-    if (!json.contains("directions")) json["directions"] = {to_string(direction)};
   }
-  HSTUJIT_ASSIGN_OR_RETURN(Instance instance, parse_instance(json, "", ""));
+  Mistakes mistakes;
+  Instance instance = parse_instance(json, "", "", mistakes);
+  HSTUJIT_RETURN_IF_ERROR(mistakes.status());
   if (lists_lengths) *listed = instance.max_seq_lens;
   return instance;
 }
@@ -79,7 +80,7 @@ hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hst
     OpOptions options;
     HSTUJIT_ASSIGN_OR_RETURN(options.direction, read_direction(direction));
     HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
-    HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(json, options.direction, &options.listed));
+    HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(json, &options.listed));
     options.length_mode = context->engine->length_mode();
     options.restriction.deterministic = context->engine->deterministic();
     return create(context, std::move(options), out);

@@ -130,4 +130,11 @@ hstujit_status hstujit_explain(hstujit_context* context, const hstujit_config* c
       [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return explain(*engine, c, o); });
 }
 
+hstujit_status hstujit_check(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* options,
+                             hstujit_text* report) {
+  return operate_on_config(
+      context, config, options, report,
+      [](const EnginePtr& engine, const Config& c, const OperationOptions& o) { return check(*engine, c, o); });
+}
+
 }  // extern "C"

@@ -96,6 +96,7 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
 // The report is the file of frozen_choices.h.
 OperationResult freeze(Engine& engine, const Config& config, const OperationOptions& options);
 OperationResult explain(Engine& engine, const Config& config, const OperationOptions& options);
+OperationResult check(Engine& engine, const Config& config, const OperationOptions& options);
 Json doctor(Engine& engine);
 
 }  // namespace hstujit

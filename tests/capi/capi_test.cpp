@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "compiler/support/files.h"
@@ -267,6 +268,35 @@ TEST_F(CapiTest, ExplainNeedsNoGpuWhenTheDeviceIsGiven) {
   EXPECT_EQ(report["instances"][1]["bucket"], 512);
   EXPECT_FALSE(report["instances"][0]["cache"]["hit"]);
   EXPECT_EQ(report["instances"][0]["key"].get<std::string>().size(), 64u);
+}
+
+TEST_F(CapiTest, CheckSaysTheKernelOfEachKey) {
+  const auto config = hstujit::api::Config::parse(kConfig);
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_check(context_, config.get(), nullptr, &text), HSTUJIT_OK) << hstujit_last_error();
+  const json report = parse(&text);
+  EXPECT_EQ(report["keys"], 2);
+  const json keys = report["instances"][0]["keys"];
+  EXPECT_EQ(keys[0]["bucket"], 256);
+  EXPECT_EQ(keys[1]["max_seq_len"], json({300}));
+  EXPECT_FALSE(keys[1]["config"].empty());
+}
+
+TEST_F(CapiTest, EveryMistakeOfAConfigIsALineOfTheError) {
+  constexpr char kWrong[] = "{\"version\": 1,\n \"device\": \"sm_1\",\n \"ops\": [{\"op\": 1}]}";
+  hstujit_config* config = nullptr;
+  EXPECT_EQ(hstujit_config_parse(kWrong, "model.json", &config), HSTUJIT_INVALID_CONFIG);
+  std::istringstream lines(hstujit_last_error());
+  std::vector<std::string> places;
+  for (std::string line; std::getline(lines, line);) places.push_back(line.substr(0, line.find(" is ")));
+  EXPECT_EQ(places, (std::vector<std::string>{"model.json:2:12: device \"sm_1\"", "model.json:3:10: ops[0].name",
+                                              "model.json:3:10: ops[0].max_seq_len", "model.json:3:17: ops[0].op"}));
+  hstujit_op* op = nullptr;
+  EXPECT_EQ(hstujit_op_create(context_, R"({"op": "hstu_attention", "attn_dim": 64, "hidden_dim": 4, "head": 1})",
+                              HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
+            HSTUJIT_INVALID_CONFIG);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("did you mean \"heads\"?"));
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("\nhidden_dim is 4; allowed"));
 }
 
 TEST_F(CapiTest, BadRunOptionsAreNamed) {

@@ -78,15 +78,16 @@ TEST(Config, MalformedTextIsNamedByLineAndColumn) {
 }
 
 TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
-  EXPECT_EQ(error_of(one(R"("max_seq_len": 0)")),
-            "model.json: ops[0].max_seq_len is 0; allowed: an integer from 1 to 268435456 (no sequence is longer)");
+  EXPECT_EQ(
+      error_of(one(R"("max_seq_len": 0)")),
+      "model.json:1:111: ops[0].max_seq_len is 0; allowed: an integer from 1 to 268435456 (no sequence is longer)");
   EXPECT_THAT(error_of(one(R"("max_seq_len": 268435457)")), HasSubstr("max_seq_len is 268435457; allowed: an integer"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "lengths": [268435457])")),
               HasSubstr("lengths[0] is 268435457; allowed"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "num_targets": 268435457)")),
               HasSubstr("num_targets is 268435457; allowed"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": [64, "x"])")),
-              StartsWith("model.json: ops[0].max_seq_len[1] is \"x\"; allowed: an integer"));
+              StartsWith("model.json:1:116: ops[0].max_seq_len[1] is \"x\"; allowed: an integer"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": [])")),
               HasSubstr("ops[0].max_seq_len is []; allowed: a list of at least one max_seq_len"));
   EXPECT_THAT(error_of(one(R"("heads": 2)")), HasSubstr("ops[0].max_seq_len is missing; allowed: an integer from 1"));
@@ -108,7 +109,8 @@ TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of(R"({"version": 1})"), HasSubstr("ops is missing; allowed: a list"));
   EXPECT_THAT(error_of(R"({"version": 1, "ops": []})"), HasSubstr("ops is []; allowed: a list of at least one"));
   EXPECT_THAT(error_of(R"({"version": 1, "ops": [3]})"), HasSubstr("ops[0] is 3; allowed: a JSON object"));
-  EXPECT_THAT(error_of(R"([])"), HasSubstr("the document is []; allowed: a JSON object"));
+  EXPECT_THAT(error_of(R"([])"), HasSubstr("the document is []; allowed: a list of at least one"));
+  EXPECT_THAT(error_of("3"), HasSubstr("the document is 3; allowed: a JSON object"));
   EXPECT_THAT(error_of(R"({"version": 1, "op": []})"),
               HasSubstr("op (value []) is not a known field, did you mean \"ops\"?"));
   EXPECT_THAT(error_of(R"({"version": 1, "device": "sm_12", "ops": []})"),
@@ -154,11 +156,13 @@ TEST(Config, DeltaLenSaysTheRowsOfQOfEachSequence) {
 }
 
 TEST(Config, ADeltaLenThatIsWrong) {
-  EXPECT_EQ(error_of(one_delta(R"("delta_len": -1)")),
-            "model.json: ops[0].delta_len is -1; allowed: an integer from 0 to 268435456 (rows of q of a sequence)");
-  EXPECT_EQ(error_of(one_delta(R"("delta_len": [1, 2])")),
-            "model.json: ops[0].delta_len is [1,2], but every sequence has the same number of rows of q; allowed: an "
-            "integer from 0 to 268435456 (rows of q of a sequence), or jagged_queries=true with a list of them");
+  EXPECT_EQ(
+      error_of(one_delta(R"("delta_len": -1)")),
+      "model.json:2:67: ops[0].delta_len is -1; allowed: an integer from 0 to 268435456 (rows of q of a sequence)");
+  EXPECT_EQ(
+      error_of(one_delta(R"("delta_len": [1, 2])")),
+      "model.json:2:67: ops[0].delta_len is [1,2], but every sequence has the same number of rows of q; allowed: an "
+      "integer from 0 to 268435456 (rows of q of a sequence), or jagged_queries=true with a list of them");
   EXPECT_THAT(error_of(one_delta(R"("jagged_queries": true, "delta_len": [])")),
               HasSubstr("ops[0].delta_len is []; allowed: a list of at least one delta_len"));
   EXPECT_THAT(error_of(one_delta(R"("jagged_queries": true, "delta_len": [1, 0.5])")),
@@ -174,7 +178,8 @@ TEST(Config, SmallBatchesAreAskedForWhereThereAreKernelsForThem) {
   };
   EXPECT_TRUE(parse_config(one("hstu_attention", "true"), "model.json", "")->instances[0].small_batches);
   EXPECT_FALSE(parse_config(one("hstu_attention", "false"), "model.json", "")->instances[0].small_batches);
-  EXPECT_EQ(error_of(one("hstu_attention", "1")), "model.json: ops[0].small_batches is 1; allowed: true or false");
+  EXPECT_EQ(error_of(one("hstu_attention", "1")),
+            "model.json:1:141: ops[0].small_batches is 1; allowed: true or false");
   EXPECT_THAT(error_of(one("delta_hstu_attention", "true")),
               HasSubstr("ops[0].small_batches (value true) is not a known field"));
 }
@@ -193,11 +198,12 @@ TEST(Config, NamesAreRequiredPlainAndUnique) {
               HasSubstr("ops[1].name is \"a\"; allowed: a name that ops[0] does not have already"));
 }
 
-TEST(Config, ADirectionWithoutKernelIsUnsupported) {
+TEST(Config, ADirectionWithoutKernelIsAMistake) {
   const Status status = status_of(one_delta(R"("directions": ["forward", "backward"])"));
-  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_EQ(status.code(), Code::kInvalidConfig);
   EXPECT_EQ(status.message(),
-            "model.json: ops[0].directions[1] is \"backward\", but delta_hstu_attention has no backward kernel");
+            "model.json:2:80: ops[0].directions[1] is \"backward\", but delta_hstu_attention has no backward kernel; "
+            "allowed: \"forward\"");
 }
 
 TEST(Config, LengthsAreTheSameEveryTimeAndWithinBounds) {
@@ -250,6 +256,19 @@ TEST(Config, FilesAreRelativeToTheConfig) {
   EXPECT_THAT(with("bad.txt").status().message(),
               HasSubstr("bad.txt:2: \"x7\" is not a length; allowed: an integer from 0"));
   EXPECT_EQ(load_config(folder->path() / "none.json").status().code(), Code::kNotFound);
+}
+
+TEST(Config, ABareListIsTheOps) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  std::ofstream(folder->path() / "lengths.txt") << "12\n7\n";
+  std::ofstream(folder->path() / "grid.json") << R"([{"name": "a", "op": "hstu_attention", "attn_dim": 64,
+      "hidden_dim": 64, "max_seq_len": 64, "lengths": {"file": "lengths.txt"}}]  // the end)";
+  const auto config = load_config(folder->path() / "grid.json");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  ASSERT_EQ(config->instances.size(), 1u);
+  EXPECT_EQ(make_lengths(config->instances[0], 64).rows, (std::vector<int64_t>{12, 7}));
+  EXPECT_EQ(config->tuning, Tuning());
 }
 
 TEST(Config, RowsStandForOneSequence) {

@@ -129,7 +129,7 @@ TEST(HstuAttentionSpec, BiasHeadsAreSharedEvenly) {
             "4");
   EXPECT_THAT(error_of(R"({"heads": 4, "rab_heads": 8})"), HasSubstr("rab_heads is 8, but heads share"));
   EXPECT_THAT(error_of(R"({"attn_scale": "row"})"),
-              StartsWith("ops[2].attn_scale is \"row\"; allowed: none, rows, scalar"));
+              StartsWith("ops[2].attn_scale is \"row\", did you mean \"rows\"?; allowed: none, rows, scalar"));
   for (const char* heads : {"0", "1", "2", "4"}) {
     EXPECT_EQ(canonical((R"({"heads": 4, "rab_heads": )" + std::string(heads) + "}").c_str())["rab_heads"],
               std::stoi(heads));

@@ -31,7 +31,10 @@ TEST(Suggest, TheFirstOfEquallyNearNamesIsTaken) { EXPECT_EQ(closest("cat", {"ba
 
 TEST(Suggest, TheEndOfASentence) {
   EXPECT_EQ(did_you_mean("heads"), ", did you mean \"heads\"?");
+  EXPECT_EQ(did_you_mean(std::vector<std::string_view>{"attn_dim", "hidden_dim"}),
+            ", did you mean \"attn_dim\" and \"hidden_dim\"?");
   EXPECT_EQ(did_you_mean(""), "");
+  EXPECT_EQ(did_you_mean(std::vector<std::string_view>()), "");
 }
 
 }  // namespace

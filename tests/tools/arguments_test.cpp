@@ -4,6 +4,7 @@
 
 #include "autotune_cache/artifact_store.h"
 #include "autotune_cache/tuning_database.h"
+#include "compiler/support/text.h"
 #include "tests/autotune_cache/samples.h"
 #include "tests/tools/program.h"
 
@@ -21,7 +22,8 @@ constexpr int kUnavailable = 3;
 TEST(Arguments, HelpAndVersionAreNoMistakes) {
   const Outcome help = hstujit_tool({"--help"});
   EXPECT_EQ(help.code, kDone);
-  for (const char* command : {"prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "doctor", "cache"}) {
+  for (const char* command :
+       {"check", "prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "doctor", "cache"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = hstujit_tool({command, "--help"});
     EXPECT_EQ(own.code, kDone) << command;
@@ -41,7 +43,8 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
   const std::vector<Mistake> mistakes = {
       {{}, "subcommand is required; see hstujit --help"},
       {{"polish"},
-       "there is no command \"polish\"; commands: prewarm, tune, run, bench, emit, freeze, explain, doctor, cache"},
+       "there is no command \"polish\"; commands: check, prewarm, tune, run, bench, emit, freeze, explain, doctor, "
+       "cache"},
       {{"prewarm"}, "--config is required; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},
@@ -75,7 +78,7 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
 }
 
 TEST(Config, AMissingFileIsNamed) {
-  for (const char* command : {"prewarm", "run", "emit", "explain", "tune", "bench"}) {
+  for (const char* command : {"check", "prewarm", "run", "emit", "explain", "tune", "bench"}) {
     const Outcome outcome = hstujit_tool({command, "--config", "/nonexistent/model.json"});
     EXPECT_EQ(outcome.code, kBadRequest) << command;
     EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/model.json")) << command;
@@ -101,6 +104,96 @@ TEST(Config, MalformedJsonIsNamedByLineAndColumn) {
   const Outcome grid = hstujit_tool({"bench", "--grid", scratch.file("grid.json", "[\n{,}]")});
   EXPECT_EQ(grid.code, kBadRequest);
   EXPECT_THAT(grid.err, HasSubstr("grid.json:2:2: malformed JSON"));
+}
+
+TEST(Config, AGridIsAListAndItsMistakesHavePlaces) {
+  const Scratch scratch;
+  const Outcome object = hstujit_tool({"bench", "--grid", scratch.config()});
+  EXPECT_EQ(object.code, kBadRequest);
+  EXPECT_THAT(object.err, HasSubstr("config.json: a grid is a JSON list of op instances; a config goes to --config"));
+  const std::string path = scratch.file("grid.json", "[\n  {\"name\": \"a\", \"op\": \"none\", \"max_seq_len\": 8}]");
+  const Outcome wrong = hstujit_tool({"bench", "--grid", path});
+  EXPECT_EQ(wrong.code, kBadRequest);
+  EXPECT_THAT(wrong.err, HasSubstr(path + ":2:23: [0].op is \"none\"; allowed: "));
+}
+
+// Two mistakes of one kind and one of another, each on a line of its own.
+constexpr char kThreeMistakes[] = R"({"version": 1, "ops": [
+  {"name": "a", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "dtype": "bfloat16"},
+  {"name": "b", "op": "delta_hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64,
+   "directions": ["backward"]},
+  {"name": "c", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "num_heads": 4}]})";
+
+TEST(Config, EveryMistakeIsALineOfItsOwn) {
+  const Scratch scratch;
+  const std::string path = scratch.file("three.json", kThreeMistakes);
+  for (const char* command : {"check", "prewarm", "explain", "run"}) {
+    const Outcome outcome = hstujit_tool({command, "--config", path});
+    EXPECT_EQ(outcome.code, kBadRequest) << command;
+    EXPECT_EQ(outcome.out, "") << command;
+    const auto lines = split(outcome.err, '\n');
+    ASSERT_EQ(lines.size(), 4u) << outcome.err;  // the last one is empty
+    EXPECT_THAT(lines[0],
+                StartsWith("hstujit: " + path + ":2:103: ops[0].dtype is \"bfloat16\", did you mean \"bf16\"?"));
+    EXPECT_THAT(lines[1], StartsWith("hstujit: " + path + ":4:19: ops[1].directions[0] is \"backward\", but "));
+    EXPECT_THAT(lines[1], HasSubstr("has no backward kernel; allowed: \"forward\""));
+    EXPECT_THAT(lines[2], StartsWith("hstujit: " + path +
+                                     ":5:94: ops[2].num_heads (value 4) is not a known field, did "
+                                     "you mean \"heads\"?"));
+  }
+}
+
+TEST(Check, MistakesAreAReportToo) {
+  const Scratch scratch;
+  const Outcome outcome = hstujit_tool({"check", "--config", scratch.file("three.json", kThreeMistakes), "--json"});
+  EXPECT_EQ(outcome.code, kBadRequest);
+  EXPECT_EQ(outcome.err, "");
+  const auto report = outcome.json();
+  EXPECT_EQ(report["valid"], false);
+  ASSERT_EQ(report["mistakes"].size(), 3u) << outcome.out;
+  EXPECT_THAT(report["mistakes"][0].get<std::string>(), HasSubstr("three.json:2:103: ops[0].dtype is"));
+}
+
+TEST(Check, SaysWhatIsCompiled) {
+  const Scratch scratch;
+  const Variables no_gpu = {{"HSTUJIT_CUDA_DRIVER", "/nonexistent/libcuda.so.1"}};
+  const std::string path = scratch.file("model.json", R"({"version": 1, "ops": [
+    {"name": "ranker", "op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "dtype": "fp16",
+     "directions": ["forward", "backward"], "max_seq_len": [100, 128, 1000]},
+    {"name": "decode", "op": "delta_hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 500}]})");
+  const auto check = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"check", "--config", path, "--cache-dir", scratch.cache()});
+    return hstujit_tool(arguments, no_gpu);
+  };
+  const Outcome unknown = check({});
+  EXPECT_EQ(unknown.code, kDone) << unknown.err;
+  EXPECT_EQ(unknown.last_line(), "valid: 2 instances, 5 keys");
+  for (const char* part : {"ranker: hstu_attention fp16, 4 keys", "decode: delta_hstu_attention bf16, 1 keys",
+                           "100, 128", "device: none is known"}) {
+    EXPECT_THAT(unknown.out, HasSubstr(part));
+  }
+  EXPECT_THAT(unknown.out, testing::Not(HasSubstr("from")));
+
+  const Outcome known = check({"--arch", "H200", "--json"});
+  EXPECT_EQ(known.code, kDone) << known.err;
+  const auto report = known.json();
+  EXPECT_EQ(report["valid"], true);
+  EXPECT_EQ(report["device"]["arch"], "sm_90a");
+  EXPECT_EQ(report["keys"], 5);
+  const auto keys = report["instances"][0]["keys"];
+  ASSERT_EQ(keys.size(), 4u) << known.out;
+  EXPECT_EQ(keys[0]["bucket"], 128);
+  EXPECT_EQ(keys[0]["max_seq_len"], nlohmann::json({100, 128}));
+  EXPECT_EQ(keys[1]["bucket"], 1024);
+  EXPECT_EQ(keys[3]["direction"], "backward");
+  for (const auto& key : keys) {
+    EXPECT_FALSE(key["config"]["skeleton"].get<std::string>().empty());
+    EXPECT_FALSE(key["why"].get<std::string>().empty());
+  }
+  EXPECT_THAT(check({"--arch", "H200"}).out, HasSubstr("from"));
+  EXPECT_EQ(check({"--op", "decode"}).last_line(), "valid: 1 instances, 1 keys");
+  EXPECT_EQ(check({"--op", "none"}).code, kBadRequest);
+  EXPECT_EQ(check({"--arch", "sm_1"}).code, kBadRequest);
 }
 
 TEST(Config, WrongFieldsAreNamedByPath) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "tools/hstujit/exit_code.h"
-#include "tools/hstujit/grid.h"
 
 namespace hstujit {
 namespace {
@@ -58,16 +57,6 @@ TEST(ExitCode, EveryCodeHasOne) {
     EXPECT_EQ(exit_code(code), ExitCode::kFailed);
   }
   EXPECT_EQ(exit_code(static_cast<Code>(99)), ExitCode::kFailed);
-}
-
-TEST(Grid, BecomesAConfig) {
-  EXPECT_EQ(*config_of_grid("[{\"name\": \"a\"}] // end", "g"), R"({"version":1,"ops":[{"name":"a"}]})");
-  EXPECT_EQ(*config_of_grid(R"([{"lengths": {"file": "a.txt"}}, {"lengths": {"file": "/b.txt"}}, 5])", "x/g.json"),
-            R"({"version":1,"ops":[{"lengths":{"file":"x/a.txt"}},)"
-            R"({"lengths":{"file":"/b.txt"}},5]})");
-  EXPECT_EQ(*config_of_grid("[{", "g"), "[{");
-  EXPECT_EQ(config_of_grid("{}", "g.json").status().message(),
-            "g.json: a grid is a JSON list of op instances; a config goes to --config");
 }
 
 }  // namespace

@@ -37,12 +37,6 @@ Result<ConfigPtr> load_recording(const std::string& path) {
   return ConfigPtr(config);
 }
 
-Result<ConfigPtr> parse_config(const std::string& json, const std::string& origin) {
-  hstujit_config* config = nullptr;
-  HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_config_parse(json.c_str(), origin.c_str(), &config)));
-  return ConfigPtr(config);
-}
-
 Result<Report> take_report(hstujit_status status, hstujit_text text) {
   Report report;
   report.status = api_status(status);

@@ -30,7 +30,6 @@ Result<ContextPtr> open_context(const std::string& cache_dir);
 hstujit_context_options context_options(const std::string& cache_dir);
 Result<ConfigPtr> load_config(const std::string& path);
 Result<ConfigPtr> load_recording(const std::string& path);
-Result<ConfigPtr> parse_config(const std::string& json, const std::string& origin);
 
 // A report, whether or not everything in it succeeded.
 struct Report {

@@ -15,6 +15,7 @@ namespace hstujit {
 
 using Action = std::function<Status()>;
 
+void add_check(CLI::App& app, Action& action);
 void add_prewarm(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);

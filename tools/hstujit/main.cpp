@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/exit_code.h"
 
@@ -16,7 +17,7 @@ using hstujit::ExitCode;
 using hstujit::Status;
 
 int fail(const Status& status) {
-  if (!status.message().empty()) fmt::print(stderr, "hstujit: {}\n", status.message());
+  for (const std::string& line : hstujit::split(status.message(), '\n')) fmt::print(stderr, "hstujit: {}\n", line);
   return static_cast<int>(hstujit::exit_code(status.code()));
 }
 
@@ -57,6 +58,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("hstujit ") + hstujit_version());
   app.require_subcommand(1);
   Action action;
+  hstujit::add_check(app, action);
   hstujit::add_prewarm(app, action);
   hstujit::add_tune(app, action);
   hstujit::add_run(app, action);

@@ -2,11 +2,11 @@
 
 namespace hstujit {
 
-Result<OpSpecPtr> parse_delta_hstu_attention(const Json& json, const std::string& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(DeltaHstuAttentionParams params,
-                           read_attention_params<DeltaHstuAttentionParams>(json, path));
-  params.drab = params.dattn_scale = true;  // there is no backward that they would say something of
-  return OpSpecPtr(std::make_shared<DeltaHstuAttentionSpec>(params));
+OpSpecPtr parse_delta_hstu_attention(const Json& json, const std::string& path, Mistakes& mistakes) {
+  auto params = read_attention_params<DeltaHstuAttentionParams>(json, path, mistakes);
+  if (!params) return nullptr;
+  params->drab = params->dattn_scale = true;  // there is no backward that they would say something of
+  return std::make_shared<DeltaHstuAttentionSpec>(*params);
 }
 
 Json schema_delta_hstu_attention() { return attention_schema<DeltaHstuAttentionParams>(); }

@@ -1,6 +1,8 @@
 // Parameters of hstu_attention, which are also those of the operators that attend in the same way (attention_spec.h).
 #pragma once
 
+#include <optional>
+
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/limits.h"
 
@@ -72,22 +74,28 @@ struct HstuAttentionParams {
   }
 };
 
-// Checks the rules between fields and brings equal meanings to one form (docs/ops.md, "Canonical form"). Single fields
-// are taken to be within their bounds. Failure: kInvalidConfig, with `path` in front.
-Result<HstuAttentionParams> canonical_hstu_attention(HstuAttentionParams params, const std::string& path);
+// Adds what breaks the rules between fields. Single fields are taken to be within their bounds.
+void check_hstu_attention(const HstuAttentionParams& params, const std::string& path, Mistakes& mistakes);
+
+// Brings equal meanings of parameters that obey the rules to one form (docs/ops.md, "Canonical form").
+void make_canonical(HstuAttentionParams& params);
 
 // The JSON spelling of "no mask" is causal=false with max_attn_len=-1; full_mask=true says the same, and then causal
 // need not be given. Brings the one form to the other.
-Status spell_out_full_mask(Json& json, const std::string& path);
+void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes);
 
 // Reads and checks the parameters of an operator of the family: T is HstuAttentionParams, or derives from it and adds
-// fields.
+// fields. Nothing where there are mistakes.
 template <typename T>
-Result<T> read_attention_params(Json json, const std::string& path) {
-  HSTUJIT_RETURN_IF_ERROR(spell_out_full_mask(json, path));
+std::optional<T> read_attention_params(Json json, const std::string& path, Mistakes& mistakes) {
+  const size_t before = mistakes.count();
   T params;
-  HSTUJIT_RETURN_IF_ERROR(fields_from_json(json, path, params, {"op"}));
-  HSTUJIT_ASSIGN_OR_RETURN(static_cast<HstuAttentionParams&>(params), canonical_hstu_attention(params, path));
+  spell_out_full_mask(json, path, mistakes);
+  read_fields(json, path, params, mistakes, {"op"});
+  // Rules between fields say something only of fields that are right.
+  if (mistakes.count() == before) check_hstu_attention(params, path, mistakes);
+  if (mistakes.count() != before) return std::nullopt;
+  make_canonical(params);
   return params;
 }
 

@@ -2,9 +2,9 @@
 
 namespace hstujit {
 
-Result<OpSpecPtr> parse_hstu_attention(const Json& json, const std::string& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(HstuAttentionParams params, read_attention_params<HstuAttentionParams>(json, path));
-  return OpSpecPtr(std::make_shared<HstuAttentionSpec>(std::move(params)));
+OpSpecPtr parse_hstu_attention(const Json& json, const std::string& path, Mistakes& mistakes) {
+  auto params = read_attention_params<HstuAttentionParams>(json, path, mistakes);
+  return params ? std::make_shared<HstuAttentionSpec>(*std::move(params)) : nullptr;
 }
 
 Json schema_hstu_attention() { return attention_schema<HstuAttentionParams>(); }

@@ -6,7 +6,6 @@
 
 #include "compiler/support/files.h"
 #include "tools/hstujit/command.h"
-#include "tools/hstujit/grid.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
@@ -68,15 +67,20 @@ size_t print_report(const Json& report) {
   return print_failures(member(report, "results"), "error");
 }
 
-Result<ConfigPtr> open_config(const BenchOptions& options) {
-  if (options.grid.empty()) return load_config(options.config);
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(options.grid));
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string config, config_of_grid(text, options.grid));
-  return parse_config(config, options.grid);
+// A bare list of entries of "ops", which the library reads as a config; anything else was meant for --config.
+Result<ConfigPtr> load_grid(const std::string& path) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  if (!json.is_discarded() && !json.is_array()) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("{}: a grid is a JSON list of op instances; a config goes to --config", path));
+  }
+  return load_config(path);
 }
 
 Status bench(const BenchOptions& options) {
-  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, open_config(options));
+  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config,
+                           options.grid.empty() ? load_config(options.config) : load_grid(options.grid));
   hstujit_run_options run = run_options(options);
   run.repeats = options.repeats;
   HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_bench, "bench", options, config.get(), run));

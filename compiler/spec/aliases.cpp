@@ -1,0 +1,154 @@
+#include "compiler/spec/aliases.h"
+
+#include <algorithm>
+#include <string>
+
+#include "compiler/support/suggest.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+namespace {
+
+struct Alias {
+  std::string_view meant;
+  std::string_view written;  // separated by spaces, in lower case
+};
+
+// A name is suggested only where it is allowed, so that one table serves every object and operator.
+constexpr Alias kNames[] = {
+    // The document.
+    {"device", "arch gpu target compute_capability"},
+    {"tuning", "autotune autotuning tune"},
+    {"ops", "operators instances kernels layers modules"},
+    // tuning
+    {"budget_s", "budget budget_seconds seconds time timeout max_time"},
+    {"length_mode", "mode bucket bucketing buckets length_bucket"},
+    {"deterministic", "use_deterministic_algorithms reproducible"},
+    // lengths
+    {"distribution", "type kind"},
+    {"low", "min minimum"},
+    {"high", "max maximum"},
+    {"batch", "batch_size bs b num_sequences"},
+    {"seed", "random_seed manual_seed"},
+    {"file", "path filename"},
+    // Entries of ops, whatever the operator is.
+    {"name", "id label"},
+    {"op", "operator kernel function kind type"},
+    {"directions", "passes requires_grad backward forward training"},
+    {"max_seq_len",
+     "seq_len seqlen max_seqlen max_seqlens seq_length max_seq_length sequence_length max_sequence_length max_len "
+     "max_length n_ctx block_size max_position_embeddings max_seqlen_q max_seqlen_k"},
+    {"lengths", "seq_lens seqlens seq_lengths sequence_lengths seq_offsets cu_seqlens x_offsets"},
+    {"alpha", "sm_scale softmax_scale scale scaling qk_scale attention_scale"},
+    {"small_batches", "small_batch"},
+    {"delta_len", "delta_size delta_q_len q_len max_delta_len max_q_len num_new_rows"},
+    // Parameters of the attention operators.
+    {"heads", "num_heads n_heads nheads nhead n_head h num_attention_heads attention_heads num_q_heads"},
+    {"attn_dim", "head_dim headdim head_size d_head dim_head d_k"},
+    {"hidden_dim", "head_dim headdim head_size d_head dim_head"},
+    {"attn_dim", "attention_dim attn_head_dim qk_dim dqk d_qk d_q dim_qk head_dim_qk qk_head_dim block_d_q"},
+    {"hidden_dim", "linear_dim linear_hidden_dim v_dim dv d_v dim_v head_dim_v v_head_dim value_dim block_d_v"},
+    {"dtype", "data_type datatype torch_dtype"},
+    {"precision", "allow_tf32 input_precision matmul_precision float32_matmul_precision tf32"},
+    {"offsets_dtype", "offset_dtype index_dtype indices_dtype index_type"},
+    {"alignment", "align alignment_bytes byte_alignment"},
+    {"causal", "is_causal causal_mask"},
+    {"num_targets", "targets has_targets has_num_targets has_multiple_targets num_candidates"},
+    {"target_group_size", "targets_group_size target_group group_size"},
+    {"max_attn_len", "window window_size sliding_window local_window max_attention_len attn_window window_left"},
+    {"min_full_attn_seq_len", "full_attn_size min_full_attention_seq_len full_attn_len"},
+    {"contextual_seq_len", "num_contexts num_contextuals contextual_len context_len max_contextual_seq_len"},
+    {"full_mask", "no_mask bidirectional is_bidirectional"},
+    {"score", "activation act act_fn score_fn score_mod activation_fn nonlinearity"},
+    {"rab_heads", "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias attention_bias has_attn_bias"},
+    {"attn_scale", "has_attn_scale attention_scales"},
+    {"drab", "has_drab dbias"},
+    {"jagged_queries", "jagged_q is_delta_q jagged_delta"},
+};
+
+struct ValueAlias {
+  std::string_view field;
+  std::string_view meant;
+  std::string_view written;
+};
+
+constexpr ValueAlias kValues[] = {
+    {"dtype", "bf16", "bfloat16 torch.bfloat16 tl.bfloat16 jnp.bfloat16 bfloat nv_bfloat16 __nv_bfloat16"},
+    {"dtype", "fp16", "float16 torch.float16 tl.float16 np.float16 jnp.float16 half torch.half f16 __half"},
+    {"dtype", "fp32", "float32 torch.float32 tl.float32 np.float32 jnp.float32 float torch.float f32 single tf32"},
+    {"offsets_dtype", "int32", "torch.int32 tl.int32 np.int32 int torch.int i32 int32_t"},
+    {"offsets_dtype", "int64", "torch.int64 tl.int64 np.int64 long torch.long i64 int64_t"},
+    {"precision", "tf32", "high tensorfloat32 tensorfloat-32"},
+    {"precision", "ieee", "highest fp32 float32 strict exact"},
+    {"score", "silu", "swish"},
+    {"score", "relu2", "squared_relu relu_squared relu^2"},
+    {"score", "identity", "none linear"},
+    {"directions", "forward", "fwd fprop inference"},
+    {"directions", "backward", "bwd bprop grad dgrad"},
+    {"op", "hstu_attention", "hstu hstu_attn hstu_mha attention hstu_varlen hstu_attn_varlen_func triton_hstu_mha"},
+    {"op", "delta_hstu_attention",
+     "delta_hstu delta_hstu_attn delta_hstu_mha delta_attention cached_hstu_mha triton_cached_hstu_mha"},
+    {"length_mode", "pow2", "power_of_2 power_of_two next_power_of_2 next_power_of_two"},
+    {"length_mode", "exact", "none off"},
+    {"distribution", "uniform", "random rand"},
+    {"device", "sm_80", "ampere compute_80 sm80 80 8.0"},
+    {"device", "sm_89", "ada compute_89 sm89 89 8.9"},
+    {"device", "sm_90a", "hopper compute_90 compute_90a sm_90 sm90 sm90a 90 9.0"},
+};
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+bool lists(std::string_view words, const std::string& word) {
+  const auto parts = split(words, ' ');
+  return std::find(parts.begin(), parts.end(), word) != parts.end();
+}
+
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string digits_of(std::string_view text) {
+  std::string digits;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') digits += c;
+  }
+  return digits;
+}
+
+}  // namespace
+
+std::vector<std::string_view> meant_names(std::string_view written, const std::vector<std::string_view>& allowed) {
+  const std::string word = lower_case(written);
+  std::vector<std::string_view> meant;
+  for (const Alias& alias : kNames) {
+    if (lists(alias.written, word) && contains(allowed, alias.meant)) meant.push_back(alias.meant);
+  }
+  if (meant.empty()) {
+    if (const std::string_view near = closest(written, allowed); !near.empty()) meant.push_back(near);
+  }
+  return meant;
+}
+
+std::string_view meant_value(std::string_view field, std::string_view written,
+                             const std::vector<std::string_view>& allowed) {
+  const std::string word = lower_case(written);
+  for (const ValueAlias& alias : kValues) {
+    if (alias.field == field && lists(alias.written, word) && contains(allowed, alias.meant)) return alias.meant;
+  }
+  // fp8 is no misspelt fp16: letters are mistaken, numbers are meant.
+  std::vector<std::string_view> alike;
+  const std::string digits = digits_of(written);
+  for (const std::string_view value : allowed) {
+    if (digits_of(value) == digits) alike.push_back(value);
+  }
+  return closest(written, alike);
+}
+
+}  // namespace hstujit

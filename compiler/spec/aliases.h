@@ -1,0 +1,18 @@
+// What is meant by names and values that are not ours: those of PyTorch, Triton and the papers' code, which people
+// write in configs, and misspelt ones. For messages only; nothing is ever read by another name than its own.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace hstujit {
+
+// Those of `allowed` that the field `written` stands for: several where others have one name for them, none where
+// nothing is near.
+std::vector<std::string_view> meant_names(std::string_view written, const std::vector<std::string_view>& allowed);
+
+// The same for a value of `field`; empty where nothing is near.
+std::string_view meant_value(std::string_view field, std::string_view written,
+                             const std::vector<std::string_view>& allowed);
+
+}  // namespace hstujit

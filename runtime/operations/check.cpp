@@ -1,0 +1,81 @@
+// Says what a config asks for and, where a device is known, which kernels that is. Compiles nothing.
+#include <optional>
+
+#include "runtime/operations/operation.h"
+
+namespace hstujit {
+
+namespace {
+
+// Where no device is named, a machine without a GPU is no mistake of the config.
+Result<std::optional<DeviceSpec>> known_target(Engine& engine, const Config& config, const OperationOptions& options) {
+  const bool named = !options.arch.empty() || config.device;
+  Result<DeviceSpec> device = engine.target(options.arch.c_str(), config.device, options.device);
+  if (device.ok()) return std::optional(*std::move(device));
+  const Code code = device.status().code();
+  if (!named && (code == Code::kNoDriver || code == Code::kNoDevice)) return std::optional<DeviceSpec>();
+  return device.status();
+}
+
+// A key with the lengths of the config that are launched with its kernel.
+Json key_json(const Task& key, const std::vector<Task>& tasks) {
+  Json json = key.to_json();
+  json["max_seq_len"] = Json::array();
+  for (const Task& task : tasks) {
+    const bool same = task.instance == key.instance && task.direction == key.direction;
+    if (same && task.bucket.rows == key.bucket.rows) json["max_seq_len"].push_back(task.max_seq_len);
+  }
+  return json;
+}
+
+Status add_kernel(Engine& engine, const DeviceSpec& device, const Task& key, Json& json) {
+  const auto choice = choose_kernel(engine, *key.instance->spec, key.direction, device, key.bucket, key.restriction);
+  if (!choice.ok()) return choice.status();
+  json["config"] = to_json(choice->config);
+  json["describe"] = describe(choice->config);
+  json["tuned"] = choice->tuned;
+  json["why"] = choice->why;
+  return {};
+}
+
+}  // namespace
+
+OperationResult check(Engine& engine, const Config& config, const OperationOptions& options) {
+  const auto tasks = list_tasks(engine, config, options.op_name);
+  if (!tasks.ok()) return {Json::object(), tasks.status()};
+  const auto device = known_target(engine, config, options);
+  if (!device.ok()) return {Json::object(), device.status()};
+  std::vector<Task> keys = *list_keys(engine, config, options.op_name);
+  if (*device) keys = with_small_batches(keys, **device);
+
+  OperationResult result;
+  Json instances = Json::array();
+  for (const Task& key : keys) {
+    const Instance& instance = *key.instance;
+    if (instances.empty() || instances.back()["name"] != instance.name) {
+      const Json spec = instance.spec->to_json();
+      instances.push_back({{"name", instance.name},
+                           {"op", instance.spec->op()},
+                           {"dtype", spec.contains("dtype") ? spec["dtype"] : Json(nullptr)},
+                           {"spec", spec},
+                           {"keys", Json::array()}});
+    }
+    Json json = key_json(key, *tasks);
+    if (*device) {
+      if (const Status status = add_kernel(engine, **device, key, json); !status.ok()) {
+        json["error"] = error_json(status);
+        result.fail(status.with_context(key.label()));
+      }
+    }
+    instances.back()["keys"].push_back(std::move(json));
+  }
+  result.report = {{"valid", true},
+                   {"device", *device ? to_json(**device) : Json(nullptr)},
+                   {"length_mode", to_string(length_mode_of(engine, config))},
+                   {"deterministic", restriction_of(engine, config).deterministic},
+                   {"keys", keys.size()},
+                   {"instances", std::move(instances)}};
+  return result;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,191 @@
+// What is said of a config with mistakes: all of them, where each stands, and what was meant.
+#include "compiler/spec/mistakes.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "compiler/spec/config.h"
+#include "compiler/support/files.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
+
+// The lines that are said of a config.
+std::vector<std::string> lines_of(const std::string& text) {
+  const Status status = parse_config(text, "m.json", "").status();
+  EXPECT_EQ(status.code(), Code::kInvalidConfig) << text;
+  return split(status.message(), '\n');
+}
+
+// Of one entry, with what every attention needs but `fields`.
+std::vector<std::string> lines_of_entry(const std::string& fields) {
+  return lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "hstu_attention", "max_seq_len": 8, )" + fields +
+                  "}]}");
+}
+
+TEST(Mistakes, AllOfThemAreSaidEachWithItsPlace) {
+  EXPECT_THAT(lines_of(R"({
+  "version": 2,
+  "tuning": {"budget_s": -1, "exhaustiv": true},  // two of them
+  "ops": [
+    {"name": "a/b", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 60,
+     "max_seq_len": [64, 0],
+     "lengths": {"low": 2}},
+    {"name": "b", "op": "hstu_atention"},
+    7
+  ],
+  "extra": 1
+})"),
+              ElementsAre(StartsWith("m.json:2:14: version is 2; allowed: 1"),
+                          StartsWith("m.json:3:26: tuning.budget_s is -1; allowed: a number"),
+                          StartsWith("m.json:3:30: tuning.exhaustiv (value true) is not a known field, did you mean "
+                                     "\"exhaustive\"?"),
+                          StartsWith("m.json:5:14: ops[0].name is \"a/b\"; allowed: letters"),
+                          StartsWith("m.json:5:75: ops[0].hidden_dim is 60; allowed: an integer"),
+                          StartsWith("m.json:6:26: ops[0].max_seq_len[1] is 0; allowed: an integer"),
+                          StartsWith("m.json:7:25: ops[0].lengths.low is 2; allowed: a number"),
+                          StartsWith("m.json:8:5: ops[1].max_seq_len is missing; allowed: an integer"),
+                          StartsWith("m.json:8:25: ops[1].op is \"hstu_atention\", did you mean \"hstu_attention\"?"),
+                          StartsWith("m.json:9:5: ops[2] is 7; allowed: a JSON object"),
+                          StartsWith("m.json:11:3: extra (value 1) is not a known field")));
+}
+
+TEST(Mistakes, RulesBetweenFieldsAreAllChecked) {
+  EXPECT_THAT(lines_of_entry(R"("attn_dim": 64, "hidden_dim": 64, "heads": 4,
+ "rab_heads": 3,
+ "target_group_size": 2,
+ "dtype": "fp32",
+ "alignment": 2,
+ "directions": ["forward", "sideways"])"),
+              ElementsAre(StartsWith("m.json:2:15: ops[0].rab_heads is 3, but heads share the bias heads evenly"),
+                          StartsWith("m.json:3:23: ops[0].target_group_size is 2, but only targets come in groups"),
+                          StartsWith("m.json:5:15: ops[0].alignment is 2, but an element of fp32 has 4 bytes"),
+                          StartsWith("m.json:6:28: ops[0].directions[1] is \"sideways\"; allowed")));
+}
+
+TEST(Mistakes, TwentyAreSaidAndTheOthersCounted) {
+  std::string entries;
+  for (int i = 0; i < 23; ++i) {
+    entries += fmt::format(
+        "{}\n{{\"name\": \"n{}\", \"op\": \"hstu_attention\", \"attn_dim\": 8, \"hidden_dim\": 8, "
+        "\"max_seq_len\": 0}}",
+        i == 0 ? "" : ",", i);
+  }
+  const auto lines = lines_of("{\"version\": 1, \"ops\": [" + entries + "]}");
+  ASSERT_THAT(lines, SizeIs(21));
+  EXPECT_THAT(lines[19], StartsWith("m.json:21:"));
+  EXPECT_EQ(lines[20], "m.json: and 3 more");
+}
+
+TEST(Mistakes, AMistakeInTheDefaultsIsSaidOnceAndThere) {
+  EXPECT_THAT(lines_of(R"({"version": 1,
+ "defaults": {"op": "hstu_attention", "max_seq_len": 8, "attn_dim": 64, "hidden_dim": 64,
+  "heads": 0, "lengths": {"bach": 3}},
+ "ops": [{"name": "a"}, {"name": "b"}, {"name": "c", "heads": 2, "lengths": [1]}, {"name": "d", "heads": -1}]})"),
+              ElementsAre(AllOf(StartsWith("m.json:3:12: defaults.heads is 0; allowed: an integer"),
+                                HasSubstr("; ops[0] takes it")),
+                          StartsWith("m.json:3:27: defaults.lengths.bach (value 3) is not a known field, did you mean "
+                                     "\"batch\"?"),
+                          StartsWith("m.json:4:106: ops[3].heads is -1; allowed")));
+}
+
+TEST(Mistakes, AFieldUnderAnotherNameIsNotMissedToo) {
+  const auto lines = lines_of_entry(R"("num_heads": 4, "head_dim": 64)");
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("ops[0].num_heads (value 4) is not a known field, did you mean \"heads\"?"),
+                                 HasSubstr("ops[0].head_dim (value 64) is not a known field, did you mean \"attn_dim\" "
+                                           "and \"hidden_dim\"?")));
+  EXPECT_THAT(lines_of(R"({"version": 1, "defaults": {"head_dim": 64}, "ops": [{"name": "a",
+                           "op": "hstu_attention", "max_seq_len": 8}]})"),
+              ElementsAre(HasSubstr("defaults.head_dim (value 64) is not a known field")));
+  EXPECT_THAT(lines_of_entry(R"("attn_dim": 64)"), ElementsAre(HasSubstr("ops[0].hidden_dim is missing; allowed")));
+}
+
+TEST(Mistakes, ADirectionWithoutKernelSaysWhatThereIs) {
+  EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "delta_hstu_attention", "attn_dim": 64,
+ "hidden_dim": 64, "max_seq_len": 8, "directions": ["forward", "backward"]}]})"),
+              ElementsAre("m.json:2:64: ops[0].directions[1] is \"backward\", but delta_hstu_attention has no backward "
+                          "kernel; allowed: \"forward\""));
+}
+
+TEST(Mistakes, ABareListHasPlacesToo) {
+  EXPECT_THAT(
+      lines_of("[{\"name\": \"a\", \"op\": \"hstu_attention\", \"attn_dim\": 8,\n \"hidden_dim\": 8, \"max_seq_len\": "
+               "0}, 3]"),
+      ElementsAre(StartsWith("m.json:2:34: [0].max_seq_len is 0; allowed"),
+                  StartsWith("m.json:2:38: [1] is 3; allowed")));
+}
+
+TEST(Mistakes, NamesThatAreNoWordsStayOnOneLine) {
+  EXPECT_THAT(lines_of("{\"version\": 1, \"ops\": 1, \"a\\nb.c\": 2}"),
+              ElementsAre(HasSubstr("ops is 1; allowed"), StartsWith("m.json:1:26: [\"a\\nb.c\"] (value 2) is not")));
+  const auto lines = lines_of("{\"version\": 1, \"ops\": 1, \"" + std::string(5000, 'x') + "\": 2}");
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_LT(lines[1].size(), 400u);
+}
+
+TEST(Mistakes, ADeviceFileHasPlacesOfItsOwn) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const std::string file = (folder->path() / "board.json").string();
+  std::ofstream(file) << "{\"name\": \"Board\",\n \"arch\": \"sm_90a\", \"sm_count\": 0, \"shared_memory\": -1}";
+  const Status status = load_device_spec(file).status();
+  EXPECT_THAT(split(status.message(), '\n'), ElementsAre(StartsWith(file + ":2:32: sm_count is 0; allowed"),
+                                                         StartsWith(file + ":2:52: shared_memory is -1; allowed")));
+}
+
+TEST(Mistakes, ValuesOfOtherProgramsAreUnderstood) {
+  const auto said = [](const std::string& fields, const std::string& meant) {
+    EXPECT_THAT(lines_of_entry(R"("attn_dim": 64, "hidden_dim": 64, )" + fields),
+                ElementsAre(HasSubstr(", did you mean \"" + meant + "\"?; allowed: ")))
+        << fields;
+  };
+  said(R"("dtype": "bfloat16")", "bf16");
+  said(R"("dtype": "torch.bfloat16")", "bf16");
+  said(R"("dtype": "BF16")", "bf16");
+  said(R"("dtype": "float16")", "fp16");
+  said(R"("dtype": "half")", "fp16");
+  said(R"("dtype": "float32")", "fp32");
+  said(R"("offsets_dtype": "torch.int64")", "int64");
+  said(R"("precision": "highest")", "ieee");
+  said(R"("score": "SiLU")", "silu");
+  said(R"("score": "swish")", "silu");
+  said(R"("directions": ["fwd"])", "forward");
+  for (const char* none : {R"("dtype": "fp8")", R"("dtype": 3)", R"("directions": ["both"])"}) {
+    const auto lines = lines_of_entry(R"("attn_dim": 64, "hidden_dim": 64, )" + std::string(none));
+    ASSERT_THAT(lines, SizeIs(1)) << none;
+    EXPECT_EQ(lines[0].find("did you mean"), std::string::npos) << lines[0];
+  }
+  EXPECT_THAT(lines_of(R"({"version": 1, "device": "sm_90", "ops": []})")[0],
+              HasSubstr("device \"sm_90\" is not known, did you mean \"sm_90a\"?; allowed: "));
+  EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "hstu", "max_seq_len": 8}]})"),
+              ElementsAre(HasSubstr("ops[0].op is \"hstu\", did you mean \"hstu_attention\"?; allowed: ")));
+}
+
+TEST(Mistakes, NamesOfOtherProgramsAreUnderstood) {
+  const auto said = [](const std::string& field, const std::string& meant) {
+    const auto lines = lines_of_entry(R"("attn_dim": 64, "hidden_dim": 64, ")" + field + "\": 1");
+    EXPECT_THAT(lines, ElementsAre(HasSubstr("is not a known field, did you mean \"" + meant + "\"?"))) << field;
+  };
+  said("n_heads", "heads");
+  said("num_attention_heads", "heads");
+  said("seqlen", "max_seq_len");
+  said("sm_scale", "alpha");
+  said("is_causal", "causal");
+  said("window_size", "max_attn_len");
+  said("activation", "score");
+  said("torch_dtype", "dtype");
+  said("allow_tf32", "precision");
+  said("linear_dim", "hidden_dim");
+  said("attention_dim", "attn_dim");
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,68 @@
+// hstujit check: reads a config, names all of its mistakes, and says what will be compiled for it. Compiles nothing.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "compiler/support/text.h"
+#include "tools/hstujit/command.h"
+#include "tools/hstujit/report.h"
+
+namespace hstujit {
+
+namespace {
+
+size_t print_instance(const Json& instance) {
+  const Json& keys = member(instance, "keys");
+  fmt::print("\n{}: {} {}, {} keys\n", text_of(instance, "name"), text_of(instance, "op"), text_of(instance, "dtype"),
+             keys.size());
+  Table table({{"  direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}});
+  for (const Json& key : keys) {
+    table.add({"  " + text_of(key, "direction"), bucket_text(key), text_of(key, "max_seq_len"),
+               config_text(member(key, "config")), text_of(key, "why")});
+  }
+  table.print();
+  return print_failures(keys, "error");
+}
+
+size_t print_report(const Json& report) {
+  const Json& device = member(report, "device");
+  fmt::print("device: {}\nlengths are quantised by: {}\n",
+             device.is_null() ? "none is known; with --arch the kernels are shown" : device_text(device),
+             text_of(report, "length_mode"));
+  size_t failures = 0;
+  for (const Json& instance : member(report, "instances")) failures += print_instance(instance);
+  fmt::print("\nvalid: {} instances, {} keys\n", member(report, "instances").size(), text_of(report, "keys"));
+  return failures;
+}
+
+// Of a config that is not read; `sentences` as the library separates them.
+Status show_mistakes(const Status& status, const Options& options) {
+  if (!options.json) return status;
+  const Json report = {{"valid", false}, {"mistakes", split(status.message(), '\n')}};
+  fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+  return Status(status.code(), "");
+}
+
+Status check(const Options& options) {
+  const Result<ConfigPtr> config = load_config(options.config);
+  if (!config.ok()) return show_mistakes(config.status(), options);
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report,
+                           run_operation(&hstujit_check, "check", options, config->get(), run_options(options)));
+  return show(report, options, print_report);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand("check", "Name all mistakes of a config, and say what will be compiled");
+  add_config(command, *options);
+  add_op(command, *options);
+  add_arch(command, *options);
+  add_cache_dir(command, *options);
+  add_json(command, *options);
+  command.callback([options, &action] { action = [options] { return check(*options); }; });
+}
+
+}  // namespace hstujit
