@@ -1,10 +1,9 @@
-// Warpgroup matrix multiply: descriptors and ordering. The instructions themselves are generated in the exact shapes
+// Warpgroup matrix multiply: operands and ordering. The instructions themselves are generated in the exact shapes
 // a kernel needs (see the skeleton's prelude).
 #pragma once
 #include "common/types.cuh"
 
 constexpr int kSwizzleBytes = 128;                    // row pitch of every operand tile in shared memory
-constexpr int kSwizzleAtomBytes = 8 * kSwizzleBytes;  // the 128-byte swizzle repeats every 8 rows
 constexpr int kSwizzleColumns = kSwizzleBytes / 2;    // 16-bit elements per row of a tile
 
 // The value of lane 0, in a form that the compiler knows to be the same in the whole warp.
@@ -15,13 +14,6 @@ __device__ __forceinline__ u32 warp_uniform(u32 value) { return __shfl_sync(~0u,
 // (transposed). A descriptor has 18 bits of an address; in a cluster, those above them say whose shared memory it is.
 __device__ __forceinline__ u32 wgmma_operand(u32 address, u32 leading_stride = 16) {
   return warp_uniform((address & 0x3ffff) >> 4 | (leading_stride >> 4) << 16);
-}
-
-// The descriptor of the part of an operand that starts `offset` bytes further on.
-__device__ __forceinline__ u64 wgmma_descriptor(u32 operand, u32 offset) {
-  constexpr u32 kSwizzle128 = 1u << 30;                           // of the upper word
-  constexpr u32 kUpper = (kSwizzleAtomBytes >> 4) | kSwizzle128;  // bytes between groups of 8 rows
-  return static_cast<u64>(kUpper) << 32 | (operand + (offset >> 4));
 }
 
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

@@ -192,11 +192,22 @@ std::vector<std::pair<std::string, std::string>> AttentionSm90::constants(const 
 
 std::string AttentionSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
   const auto& params = cast(spec).params();
-  return sm90::print_wgmma("QkProduct", params.dtype, static_cast<int>(config.block_n), sm90::OperandA::kShared,
-                           false) +
+  const bool in_pieces = Resources(cast(spec), config).mask_in_pieces;
+  return sm90::print_wgmma("QkProduct",
+                           {.dtype = params.dtype,
+                            .n = config.block_n,
+                            .k = params.attn_dim,
+                            .a = sm90::OperandA::kShared,
+                            .a_rows = config.block_m,
+                            .transpose_b = false,
+                            .b_rows = config.block_n,
+                            .accumulate = in_pieces ? sm90::Accumulate::kFresh : sm90::Accumulate::kNever}) +
          "\n" +
-         sm90::print_wgmma("PvProduct", params.dtype, static_cast<int>(params.hidden_dim), sm90::OperandA::kRegisters,
-                           true);
+         sm90::print_wgmma("PvProduct", {.dtype = params.dtype,
+                                         .n = params.hidden_dim,
+                                         .k = config.block_n,
+                                         .a = sm90::OperandA::kRegisters,
+                                         .accumulate = sm90::Accumulate::kArgument});
 }
 
 }  // namespace

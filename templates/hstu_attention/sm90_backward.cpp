@@ -149,12 +149,7 @@ std::vector<std::pair<std::string, std::string>> BackwardSm90::constants(const O
 
 std::string BackwardSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
   const auto& params = cast(spec).params();
-  using sm90::OperandA;
-  const auto sum = [&](const char* name, int64_t width) {
-    return sm90::print_wgmma(name, params.dtype, static_cast<int>(width), OperandA::kRegisters, true);
-  };
-  return sm90::print_wgmma("ScoreProduct", params.dtype, static_cast<int>(config.block_n), OperandA::kShared, false) +
-         "\n" + sum("FirstSum", params.attn_dim) + "\n" + sum("SecondSum", params.hidden_dim);
+  return sm90::print_backward_products(params, config);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if constexpr (Config::kSchedulePersistent) {
     if (params.batch <= Config::kScheduleSequences) {
       // The sort's counters live where blocks will be; the copy engine writes there next.
-      build_schedule<Spec, Config>(shared, reinterpret_cast<u16*>(shared.streamed_first), params.seq_offsets,
+      build_schedule<Spec, Config>(shared, shared.streamed_first, params.seq_offsets,
                                    static_cast<int>(params.batch), params.total_rows);
       fence_proxy_async();
     }

@@ -51,7 +51,6 @@ class Consumer {
   static constexpr int kScores = Config::kBlockN / 2;       // fp32 accumulators of S a thread holds, and of dP
   static constexpr int kFirstSums = Spec::kAttnDim / 2;     // of dq or dk
   static constexpr int kSecondSums = Spec::kHiddenDim / 2;  // of dv
-  static constexpr int kSumSteps = Config::kBlockN / 16;
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
 
@@ -114,8 +113,8 @@ class Consumer {
     const u32 streamed_first = wgmma_operand(shared_address(shared_.streamed_first[stage]));
     const u32 streamed_second = wgmma_operand(shared_address(shared_.streamed_second[stage]));
     wgmma_fence();
-    issue_lines_product<Config, Spec::kAttnDim>(scores_, kept_first, streamed_first);
-    if constexpr (kHasFirst) issue_lines_product<Config, Spec::kHiddenDim>(gradients_, kept_second, streamed_second);
+    ScoreProduct::issue(scores_, kept_first, streamed_first);
+    if constexpr (kHasFirst) GradientProduct::issue(gradients_, kept_second, streamed_second);
     wgmma_commit_group();
   }
 
@@ -129,22 +128,8 @@ class Consumer {
     const u32 first = wgmma_operand(shared_address(shared_.streamed_first[pending.stage()]), kTileBytes);
     const u32 second = wgmma_operand(shared_address(shared_.streamed_second[pending.stage()]), kTileBytes);
     wgmma_fence();
-    if constexpr (kHasFirst) {
-#pragma unroll
-      for (int step = 0; step < kSumSteps; ++step) {
-        const u32* words = score_gradients_ + 4 * step;
-        FirstSum::issue(first_sums_, words[0], words[1], words[2], words[3],
-                        wgmma_descriptor(first, step * 16 * kSwizzleBytes), true);
-      }
-    }
-    if constexpr (kHasSecond) {
-#pragma unroll
-      for (int step = 0; step < kSumSteps; ++step) {
-        const u32* words = probabilities_ + 4 * step;
-        SecondSum::issue(second_sums_, words[0], words[1], words[2], words[3],
-                         wgmma_descriptor(second, step * 16 * kSwizzleBytes), true);
-      }
-    }
+    if constexpr (kHasFirst) FirstSum::issue(first_sums_, score_gradients_, first);
+    if constexpr (kHasSecond) SecondSum::issue(second_sums_, probabilities_, second);
     wgmma_commit_group();
   }
 

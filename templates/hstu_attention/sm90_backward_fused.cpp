@@ -207,14 +207,14 @@ std::vector<std::pair<std::string, std::string>> FusedBackwardSm90::constants(co
 
 std::string FusedBackwardSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
   const auto& params = cast(spec).params();
-  using sm90::OperandA;
-  const auto product = [&](const char* name, int64_t width, OperandA a, bool transpose_b) {
-    return sm90::print_wgmma(name, params.dtype, static_cast<int>(width), a, transpose_b);
-  };
-  return product("ScoreProduct", config.block_n, OperandA::kShared, false) + "\n" +
-         product("PartProduct", FusedResources(cast(spec), config).part_columns, OperandA::kSharedTransposed, true) +
-         "\n" + product("FirstSum", params.attn_dim, OperandA::kRegisters, true) + "\n" +
-         product("SecondSum", params.hidden_dim, OperandA::kRegisters, true);
+  const bool begins_with_sum = config.schedule == "ordered" || config.schedule == "whole";
+  return sm90::print_backward_products(params, config) + "\n" +
+         sm90::print_wgmma("PartProduct",
+                           {.dtype = params.dtype,
+                            .n = FusedResources(cast(spec), config).part_columns,
+                            .k = config.block_m,
+                            .a = sm90::OperandA::kSharedTransposed,
+                            .accumulate = begins_with_sum ? sm90::Accumulate::kAlways : sm90::Accumulate::kFresh});
 }
 
 }  // namespace

@@ -39,8 +39,6 @@ class FusedConsumer {
   using KeptSum = backward::KeptSum<Spec, Config>;
   using Scores = BlockScores<Spec, Config, Params>;
   static constexpr int kRows = Scores::kRows;
-  static constexpr int kSumSteps = kRows / 16;
-  static constexpr int kPartSteps = Config::kBlockM / 16;
   // A tile's first block has code of its own where no registers are left for a part beside S: instructions that do not
   // fit the cache cost more than a product.
   static constexpr bool kPeelFirst = Spec::kAttnDim + Spec::kHiddenDim > 192;
@@ -231,7 +229,7 @@ class FusedConsumer {
     const u32 kept = wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) + own_lines());
     const u32 streamed = wgmma_operand(shared_address(shared_.streamed_first[ring_.stage()]));
     wgmma_fence();
-    issue_lines_product<Config, Spec::kAttnDim>(own_.scores, kept, streamed);
+    ScoreProduct::issue(own_.scores, kept, streamed);
     wgmma_commit_group();
   }
 
@@ -239,19 +237,14 @@ class FusedConsumer {
     const u32 kept = wgmma_operand(shared_address(shared_.kept_second[kept_.stage()]) + own_lines());
     const u32 streamed = wgmma_operand(shared_address(shared_.streamed_second[ring_.stage()]));
     wgmma_fence();
-    issue_lines_product<Config, Spec::kHiddenDim>(own_.gradients, kept, streamed);
+    GradientProduct::issue(own_.gradients, kept, streamed);
     wgmma_commit_group();
   }
 
   __device__ __forceinline__ void issue_dv() {
     const u32 dout = wgmma_operand(shared_address(shared_.streamed_second[ring_.stage()]), kRows * kSwizzleBytes);
     wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < kSumSteps; ++step) {
-      const u32* words = own_.probabilities + 4 * step;
-      SecondSum::issue(dv_, words[0], words[1], words[2], words[3], wgmma_descriptor(dout, step * 16 * kSwizzleBytes),
-                       true);
-    }
+    SecondSum::issue(dv_, own_.probabilities, dout);
     wgmma_commit_group();
   }
 
@@ -270,12 +263,7 @@ class FusedConsumer {
   __device__ __forceinline__ void issue_dk() {
     const u32 q = wgmma_operand(shared_address(shared_.streamed_first[ring_.stage()]), kRows * kSwizzleBytes);
     wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < kSumSteps; ++step) {
-      const u32* words = own_.score_gradients + 4 * step;
-      FirstSum::issue(dk_, words[0], words[1], words[2], words[3], wgmma_descriptor(q, step * 16 * kSwizzleBytes),
-                      true);
-    }
+    FirstSum::issue(dk_, own_.score_gradients, q);
     wgmma_commit_group();
   }
 
@@ -287,18 +275,7 @@ class FusedConsumer {
                           column / kSwizzleColumns * Config::kBlockM * kSwizzleBytes + column % kSwizzleColumns * 2,
                       Config::kBlockM * kSwizzleBytes);
     wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < kPartSteps; ++step) {
-      const u64 a = wgmma_descriptor(scores, step * 16 * kSwizzleBytes);
-      const u64 b = wgmma_descriptor(k, step * 16 * kSwizzleBytes);
-      if (step > 0) {
-        PartProduct::issue(part_, a, b, true);
-      } else if constexpr (kFixed) {
-        PartProduct::issue(part_, a, b, true);
-      } else {
-        PartProduct::begin(part_, a, b);
-      }
-    }
+    PartProduct::issue(part_, scores, k);
     wgmma_commit_group();
   }
 

@@ -51,9 +51,6 @@ class Consumer {
  private:
   static constexpr int kScores = Config::kBlockN / 2;    // fp32 accumulators of S a thread holds
   static constexpr int kOutputs = Spec::kHiddenDim / 2;  // and of O
-  static constexpr int kQkSteps = ceil_div(Spec::kAttnDim, 16);
-  static constexpr int kPvSteps = Config::kBlockN / 16;
-  static constexpr int kStepsPerTile = kSwizzleColumns / 16;
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
 
@@ -115,19 +112,7 @@ class Consumer {
         wgmma_operand(shared_address(shared_.q[query_.stage()]) + warpgroup_ * kWarpgroupRows * kSwizzleBytes);
     const u32 k = wgmma_operand(shared_address(shared_.k[ring_.stage()]));
     wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < kQkSteps; ++step) {
-      const int tile = step / kStepsPerTile, offset = step % kStepsPerTile * 32;
-      const u64 rows = wgmma_descriptor(q, tile * Config::kBlockM * kSwizzleBytes + offset);
-      const u64 columns = wgmma_descriptor(k, tile * Config::kBlockN * kSwizzleBytes + offset);
-      // Where scores are written under conditions, a first step that may read them makes the compiler wait for every
-      // product (C7520).
-      if (step == 0 && Config::kMaskInPieces) {
-        QkProduct::begin(scores_, rows, columns);
-      } else {
-        QkProduct::issue(scores_, rows, columns, step > 0);
-      }
-    }
+    QkProduct::issue(scores_, q, k);
     wgmma_commit_group();
   }
 
@@ -183,12 +168,7 @@ class Consumer {
     }
     const u32 v = wgmma_operand(shared_address(shared_.v[pending.stage()]), Config::kBlockN * kSwizzleBytes);
     wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < kPvSteps; ++step) {
-      PvProduct::issue(outputs_, probabilities_[4 * step], probabilities_[4 * step + 1], probabilities_[4 * step + 2],
-                       probabilities_[4 * step + 3], wgmma_descriptor(v, step * 16 * kSwizzleBytes),
-                       step > 0 || started_);
-    }
+    PvProduct::issue(outputs_, probabilities_, v, started_);
     wgmma_commit_group();
     started_ = true;
   }

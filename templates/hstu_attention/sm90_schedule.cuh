@@ -43,27 +43,57 @@ __device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) 
   return __reduce_add_sync(~0u, min(static_cast<u32>(own), most)) >= most;
 }
 
+// Counts of items of the lanes below this one, and of all lanes, up to kMostItems.
+struct ItemSums {
+  u32 before, all;
+};
+
+__device__ __forceinline__ ItemSums sum_items(u32 own) {
+  const int lane = threadIdx.x % 32;
+  u32 sum = own;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const u32 other = __shfl_up_sync(~0u, sum, d);
+    if (lane >= d) sum = min(sum + other, kMostItems);
+  }
+  const u32 below = __shfl_up_sync(~0u, sum, 1);
+  return {lane == 0 ? 0 : below, __shfl_sync(~0u, sum, 31)};
+}
+
 // Sorts the sequences by number of row tiles and, but for "whole", counts items; called by all threads of the block,
-// before the barriers are used. `scratch` is warps * kSortKeys counters. Every block computes the same order: the sort
-// is stable and uses no atomics.
-template <class Spec, class Config, class Memory, class Offset>
-__device__ void build_schedule(Memory& shared, u16* scratch, const Offset* offsets, int batch, i64 total_rows) {
+// before the barriers are used. `scratch` is a buffer of the pipeline. Every block computes the same order: the sort is
+// stable and uses no atomics. It runs once in a launch, so its loops are not unrolled: that would cost more to compile
+// than it saves. What takes its time is the loads from global memory: each offset is loaded once, many at a time.
+template <class Spec, class Config, class Memory, class Scratch, class Offset>
+__device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* offsets, int batch, i64 total_rows) {
   constexpr int kWarps = Config::kThreads / 32;
+  constexpr int kCounters = kWarps * kSortKeys;
+  static_assert(sizeof(Scratch) >= kCounters * sizeof(u16) + Config::kScheduleSequences &&
+                    sizeof(Scratch) >= ceil_div(Config::kScheduleSequences, 32) * sizeof(u32),
+                "no room for keys or totals");
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   const u32 lanes_below = (1u << lane) - 1;
   const auto row_tiles = [&](int b) {
     return ceil_div(load_sequence<Offset>(offsets, nullptr, b, total_rows).rows, Config::kBlockM);
   };
-  u16* counts = scratch + warp * kSortKeys;
+  u16* all_counts = reinterpret_cast<u16*>(&scratch);
+  u16* counts = all_counts + warp * kSortKeys;
+  unsigned char* keys = reinterpret_cast<unsigned char*>(all_counts + kCounters);
   const bool paired = pairs_pay<Spec, Config>(batch, row_tiles);
   const int per_warp = ceil_div(ceil_div(batch, kWarps), 32) * 32;
   const int first = warp * per_warp, last = min(first + per_warp, batch);
 
+#pragma unroll 4
+  for (int b = thread; b < batch; b += Config::kThreads) {
+    keys[b] = static_cast<unsigned char>(min(row_tiles(b), kSortKeys - 1));
+  }
+#pragma unroll 1
   for (int i = lane; i < kSortKeys; i += 32) counts[i] = 0;
-  __syncwarp();
+  __syncthreads();
+#pragma unroll 1
   for (int base = first; base < last; base += 32) {
     const bool valid = base + lane < last;
-    const int key = valid ? min(row_tiles(base + lane), kSortKeys - 1) : kSortKeys;
+    const int key = valid ? keys[base + lane] : kSortKeys;
     const u32 peers = __match_any_sync(~0u, key);
     if (valid && (peers & lanes_below) == 0) counts[key] += __popc(peers);
     __syncwarp();
@@ -73,10 +103,11 @@ __device__ void build_schedule(Memory& shared, u16* scratch, const Offset* offse
   // first.
   if (warp == 0) {
     u32 running = 0;
+#pragma unroll 1
     for (int group = kSortKeys / 32 - 1; group >= 0; --group) {
       const int key = group * 32 + 31 - lane;  // lane 0 has the longest
       u32 total = 0;
-      for (int w = 0; w < kWarps; ++w) total += scratch[w * kSortKeys + key];
+      for (int w = 0; w < kWarps; ++w) total += all_counts[w * kSortKeys + key];
       u32 before = total;
 #pragma unroll
       for (int d = 1; d < 32; d *= 2) {
@@ -87,24 +118,25 @@ __device__ void build_schedule(Memory& shared, u16* scratch, const Offset* offse
       u32 rank = running + before - total;
       if (key == 0) shared.schedule_sequences = static_cast<int>(rank);  // none follows that has rows
       for (int w = 0; w < kWarps; ++w) {
-        const u16 count = scratch[w * kSortKeys + key];
-        scratch[w * kSortKeys + key] = static_cast<u16>(rank);
+        const u16 count = all_counts[w * kSortKeys + key];
+        all_counts[w * kSortKeys + key] = static_cast<u16>(rank);
         rank += count;
       }
       running += group_total;
     }
   }
   __syncthreads();
+#pragma unroll 1
   for (int base = first; base < last; base += 32) {
     const bool valid = base + lane < last;
-    const int tiles = valid ? row_tiles(base + lane) : 0;
-    const int key = valid ? min(tiles, kSortKeys - 1) : kSortKeys;
+    const int key = valid ? keys[base + lane] : kSortKeys;
     const u32 peers = __match_any_sync(~0u, key);
     const int rank = valid ? counts[key] + __popc(peers & lanes_below) : 0;
     __syncwarp();
     if (valid) {
       shared.schedule_order[rank] = static_cast<u16>(base + lane);
       if constexpr (!Config::kScheduleWhole) {
+        const int tiles = key < kSortKeys - 1 ? key : row_tiles(base + lane);
         const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : items_of(tiles, paired);
         const i64 items = static_cast<i64>(listed) * Spec::kHeads;
         shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMostItems)));
@@ -115,27 +147,35 @@ __device__ void build_schedule(Memory& shared, u16* scratch, const Offset* offse
   }
   __syncthreads();
   if constexpr (Config::kScheduleWhole) return;
-  // schedule_first: counts -> exclusive prefix sums up to kMostItems, 32 ranks at a time.
+  // schedule_first: counts -> exclusive prefix sums, of 32 ranks by themselves, then of all.
+  u32* totals = reinterpret_cast<u32*>(&scratch);  // of 32 ranks; the counters are no longer needed
+  const int groups = ceil_div(batch, 32);
+#pragma unroll 1
+  for (int group = warp; group < groups; group += kWarps) {
+    const int rank = group * 32 + lane;
+    const ItemSums sums = sum_items(rank < batch ? shared.schedule_first[rank] : 0);
+    if (rank < batch) shared.schedule_first[rank] = sums.before;
+    if (lane == 0) totals[group] = sums.all;
+  }
+  __syncthreads();
   if (warp == 0) {
     u32 running = 0;
-    for (int base = 0; base < batch; base += 32) {
-      const u32 own = base + lane < batch ? shared.schedule_first[base + lane] : 0;
-      u32 sum = own;
-#pragma unroll
-      for (int d = 1; d < 32; d *= 2) {
-        const u32 other = __shfl_up_sync(~0u, sum, d);
-        if (lane >= d) sum = min(sum + other, kMostItems);
-      }
-      const u32 left = __shfl_up_sync(~0u, sum, 1);
-      const u32 before = lane == 0 ? 0 : left;
-      if (base + lane < batch) shared.schedule_first[base + lane] = min(running + before, kMostItems);
-      running = min(running + __shfl_sync(~0u, sum, 31), kMostItems);
+#pragma unroll 1
+    for (int base = 0; base < groups; base += 32) {
+      const ItemSums sums = sum_items(base + lane < groups ? totals[base + lane] : 0);
+      if (base + lane < groups) totals[base + lane] = min(running + sums.before, kMostItems);
+      running = min(running + sums.all, kMostItems);
     }
     if (lane == 0) {
       shared.schedule_first[batch] = running;
       shared.schedule_total = static_cast<int>(running);
       shared.schedule_paired = paired;
     }
+  }
+  __syncthreads();
+#pragma unroll 1
+  for (int rank = thread; rank < batch; rank += Config::kThreads) {
+    shared.schedule_first[rank] = min(shared.schedule_first[rank] + totals[rank / 32], kMostItems);
   }
 }
 
@@ -182,6 +222,7 @@ class Schedule {
   __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence, u32 stride) {
     const int tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
     const i64 total = static_cast<i64>(tiles) * Spec::kHeads * batch_;
+#pragma unroll 1
     while (true) {
       if (round_ > 0 && stride == 0) return false;
       const i64 item = (Config::kSplit ? cluster_index() : blockIdx.x) + static_cast<i64>(round_++) * stride;

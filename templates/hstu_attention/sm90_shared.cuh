@@ -94,11 +94,11 @@ constexpr bool kTailWarp = Config::kProducerRegisters != 0;
 template <int kTiles, int kRows>
 __device__ __forceinline__ void zero_operand_rows(unsigned char* operand, int first_row, int thread, int threads) {
   constexpr int kPiecesPerRow = kSwizzleBytes / 16;
+#pragma unroll 1
+  for (int i = first_row * kPiecesPerRow + thread; i < kRows * kPiecesPerRow; i += threads) {
 #pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    uint4* rows = reinterpret_cast<uint4*>(operand + tile * kRows * kSwizzleBytes);
-    for (int i = first_row * kPiecesPerRow + thread; i < kRows * kPiecesPerRow; i += threads) {
-      rows[i] = make_uint4(0, 0, 0, 0);
+    for (int tile = 0; tile < kTiles; ++tile) {
+      reinterpret_cast<uint4*>(operand + tile * kRows * kSwizzleBytes)[i] = make_uint4(0, 0, 0, 0);
     }
   }
 }

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 
@@ -21,32 +23,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In place of the wrappers of one shape of wgmma, whose text begins with `lines[first]`: the same functions, which
-// describe the product to the emulation. `first` becomes the line behind them.
-std::string product_functions(const std::vector<std::string>& lines, size_t& first) {
-  std::string text;
-  const std::string name = lines[first].substr(7, lines[first].find(' ', 7) - 7);
-  for (; lines[first] != "};"; ++first) text += lines[first] + "\n";
-  ++first;
-  const std::string marker = "wgmma.mma_async.sync.aligned.m64n";
-  const std::string n =
-      text.substr(text.find(marker) + marker.size(), text.substr(text.find(marker) + marker.size()).find('k'));
-  const bool registers = text.find("u32 a0") != std::string::npos;
-  const bool a_transposed = !registers && text.find("p, 1, 1, 1,") != std::string::npos;
-  const bool b_transposed = text.find(registers      ? "p, 1, 1, 1;"
-                                      : a_transposed ? "p, 1, 1, 1, 1;"
-                                                     : "p, 1, 1, 0, 1;") != std::string::npos;
-  const bool bf16 = text.find(".bf16.") != std::string::npos;
-  std::string functions = "struct " + name + " {\n";
-  for (const bool adds : {false, true}) {
-    functions += fmt::format(
-        "  static void {}(float (&d)[{} / 2], {}, u64 b{}) {{\n"
-        "    emulation::multiply_async({{d, {}, {}, {}, {}, {}, {}, {}, b, {{{}}}}});\n  }}\n",
-        adds ? "issue" : "begin", n, registers ? "u32 a0, u32 a1, u32 a2, u32 a3" : "u64 a",
-        adds ? ", bool accumulate" : "", n, adds ? "accumulate" : "false", registers, a_transposed, b_transposed, bf16,
-        registers ? "0" : "a", registers ? "a0, a1, a2, a3" : "");
+// In place of the wrapper of one shape of wgmma, whose text begins with `lines[first]`: the same function, which
+// describes each step of the product to the emulation. `first` becomes the line behind it.
+std::string product_function(const std::vector<std::string>& lines, size_t& first) {
+  const std::regex shape("m64n(\\d+)k16\\.f32\\.(bf16|f16)"), offset("add\\.u32 low, %\\d+, (\\d+);"),
+      descriptor("mov\\.b64 ([ab]),"), operands("(first|more), 1, 1, (?:([01]), )?([01]);");
+  std::string text = lines[first] + "\n", n, type, step_offset;
+  std::map<std::string, std::string> offsets;
+  bool registers = false, argument = false, adds = false;
+  int step = 0;
+  for (++first; lines[first] != "};"; ++first) {
+    const std::string& line = lines[first];
+    std::smatch found;
+    if (std::regex_search(line, found, shape) && n.empty()) n = found[1], type = found[2];
+    if (line.find("void issue(") != std::string::npos) {
+      registers = line.find("const u32 (&a)") != std::string::npos;
+      argument = line.find("bool accumulate") != std::string::npos;
+      text += "  static " + line.substr(line.find("void issue(")) + "\n";
+    }
+    if (std::regex_search(line, found, std::regex("setp\\.ne\\.b32 first, (\\S+),"))) adds = found[1] == "1";
+    if (std::regex_search(line, found, offset)) step_offset = found[1];
+    if (std::regex_search(line, found, descriptor)) offsets[found[1]] = step_offset;
+    if (!std::regex_search(line, found, operands)) continue;
+    const std::string accumulate = found[1] == "more" ? "true" : argument ? "accumulate" : adds ? "true" : "false";
+    const auto address = [&](const char* name) {
+      return fmt::format("0x40000040ull << 32 | ({} + {}u)", name, offsets.at(name));
+    };
+    const int word = 4 * step++;
+    text += fmt::format("    emulation::multiply_async({{d, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}});\n", n,
+                        accumulate, registers, found[2] == "1", found[3] == "1", type == "bf16",
+                        registers ? "0" : address("a"), address("b"),
+                        registers ? fmt::format("a[{}], a[{}], a[{}], a[{}]", word, word + 1, word + 2, word + 3) : "");
   }
-  return functions + "};\n";
+  ++first;
+  return text + "  }\n};\n";
 }
 
 std::string entry_name(size_t number) { return fmt::format("emulated_entry_{}", number); }
@@ -69,9 +79,9 @@ std::string host_source(const EmittedKernel& kernel) {
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].starts_with("// ---- ")) common = lines[i].starts_with("// ---- common/");
     if (common || lines[i].find("__shared__ __align__(") != std::string::npos) continue;
-    const bool wrapper = lines[i].starts_with("struct ") && i + 2 < lines.size() &&
-                         lines[i + 2].find("// wgmma.mma_async") != std::string::npos;
-    if (wrapper) text += product_functions(lines, i);
+    const bool wrapper = lines[i].starts_with("struct ") && i + 1 < lines.size() &&
+                         lines[i + 1].find(" x wgmma.mma_async") != std::string::npos;
+    if (wrapper) text += product_function(lines, i);
     text += lines[i] + "\n";
   }
   text += entry_function(0, kernel.plan.kernel_name);
