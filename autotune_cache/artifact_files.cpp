@@ -1,12 +1,12 @@
 #include "autotune_cache/artifact_files.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <system_error>
+#include <iterator>
+#include <utility>
 
 #include "autotune_cache/cache_layout.h"
-#include "compiler/support/files.h"
+#include "autotune_cache/cubin_header.h"
 #include "compiler/support/hash.h"
 
 namespace hstujit {
@@ -14,17 +14,63 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A rename cannot replace a folder. One with the name of an entry is nobody's: it goes.
-void remove_folder_in_the_way(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(fs::symlink_status(path, error))) fs::remove_all(path, error);
+Status misplaced(const ArtifactMetadata& metadata, std::string_view arch) {
+  return Status(Code::kIo, fmt::format("it is of {}, and lies in the folder of {}", metadata.key.arch, arch));
 }
 
-Result<LoadedArtifact> load_once(const ArtifactFiles& files, std::string_view digest) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_regular_file(files.metadata));
-  Result<std::string> cubin = read_regular_file(files.cubin);
-  if (!cubin.ok()) return Status(Code::kIo, cubin.status().message());  // metadata without a cubin is a bad entry
-  return check_artifact(text, std::move(cubin).value(), digest);
+Result<ArtifactMetadata> parse_metadata_of(std::string_view text, std::string_view arch, std::string_view digest) {
+  Result<ArtifactMetadata> parsed = parse_metadata(text, digest);
+  if (!parsed.ok()) return Status(Code::kIo, "metadata: " + parsed.status().message());
+  if (parsed->key.arch != arch) return misplaced(*parsed, arch);
+  return parsed;
+}
+
+Status of_another_size(uint64_t bytes, const ArtifactMetadata& metadata) {
+  return Status(Code::kIo, fmt::format("the cubin has {} bytes, its metadata says {}", bytes, metadata.size));
+}
+
+// Metadata without a cubin is a bad entry.
+Status no_cubin(const Status& status) { return Status(Code::kIo, status.message()); }
+
+Result<LoadedArtifact> load_once(const Folder& folder, const ArtifactFiles& files, std::string_view arch,
+                                 std::string_view digest) {
+  FileInfo info;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, folder.read(files.metadata.filename(), kMostMetadataBytes, &info));
+  Result<std::string> cubin = folder.read(files.cubin.filename(), kMostCubinBytes);
+  if (!cubin.ok()) return no_cubin(cubin.status());
+  Result<LoadedArtifact> loaded = check_artifact(text, std::move(cubin).value(), arch, digest);
+  if (loaded.ok()) loaded->last_used = info.nanoseconds;
+  return loaded;
+}
+
+Result<SeenArtifact> see_once(const Folder& folder, const ArtifactFiles& files, std::string_view arch,
+                              std::string_view digest) {
+  SeenArtifact seen;
+  FileInfo info;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, folder.read(files.metadata.filename(), kMostMetadataBytes, &info));
+  HSTUJIT_ASSIGN_OR_RETURN(seen.metadata, parse_metadata_of(text, arch, digest));
+  FileInfo cubin;
+  const auto header = folder.read_head(files.cubin.filename(), kCubinHeaderBytes, &cubin);
+  if (!header.ok()) return no_cubin(header.status());
+  if (cubin.bytes != seen.metadata.size || cubin.bytes > kMostCubinBytes)
+    return of_another_size(cubin.bytes, seen.metadata);
+  HSTUJIT_RETURN_IF_ERROR(check_cubin_arch(*header, arch));
+  seen.bytes = info.bytes + cubin.bytes;
+  seen.last_used = info.nanoseconds;
+  return seen;
+}
+
+// What `look` finds in the entry's folder. Between a writer's two renames, or a pruner's two removals, the files do not
+// match: it looks again.
+template <typename Look>
+auto look_twice(const CacheTree& tree, std::string_view arch, std::string_view digest, const Look& look)
+    -> decltype(look(std::declval<const Folder&>(), std::declval<const ArtifactFiles&>(), arch, digest)) {
+  const ArtifactFiles files(kNoRoot, arch, digest);
+  const auto folder = tree.open(files.folder());
+  if (!folder.ok()) return Status(Code::kNotFound, folder.status().message());
+  auto found = look(*folder, files, arch, digest);
+  if (!found.ok() && found.status().code() == Code::kIo) return look(*folder, files, arch, digest);
+  return found;
 }
 
 }  // namespace
@@ -35,69 +81,53 @@ ArtifactFiles::ArtifactFiles(const std::string& root, std::string_view arch, std
 
 fs::path ArtifactFiles::note(std::string_view extension) const { return fs::path(cubin).replace_extension(extension); }
 
-bool is_cubin(std::string_view bytes) {
-  constexpr size_t kHeaderBytes = 64;  // of a 64-bit ELF image
-  return bytes.size() >= kHeaderBytes && bytes.starts_with("\x7f\x45\x4c\x46");
-}
-
-Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cubin, std::string_view digest) {
+Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cubin, std::string_view arch,
+                                      std::string_view digest) {
   LoadedArtifact loaded;
-  Result<ArtifactMetadata> parsed = parse_metadata(metadata, digest);
-  if (!parsed.ok()) return Status(Code::kIo, "metadata: " + parsed.status().message());
-  loaded.metadata = std::move(parsed).value();
+  HSTUJIT_ASSIGN_OR_RETURN(loaded.metadata, parse_metadata_of(metadata, arch, digest));
   loaded.cubin = std::move(cubin);
-  if (loaded.cubin.size() != loaded.metadata.size)
-    return Status(Code::kIo, fmt::format("the cubin has {} bytes, its metadata says {}", loaded.cubin.size(),
-                                         loaded.metadata.size));
+  if (loaded.cubin.size() != loaded.metadata.size) return of_another_size(loaded.cubin.size(), loaded.metadata);
   if (sha256_hex(loaded.cubin) != loaded.metadata.sha256)
     return Status(Code::kIo, "the cubin's SHA-256 differs from its metadata");
   if (!is_cubin(loaded.cubin))
     return Status(Code::kIo, fmt::format("the cubin, {} bytes, is no ELF image", loaded.cubin.size()));
+  HSTUJIT_RETURN_IF_ERROR(check_cubin_arch(loaded.cubin, arch));
   return loaded;
 }
 
-Result<LoadedArtifact> load_artifact(const ArtifactFiles& files, std::string_view digest) {
-  Result<LoadedArtifact> loaded = load_once(files, digest);
-  // Between a writer's two renames, or a pruner's two removals, the files do not match: look again.
-  if (!loaded.ok() && loaded.status().code() == Code::kIo) return load_once(files, digest);
-  return loaded;
+Result<LoadedArtifact> load_artifact(const CacheTree& tree, std::string_view arch, std::string_view digest) {
+  return look_twice(tree, arch, digest, load_once);
 }
 
-Status save_artifact(const ArtifactFiles& files, const ArtifactMetadata& metadata, std::string_view cubin) {
-  HSTUJIT_RETURN_IF_ERROR(make_directories(files.cubin.parent_path()));
-  remove_folder_in_the_way(files.cubin);
-  remove_folder_in_the_way(files.metadata);
-  HSTUJIT_RETURN_IF_ERROR(write_file_atomically(files.cubin, cubin));
-  return write_file_atomically(files.metadata, format_metadata(metadata));
+Result<SeenArtifact> see_artifact(const CacheTree& tree, std::string_view arch, std::string_view digest) {
+  return look_twice(tree, arch, digest, see_once);
 }
 
-Status remove_artifact(const ArtifactFiles& files) {
-  std::error_code error;
-  fs::remove(files.metadata, error);
-  if (error) return file_error("remove", files.metadata, error.value());
-  std::error_code ignored;  // of a note, which nothing reads
-  for (const std::string_view extension : kNoteExtensions) fs::remove(files.note(extension), ignored);
-  fs::remove(files.cubin, error);
-  if (error) return file_error("remove", files.cubin, error.value());
-  return {};
+Status save_artifact(const Folder& folder, const ArtifactFiles& files, const ArtifactMetadata& metadata,
+                     std::string_view cubin) {
+  // A rename cannot replace a folder. One with the name of an entry is nobody's: it goes.
+  for (const fs::path& file : {files.cubin, files.metadata}) folder.remove_folder(file.filename());
+  HSTUJIT_RETURN_IF_ERROR(folder.write(files.cubin.filename(), cubin));
+  return folder.write(files.metadata.filename(), format_metadata(metadata));
 }
 
-std::optional<FileTimes> file_times(const fs::path& path) {
-  struct stat info;
-  if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  return FileTimes{static_cast<uint64_t>(info.st_size),
-                   static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
-}
-
-void for_each_artifact_file(const std::string& root,
-                            const std::function<void(const std::string&, const fs::path&)>& visit) {
-  std::error_code error;
-  fs::directory_iterator folder(version_folder(root), error);
-  while (!error && folder != fs::directory_iterator()) {
-    const std::string arch = folder->path().filename().native();
-    if (is_arch_name(arch)) for_each_file(folder->path(), [&](const fs::path& path) { visit(arch, path); });
-    folder.increment(error);
+Status remove_artifact(const CacheTree& tree, std::string_view arch, std::string_view digest) {
+  const ArtifactFiles files(kNoRoot, arch, digest);
+  const auto folder = tree.open(files.folder());
+  if (!folder.ok()) return folder.status().code() == Code::kNotFound ? Status() : folder.status();
+  HSTUJIT_RETURN_IF_ERROR(folder->remove(files.metadata.filename()));
+  for (const std::string_view extension : kNoteExtensions) {
+    [[maybe_unused]] const Status ignored = folder->remove(files.note(extension).filename());  // nothing reads notes
   }
+  return folder->remove(files.cubin.filename());
+}
+
+void for_each_artifact_file(const CacheTree& tree,
+                            const std::function<void(const std::string&, const CacheItem&)>& visit) {
+  tree.walk(version_folder(kNoRoot), 2, is_arch_name, [&](const CacheItem& item) {
+    const auto arch = std::next(item.name.begin());
+    visit(arch == item.name.end() ? std::string() : arch->native(), item);
+  });
 }
 
 std::optional<std::string> digest_of_file(const fs::path& path, std::string_view extension) {

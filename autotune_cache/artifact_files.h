@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "autotune_cache/artifact_metadata.h"
+#include "autotune_cache/cache_tree.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -18,47 +19,55 @@ namespace hstujit {
 // Of the notes that may lie beside an entry: texts for people, which nothing here reads.
 inline constexpr std::string_view kNoteExtensions[] = {".mlir", ".cu", ".log"};
 
+// Larger ones are not read.
+inline constexpr size_t kMostMetadataBytes = size_t{1} << 20;
+inline constexpr size_t kMostCubinBytes = size_t{256} << 20;
+
 struct ArtifactFiles {
   std::filesystem::path cubin;
   std::filesystem::path metadata;
 
+  std::filesystem::path folder() const { return cubin.parent_path(); }
   std::filesystem::path note(std::string_view extension) const;
 
   ArtifactFiles(const std::string& root, std::string_view arch, std::string_view digest);
 };
 
-// Whether these bytes can be a cubin at all, which is an ELF image: no bytes, or others, are none, whatever their
-// checksum says, and the driver would read past the end of a short one.
-bool is_cubin(std::string_view bytes);
-
 struct LoadedArtifact {
   ArtifactMetadata metadata;
   std::string cubin;
+  int64_t last_used = 0;  // as FileInfo::nanoseconds, of the metadata file; 0 for what is no file
 };
 
-// kNotFound when there is no entry; kIo with the reason when there is one that must not be used.
-Result<LoadedArtifact> load_artifact(const ArtifactFiles& files, std::string_view digest);
+// kNotFound when there is no entry, or when its folder does not count, which is logged; kIo with the reason when there
+// is one that must not be used.
+Result<LoadedArtifact> load_artifact(const CacheTree& tree, std::string_view arch, std::string_view digest);
 
-// An entry from its two texts, as load_artifact checks it.
-Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cubin, std::string_view digest);
+// An entry of the folder of `arch` from its two texts, as load_artifact checks it.
+Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cubin, std::string_view arch,
+                                      std::string_view digest);
 
-// The cubin first, then the metadata: whoever sees metadata sees a complete entry.
-Status save_artifact(const ArtifactFiles& files, const ArtifactMetadata& metadata, std::string_view cubin);
+// What can be said of an entry without its cubin's bytes. `bytes` are those of both files.
+struct SeenArtifact {
+  ArtifactMetadata metadata;
+  uint64_t bytes = 0;
+  int64_t last_used = 0;  // as FileInfo::nanoseconds
+};
+// The same as load_artifact, but that it reads the cubin's header alone.
+Result<SeenArtifact> see_artifact(const CacheTree& tree, std::string_view arch, std::string_view digest);
+
+// Into the folder of its arch and digest: the cubin first, then the metadata, so that whoever sees metadata sees a
+// complete entry. Replaces what has these names.
+Status save_artifact(const Folder& folder, const ArtifactFiles& files, const ArtifactMetadata& metadata,
+                     std::string_view cubin);
 
 // With its notes. The metadata first, so that an interrupted removal leaves no entry that looks complete; an entry
 // whose metadata cannot be removed stays whole. Files that are gone already are no trouble.
-Status remove_artifact(const ArtifactFiles& files);
+Status remove_artifact(const CacheTree& tree, std::string_view arch, std::string_view digest);
 
-struct FileTimes {
-  uint64_t bytes = 0;
-  int64_t nanoseconds = 0;  // of the last write, since 1970
-};
-// Nothing for what is no regular file.
-std::optional<FileTimes> file_times(const std::filesystem::path& path);
-
-// Calls visit(arch, path) for each file in the folders of cubins below `root`.
-void for_each_artifact_file(const std::string& root,
-                            const std::function<void(const std::string&, const std::filesystem::path&)>& visit);
+// Calls visit(arch, item) for what lies in the folders of cubins, and for those folders where they do not count.
+void for_each_artifact_file(const CacheTree& tree,
+                            const std::function<void(const std::string&, const CacheItem&)>& visit);
 
 // The digest of a file named "<digest><extension>"; nothing for any other name.
 std::optional<std::string> digest_of_file(const std::filesystem::path& path, std::string_view extension);

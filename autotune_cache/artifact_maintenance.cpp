@@ -6,15 +6,37 @@
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/artifact_state.h"
 #include "autotune_cache/artifact_store.h"
-#include "compiler/support/files.h"
+#include "compiler/support/folder.h"
 
 namespace hstujit {
 
-namespace fs = std::filesystem;
+namespace {
+
+// Removes what interrupted writers left, when old enough; returns how many files.
+int64_t sweep_leftovers(const CacheTree& tree) {
+  int64_t removed = 0;
+  const auto sweep = [&](const CacheItem& item) {
+    if (!item.problem.ok() || !is_abandoned_temporary(item.name) || !is_older_than(item.info.nanoseconds, kLeftoverAge))
+      return;
+    const auto folder = tree.open(item.name.parent_path());
+    if (folder.ok() && folder->remove(item.name.filename()).ok()) ++removed;
+  };
+  for_each_artifact_file(tree, [&](const std::string&, const CacheItem& item) { sweep(item); });
+  tree.walk(tuning_root(kNoRoot), 1, nullptr, sweep);
+  return removed;
+}
+
+// Whether a look-up refuses a file by its size, which prune does not count then: a few bytes on the disk may claim any
+// size.
+bool is_too_large(const CacheItem& item) {
+  return item.info.bytes > (digest_of_file(item.name, ".json") ? kMostMetadataBytes : kMostCubinBytes);
+}
+
+}  // namespace
 
 // An entry as prune sees it.
 struct ArtifactStore::Candidate {
-  ArtifactFiles files;
+  std::string arch;
   std::string digest;
   uint64_t bytes = 0;
   int64_t last_used = 0;
@@ -27,23 +49,22 @@ std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_,
 
 PruneReport ArtifactStore::prune(const PruneRequest& request) {
   PruneReport report;
-  const std::string& root = directories_.user;
-  if (root.empty()) return report;
-  report.leftovers = sweep_leftovers(root);
+  if (user_ == nullptr || !user_->health().ok()) return report;
+  report.leftovers = sweep_leftovers(*user_);
 
   std::map<std::pair<std::string, std::string>, Candidate> found;
-  for_each_artifact_file(root, [&](const std::string& arch, const fs::path& path) {
-    auto digest = digest_of_file(path, ".cubin");
-    if (!digest) digest = digest_of_file(path, ".json");
-    if (!digest) digest = digest_of_note(path).first;
-    const auto times = digest ? file_times(path) : std::nullopt;
-    if (!times) return;
-    const ArtifactFiles files(root, arch, *digest);
-    if (path.parent_path() != files.cubin.parent_path()) return;
-    Candidate& entry = found.try_emplace({arch, *digest}, Candidate{files, *digest}).first->second;
-    entry.bytes += times->bytes;
-    entry.last_used = std::max(entry.last_used, times->nanoseconds);
-    entry.complete = entry.complete || path == files.metadata;
+  for_each_artifact_file(*user_, [&](const std::string& arch, const CacheItem& item) {
+    if (!item.problem.ok() || is_too_large(item)) return;
+    auto digest = digest_of_file(item.name, ".cubin");
+    if (!digest) digest = digest_of_file(item.name, ".json");
+    if (!digest) digest = digest_of_note(item.name).first;
+    if (!digest) return;
+    const ArtifactFiles files(kNoRoot, arch, *digest);
+    if (item.name.parent_path() != files.folder()) return;
+    Candidate& entry = found.try_emplace({arch, *digest}, Candidate{arch, *digest}).first->second;
+    entry.bytes += item.info.bytes;
+    entry.last_used = std::max(entry.last_used, item.info.nanoseconds);
+    entry.complete = entry.complete || item.name == files.metadata;
   });
 
   const int64_t abandoned_before =
@@ -51,7 +72,8 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
   std::vector<Candidate> entries;
   for (auto& [name, entry] : found) {
     // A writer or a pruner died on the way.
-    if (!entry.complete && entry.last_used < abandoned_before && remove_artifact(entry.files).ok()) {
+    if (!entry.complete && entry.last_used < abandoned_before &&
+        remove_artifact(*user_, entry.arch, entry.digest).ok()) {
       ++report.leftovers;
     } else {
       report.kept_bytes += entry.bytes;
@@ -71,13 +93,12 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
     if (in_use.contains(entry.digest) || !entry.complete) continue;
     bool unwanted = request.max_bytes && report.kept_bytes > *request.max_bytes;
     if (!unwanted && !request.nvrtc.empty()) {
-      const auto text = read_regular_file(entry.files.metadata);
-      const auto metadata = text.ok() ? parse_metadata(*text, entry.digest) : Result<ArtifactMetadata>(text.status());
-      unwanted = metadata.ok() && metadata->info.nvrtc == request.nvrtc;
+      const auto seen = see_artifact(*user_, entry.arch, entry.digest);
+      unwanted = seen.ok() && seen->metadata.info.nvrtc == request.nvrtc;
     }
     if (!unwanted) continue;
-    if (const Status status = remove_artifact(entry.files); !status.ok()) {
-      warn_once("remove " + root, "not_removed", root, status.message());
+    if (const Status status = remove_artifact(*user_, entry.arch, entry.digest); !status.ok()) {
+      warn_once("remove " + user_->root(), "not_removed", user_->root(), status.message());
       ++report.not_removed;
       continue;
     }

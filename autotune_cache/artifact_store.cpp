@@ -1,13 +1,10 @@
 #include "autotune_cache/artifact_store.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <utility>
 
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/artifact_state.h"
-#include "compiler/support/files.h"
+#include "autotune_cache/cubin_header.h"
 #include "compiler/support/hash.h"
 
 namespace hstujit {
@@ -20,11 +17,9 @@ constexpr std::chrono::hours kTouchInterval{1};
 // A prune scans the directory, so it follows only after this part of the bound has been written.
 constexpr uint64_t kPruneFraction = 16;
 
-// To the present, which whoever may write the file may set; a time that is named may be set by its owner alone. A file
-// that this process cannot write keeps its time.
-void touch(const fs::path& path) {
-  if (!is_older_than(path, kTouchInterval)) return;
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+// A file that this process cannot write keeps its time.
+void touch(const CacheTree& tree, const fs::path& name) {
+  if (const auto folder = tree.open(name.parent_path()); folder.ok()) folder->touch(name.filename());
 }
 
 }  // namespace
@@ -32,6 +27,7 @@ void touch(const fs::path& path) {
 ArtifactStore::ArtifactStore(CacheLayers layers, Log log, uint64_t max_bytes)
     : layers_(std::move(layers)),
       directories_(directories_of(layers_)),
+      user_(writable_tree(layers_)),
       log_(std::move(log)),
       max_bytes_(max_bytes),
       state_(std::make_unique<State>()) {}
@@ -82,7 +78,8 @@ std::optional<Artifact> ArtifactStore::find_in(const CacheLayer& layer, const Ar
     if (layer.remote() && state_->dropped.contains({digest, loaded->metadata.sha256})) return std::nullopt;
     state_->in_use.insert(digest);
   }
-  if (layer.writable()) touch(files.metadata);
+  if (layer.writable() && layer.tree() != nullptr && is_older_than(loaded->last_used, kTouchInterval))
+    touch(*layer.tree(), ArtifactFiles(kNoRoot, key.arch, digest).metadata);
   if (layer.remote()) keep(loaded->metadata, digest, loaded->cubin);
   return Artifact{std::move(loaded->cubin), std::move(loaded->metadata.info), layer.path()};
 }
@@ -93,8 +90,8 @@ bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const Ar
     log_.event(LogCategory::kCache, "not_stored", {{"reason", digest.status().message()}});
     return false;
   }
-  if (!is_cubin(cubin)) {
-    log_.event(LogCategory::kCache, "not_stored", {{"digest", *digest}, {"reason", "the cubin is no ELF image"}});
+  if (const Status status = check_cubin_arch(cubin, key.arch); !status.ok()) {
+    log_.event(LogCategory::kCache, "not_stored", {{"digest", *digest}, {"reason", status.message()}});
     return false;
   }
   {
@@ -102,18 +99,19 @@ bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const Ar
     state_->in_use.insert(*digest);
   }
   // Somebody else was faster: both entries would do, and not writing keeps its two files together.
-  if (!directories_.user.empty() && load_artifact(ArtifactFiles(directories_.user, key.arch, *digest), *digest).ok())
-    return true;
+  if (user_ != nullptr && load_artifact(*user_, key.arch, *digest).ok()) return true;
   const ArtifactMetadata metadata{key, info, cubin.size(), sha256_hex(cubin)};
   for (const CacheLayerPtr& layer : layers_) layer->offer(metadata, *digest, cubin);
   return keep(metadata, *digest, cubin);
 }
 
 bool ArtifactStore::keep(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) {
-  if (directories_.user.empty()) return false;
-  const ArtifactFiles files(directories_.user, metadata.key.arch, digest);
-  if (const Status status = save_artifact(files, metadata, cubin); !status.ok()) {
-    warn_once("write " + directories_.user, "directory_not_writable", directories_.user, status.message());
+  if (user_ == nullptr) return false;
+  const ArtifactFiles files(kNoRoot, metadata.key.arch, digest);
+  const auto folder = user_->make(files.folder());
+  if (!folder.ok()) return false;  // which is logged
+  if (const Status status = save_artifact(*folder, files, metadata, cubin); !status.ok()) {
+    warn_once("write " + user_->root(), "directory_not_writable", user_->root(), status.message());
     return false;
   }
   log_.event(LogCategory::kCache, "stored", {{"digest", digest}, {"bytes", cubin.size()}});
@@ -123,15 +121,18 @@ bool ArtifactStore::keep(const ArtifactMetadata& metadata, const std::string& di
 
 void ArtifactStore::annotate(const ArtifactKey& key, const std::vector<ArtifactNote>& notes) {
   const Result<std::string> digest = artifact_digest(key);
-  if (!digest.ok() || directories_.user.empty()) return;
-  const ArtifactFiles files(directories_.user, key.arch, *digest);
+  if (!digest.ok() || user_ == nullptr || notes.empty()) return;
+  const ArtifactFiles files(kNoRoot, key.arch, *digest);
+  const auto folder = user_->make(files.folder());
+  if (!folder.ok()) return;  // which is logged
   for (const ArtifactNote& note : notes) {
-    const fs::path path = files.note(note.extension);
-    if (const Status status = write_file_atomically(path, note.text); !status.ok()) {
-      warn_once("write " + directories_.user, "directory_not_writable", directories_.user, status.message());
+    const fs::path name = files.note(note.extension).filename();
+    if (const Status status = folder->write(name, note.text); !status.ok()) {
+      warn_once("write " + user_->root(), "directory_not_writable", user_->root(), status.message());
       return;
     }
-    log_.event(LogCategory::kCache, "dumped", {{"path", path.native()}, {"bytes", note.text.size()}});
+    log_.event(LogCategory::kCache, "dumped",
+               {{"path", (folder->path() / name).native()}, {"bytes", note.text.size()}});
   }
 }
 
@@ -142,16 +143,15 @@ void ArtifactStore::drop(const ArtifactKey& key, std::string_view cubin) {
     const std::lock_guard lock(state_->mutex);
     state_->dropped.insert({*digest, sha256_hex(cubin)});
   }
-  if (directories_.user.empty()) return;
-  const ArtifactFiles files(directories_.user, key.arch, *digest);
+  if (user_ == nullptr) return;
   // Another process may have replaced it already.
-  const Result<LoadedArtifact> stored = load_artifact(files, *digest);
+  const Result<LoadedArtifact> stored = load_artifact(*user_, key.arch, *digest);
   if (!stored.ok() || stored->cubin != cubin) return;
-  if (const Status status = remove_artifact(files); !status.ok()) {
-    warn_once("remove " + directories_.user, "not_removed", directories_.user, status.message());
+  if (const Status status = remove_artifact(*user_, key.arch, *digest); !status.ok()) {
+    warn_once("remove " + user_->root(), "not_removed", user_->root(), status.message());
     return;
   }
-  log_.event(LogCategory::kCache, "dropped", {{"digest", *digest}, {"directory", directories_.user}});
+  log_.event(LogCategory::kCache, "dropped", {{"digest", *digest}, {"directory", user_->root()}});
 }
 
 void ArtifactStore::prune_sometimes(uint64_t written) {

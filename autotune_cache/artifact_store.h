@@ -98,6 +98,7 @@ class ArtifactStore {
 
   CacheLayers layers_;
   CacheDirectories directories_;  // of the layers; `user` is what is written
+  const CacheTree* user_;         // its files, of the first layer; null: nothing is written
   Log log_;
   uint64_t max_bytes_;
   std::unique_ptr<State> state_;

@@ -13,7 +13,6 @@ namespace {
 constexpr const char* kManifest = "hstujit-bundle.json";
 constexpr const char* kBundleFormat = "hstujit-bundle-1";
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
-constexpr size_t kLargestBundle = size_t{4} << 30;  // a frame of a few bytes may claim any size
 
 Result<std::string> decompress(std::string_view frame) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);

@@ -5,6 +5,7 @@
 // same names, sorted. Nothing in it depends on when, where and by whom it was made.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,8 +16,8 @@
 
 namespace hstujit {
 
-// The root of the names in a bundle: they are those of a cache directory, relative to it.
-inline const std::string kNoRoot;
+// As it is and decompressed: a frame of a few bytes may claim any size.
+inline constexpr size_t kLargestBundle = size_t{4} << 30;
 
 struct PackedBundle {
   std::string bytes;   // the archive, not compressed

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "compiler/support/files.h"
+#include "compiler/support/folder.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
@@ -32,16 +37,30 @@ std::optional<EntryName> parse_name(const std::string& name) {
 
 }  // namespace
 
+Result<std::string> BundleLayer::read() const {
+  if (trust_ == Trust::kAll) return read_file(path());
+  // Through the links that lead to it, and no further ones.
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path(), error);
+  if (error) return file_error("open", path(), error.value());
+  if (const std::string problem = distrust_of_place(path()); !problem.empty())
+    return Status(Code::kIo, fmt::format("cannot read {}: {}", quote(path()), problem));
+  HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(file.parent_path(), trust_));
+  return folder.read(file.filename(), kLargestBundle);
+}
+
+Result<std::shared_ptr<const Bundle>> BundleLayer::load() const {
+  HSTUJIT_ASSIGN_OR_RETURN(std::string bytes, read());
+  auto unpacked = Bundle::unpack(std::move(bytes));
+  if (unpacked.ok()) return unpacked;
+  return unpacked.status().with_context(fmt::format("the file {} is no whole bundle", path()));
+}
+
 const Bundle* BundleLayer::bundle() const {
   std::call_once(once_, [this] {
-    Result<std::string> bytes = read_file(path());
-    if (!bytes.ok()) {
-      status_ = bytes.status();
-    } else if (auto unpacked = Bundle::unpack(std::move(bytes).value()); !unpacked.ok()) {
-      status_ = unpacked.status().with_context(fmt::format("the file {} is no whole bundle", path()));
-    } else {
-      bundle_ = std::move(unpacked).value();
-    }
+    auto loaded = load();
+    status_ = loaded.status();
+    if (loaded.ok()) bundle_ = std::move(loaded).value();
     if (!status_.ok()) log_.event(LogCategory::kCache, "bad_bundle", {{"path", path()}, {"reason", status_.message()}});
   });
   return bundle_.get();
@@ -60,7 +79,7 @@ Result<LoadedArtifact> BundleLayer::find_artifact(std::string_view arch, std::st
   if (metadata == bundle_->files().end()) return none;
   const auto cubin = bundle_->files().find(names.cubin.native());
   if (cubin == bundle_->files().end()) return Status(Code::kIo, "the bundle has its metadata and no cubin");
-  return check_artifact(metadata->second, std::string(cubin->second), digest);
+  return check_artifact(metadata->second, std::string(cubin->second), arch, digest);
 }
 
 Result<TuningRecord> BundleLayer::find_record(std::string_view digest) const {
@@ -78,7 +97,7 @@ std::vector<StoredArtifact> BundleLayer::artifacts() const {
     const auto entry = parse_name(name);
     if (!entry || !entry->metadata) continue;
     auto loaded = find_artifact(entry->arch, entry->digest);
-    if (!loaded.ok() || loaded->metadata.key.arch != entry->arch) continue;
+    if (!loaded.ok()) continue;
     const uint64_t size = bytes.size() + loaded->cubin.size();
     all.push_back({std::move(loaded->metadata), entry->digest, path(), size, 0});
   }
@@ -108,10 +127,7 @@ std::vector<VerifiedFile> BundleLayer::verify() const {
     } else if (entry->arch.empty()) {
       status = parse_record(bytes, entry->digest).status();
     } else if (entry->metadata) {
-      const auto loaded = find_artifact(entry->arch, entry->digest);
-      status = loaded.status();
-      if (loaded.ok() && loaded->metadata.key.arch != entry->arch)
-        status = Status(Code::kIo, "it lies in the wrong folder");
+      status = find_artifact(entry->arch, entry->digest).status();
     } else {
       // A good entry is one line, its metadata's.
       if (bundle_->files().contains(ArtifactFiles(kNoRoot, entry->arch, entry->digest).metadata.native())) continue;

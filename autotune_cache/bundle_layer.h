@@ -12,7 +12,10 @@ namespace hstujit {
 
 class BundleLayer : public CacheLayer {
  public:
-  BundleLayer(std::string path, Log log) : CacheLayer(std::move(path)), log_(std::move(log)) {}
+  // With Trust::kOwn a file that belongs to somebody who is neither root nor this user, that anybody may write, or in
+  // whose place anybody can put another one, is not read.
+  BundleLayer(std::string path, Trust trust, Log log)
+      : CacheLayer(std::move(path)), trust_(trust), log_(std::move(log)) {}
 
   bool writable() const override { return false; }
   Status health() const override;
@@ -25,7 +28,10 @@ class BundleLayer : public CacheLayer {
  private:
   // Null when the file is no bundle.
   const Bundle* bundle() const;
+  Result<std::string> read() const;
+  Result<std::shared_ptr<const Bundle>> load() const;
 
+  Trust trust_;
   Log log_;
   mutable std::once_flag once_;
   mutable Status status_;

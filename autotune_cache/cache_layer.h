@@ -50,6 +50,8 @@ class CacheLayer {
   // What logs and reports call it.
   const std::string& path() const { return path_; }
   virtual bool writable() const = 0;
+  // Its files, where it is a directory; null otherwise.
+  virtual const CacheTree* tree() const { return nullptr; }
   // What keeps the whole layer from being used, if anything does. Nothing that is there is no trouble.
   virtual Status health() const = 0;
 
@@ -81,6 +83,9 @@ using CacheLayers = std::vector<CacheLayerPtr>;
 
 // A file among those to read is a bundle; `log` is for one that is bad.
 CacheLayers open_layers(const CacheDirectories& directories, const Log& log);
+
+// The files of the one that is written; null where there is none.
+const CacheTree* writable_tree(const CacheLayers& layers);
 
 // The paths of `layers`, as CacheDirectories says them.
 CacheDirectories directories_of(const CacheLayers& layers);

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <system_error>
 #include <tuple>
-
-#include "compiler/support/files.h"
 
 namespace hstujit {
 namespace {
@@ -16,66 +13,67 @@ constexpr const char* kAbandoned = "left behind by an interrupted write; prune r
 constexpr const char* kMisplaced = "it lies in the wrong folder";
 constexpr const char* kForeign = "it is not a file of the cache";
 
+// Whether a look-up finds a file by that name.
+bool is_file(const CacheTree& tree, const fs::path& name) {
+  const auto folder = tree.open(name.parent_path());
+  if (!folder.ok()) return false;
+  const auto found = folder->look(name.filename());
+  return found.ok() && !found->is_folder;
+}
+
 // What is wrong with a file in the folders of cubins.
-std::string problem_of_artifact(const std::string& root, const std::string& arch, const fs::path& path) {
-  if (is_abandoned_temporary(path)) return kAbandoned;
-  if (const auto digest = digest_of_file(path, ".cubin")) {
-    const ArtifactFiles files(root, arch, *digest);
-    if (files.cubin != path) return kMisplaced;
-    std::error_code error;
-    if (!fs::exists(files.metadata, error)) return "it has no metadata; prune removes it after an hour";
-    return {};
+std::string problem_of_artifact(const CacheTree& tree, const std::string& arch, const CacheItem& item) {
+  if (!item.problem.ok()) return item.problem.message();
+  if (is_abandoned_temporary(item.name)) return kAbandoned;
+  if (const auto digest = digest_of_file(item.name, ".cubin")) {
+    const ArtifactFiles files(kNoRoot, arch, *digest);
+    if (files.cubin != item.name) return kMisplaced;
+    return is_file(tree, files.metadata) ? "" : "it has no metadata; prune removes it after an hour";
   }
-  if (const auto digest = digest_of_file(path, ".json")) {
-    const ArtifactFiles files(root, arch, *digest);
-    if (files.metadata != path) return kMisplaced;
-    const auto loaded = load_artifact(files, *digest);
-    return loaded.ok() ? std::string() : loaded.status().message();
+  if (const auto digest = digest_of_file(item.name, ".json")) {
+    if (ArtifactFiles(kNoRoot, arch, *digest).metadata != item.name) return kMisplaced;
+    return load_artifact(tree, arch, *digest).status().message();
   }
-  if (const auto [digest, extension] = digest_of_note(path); digest) {
-    const ArtifactFiles files(root, arch, *digest);
-    if (files.note(extension) != path) return kMisplaced;
-    std::error_code error;
-    if (!fs::exists(files.metadata, error)) return "it has no entry; prune removes it after an hour";
-    return {};
+  if (const auto [digest, extension] = digest_of_note(item.name); digest) {
+    const ArtifactFiles files(kNoRoot, arch, *digest);
+    if (files.note(extension) != item.name) return kMisplaced;
+    return is_file(tree, files.metadata) ? "" : "it has no entry; prune removes it after an hour";
   }
   return kForeign;
 }
 
 // What is wrong with a file in the folders of tuning records.
-std::string problem_of_record(const std::string& root, const fs::path& path) {
-  if (is_abandoned_temporary(path)) return kAbandoned;
-  const auto digest = digest_of_file(path, ".json");
+std::string problem_of_record(const DirectoryLayer& layer, const CacheItem& item) {
+  if (!item.problem.ok()) return item.problem.message();
+  if (is_abandoned_temporary(item.name)) return kAbandoned;
+  const auto digest = digest_of_file(item.name, ".json");
   if (!digest) return kForeign;
-  if (record_file(root, *digest) != path) return kMisplaced;
-  const auto text = read_regular_file(path);
-  return text.ok() ? parse_record(*text, *digest).status().message() : text.status().message();
+  if (record_file(kNoRoot, *digest) != item.name) return kMisplaced;
+  return layer.find_record(*digest).status().message();
 }
 
 }  // namespace
 
 Result<LoadedArtifact> DirectoryLayer::find_artifact(std::string_view arch, std::string_view digest) const {
-  return load_artifact(ArtifactFiles(path(), arch, digest), digest);
+  return load_artifact(tree_, arch, digest);
 }
 
 Result<TuningRecord> DirectoryLayer::find_record(std::string_view digest) const {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_regular_file(record_file(path(), digest)));
+  const fs::path name = record_file(kNoRoot, digest);
+  const auto folder = tree_.open(name.parent_path());
+  if (!folder.ok()) return Status(Code::kNotFound, folder.status().message());
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, folder->read(name.filename(), kMostRecordBytes));
   return parse_record(text, digest);
 }
 
 std::vector<StoredArtifact> DirectoryLayer::artifacts() const {
   std::vector<StoredArtifact> all;
-  for_each_artifact_file(path(), [&](const std::string& arch, const fs::path& file) {
-    const auto digest = digest_of_file(file, ".json");
-    if (!digest) return;
-    const auto text = read_regular_file(file);
-    if (!text.ok()) return;
-    auto metadata = parse_metadata(*text, *digest);
-    const auto times = file_times(file);
-    if (!metadata.ok() || metadata->key.arch != arch || !times) return;
-    const auto cubin = file_times(ArtifactFiles(path(), arch, *digest).cubin);
-    all.push_back({std::move(metadata).value(), *digest, path(), times->bytes + (cubin ? cubin->bytes : 0),
-                   times->nanoseconds / 1'000'000'000});
+  for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {
+    const auto digest = item.problem.ok() ? digest_of_file(item.name, ".json") : std::nullopt;
+    if (!digest || ArtifactFiles(kNoRoot, arch, *digest).metadata != item.name) return;
+    auto seen = see_artifact(tree_, arch, *digest);
+    if (!seen.ok()) return;
+    all.push_back({std::move(seen->metadata), *digest, path(), seen->bytes, seen->last_used / 1'000'000'000});
   });
   std::sort(all.begin(), all.end(), [](const StoredArtifact& a, const StoredArtifact& b) {
     return std::tie(a.metadata.key.arch, a.digest) < std::tie(b.metadata.key.arch, b.digest);
@@ -85,12 +83,10 @@ std::vector<StoredArtifact> DirectoryLayer::artifacts() const {
 
 std::vector<StoredRecord> DirectoryLayer::records() const {
   std::vector<StoredRecord> all;
-  for_each_file(tuning_root(path()), [&](const fs::path& file) {
-    const auto digest = digest_of_file(file, ".json");
-    if (!digest) return;
-    const auto text = read_regular_file(file);
-    if (!text.ok()) return;
-    auto record = parse_record(*text, *digest);
+  tree_.walk(tuning_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
+    const auto digest = item.problem.ok() ? digest_of_file(item.name, ".json") : std::nullopt;
+    if (!digest || record_file(kNoRoot, *digest) != item.name) return;
+    auto record = find_record(*digest);
     if (record.ok()) all.push_back({std::move(record).value(), *digest, path()});
   });
   std::sort(all.begin(), all.end(), [](const StoredRecord& a, const StoredRecord& b) { return a.digest < b.digest; });
@@ -98,16 +94,21 @@ std::vector<StoredRecord> DirectoryLayer::records() const {
 }
 
 std::vector<VerifiedFile> DirectoryLayer::verify() const {
+  if (const Status status = health(); !status.ok()) return {{path(), status.message()}};
   std::vector<VerifiedFile> report;
-  for_each_artifact_file(path(), [&](const std::string& arch, const fs::path& file) {
-    std::string problem = problem_of_artifact(path(), arch, file);
+  const auto path_of = [this](const CacheItem& item) { return (fs::path(path()) / item.name).native(); };
+  for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {
+    std::string problem = problem_of_artifact(tree_, arch, item);
     // A good entry is one line, its metadata's; its other files have one only when something is wrong with them.
-    if (problem.empty() && !digest_of_file(file, ".json")) return;
-    report.push_back({file.native(), std::move(problem)});
+    if (problem.empty() && !digest_of_file(item.name, ".json")) return;
+    report.push_back({path_of(item), std::move(problem)});
   });
-  for_each_file(tuning_root(path()),
-                [&](const fs::path& file) { report.push_back({file.native(), problem_of_record(path(), file)}); });
+  tree_.walk(tuning_root(kNoRoot), 1, nullptr,
+             [&](const CacheItem& item) { report.push_back({path_of(item), problem_of_record(*this, item)}); });
   std::sort(report.begin(), report.end(), [](const VerifiedFile& a, const VerifiedFile& b) { return a.path < b.path; });
+  // A folder on the way to both is named once.
+  const auto same = [](const VerifiedFile& a, const VerifiedFile& b) { return a.path == b.path; };
+  report.erase(std::unique(report.begin(), report.end(), same), report.end());
   return report;
 }
 

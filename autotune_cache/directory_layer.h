@@ -7,10 +7,12 @@ namespace hstujit {
 
 class DirectoryLayer : public CacheLayer {
  public:
-  DirectoryLayer(std::string path, bool writable) : CacheLayer(std::move(path)), writable_(writable) {}
+  DirectoryLayer(std::string path, bool writable, Trust trust, const Log& log)
+      : CacheLayer(std::move(path)), writable_(writable), tree_(this->path(), trust, log) {}
 
   bool writable() const override { return writable_; }
-  Status health() const override { return {}; }
+  const CacheTree* tree() const override { return &tree_; }
+  Status health() const override { return tree_.health(); }
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
   Result<TuningRecord> find_record(std::string_view digest) const override;
   std::vector<StoredArtifact> artifacts() const override;
@@ -19,6 +21,7 @@ class DirectoryLayer : public CacheLayer {
 
  private:
   bool writable_;
+  CacheTree tree_;
 };
 
 }  // namespace hstujit

@@ -1,10 +1,7 @@
 #include "autotune_cache/tuning_database.h"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
-
-#include "compiler/support/files.h"
 
 namespace hstujit {
 namespace {
@@ -34,7 +31,7 @@ bool contains(const TuningRecord& whole, const TuningRecord& part) {
 }  // namespace
 
 TuningDatabase::TuningDatabase(CacheLayers layers, Log log)
-    : layers_(std::move(layers)), user_(directories_of(layers_).user), log_(std::move(log)) {}
+    : layers_(std::move(layers)), user_(writable_tree(layers_)), log_(std::move(log)) {}
 
 TuningDatabase::TuningDatabase(const CacheDirectories& directories, const Log& log)
     : TuningDatabase(open_layers(directories, log), log) {}
@@ -84,13 +81,11 @@ std::optional<TuningDatabase::Found> TuningDatabase::look_up(const TuningKey& ke
   return std::nullopt;
 }
 
-Result<std::optional<TuningRecord>> TuningDatabase::store(const std::string& digest, const std::string& text) const {
-  const fs::path path = record_file(user_, digest);
-  HSTUJIT_RETURN_IF_ERROR(make_directories(path.parent_path()));
-  // A rename cannot replace a folder. One with the name of a record is nobody's: it goes.
-  std::error_code error;
-  if (fs::is_directory(fs::symlink_status(path, error))) fs::remove_all(path, error);
-  HSTUJIT_ASSIGN_OR_RETURN(const std::optional<std::string> displaced, exchange_file(path, text));
+Result<std::optional<TuningRecord>> TuningDatabase::store(const Folder& folder, const std::string& digest,
+                                                          const std::string& text) {
+  const std::string name = record_file(kNoRoot, digest).filename();
+  folder.remove_folder(name);  // nobody's, with the name of a record
+  HSTUJIT_ASSIGN_OR_RETURN(const std::optional<std::string> displaced, folder.exchange(name, text, kMostRecordBytes));
   Result<TuningRecord> record = parse_record(displaced.value_or(""), digest);
   return record.ok() ? std::optional(std::move(record).value()) : std::nullopt;
 }
@@ -116,11 +111,13 @@ Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record)
       HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(known, record));
       if (attempt > 0 && contains(stored->record, merged)) return stored->record;
     }
-    if (user_.empty()) return merged;
+    if (user_ == nullptr) return merged;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));
-    const Result<std::optional<TuningRecord>> displaced = store(digest, text);
+    const auto folder = user_->make(record_file(kNoRoot, digest).parent_path());
+    if (!folder.ok()) return merged;  // which is logged
+    const Result<std::optional<TuningRecord>> displaced = store(*folder, digest, text);
     if (!displaced.ok()) {
-      warn_once("write " + user_, "directory_not_writable", displaced.status().message());
+      warn_once("write " + user_->root(), "directory_not_writable", displaced.status().message());
       return merged;
     }
     // Written since it was looked for: what it has is in no file now.

@@ -49,11 +49,12 @@ class TuningDatabase {
   Result<TuningRecord> merge_and_store(const TuningRecord& record);
   std::optional<TuningRecord> find_in(const CacheLayer& layer, const std::string& digest);
   // The record that the new one has displaced, if there was a good one.
-  Result<std::optional<TuningRecord>> store(const std::string& digest, const std::string& text) const;
+  static Result<std::optional<TuningRecord>> store(const Folder& folder, const std::string& digest,
+                                                   const std::string& text);
   void warn_once(const std::string& path, std::string_view event, std::string_view reason);
 
   CacheLayers layers_;
-  std::string user_;  // the directory that is written; empty: none
+  const CacheTree* user_;  // what is written, of the first layer; null: nothing
   Log log_;
   std::mutex mutex_;              // held for a look into the set only
   std::set<std::string> warned_;  // paths that were logged already

@@ -77,6 +77,7 @@ Status Engine::read_settings(EngineOptions& options) {
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCheck, environment_.flag(Env::kCheck), check_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kLineinfo, environment_.flag(Env::kLineinfo), lineinfo_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCacheMaxBytes, environment_.number(Env::kCacheMaxBytes), max_bytes_));
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kTrustCache, environment_.flag(Env::kTrustCache), trust_cache_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kDump, environment_.choices(Env::kDump), dump_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_));
   if (!environment_.is_set(Env::kFrozen)) return {};
@@ -104,6 +105,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->compiler_ = std::move(options.compiler);
   engine->host_ = std::move(options.host);
   engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
+  directories.trust = engine->trust_cache_ ? Trust::kAll : Trust::kOwn;
   CacheLayers layers = open_layers(directories, engine->log_);
   const Result<CacheLayerPtr> remote = open_remote_layer(environment, engine->log_);
   HSTUJIT_RETURN_IF_ERROR(engine->accept(Env::kRemoteCache, remote.status()));
@@ -111,7 +113,8 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   if (remote.ok() && *remote) layers.push_back(*remote);
   CacheLayers records = layers;
   if (!engine->shipped_records_.empty()) {
-    records.push_back(std::make_shared<DirectoryLayer>(engine->shipped_records_, false));
+    // Whoever can write them can write the library beside them.
+    records.push_back(std::make_shared<DirectoryLayer>(engine->shipped_records_, false, Trust::kAll, engine->log_));
   }
   engine->tuning_ = std::make_unique<TuningDatabase>(std::move(records), engine->log_);
   // The cache lives as long as the engine, so it may refer to it.

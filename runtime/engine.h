@@ -101,6 +101,7 @@ class Engine {
   bool check_ = false;
   bool lineinfo_ = false;
   int64_t max_bytes_ = 0;
+  bool trust_cache_ = false;  // HSTUJIT_TRUST_CACHE
   int compile_jobs_ = 1;
   std::vector<std::string> dump_;
   std::unique_ptr<KernelCache> kernels_;

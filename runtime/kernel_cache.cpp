@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autotune_cache/artifact_files.h"
+#include "autotune_cache/cubin_header.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"

@@ -10,9 +10,6 @@
 namespace hstujit {
 namespace {
 
-constexpr size_t kMostMetadataBytes = size_t{1} << 20;
-constexpr size_t kMostRecordBytes = size_t{64} << 20;
-constexpr size_t kMostCubinBytes = size_t{256} << 20;
 constexpr size_t kMostMisses = 65536;  // that are remembered
 constexpr const char* kForked = "a forked child does without its parent's remote cache";
 
@@ -52,7 +49,7 @@ struct RemoteLayer::State {
     return miss(digest, Status(Code::kNotFound, reason));
   }
 
-  Result<LoadedArtifact> find_artifact(std::string_view digest) {
+  Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) {
     const std::string path = entry_path(digest);
     const auto entry = connection.get(path, kMostMetadataBytes);
     if (!entry.ok()) return miss(digest, entry.status());
@@ -64,7 +61,7 @@ struct RemoteLayer::State {
     const std::string cubin_path = bytes_path(metadata->sha256);
     auto cubin = connection.get(cubin_path, metadata->size, nullptr, &*entry);
     if (!cubin.ok()) return miss(digest, cubin.status());
-    Result<LoadedArtifact> loaded = check_artifact(entry->body, std::move(cubin->body), digest);
+    Result<LoadedArtifact> loaded = check_artifact(entry->body, std::move(cubin->body), arch, digest);
     if (!loaded.ok()) return wrong(digest, *cubin, cubin_path, loaded.status().message());
     connection.accept();
     return loaded;
@@ -116,10 +113,10 @@ Status RemoteLayer::health() const {
   return state_->connection.health();
 }
 
-Result<LoadedArtifact> RemoteLayer::find_artifact(std::string_view, std::string_view digest) const {
+Result<LoadedArtifact> RemoteLayer::find_artifact(std::string_view arch, std::string_view digest) const {
   if (in_forked_child()) return Status(Code::kNotFound, kForked);
   if (state_->is_known_miss(digest)) return Status(Code::kNotFound, "it was not in the remote cache before");
-  return state_->find_artifact(digest);
+  return state_->find_artifact(arch, digest);
 }
 
 Result<TuningRecord> RemoteLayer::find_record(std::string_view digest) const {

@@ -30,6 +30,11 @@ const std::vector<EnvVariable>& environment_variables() {
        "Size that the cache directory is kept below, least recently used entries first to go; `0` means unbounded "
        "(in `cache prune --max-bytes` it removes everything). "
        "`K`, `M`, `G` and `T` are powers of 1024."},
+      {Env::kTrustCache, kFlag, "HSTUJIT_TRUST_CACHE", "0", "",
+       "`1`: caches are used whoever owns their folders and files, and whoever may write them, as in a directory that "
+       "a "
+       "team shares. Otherwise what belongs to somebody who is neither root nor this user, or what anybody may write, "
+       "is passed over (`SECURITY.md`)."},
       {Env::kRemoteCache, kText, "HSTUJIT_REMOTE_CACHE", "", "",
        "URL of a cache that machines share over HTTP, `http[s]://[user:password@]host[:port][/path]`. It is asked "
        "after "

@@ -20,6 +20,7 @@ enum class Env {
   kCacheDir,
   kCachePath,
   kCacheMaxBytes,
+  kTrustCache,
   kRemoteCache,
   kRemoteUpload,
   kOnMiss,

@@ -1,11 +1,10 @@
-// Files: whole reads, atomic writes, folders, temporary folders. Failures name the path and the system's reason.
-//
-// Nothing here takes a file lock: readers see the old file or the new one, whatever happens to the writer, also on
-// network file systems.
+// Files by their paths: whole reads, atomic writes, folders, temporary folders. Failures name the path and the system's
+// reason. compiler/support/folder.h is for places where others may have put anything.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,25 +19,21 @@ Result<std::string> read_file(const std::filesystem::path& path);
 // writer, and reads no device that has no end.
 Result<std::string> read_regular_file(const std::filesystem::path& path);
 
-// Creates or replaces `path`. The bytes go to a temporary file in the same folder, to the disk, and then into place by
-// one rename; a writer that dies before that leaves a file named ".<name>.<digits>.tmp" behind and `path` as it was.
-// When several write the same path, one of them wins whole. The folder must exist.
-Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+// To the end of an open file, which messages call `path`. The size is a hint: the file may grow while it is read, and
+// files of /proc say 0.
+Result<std::string> read_to_end(int descriptor, size_t size, const std::filesystem::path& path);
 
-// The same, and what `path` held until that very moment; nothing where there was no file. The bytes are handed to one
-// writer only, so of several that merge what they find, none loses what another has written. A file that
-// cannot be read stays in its place, and the call fails; a folder that cannot be synced is no failure. A file system
-// that cannot exchange files gives nothing either.
-Result<std::optional<std::string>> exchange_file(const std::filesystem::path& path, std::string_view bytes);
+// All of the bytes to an open file; 0, or the number of the error that ended it.
+int write_all(int descriptor, std::string_view bytes);
+
+// Creates or replaces `path`, as Folder::write does. The folder must exist.
+Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
 // Adds `line` and a newline by one write to the end of `path`, which is created when missing.
 Status append_line(const std::filesystem::path& path, std::string_view line);
 
-// True for the name of a file that an interrupted write_file_atomically left behind.
-bool is_abandoned_temporary(const std::filesystem::path& path);
-
-// Creates the folder and those above it; one that exists is fine.
-Status make_directories(const std::filesystem::path& path);
+// Creates the folder and those above it, with these permissions as far as the umask lets it; one that exists is fine.
+Status make_directories(const std::filesystem::path& path, mode_t mode = 0777);
 
 // "cannot <action> <path>: <the system's reason>", as kNotFound for a missing file or folder and kIo otherwise.
 Status file_error(std::string_view action, const std::filesystem::path& path, int error_number);

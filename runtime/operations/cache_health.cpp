@@ -1,6 +1,7 @@
 #include "runtime/operations/cache_health.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 #include <system_error>
 
 #include "autotune_cache/artifact_files.h"
-#include "compiler/support/files.h"
+#include "compiler/support/folder.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -70,6 +71,8 @@ PathHealth path_health(const std::string& path) {
   health.nearest = nearest.native();
   health.is_directory = fs::is_directory(nearest, error);
   health.writable = health.is_directory && access(nearest.c_str(), W_OK | X_OK) == 0;
+  struct stat info;
+  health.group_writable = health.exists && ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IWGRP) != 0;
   struct statvfs space;
   if (::statvfs(nearest.c_str(), &space) == 0) health.free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
   struct statfs system;
@@ -118,20 +121,20 @@ std::vector<Finding> damage_findings(const CacheLayer& layer) {
            "hstujit cache verify names all of them; they may be deleted, and are then compiled or measured again"}};
 }
 
-std::vector<Finding> clock_findings(const std::string& path) {
+std::vector<Finding> clock_findings(const CacheTree& tree) {
   const auto latest = (std::chrono::system_clock::now() + kClockTolerance).time_since_epoch();
   const int64_t latest_nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(latest).count();
   size_t files = 0;
   std::string first;
-  for_each_file(version_folder(path), [&](const fs::path& file) {
-    const auto times = file_times(file);
-    if (times && times->nanoseconds > latest_nanoseconds && files++ == 0) first = file.native();
+  tree.walk(version_folder(kNoRoot), 2, nullptr, [&](const CacheItem& item) {
+    if (item.info.nanoseconds > latest_nanoseconds && files++ == 0)
+      first = (fs::path(tree.root()) / item.name).native();
   });
   if (files == 0) return {};
   return {{Severity::kWarning, "cache",
            fmt::format("{} files in {} are from the future, such as {}: the clocks of this machine and of another that "
                        "writes the directory differ, so what was used last and what was left behind is misjudged",
-                       files, quote(path), quote(first)),
+                       files, quote(tree.root()), quote(first)),
            "set the clocks of the machines that share the directory; then touch the files"}};
 }
 

@@ -43,6 +43,7 @@ struct PathHealth {
   bool writable = false;
   std::optional<uint64_t> free_bytes;  // for this user; none when the system does not say
   std::string network;                 // "nfs", "lustre", ... where it is a file system of other machines
+  bool group_writable = false;         // the path, where it exists: by everybody in its group
 };
 PathHealth path_health(const std::string& path);
 
@@ -56,6 +57,6 @@ std::vector<Finding> user_directory_findings(const std::string& path, const Path
 std::vector<Finding> damage_findings(const CacheLayer& layer);
 
 // Files of the directory that were written in the future, as another machine's clock says.
-std::vector<Finding> clock_findings(const std::string& path);
+std::vector<Finding> clock_findings(const CacheTree& tree);
 
 }  // namespace hstujit

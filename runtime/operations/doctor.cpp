@@ -153,14 +153,16 @@ class Doctor {
   }
 
   // `role`: "user", which is written, or what is only read: "read_only", "shipped" (tuning records alone).
-  Json directory_json(const std::string& path, std::string_view role) {
+  Json directory_json(const CacheLayer& layer, std::string_view role) {
+    const std::string& path = layer.path();
     const PathHealth health = path_health(path);
     Json row = {{"path", path}, {"exists", health.exists}, {"role", role}};
     row["ok"] = role == "user" ? health.writable : health.exists;
     if (!health.network.empty()) row["file_system"] = health.network;
+    if (health.group_writable) row["group_writable"] = true;
     if (role == "user") {
       add(user_directory_findings(path, health));
-      add(clock_findings(path));
+      add(clock_findings(*layer.tree()));
     } else if (!health.exists) {
       add(of_caches(), "HSTUJIT_CACHE_PATH", fmt::format("the cache {} does not exist", quote(path)),
           "take it out of HSTUJIT_CACHE_PATH, or put the directory or bundle there");
@@ -193,16 +195,22 @@ class Doctor {
         caches.push_back(remote_json(*layer));
         continue;
       }
-      caches.push_back(directory_json(layer->path(), layer->writable() ? "user" : "read_only"));
+      caches.push_back(directory_json(*layer, layer->writable() ? "user" : "read_only"));
       if (const Status health = layer->health(); !health.ok()) {
         caches.back()["ok"] = false;
         caches.back()["problem"] = health.message();
-        add(of_caches(), "HSTUJIT_CACHE_PATH", health.message(), "copy the bundle again, or export it anew");
+        add(of_caches(), layer->writable() ? "cache" : "HSTUJIT_CACHE_PATH", health.message(),
+            layer->tree() == nullptr
+                ? "copy the bundle again, or export it anew"
+                : "take the directory and those above it out of others' hands with chmod and chown, "
+                  "name another one, or set HSTUJIT_TRUST_CACHE=1 where all who can write it may "
+                  "run code as this user");
       } else {
         add(damage_findings(*layer));
       }
     }
-    if (!engine_.shipped_records().empty()) caches.push_back(directory_json(engine_.shipped_records(), "shipped"));
+    if (!engine_.shipped_records().empty())
+      caches.push_back(directory_json(*engine_.tuning().layers().back(), "shipped"));
     return caches;
   }
 

@@ -46,7 +46,7 @@ class BundleTest : public CacheTest {
   Result<ImportReport> import_into(const std::string& directory, const std::string& file) {
     ArtifactStore store(at(directory), log());
     TuningDatabase database(at(directory), log());
-    return import_bundle(BundleLayer(file, log()), store, database);
+    return import_bundle(BundleLayer(file, Trust::kOwn, log()), store, database);
   }
 };
 
@@ -192,7 +192,8 @@ TEST_F(BundleTest, ADirectoryThatKeepsNothingIsSaid) {
   EXPECT_THAT(report.status().message(), HasSubstr(path("taken")));
   ArtifactStore memory(CacheDirectories{}, log());
   TuningDatabase database(CacheDirectories{}, log());
-  EXPECT_EQ(import_bundle(BundleLayer(file, log()), memory, database).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(import_bundle(BundleLayer(file, Trust::kOwn, log()), memory, database).status().code(),
+            Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -56,6 +56,11 @@ std::string path_of(int fd) {
 
 bool ours(int fd) { return !root().empty() && ours(path_of(fd).c_str()); }
 
+bool ours(int folder, const char* path) {
+  if (path == nullptr || path[0] == '/' || folder == AT_FDCWD) return ours(path);
+  return ours(folder);
+}
+
 bool one_of(long per_mille) {
   thread_local std::mt19937 random(static_cast<unsigned>(getpid()) * 2654435761U);
   return static_cast<long>(random() % 1000) < per_mille;
@@ -102,7 +107,7 @@ int no_lock(const char* call) {
 }
 
 int open_or_fail(int folder, const char* path, int flags, mode_t mode) {
-  if (ours(path)) {
+  if (ours(folder, path)) {
     dawdle();
     if ((flags & O_CREAT) == 0 && too_new(folder, path)) return fail(ENOENT);
     if ((flags & O_CREAT) != 0 && full()) return fail(ENOSPC);
@@ -112,7 +117,7 @@ int open_or_fail(int folder, const char* path, int flags, mode_t mode) {
 
 template <typename Stat>
 int stat_or_fail(int folder, const char* path, Stat* info, int flags) {
-  if (ours(path) && too_new(folder, path)) return fail(ENOENT);
+  if (ours(folder, path) && too_new(folder, path)) return fail(ENOENT);
   return static_cast<int>(syscall(SYS_newfstatat, folder, path, info, flags));
 }
 
@@ -167,6 +172,27 @@ int open64(const char* path, int flags, ...) {
   return open_or_fail(AT_FDCWD, path, flags, mode);
 }
 
+int openat(int folder, const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return open_or_fail(folder, path, flags, mode);
+}
+int openat64(int folder, const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return open_or_fail(folder, path, flags, mode);
+}
+
+int fstatat(int folder, const char* path, struct stat* info, int flags) {
+  return stat_or_fail(folder, path, info, flags);
+}
+int fstatat64(int folder, const char* path, struct stat64* info, int flags) {
+  return stat_or_fail(folder, path, info, flags);
+}
 int stat(const char* path, struct stat* info) { return stat_or_fail(AT_FDCWD, path, info, 0); }
 int stat64(const char* path, struct stat64* info) { return stat_or_fail(AT_FDCWD, path, info, 0); }
 int lstat(const char* path, struct stat* info) { return stat_or_fail(AT_FDCWD, path, info, AT_SYMLINK_NOFOLLOW); }
@@ -179,8 +205,12 @@ int rename(const char* from, const char* to) {
   if (ours(to)) dawdle();
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
+int renameat(int from_folder, const char* from, int to_folder, const char* to) {
+  if (ours(to_folder, to)) dawdle();
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, 0));
+}
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
-  if (ours(to)) {
+  if (ours(to_folder, to)) {
     dawdle();
     if (flags != 0 && setting("CACHE_FAULTS_STALE") > 0) return fail(EINVAL);
   }

@@ -1,6 +1,7 @@
 // A store over a temporary directory, with its log kept for looking at.
 #pragma once
 
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +51,16 @@ class CacheTest : public ::testing::Test {
     for (const std::string& line : lines_) count += line.find("," + name + ",") != std::string::npos;
     return count;
   }
+  // The directory as a team shares it: whoever owns what is in it.
+  CacheDirectories shared() const { return {.user = path("user"), .read_only = {}, .trust = Trust::kAll}; }
+  // Calls visit(path) for each regular file below `folder`.
+  template <typename Visit>
+  static void for_each_file(const std::filesystem::path& folder, const Visit& visit) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
+      if (std::filesystem::is_regular_file(entry.symlink_status())) visit(entry.path());
+    }
+  }
   ArtifactFiles files_of(const ArtifactKey& key, const std::string& directory = "user") const {
     return ArtifactFiles(path(directory), key.arch, *artifact_digest(key));
   }
@@ -61,7 +72,9 @@ class CacheTest : public ::testing::Test {
     const pid_t child = ::fork();
     if (child == 0) {
       constexpr unsigned kNobody = 65534;
-      if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(1);
+      if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) {
+        ::_exit(1);
+      }
       ::_exit(body() ? 0 : 1);
     }
     int status = -1;

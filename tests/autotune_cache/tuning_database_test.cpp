@@ -368,7 +368,8 @@ TEST_F(TuningDatabaseTest, WithoutADirectoryTheMergeStillCounts) {
     ASSERT_TRUE(merged.ok());
     EXPECT_EQ(merged->winner, sample_config(64));
   }
-  EXPECT_EQ(events("directory_not_writable"), 1);
+  EXPECT_EQ(events("directory_not_used"), 1);
+  EXPECT_EQ(events("directory_not_writable"), 0);
 }
 
 TEST_F(TuningDatabaseTest, ProcessesAddToOneRecord) {

@@ -182,6 +182,30 @@ TEST_F(DoctorTest, DamagedEntriesAreCounted) {
   expect_only("warning, cache: 2 of 3 files in", "hstujit cache verify");
 }
 
+TEST_F(DoctorTest, ALinkInACacheIsNamedAndNotFollowed) {
+  put("1");
+  fs::create_directory_symlink("/", cache_dir() + "/v1/sm_80");
+  expect_only("warning, cache: 1 of 2 files in", "it is a symbolic link");
+}
+
+TEST_F(DoctorTest, ACacheThatAnybodyMayWriteIsNotUsedUnlessItIsTrusted) {
+  put("1");
+  fs::permissions(cache_dir(), fs::perms(0777));
+  expect_only("warning, cache: the cache \"" + cache_dir() + "\" is neither read nor written: anybody may write it",
+              "HSTUJIT_TRUST_CACHE=1");
+  EXPECT_EQ(diagnosed()["cache"][0]["ok"], false);
+  values_["HSTUJIT_TRUST_CACHE"] = "1";
+  EXPECT_EQ(diagnosed()["findings"], Json::array());
+  EXPECT_EQ(diagnosed()["cache"][0]["ok"], true);
+  values_.erase("HSTUJIT_TRUST_CACHE");
+  fs::permissions(cache_dir(), fs::perms(0770));
+  const Json report = diagnosed();
+  EXPECT_EQ(report["findings"], Json::array());
+  EXPECT_EQ(report["cache"][0]["group_writable"], true) << "allowed, and said";
+  fs::permissions(cache_dir(), fs::perms(0750));
+  EXPECT_FALSE(diagnosed()["cache"][0].contains("group_writable"));
+}
+
 TEST_F(DoctorTest, FilesFromTheFuture) {
   const ArtifactKey key = put("1");
   const ArtifactFiles files(cache_dir(), key.arch, *artifact_digest(key));
@@ -196,6 +220,7 @@ TEST_F(DoctorTest, VariablesWithWhichNoContextCanBeCreated) {
                                                                       {"HSTUJIT_LENGTH_MODE", "short"},
                                                                       {"HSTUJIT_CACHE_MAX_BYTES", "much"},
                                                                       {"HSTUJIT_CHECK", "maybe"},
+                                                                      {"HSTUJIT_TRUST_CACHE", "maybe"},
                                                                       {"HSTUJIT_LINEINFO", "maybe"},
                                                                       {"HSTUJIT_DUMP", "everything"},
                                                                       {"HSTUJIT_FROZEN", "/nowhere/choices.json"}}) {

@@ -62,7 +62,7 @@ TEST(ShippedRecords, AreFoundFromTheFolderOfTheLibrary) {
 TEST_F(RuntimeTest, EveryRecordOfTheRepositoryIsUsed) {
   records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
   const auto engine = make_engine();
-  const auto records = DirectoryLayer(records_, false).records();
+  const auto records = DirectoryLayer(records_, false, Trust::kAll, Log()).records();
   EXPECT_GE(records.size(), 24u);
   for (const StoredRecord& stored : records) {
     const TuningKey& key = stored.record.key;

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "compiler/support/folder.h"
+
 namespace hstujit {
 namespace {
 
@@ -99,43 +101,6 @@ TEST_F(Files, AFailedWriteLeavesNothing) {
   EXPECT_EQ(write_file_atomically(path("absent/f"), "x").code(), Code::kNotFound);
 }
 
-TEST_F(Files, AnExchangeGivesWhatWasThere) {
-  const auto first = exchange_file(path("a"), "one");
-  ASSERT_TRUE(first.ok()) << first.status().message();
-  EXPECT_FALSE(first->has_value());
-  const auto second = exchange_file(path("a"), "two");
-  ASSERT_TRUE(second.ok()) << second.status().message();
-  EXPECT_EQ(*second, "one");
-  EXPECT_EQ(*read_file(path("a")), "two");
-  EXPECT_FALSE(exchange_file(path("none/a"), "one").ok());
-  EXPECT_EQ(names(), std::vector<std::string>{"a"}) << "no temporary is left";
-}
-
-// In a process that permissions hold for.
-TEST_F(Files, AnExchangeLosesNoBytes) {
-  ASSERT_TRUE(write_file_atomically(path("secret"), "one").ok());
-  ASSERT_TRUE(write_file_atomically(path("plain"), "two").ok());
-  ASSERT_EQ(::chmod(path("secret").c_str(), 0200), 0);
-  ASSERT_EQ(::chmod(path("plain").c_str(), 0644), 0);
-  ASSERT_EQ(::chmod(folder_->path().c_str(), 0333), 0);  // files can be made and opened, the folder itself cannot
-  const pid_t child = ::fork();
-  if (child == 0) {
-    constexpr unsigned kNobody = 65534;
-    if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(1);
-    if (exchange_file(path("secret"), "new").ok()) ::_exit(2);
-    const auto displaced = exchange_file(path("plain"), "new");
-    ::_exit(displaced.ok() && *displaced == "two" ? 0 : 3);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_EQ(::chmod(folder_->path().c_str(), 0755), 0);
-  ASSERT_EQ(::chmod(path("secret").c_str(), 0600), 0);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(*read_file(path("secret")), "one") << "what could not be read was put back";
-  EXPECT_EQ(*read_file(path("plain")), "new");
-  EXPECT_EQ(names().size(), 2u);
-}
-
 TEST_F(Files, FoldersAreMadeOnceAndTwice) {
   EXPECT_TRUE(make_directories(path("a/b/c")).ok());
   EXPECT_TRUE(make_directories(path("a/b/c")).ok());
@@ -161,16 +126,6 @@ TEST_F(Files, LinesAreAppendedWhole) {
     EXPECT_EQ(text->substr(begin, 61), std::string(60, (*text)[begin]) + "\n");
   }
   EXPECT_EQ(lines, 200u);
-}
-
-TEST_F(Files, TemporaryNamesAreRecognised) {
-  EXPECT_TRUE(is_abandoned_temporary(".name.0123456789abcdef.tmp"));
-  EXPECT_TRUE(is_abandoned_temporary("folder/.a.cubin.0123456789abcdef.tmp"));
-  EXPECT_FALSE(is_abandoned_temporary("name.0123456789abcdef.tmp"));
-  EXPECT_FALSE(is_abandoned_temporary(".name.0123456789abcdeg.tmp"));
-  EXPECT_FALSE(is_abandoned_temporary(".name.tmp"));
-  EXPECT_FALSE(is_abandoned_temporary(".tmp"));
-  EXPECT_FALSE(is_abandoned_temporary("0123456789abcdef.cubin"));
 }
 
 TEST_F(Files, TheTemporaryFolderGoesWithItsOwner) {

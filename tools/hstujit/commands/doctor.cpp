@@ -34,8 +34,9 @@ Cell directory(const Json& directory) {
   if (const std::string system = text_of(directory, "file_system"); !system.empty()) {
     text += fmt::format(", on a file system of other machines ({})", system);
   }
+  if (member(directory, "group_writable") == true) text += ", writable by its group";
   const bool ok = member(directory, "ok") == true;
-  if (!ok && writable) text += ": not writable, kernels will be compiled again in every process";
+  if (!ok && writable) text += ": not used, kernels will be compiled again in every process";
   return {text, ok ? Tone::kGood : Tone::kBad};
 }
 

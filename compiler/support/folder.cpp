@@ -1,0 +1,294 @@
+#include "compiler/support/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+#include "compiler/support/files.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporarySuffix = ".tmp";
+constexpr size_t kTemporaryDigits = 16;
+constexpr int kDeepest = 32;  // folders that are removed within each other
+constexpr const char* kLink = "it is a symbolic link, and none is followed here";
+
+int openat_retrying(int folder, const char* name, int flags, mode_t mode = 0) {
+  int fd = -1;
+  do {
+    fd = ::openat(folder, name, flags | O_CLOEXEC, mode);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+bool is_link(int folder, const char* name) {
+  struct stat info;
+  return ::fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
+}
+
+FileInfo file_info(const struct stat& info) {
+  return {S_ISDIR(info.st_mode), static_cast<uint64_t>(info.st_size),
+          static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
+// Why a file with these attributes is not read; empty when it may be. A folder is for others to judge.
+std::string problem_of(const struct stat& info, Trust trust) {
+  if (S_ISLNK(info.st_mode)) return kLink;
+  if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return "it is no regular file";
+  return trust == Trust::kOwn ? distrust(info) : std::string();
+}
+
+Status because(std::string_view action, const fs::path& path, std::string_view reason) {
+  return Status(Code::kIo, fmt::format("cannot {} {}: {}", action, quote(path.native()), reason));
+}
+
+// The names in an open folder, which is opened anew for it; nothing and errno when that cannot be.
+std::optional<std::vector<std::string>> names_in(int folder) {
+  const int fd = openat_retrying(folder, ".", O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return std::nullopt;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd), &::closedir);
+  if (listing == nullptr) {
+    const int error = errno;
+    ::close(fd);
+    errno = error;
+    return std::nullopt;
+  }
+  std::vector<std::string> names;
+  while (const dirent* const entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// What cannot be removed stays, and the folders that hold it.
+void remove_all_in(int parent, const std::string& name, dev_t device, int levels) {
+  const Descriptor folder(openat_retrying(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  struct stat info;
+  if (!folder.valid() || ::fstat(folder.number(), &info) != 0 || info.st_dev != device || levels == 0) return;
+  const auto names = names_in(folder.number());
+  if (!names) return;
+  for (const std::string& entry : *names) {
+    if (::unlinkat(folder.number(), entry.c_str(), 0) != 0) remove_all_in(folder.number(), entry, device, levels - 1);
+  }
+  ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+}
+
+}  // namespace
+
+Result<Folder> Folder::open_at(int at, const char* name, int flags, fs::path path, Trust trust) {
+  Descriptor descriptor(openat_retrying(at, name, O_PATH | O_DIRECTORY | flags));
+  struct stat info;
+  if (descriptor.valid() && ::fstat(descriptor.number(), &info) == 0)
+    return Folder(std::move(descriptor), std::move(path), info, trust);
+  const int error = errno;
+  if ((flags & O_NOFOLLOW) != 0 && (error == ENOTDIR || error == ELOOP) && is_link(at, name))
+    return because("open folder", path, kLink);
+  return file_error("open folder", path, error);
+}
+
+Result<Folder> Folder::open(const fs::path& path, Trust trust) {
+  return open_at(AT_FDCWD, path.empty() ? "." : path.c_str(), 0, path, trust);
+}
+
+Result<Folder> Folder::folder(const std::string& name) const {
+  HSTUJIT_ASSIGN_OR_RETURN(Folder found, open_at(number(), name.c_str(), O_NOFOLLOW, path_ / name, trust_));
+  if (const std::string problem = problem_of(found.info_, trust_); !problem.empty())
+    return because("use folder", found.path_, problem);
+  return found;
+}
+
+Result<Folder> Folder::make_folder(const std::string& name) const {
+  // What is there already, anything, is for folder() to judge.
+  if (::mkdirat(number(), name.c_str(), info_.st_mode & 0777) != 0 && errno != EEXIST)
+    return file_error("create folder", path_ / name, errno);
+  return folder(name);
+}
+
+Result<FileInfo> Folder::look(const std::string& name) const {
+  struct stat info;
+  if (::fstatat(number(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return file_error("look at", path_ / name, errno);
+  if (std::string problem = problem_of(info, trust_); !problem.empty()) return Status(Code::kIo, std::move(problem));
+  return file_info(info);
+}
+
+Result<std::vector<std::string>> Folder::names() const {
+  auto names = names_in(number());
+  if (!names) return file_error("list folder", path_, errno);
+  return std::move(*names);
+}
+
+Result<Descriptor> Folder::open_file(const std::string& name, FileInfo* info) const {
+  Descriptor descriptor(openat_retrying(number(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+  if (!descriptor.valid()) {
+    const int error = errno;
+    if (error == ELOOP) return because("open", path_ / name, kLink);
+    return file_error("open", path_ / name, error);
+  }
+  struct stat found;
+  if (::fstat(descriptor.number(), &found) != 0) return file_error("read", path_ / name, errno);
+  std::string problem = problem_of(found, trust_);
+  if (problem.empty() && S_ISDIR(found.st_mode)) problem = "it is no regular file";
+  if (!problem.empty()) return because("read", path_ / name, problem);
+  *info = file_info(found);
+  return descriptor;
+}
+
+Result<std::string> Folder::read(const std::string& name, size_t most, FileInfo* info) const {
+  FileInfo found;
+  HSTUJIT_ASSIGN_OR_RETURN(const Descriptor descriptor, open_file(name, &found));
+  if (info != nullptr) *info = found;
+  if (found.bytes > most)
+    return because("read", path_ / name, fmt::format("it has {} bytes, and may have {} at most", found.bytes, most));
+  return read_to_end(descriptor.number(), found.bytes, path_ / name);
+}
+
+Result<std::string> Folder::read_head(const std::string& name, size_t count, FileInfo* info) const {
+  HSTUJIT_ASSIGN_OR_RETURN(const Descriptor descriptor, open_file(name, info));
+  std::string bytes(count, '\0');
+  size_t used = 0;
+  while (used < count) {
+    const ssize_t got = ::pread(descriptor.number(), bytes.data() + used, count - used, static_cast<off_t>(used));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error("read", path_ / name, errno);
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+// Named ".<name>.<16 digits>.tmp"; with the user's umask, which mkstemp would ignore.
+Result<Descriptor> Folder::create_temporary(const std::string& name, std::string* temporary) const {
+  // What is only believed where it is this user's own is made so that it will be, whatever the umask.
+  const mode_t mode = trust_ == Trust::kOwn ? 0664 : 0666;
+  while (true) {
+    uint64_t random = 0;
+    if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) return file_error("create", path_ / name, errno);
+    *temporary = fmt::format(".{}.{:0{}x}{}", name, random, kTemporaryDigits, kTemporarySuffix);
+    Descriptor descriptor(
+        openat_retrying(number(), temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
+    if (descriptor.valid()) return descriptor;
+    if (errno != EEXIST) return file_error("create", path_ / *temporary, errno);
+  }
+}
+
+Result<std::string> Folder::write_temporary(const std::string& name, std::string_view bytes) const {
+  std::string temporary;
+  HSTUJIT_ASSIGN_OR_RETURN(Descriptor descriptor, create_temporary(name, &temporary));
+  int error = write_all(descriptor.number(), bytes);
+  if (error == 0 && ::fsync(descriptor.number()) != 0) error = errno;
+  const int close_error = descriptor.close();
+  if (error == 0) error = close_error;
+  if (error == 0) return temporary;
+  ::unlinkat(number(), temporary.c_str(), 0);
+  return file_error("write", path_ / temporary, error);
+}
+
+// Some network file systems cannot do it (EINVAL): the file is in place all the same.
+Status Folder::sync() const {
+  const Descriptor opened(openat_retrying(number(), ".", O_RDONLY | O_DIRECTORY));
+  if (!opened.valid()) return file_error("open folder", path_, errno);
+  if (::fsync(opened.number()) != 0 && errno != EINVAL && errno != ENOTSUP)
+    return file_error("sync folder", path_, errno);
+  return {};
+}
+
+Status Folder::move_into_place(const std::string& temporary, const std::string& name) const {
+  if (::renameat(number(), temporary.c_str(), number(), name.c_str()) != 0) {
+    const Status status = file_error("replace", path_ / name, errno);
+    ::unlinkat(number(), temporary.c_str(), 0);
+    return status;
+  }
+  return sync();
+}
+
+Status Folder::write(const std::string& name, std::string_view bytes) const {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string temporary, write_temporary(name, bytes));
+  return move_into_place(temporary, name);
+}
+
+// `temporary` is what an exchange has displaced and nobody can use; `bytes` are what is in its place now, unless
+// another writer has been there since.
+Status Folder::put_back(const std::string& temporary, const std::string& name, std::string_view bytes) const {
+  const auto exchange_again = [&] {
+    return ::renameat2(number(), temporary.c_str(), number(), name.c_str(), RENAME_EXCHANGE) == 0;
+  };
+  if (!exchange_again()) return file_error("put back", path_ / name, errno);
+  const Result<std::string> ours = read(temporary, bytes.size());
+  if (ours.ok() && *ours == bytes) {
+    ::unlinkat(number(), temporary.c_str(), 0);
+  } else {
+    // Another writer's, who came between: it stays, and the other one beside it, as of an interrupted write.
+    exchange_again();
+  }
+  return {};
+}
+
+Result<std::optional<std::string>> Folder::exchange(const std::string& name, std::string_view bytes,
+                                                    size_t most) const {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string temporary, write_temporary(name, bytes));
+  while (::renameat2(number(), temporary.c_str(), number(), name.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno == ENOENT && ::linkat(number(), temporary.c_str(), number(), name.c_str(), 0) == 0) {
+      ::unlinkat(number(), temporary.c_str(), 0);
+      HSTUJIT_RETURN_IF_ERROR(sync());
+      return std::optional<std::string>();
+    }
+    if (errno == EEXIST) continue;  // another writer's file appeared between the two calls
+    HSTUJIT_RETURN_IF_ERROR(move_into_place(temporary, name));
+    return std::optional<std::string>();
+  }
+  std::optional<std::string> displaced;
+  if (Result<std::string> read_back = read(temporary, most); read_back.ok()) {
+    displaced = std::move(read_back).value();
+  } else {
+    struct stat info;
+    const bool known = ::fstatat(number(), temporary.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+    // A link, a pipe or a device holds nothing that could be lost. A file that cannot be handed on, such as another
+    // user's, and a folder go back.
+    if (!known || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
+      HSTUJIT_RETURN_IF_ERROR(put_back(temporary, name, bytes));
+      return read_back.status();
+    }
+  }
+  ::unlinkat(number(), temporary.c_str(), 0);
+  // The new bytes are in place and the old ones in no file: they are the caller's, also when the folder cannot be
+  // synced.
+  [[maybe_unused]] const Status synced = sync();
+  return displaced;
+}
+
+// To the present, which whoever may write the file may set; a time that is named may be set by its owner alone.
+void Folder::touch(const std::string& name) const { ::utimensat(number(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW); }
+
+Status Folder::remove(const std::string& name) const {
+  if (::unlinkat(number(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return file_error("remove", path_ / name, errno);
+}
+
+void Folder::remove_folder(const std::string& name) const { remove_all_in(number(), name, info_.st_dev, kDeepest); }
+
+bool is_abandoned_temporary(const fs::path& path) {
+  const std::string name = path.filename().native();
+  const size_t tail = 1 + kTemporaryDigits + kTemporarySuffix.size();
+  if (name.size() <= tail + 1 || name.front() != '.' || !name.ends_with(kTemporarySuffix)) return false;
+  const size_t dot = name.size() - tail;
+  return name[dot] == '.' &&
+         name.find_first_not_of("0123456789abcdef", dot + 1) == name.size() - kTemporarySuffix.size();
+}
+
+}  // namespace hstujit

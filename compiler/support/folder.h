@@ -1,0 +1,98 @@
+// An open folder, and what is done in it by name.
+//
+// A name is one component of a path. A link in its place is never followed, and what is opened is judged by its
+// descriptor: so nothing outside of the folder is read, written or removed, whatever others put there, and whenever.
+// Nothing here takes a file lock: readers see the old file or the new one, whatever happens to the writer, also on
+// network file systems.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/support/descriptor.h"
+#include "compiler/support/status.h"
+#include "compiler/support/trust.h"
+
+namespace hstujit {
+
+struct FileInfo {
+  bool is_folder = false;
+  uint64_t bytes = 0;
+  int64_t nanoseconds = 0;  // of the last write, since 1970
+};
+
+class Folder {
+ public:
+  // The folder that `path` leads to, over links, too. It is not judged itself; what is in it is, as `trust` says.
+  // kNotFound when there is none.
+  static Result<Folder> open(const std::filesystem::path& path, Trust trust);
+
+  const std::filesystem::path& path() const { return path_; }
+  const struct stat& info() const { return info_; }  // as it was when it was opened
+
+  // A folder in this one. kNotFound when there is none; kIo for what is no folder or is not to be trusted.
+  Result<Folder> folder(const std::string& name) const;
+  // The same, made with this folder's permissions, as far as the umask lets it, where there is none.
+  Result<Folder> make_folder(const std::string& name) const;
+
+  // What is there. kNotFound when nothing is; kIo, with the reason alone, for what is neither a folder nor a regular
+  // file, or is not to be trusted.
+  Result<FileInfo> look(const std::string& name) const;
+  // The names of all that is there, sorted.
+  Result<std::vector<std::string>> names() const;
+
+  // The bytes of a regular file of at most `most` bytes, and what look() says of it. kNotFound when there is none; kIo
+  // for everything else. It waits for no pipe's writer, and reads no device that has no end.
+  Result<std::string> read(const std::string& name, size_t most, FileInfo* info = nullptr) const;
+  // Its first bytes, at most `count`, whatever its size.
+  Result<std::string> read_head(const std::string& name, size_t count, FileInfo* info) const;
+
+  // Creates or replaces a file. The bytes go to a temporary file, to the disk, and then into place by one rename; a
+  // writer that dies before that leaves a file named ".<name>.<digits>.tmp" behind and the file as it was. When several
+  // write the same name, one of them wins whole.
+  Status write(const std::string& name, std::string_view bytes) const;
+  // The same, and what the file held until that very moment; nothing where there was no regular file. The bytes are
+  // handed to one writer only, so of several that merge what they find, none loses what another has written. A file
+  // that cannot be read, or is not to be trusted, stays in its place, and the call fails; a folder that cannot be
+  // synced is no failure. A file system that cannot exchange files gives nothing either.
+  Result<std::optional<std::string>> exchange(const std::string& name, std::string_view bytes, size_t most) const;
+
+  // Sets the time of the last write to the present, where this process may.
+  void touch(const std::string& name) const;
+  // What has that name and is no folder, a link itself among it. Nothing there is fine.
+  Status remove(const std::string& name) const;
+  // A folder with all that is in it, as far as it can be removed: no other file system, and nothing very deep.
+  void remove_folder(const std::string& name) const;
+
+ private:
+  Folder(Descriptor descriptor, std::filesystem::path path, const struct stat& info, Trust trust)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)), info_(info), trust_(trust) {}
+  static Result<Folder> open_at(int at, const char* name, int flags, std::filesystem::path path, Trust trust);
+
+  int number() const { return descriptor_.number(); }
+  Result<Descriptor> open_file(const std::string& name, FileInfo* info) const;
+  Result<Descriptor> create_temporary(const std::string& name, std::string* temporary) const;
+  // A new file for `name` that holds `bytes`, on the disk: its name.
+  Result<std::string> write_temporary(const std::string& name, std::string_view bytes) const;
+  Status move_into_place(const std::string& temporary, const std::string& name) const;
+  Status put_back(const std::string& temporary, const std::string& name, std::string_view bytes) const;
+  // Makes a rename durable.
+  Status sync() const;
+
+  Descriptor descriptor_;  // for names in it alone: listing it needs more rights
+  std::filesystem::path path_;
+  struct stat info_;
+  Trust trust_;
+};
+
+// True for the name of a file that an interrupted write left behind.
+bool is_abandoned_temporary(const std::filesystem::path& path);
+
+}  // namespace hstujit

@@ -1,0 +1,25 @@
+// Whether a file or a folder can hold only what this user, or root, has put there.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+namespace hstujit {
+
+enum class Trust {
+  kOwn,  // what belongs to root or to the user of this process, and what not just anybody may write
+  kAll,  // whatever is there
+};
+
+// Why what has these attributes is not to be trusted: it belongs to somebody who is neither root nor the effective user
+// of this process, or anybody may write it. Empty when it is; so it is where a group may write.
+std::string distrust(const struct stat& info);
+
+// Why the place of `path`, which exists, is not to be trusted: anybody may put something else there, since everybody
+// may write a folder above it and the folder has no sticky bit. Looks at the folders of the path as it is written, and
+// at those of the place that its links lead to. Empty when there is none.
+std::string distrust_of_place(const std::filesystem::path& path);
+
+}  // namespace hstujit

@@ -1,0 +1,59 @@
+#include "compiler/support/trust.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "compiler/support/files.h"
+
+namespace hstujit {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::string distrust_of(uid_t owner, mode_t mode) {
+  struct stat info = {};
+  info.st_uid = owner;
+  info.st_mode = S_IFREG | mode;
+  return distrust(info);
+}
+
+TEST(Trust, IsOfRootAndOfTheUserAndOfTheirGroups) {
+  for (const uid_t owner : {uid_t{0}, ::geteuid()}) {
+    for (const mode_t mode : {0600, 0644, 0664, 0755, 0775}) EXPECT_EQ(distrust_of(owner, mode), "");
+    EXPECT_THAT(distrust_of(owner, 0602), HasSubstr("anybody may write it (mode 602)"));
+    EXPECT_THAT(distrust_of(owner, 01777), HasSubstr("anybody may write it (mode 1777)"));
+  }
+  EXPECT_THAT(distrust_of(::geteuid() + 1, 0600), HasSubstr("it belongs to the user"));
+}
+
+TEST(Trust, OfAPlaceIsThatOfTheFoldersAbove) {
+  const auto temporary = TempDir::create();
+  ASSERT_TRUE(temporary.ok());
+  const fs::path open = temporary->path() / "open";
+  const fs::path place = open / "between" / "cache";
+  ASSERT_TRUE(make_directories(place).ok());
+  EXPECT_EQ(distrust_of_place(place), "") << "the folder for temporary files itself has the sticky bit, or one owner";
+  fs::permissions(open, fs::perms(0777));
+  EXPECT_THAT(distrust_of_place(place),
+              HasSubstr("everybody may write the folder \"" + open.native() + "\" (mode 777)"));
+  fs::permissions(open, fs::perms(01777));
+  EXPECT_EQ(distrust_of_place(place), "") << "the sticky bit";
+  fs::permissions(open, fs::perms(0775));
+  EXPECT_EQ(distrust_of_place(place), "") << "a group";
+
+  // A link is as safe as the folder that it lies in, and as the place that it leads to.
+  const fs::path other = temporary->path() / "other";
+  ASSERT_TRUE(fs::create_directory(other));
+  fs::create_symlink(place, other / "link");
+  EXPECT_EQ(distrust_of_place(other / "link"), "");
+  fs::permissions(other, fs::perms(0777));
+  EXPECT_THAT(distrust_of_place(other / "link"), HasSubstr(other.native()));
+  fs::permissions(other, fs::perms(0755));
+  fs::permissions(open, fs::perms(0777));
+  EXPECT_THAT(distrust_of_place(other / "link"), HasSubstr(open.native()));
+}
+
+}  // namespace
+}  // namespace hstujit
