@@ -84,6 +84,16 @@ std::optional<Artifact> ArtifactStore::find_in(const CacheLayer& layer, const Ar
   return Artifact{std::move(loaded->cubin), std::move(loaded->metadata.info), layer.path()};
 }
 
+std::optional<Artifact> ArtifactStore::peek(const ArtifactKey& key) const {
+  const Result<std::string> digest = artifact_digest(key);
+  if (!digest.ok()) return std::nullopt;
+  for (const CacheLayerPtr& layer : layers_) {
+    Result<LoadedArtifact> loaded = layer->find_artifact(key.arch, *digest);
+    if (loaded.ok()) return Artifact{std::move(loaded->cubin), std::move(loaded->metadata.info), layer->path()};
+  }
+  return std::nullopt;
+}
+
 bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const ArtifactInfo& info) {
   const Result<std::string> digest = artifact_digest(key);
   if (!digest.ok()) {

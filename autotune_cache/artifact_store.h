@@ -64,6 +64,9 @@ class ArtifactStore {
   // kept in the user directory.
   std::optional<Artifact> find(const ArtifactKey& key, Reach reach = Reach::kAll);
 
+  // The same, of all layers, and nothing is written: neither what a remote layer gives, nor the time of the use.
+  std::optional<Artifact> peek(const ArtifactKey& key) const;
+
   // Keeps a cubin in the user directory; an entry that is good already is left as it is. True when the directory has
   // it; bytes that are no cubin are not kept. What is new is offered to the other layers.
   bool put(const ArtifactKey& key, std::string_view cubin, const ArtifactInfo& info);

@@ -12,25 +12,29 @@
 namespace hstujit {
 namespace {
 
-// What a name of a bundle says: the arch is empty for a tuning record.
+// What a name of a bundle says.
 struct EntryName {
-  std::string arch;
+  enum class Kind { kMetadata, kCubin, kRecord, kChoice };
+  Kind kind = Kind::kCubin;
+  std::string arch;  // of a kernel
   std::string digest;
-  bool metadata = false;
 };
+using Kind = EntryName::Kind;
 
 std::optional<EntryName> parse_name(const std::string& name) {
   const std::filesystem::path path(name);
-  if (const auto digest = digest_of_file(path, ".json"); digest && name == record_file(kNoRoot, *digest).native())
-    return EntryName{"", *digest, false};
+  if (const auto digest = digest_of_file(path, ".json")) {
+    if (name == record_file(kNoRoot, *digest).native()) return EntryName{Kind::kRecord, "", *digest};
+    if (name == choice_file(kNoRoot, *digest).native()) return EntryName{Kind::kChoice, "", *digest};
+  }
   const std::string arch = path.parent_path().parent_path().filename().native();
   if (!is_arch_name(arch)) return std::nullopt;
   for (const std::string_view extension : {".json", ".cubin"}) {
     const auto digest = digest_of_file(path, extension);
     if (!digest) continue;
     const ArtifactFiles files(kNoRoot, arch, *digest);
-    if (name == files.metadata.native()) return EntryName{arch, *digest, true};
-    if (name == files.cubin.native()) return EntryName{arch, *digest, false};
+    if (name == files.metadata.native()) return EntryName{Kind::kMetadata, arch, *digest};
+    if (name == files.cubin.native()) return EntryName{Kind::kCubin, arch, *digest};
   }
   return std::nullopt;
 }
@@ -90,12 +94,20 @@ Result<TuningRecord> BundleLayer::find_record(std::string_view digest) const {
   return parse_record(found->second, digest);
 }
 
+Result<ChoiceRecord> BundleLayer::find_choice(std::string_view digest) const {
+  const Status none(Code::kNotFound, "it is not in the bundle");
+  if (bundle() == nullptr) return none;
+  const auto found = bundle_->files().find(choice_file(kNoRoot, digest).native());
+  if (found == bundle_->files().end()) return none;
+  return parse_choice(found->second, digest);
+}
+
 std::vector<StoredArtifact> BundleLayer::artifacts() const {
   std::vector<StoredArtifact> all;
   if (bundle() == nullptr) return all;
   for (const auto& [name, bytes] : bundle_->files()) {
     const auto entry = parse_name(name);
-    if (!entry || !entry->metadata) continue;
+    if (!entry || entry->kind != Kind::kMetadata) continue;
     auto loaded = find_artifact(entry->arch, entry->digest);
     if (!loaded.ok()) continue;
     const uint64_t size = bytes.size() + loaded->cubin.size();
@@ -109,9 +121,21 @@ std::vector<StoredRecord> BundleLayer::records() const {
   if (bundle() == nullptr) return all;
   for (const auto& [name, bytes] : bundle_->files()) {
     const auto entry = parse_name(name);
-    if (!entry || !entry->arch.empty()) continue;
+    if (!entry || entry->kind != Kind::kRecord) continue;
     auto record = parse_record(bytes, entry->digest);
     if (record.ok()) all.push_back({std::move(record).value(), entry->digest, path()});
+  }
+  return all;
+}
+
+std::vector<StoredChoice> BundleLayer::choices() const {
+  std::vector<StoredChoice> all;
+  if (bundle() == nullptr) return all;
+  for (const auto& [name, bytes] : bundle_->files()) {
+    const auto entry = parse_name(name);
+    if (!entry || entry->kind != Kind::kChoice) continue;
+    auto choice = parse_choice(bytes, entry->digest);
+    if (choice.ok()) all.push_back({std::move(choice).value(), entry->digest, path()});
   }
   return all;
 }
@@ -124,9 +148,11 @@ std::vector<VerifiedFile> BundleLayer::verify() const {
     Status status;
     if (!entry) {
       status = Status(Code::kIo, "it is not a file of the cache");
-    } else if (entry->arch.empty()) {
+    } else if (entry->kind == Kind::kRecord) {
       status = parse_record(bytes, entry->digest).status();
-    } else if (entry->metadata) {
+    } else if (entry->kind == Kind::kChoice) {
+      status = parse_choice(bytes, entry->digest).status();
+    } else if (entry->kind == Kind::kMetadata) {
       status = find_artifact(entry->arch, entry->digest).status();
     } else {
       // A good entry is one line, its metadata's.

@@ -21,8 +21,10 @@ class BundleLayer : public CacheLayer {
   Status health() const override;
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
   Result<TuningRecord> find_record(std::string_view digest) const override;
+  Result<ChoiceRecord> find_choice(std::string_view digest) const override;
   std::vector<StoredArtifact> artifacts() const override;
   std::vector<StoredRecord> records() const override;
+  std::vector<StoredChoice> choices() const override;
   std::vector<VerifiedFile> verify() const override;
 
  private:

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "autotune_cache/checked_json.h"
 #include "compiler/support/text.h"
 
@@ -20,11 +22,68 @@ Status not_kept(const BundleLayer& bundle, const std::string& directory, std::st
                             what, quote(bundle.path()), quote(directory)));
 }
 
+using Files = std::map<std::string, std::string>;  // contents by name
+
+// Whether it was made without asking any record.
+bool is_forced(const ChoiceRecord& choice) {
+  return choice.source == ChoiceSource::kFrozen || choice.source == ChoiceSource::kOverride;
+}
+
+// Whether a look-up of the choice's key finds a tuning record with another winner before it asks what made the choice.
+// An exported one decides in its own layer.
+bool is_overtaken(const StoredChoice& stored, const CacheLayers& consulted) {
+  const ChoiceRecord& choice = stored.choice;
+  if (is_forced(choice) && !choice.exported) return false;
+  const std::string digest = tuning_digest(choice.key);
+  for (const CacheLayerPtr& layer : consulted) {
+    if (choice.exported && layer->path() == stored.directory) return false;
+    if (layer->remote()) continue;
+    const Result<TuningRecord> record = layer->find_record(digest);
+    if (record.ok() && !record->winner.empty()) return !same_config(record->winner, choice.config);
+  }
+  return false;
+}
+
+// Of several for one key: those that decide on this machine, too, before those that it has only noted.
+Result<int64_t> export_choices(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted,
+                               Files& files) {
+  int64_t count = 0;
+  std::vector<StoredChoice> all = gather(layers, &CacheLayer::choices);
+  std::stable_partition(all.begin(), all.end(),
+                        [](const StoredChoice& stored) { return stored.choice.exported || is_forced(stored.choice); });
+  for (const StoredChoice& stored : all) {
+    if ((!op.empty() && stored.choice.key.op != op) || is_overtaken(stored, consulted)) continue;
+    ChoiceRecord choice = stored.choice;
+    choice.exported = true;
+    HSTUJIT_ASSIGN_OR_RETURN(std::string text, format_choice(choice));
+    if (files.emplace(choice_file(kNoRoot, stored.digest).native(), std::move(text)).second) ++count;
+  }
+  return count;
+}
+
+// What the directory has found out itself stays: no choice of the bundle is put before another winner of its own.
+Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningDatabase& database,
+                      ImportReport& report) {
+  for (const StoredChoice& stored : bundle.choices()) {
+    ++report.choices;
+    const Result<ChoiceRecord> before = user.find_choice(stored.digest);
+    if (before.ok() && *before == stored.choice) continue;
+    const Result<TuningRecord> own = user.find_record(tuning_digest(stored.choice.key));
+    if (own.ok() && !own->winner.empty() && !same_config(own->winner, stored.choice.config)) continue;
+    database.keep_choice(stored.choice);
+    const Result<ChoiceRecord> after = user.find_choice(stored.digest);
+    if (!after.ok() || *after != stored.choice)
+      return not_kept(bundle, user.path(), fmt::format("the choice {}", stored.digest));
+    ++report.new_choices;
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op) {
+Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted) {
   ExportedBundle exported;
-  std::map<std::string, std::string> files;
+  Files files;
   for (const CacheLayerPtr& layer : layers) {
     for (const StoredArtifact& stored : layer->artifacts()) {
       const ArtifactKey& key = stored.metadata.key;
@@ -43,6 +102,7 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::strin
       if (files.emplace(name, std::move(text)).second) ++exported.records;
     }
   }
+  HSTUJIT_ASSIGN_OR_RETURN(exported.choices, export_choices(layers, op, consulted, files));
   HSTUJIT_ASSIGN_OR_RETURN(exported.packed, pack_bundle(files));
   return exported;
 }
@@ -69,6 +129,8 @@ Result<ImportReport> import_bundle(const BundleLayer& bundle, ArtifactStore& sto
       return not_kept(bundle, user.path(), fmt::format("the kernel {}", stored.digest));
     ++report.new_kernels;
   }
+  // Before the records: those that are there now are the directory's own.
+  HSTUJIT_RETURN_IF_ERROR(import_choices(bundle, user, database, report));
   for (const StoredRecord& stored : bundle.records()) {
     ++report.records;
     const Result<TuningRecord> before = user.find_record(stored.digest);

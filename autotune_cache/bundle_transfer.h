@@ -14,11 +14,13 @@ struct ExportedBundle {
   PackedBundle packed;
   int64_t kernels = 0;
   int64_t records = 0;
+  int64_t choices = 0;
 };
 
 // Every good entry of `layers`, of several for one key that which a look-up finds. `op` names the operator whose
-// entries are taken; empty: all.
-Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op);
+// entries are taken; empty: all. `consulted`: the layers in which look-ups of this machine find tuning records, the
+// same and the shipped ones. A choice that such a record has overtaken is left out.
+Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted);
 
 struct ImportReport {
   int64_t kernels = 0;      // of the bundle
@@ -26,6 +28,8 @@ struct ImportReport {
   int64_t records = 0;
   int64_t new_records = 0;      // that the user directory did not have
   int64_t changed_records = 0;  // that it had, and that say more now
+  int64_t choices = 0;
+  int64_t new_choices = 0;  // that the user directory did not have, or had otherwise
 };
 
 // Puts everything into the directory that `store` and `database` write. Nothing is, and the status says why, unless the

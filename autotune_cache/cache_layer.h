@@ -15,6 +15,7 @@
 
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/cache_layout.h"
+#include "autotune_cache/choice_record.h"
 #include "autotune_cache/tuning_record.h"
 #include "compiler/support/log.h"
 #include "compiler/support/status.h"
@@ -31,6 +32,12 @@ struct StoredArtifact {
 
 struct StoredRecord {
   TuningRecord record;
+  std::string digest;
+  std::string directory;  // path of its layer
+};
+
+struct StoredChoice {
+  ChoiceRecord choice;
   std::string digest;
   std::string directory;  // path of its layer
 };
@@ -58,11 +65,13 @@ class CacheLayer {
   // kNotFound when there is none; kIo with the reason when there is one that must not be used.
   virtual Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const = 0;
   virtual Result<TuningRecord> find_record(std::string_view digest) const = 0;
+  virtual Result<ChoiceRecord> find_choice(std::string_view digest) const = 0;
 
   // Entries with readable metadata, by arch and digest. Reads no cubin of a directory.
   virtual std::vector<StoredArtifact> artifacts() const = 0;
-  // Readable records, by digest.
+  // Readable records and choices, by digest.
   virtual std::vector<StoredRecord> records() const = 0;
+  virtual std::vector<StoredChoice> choices() const = 0;
   // Reads everything. Anything that a look-up would not accept has a problem.
   virtual std::vector<VerifiedFile> verify() const = 0;
 

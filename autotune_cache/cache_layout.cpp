@@ -35,6 +35,12 @@ fs::path record_file(const std::string& root, std::string_view digest) {
   return tuning_root(root) / digest.substr(0, 2) / (std::string(digest) + ".json");
 }
 
+fs::path choices_root(const std::string& root) { return version_folder(root) / "choices"; }
+
+fs::path choice_file(const std::string& root, std::string_view digest) {
+  return choices_root(root) / digest.substr(0, 2) / (std::string(digest) + ".json");
+}
+
 bool is_older_than(int64_t nanoseconds, std::chrono::seconds age) {
   const auto written = std::chrono::system_clock::time_point(std::chrono::nanoseconds(nanoseconds));
   return std::chrono::system_clock::now() - written > age;

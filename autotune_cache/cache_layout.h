@@ -3,6 +3,7 @@
 //     <root>/v1/<arch>/<ab>/<digest>.cubin     compiled code
 //     <root>/v1/<arch>/<ab>/<digest>.json      its metadata, written after it
 //     <root>/v1/tuning/<ab>/<digest>.json      a tuning record
+//     <root>/v1/choices/<ab>/<digest>.json     which config a look-up chose
 // <ab> is the digest's first two digits. "v1" changes when the layout does; an older library then sees nothing of it.
 // docs/cache-format.md has the guarantees.
 #pragma once
@@ -42,6 +43,8 @@ std::filesystem::path version_folder(const std::string& root);
 std::filesystem::path artifact_folder(const std::string& root, std::string_view arch, std::string_view digest);
 std::filesystem::path tuning_root(const std::string& root);
 std::filesystem::path record_file(const std::string& root, std::string_view digest);
+std::filesystem::path choices_root(const std::string& root);
+std::filesystem::path choice_file(const std::string& root, std::string_view digest);
 
 // True when `nanoseconds` since 1970 are more than `age` ago.
 bool is_older_than(int64_t nanoseconds, std::chrono::seconds age);

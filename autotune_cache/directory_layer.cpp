@@ -42,14 +42,37 @@ std::string problem_of_artifact(const CacheTree& tree, const std::string& arch, 
   return kForeign;
 }
 
-// What is wrong with a file in the folders of tuning records.
-std::string problem_of_record(const DirectoryLayer& layer, const CacheItem& item) {
+// What is wrong with a file in the folders of tuning records, or of choices: `place` says where that of a digest lies,
+// and `find` reads it.
+template <typename Place, typename Find>
+std::string problem_of_text(const CacheItem& item, const Place& place, const Find& find) {
   if (!item.problem.ok()) return item.problem.message();
   if (is_abandoned_temporary(item.name)) return kAbandoned;
   const auto digest = digest_of_file(item.name, ".json");
   if (!digest) return kForeign;
-  if (record_file(kNoRoot, *digest) != item.name) return kMisplaced;
-  return layer.find_record(*digest).status().message();
+  if (place(kNoRoot, *digest) != item.name) return kMisplaced;
+  return find(*digest).status().message();
+}
+
+// The text of a record or a choice.
+Result<std::string> read_text(const CacheTree& tree, const fs::path& name, size_t most) {
+  const auto folder = tree.open(name.parent_path());
+  if (!folder.ok()) return Status(Code::kNotFound, folder.status().message());
+  return folder->read(name.filename(), most);
+}
+
+// Those that `find` reads, of the files below `folder` that are in their `place`, by digest.
+template <typename Stored, typename Place, typename Find>
+std::vector<Stored> stored_texts(const CacheTree& tree, const fs::path& folder, const Place& place, const Find& find) {
+  std::vector<Stored> all;
+  tree.walk(folder, 1, nullptr, [&](const CacheItem& item) {
+    const auto digest = item.problem.ok() ? digest_of_file(item.name, ".json") : std::nullopt;
+    if (!digest || place(kNoRoot, *digest) != item.name) return;
+    auto found = find(*digest);
+    if (found.ok()) all.push_back({std::move(found).value(), *digest, tree.root()});
+  });
+  std::sort(all.begin(), all.end(), [](const Stored& a, const Stored& b) { return a.digest < b.digest; });
+  return all;
 }
 
 }  // namespace
@@ -59,11 +82,13 @@ Result<LoadedArtifact> DirectoryLayer::find_artifact(std::string_view arch, std:
 }
 
 Result<TuningRecord> DirectoryLayer::find_record(std::string_view digest) const {
-  const fs::path name = record_file(kNoRoot, digest);
-  const auto folder = tree_.open(name.parent_path());
-  if (!folder.ok()) return Status(Code::kNotFound, folder.status().message());
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, folder->read(name.filename(), kMostRecordBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_text(tree_, record_file(kNoRoot, digest), kMostRecordBytes));
   return parse_record(text, digest);
+}
+
+Result<ChoiceRecord> DirectoryLayer::find_choice(std::string_view digest) const {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_text(tree_, choice_file(kNoRoot, digest), kMostChoiceBytes));
+  return parse_choice(text, digest);
 }
 
 std::vector<StoredArtifact> DirectoryLayer::artifacts() const {
@@ -82,15 +107,13 @@ std::vector<StoredArtifact> DirectoryLayer::artifacts() const {
 }
 
 std::vector<StoredRecord> DirectoryLayer::records() const {
-  std::vector<StoredRecord> all;
-  tree_.walk(tuning_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
-    const auto digest = item.problem.ok() ? digest_of_file(item.name, ".json") : std::nullopt;
-    if (!digest || record_file(kNoRoot, *digest) != item.name) return;
-    auto record = find_record(*digest);
-    if (record.ok()) all.push_back({std::move(record).value(), *digest, path()});
-  });
-  std::sort(all.begin(), all.end(), [](const StoredRecord& a, const StoredRecord& b) { return a.digest < b.digest; });
-  return all;
+  return stored_texts<StoredRecord>(tree_, tuning_root(kNoRoot), record_file,
+                                    [this](const std::string& digest) { return find_record(digest); });
+}
+
+std::vector<StoredChoice> DirectoryLayer::choices() const {
+  return stored_texts<StoredChoice>(tree_, choices_root(kNoRoot), choice_file,
+                                    [this](const std::string& digest) { return find_choice(digest); });
 }
 
 std::vector<VerifiedFile> DirectoryLayer::verify() const {
@@ -103,8 +126,14 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
     if (problem.empty() && !digest_of_file(item.name, ".json")) return;
     report.push_back({path_of(item), std::move(problem)});
   });
-  tree_.walk(tuning_root(kNoRoot), 1, nullptr,
-             [&](const CacheItem& item) { report.push_back({path_of(item), problem_of_record(*this, item)}); });
+  tree_.walk(tuning_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
+    const auto find = [this](const std::string& digest) { return find_record(digest); };
+    report.push_back({path_of(item), problem_of_text(item, record_file, find)});
+  });
+  tree_.walk(choices_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
+    const auto find = [this](const std::string& digest) { return find_choice(digest); };
+    report.push_back({path_of(item), problem_of_text(item, choice_file, find)});
+  });
   std::sort(report.begin(), report.end(), [](const VerifiedFile& a, const VerifiedFile& b) { return a.path < b.path; });
   // A folder on the way to both is named once.
   const auto same = [](const VerifiedFile& a, const VerifiedFile& b) { return a.path == b.path; };

@@ -55,19 +55,115 @@ std::optional<TuningRecord> TuningDatabase::find_in(const CacheLayer& layer, con
 
 std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key) { return find(key, is_any); }
 
-std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key,
-                                                 const std::function<bool(const TuningRecord&)>& usable) {
+std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key, const UsableRecord& usable, Keep keep) {
   std::optional<Found> found = look_up(key, usable, true);
   if (!found) return std::nullopt;
-  if (found->layer->remote()) {
-    // What the directory has of this key is no use to the caller: the remote's winner becomes the key's.
-    if (Result<TuningRecord> kept = merge_and_store(found->record); kept.ok()) return std::move(kept).value();
-  }
-  return std::move(found->record);
+  return kept(std::move(*found), keep);
 }
 
-std::optional<TuningDatabase::Found> TuningDatabase::look_up(const TuningKey& key,
-                                                             const std::function<bool(const TuningRecord&)>& usable,
+TuningRecord TuningDatabase::kept(Found found, Keep keep) {
+  if (found.layer->remote() && keep == Keep::kFound) {
+    // What the directory has of this key is no use to the caller: the remote's winner becomes the key's.
+    if (Result<TuningRecord> stored = merge_and_store(found.record); stored.ok()) return std::move(stored).value();
+  }
+  return std::move(found.record);
+}
+
+std::optional<TuningDatabase::Decision> TuningDatabase::decide(const TuningKey& key, std::string_view generator,
+                                                               const UsableRecord& usable_record,
+                                                               const UsableChoice& usable_choice, Keep keep) {
+  const std::string record_digest = tuning_digest(key);
+  const std::string digest = choice_digest(key, generator);
+  for (const CacheLayerPtr& layer : layers_) {
+    std::optional<ChoiceRecord> choice = find_choice_in(*layer, digest);
+    if (choice && (!choice->exported || !usable_choice(*choice))) choice.reset();
+    if (!choice || is_guess(choice->source)) {
+      std::optional<TuningRecord> record = find_in(*layer, record_digest);
+      if (record && usable_record(*record)) {
+        log_.event(LogCategory::kTune, "record_hit", {{"digest", record_digest}, {"directory", layer->path()}});
+        return Decision{kept({std::move(*record), layer.get()}, keep), std::nullopt};
+      }
+    }
+    if (!choice) continue;
+    log_.event(LogCategory::kTune, "choice_hit", {{"digest", digest}, {"directory", layer->path()}});
+    return Decision{std::nullopt, std::move(choice)};
+  }
+  log_.event(LogCategory::kTune, "record_miss", {{"digest", record_digest}, {"op", key.op}, {"bucket", key.bucket}});
+  return std::nullopt;
+}
+
+std::optional<ChoiceRecord> TuningDatabase::find_choice_in(const CacheLayer& layer, const std::string& digest) {
+  Result<ChoiceRecord> choice = layer.find_choice(digest);
+  if (choice.ok()) return std::move(choice).value();
+  if (choice.status().code() != Code::kNotFound) {
+    warn_once(choice_file(layer.path(), digest).native(), "bad_choice", choice.status().message());
+  }
+  return std::nullopt;
+}
+
+std::optional<ChoiceRecord> TuningDatabase::noted_choice(const TuningKey& key, std::string_view generator) {
+  const std::string digest = choice_digest(key, generator);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto noted = noted_.find(digest); noted != noted_.end()) return noted->second;
+  }
+  for (const CacheLayerPtr& layer : layers_) {
+    if (std::optional<ChoiceRecord> choice = find_choice_in(*layer, digest)) return choice;
+  }
+  return std::nullopt;
+}
+
+void TuningDatabase::note_choice(const ChoiceRecord& choice) {
+  const std::string digest = choice_digest(choice.key, choice.generator);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [noted, added] = noted_.insert({digest, choice});
+    if (!added && noted->second == choice) return;
+    noted->second = choice;
+  }
+  for (const CacheLayerPtr& layer : layers_) {
+    const std::optional<ChoiceRecord> found = find_choice_in(*layer, digest);
+    if (found && (*found == choice || (found->exported && layer->writable()))) return;
+    if (found) break;
+  }
+  keep_choice(choice);
+}
+
+void TuningDatabase::keep_choice(const ChoiceRecord& choice) {
+  if (user_ == nullptr) return;
+  const Result<std::string> text = format_choice(choice);
+  if (!text.ok()) return;
+  const fs::path name = choice_file(kNoRoot, choice_digest(choice.key, choice.generator));
+  const auto folder = user_->make(name.parent_path());
+  if (!folder.ok()) return;                // which is logged
+  folder->remove_folder(name.filename());  // nobody's, with the name of a choice
+  if (const Status status = folder->write(name.filename(), *text); !status.ok()) {
+    warn_once("write " + user_->root(), "directory_not_writable", status.message());
+  }
+}
+
+void TuningDatabase::drop_choice(const TuningKey& key, std::string_view generator, bool noted_only) {
+  const std::string digest = choice_digest(key, generator);
+  {
+    const std::lock_guard lock(mutex_);
+    noted_.erase(digest);
+  }
+  if (user_ == nullptr) return;
+  const fs::path name = choice_file(kNoRoot, digest);
+  const auto folder = user_->open(name.parent_path());
+  if (!folder.ok()) return;
+  if (noted_only) {
+    const auto text = folder->read(name.filename(), kMostChoiceBytes);
+    if (!text.ok()) return;
+    const Result<ChoiceRecord> choice = parse_choice(*text, digest);
+    if (choice.ok() && choice->exported) return;
+  }
+  if (const Status status = folder->remove(name.filename()); !status.ok()) {
+    warn_once("remove " + name.native(), "not_removed", status.message());
+  }
+}
+
+std::optional<TuningDatabase::Found> TuningDatabase::look_up(const TuningKey& key, const UsableRecord& usable,
                                                              bool ask_remote) {
   const std::string digest = tuning_digest(key);
   for (const CacheLayerPtr& layer : layers_) {

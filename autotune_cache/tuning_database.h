@@ -1,9 +1,11 @@
-// The database of tuning records: one file per key, in the same layers as the cubins, but apart from them.
+// The database of tuning records, one file per key, and of the choices that look-ups have made: in the same layers as
+// the cubins, but apart from them.
 //
 // The same promises as ArtifactStore: trouble with files is a logged miss or a logged line, and no lock is taken.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -17,6 +19,9 @@
 
 namespace hstujit {
 
+// Whether a look-up keeps in the user directory what a remote layer has given.
+enum class Keep { kFound, kNothing };
+
 class TuningDatabase {
  public:
   // The records that come with the library are one more read-only layer, the last.
@@ -26,7 +31,28 @@ class TuningDatabase {
   // The record of the first layer that has a good one. A remote layer's is kept in the user directory.
   std::optional<TuningRecord> find(const TuningKey& key);
   // The same, of those that `usable` says true of: a record that its caller cannot use hides none of a later layer.
-  std::optional<TuningRecord> find(const TuningKey& key, const std::function<bool(const TuningRecord&)>& usable);
+  using UsableRecord = std::function<bool(const TuningRecord&)>;
+  std::optional<TuningRecord> find(const TuningKey& key, const UsableRecord& usable, Keep keep = Keep::kFound);
+
+  // What decides the key: of the first layer that has anything to say, an exported choice, or else the record. A choice
+  // that was itself a guess comes after the record. One of both is there.
+  struct Decision {
+    std::optional<TuningRecord> record;
+    std::optional<ChoiceRecord> choice;
+  };
+  using UsableChoice = std::function<bool(const ChoiceRecord&)>;
+  std::optional<Decision> decide(const TuningKey& key, std::string_view generator, const UsableRecord& usable_record,
+                                 const UsableChoice& usable_choice, Keep keep = Keep::kFound);
+
+  // The choice that was noted for the key, by this process or in the first layer that has one.
+  std::optional<ChoiceRecord> noted_choice(const TuningKey& key, std::string_view generator);
+  // Notes what a look-up of this machine has chosen, for its next look-up and for a bundle: in memory, and in the user
+  // directory where no layer of this machine says the same already. An exported choice of the user directory stays.
+  void note_choice(const ChoiceRecord& choice);
+  // Puts a choice into the user directory, whatever that has.
+  void keep_choice(const ChoiceRecord& choice);
+  // Forgets that of the user directory; `noted_only` leaves an exported one.
+  void drop_choice(const TuningKey& key, std::string_view generator, bool noted_only = false);
 
   // Merges `record` into what find gives and keeps the result in the user directory. Of several processes that add
   // to the same key at once, each merges what it has displaced and looks again, so that nobody's timings are lost.
@@ -44,8 +70,9 @@ class TuningDatabase {
     TuningRecord record;
     const CacheLayer* layer = nullptr;
   };
-  std::optional<Found> look_up(const TuningKey& key, const std::function<bool(const TuningRecord&)>& usable,
-                               bool ask_remote);
+  std::optional<Found> look_up(const TuningKey& key, const UsableRecord& usable, bool ask_remote);
+  TuningRecord kept(Found found, Keep keep);
+  std::optional<ChoiceRecord> find_choice_in(const CacheLayer& layer, const std::string& digest);
   Result<TuningRecord> merge_and_store(const TuningRecord& record);
   std::optional<TuningRecord> find_in(const CacheLayer& layer, const std::string& digest);
   // The record that the new one has displaced, if there was a good one.
@@ -56,8 +83,9 @@ class TuningDatabase {
   CacheLayers layers_;
   const CacheTree* user_;  // what is written, of the first layer; null: nothing
   Log log_;
-  std::mutex mutex_;              // held for a look into the set only
-  std::set<std::string> warned_;  // paths that were logged already
+  std::mutex mutex_;                           // held for a look into what follows only
+  std::set<std::string> warned_;               // paths that were logged already
+  std::map<std::string, ChoiceRecord> noted_;  // by digest: what this process has chosen
 };
 
 }  // namespace hstujit

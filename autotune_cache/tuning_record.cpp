@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "autotune_cache/checked_json.h"
+#include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/text.h"
 
@@ -93,30 +94,6 @@ Result<Json> config_to_json(const std::string& config) {
 std::string config_member(const Json& object, const char* name) {
   const auto member = object.find(name);
   return member != object.end() && member->is_object() ? member->dump() : std::string();
-}
-
-Json key_to_json(const TuningKey& key) {
-  Json json = {{"op", key.op},     {"spec", key.spec},         {"direction", key.direction}, {"device", key.device},
-               {"arch", key.arch}, {"sm_count", key.sm_count}, {"bucket", key.bucket}};
-  if (key.small_batch) json["small_batch"] = true;
-  if (key.deterministic) json["deterministic"] = true;
-  return json;
-}
-
-TuningKey key_from_json(const Json& json) {
-  TuningKey key;
-  key.op = text_member(json, "op");
-  key.spec = text_member(json, "spec");
-  key.direction = text_member(json, "direction");
-  key.device = text_member(json, "device");
-  key.arch = text_member(json, "arch");
-  key.sm_count = integer_member(json, "sm_count", 0);
-  key.bucket = integer_member(json, "bucket", 0);
-  const auto small = json.find("small_batch");
-  key.small_batch = small != json.end() && *small == true;
-  const auto deterministic = json.find("deterministic");
-  key.deterministic = deterministic != json.end() && *deterministic == true;
-  return key;
 }
 
 Result<TimedCandidate> timed_from_json(const Json& json) {
@@ -307,7 +284,7 @@ Result<std::string> format_record(const TuningRecord& record) {
                         {"detail", candidate.detail}});
   }
 
-  Json json = {{"format", kTuningFormat}, {"key", key_to_json(record.key)}, {"workload", record.workload}};
+  Json json = {{"format", kTuningFormat}, {"key", to_json(record.key)}, {"workload", record.workload}};
   for (const auto& [name, config] : {std::pair("winner", record.winner), std::pair("heuristic", record.heuristic)}) {
     if (config.empty()) continue;
     HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const Json checked, config_to_json(config));
@@ -322,7 +299,7 @@ Result<std::string> format_record(const TuningRecord& record) {
 Result<TuningRecord> parse_record(std::string_view text, std::string_view digest) {
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kTuningFormat));
   TuningRecord record;
-  if (const auto key = json.find("key"); key != json.end() && key->is_object()) record.key = key_from_json(*key);
+  if (const auto key = json.find("key"); key != json.end()) record.key = tuning_key_from(*key);
   if (tuning_digest(record.key) != digest) return Status(Code::kIo, "it belongs to another key");
 
   record.workload = text_member(json, "workload");

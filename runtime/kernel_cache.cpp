@@ -25,6 +25,16 @@ std::string text_of(const nlohmann::ordered_json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+KernelBinaryPtr stored_binary(const std::string& digest, Artifact artifact) {
+  auto binary = std::make_shared<KernelBinary>();
+  binary->digest = digest;
+  binary->cubin = std::move(artifact.cubin);
+  binary->info = std::move(artifact.info);
+  binary->origin = KernelOrigin::kDirectory;
+  binary->directory = std::move(artifact.directory);
+  return binary;
+}
+
 }  // namespace
 
 std::string_view to_string(KernelOrigin origin) {
@@ -50,6 +60,12 @@ ArtifactKey artifact_key(const CompileRequest& request) {
   return key;
 }
 
+Status missing_kernel(const CompileRequest& request) {
+  return Status(Code::kCacheMiss,
+                fmt::format("the kernel {} {} ({}) for {} is in no cache directory", request.spec->op(),
+                            to_string(request.direction), describe(request.config), request.device.arch));
+}
+
 KernelCache::KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,
                          int compile_jobs, std::function<Result<KernelCompilerPtr>()> compiler)
     : store_(std::move(layers), log, max_bytes),
@@ -73,14 +89,18 @@ void KernelCache::remember(const KernelBinaryPtr& binary) {
 KernelBinaryPtr KernelCache::load(const ArtifactKey& key, const std::string& digest, Reach reach) {
   std::optional<Artifact> artifact = store_.find(key, reach);
   if (!artifact) return nullptr;
-  auto binary = std::make_shared<KernelBinary>();
-  binary->digest = digest;
-  binary->cubin = std::move(artifact->cubin);
-  binary->info = std::move(artifact->info);
-  binary->origin = KernelOrigin::kDirectory;
-  binary->directory = std::move(artifact->directory);
+  KernelBinaryPtr binary = stored_binary(digest, std::move(*artifact));
   remember(binary);
   return binary;
+}
+
+KernelBinaryPtr KernelCache::peek(const CompileRequest& request) {
+  const ArtifactKey key = artifact_key(request);
+  const Result<std::string> digest = artifact_digest(key);
+  if (!digest.ok()) return nullptr;
+  if (KernelBinaryPtr binary = find_in_memory(*digest)) return binary;
+  std::optional<Artifact> artifact = store_.peek(key);
+  return artifact ? stored_binary(*digest, std::move(*artifact)) : nullptr;
 }
 
 KernelBinaryPtr KernelCache::find(const CompileRequest& request, Reach reach) {
@@ -97,11 +117,9 @@ Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may
   if (KernelBinaryPtr binary = find_in_memory(digest)) return binary;
   if (!may_compile) {
     if (KernelBinaryPtr binary = load(key, digest)) return binary;
-    return Status(
-        Code::kCacheMiss,
-        fmt::format("the kernel {} {} ({}) for {} is in no cache directory, and the policy on a miss is \"fail\"; "
-                    "run hstujit prewarm, or allow \"heuristic\"",
-                    request.spec->op(), to_string(request.direction), describe(request.config), key.arch));
+    return Status(Code::kCacheMiss, missing_kernel(request).message() +
+                                        ", and the policy on a miss is \"fail\"; run hstujit prewarm, or allow "
+                                        "\"heuristic\"");
   }
 
   return flights_.run(digest, [&]() -> Result<KernelBinaryPtr> {

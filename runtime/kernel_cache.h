@@ -36,6 +36,9 @@ using KernelBinaryPtr = std::shared_ptr<const KernelBinary>;
 
 ArtifactKey artifact_key(const CompileRequest& request);
 
+// kCacheMiss: the kernel of the request is in no layer.
+Status missing_kernel(const CompileRequest& request);
+
 class KernelCache {
  public:
   // `dump`: values of HSTUJIT_DUMP. So many compiles as `compile_jobs` are under way at once, the others wait.
@@ -48,6 +51,9 @@ class KernelCache {
 
   // Memory and layers only; null for a miss.
   KernelBinaryPtr find(const CompileRequest& request, Reach reach = Reach::kAll);
+
+  // The same, and nothing is written or kept.
+  KernelBinaryPtr peek(const CompileRequest& request);
 
   // For a kernel that came from a directory, whole, and that the driver refuses: compiles it anew in place of the
   // stored one, so that the next process finds the new one. Of the threads that have the same refused kernel, one

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/generator/generator_digest.h"
+
 namespace hstujit {
 
 namespace {
@@ -15,6 +17,7 @@ struct Wanted {
   const DeviceSpec& device;
   const ProblemBucket& bucket;
   const Restriction& restriction;
+  Keep keep;
 
   std::vector<TuningKey> keys(const DeviceSpec& recorded_on) const {
     return serving_keys(spec, direction, recorded_on, bucket, restriction);
@@ -48,6 +51,8 @@ Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* 
   json.update(patch);
   const std::string reason = refusal(wanted, json, &choice->config);
   if (!reason.empty()) return Status(Code::kUnsupported, "HSTUJIT_OVERRIDE gives " + json.dump() + ": " + reason);
+  choice->source = ChoiceSource::kOverride;
+  choice->exported = false;
   choice->why = "HSTUJIT_OVERRIDE over " + choice->why;
   return {};
 }
@@ -73,32 +78,87 @@ Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wa
                   fmt::format("HSTUJIT_FROZEN is {}, whose choice for {} {}, bucket {}, cannot run on {}: {}",
                               frozen.origin(), op, direction, to_string(wanted.bucket), wanted.device.name, reason));
   }
+  choice.source = ChoiceSource::kFrozen;
   choice.tuned = true;
   choice.why = fmt::format("frozen in {}, {}", frozen.origin(), frozen.checksum().substr(0, kShownDigits));
   return choice;
 }
 
-// The winner that was recorded on `recorded_on`, when the wanted device can run it.
-std::optional<KernelChoice> recorded_choice(Engine& engine, const Wanted& wanted, const DeviceSpec& recorded_on) {
-  KernelChoice choice;
-  const auto usable = [&](const TuningRecord& record) {
-    if (record.winner.empty()) return false;
-    const auto winner = nlohmann::ordered_json::parse(record.winner, nullptr, false);
-    const std::string reason = refusal(wanted, winner, &choice.config);
-    if (reason.empty()) return true;
-    engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
-                       {{"op", wanted.spec.op()},
-                        {"bucket", to_string(wanted.bucket)},
-                        {"device", recorded_on.name},
-                        {"reason", reason}});
-    return false;
+// Whether a config of a record or a choice can be used; it is then in *config. `recorded_on`: the device of its key.
+bool is_usable(Engine& engine, const Wanted& wanted, const std::string& text, const DeviceSpec& recorded_on,
+               KernelConfig* config) {
+  if (text.empty()) return false;
+  const std::string reason = refusal(wanted, nlohmann::ordered_json::parse(text, nullptr, false), config);
+  if (reason.empty()) return true;
+  engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
+                     {{"op", wanted.spec.op()},
+                      {"bucket", to_string(wanted.bucket)},
+                      {"device", recorded_on.name},
+                      {"reason", reason}});
+  return false;
+}
+
+std::string winner_why(const TuningRecord& record) {
+  const TimedCandidate* timing = record.timing(record.winner);
+  if (timing == nullptr) return "the tuning database's winner";
+  return fmt::format("the tuning database's winner, {:.1f} us", timing->median_us);
+}
+
+// Of another machine, or of an earlier look-up, by what it came from there.
+std::string earlier_why(const DeviceSpec& device, const KernelChoice& choice) {
+  const auto source = [&]() -> std::string {
+    switch (choice.source) {
+      case ChoiceSource::kTuning:
+        return "the tuning database's winner";
+      case ChoiceSource::kNearDevice:
+        return fmt::format("the winner on {}, the nearest device with a record", choice.nearest);
+      case ChoiceSource::kHeuristic:
+        return heuristic_why(device, choice);
+      case ChoiceSource::kFrozen:
+        return "frozen";
+      case ChoiceSource::kOverride:
+        return "HSTUJIT_OVERRIDE";
+    }
+    return "";
   };
-  for (const TuningKey& key : wanted.keys(recorded_on)) {
-    const auto record = engine.tuning().find(key, usable);
-    if (!record) continue;
-    const TimedCandidate* timing = record->timing(record->winner);
-    choice.why = timing == nullptr ? std::string("the tuning database's winner")
-                                   : fmt::format("the tuning database's winner, {:.1f} us", timing->median_us);
+  return fmt::format("{}: {}",
+                     choice.exported ? "exported in a bundle, by a machine that chose it so"
+                                     : "chosen so earlier, and no record says otherwise now",
+                     source());
+}
+
+KernelChoice choice_of(const DeviceSpec& device, KernelConfig config, const ChoiceRecord& record) {
+  KernelChoice choice;
+  choice.config = std::move(config);
+  choice.source = record.source;
+  choice.tuned = record.exported && (record.source == ChoiceSource::kTuning || record.source == ChoiceSource::kFrozen);
+  choice.nearest = record.device;
+  choice.passed_over = record.passed_over;
+  choice.exported = record.exported;
+  choice.remembered = true;
+  const bool estimated = !record.exported && record.source == ChoiceSource::kHeuristic;
+  choice.why = estimated ? heuristic_why(device, choice) : earlier_why(device, choice);
+  return choice;
+}
+
+// The winner of the wanted device, or what a bundle says of it.
+std::optional<KernelChoice> decided_choice(Engine& engine, const Wanted& wanted) {
+  KernelConfig winner, exported;
+  const auto usable_record = [&](const TuningRecord& record) {
+    return is_usable(engine, wanted, record.winner, wanted.device, &winner);
+  };
+  const auto usable_choice = [&](const ChoiceRecord& choice) {
+    return is_usable(engine, wanted, choice.config, wanted.device, &exported);
+  };
+  for (const TuningKey& key : wanted.keys(wanted.device)) {
+    const auto decision = engine.tuning().decide(key, generator_digest(), usable_record, usable_choice, wanted.keep);
+    if (!decision) continue;
+    if (decision->choice) return choice_of(wanted.device, std::move(exported), *decision->choice);
+    KernelChoice choice;
+    choice.config = std::move(winner);
+    choice.source = ChoiceSource::kTuning;
+    choice.tuned = true;
+    choice.why = winner_why(*decision->record);
     return choice;
   }
   return std::nullopt;
@@ -108,14 +168,36 @@ std::optional<KernelChoice> recorded_choice(Engine& engine, const Wanted& wanted
 std::optional<KernelChoice> nearest_choice(Engine& engine, const Wanted& wanted) {
   const DeviceSpec& device = wanted.device;
   for (const DeviceSpec& other : nearest_devices(device)) {
-    std::optional<KernelChoice> choice = recorded_choice(engine, wanted, other);
-    if (!choice) continue;
-    choice->nearest = other.name;
-    choice->why = fmt::format("untuned on {} ({} multiprocessors); on {} ({}), the nearest device with a record, {}",
-                              device.name, device.sm_count, other.name, other.sm_count, choice->why);
-    return choice;
+    KernelChoice choice;
+    const auto usable = [&](const TuningRecord& record) {
+      return is_usable(engine, wanted, record.winner, other, &choice.config);
+    };
+    for (const TuningKey& key : wanted.keys(other)) {
+      const auto record = engine.tuning().find(key, usable, wanted.keep);
+      if (!record) continue;
+      choice.source = ChoiceSource::kNearDevice;
+      choice.nearest = other.name;
+      choice.why = fmt::format("untuned on {} ({} multiprocessors); on {} ({}), the nearest device with a record, {}",
+                               device.name, device.sm_count, other.name, other.sm_count, winner_why(*record));
+      return choice;
+    }
   }
   return std::nullopt;
+}
+
+// Where no record has anything to say: what was noted when one had, or when kernels of the cost model's estimates were
+// looked at; else the first estimate. What was forced upon a process is not what another one wants.
+Result<KernelChoice> estimated_choice(Engine& engine, const Wanted& wanted) {
+  const auto noted = engine.tuning().noted_choice(wanted.keys(wanted.device).front(), generator_digest());
+  KernelChoice choice;
+  if (noted && noted->source != ChoiceSource::kFrozen && noted->source != ChoiceSource::kOverride &&
+      is_usable(engine, wanted, noted->config, wanted.device, &choice.config)) {
+    return choice_of(wanted.device, std::move(choice.config), *noted);
+  }
+  HSTUJIT_ASSIGN_OR_RETURN(choice.config, heuristic_config(wanted.spec, wanted.direction, wanted.device,
+                                                           heuristic_size(wanted.bucket), wanted.restriction));
+  choice.why = heuristic_why(wanted.device, choice);
+  return choice;
 }
 
 }  // namespace
@@ -153,21 +235,47 @@ ProblemSize heuristic_size(const ProblemBucket& bucket) {
   return size;
 }
 
-Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
-                                   const ProblemBucket& bucket, const Restriction& restriction) {
-  const Wanted wanted{spec, direction, device, bucket, restriction};
-  if (const FrozenChoices* const frozen = engine.frozen()) return frozen_choice(*frozen, wanted);
-  std::optional<KernelChoice> choice = recorded_choice(engine, wanted, device);
-  if (choice) {
-    choice->tuned = true;
-  } else {
-    choice = nearest_choice(engine, wanted);
+std::string heuristic_why(const DeviceSpec& device, const KernelChoice& choice) {
+  std::string why = fmt::format("untuned on {}: the cost model's fastest estimate", device.name);
+  if (choice.passed_over.empty()) return why;
+  const std::string config = key_text(choice.config);
+  bool itself = false;
+  std::string others;
+  for (const PassedOver& passed : choice.passed_over) {
+    const Result<KernelConfig> parsed =
+        parse_kernel_config(nlohmann::ordered_json::parse(passed.config, nullptr, false));
+    itself = itself || same_config(passed.config, config);
+    others += fmt::format("{}{} ({}: {})", others.empty() ? "" : ", ", parsed.ok() ? describe(*parsed) : passed.config,
+                          passed.reason, passed.detail);
   }
+  return why + (itself ? " of those tried, none of which is without fault: " : " after ") + others;
+}
+
+void KernelChoice::write(nlohmann::ordered_json& row) const {
+  row["tuned"] = tuned;
+  row["from"] = to_string(source);
+  if (!nearest.empty()) row["nearest_device"] = nearest;
+  for (const PassedOver& passed : passed_over) {
+    row["passed_over"].push_back({{"config", nlohmann::ordered_json::parse(passed.config, nullptr, false)},
+                                  {"reason", passed.reason},
+                                  {"detail", passed.detail}});
+  }
+}
+
+void note_choice(Engine& engine, const TuningKey& key, const KernelChoice& choice) {
+  if (choice.exported) return engine.tuning().drop_choice(key, generator_digest(), /*noted_only=*/true);
+  engine.tuning().note_choice({key, std::string(generator_digest()), key_text(choice.config), choice.source,
+                               choice.nearest, choice.passed_over, false});
+}
+
+Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
+                                   const ProblemBucket& bucket, const Restriction& restriction, Keep keep) {
+  const Wanted wanted{spec, direction, device, bucket, restriction, keep};
+  if (const FrozenChoices* const frozen = engine.frozen()) return frozen_choice(*frozen, wanted);
+  std::optional<KernelChoice> choice = decided_choice(engine, wanted);
+  if (!choice) choice = nearest_choice(engine, wanted);
   if (!choice) {
-    choice.emplace();
-    HSTUJIT_ASSIGN_OR_RETURN(choice->config,
-                             heuristic_config(spec, direction, device, heuristic_size(bucket), restriction));
-    choice->why = fmt::format("untuned on {}: the cost model's fastest estimate", device.name);
+    HSTUJIT_ASSIGN_OR_RETURN(choice, estimated_choice(engine, wanted));
   }
   HSTUJIT_RETURN_IF_ERROR(apply_override(engine, wanted, &*choice));
   return *std::move(choice);

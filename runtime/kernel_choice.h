@@ -1,11 +1,11 @@
-// Which config a problem gets: the tuning database's winner for its bucket, else the winner of the nearest device that
-// has one, else the heuristic's.
+// Which config a problem gets: the tuning database's winner for its bucket or what a bundle says, else the winner of
+// the nearest device that has one, else the heuristic's.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/tuning_database.h"
 #include "compiler/plan/search_space.h"
 #include "runtime/engine.h"
 #include "runtime/problem_bucket.h"
@@ -14,9 +14,16 @@ namespace hstujit {
 
 struct KernelChoice {
   KernelConfig config;
-  bool tuned = false;   // on this device
-  std::string nearest;  // untuned: the device whose winner it is; empty for the heuristic's
-  std::string why;      // one sentence: for explain and the log
+  ChoiceSource source = ChoiceSource::kHeuristic;
+  bool tuned = false;                   // on this device, or frozen: nothing is left to be timed
+  std::string nearest;                  // kNearDevice: whose winner it is
+  std::vector<PassedOver> passed_over;  // kHeuristic: better estimates whose kernels are known to be bad
+  bool exported = false;                // a bundle says so
+  bool remembered = false;              // kHeuristic: kernels of the estimates were looked at when it was made
+  std::string why;                      // one sentence: for explain and the log
+
+  // {"tuned", "from"}, and where they apply "nearest_device" and "passed_over": as reports have it.
+  void write(nlohmann::ordered_json& row) const;
 };
 
 // The instance's alpha is no part of it, nor of a workload's name: it is a launch argument that scales scores and
@@ -36,6 +43,14 @@ ProblemSize heuristic_size(const ProblemBucket& bucket);
 // kUnsupported when no template can do this on the device. A tuned config that this build or the restriction rejects
 // counts as untuned.
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
-                                   const ProblemBucket& bucket, const Restriction& restriction = {});
+                                   const ProblemBucket& bucket, const Restriction& restriction = {},
+                                   Keep keep = Keep::kFound);
+
+// Notes the choice for later look-ups and for bundles (TuningDatabase::note_choice); one that a bundle has made is
+// noted there already, and ends what this machine had noted before.
+void note_choice(Engine& engine, const TuningKey& key, const KernelChoice& choice);
+
+// The sentence of a choice by the cost model.
+std::string heuristic_why(const DeviceSpec& device, const KernelChoice& choice);
 
 }  // namespace hstujit

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "runtime/data_checks.h"
+#include "runtime/kernel_supply.h"
 #include "runtime/tuning/tune_key.h"
 
 namespace hstujit {
@@ -112,8 +113,7 @@ Result<Op::Choice> Op::choose(int ordinal, const DeviceSpec& device, const Probl
     HSTUJIT_ASSIGN_OR_RETURN(choice, choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
   }
   const CompileRequest request{spec, direction, choice.config, device, engine_->lineinfo()};
-  KernelBinaryPtr binary = engine_->kernels().find(request);
-  const bool hit = binary != nullptr;
+  const bool hit = engine_->kernels().find(request) != nullptr;
   if (!choice.tuned || !hit) {
     engine_->log().event(LogCategory::kDispatch, hit ? "untuned" : "miss",
                          {{"op", spec->op()},
@@ -125,10 +125,10 @@ Result<Op::Choice> Op::choose(int ordinal, const DeviceSpec& device, const Probl
                           tuning_length(signature_, options_.instance, bucket.rows), options_.length_mode,
                           choice.tuned ? MissReason::kUncompiled : MissReason::kUntuned});
   }
-  if (!hit) {
-    HSTUJIT_ASSIGN_OR_RETURN(binary, engine_->kernels().get(request, engine_->on_miss() != MissPolicy::kFail));
-  }
-  return Choice{request, std::move(binary)};
+  HSTUJIT_ASSIGN_OR_RETURN(
+      SuppliedKernel kernel,
+      supply_kernel(*engine_, spec, direction, device, bucket, options_.restriction, std::move(choice), Supply::kMake));
+  return Choice{std::move(kernel.request), std::move(kernel.binary)};
 }
 
 Result<LauncherPtr> Op::load(const DeviceContext& context, Choice choice) {

@@ -32,10 +32,15 @@ class RemoteLayer final : public CacheLayer {
   // kNotFound for everything that is no good entry, whatever the reason; a reason other than absence is logged here.
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
   Result<TuningRecord> find_record(std::string_view digest) const override;
+  // None is sent: machines that share kernels and records choose by these.
+  Result<ChoiceRecord> find_choice(std::string_view /*digest*/) const override {
+    return Status(Code::kNotFound, "a remote cache has no choices");
+  }
 
   // Nothing: HTTP lists no entries.
   std::vector<StoredArtifact> artifacts() const override { return {}; }
   std::vector<StoredRecord> records() const override { return {}; }
+  std::vector<StoredChoice> choices() const override { return {}; }
   std::vector<VerifiedFile> verify() const override { return {}; }
 
   // Sent in the background, in time or not at all.

@@ -201,7 +201,8 @@ typedef struct hstujit_run_options {
   int jobs;            /* parallel compiles, HSTUJIT_COMPILE_JOBS at most; 0: that many */
   double budget_s;     /* tune: seconds for the whole call; 0: the config's */
   hstujit_backend backend;
-  int check;             /* run: compare with the float64 reference */
+  int check;             /* run: compare with the float64 reference; prewarm: compile and write nothing, a kernel that
+                          * is missing is HSTUJIT_CACHE_MISS */
   int device;            /* CUDA ordinal */
   int repeats;           /* bench: timed launches per candidate; 0: 50. run: launches on the same input, compared with
                           * one another; 0: 1 */

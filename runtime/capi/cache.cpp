@@ -63,7 +63,26 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
       if (record.key.small_batch) records.back()["small_batch"] = true;
       if (record.key.deterministic) records.back()["deterministic"] = true;
     }
-    const Json json = {{"bytes", bytes}, {"kernels", std::move(kernels)}, {"tuning", std::move(records)}};
+    Json choices = Json::array();
+    for (const StoredChoice& stored : gather(context->engine->tuning().layers(), &CacheLayer::choices)) {
+      const ChoiceRecord& choice = stored.choice;
+      choices.push_back({{"digest", stored.digest},
+                         {"directory", stored.directory},
+                         {"op", choice.key.op},
+                         {"spec", Json::parse(choice.key.spec, nullptr, false)},
+                         {"direction", choice.key.direction},
+                         {"device", choice.key.device},
+                         {"bucket", choice.key.bucket},
+                         {"config", Json::parse(choice.config, nullptr, false)},
+                         {"from", to_string(choice.source)},
+                         {"exported", choice.exported}});
+      if (choice.key.small_batch) choices.back()["small_batch"] = true;
+      if (choice.key.deterministic) choices.back()["deterministic"] = true;
+    }
+    const Json json = {{"bytes", bytes},
+                       {"kernels", std::move(kernels)},
+                       {"tuning", std::move(records)},
+                       {"choices", std::move(choices)}};
     return give_report(json, report);
   });
 }
@@ -120,12 +139,15 @@ hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
     if (options != nullptr) {
       HSTUJIT_ASSIGN_OR_RETURN(given, read_struct("hstujit_cache_export_options", options, kFirstExportOptions));
     }
-    HSTUJIT_ASSIGN_OR_RETURN(const ExportedBundle exported, export_bundle(context->engine->kernels().store().layers(),
-                                                                          given.op == nullptr ? "" : given.op));
+    Engine& engine = *context->engine;
+    HSTUJIT_ASSIGN_OR_RETURN(const ExportedBundle exported,
+                             export_bundle(engine.kernels().store().layers(), given.op == nullptr ? "" : given.op,
+                                           engine.tuning().layers()));
     HSTUJIT_RETURN_IF_ERROR(write_file_atomically(path, exported.packed.bytes));
     const Json json = {{"path", path},
                        {"kernels", exported.kernels},
                        {"tuning", exported.records},
+                       {"choices", exported.choices},
                        {"bytes", exported.packed.bytes.size()},
                        {"sha256", exported.packed.sha256}};
     return give_report(json, report);
@@ -147,7 +169,9 @@ hstujit_status hstujit_cache_import(hstujit_context* context, const char* path, 
                        {"new_kernels", imported.new_kernels},
                        {"tuning", imported.records},
                        {"new_tuning", imported.new_records},
-                       {"changed_tuning", imported.changed_records}};
+                       {"changed_tuning", imported.changed_records},
+                       {"choices", imported.choices},
+                       {"new_choices", imported.new_choices}};
     return give_report(json, report);
   });
 }

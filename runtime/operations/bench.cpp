@@ -57,7 +57,7 @@ Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceili
   row["rows"] = timed.lengths.total_rows();
   if (!timed.lengths.delta_rows.empty()) row["query_rows"] = timed.lengths.total_delta_rows();
   row["config"] = to_json(timed.choice.config);
-  row["tuned"] = timed.choice.tuned;
+  timed.choice.write(row);
   row["median_ms"] = time.median_ms;
   row["spread"] = time.spread;
   row["samples"] = time.samples;

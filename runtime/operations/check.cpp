@@ -33,7 +33,7 @@ Status add_kernel(Engine& engine, const DeviceSpec& device, const Task& key, Jso
   if (!choice.ok()) return choice.status();
   json["config"] = to_json(choice->config);
   json["describe"] = describe(choice->config);
-  json["tuned"] = choice->tuned;
+  choice->write(json);
   json["why"] = choice->why;
   return {};
 }

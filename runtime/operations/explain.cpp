@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compiler/plan/skeleton.h"
+#include "runtime/kernel_supply.h"
 #include "runtime/operations/nearest_entry.h"
 #include "runtime/operations/operation.h"
 
@@ -90,11 +91,12 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   const bool other = chosen.ok() && chosen->tuned && !engine.tuning().find(keys.front());
   explain_tuning(engine, other ? keys.back() : keys.front(), contents, row);
   if (!chosen.ok()) return chosen.status();
-  const KernelChoice& choice = *chosen;
+  HSTUJIT_ASSIGN_OR_RETURN(const SuppliedKernel kernel, supply_kernel(engine, spec, task.direction, device, task.bucket,
+                                                                      task.restriction, *chosen, Supply::kLook));
+  const KernelChoice& choice = kernel.choice;
   row["config"] = to_json(choice.config);
   row["describe"] = describe(choice.config);
-  row["tuned"] = choice.tuned;
-  if (!choice.nearest.empty()) row["nearest_device"] = choice.nearest;
+  choice.write(row);
   row["why"] = choice.why;
 
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(choice.config.skeleton));
@@ -108,13 +110,12 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
                    {"following", Json::array()}};
   for (const FollowingKernel& kernel : plan.following) row["launch"]["following"].push_back(kernel.kernel_name);
 
-  const CompileRequest request{spec, task.direction, choice.config, device, engine.lineinfo()};
-  const ArtifactKey key = artifact_key(request);
+  const ArtifactKey key = artifact_key(kernel.request);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(key));
   row["key"] = digest;
   row["key_fields"] = Json::object();
   for (const auto& [name, value] : key.named_fields()) row["key_fields"][name] = value;
-  const KernelBinaryPtr binary = engine.kernels().find(request);
+  const KernelBinaryPtr& binary = kernel.binary;
   row["cache"] = {{"hit", binary != nullptr}, {"searched", engine.kernels().store().directories().in_order()}};
   if (binary == nullptr) {
     add_miss(row["cache"],

@@ -1,11 +1,12 @@
-// Fills the cache with the cubins that a config needs. Needs no GPU when the device is given.
+// Fills the cache with the cubins that a config needs, or says which it lacks. Needs no GPU when the device is given.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <optional>
-#include <set>
+#include <map>
+#include <mutex>
 #include <thread>
 
+#include "runtime/kernel_supply.h"
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
 
@@ -13,33 +14,41 @@ namespace hstujit {
 
 namespace {
 
-struct Kernel {
-  Task task;  // the first that asks for it
+// Outcomes, as reports name them.
+constexpr const char* kOutcomeHit = "hit";
+constexpr const char* kOutcomeCompiled = "compiled";
+constexpr const char* kOutcomeMissing = "missing";
+constexpr const char* kOutcomeFailed = "failed";
+
+// A key and, when it is done, its kernel.
+struct PrewarmKey {
+  Task task;
+  size_t row = 0;  // of the report
   KernelChoice choice;
-  CompileRequest request;
-  std::string digest;
-  bool hit = false;
-  Result<KernelBinaryPtr> binary = Status(Code::kInternal, "not compiled");
+  Result<SuppliedKernel> kernel = Status(Code::kInternal, "not compiled");
 };
 
-void build(Engine& engine, Kernel& kernel) {
-  try {
-    if (KernelBinaryPtr known = engine.kernels().find(kernel.request)) {
-      kernel.hit = true;
-      kernel.binary = std::move(known);
-    } else {
-      kernel.binary = engine.kernels().get(kernel.request, true);
+// Keys whose choices have one kernel: one thread works on them, since the others would wait for it.
+using KeyGroup = std::vector<PrewarmKey>;
+
+void supply_group(Engine& engine, const DeviceSpec& device, KeyGroup& group, Supply supply) {
+  for (PrewarmKey& wanted : group) {
+    const Task& task = wanted.task;
+    try {
+      wanted.kernel = supply_kernel(engine, task.instance->spec, task.direction, device, task.bucket, task.restriction,
+                                    wanted.choice, supply);
+    } catch (const std::exception& error) {
+      wanted.kernel = Status(Code::kInternal, error.what());
     }
-  } catch (const std::exception& error) {
-    kernel.binary = Status(Code::kInternal, error.what());
   }
 }
 
-// Builds all of them on as many threads as compiles may be under way at once; progress comes from the calling thread.
-void build_all(Engine& engine, std::vector<Kernel>& kernels, const OperationOptions& options) {
+// All of them on as many threads as compiles may be under way at once; progress comes from the calling thread.
+void supply_all(Engine& engine, const DeviceSpec& device, std::vector<KeyGroup>& groups, Supply supply,
+                const OperationOptions& options) {
   const int most = engine.kernels().compile_jobs();
   const auto jobs =
-      std::min(static_cast<size_t>(options.jobs > 0 ? std::min(options.jobs, most) : most), kernels.size());
+      std::min(static_cast<size_t>(options.jobs > 0 ? std::min(options.jobs, most) : most), groups.size());
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::condition_variable changed;
@@ -47,23 +56,56 @@ void build_all(Engine& engine, std::vector<Kernel>& kernels, const OperationOpti
   std::vector<std::jthread> threads;
   for (size_t i = 0; i < jobs; ++i) {
     threads.emplace_back([&] {
-      for (size_t index = next++; index < kernels.size(); index = next++) {
-        build(engine, kernels[index]);
+      for (size_t index = next++; index < groups.size(); index = next++) {
+        supply_group(engine, device, groups[index], supply);
         const std::lock_guard lock(mutex);
         finished.push_back(index);
         changed.notify_one();
       }
     });
   }
-  for (size_t reported = 0; reported < kernels.size(); ++reported) {
+  for (size_t reported = 0; reported < groups.size(); ++reported) {
     size_t index = 0;
     {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return finished.size() > reported; });
       index = finished[reported];
     }
-    report_progress(options, reported + 1, kernels.size(), kernels[index].task.label());
+    report_progress(options, reported + 1, groups.size(), groups[index].front().task.label());
   }
+}
+
+Result<std::string> kernel_digest(Engine& engine, const Task& task, const DeviceSpec& device,
+                                  const KernelConfig& config) {
+  return artifact_digest(artifact_key({task.instance->spec, task.direction, config, device, engine.lineinfo()}));
+}
+
+// Adds what is known of the key's kernel to its row. The status of a key without one.
+Status write_row(const PrewarmKey& wanted, const std::string& digest, Json& row) {
+  const auto write = [&](const KernelChoice& choice) {
+    row["config"] = to_json(choice.config);
+    choice.write(row);
+    row["why"] = choice.why;
+    row["key"] = digest;
+  };
+  if (!wanted.kernel.ok()) {
+    write(wanted.choice);
+    row["outcome"] = wanted.kernel.status().code() == Code::kCacheMiss ? kOutcomeMissing : kOutcomeFailed;
+    return wanted.kernel.status();
+  }
+  const SuppliedKernel& kernel = *wanted.kernel;
+  write(kernel.choice);
+  if (kernel.binary == nullptr) {
+    row["outcome"] = kOutcomeMissing;
+    return missing_kernel(kernel.request);
+  }
+  const KernelBinary& binary = *kernel.binary;
+  row["outcome"] = kernel.hit ? kOutcomeHit : kOutcomeCompiled;
+  row["kernel"] = binary.info.kernel;
+  row["cubin_bytes"] = binary.cubin.size();
+  row["resources"] = Json::parse(binary.info.resources, nullptr, false);
+  if (!kernel.hit) row["compile_ms"] = binary.compile_ms;
+  return {};
 }
 
 }  // namespace
@@ -75,52 +117,53 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
 
-  std::vector<Kernel> kernels;
+  std::vector<KeyGroup> groups;
+  std::map<std::string, size_t> group_of;  // by digest of the choice's kernel
   Json rows = Json::array();
-  std::set<std::string> digests;
   for (const Task& task : tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard)) {
     Json row = task.to_json();
-    const auto choice =
-        choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket, task.restriction);
+    const auto choice = choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket,
+                                      task.restriction, options.check ? Keep::kNothing : Keep::kFound);
     if (!choice.ok()) {
       row["error"] = error_json(choice.status());
       result.fail(choice.status().with_context(task.label()));
     } else {
-      CompileRequest request{task.instance->spec, task.direction, choice->config, *device, engine.lineinfo()};
-      const auto digest = artifact_digest(artifact_key(request));
+      const auto digest = kernel_digest(engine, task, *device, choice->config);
       if (!digest.ok()) return {Json::object(), digest.status()};
-      row["config"] = to_json(choice->config);
-      row["tuned"] = choice->tuned;
-      row["why"] = choice->why;
-      row["key"] = *digest;
-      if (digests.insert(*digest).second) {
-        kernels.push_back({task, *choice, std::move(request), *digest, false, Status(Code::kInternal, "not compiled")});
-      }
+      const auto [place, added] = group_of.emplace(*digest, groups.size());
+      if (added) groups.emplace_back();
+      groups[place->second].push_back({task, rows.size(), *choice, Status(Code::kInternal, "not compiled")});
     }
     rows.push_back(std::move(row));
   }
-  build_all(engine, kernels, options);
+  supply_all(engine, *device, groups, options.check ? Supply::kLook : Supply::kMake, options);
 
-  int64_t compiled = 0, hits = 0, failed = 0;
-  for (const Kernel& kernel : kernels) {
-    ++(kernel.hit ? hits : kernel.binary.ok() ? compiled : failed);
-    if (!kernel.binary.ok()) result.fail(kernel.binary.status().with_context(kernel.task.label()));
-    for (Json& row : rows) {
-      if (row.value("key", "") != kernel.digest) continue;
-      row["outcome"] = kernel.hit ? "hit" : kernel.binary.ok() ? "compiled" : "failed";
-      if (!kernel.binary.ok()) {
-        row["error"] = error_json(kernel.binary.status());
-        continue;
+  std::map<std::string, std::string> outcomes;  // by digest of the kernel
+  for (const KeyGroup& group : groups) {
+    for (const PrewarmKey& wanted : group) {
+      const KernelConfig& chosen = wanted.kernel.ok() ? wanted.kernel->choice.config : wanted.choice.config;
+      const auto digest = kernel_digest(engine, wanted.task, *device, chosen);
+      if (!digest.ok()) return {Json::object(), digest.status()};
+      Json& row = rows[wanted.row];
+      if (const Status status = write_row(wanted, *digest, row); !status.ok()) {
+        row["error"] = error_json(status);
+        result.fail(status.with_context(wanted.task.label()));
       }
-      const KernelBinary& binary = **kernel.binary;
-      row["kernel"] = binary.info.kernel;
-      row["cubin_bytes"] = binary.cubin.size();
-      row["resources"] = Json::parse(binary.info.resources, nullptr, false);
-      if (!kernel.hit) row["compile_ms"] = binary.compile_ms;
+      std::string& outcome = outcomes[*digest];
+      if (outcome != kOutcomeCompiled) outcome = row["outcome"].get<std::string>();
     }
   }
-  result.report = {{"device", to_json(*device)}, {"kernels", kernels.size()},   {"compiled", compiled}, {"hits", hits},
-                   {"failed", failed},           {"instances", std::move(rows)}};
+  // Of several keys with one kernel, one has compiled it for all.
+  for (Json& row : rows) {
+    if (row.value("outcome", "") == kOutcomeHit) row["outcome"] = outcomes[row["key"].get<std::string>()];
+  }
+  const auto count = [&](std::string_view outcome) {
+    return std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& item) { return item.second == outcome; });
+  };
+  result.report = {{"device", to_json(*device)},      {"checked", options.check},
+                   {"kernels", outcomes.size()},      {"compiled", count(kOutcomeCompiled)},
+                   {"hits", count(kOutcomeHit)},      {"missing", count(kOutcomeMissing)},
+                   {"failed", count(kOutcomeFailed)}, {"instances", std::move(rows)}};
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "runtime/kernel_supply.h"
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
 #include "runtime/problem_bucket.h"
@@ -76,13 +77,13 @@ TunerOptions tuner_options(const OperationOptions& options, const Tuning& tuning
 // The winner's cubin of a key that needs no timing.
 Status compile_choice(Engine& engine, const Task& task, const DeviceSpec& device, const KernelChoice& choice,
                       Json& row) {
-  const CompileRequest request{task.instance->spec, task.direction, choice.config, device, engine.lineinfo()};
-  const bool hit = engine.kernels().find(request) != nullptr;
-  if (!hit) HSTUJIT_RETURN_IF_ERROR(engine.kernels().get(request, true).status());
-  row["outcome"] = hit ? "hit" : "compiled";
+  HSTUJIT_ASSIGN_OR_RETURN(const SuppliedKernel kernel,
+                           supply_kernel(engine, task.instance->spec, task.direction, device, task.bucket,
+                                         task.restriction, choice, Supply::kCompile));
+  row["outcome"] = kernel.hit ? "hit" : "compiled";
   row["key"] = tuning_digest(tuning_key(*task.instance->spec, task.direction, device, task.bucket, task.restriction));
-  row["tuned"] = choice.tuned;
-  row["winner"] = to_json(choice.config);
+  kernel.choice.write(row);
+  row["winner"] = to_json(kernel.choice.config);
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/generator/generator_digest.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/tuning/tuning_run.h"
 
@@ -177,6 +178,8 @@ Result<TuneReport> TuningRun::run() {
   if (!ended()) HSTUJIT_RETURN_IF_ERROR(time_finalists());
   bench_.reset();
   HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.store());
+  // What was chosen before the key was tuned decides nothing any more.
+  engine_.tuning().drop_choice(report_.record.key, generator_digest());
   HSTUJIT_RETURN_IF_ERROR(keep_winner());
   report_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   return std::move(report_);

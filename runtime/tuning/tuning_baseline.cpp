@@ -1,27 +1,9 @@
 #include <fmt/format.h>
 
+#include "runtime/resource_rejection.h"
 #include "runtime/tuning/tuning_run.h"
 
 namespace hstujit {
-
-namespace {
-
-// What the assembler says against a kernel that is right: "" when nothing.
-std::pair<std::string, std::string> resource_rejection(const std::string& text) {
-  const auto resources = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (!resources.is_object()) return {};
-  if (const auto rejects = resources.find("rejects"); rejects != resources.end() && rejects->is_array()) {
-    for (const auto& reject : *rejects) {
-      if (reject.is_object()) return {reject.value("reason", "resources"), reject.value("detail", "")};
-    }
-  }
-  const int64_t spilled =
-      resources.value("spill_store_bytes", int64_t{0}) + resources.value("spill_load_bytes", int64_t{0});
-  if (spilled > 0) return {"spill", fmt::format("{} bytes of registers spill to memory", spilled)};
-  return {};
-}
-
-}  // namespace
 
 // Loads and validates; none when the candidate is rejected.
 Result<std::optional<TuningRun::Entry>> TuningRun::admit(PoolResult result, bool whatever_resources) {
@@ -33,9 +15,9 @@ Result<std::optional<TuningRun::Entry>> TuningRun::admit(PoolResult result, bool
     return std::optional<Entry>();
   }
   findings_.saw_nvrtc(result.binary->info.nvrtc);
-  if (auto [reason, detail] = resource_rejection(result.binary->info.resources);
-      !reason.empty() && !whatever_resources) {
-    reject(result.index, result.source_digest, std::move(reason), Status(Code::kCompileFailed, std::move(detail)));
+  if (auto rejection = resource_rejection(result.binary->info.resources); rejection && !whatever_resources) {
+    reject(result.index, result.source_digest, std::move(rejection->reason),
+           Status(Code::kCompileFailed, std::move(rejection->detail)));
     return std::optional<Entry>();
   }
   Entry entry{result.index, std::move(result.source_digest), std::move(*result.binary)};
@@ -102,8 +84,9 @@ Status TuningRun::try_baseline(CompilePool& pool, PoolResult result) {
   findings_.saw_source(candidates_[index].config, result.source_digest);
   if (result.known == PoolResult::Known::kRejected) {
     // What the assembler had against the heuristic's config does not count: it was not run then.
-    const bool resources =
-        result.binary.ok() && resource_rejection(result.binary->info.resources).first == result.rejection->reason;
+    const auto rejection =
+        result.binary.ok() ? resource_rejection(result.binary->info.resources) : std::optional<Rejection>();
+    const bool resources = rejection && rejection->reason == result.rejection->reason;
     if (index > 0 || !resources) {
       last_failure_ = Status(Code::kCheckFailed, result.rejection->detail);
       return {};

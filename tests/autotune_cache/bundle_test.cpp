@@ -35,7 +35,8 @@ class BundleTest : public CacheTest {
 
   CacheDirectories at(const std::string& name) const { return {.user = path(name), .read_only = {}}; }
   ExportedBundle exported(const std::string& directory, const std::string& op = "") {
-    auto bundle = export_bundle(open_layers(at(directory), log()), op);
+    const CacheLayers layers = open_layers(at(directory), log());
+    auto bundle = export_bundle(layers, op, layers);
     EXPECT_TRUE(bundle.ok()) << bundle.status().message();
     return std::move(bundle).value();
   }

@@ -123,7 +123,8 @@ TEST_F(ExplainTest, EveryLayerIsLookedAtAndTheSameKernelOfAnotherBuildIsNearest)
   key = key_;
   key.generator = "another build";
   put(at("origin"), key);
-  const auto bundle = export_bundle(open_layers({.user = at("origin"), .read_only = {}}, Log()), "");
+  const CacheLayers layers = open_layers({.user = at("origin"), .read_only = {}}, Log());
+  const auto bundle = export_bundle(layers, "", layers);
   ASSERT_TRUE(bundle.ok());
   ASSERT_TRUE(write_file_atomically(at("bundle"), bundle->packed.bytes).ok());
   put(at("later"), key);

@@ -71,6 +71,7 @@ TEST_F(FrozenTest, TheFilesChoiceWinsOverRecordsAndCostModel) {
   const auto choice = choose_kernel(**engine, *instance.spec, Direction::kForward, *known_device("sm_90a"), 128);
   ASSERT_TRUE(choice.ok()) << choice.status().message();
   EXPECT_EQ(choice->config, second_best());
+  EXPECT_EQ(choice->source, ChoiceSource::kFrozen);
   EXPECT_THAT(choice->why, HasSubstr("frozen in " + file_));
   EXPECT_THAT(log_, Contains(HasSubstr((*engine)->frozen()->checksum())));
 }

@@ -89,6 +89,7 @@ TEST_F(NearestDevice, IsInTheExplanation) {
   ASSERT_TRUE(result.status.ok()) << result.status.message();
   const Json& row = result.report["instances"][0];
   EXPECT_EQ(row["tuned"], false);
+  EXPECT_EQ(row["from"], "near device");
   EXPECT_EQ(row["nearest_device"], "NVIDIA H200");
 }
 

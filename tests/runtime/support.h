@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "compiler/spec/rounding.h"
@@ -37,7 +39,7 @@ inline std::string cubin_of(const std::string& text) {
 // Gives every kernel the same "cubin" after a while, and counts.
 class FakeCompiler final : public KernelCompiler {
  public:
-  Result<Blobs> compile(const CompileRequest&) const override {
+  Result<Blobs> compile(const CompileRequest& request) const override {
     ++compiles;
     const int now = ++at_once;
     for (int most = most_at_once; most < now && !most_at_once.compare_exchange_weak(most, now);) {
@@ -45,8 +47,11 @@ class FakeCompiler final : public KernelCompiler {
     std::this_thread::sleep_for(delay);
     --at_once;
     if (!failure.ok()) return failure;
+    const std::string config = key_text(request.config);
+    if (failing.contains(config)) return Status(Code::kCompileFailed, "the source of " + config + " is bad\nline 2");
+    const auto special = resources_of.find(config);
     return Blobs{{"cubin", cubin},
-                 {"resources", resources},
+                 {"resources", special == resources_of.end() ? resources : special->second},
                  {"ir", "module {}"},
                  {"source", "// the source"},
                  {"log", "the log"}};
@@ -71,6 +76,8 @@ class FakeCompiler final : public KernelCompiler {
   Status nvrtc_failure;
   std::string cubin = cubin_of("a cubin");
   std::string resources = R"({"registers": 100, "nvrtc": "13.0"})";
+  std::map<std::string, std::string> resources_of;  // of some configs, by key_text
+  std::set<std::string> failing;                    // configs that do not compile
 };
 
 class RuntimeTest : public ::testing::Test {

@@ -363,7 +363,8 @@ TEST(Cache, AnEmptyOneIsFine) {
   const Scratch scratch;
   std::filesystem::create_directories(scratch.cache());
   EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", scratch.cache()}).code, kDone);
-  EXPECT_EQ(hstujit_tool({"cache", "ls", "--cache-dir", scratch.cache()}).out, "0 kernels, 0 B; 0 tuning records\n");
+  EXPECT_EQ(hstujit_tool({"cache", "ls", "--cache-dir", scratch.cache()}).out,
+            "0 kernels, 0 B; 0 tuning records, 0 choices\n");
 }
 
 TEST(Cache, ABundleIsExportedImportedAndALayer) {
@@ -376,7 +377,7 @@ TEST(Cache, ABundleIsExportedImportedAndALayer) {
   const Outcome exported =
       hstujit_tool({"cache", "export", bundle, "--cache-dir", scratch.cache()}, {{"HSTUJIT_CACHE_PATH", records}});
   ASSERT_EQ(exported.code, kDone) << exported.err;
-  EXPECT_THAT(exported.out, HasSubstr("exported: 0 kernels, 1 tuning records; "));
+  EXPECT_THAT(exported.out, HasSubstr("exported: 0 kernels, 1 tuning records, 0 choices; "));
   const Outcome imported = hstujit_tool({"cache", "import", bundle, "--cache-dir", scratch.cache(), "--json"});
   ASSERT_EQ(imported.code, kDone) << imported.err;
   EXPECT_EQ(imported.json()["new_tuning"], 1);

@@ -56,8 +56,7 @@ size_t print_report(const Json& report) {
     }
     table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), text_of(row, "rows"),
                config_text(member(row, "config")),
-               fmt::format("{}{}", member(row, "tuned") == true ? "tuning" : "heuristic",
-                           member(row, "small_batch") == true ? ", small batches" : ""),
+               fmt::format("{}{}", text_of(row, "from"), member(row, "small_batch") == true ? ", small batches" : ""),
                number_text(row, "median_ms", 4), number_text(row, "spread", 1, 100), number_text(row, "gflop", 1),
                number_text(row, "bytes", 1, 1e-6), number_text(row, "tflop_per_s", 1), number_text(row, "gb_per_s", 0),
                number_text(row, "limit_ms", 4), number_text(row, "fraction_of_limit", 1, 100),

@@ -82,8 +82,9 @@ void print_records(const Json& records) {
 size_t print_list(const Json& report) {
   print_kernels(member(report, "kernels"));
   print_records(member(report, "tuning"));
-  fmt::print("{}{} kernels, {}; {} tuning records\n", member(report, "kernels").empty() ? "" : "\n",
-             member(report, "kernels").size(), bytes_text(number_of(report, "bytes")), member(report, "tuning").size());
+  fmt::print("{}{} kernels, {}; {} tuning records, {} choices\n", member(report, "kernels").empty() ? "" : "\n",
+             member(report, "kernels").size(), bytes_text(number_of(report, "bytes")), member(report, "tuning").size(),
+             member(report, "choices").size());
   return 0;
 }
 
@@ -105,15 +106,17 @@ size_t print_pruning(const Json& report) {
 }
 
 size_t print_export(const Json& report) {
-  fmt::print("exported: {} kernels, {} tuning records; {}, SHA-256 {}\n", text_of(report, "kernels"),
-             text_of(report, "tuning"), bytes_text(number_of(report, "bytes")), text_of(report, "sha256"));
+  fmt::print("exported: {} kernels, {} tuning records, {} choices; {}, SHA-256 {}\n", text_of(report, "kernels"),
+             text_of(report, "tuning"), text_of(report, "choices"), bytes_text(number_of(report, "bytes")),
+             text_of(report, "sha256"));
   return 0;
 }
 
 size_t print_import(const Json& report) {
-  fmt::print("imported: {} kernels, {} new; {} tuning records, {} new, {} changed\n", text_of(report, "kernels"),
-             text_of(report, "new_kernels"), text_of(report, "tuning"), text_of(report, "new_tuning"),
-             text_of(report, "changed_tuning"));
+  fmt::print("imported: {} kernels, {} new; {} tuning records, {} new, {} changed; {} choices, {} new\n",
+             text_of(report, "kernels"), text_of(report, "new_kernels"), text_of(report, "tuning"),
+             text_of(report, "new_tuning"), text_of(report, "changed_tuning"), text_of(report, "choices"),
+             text_of(report, "new_choices"));
   return 0;
 }
 

@@ -95,6 +95,7 @@ void print_instance(const Json& row) {
   add_miss(fields, member(row, "tuning_miss"));
   if (row.contains("config")) {
     fields.add("  config", config_text(row["config"]));
+    fields.add("  from", text_of(row, "from"));
     fields.add("  why", text_of(row, "why"));
     fields.add("  kernel", text_of(row, "kernel"));
     fields.add("  key", text_of(row, "key"));

@@ -12,6 +12,10 @@ namespace hstujit {
 
 namespace {
 
+struct PrewarmOptions : Options {
+  bool check = false;
+};
+
 Tone tone_of(const std::string& outcome) {
   if (outcome == "hit") return Tone::kFaint;
   return outcome == "compiled" ? Tone::kGood : Tone::kBad;
@@ -33,12 +37,8 @@ size_t print_report(const Json& report) {
     const bool measured = resources.is_object();
     const double spills = number_of(resources, "spill_load_bytes") + number_of(resources, "spill_store_bytes");
     const std::string outcome = row.contains("outcome") ? text_of(row, "outcome") : "failed";
-    const Json& tuned = member(row, "tuned");
     table.add({text_of(row, "name"), text_of(row, "direction"), bucket_text(row), config_text(member(row, "config")),
-               tuned.is_null() ? ""
-               : tuned == true ? "tuning"
-                               : "heuristic",
-               Cell(outcome, tone_of(outcome)), number_text(row, "compile_ms", 0),
+               text_of(row, "from"), Cell(outcome, tone_of(outcome)), number_text(row, "compile_ms", 0),
                number_text(row, "cubin_bytes", 1, 1.0 / 1024), text_of(resources, "registers"),
                measured ? Cell(fmt::format("{:.0f}", spills), spills > 0 ? Tone::kBad : Tone::kPlain) : Cell("")});
   }
@@ -46,28 +46,37 @@ size_t print_report(const Json& report) {
   table.print();
   const size_t failures = print_failures(member(report, "instances"), "error");
   const auto count = [&](const char* name) { return static_cast<int64_t>(number_of(report, name)); };
-  fmt::print("\nprewarmed: {} kernels, {} compiled, {} hits{}\n", count("kernels"), count("compiled"), count("hits"),
-             count("failed") > 0 ? fmt::format(", {} failed", count("failed")) : "");
+  const bool checked = member(report, "checked") == true;
+  const auto some = [&](const char* name) {
+    return count(name) > 0 ? fmt::format(", {} {}", count(name), name) : std::string();
+  };
+  fmt::print("\n{}: {} kernels, {}{} hits{}{}\n", checked ? "checked" : "prewarmed", count("kernels"),
+             checked ? "" : fmt::format("{} compiled, ", count("compiled")), count("hits"), some("missing"),
+             some("failed"));
   return failures;
 }
 
 }  // namespace
 
 void add_prewarm(CLI::App& app, Action& action) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PrewarmOptions>();
   CLI::App& command = *app.add_subcommand("prewarm", "Fill the cache with the kernels that a config needs");
   add_config(command, *options);
   add_op(command, *options);
   add_arch(command, *options);
   add_jobs(command, *options);
   add_shard(command, *options);
+  command.add_flag("--check", options->check,
+                   "compile and write nothing: say which kernels are there; exit 1 for any missing");
   add_cache_dir(command, *options);
   add_json(command, *options);
   command.callback([options, &action] {
     action = [options]() -> Status {
       HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options->config));
-      HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_prewarm, "prewarm", *options, config.get(),
-                                                                  run_options(*options)));
+      hstujit_run_options run = run_options(*options);
+      run.check = options->check ? 1 : 0;
+      HSTUJIT_ASSIGN_OR_RETURN(const Report report,
+                               run_operation(&hstujit_prewarm, "prewarm", *options, config.get(), run));
       return show(report, *options, print_report);
     };
   });

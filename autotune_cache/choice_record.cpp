@@ -1,0 +1,104 @@
+#include "autotune_cache/choice_record.h"
+
+#include <fmt/format.h>
+
+#include "autotune_cache/checked_json.h"
+#include "autotune_cache/tuning_key_json.h"
+#include "compiler/support/hash.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kChoiceFormat = "hstujit-choice-1";
+// Raised when the meaning of a field changes, so that old choices are never found again.
+constexpr int kChoiceSchema = 1;
+
+constexpr ChoiceSource kChoiceSources[] = {ChoiceSource::kTuning, ChoiceSource::kNearDevice, ChoiceSource::kHeuristic,
+                                           ChoiceSource::kFrozen, ChoiceSource::kOverride};
+
+Result<Json> parsed_config(const std::string& config) {
+  Json json = Json::parse(config, nullptr, false);
+  if (json.is_object()) return json;
+  return Status(Code::kInvalidArgument, fmt::format("config is {}; it must be a JSON object", quote(config)));
+}
+
+std::string chosen_config(const Json& object) {
+  const auto member = object.is_object() ? object.find("config") : object.end();
+  return member != object.end() && member->is_object() ? member->dump() : std::string();
+}
+
+}  // namespace
+
+std::string_view to_string(ChoiceSource source) {
+  switch (source) {
+    case ChoiceSource::kTuning:
+      return "tuning";
+    case ChoiceSource::kNearDevice:
+      return "near device";
+    case ChoiceSource::kHeuristic:
+      return "heuristic";
+    case ChoiceSource::kFrozen:
+      return "frozen";
+    case ChoiceSource::kOverride:
+      return "override";
+  }
+  return "";
+}
+
+std::optional<ChoiceSource> parse_choice_source(std::string_view name) {
+  for (const ChoiceSource source : kChoiceSources) {
+    if (to_string(source) == name) return source;
+  }
+  return std::nullopt;
+}
+
+std::string choice_digest(const TuningKey& key, std::string_view generator) {
+  KeyHasher hasher("hstujit-choice");
+  hasher.add("schema", kChoiceSchema).add("key", tuning_digest(key)).add("generator", generator);
+  return hasher.finish();
+}
+
+Result<std::string> format_choice(const ChoiceRecord& choice) {
+  HSTUJIT_ASSIGN_OR_RETURN(Json config, parsed_config(choice.config));
+  Json json = {{"format", kChoiceFormat},
+               {"key", to_json(choice.key)},
+               {"generator", choice.generator},
+               {"config", std::move(config)},
+               {"from", to_string(choice.source)}};
+  if (!choice.device.empty()) json["device"] = choice.device;
+  for (const PassedOver& passed : choice.passed_over) {
+    HSTUJIT_ASSIGN_OR_RETURN(Json passed_config, parsed_config(passed.config));
+    json["passed_over"].push_back(
+        {{"config", std::move(passed_config)}, {"reason", passed.reason}, {"detail", passed.detail}});
+  }
+  if (choice.exported) json["exported"] = true;
+  return format_checked_json(std::move(json));
+}
+
+Result<ChoiceRecord> parse_choice(std::string_view text, std::string_view digest) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kChoiceFormat));
+  ChoiceRecord choice;
+  if (const auto key = json.find("key"); key != json.end()) choice.key = tuning_key_from(*key);
+  choice.generator = text_member(json, "generator");
+  if (choice_digest(choice.key, choice.generator) != digest) return Status(Code::kIo, "it belongs to another key");
+  choice.config = chosen_config(json);
+  if (choice.config.empty()) return Status(Code::kIo, "it has no config");
+  const auto source = parse_choice_source(text_member(json, "from"));
+  if (!source) return Status(Code::kIo, "it does not say what it comes from");
+  choice.source = *source;
+  choice.device = text_member(json, "device");
+  if (const auto list = json.find("passed_over"); list != json.end() && list->is_array()) {
+    for (const Json& item : *list) {
+      if (chosen_config(item).empty()) return Status(Code::kIo, "a config that was passed over is no object");
+      choice.passed_over.push_back({chosen_config(item), text_member(item, "reason"), text_member(item, "detail")});
+    }
+  }
+  const auto exported = json.find("exported");
+  choice.exported = exported != json.end() && *exported == true;
+  return choice;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,15 @@
+// The tuning key as files have it: a JSON object of its fields, those that are false left out.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "autotune_cache/tuning_record.h"
+
+namespace hstujit {
+
+nlohmann::ordered_json to_json(const TuningKey& key);
+
+// Fields that are missing or of another type stay empty: whoever reads a file compares the digest.
+TuningKey tuning_key_from(const nlohmann::ordered_json& object);
+
+}  // namespace hstujit

@@ -1,0 +1,130 @@
+#include "runtime/kernel_supply.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/resource_rejection.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr size_t kMostTried = 4;  // estimates, with the first
+
+// One look-up of supply_kernel.
+class Supplier {
+ public:
+  Supplier(Engine& engine, const OpSpecPtr& spec, Direction direction, const DeviceSpec& device,
+           const ProblemBucket& bucket, const Restriction& restriction, Supply supply)
+      : engine_(engine),
+        spec_(spec),
+        direction_(direction),
+        device_(device),
+        bucket_(bucket),
+        restriction_(restriction),
+        supply_(supply) {}
+
+  Result<SuppliedKernel> supply(KernelChoice choice) {
+    const bool untried = choice.source == ChoiceSource::kHeuristic && !choice.remembered;
+    HSTUJIT_ASSIGN_OR_RETURN(SuppliedKernel kernel,
+                             untried ? first_without_fault(std::move(choice)) : fetch(std::move(choice)));
+    const bool settled = kernel.choice.source != ChoiceSource::kHeuristic || kernel.choice.remembered;
+    // Under "fail" a process only reads.
+    if (supply_ != Supply::kLook && settled && may_compile()) {
+      note_choice(engine_, tuning_key(*spec_, direction_, device_, bucket_, restriction_), kernel.choice);
+    }
+    return kernel;
+  }
+
+ private:
+  bool may_compile() const { return supply_ == Supply::kCompile || engine_.on_miss() != MissPolicy::kFail; }
+
+  Result<SuppliedKernel> fetch(KernelChoice choice) {
+    SuppliedKernel kernel;
+    kernel.request = {spec_, direction_, choice.config, device_, engine_.lineinfo()};
+    kernel.choice = std::move(choice);
+    KernelCache& kernels = engine_.kernels();
+    kernel.binary = supply_ == Supply::kLook ? kernels.peek(kernel.request) : kernels.find(kernel.request);
+    kernel.hit = kernel.binary != nullptr;
+    if (!kernel.hit && supply_ != Supply::kLook) {
+      HSTUJIT_ASSIGN_OR_RETURN(kernel.binary, kernels.get(kernel.request, may_compile()));
+    }
+    return kernel;
+  }
+
+  // From the choice, which is the first estimate, on.
+  Result<SuppliedKernel> first_without_fault(KernelChoice choice) {
+    std::vector<Candidate> estimates;  // listed when the first is passed over
+    std::vector<PassedOver> passed;
+    std::optional<SuppliedKernel> best;  // of those that compile
+    Status refused;                      // the first estimate's compile
+    bool hit = true;                     // nothing was compiled for any
+    for (size_t i = 0; i < kMostTried; ++i) {
+      if (i == 1) estimates = list_estimates();
+      if (i > 0 && i >= estimates.size()) break;
+      if (i > 0) choice.config = estimates[i].config;
+      choice.passed_over = passed;
+      choice.why = heuristic_why(device_, choice);
+      Result<SuppliedKernel> kernel = fetch(choice);
+      if (!kernel.ok() && kernel.status().code() == Code::kCompileFailed) {
+        if (refused.ok()) refused = kernel.status();
+        const std::string message = kernel.status().message();
+        pass_over(choice.config, {"compile", message.substr(0, message.find('\n'))}, passed);
+        hit = false;
+        continue;
+      }
+      // For want of the next kernel, or of a compiler, the one that is there has to do; it is not noted.
+      const bool there = kernel.ok() && kernel->binary != nullptr;
+      if (!there && best && (!kernel.ok() || !may_compile())) return *std::move(best);
+      if (!there) return kernel;
+      hit = hit && kernel->hit;
+      kernel->hit = hit;
+      std::optional<Rejection> rejection = resource_rejection(kernel->binary->info.resources);
+      if (!rejection) {
+        kernel->choice.remembered = true;
+        return kernel;
+      }
+      pass_over(choice.config, *rejection, passed);
+      if (!best) best = std::move(*kernel);
+    }
+    if (!best) return refused;
+    best->hit = hit;
+    best->choice.passed_over = std::move(passed);
+    best->choice.why = heuristic_why(device_, best->choice);
+    best->choice.remembered = true;
+    return *std::move(best);
+  }
+
+  std::vector<Candidate> list_estimates() const {
+    return search_space(*spec_, direction_, device_, heuristic_size(bucket_), restriction_).candidates;
+  }
+
+  void pass_over(const KernelConfig& config, const Rejection& rejection, std::vector<PassedOver>& passed) const {
+    engine_.log().event(LogCategory::kDispatch, "passed_over",
+                        {{"op", spec_->op()},
+                         {"bucket", to_string(bucket_)},
+                         {"config", describe(config)},
+                         {"reason", rejection.reason},
+                         {"detail", rejection.detail}});
+    passed.push_back({key_text(config), rejection.reason, rejection.detail});
+  }
+
+  Engine& engine_;
+  const OpSpecPtr& spec_;
+  const Direction direction_;
+  const DeviceSpec& device_;
+  const ProblemBucket& bucket_;
+  const Restriction& restriction_;
+  const Supply supply_;
+};
+
+}  // namespace
+
+Result<SuppliedKernel> supply_kernel(Engine& engine, const OpSpecPtr& spec, Direction direction,
+                                     const DeviceSpec& device, const ProblemBucket& bucket,
+                                     const Restriction& restriction, KernelChoice choice, Supply supply) {
+  return Supplier(engine, spec, direction, device, bucket, restriction, supply).supply(std::move(choice));
+}
+
+}  // namespace hstujit

@@ -1,0 +1,15 @@
+// What the assembler says against a kernel that is right: registers that spill, products that it serialises.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "compiler/plan/skeleton.h"
+
+namespace hstujit {
+
+// Of the resources in a cubin's metadata, the first reason; none for a kernel without fault, or of which nothing is
+// known.
+std::optional<Rejection> resource_rejection(const std::string& resources);
+
+}  // namespace hstujit

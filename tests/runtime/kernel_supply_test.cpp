@@ -1,0 +1,206 @@
+// Kernels of the cost model's estimates: those that spill are passed over, and that is remembered.
+#include "runtime/kernel_supply.h"
+
+#include <latch>
+
+#include "runtime/operations/operation.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr int64_t kSupplyBucket = 128;
+constexpr const char* kSpills = R"({"registers": 168, "spill_store_bytes": 4, "spill_load_bytes": 4})";
+
+class KernelSupplyTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    auto config = parse_config(R"({"version": 1, "device": "H200", "ops": [{"name": "test", "op": "hstu_attention",
+        "heads": 2, "attn_dim": 64, "hidden_dim": 64, "lengths": [5, 0, 90], "max_seq_len": 128}]})",
+                               "test", "");
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    config_ = std::move(*config);
+    estimates_ = search_space(*spec(), Direction::kForward, device(), heuristic_size(kSupplyBucket)).candidates;
+    ASSERT_GT(estimates_.size(), 4u);
+  }
+
+  const OpSpecPtr& spec() const { return config_.instances[0].spec; }
+  const DeviceSpec& device() const { return *config_.device; }
+  std::string estimate(size_t i) const { return key_text(estimates_[i].config); }
+  Result<SuppliedKernel> supply(const EnginePtr& engine, Supply how = Supply::kMake) const {
+    HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
+                             choose_kernel(*engine, *spec(), Direction::kForward, device(), kSupplyBucket));
+    return supply_kernel(*engine, spec(), Direction::kForward, device(), kSupplyBucket, {}, std::move(choice), how);
+  }
+  // Of a process of its own.
+  SuppliedKernel supplied() {
+    const auto kernel = supply(make_engine());
+    EXPECT_TRUE(kernel.ok()) << kernel.status().message();
+    return kernel.ok() ? *kernel : SuppliedKernel{};
+  }
+  Json explained() {
+    const OperationResult result = explain(*make_engine(), config_, {});
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    return result.report["instances"][0];
+  }
+
+  Config config_;
+  std::vector<Candidate> estimates_;
+};
+
+TEST_F(KernelSupplyTest, AnEstimateThatSpillsIsPassedOverOnceForAllProcesses) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  compiler_->resources_of[estimate(1)] = R"({"rejects": [{"reason": "wgmma_serialized", "detail": "(C7512) slow"}]})";
+  const SuppliedKernel first = supplied();
+  EXPECT_EQ(key_text(first.choice.config), estimate(2));
+  EXPECT_EQ(first.request.config, first.choice.config);
+  EXPECT_FALSE(first.hit);
+  EXPECT_EQ(compiler_->compiles, 3);
+
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  const SuppliedKernel second = supplied();
+  EXPECT_EQ(key_text(second.choice.config), estimate(2));
+  EXPECT_TRUE(second.hit);
+  EXPECT_EQ(compiler_->compiles, 3);
+  EXPECT_EQ(second.choice.source, ChoiceSource::kHeuristic);
+  EXPECT_FALSE(second.choice.tuned);
+
+  const Json row = explained();
+  EXPECT_EQ(row["from"], "heuristic");
+  EXPECT_EQ(row["cache"]["hit"], true);
+  EXPECT_THAT(row["why"].get<std::string>(),
+              HasSubstr("the cost model's fastest estimate after " + describe(estimates_[0].config) +
+                        " (spill: 8 bytes of registers spill to memory), " + describe(estimates_[1].config) +
+                        " (wgmma_serialized: (C7512) slow)"));
+  ASSERT_EQ(row["passed_over"].size(), 2u);
+  EXPECT_EQ(row["passed_over"][0]["reason"], "spill");
+  EXPECT_EQ(row["passed_over"][0]["config"].dump(), estimate(0));
+}
+
+TEST_F(KernelSupplyTest, WhatItWasPassedOverForIsSeenWithoutTheNoteToo) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  supplied();
+  std::filesystem::remove_all(choices_root(cache_dir()));
+  const SuppliedKernel again = supplied();
+  EXPECT_EQ(key_text(again.choice.config), estimate(1));
+  EXPECT_TRUE(again.hit);
+  EXPECT_EQ(compiler_->compiles, 2) << "the metadata of both kernels say it";
+}
+
+TEST_F(KernelSupplyTest, AnEstimateThatDoesNotCompileIsTriedOnce) {
+  compiler_->failing = {estimate(0)};
+  EXPECT_EQ(key_text(supplied().choice.config), estimate(1));
+  EXPECT_EQ(compiler_->compiles, 2);
+  const SuppliedKernel second = supplied();
+  EXPECT_EQ(key_text(second.choice.config), estimate(1));
+  EXPECT_EQ(compiler_->compiles, 2);
+  ASSERT_EQ(second.choice.passed_over.size(), 1u);
+  EXPECT_EQ(second.choice.passed_over[0].reason, "compile");
+  EXPECT_EQ(second.choice.passed_over[0].detail, "the source of " + estimate(0) + " is bad");
+}
+
+TEST_F(KernelSupplyTest, AFewAreTriedAndTheBestEstimateStaysWhereAllSpill) {
+  compiler_->resources = kSpills;
+  const SuppliedKernel first = supplied();
+  EXPECT_EQ(key_text(first.choice.config), estimate(0));
+  EXPECT_EQ(compiler_->compiles, 4);
+  EXPECT_THAT(first.choice.why, HasSubstr("none of which is without fault"));
+  EXPECT_TRUE(supplied().hit);
+  EXPECT_EQ(compiler_->compiles, 4);
+}
+
+TEST_F(KernelSupplyTest, WhereNoneCompilesTheFirstFailureIsSaid) {
+  for (size_t i = 0; i < 4; ++i) compiler_->failing.insert(estimate(i));
+  const Status status = supply(make_engine()).status();
+  EXPECT_EQ(status.code(), Code::kCompileFailed);
+  EXPECT_THAT(status.message(), HasSubstr("the source of " + estimate(0)));
+  EXPECT_EQ(compiler_->compiles, 4);
+  compiler_->failing.clear();
+  EXPECT_EQ(key_text(supplied().choice.config), estimate(0)) << "nothing was remembered";
+}
+
+TEST_F(KernelSupplyTest, AnotherFailureEndsTheTrying) {
+  compiler_->failure = Status(Code::kNoCompiler, "no NVRTC");
+  EXPECT_EQ(supply(make_engine()).status().code(), Code::kNoCompiler);
+  EXPECT_EQ(compiler_->compiles, 1);
+}
+
+TEST_F(KernelSupplyTest, UnderFailAKernelThatSpillsIsBetterThanNone) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  const CompileRequest request{spec(), Direction::kForward, estimates_[0].config, device(), false};
+  ASSERT_TRUE(make_engine()->kernels().get(request, true).ok());
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  const SuppliedKernel kernel = supplied();
+  EXPECT_EQ(key_text(kernel.choice.config), estimate(0));
+  EXPECT_EQ(compiler_->compiles, 1);
+  values_.erase("HSTUJIT_ON_MISS");
+  EXPECT_EQ(key_text(supplied().choice.config), estimate(1)) << "nor is it remembered as the choice";
+}
+
+TEST_F(KernelSupplyTest, ThreadsWithOneColdKeyCompileEachEstimateOnce) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  compiler_->delay = std::chrono::milliseconds(50);
+  const EnginePtr engine = make_engine();
+  constexpr int kThreads = 16;
+  std::latch start(kThreads);
+  std::atomic<int> good{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      start.arrive_and_wait();
+      const auto kernel = supply(engine);
+      good += kernel.ok() && key_text(kernel->choice.config) == estimate(1) ? 1 : 0;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(good, kThreads);
+  EXPECT_EQ(compiler_->compiles, 2);
+}
+
+TEST_F(KernelSupplyTest, AnOpIsPreparedWithTheKernelThatIsChosen) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  auto op = Op::create(make_engine(), {config_.instances[0], Direction::kForward, Backend::kCuda, {}, {}});
+  ASSERT_TRUE(op.ok());
+  // The fake device is another one, whose own first estimate may differ: whatever it is, it spills.
+  compiler_->resources = kSpills;
+  ASSERT_TRUE((*op)->prepare(kSupplyBucket, 0).ok());
+  EXPECT_EQ(compiler_->compiles, 4);
+  EXPECT_THAT(log_, Contains(HasSubstr("passed_over")));
+}
+
+TEST_F(KernelSupplyTest, ATunedWinnerComesBeforeWhatWasRemembered) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  supplied();
+  const EnginePtr engine = make_engine();
+  TuningRecord record;
+  record.key = tuning_key(*spec(), Direction::kForward, device(), kSupplyBucket);
+  record.workload = "batch";
+  record.timed = {{estimate(3), "batch", "source", 10, 0.1}};
+  ASSERT_TRUE(engine->tuning().add(record).ok());
+  const auto kernel = supply(engine);
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_EQ(key_text(kernel->choice.config), estimate(3));
+  EXPECT_EQ(kernel->choice.source, ChoiceSource::kTuning);
+  EXPECT_TRUE(kernel->choice.tuned);
+}
+
+TEST_F(KernelSupplyTest, LookingCompilesAndWritesNothing) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  const auto missing = supply(make_engine(), Supply::kLook);
+  ASSERT_TRUE(missing.ok());
+  EXPECT_EQ(missing->binary, nullptr);
+  EXPECT_EQ(compiler_->compiles, 0);
+  EXPECT_FALSE(std::filesystem::exists(cache_dir()));
+  supplied();
+  const auto found = supply(make_engine(), Supply::kLook);
+  ASSERT_TRUE(found.ok());
+  ASSERT_NE(found->binary, nullptr);
+  EXPECT_EQ(key_text(found->choice.config), estimate(1));
+}
+
+}  // namespace
+}  // namespace hstujit::test

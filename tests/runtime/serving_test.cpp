@@ -1,0 +1,230 @@
+// What a serving machine gets: a bundle and no compiler, no shipped records and no cache of its own. And how prewarm
+// says beforehand whether that is enough.
+#include <filesystem>
+#include <set>
+
+#include "autotune_cache/bundle_transfer.h"
+#include "runtime/operations/operation.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class ServingTest : public RuntimeTest {
+ protected:
+  std::string at(const std::string& name) const { return (folder_->path() / name).string(); }
+
+  static Config example(const std::string& device) {
+    auto config = load_config(HSTUJIT_SOURCE_DIR "/examples/configs/dlrm_hstu.json");
+    EXPECT_TRUE(config.ok()) << config.status().message();
+    config->device = *known_device(device);
+    return *config;
+  }
+  static Config small() {
+    auto config = parse_config(R"({"version": 1, "device": "H200", "ops": [{"name": "test", "op": "hstu_attention",
+        "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [128, 256], "lengths": [5, 0, 90]}]})",
+                               "test", "");
+    EXPECT_TRUE(config.ok()) << config.status().message();
+    return *config;
+  }
+  // Of every row that has a kernel: what was chosen, and the digest of its cubin.
+  static std::vector<std::string> choices_of(const Json& report) {
+    std::vector<std::string> choices;
+    for (const Json& row : report["instances"]) {
+      choices.push_back(row["name"].dump() + row["bucket"].dump() + row["from"].dump() + row["config"].dump() +
+                        row["key"].dump());
+    }
+    return choices;
+  }
+  static std::set<std::string> sources_of(const Json& report) {
+    std::set<std::string> sources;
+    for (const Json& row : report["instances"]) sources.insert(row["from"].get<std::string>());
+    return sources;
+  }
+  Json prewarmed(const EnginePtr& engine, const Config& config) {
+    const OperationResult result = prewarm(*engine, config, {});
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    return result.report;
+  }
+  std::string bundle_of(const EnginePtr& engine) {
+    const auto exported = export_bundle(engine->kernels().store().layers(), "", engine->tuning().layers());
+    EXPECT_TRUE(exported.ok()) << exported.status().message();
+    EXPECT_TRUE(write_file_atomically(at("bundle"), exported->packed.bytes).ok());
+    return at("bundle");
+  }
+  // A machine with the library and that file alone.
+  EnginePtr serving(const std::string& bundle) {
+    compiler_ = nullptr;
+    records_ = "";
+    values_ = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA},
+               {"HSTUJIT_COMPILER_LIBRARY", "/nowhere/compiler.so"},
+               {"HSTUJIT_CACHE_DIR", at("serving")},
+               {"HSTUJIT_CACHE_PATH", bundle},
+               {"HSTUJIT_ON_MISS", "fail"}};
+    return make_engine();
+  }
+};
+
+TEST_F(ServingTest, ABundleHasWhatChoseItsKernels) {
+  records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
+  for (const auto& [device, source] : {std::pair("H200", "tuning"), std::pair("H20", "near device")}) {
+    SCOPED_TRACE(device);
+    records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
+    compiler_ = std::make_shared<FakeCompiler>();
+    values_ = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA}, {"HSTUJIT_CACHE_DIR", at(device)}};
+    const Config config = example(device);
+    const EnginePtr engine = make_engine();
+    const Json here = prewarmed(engine, config);
+    ASSERT_EQ(here["instances"].size(), 9u);
+    EXPECT_THAT(sources_of(here), Contains(source));
+
+    const Json there = prewarmed(serving(bundle_of(engine)), config);
+    EXPECT_EQ(choices_of(there), choices_of(here));
+    EXPECT_EQ(there["hits"], here["kernels"]);
+    EXPECT_FALSE(std::filesystem::exists(at("serving"))) << "nothing is written";
+  }
+}
+
+TEST_F(ServingTest, ABundleDecidesOverOtherShippedRecordsAndCostModels) {
+  const Config config = small();
+  const OpSpec& spec = *config.instances[0].spec;
+  const auto estimates = search_space(spec, Direction::kForward, *config.device, heuristic_size(128)).candidates;
+  const auto record_of = [&](int64_t bucket, size_t estimate) {
+    TuningRecord record;
+    record.key = tuning_key(spec, Direction::kForward, *config.device, bucket);
+    record.workload = "batch";
+    record.timed = {{key_text(estimates.at(estimate).config), "batch", "source", 10, 0.1}};
+    return record;
+  };
+  // The origin has a kernel of the third estimate, as a library with another cost model would, and one of the first.
+  const auto text = format_choices({{record_of(128, 0).key, estimates.at(2).config}});
+  ASSERT_TRUE(text.ok());
+  ASSERT_TRUE(write_file_atomically(at("choices.json"), *text).ok());
+  Config of_128 = config;
+  of_128.instances[0].max_seq_lens = {128};
+  values_["HSTUJIT_FROZEN"] = at("choices.json");
+  EXPECT_THAT(sources_of(prewarmed(make_engine(), of_128)), ::testing::ElementsAre("frozen"));
+  values_.erase("HSTUJIT_FROZEN");
+  Config of_256 = config;
+  of_256.instances[0].max_seq_lens = {256};
+  const EnginePtr engine = make_engine();
+  EXPECT_THAT(sources_of(prewarmed(engine, of_256)), ::testing::ElementsAre("heuristic"));
+  const std::string bundle = bundle_of(engine);
+
+  TuningDatabase shipped(CacheDirectories{.user = at("shipped"), .read_only = {}}, Log());
+  ASSERT_TRUE(shipped.add(record_of(128, 1)).ok());
+  ASSERT_TRUE(shipped.add(record_of(256, 1)).ok());
+  serving(bundle);
+  records_ = at("shipped");
+  const Json there = prewarmed(make_engine(), config);
+  EXPECT_EQ(there["hits"], 2);
+  EXPECT_EQ(there["instances"][0]["from"], "frozen");
+  EXPECT_EQ(there["instances"][0]["config"], to_json(estimates.at(2).config));
+  EXPECT_EQ(there["instances"][1]["from"], "heuristic");
+  EXPECT_THAT(there["instances"][1]["why"].get<std::string>(), HasSubstr("exported in a bundle"));
+
+  values_["HSTUJIT_CACHE_PATH"] = "";
+  EXPECT_EQ(prewarm(*make_engine(), config, {}).status.code(), Code::kCacheMiss) << "it is the bundle that says so";
+}
+
+TEST_F(ServingTest, WhatWasFrozenOverTheOriginsRecordIsInTheBundle) {
+  Config config = small();
+  config.instances[0].max_seq_lens = {128};
+  const OpSpec& spec = *config.instances[0].spec;
+  const auto estimates = search_space(spec, Direction::kForward, *config.device, heuristic_size(128)).candidates;
+  TuningRecord record;
+  record.key = tuning_key(spec, Direction::kForward, *config.device, 128);
+  record.workload = "batch";
+  record.timed = {{key_text(estimates.at(1).config), "batch", "source", 10, 0.1}};
+  ASSERT_TRUE(make_engine()->tuning().add(record).ok());
+  ASSERT_TRUE(write_file_atomically(at("choices.json"), *format_choices({{record.key, estimates.at(2).config}})).ok());
+  values_["HSTUJIT_FROZEN"] = at("choices.json");
+  const EnginePtr engine = make_engine();
+  prewarmed(engine, config);
+  const Json there = prewarmed(serving(bundle_of(engine)), config);
+  EXPECT_EQ(there["instances"][0]["config"], to_json(estimates.at(2).config));
+}
+
+TEST_F(ServingTest, ACacheDirectoryServesWithoutTheShippedRecordsToo) {
+  records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
+  const Config config = example("H200");
+  const Json here = prewarmed(make_engine(), config);
+  EXPECT_THAT(sources_of(here), Contains("tuning"));
+  const Json there = prewarmed(serving(cache_dir()), config);
+  EXPECT_EQ(choices_of(there), choices_of(here));
+  for (const Json& row : there["instances"]) EXPECT_EQ(row["tuned"], false) << "no record says so";
+}
+
+TEST_F(ServingTest, AnOpOfTheServingMachineIsPreparedFromTheBundle) {
+  const EnginePtr engine = make_engine();
+  ASSERT_TRUE(make_op(engine)->prepare(256, 0).ok());
+  const EnginePtr there = serving(bundle_of(engine));
+  EXPECT_TRUE(make_op(there)->prepare(256, 0).ok());
+  EXPECT_EQ(make_op(there, Backend::kCuda, R"(, "score": "relu")")->prepare(256, 0).code(), Code::kCacheMiss);
+}
+
+TEST_F(ServingTest, PrewarmCompilesNothingUnderFailAndNamesWhatIsMissing) {
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  const OperationResult result = prewarm(*make_engine(), small(), {});
+  EXPECT_EQ(result.status.code(), Code::kCacheMiss);
+  EXPECT_THAT(result.status.message(), HasSubstr("test forward 128"));
+  EXPECT_EQ(compiler_->compiles, 0);
+  EXPECT_GE(result.report["missing"], 1);
+  EXPECT_EQ(result.report["compiled"], 0);
+  EXPECT_EQ(result.report["failed"], 0);
+  for (const Json& row : result.report["instances"]) {
+    EXPECT_EQ(row["outcome"], "missing");
+    EXPECT_THAT(row["error"]["message"].get<std::string>(), HasSubstr("is in no cache directory"));
+  }
+  values_.erase("HSTUJIT_ON_MISS");
+  prewarmed(make_engine(), small());
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  EXPECT_EQ(prewarmed(make_engine(), small())["missing"], 0);
+}
+
+TEST_F(ServingTest, ACheckSaysWhatIsThereAndTouchesNothing) {
+  OperationOptions check;
+  check.check = true;
+  const OperationResult none = prewarm(*make_engine(), small(), check);
+  EXPECT_EQ(none.status.code(), Code::kCacheMiss);
+  EXPECT_EQ(none.report["checked"], true);
+  EXPECT_EQ(none.report["hits"], 0);
+  EXPECT_EQ(none.report["missing"], none.report["kernels"]);
+  EXPECT_EQ(compiler_->compiles, 0);
+  EXPECT_FALSE(std::filesystem::exists(cache_dir()));
+
+  Config one = small();
+  one.instances[0].max_seq_lens = {128};
+  prewarmed(make_engine(), one);
+  const int compiles = compiler_->compiles;
+  EXPECT_TRUE(prewarm(*make_engine(), one, check).status.ok());
+  const OperationResult some = prewarm(*make_engine(), example("H200"), check);
+  EXPECT_EQ(some.status.code(), Code::kCacheMiss);
+  EXPECT_EQ(compiler_->compiles, compiles);
+}
+
+TEST_F(ServingTest, WhatATunedKeyWasChosenForBeforeIsForgotten) {
+  const Config config = small();
+  prewarmed(make_engine(), config);
+  const OpSpec& spec = *config.instances[0].spec;
+  const TuningKey key = tuning_key(spec, Direction::kForward, *known_device("H200"), 128);
+  const EnginePtr engine = make_engine();
+  TuningRecord record;
+  record.key = key;
+  record.workload = "batch";
+  record.timed = {
+      {key_text(
+           search_space(spec, Direction::kForward, *known_device("H200"), heuristic_size(128)).candidates.at(1).config),
+       "batch", "source", 10, 0.1}};
+  ASSERT_TRUE(engine->tuning().add(record).ok());
+  const auto exported = export_bundle(engine->kernels().store().layers(), "", engine->tuning().layers());
+  ASSERT_TRUE(exported.ok());
+  EXPECT_EQ(exported->choices, 1) << "that of the other key";
+  EXPECT_EQ(exported->records, 1);
+}
+
+}  // namespace
+}  // namespace hstujit::test
