@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "autotune_cache/bundle_layer.h"
 #include "autotune_cache/tar.h"
 #include "compiler/support/descriptor.h"

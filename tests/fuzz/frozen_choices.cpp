@@ -1,6 +1,8 @@
 // A file of frozen choices.
 #include "runtime/frozen_choices.h"
 
+#include <nlohmann/json.hpp>
+
 #include "compiler/generator/generator_digest.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "autotune_cache/checked_json.h"

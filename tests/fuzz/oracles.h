@@ -1,7 +1,7 @@
 // What the targets check and share.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +12,13 @@ namespace hstujit::fuzz {
 
 using Json = nlohmann::ordered_json;
 
-// Of the thread that parses. A server may call from a thread of its own, whose stack is smaller than a program's.
+// Of the thread that parses. A server may call from a thread of its own, whose stack is smaller than a program's. Code
+// that is not optimised needs several times as much, above all under a sanitizer.
+#ifdef __OPTIMIZE__
 inline constexpr size_t kStack = size_t{512} << 10;
+#else
+inline constexpr size_t kStack = size_t{4} << 20;
+#endif
 
 // From now on the stack of the main thread grows no further than kStack.
 void limit_stack();
