@@ -19,9 +19,12 @@ test: build
 demo:
 	tools/demo.sh
 
-# The README's tables, from the newest file in bench/results, and the list of those files; tests fail when they are out of step.
+# The README's tables and picture, from the newest file in bench/results, the list of those files, and the README's example;
+# tests fail when one is out of step.
 bench-table:
 	tools/bench_table.py
+	tools/speedup_chart.py
+	tools/readme_example.py
 	tools/results_index.py
 
 # All components, or some: COMPONENTS=runtime is what a serving machine needs (cmake/install.cmake).

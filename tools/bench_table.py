@@ -142,22 +142,22 @@ def render(reports, baselines):
     return "\n".join(lines) + "\n"
 
 
-def with_block(readme, block, path):
-    begin, end = readme.find(BEGIN), readme.find(END)
+def with_block(readme, block, path, first=BEGIN, last=END):
+    begin, end = readme.find(first), readme.find(last)
     if begin < 0 or end < begin:
-        raise Mistake(f"{path} lacks the lines {BEGIN} and {END}")
-    return readme[: begin + len(BEGIN)] + "\n" + block + readme[end:]
+        raise Mistake(f"{path} lacks the lines {first} and {last}")
+    return readme[: begin + len(first)] + "\n" + block + readme[end:]
 
 
-def bring_in_step(path, present, wanted, options):
-    """Writes `wanted` to the path; with options.check only shows how it differs from what is there. The exit code."""
-    if not options.check:
+def bring_in_step(path, present, wanted, origin, check):
+    """Writes `wanted`, made from `origin`, to the path; with `check` only shows how it differs from what is there. The exit code."""
+    if not check:
         path.write_text(wanted, encoding="utf-8")
         return 0
     if present == wanted:
         return 0
     sys.stdout.writelines(difflib.unified_diff(present.splitlines(True), wanted.splitlines(True), str(path), "as generated"))
-    print(f"{path} is not in step with {options.results}: run `make bench-table`", file=sys.stderr)
+    print(f"{path} is not in step with {origin}: run `make bench-table`", file=sys.stderr)
     return 1
 
 
@@ -173,7 +173,7 @@ def main(arguments):
     block = render(reports, load(options.baseline)) if reports else ""
     readme = options.readme.read_text(encoding="utf-8")
     wanted = with_block(readme, block, options.readme)
-    return bring_in_step(options.readme, readme, wanted, options)
+    return bring_in_step(options.readme, readme, wanted, options.results, options.check)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def main(arguments):
 
     index = options.results / "README.md"
     present = index.read_text(encoding="utf-8") if index.exists() else ""
-    return bring_in_step(index, present, render(options.results), options)
+    return bring_in_step(index, present, render(options.results), options.results, options.check)
 
 
 if __name__ == "__main__":

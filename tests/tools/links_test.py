@@ -1,0 +1,56 @@
+"""Every link of the pages for people leads to a file, and to a heading of it where the link names one."""
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("bench/*.md"), *ROOT.glob("templates/*.md")])
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def without_code(text):
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    text = re.sub(r"^    .*$", "", text, flags=re.M)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(text):
+    """Of headings, as they are made from their text: lower case, without punctuation, hyphens for spaces."""
+    headings = re.findall(r"^#+ +(.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(page, text):
+    dead = []
+    for target in LINK.findall(without_code(text)):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        name, _, anchor = target.partition("#")
+        file = page.parent / name if name else page
+        if name and not file.exists():
+            dead.append(f"{target}: no such file")
+        elif anchor and anchor not in anchors(text if not name else file.read_text(encoding="utf-8")):
+            dead.append(f"{target}: no such heading")
+    return dead
+
+
+class Links(unittest.TestCase):
+    def test_every_link_leads_somewhere(self):
+        self.assertGreater(len(PAGES), 15)
+        for page in PAGES:
+            with self.subTest(page=str(page.relative_to(ROOT))):
+                self.assertEqual(dead_links(page, page.read_text(encoding="utf-8")), [])
+
+    def test_every_page_of_docs_is_in_its_index(self):
+        index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+        pages = {page.name for page in ROOT.glob("docs/*.md")} - {"README.md"}
+        self.assertEqual(pages - set(LINK.findall(index)), set())
+
+    def test_dead_ones_are_named(self):
+        text = "# A b, `c`\n[x](#a-b-c) [y](#d) `[z](none)` [u](none.md) [v](README.md)\n\n    [w](none)\n"
+        self.assertEqual(dead_links(ROOT / "page.md", text), ["#d: no such heading", "none.md: no such file"])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
