@@ -1,6 +1,6 @@
 # What is installed where, in components: a machine that serves needs `runtime` alone.
 #
-#   runtime   libhstujit.so, the program, shipped tuning records, the licence
+#   runtime   libhstujit.so, the program with its manual page and completions, shipped tuning records, the licence
 #   compiler  libhstujit_compiler.so and the worker process of the tuner
 #   host      libhstujit_host.so
 #   dev       headers, CMake package, pkg-config file, the schema of configs, examples, documentation
