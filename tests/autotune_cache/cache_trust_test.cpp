@@ -66,7 +66,7 @@ class CacheTrustTest : public CacheTest {
     ArtifactStore store(directories, log());
     EXPECT_FALSE(store.find(sample_key()).has_value());
     EXPECT_THAT(store.list(), IsEmpty());
-    const auto exported = export_bundle(store.layers(), "");
+    const auto exported = export_bundle(store.layers(), "", store.layers());
     ASSERT_TRUE(exported.ok());
     EXPECT_EQ(exported->kernels + exported->records, 0);
     EXPECT_FALSE(TuningDatabase(store.layers(), log()).find(sample_tuning_key()).has_value());
@@ -144,7 +144,7 @@ TEST_P(BadItemTest, InThePlaceOfAnEntryIsSeenByNobodyAndReplaced) {
     EXPECT_FALSE(store.find(sample_key()).has_value());
     EXPECT_EQ(events("bad_entry"), 1) << "one warning, not one per look";
     EXPECT_THAT(store.list(), IsEmpty());
-    EXPECT_EQ(export_bundle(store.layers(), "")->kernels, 0);
+    EXPECT_EQ(export_bundle(store.layers(), "", store.layers())->kernels, 0);
     const std::vector<std::string> bad = bad_files(user_only());
     EXPECT_THAT(
         bad, ::testing::Contains(file == files.cubin && std::string(GetParam().name) == "Huge" ? files.metadata.native()
@@ -171,7 +171,7 @@ TEST_P(BadItemTest, InThePlaceOfARecordIsSeenByNobody) {
   EXPECT_FALSE(database.find(sample_tuning_key()).has_value());
   EXPECT_EQ(events("bad_record"), 1);
   EXPECT_THAT(database.list(), IsEmpty());
-  EXPECT_EQ(export_bundle(database.layers(), "")->records, 0);
+  EXPECT_EQ(export_bundle(database.layers(), "", database.layers())->records, 0);
   EXPECT_THAT(bad_files(user_only()), ElementsAre(record_of("user").native()));
   ArtifactStore(user_only(), log()).prune({.max_bytes = 0, .nvrtc = {}});
   EXPECT_TRUE(database.add(sample()).ok()) << "merged, kept or not";
@@ -190,7 +190,7 @@ TEST_F(CacheTrustTest, AnEntryInTheFolderOfAnotherArchitectureIsRefused) {
   ArtifactStore store(user_only(), log());
   EXPECT_FALSE(store.layers()[0]->find_artifact("sm_80", *artifact_digest(sample_key())).ok());
   EXPECT_THAT(store.list(), IsEmpty());
-  EXPECT_EQ(export_bundle(store.layers(), "")->kernels, 0);
+  EXPECT_EQ(export_bundle(store.layers(), "", store.layers())->kernels, 0);
   std::vector<std::string> problems;
   for (const VerifiedFile& file : store.verify()) {
     if (!file.problem.empty()) problems.push_back(file.problem);
@@ -353,7 +353,8 @@ TEST_F(CacheTrustTest, WhatIsMadeIsForItsOwnerAlone) {
 }
 
 TEST_F(CacheTrustTest, ABundleThatAnybodyMayWriteIsNoLayer) {
-  const auto exported = export_bundle(open_layers(user_only(), log()), "");
+  const CacheLayers layers = open_layers(user_only(), log());
+  const auto exported = export_bundle(layers, "", layers);
   ASSERT_TRUE(exported.ok());
   ASSERT_TRUE(write_file_atomically(path("bundle"), exported->packed.bytes).ok());
   fs::create_symlink(path("bundle"), path("link"));
