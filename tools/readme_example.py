@@ -6,6 +6,7 @@
 """
 import argparse
 import pathlib
+import re
 import sys
 
 from bench_table import Mistake, ROOT, bring_in_step, with_block
@@ -16,10 +17,10 @@ END = "<!-- example:end -->"
 
 def shown(path):
     source = path.read_text(encoding="utf-8")
-    begin = source.find("#include")
-    if begin < 0:
+    first = re.search(r"^#include ", source, flags=re.M)
+    if first is None:
         raise Mistake(f"{path} has no #include, from which on the README shows it")
-    return f"```cpp\n{source[begin:]}```\n"
+    return f"```cpp\n{source[first.start():]}```\n"
 
 
 def main(arguments):

@@ -25,7 +25,7 @@ class Example(Scratch):
         super().setUp()
         self.readme, self.source = self.folder / "README.md", self.folder / "example.cpp"
         self.readme.write_text("before\n<!-- example:begin -->\n<!-- example:end -->\nafter\n")
-        self.source.write_text("// a comment\n#include <x>\nint main() {}\n")
+        self.source.write_text("// a comment on #include <y>\n#include <x>\nint main() {}\n")
         self.arguments = ["readme_example.py", "--readme", self.readme, "--source", self.source]
 
     def test_the_readme_shows_the_source_from_its_first_include_on(self):
