@@ -116,7 +116,8 @@ def origin(path, report):
     matmul = f", a matrix product at {ceilings['matmul_tflop_per_s']:,.0f} TFLOP/s" if ceilings.get("matmul_tflop_per_s") else ""
     return [
         f"{environment['gpu']} ({environment['arch']}), driver for CUDA {driver_version(environment['driver'])}, NVRTC {nvrtc}, "
-        f"{environment['date']}; cold L2, median of {report['repeats']} launches, from `bench/results/{path.name}`.",
+        f"{environment['date']};",
+        f"cold L2, median of {report['repeats']} launches, from `bench/results/{path.name}`.",
         f"The limit is what the ceilings of the same run allow: a copy at {ceilings['copy_gb_per_s']:,.0f} GB/s{matmul}.",
         "",
     ]
