@@ -149,7 +149,7 @@ std::vector<std::pair<std::string, std::string>> BackwardSm90::constants(const O
 
 std::string BackwardSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
   const auto& params = cast(spec).params();
-  return sm90::print_backward_products(params, config);
+  return sm90::print_backward_products(params, config, sm90::Accumulate::kNever);
 }
 
 }  // namespace

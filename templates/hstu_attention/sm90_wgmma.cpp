@@ -98,7 +98,7 @@ std::string print_wgmma(const std::string& name, const WgmmaProduct& product) {
       fmt::arg("flag_input", argument ? ", \"r\"(static_cast<int>(accumulate))" : ""));
 }
 
-std::string print_backward_products(const HstuAttentionParams& params, const KernelConfig& config) {
+std::string print_backward_products(const HstuAttentionParams& params, const KernelConfig& config, Accumulate scores) {
   const auto lines_product = [&](const char* name, int64_t width) {
     return print_wgmma(name, {.dtype = params.dtype,
                               .n = config.block_n,
@@ -107,7 +107,7 @@ std::string print_backward_products(const HstuAttentionParams& params, const Ker
                               .a_rows = config.block_m,
                               .transpose_b = false,
                               .b_rows = config.block_n,
-                              .accumulate = Accumulate::kFresh});
+                              .accumulate = scores});
   };
   const auto sum = [&](const char* name, int64_t width) {
     return print_wgmma(name, {.dtype = params.dtype, .n = width, .k = config.block_n, .a = OperandA::kRegisters});
