@@ -23,6 +23,11 @@ if(TARGET hstujit_tool)
   install(TARGETS hstujit_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hstujit COMPONENT compiler)
 endif()
 
+# The manual page and completions (the target hstujit_pages).
+if(TARGET hstujit_pages)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT runtime)
+endif()
+
 # The journal is of the project, not of its users. Configs of the examples name the schema as ../../hstujit.schema.json.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev
         FILES_MATCHING PATTERN "*.md" PATTERN journal.md EXCLUDE)

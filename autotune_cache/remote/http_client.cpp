@@ -4,19 +4,18 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
-#include <ctime>
 #include <exception>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "compiler/support/descriptor.h"
 #include "compiler/support/dynamic_library.h"
+#include "compiler/support/pipe_signal.h"
 
 namespace hstujit {
 namespace {
@@ -69,31 +68,6 @@ const Result<Curl>& curl() {
   return *opened;
 }
 
-// A server that hangs up while TLS writes raises SIGPIPE, and libcurl leaves that to its caller once it is told to
-// leave signals alone. It stays blocked here, and what came meanwhile is taken.
-class PipeSignalBlocked {
- public:
-  PipeSignalBlocked() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~PipeSignalBlocked() {
-    const timespec now = {};
-    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  PipeSignalBlocked(const PipeSignalBlocked&) = delete;
-  PipeSignalBlocked& operator=(const PipeSignalBlocked&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_ = false;
-};
-
 struct Body {
   std::string bytes;
   size_t most = 0;
@@ -119,7 +93,7 @@ size_t take_bytes(char* data, size_t size, size_t count, void* user) {
 
 // As libcurl opens one, but not for the programs that this process starts: its own way leaves them the connection.
 curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) {
-  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  return above_standard(::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol));
 }
 
 int shall_stop(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -177,6 +151,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::open(const RemoteUrl& url, const
 
 HttpAnswer HttpClient::send(const HttpRequest& request) {
   const Curl& api = *curl();
+  // A server that hangs up while TLS writes raises it, and libcurl is told to leave signals alone.
   const PipeSignalBlocked blocked;
   HttpAnswer answer;
   CURL* const handle = connections_->take();

@@ -5,10 +5,16 @@
 
 namespace hstujit {
 
+// The same open file with a number above 2, closed on exec; `number` itself where it is that already, or is none. In a
+// process that has closed standard input, output or error the system gives their numbers to the next file, which would
+// then take what is printed.
+int above_standard(int number);
+
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
+  // Owns the file from now on, with a number above 2.
+  explicit Descriptor(int number) : number_(above_standard(number)) {}
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept;
   ~Descriptor() { static_cast<void>(close()); }

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdio>
+#include <exception>
 #include <type_traits>
 #include <utility>
 
+#include "compiler/support/pipe_signal.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -16,11 +18,8 @@ constexpr std::array kCategories = {LogCategory::kCompile, LogCategory::kCache, 
                                     LogCategory::kTune};
 
 bool needs_quotes(std::string_view text) {
-  if (text.empty()) return true;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == ',' || c == '"' || c == '\\' || c == 0x7f) return true;
-  }
-  return false;
+  return text.empty() || text.find_first_of(" ,\"\\") != std::string_view::npos ||
+         printable(text, std::string::npos) != text;
 }
 
 std::string format_value(const LogField& field) {
@@ -35,9 +34,11 @@ std::string format_value(const LogField& field) {
       field.value);
 }
 
-// One call to the C library per line: lines of several threads do not mix.
+// One call to the C library per line: lines of several threads do not mix. A reader that has gone is no reason for the
+// process to end.
 void write_to_stderr(LogCategory, const std::string& line) {
   const std::string whole = line + '\n';
+  const PipeSignalBlocked blocked;
   std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
@@ -57,16 +58,24 @@ std::string_view to_string(LogCategory category) {
   return "";
 }
 
-std::string log_line(LogCategory category, std::string_view event, std::initializer_list<LogField> fields) {
+std::string log_line(LogCategory category, std::string_view event, std::initializer_list<LogField> fields) try {
   std::string line = fmt::format("hstujit,{},{}", to_string(category), event);
   for (const LogField& field : fields) line += fmt::format(",{}={}", field.key, format_value(field));
   return line;
+} catch (const std::exception&) {
+  return {};  // no memory: an event is never a reason to fail
 }
 
 Log::Log(Sink sink) : Log(std::move(sink), {kCategories.begin(), kCategories.end()}) {}
 
-Log::Log(Sink sink, const std::vector<LogCategory>& categories) : sink_(std::move(sink)) {
-  if (!sink_) return;
+Log::Log(Sink sink, const std::vector<LogCategory>& categories) {
+  if (!sink) return;
+  sink_ = [sink = std::move(sink)](LogCategory category, const std::string& line) {
+    try {
+      sink(category, line);
+    } catch (...) {  // whatever the sink throws: the line is lost, and nothing else is
+    }
+  };
   for (const LogCategory category : categories) mask_ |= bit(category);
 }
 

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+
+#include "compiler/support/printable.h"
+
 namespace hstujit {
 
 namespace {
@@ -21,6 +25,24 @@ size_t character_size(std::string_view text) {
   return longer_than_needed || no_character ? 0 : size;
 }
 
+// The code point of a whole character.
+uint32_t code_point(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  uint32_t code = character.size() == 1 ? first : first & (0x7Fu >> character.size());
+  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  return code;
+}
+
+// What a terminal acts on, or what shows a reader another text than is there: control characters (C0, DEL, C1),
+// separators of lines and paragraphs, marks that change the direction of writing.
+bool is_unsafe(uint32_t code) {
+  const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
+  const bool separator = code == 0x2028 || code == 0x2029;
+  const bool direction = code == 0x61C || code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
+                         (code >= 0x2066 && code <= 0x2069);
+  return control || separator || direction;
+}
+
 std::string escaped(std::string_view text, size_t longest, bool quotes) {
   std::string out;
   while (!text.empty()) {
@@ -34,8 +56,10 @@ std::string escaped(std::string_view text, size_t longest, bool quotes) {
       next = "\\n";
     } else if (c == '\t') {
       next = "\\t";
-    } else if (size == 0 || byte < 0x20 || byte == 0x7f) {
+    } else if (size == 0 || (size == 1 && is_unsafe(byte))) {
       next = fmt::format("\\x{:02x}", byte);
+    } else if (is_unsafe(code_point(next))) {
+      next = fmt::format("\\u{:04x}", code_point(next));
     }
     if (next.size() > longest - out.size()) return out + "...";
     out += next;
@@ -60,5 +84,34 @@ std::vector<std::string> split(std::string_view text, char separator) {
 std::string printable(std::string_view text, size_t longest) { return escaped(text, longest, /*quotes=*/false); }
 
 std::string quote(std::string_view text, size_t longest) { return '"' + escaped(text, longest, /*quotes=*/true) + '"'; }
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t end = text.find_first_of("\n\t");
+    out += printable(text.substr(0, end), std::string::npos);
+    if (end == std::string_view::npos) return out;
+    out += text[end];
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string printable_json(std::string_view json) {
+  std::string out;
+  while (!json.empty()) {
+    const size_t size = character_size(json);
+    const std::string_view character = json.substr(0, size == 0 ? 1 : size);
+    const bool layout = character == "\n" || character == "\t" || character == "\r";
+    if (size == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if (!layout && is_unsafe(code_point(character))) {
+      out += fmt::format("\\u{:04x}", code_point(character));
+    } else {
+      out += character;
+    }
+    json.remove_prefix(character.size());
+  }
+  return out;
+}
 
 }  // namespace hstujit

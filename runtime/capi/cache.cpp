@@ -19,6 +19,12 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   return give_report(json, report);
 }
 
+// Where the entries of a directory come from: the names of doctor's report.
+std::string_view role_of(Engine& engine, const std::string& directory) {
+  if (directory == engine.kernels().store().directories().user) return "user";
+  return directory == engine.shipped_records() ? "shipped" : "read_only";
+}
+
 }  // namespace
 
 extern "C" {
@@ -34,6 +40,7 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
       bytes += artifact.bytes;
       kernels.push_back({{"digest", artifact.digest},
                          {"directory", artifact.directory},
+                         {"role", role_of(*context->engine, artifact.directory)},
                          {"kernel", metadata.info.kernel},
                          {"arch", metadata.key.arch},
                          {"direction", metadata.key.direction},
@@ -50,6 +57,7 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
       const TuningRecord& record = stored.record;
       records.push_back({{"digest", stored.digest},
                          {"directory", stored.directory},
+                         {"role", role_of(*context->engine, stored.directory)},
                          {"op", record.key.op},
                          {"spec", Json::parse(record.key.spec, nullptr, false)},
                          {"direction", record.key.direction},

@@ -22,8 +22,8 @@ constexpr int kUnavailable = 3;
 TEST(Arguments, HelpAndVersionAreNoMistakes) {
   const Outcome help = hstujit_tool({"--help"});
   EXPECT_EQ(help.code, kDone);
-  for (const char* command :
-       {"check", "prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "doctor", "cache"}) {
+  for (const char* command : {"check", "prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "doctor",
+                              "cache", "completion", "manual"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = hstujit_tool({command, "--help"});
     EXPECT_EQ(own.code, kDone) << command;
@@ -41,10 +41,12 @@ struct Mistake {
 
 TEST(Arguments, MistakesAreNamedAndExitWith2) {
   const std::vector<Mistake> mistakes = {
-      {{}, "subcommand is required; see hstujit --help"},
       {{"polish"},
        "there is no command \"polish\"; commands: check, prewarm, tune, run, bench, emit, freeze, explain, doctor, "
        "cache"},
+      {{"prewram"}, "there is no command \"prewram\", did you mean \"prewarm\"?; commands: check, prewarm, "},
+      {{"doctor", "--jsn"}, "there is no option --jsn, did you mean \"--json\"?; see hstujit doctor --help"},
+      {{"cache", "prune", "--nvrct=12.8"}, "there is no option --nvrct, did you mean \"--nvrtc\"?"},
       {{"prewarm"}, "--config is required; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},
@@ -59,8 +61,8 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"tune", "--config", "a", "--devices", "0,1,0"}, "--devices: 0,1,0 names a GPU twice"},
       {{"bench"}, "--config or --grid"},
       {{"bench", "--config", "a", "--grid", "b"}, "--grid"},
-      {{"cache"}, "subcommand is required"},
-      {{"cache", "wash"}, "there is no command \"wash\"; commands: ls, verify, prune, export, import, path"},
+      {{"cache", "expert"}, "there is no command \"expert\", did you mean \"export\"?; commands: ls, "},
+      {{"cache", "launder"}, "there is no command \"launder\"; commands: ls, verify, prune, export, import, path"},
       {{"doctor", "now"}, "\"now\" is one argument too many; see hstujit doctor --help"},
       {{"cache", "prune"}, "1 option from [--nvrtc,--max-bytes] is required"},
       {{"cache", "prune", "--nvrtc", "12.8", "--max-bytes", "1"}, "is required and 2 were given"},
@@ -74,6 +76,17 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
     EXPECT_THAT(outcome.err, StartsWith("hstujit: ")) << shown;
     EXPECT_THAT(outcome.err, HasSubstr(mistake.sentence)) << shown;
     EXPECT_EQ(outcome.out, "") << shown;
+  }
+}
+
+TEST(Arguments, ACommandThatIsMissingIsAskedForWithThoseThereAre) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{}, {"cache"}}) {
+    const Outcome outcome = hstujit_tool(arguments);
+    EXPECT_EQ(outcome.code, kBadRequest);
+    EXPECT_EQ(outcome.out, "");
+    std::vector<std::string> help = arguments;
+    help.emplace_back("--help");
+    EXPECT_EQ(outcome.err, hstujit_tool(help).out);
   }
 }
 
@@ -242,6 +255,7 @@ TEST(Missing, DriverIsNamedWithWhatWasLookedFor) {
     const Outcome outcome = hstujit_tool(command, none);
     EXPECT_EQ(outcome.code, kUnavailable) << testing::PrintToString(command) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libcuda.so.1")) << command[0];
+    EXPECT_EQ(outcome.err.find("--backend host") != std::string::npos, command[0] == "run") << outcome.err;
   }
 }
 
@@ -290,6 +304,12 @@ TEST(Missing, DoctorReportsAllOfItAndSaysThatNothingRuns) {
   EXPECT_FALSE(report["healthy"]);
   EXPECT_FALSE(report["driver"]["ok"]);
   EXPECT_FALSE(report["nvrtc"]["ok"]);
+  for (const auto& finding : report["findings"]) {
+    const std::string problem = finding["problem"];
+    const size_t first = outcome.out.find(problem);
+    EXPECT_NE(first, std::string::npos) << problem;
+    EXPECT_EQ(outcome.out.find(problem, first + 1), std::string::npos) << "once is enough: " << problem;
+  }
 }
 
 TEST(Environment, AWrongVariableIsABadRequest) {
@@ -365,6 +385,37 @@ TEST(Cache, AnEmptyOneIsFine) {
   EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", scratch.cache()}).code, kDone);
   EXPECT_EQ(hstujit_tool({"cache", "ls", "--cache-dir", scratch.cache()}).out,
             "0 kernels, 0 B; 0 tuning records, 0 choices\n");
+}
+
+TEST(Cache, ListFitsAPageAndTellsWhereEntriesAreFrom) {
+  const Scratch scratch;
+  const std::string layer = (scratch.path() / "layer").string();
+  ArtifactInfo info = sample_info();
+  info.kernel = std::string(120, 'k');
+  ArtifactStore store(CacheDirectories{.user = scratch.cache(), .read_only = {}}, Log());
+  ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), info));
+  ArtifactStore others(CacheDirectories{.user = layer, .read_only = {}}, Log());
+  ASSERT_TRUE(others.put(sample_key(sample_config(64)), cubin_of("of others"), info));
+  TuningDatabase records(CacheDirectories{.user = layer, .read_only = {}}, Log());
+  ASSERT_TRUE(records.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
+  const std::vector<std::string> list = {"cache", "ls", "--cache-dir", scratch.cache()};
+  const Variables variables = {{"HSTUJIT_CACHE_PATH", layer}};
+  const Outcome usual = hstujit_tool(list, variables);
+  ASSERT_EQ(usual.code, kDone) << usual.err;
+  for (const std::string& line : split(usual.out, '\n')) EXPECT_LE(line.size(), 102u) << line;  // of "…" one column
+  EXPECT_THAT(usual.out, HasSubstr("  user\n"));
+  EXPECT_THAT(usual.out, HasSubstr("  read_only\n"));
+  std::vector<std::string> wide = list;
+  wide.emplace_back("--wide");
+  const Outcome all = hstujit_tool(wide, variables);
+  EXPECT_THAT(all.out, HasSubstr(info.kernel));
+  EXPECT_THAT(all.out, HasSubstr("  " + layer + "\n"));
+  std::vector<std::string> json = list;
+  json.emplace_back("--json");
+  const auto report = hstujit_tool(json, variables).json();
+  EXPECT_EQ(report["kernels"][0]["role"], "user");
+  EXPECT_EQ(report["kernels"][1]["role"], "read_only");
+  EXPECT_EQ(report["tuning"][0]["role"], "read_only");
 }
 
 TEST(Cache, ABundleIsExportedImportedAndALayer) {

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "compiler/support/text.h"
 #include "tools/hstujit/progress.h"
 #include "tools/hstujit/terminal.h"
 
@@ -36,6 +37,31 @@ TEST(Table, ColourDoesNotMoveColumns) {
             "outcome  n\n"
             "\033[2m-------\033[0m  \033[2m-\033[0m\n"
             "\033[32mhit\033[0m      1\n");
+}
+
+TEST(Table, FitsUnlessItIsWide) {
+  Table table({{"name"}, {"config"}, {"note", Align::kLeft, Show::kWide}, {"n", Align::kRight}}, 2);
+  table.add({"short", std::string(200, 'c'), "more", "12345"});
+  const std::string page = table.render(false, false);
+  EXPECT_EQ(page.find("note"), std::string::npos);
+  EXPECT_NE(page.find("ccc…  12345\n"), std::string::npos) << "numbers are never cut";
+  for (const std::string& line : split(page, '\n')) {
+    EXPECT_LE(display_width(line), kTableWidth);
+    if (!line.empty()) {
+      EXPECT_TRUE(line.starts_with("  ") && line[2] != ' ') << "headers stand above their columns";
+    }
+  }
+  const std::string wide = table.render(false, true);
+  EXPECT_NE(wide.find(std::string(200, 'c') + "  more  12345\n"), std::string::npos);
+}
+
+TEST(Table, CellsAreMadePrintable) {
+  Table table({{"name"}, {"n", Align::kRight}});
+  table.add({"\x1b[1m\xc2\x9b\xff\n", "1"});
+  EXPECT_EQ(table.render(false), "name                   n\n---------------------  -\n\\x1b[1m\\u009b\\xff\\n  1\n");
+  Fields fields;
+  fields.add("a\x1b", "b\n");
+  EXPECT_EQ(fields.render(false), "a\\x1b  b\\n\n");
 }
 
 TEST(Table, WithoutRowsPrintsNothingButLineEnds) { EXPECT_EQ(Table({{"name"}}).render(false), "\n\n"); }
@@ -103,6 +129,11 @@ std::string written_by(bool terminal, Progress::Counts counts = Progress::Counts
 }
 
 TEST(Progress, PrintsLinesWhereThereIsNoTerminal) { EXPECT_EQ(written_by(false), "run 1/2 first\nrun 2/2 \n"); }
+
+TEST(Progress, NamesAreMadePrintable) {
+  EXPECT_EQ(progress_line("run", 0, 0, std::nullopt, "a\x1b[2J\n", 80),
+            "run [========================] 0/0 a\\x1b[2J\\n");
+}
 
 TEST(Progress, RewritesOneLineOnATerminalAndRemovesIt) {
   const std::string text = written_by(true);

@@ -49,4 +49,6 @@ Result<Report> take_report(hstujit_status status, hstujit_text text) {
   return report;
 }
 
+std::string json_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+
 }  // namespace hstujit

@@ -41,6 +41,9 @@ struct Report {
 // Takes over `text`. Failure: `status` failed before there was anything to report, or the text is no JSON.
 Result<Report> take_report(hstujit_status status, hstujit_text text);
 
+// JSON as the library writes it: in lines, with U+FFFD for bytes that are no UTF-8.
+std::string json_text(const Json& json);
+
 // Calls one of the API's reporting functions: report_of(hstujit_doctor, context).
 template <typename Function, typename... Arguments>
 Result<Report> report_of(Function function, Arguments... arguments) {

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/progress.h"
 #include "tools/hstujit/values.h"
 
@@ -79,6 +80,10 @@ void add_json(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "print the report as JSON (docs/reports.md)");
 }
 
+void add_wide(CLI::App& command, Options& options) {
+  command.add_flag("--wide", options.wide, "all columns of tables, and no text cut; default: what fits 100 columns");
+}
+
 hstujit_run_options run_options(const Options& options) {
   hstujit_run_options run = HSTUJIT_INIT(hstujit_run_options);
   run.arch = options.arch.empty() ? nullptr : options.arch.c_str();
@@ -102,12 +107,12 @@ Result<Report> run_operation(Operation operation, const std::string& label, cons
   return report_of(operation, context.get(), config, &run);
 }
 
-Status show(const Report& report, const Options& options, const std::function<size_t(const Json&)>& print) {
+Status show(const Report& report, const Options& options, Printer printer) {
   if (options.json) {
-    fmt::print("{}{}", report.text, report.text.ends_with('\n') ? "" : "\n");
+    print_json(report.text);
     return report.status;
   }
-  const bool named = print(report.json) > 0;
+  const bool named = printer(report.json, options) > 0;
   return named && !report.status.ok() ? Status(report.status.code(), "") : report.status;
 }
 

@@ -25,6 +25,8 @@ void add_freeze(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
+void add_manual(CLI::App& app, Action& action);
 
 // Options that several commands share. A command adds those it has.
 struct Options {
@@ -40,6 +42,7 @@ struct Options {
   std::string shard;
   ShardOption part;  // what `shard` says
   bool json = false;
+  bool wide = false;  // tables with all columns
 };
 
 CLI::Option* add_config(CLI::App& command, Options& options);  // required
@@ -51,6 +54,7 @@ void add_device(CLI::App& command, Options& options);
 void add_budget(CLI::App& command, Options& options);
 void add_shard(CLI::App& command, Options& options);
 void add_json(CLI::App& command, Options& options);
+void add_wide(CLI::App& command, Options& options);
 
 // The same for the library; its pointers are into `options`.
 hstujit_run_options run_options(const Options& options);
@@ -63,8 +67,11 @@ using Operation = hstujit_status (*)(hstujit_context*, const hstujit_config*, co
 Result<Report> run_operation(Operation operation, const std::string& label, const Options& options,
                              const hstujit_config* config, hstujit_run_options run);
 
-// Prints a report: as the library wrote it with --json, else by `print`, which returns how many failures it has named.
-// Returns what failed, without a sentence where it was named already.
-Status show(const Report& report, const Options& options, const std::function<size_t(const Json&)>& print);
+// Prints a report in the form that is asked for and returns how many failures it has named.
+using Printer = size_t (*)(const Json& report, const Options& options);
+
+// Prints a report: as the library wrote it with --json, else by `printer`. Returns what failed, without a sentence
+// where it was named already.
+Status show(const Report& report, const Options& options, Printer printer);
 
 }  // namespace hstujit

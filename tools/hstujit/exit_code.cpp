@@ -28,4 +28,18 @@ ExitCode exit_code(Code code) {
   return ExitCode::kFailed;
 }
 
+std::string_view meaning(ExitCode code) {
+  switch (code) {
+    case ExitCode::kDone:
+      return "done";
+    case ExitCode::kFailed:
+      return "something that was asked for failed and is named, or output could not be written";
+    case ExitCode::kBadRequest:
+      return "wrong arguments or config, a file or an instance that does not exist";
+    case ExitCode::kUnavailable:
+      return "no usable device, driver or compiler, with what was looked for";
+  }
+  return "";
+}
+
 }  // namespace hstujit

@@ -1,6 +1,8 @@
 // What the program's exit code says; the one place where a status becomes one.
 #pragma once
 
+#include <string_view>
+
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -13,5 +15,8 @@ enum class ExitCode : int {
 };
 
 ExitCode exit_code(Code code);
+
+// What the manual says of it.
+std::string_view meaning(ExitCode code);
 
 }  // namespace hstujit

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/table.h"
 #include "tools/hstujit/terminal.h"
 
@@ -14,20 +15,6 @@ namespace hstujit {
 namespace {
 
 constexpr size_t kBarWidth = 24;
-
-// At most `width` columns of `text`, ended by an ellipsis when it is cut.
-std::string cut(const std::string& text, size_t width) {
-  if (display_width(text) <= width) return text;
-  if (width == 0) return "";
-  std::string shown;
-  size_t columns = 0;
-  for (const char c : text) {
-    const bool begins = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    if (begins && ++columns == width) break;
-    shown += c;
-  }
-  return shown + "…";
-}
 
 }  // namespace
 
@@ -57,7 +44,7 @@ std::string progress_line(const std::string& label, size_t done, size_t total, s
   std::string count = fmt::format("{}/{}", done, total);
   if (seconds_left) count += fmt::format(", {} left:", time_left_text(*seconds_left));
   const std::string line = fmt::format("{} [{}{}] {} {}", label, std::string(filled, '='),
-                                       std::string(kBarWidth - filled, ' '), count, what);
+                                       std::string(kBarWidth - filled, ' '), count, one_line(what));
   return cut(line, static_cast<size_t>(std::max(width, 1)));
 }
 
@@ -73,11 +60,11 @@ void Progress::update(size_t done, size_t total, const std::string& what) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     std::optional<double> left = time_left_.update(done, total, seconds);
     if (counts_ == Counts::kSeveral) left.reset();
-    fmt::print(stream_, "\r\033[K{}", progress_line(label_, done, total, left, what, width_ - 1));
+    write_text(stream_, "\r\033[K" + progress_line(label_, done, total, left, what, width_ - 1));
     std::fflush(stream_);
     shown_ = true;
   } else {
-    fmt::print(stream_, "{} {}/{} {}\n", label_, done, total, what);
+    write_text(stream_, format_printable("{} {}/{} {}\n", label_, done, total, what));
     std::fflush(stream_);
   }
 }
@@ -85,7 +72,7 @@ void Progress::update(size_t done, size_t total, const std::string& what) {
 void Progress::finish() {
   const std::lock_guard lock(mutex_);
   if (shown_) {
-    fmt::print(stream_, "\r\033[K");
+    write_text(stream_, "\r\033[K");
     std::fflush(stream_);
   }
   shown_ = false;

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 #include <vector>
+
+#include "tools/hstujit/output.h"
 
 namespace hstujit {
 
@@ -79,8 +80,8 @@ std::string early_ends_text(const Json& keys) {
   for (const Json& key : keys) {
     const std::string why = text_of(key, "ended_early");
     if (why.empty()) continue;
-    text += fmt::format("{} {} {} ended early: {}\n", text_of(key, "name"), text_of(key, "direction"), bucket_text(key),
-                        why);
+    text += format_printable("{} {} {} ended early: {}\n", text_of(key, "name"), text_of(key, "direction"),
+                             bucket_text(key), why);
   }
   return text;
 }
@@ -103,8 +104,7 @@ size_t print_failures(const Json& rows, std::string_view field) {
       same->second += ", " + place;
     }
   }
-  std::fflush(stdout);
-  for (const auto& [message, places] : failures) fmt::print(stderr, "hstujit: {}: {}\n", places, message);
+  for (const auto& [message, places] : failures) print_error(one_line(places) + ": " + message);
   return count;
 }
 

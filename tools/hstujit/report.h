@@ -33,7 +33,7 @@ std::string device_text(const Json& device);
 // The driver's number, 13000, as CUDA versions are written: "13.0".
 std::string driver_text(const Json& version);
 
-// Of tune's keys: a line for each that ended before its time, with the reason; "" when none did.
+// Of tune's keys: a printable line for each that ended before its time, with the reason; "" when none did.
 std::string early_ends_text(const Json& keys);
 
 // Each different message of the rows' `field` ({"code", "message"}) once, with the rows that have it: to standard

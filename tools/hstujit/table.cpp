@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/terminal.h"
 
 namespace hstujit {
@@ -33,9 +34,9 @@ std::string painted(const std::string& text, Tone tone, bool colour) {
 }
 
 std::string padded(const Cell& cell, Align align, size_t width, bool colour) {
-  const size_t taken = display_width(cell.text);
-  const std::string blanks(width - std::min(width, taken), ' ');
-  const std::string text = painted(cell.text, cell.tone, colour);
+  const std::string shown = cut(cell.text, width);
+  const std::string blanks(width - display_width(shown), ' ');
+  const std::string text = painted(shown, cell.tone, colour);
   return align == Align::kRight ? blanks + text : text + blanks;
 }
 
@@ -51,6 +52,19 @@ size_t display_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+std::string cut(const std::string& text, size_t width) {
+  if (display_width(text) <= width) return text;
+  if (width == 0) return "";
+  std::string shown;
+  size_t columns = 0;
+  for (const char c : text) {
+    const bool begins = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    if (begins && ++columns == width) break;
+    shown += c;
+  }
+  return shown + "…";
+}
+
 bool Table::is_used(size_t column) const {
   return std::any_of(rows_.begin(), rows_.end(),
                      [&](const auto& row) { return column < row.size() && !row[column].text.empty(); });
@@ -64,30 +78,52 @@ size_t Table::width(size_t column) const {
   return width;
 }
 
-std::string Table::render(bool colour) const {
+std::vector<size_t> Table::widths(const std::vector<size_t>& shown, bool wide) const {
+  std::vector<size_t> widths;
+  size_t total = indent_;
+  for (const size_t column : shown) {
+    widths.push_back(width(column));
+    total += widths.back() + kGap.size();
+  }
+  while (!wide && total > kTableWidth + kGap.size()) {
+    size_t* widest = nullptr;
+    for (size_t i = 0; i < shown.size(); ++i) {
+      const Column& column = columns_[shown[i]];
+      const bool can_be_cut = column.align == Align::kLeft && widths[i] > display_width(column.title);
+      if (can_be_cut && (widest == nullptr || widths[i] > *widest)) widest = &widths[i];
+    }
+    if (widest == nullptr) break;
+    --*widest;
+    --total;
+  }
+  return widths;
+}
+
+std::string Table::render(bool colour, bool wide) const {
   std::vector<size_t> shown;
   for (size_t column = 0; column < columns_.size(); ++column) {
-    if (is_used(column)) shown.push_back(column);
+    if (is_used(column) && (wide || columns_[column].show == Show::kAlways)) shown.push_back(column);
   }
+  const std::vector<size_t> width = widths(shown, wide);
   std::string text;
   const auto add_line = [&](const auto& cell_of) {
-    std::string line;
-    for (const size_t column : shown) {
-      if (!line.empty()) line += kGap;
-      line += padded(cell_of(column), columns_[column].align, width(column), colour);
+    std::string line(indent_, ' ');
+    for (size_t i = 0; i < shown.size(); ++i) {
+      if (i > 0) line += kGap;
+      line += padded(cell_of(i), columns_[shown[i]].align, width[i], colour);
     }
     end_line(line);
     text += line;
   };
-  add_line([&](size_t column) { return Cell(columns_[column].title); });
-  add_line([&](size_t column) { return Cell(std::string(width(column), '-'), Tone::kFaint); });
+  add_line([&](size_t i) { return Cell(columns_[shown[i]].title); });
+  add_line([&](size_t i) { return Cell(std::string(width[i], '-'), Tone::kFaint); });
   for (const auto& row : rows_) {
-    add_line([&](size_t column) { return column < row.size() ? row[column] : Cell(""); });
+    add_line([&](size_t i) { return shown[i] < row.size() ? row[shown[i]] : Cell(""); });
   }
   return text;
 }
 
-void Table::print() const { fmt::print("{}", render(wants_colour(STDOUT_FILENO))); }
+void Table::print(bool wide) const { write_text(stdout, render(wants_colour(STDOUT_FILENO), wide)); }
 
 std::string Fields::render(bool colour) const {
   size_t width = 0;
@@ -103,6 +139,6 @@ std::string Fields::render(bool colour) const {
   return text;
 }
 
-void Fields::print() const { fmt::print("{}", render(wants_colour(STDOUT_FILENO))); }
+void Fields::print() const { write_text(stdout, render(wants_colour(STDOUT_FILENO))); }
 
 }  // namespace hstujit

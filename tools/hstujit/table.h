@@ -5,47 +5,61 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/hstujit/output.h"
+
 namespace hstujit {
 
 enum class Align { kLeft, kRight };
 enum class Tone { kPlain, kGood, kBad, kFaint };
+enum class Show { kAlways, kWide };  // kWide: in wide tables only
+
+// What a table that is not wide takes at most: a terminal beside something else, a page, a message.
+inline constexpr size_t kTableWidth = 100;
 
 struct Column {
   std::string title;  // with the unit: "median [us]"
   Align align = Align::kLeft;
+  Show show = Show::kAlways;
 };
 
+// A text from anywhere: it is made printable here.
 struct Cell {
   std::string text;
   Tone tone = Tone::kPlain;
 
-  Cell(std::string text_, Tone tone_ = Tone::kPlain) : text(std::move(text_)), tone(tone_) {}  // NOLINT
-  Cell(const char* text_) : text(text_) {}                                                     // NOLINT
+  Cell(std::string_view text_, Tone tone_ = Tone::kPlain) : text(one_line(text_)), tone(tone_) {}  // NOLINT
+  Cell(const std::string& text_) : Cell(std::string_view(text_)) {}                                // NOLINT
+  Cell(const char* text_) : Cell(std::string_view(text_)) {}                                       // NOLINT
 };
 
 class Table {
  public:
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // Every line begins with `indent` blanks.
+  explicit Table(std::vector<Column> columns, size_t indent = 0) : columns_(std::move(columns)), indent_(indent) {}
 
   // Missing cells at the end are empty.
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
 
-  // Ends with a newline; no line ends with a blank. Columns that are empty in every row are left out.
-  std::string render(bool colour) const;
-  void print() const;  // to standard output
+  // Ends with a newline; no line ends with a blank. Columns that are empty in every row are left out. A table that is
+  // not wide has no columns of Show::kWide, and takes at most kTableWidth: the widest of its texts are cut, numbers
+  // never.
+  std::string render(bool colour, bool wide = true) const;
+  void print(bool wide = true) const;  // to standard output
 
  private:
   bool is_used(size_t column) const;
   size_t width(size_t column) const;
+  std::vector<size_t> widths(const std::vector<size_t>& shown, bool wide) const;
   std::vector<Column> columns_;
+  size_t indent_;
   std::vector<std::vector<Cell>> rows_;
 };
 
 // "name: value" lines whose values begin in one column.
 class Fields {
  public:
-  void add(std::string name, Cell value) { rows_.emplace_back(std::move(name), std::move(value)); }
+  void add(std::string_view name, Cell value) { rows_.emplace_back(one_line(name), std::move(value)); }
   std::string render(bool colour) const;
   void print() const;
 
@@ -55,5 +69,8 @@ class Fields {
 
 // Columns that a text takes on a terminal, for the letters that reports have: one per code point.
 size_t display_width(std::string_view text);
+
+// At most `width` columns of `text`, ended by an ellipsis when it is cut.
+std::string cut(const std::string& text, size_t width);
 
 }  // namespace hstujit

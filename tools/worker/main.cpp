@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "compiler/support/standard_streams.h"
 #include "runtime/tuning/worker_api.h"
 
 int main() {
+  hstujit::protect_standard_streams();
   constexpr int kSocket = 3;  // kWorkerSocket of runtime/tuning/worker_process.h
   int type = 0;
   socklen_t size = sizeof(type);

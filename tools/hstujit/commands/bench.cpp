@@ -6,6 +6,7 @@
 
 #include "compiler/support/files.h"
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
@@ -21,40 +22,41 @@ struct BenchOptions : Options {
 void print_environment(const Json& report) {
   const Json& environment = member(report, "environment");
   const Json& ceilings = member(report, "ceilings");
-  fmt::print("device: {}, {}, driver {}, NVRTC {}\n", text_of(environment, "gpu"), text_of(environment, "arch"),
-             driver_text(member(environment, "driver")), text_of(environment, "nvrtc"));
-  fmt::print("ceilings of this run: copy {} GB/s", number_text(ceilings, "copy_gb_per_s", 0));
+  print("device: {}, {}, driver {}, NVRTC {}\n", text_of(environment, "gpu"), text_of(environment, "arch"),
+        driver_text(member(environment, "driver")), text_of(environment, "nvrtc"));
+  print("ceilings of this run: copy {} GB/s", number_text(ceilings, "copy_gb_per_s", 0));
   if (number_of(ceilings, "matmul_tflop_per_s") > 0) {
-    fmt::print(", matrix product {} TFLOP/s ({})", number_text(ceilings, "matmul_tflop_per_s", 0),
-               text_of(ceilings, "matmul_source"));
+    print(", matrix product {} TFLOP/s ({})", number_text(ceilings, "matmul_tflop_per_s", 0),
+          text_of(ceilings, "matmul_source"));
   }
-  fmt::print("; cold L2, median of {} launches\n\n", text_of(report, "repeats"));
+  print("; cold L2, median of {} launches\n\n", text_of(report, "repeats"));
 }
 
-size_t print_report(const Json& report) {
+size_t print_report(const Json& report, const Options& options) {
   print_environment(report);
   Table table({{"instance"},
                {"direction"},
                {"max_seq_len", Align::kRight},
-               {"rows", Align::kRight},
-               {"config"},
-               {"from"},
+               {"result"},
+               {"rows", Align::kRight, Show::kWide},
+               {"config", Align::kLeft, Show::kWide},
+               {"from", Align::kLeft, Show::kWide},
                {"time [ms]", Align::kRight},
-               {"spread [%]", Align::kRight},
-               {"work [GFLOP]", Align::kRight},
-               {"data [MB]", Align::kRight},
-               {"TFLOP/s", Align::kRight},
-               {"GB/s", Align::kRight},
+               {"spread [%]", Align::kRight, Show::kWide},
+               {"work [GFLOP]", Align::kRight, Show::kWide},
+               {"data [MB]", Align::kRight, Show::kWide},
+               {"TFLOP/s", Align::kRight, Show::kWide},
+               {"GB/s", Align::kRight, Show::kWide},
                {"limit [ms]", Align::kRight},
                {"of limit [%]", Align::kRight},
                {"limited by"}});
   for (const Json& row : member(report, "results")) {
     if (row.contains("error")) {
-      table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), "",
-                 Cell("failed", Tone::kBad)});
+      table.add(
+          {text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), Cell("failed", Tone::kBad)});
       continue;
     }
-    table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), text_of(row, "rows"),
+    table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), "", text_of(row, "rows"),
                config_text(member(row, "config")),
                fmt::format("{}{}", text_of(row, "from"), member(row, "small_batch") == true ? ", small batches" : ""),
                number_text(row, "median_ms", 4), number_text(row, "spread", 1, 100), number_text(row, "gflop", 1),
@@ -62,7 +64,7 @@ size_t print_report(const Json& report) {
                number_text(row, "limit_ms", 4), number_text(row, "fraction_of_limit", 1, 100),
                text_of(row, "limit_by")});
   }
-  table.print();
+  table.print(options.wide);
   return print_failures(member(report, "results"), "error");
 }
 
@@ -106,6 +108,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1000000));
   add_device(command, *options);
   add_cache_dir(command, *options);
+  add_wide(command, *options);
   add_json(command, *options);
   command.callback([options, &action] {
     if (options->config.empty() && options->grid.empty()) throw CLI::RequiredError("--config or --grid");

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 
 #include "compiler/support/files.h"
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
 
@@ -37,86 +39,96 @@ std::string version_is_named(const std::string& text) {
   return text.empty() ? "\"\" is no version of NVRTC, such as 12.8" : "";
 }
 
+// Of a time that may come from anywhere; "" for one that no calendar has.
 std::string date_text(double seconds) {
-  return seconds > 0 ? fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(static_cast<std::time_t>(seconds))) : "";
+  constexpr double kLatest = 253402300799;  // the end of the year 9999
+  if (!(seconds > 0 && seconds < kLatest)) return "";
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(static_cast<std::time_t>(seconds)));
 }
 
-void print_kernels(const Json& kernels) {
+void print_kernels(const Json& kernels, bool wide) {
   Table table({{"digest"},
                {"kernel"},
                {"arch"},
-               {"NVRTC"},
-               {"registers", Align::kRight},
+               {"NVRTC", Align::kLeft, Show::kWide},
+               {"registers", Align::kRight, Show::kWide},
                {"size [KiB]", Align::kRight},
                {"last used"},
-               {"directory"}});
+               {"from"},
+               {"directory", Align::kLeft, Show::kWide}});
   for (const Json& kernel : kernels) {
     table.add({text_of(kernel, "digest").substr(0, kShownDigits), text_of(kernel, "kernel"), text_of(kernel, "arch"),
                text_of(kernel, "nvrtc"), text_of(member(kernel, "resources"), "registers"),
                number_text(kernel, "bytes", 1, 1.0 / 1024), date_text(number_of(kernel, "last_used")),
-               text_of(kernel, "directory")});
+               text_of(kernel, "role"), text_of(kernel, "directory")});
   }
-  if (!table.empty()) table.print();
+  if (!table.empty()) table.print(wide);
 }
 
-void print_records(const Json& records) {
+void print_records(const Json& records, bool wide) {
   Table table({{"record"},
                {"operator"},
                {"direction"},
                {"device"},
                {"bucket [rows]", Align::kRight},
-               {"winner"},
-               {"timed", Align::kRight},
-               {"rejected", Align::kRight},
-               {"directory"}});
+               {"winner", Align::kLeft, Show::kWide},
+               {"timed", Align::kRight, Show::kWide},
+               {"rejected", Align::kRight, Show::kWide},
+               {"from"},
+               {"directory", Align::kLeft, Show::kWide}});
   for (const Json& record : records) {
     table.add({text_of(record, "digest").substr(0, kShownDigits), text_of(record, "op"), text_of(record, "direction"),
                text_of(record, "device"), bucket_text(record), config_text(member(record, "winner")),
-               text_of(record, "timed"), text_of(record, "rejected"), text_of(record, "directory")});
+               text_of(record, "timed"), text_of(record, "rejected"), text_of(record, "role"),
+               text_of(record, "directory")});
   }
-  if (table.empty()) return;
-  fmt::print("\n");
-  table.print();
+  if (!table.empty()) table.print(wide);
 }
 
-size_t print_list(const Json& report) {
-  print_kernels(member(report, "kernels"));
-  print_records(member(report, "tuning"));
-  fmt::print("{}{} kernels, {}; {} tuning records, {} choices\n", member(report, "kernels").empty() ? "" : "\n",
-             member(report, "kernels").size(), bytes_text(number_of(report, "bytes")), member(report, "tuning").size(),
-             member(report, "choices").size());
+size_t print_list(const Json& report, const Options& options) {
+  const Json& kernels = member(report, "kernels");
+  const Json& records = member(report, "tuning");
+  print_kernels(kernels, options.wide);
+  if (!kernels.empty() && !records.empty()) write_text(stdout, "\n");
+  print_records(records, options.wide);
+  const auto shipped = std::count_if(records.begin(), records.end(),
+                                     [](const Json& record) { return text_of(record, "role") == "shipped"; });
+  print("{}{} kernels, {}; {} tuning records{}, {} choices\n", kernels.empty() && records.empty() ? "" : "\n",
+        kernels.size(), bytes_text(number_of(report, "bytes")), records.size(),
+        shipped > 0 ? fmt::format(", {} of them shipped with the library", shipped) : "",
+        member(report, "choices").size());
   return 0;
 }
 
-size_t print_verification(const Json& report) {
+size_t print_verification(const Json& report, const Options&) {
   for (const Json& file : member(report, "bad")) {
-    fmt::print("{}: {}\n", text_of(file, "path"), text_of(file, "problem"));
+    print("{}: {}\n", text_of(file, "path"), text_of(file, "problem"));
   }
-  fmt::print("verified: {} files, {} bad\n", text_of(report, "files"), member(report, "bad").size());
+  print("verified: {} files, {} bad\n", text_of(report, "files"), member(report, "bad").size());
   return 0;
 }
 
-size_t print_pruning(const Json& report) {
-  fmt::print("pruned: {} kernels removed, {}; {} kept, {}; {} leftovers of interrupted writers removed\n",
-             text_of(report, "removed"), bytes_text(number_of(report, "removed_bytes")), text_of(report, "kept"),
-             bytes_text(number_of(report, "kept_bytes")), text_of(report, "leftovers"));
+size_t print_pruning(const Json& report, const Options&) {
+  print("pruned: {} kernels removed, {}; {} kept, {}; {} leftovers of interrupted writers removed\n",
+        text_of(report, "removed"), bytes_text(number_of(report, "removed_bytes")), text_of(report, "kept"),
+        bytes_text(number_of(report, "kept_bytes")), text_of(report, "leftovers"));
   if (number_of(report, "not_removed") > 0)
-    fmt::print("{} kernels could not be removed; HSTUJIT_LOG=cache says why\n", text_of(report, "not_removed"));
+    print("{} kernels could not be removed; HSTUJIT_LOG=cache says why\n", text_of(report, "not_removed"));
   return 0;
 }
 
-size_t print_export(const Json& report) {
-  fmt::print("exported: {} kernels, {} tuning records, {} choices; {}, SHA-256 {}\n", text_of(report, "kernels"),
-             text_of(report, "tuning"), text_of(report, "choices"), bytes_text(number_of(report, "bytes")),
-             text_of(report, "sha256"));
+size_t print_export(const Json& report, const Options&) {
+  print("exported: {} kernels, {} tuning records, {} choices; {}, SHA-256 {}\n", text_of(report, "kernels"),
+        text_of(report, "tuning"), text_of(report, "choices"), bytes_text(number_of(report, "bytes")),
+        text_of(report, "sha256"));
   return 0;
 }
 
-size_t print_import(const Json& report) {
-  fmt::print("imported: {} kernels, {} new; {} tuning records, {} new, {} changed; {} choices, {} new\n",
-             text_of(report, "kernels"), text_of(report, "new_kernels"), text_of(report, "tuning"),
-             text_of(report, "new_tuning"), text_of(report, "changed_tuning"), text_of(report, "choices"),
-             text_of(report, "new_choices"));
+size_t print_import(const Json& report, const Options&) {
+  print("imported: {} kernels, {} new; {} tuning records, {} new, {} changed; {} choices, {} new\n",
+        text_of(report, "kernels"), text_of(report, "new_kernels"), text_of(report, "tuning"),
+        text_of(report, "new_tuning"), text_of(report, "changed_tuning"), text_of(report, "choices"),
+        text_of(report, "new_choices"));
   return 0;
 }
 
@@ -147,7 +159,7 @@ Status export_bundle(const CacheOptions& options) {
   HSTUJIT_RETURN_IF_ERROR(write_file_atomically(file, frame));
   report.json["path"] = options.file;
   report.json["bytes"] = frame.size();
-  report.text = report.json.dump(2);
+  report.text = json_text(report.json);
   return show(report, options, print_export);
 }
 
@@ -162,15 +174,15 @@ Status print_path(const CacheOptions& options) {
                   "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; --cache-dir "
                   "names one");
   }
-  fmt::print("{}\n", path);
+  print("{}\n", path);
   return {};
 }
 
 template <typename Call>
-Status report_on(const CacheOptions& options, const Call& call, size_t (*print)(const Json&)) {
+Status report_on(const CacheOptions& options, const Call& call, Printer printer) {
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   HSTUJIT_ASSIGN_OR_RETURN(const Report report, call(context.get()));
-  return show(report, options, print);
+  return show(report, options, printer);
 }
 
 }  // namespace
@@ -182,6 +194,7 @@ void add_cache(CLI::App& app, Action& action) {
 
   CLI::App& list = *cache.add_subcommand("ls", "List kernels and tuning records of every cache directory");
   add_cache_dir(list, *options);
+  add_wide(list, *options);
   add_json(list, *options);
   list.callback([options, &action] {
     action = [options] {

@@ -6,33 +6,34 @@
 
 #include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
 
 namespace {
 
-size_t print_instance(const Json& instance) {
+size_t print_instance(const Json& instance, bool wide) {
   const Json& keys = member(instance, "keys");
-  fmt::print("\n{}: {} {}, {} keys\n", text_of(instance, "name"), text_of(instance, "op"), text_of(instance, "dtype"),
-             keys.size());
-  Table table({{"  direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}});
+  print("\n{}: {} {}, {} keys\n", text_of(instance, "name"), text_of(instance, "op"), text_of(instance, "dtype"),
+        keys.size());
+  Table table({{"direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}}, 2);
   for (const Json& key : keys) {
-    table.add({"  " + text_of(key, "direction"), bucket_text(key), text_of(key, "max_seq_len"),
+    table.add({text_of(key, "direction"), bucket_text(key), text_of(key, "max_seq_len"),
                config_text(member(key, "config")), text_of(key, "why")});
   }
-  table.print();
+  table.print(wide);
   return print_failures(keys, "error");
 }
 
-size_t print_report(const Json& report) {
+size_t print_report(const Json& report, const Options& options) {
   const Json& device = member(report, "device");
-  fmt::print("device: {}\nlengths are quantised by: {}\n",
-             device.is_null() ? "none is known; with --arch the kernels are shown" : device_text(device),
-             text_of(report, "length_mode"));
+  print("device: {}\nlengths are quantised by: {}\n",
+        device.is_null() ? "none is known; with --arch the kernels are shown" : device_text(device),
+        text_of(report, "length_mode"));
   size_t failures = 0;
-  for (const Json& instance : member(report, "instances")) failures += print_instance(instance);
-  fmt::print("\nvalid: {} instances, {} keys\n", member(report, "instances").size(), text_of(report, "keys"));
+  for (const Json& instance : member(report, "instances")) failures += print_instance(instance, options.wide);
+  print("\nvalid: {} instances, {} keys\n", member(report, "instances").size(), text_of(report, "keys"));
   return failures;
 }
 
@@ -40,7 +41,7 @@ size_t print_report(const Json& report) {
 Status show_mistakes(const Status& status, const Options& options) {
   if (!options.json) return status;
   const Json report = {{"valid", false}, {"mistakes", split(status.message(), '\n')}};
-  fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+  print_json(json_text(report));
   return Status(status.code(), "");
 }
 
@@ -61,6 +62,7 @@ void add_check(CLI::App& app, Action& action) {
   add_op(command, *options);
   add_arch(command, *options);
   add_cache_dir(command, *options);
+  add_wide(command, *options);
   add_json(command, *options);
   command.callback([options, &action] { action = [options] { return check(*options); }; });
 }

@@ -4,29 +4,25 @@
 #include <memory>
 
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
 
 namespace {
 
-// `without` says what does not work when the part is missing, so that a machine without a GPU frightens nobody.
-void add_part(Fields& fields, const std::string& name, const Json& part, const std::string& without) {
-  if (member(part, "ok") == true) {
-    const std::string version = driver_text(member(part, "version"));
-    fields.add(name, Cell((version.empty() ? "" : version + ", ") + text_of(part, "path"), Tone::kGood));
-    return;
-  }
-  fields.add(name, Cell("missing: " + without, Tone::kBad));
-  fields.add("", text_of(part, "problem"));
+// What is wrong with a part, and what still works without it, is a finding: it stands below, once.
+void add_part(Fields& fields, const std::string& name, const Json& part) {
+  if (member(part, "ok") != true) return fields.add(name, Cell("missing", Tone::kBad));
+  const std::string version = driver_text(member(part, "version"));
+  fields.add(name, Cell((version.empty() ? "" : version + ", ") + text_of(part, "path"), Tone::kGood));
 }
 
 Cell directory(const Json& directory) {
   std::string text = text_of(directory, "path");
   if (text_of(directory, "role") == "remote") {
-    const std::string problem = text_of(directory, "problem");
-    if (problem.empty()) return {text + ", remote, answers", Tone::kGood};
-    return {fmt::format("{}, remote, is no use: {}", text, problem), Tone::kBad};
+    if (text_of(directory, "problem").empty()) return {text + ", remote, answers", Tone::kGood};
+    return {text + ", remote, is no use", Tone::kBad};
   }
   const bool writable = text_of(directory, "role") == "user";
   if (!writable) text += ", read-only layer";
@@ -36,7 +32,7 @@ Cell directory(const Json& directory) {
   }
   if (member(directory, "group_writable") == true) text += ", writable by its group";
   const bool ok = member(directory, "ok") == true;
-  if (!ok && writable) text += ": not used, kernels will be compiled again in every process";
+  if (!ok && writable) text += ", not used";
   return {text, ok ? Tone::kGood : Tone::kBad};
 }
 
@@ -46,38 +42,37 @@ size_t print_findings(const Json& findings) {
   for (const Json& finding : findings) {
     const std::string severity = text_of(finding, "severity");
     errors += severity == "error" ? 1 : 0;
-    fmt::print("\n{}, {}: {}\n  what to do: {}\n", severity, text_of(finding, "about"), text_of(finding, "problem"),
-               text_of(finding, "what_to_do"));
+    print("\n{}, {}: {}\n  what to do: {}\n", severity, text_of(finding, "about"), text_of(finding, "problem"),
+          text_of(finding, "what_to_do"));
   }
   if (errors > 0) {
-    fmt::print("\ndoctor: {} of {} findings keep kernels from running\n", errors, findings.size());
+    print("\ndoctor: {} of {} findings keep kernels from running\n", errors, findings.size());
   } else {
-    fmt::print("\ndoctor: nothing keeps kernels from running; {} warnings\n", findings.size());
+    print("\ndoctor: nothing keeps kernels from running; {} warnings\n", findings.size());
   }
   return errors;
 }
 
-size_t print_report(const Json& report) {
+size_t print_report(const Json& report, const Options&) {
   const Json& library = member(report, "library");
   Fields fields;
   fields.add("hstujit",
              fmt::format("{}, generator {}", text_of(library, "version"), text_of(library, "generator").substr(0, 12)));
-  add_part(fields, "CUDA driver", member(report, "driver"),
-           "nothing runs on a GPU; prewarm, emit, explain and the host backend work");
+  add_part(fields, "CUDA driver", member(report, "driver"));
   int ordinal = 0;
   for (const Json& device : member(report, "devices")) {
     const std::string problem = text_of(device, "problem");
     fields.add(fmt::format("GPU {}", ordinal++),
-               problem.empty() ? Cell(device_text(device), Tone::kGood) : Cell(problem, Tone::kBad));
+               problem.empty() ? Cell(device_text(device), Tone::kGood) : Cell("cannot be used", Tone::kBad));
   }
   if (ordinal == 0) fields.add("GPU", "none");
-  add_part(fields, "compiler", member(report, "compiler"), "only cached kernels work");
-  add_part(fields, "NVRTC", member(report, "nvrtc"), "only cached kernels work");
-  add_part(fields, "host backend", member(report, "host_backend"), "--backend host does not work");
-  add_part(fields, "worker", member(report, "worker"), "a faulty candidate ends the tuning process");
+  add_part(fields, "compiler", member(report, "compiler"));
+  add_part(fields, "NVRTC", member(report, "nvrtc"));
+  add_part(fields, "host backend", member(report, "host_backend"));
+  add_part(fields, "worker", member(report, "worker"));
   for (const Json& cache : member(report, "cache")) fields.add("cache", directory(cache));
   if (member(report, "cache").empty()) {
-    fields.add("cache", Cell("none: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset", Tone::kBad));
+    fields.add("cache", Cell("none", Tone::kBad));
   }
   fields.add("on a miss", text_of(report, "on_miss"));
   fields.add("length mode", text_of(report, "length_mode"));

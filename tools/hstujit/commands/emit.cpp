@@ -4,19 +4,20 @@
 #include <memory>
 
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
 
 namespace {
 
-size_t print_report(const Json& report) {
-  fmt::print("device: {}\n", device_text(member(report, "device")));
+size_t print_report(const Json& report, const Options&) {
+  print("device: {}\n", device_text(member(report, "device")));
   Fields fields;
   for (const Json& row : member(report, "instances")) {
     if (!row.contains("files")) continue;
-    fmt::print("{} {} {}: {}\n", text_of(row, "name"), text_of(row, "direction"), bucket_text(row),
-               config_text(member(row, "config")));
+    print("{} {} {}: {}\n", text_of(row, "name"), text_of(row, "direction"), bucket_text(row),
+          config_text(member(row, "config")));
     for (const auto& [kind, path] : row["files"].items()) fields.add("  " + kind, text_of(path));
     fields.print();
     fields = {};

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
 
@@ -72,22 +73,22 @@ std::string resources_text(const Json& row) {
 }
 
 void print_search(const Json& search) {
-  fmt::print("  search space: {} candidates, {} rejected", text_of(search, "candidates"), text_of(search, "rejected"));
+  print("  search space: {} candidates, {} rejected", text_of(search, "candidates"), text_of(search, "rejected"));
   const char* separator = ": ";
   for (const auto& [reason, count] : member(search, "reasons").items()) {
-    fmt::print("{}{} {}", separator, reason, text_of(count));
+    print("{}{} {}", separator, reason, text_of(count));
     separator = ", ";
   }
-  fmt::print("\n");
-  Table table({{"    best by the cost model"}, {"estimate [ms]", Align::kRight}});
+  write_text(stdout, "\n");
+  Table table({{"best by the cost model"}, {"estimate [ms]", Align::kRight}}, 4);
   for (const Json& candidate : member(search, "best_estimates")) {
-    table.add({"    " + config_text(member(candidate, "config")), number_text(candidate, "estimate_ms", 4)});
+    table.add({config_text(member(candidate, "config")), number_text(candidate, "estimate_ms", 4)});
   }
   if (!table.empty()) table.print();
 }
 
 void print_instance(const Json& row) {
-  fmt::print("\n{} {} {}\n", text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"));
+  print("\n{} {} {}\n", text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"));
   Fields fields;
   fields.add("  bucket",
              text_of(row, "bucket") + " rows" + (member(row, "small_batch") == true ? ", small batches" : ""));
@@ -107,9 +108,9 @@ void print_instance(const Json& row) {
   print_search(member(row, "search_space"));
 }
 
-size_t print_report(const Json& report) {
-  fmt::print("device: {}\nlengths are quantised by: {}\n", device_text(member(report, "device")),
-             text_of(report, "length_mode"));
+size_t print_report(const Json& report, const Options&) {
+  print("device: {}\nlengths are quantised by: {}\n", device_text(member(report, "device")),
+        text_of(report, "length_mode"));
   for (const Json& row : member(report, "instances")) print_instance(row);
   return print_failures(member(report, "instances"), "error");
 }

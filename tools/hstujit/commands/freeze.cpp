@@ -5,6 +5,7 @@
 
 #include "compiler/support/files.h"
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
@@ -22,8 +23,8 @@ Status freeze(const FreezeOptions& options) {
   // Some of the keys would be worse than none: a process would find the others missing.
   HSTUJIT_RETURN_IF_ERROR(report.status);
   HSTUJIT_RETURN_IF_ERROR(write_file_atomically(options.file, report.text + "\n"));
-  fmt::print("frozen: {} keys in {}, checksum {}\n", member(report.json, "choices").size(), options.file,
-             text_of(report.json, "checksum"));
+  print("frozen: {} keys in {}, checksum {}\n", member(report.json, "choices").size(), options.file,
+        text_of(report.json, "checksum"));
   return {};
 }
 

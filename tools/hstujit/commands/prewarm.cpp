@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
 
@@ -21,16 +22,16 @@ Tone tone_of(const std::string& outcome) {
   return outcome == "compiled" ? Tone::kGood : Tone::kBad;
 }
 
-size_t print_report(const Json& report) {
+size_t print_report(const Json& report, const Options& options) {
   Table table({{"instance"},
                {"direction"},
                {"bucket [rows]", Align::kRight},
-               {"config"},
+               {"config", Align::kLeft, Show::kWide},
                {"from"},
                {"outcome"},
                {"compile [ms]", Align::kRight},
-               {"cubin [KiB]", Align::kRight},
-               {"registers", Align::kRight},
+               {"cubin [KiB]", Align::kRight, Show::kWide},
+               {"registers", Align::kRight, Show::kWide},
                {"spills [B]", Align::kRight}});
   for (const Json& row : member(report, "instances")) {
     const Json& resources = member(row, "resources");
@@ -42,17 +43,16 @@ size_t print_report(const Json& report) {
                number_text(row, "cubin_bytes", 1, 1.0 / 1024), text_of(resources, "registers"),
                measured ? Cell(fmt::format("{:.0f}", spills), spills > 0 ? Tone::kBad : Tone::kPlain) : Cell("")});
   }
-  fmt::print("device: {}\n\n", device_text(member(report, "device")));
-  table.print();
+  print("device: {}\n\n", device_text(member(report, "device")));
+  table.print(options.wide);
   const size_t failures = print_failures(member(report, "instances"), "error");
   const auto count = [&](const char* name) { return static_cast<int64_t>(number_of(report, name)); };
   const bool checked = member(report, "checked") == true;
   const auto some = [&](const char* name) {
     return count(name) > 0 ? fmt::format(", {} {}", count(name), name) : std::string();
   };
-  fmt::print("\n{}: {} kernels, {}{} hits{}{}\n", checked ? "checked" : "prewarmed", count("kernels"),
-             checked ? "" : fmt::format("{} compiled, ", count("compiled")), count("hits"), some("missing"),
-             some("failed"));
+  print("\n{}: {} kernels, {}{} hits{}{}\n", checked ? "checked" : "prewarmed", count("kernels"),
+        checked ? "" : fmt::format("{} compiled, ", count("compiled")), count("hits"), some("missing"), some("failed"));
   return failures;
 }
 
@@ -69,6 +69,7 @@ void add_prewarm(CLI::App& app, Action& action) {
   command.add_flag("--check", options->check,
                    "compile and write nothing: say which kernels are there; exit 1 for any missing");
   add_cache_dir(command, *options);
+  add_wide(command, *options);
   add_json(command, *options);
   command.callback([options, &action] {
     action = [options]() -> Status {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
@@ -32,13 +33,13 @@ Cell equal_launches(const Json& row) {
           all ? Tone::kGood : Tone::kBad};
 }
 
-size_t print_report(const Json& report) {
+size_t print_report(const Json& report, const Options& options) {
   Table table({{"instance"},
                {"direction"},
                {"max_seq_len", Align::kRight},
-               {"sequences", Align::kRight},
+               {"sequences", Align::kRight, Show::kWide},
                {"rows", Align::kRight},
-               {"left out [rows]", Align::kRight},
+               {"left out [rows]", Align::kRight, Show::kWide},
                {"time [ms]", Align::kRight},
                {"error", Align::kRight},
                {"bound", Align::kRight},
@@ -53,10 +54,29 @@ size_t print_report(const Json& report) {
                number_text(row, "ms", 3), scientific(member(row, "error")), scientific(member(row, "bound")),
                equal_launches(row), verdict(row)});
   }
-  fmt::print("backend: {}{}\n\n", text_of(report, "backend"),
-             member(report, "checked") == true ? ", compared with the float64 reference: |out - ref| / |ref|" : "");
-  table.print();
+  print("backend: {}{}\n\n", text_of(report, "backend"),
+        member(report, "checked") == true ? ", compared with the float64 reference: |out - ref| / |ref|" : "");
+  table.print(options.wide);
   return print_failures(member(report, "runs"), "failure");
+}
+
+// Without a GPU there is another way to run.
+Status naming_the_host_backend(const Status& status, const Options& options) {
+  const bool no_gpu = status.code() == Code::kNoDriver || status.code() == Code::kNoDevice;
+  if (!no_gpu || options.backend == "host") return status;
+  const std::string sentence = status.message().empty() ? "there is no GPU to run on" : status.message();
+  return Status(status.code(), sentence + "; --backend host runs on the CPU");
+}
+
+Status run(const RunOptions& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
+  hstujit_run_options run = run_options(options);
+  run.check = options.check ? 1 : 0;
+  run.seed = options.seed;
+  run.max_rows = options.max_rows;
+  run.repeats = options.repeat;
+  const Result<Report> report = run_operation(&hstujit_run, "run", options, config.get(), run);
+  return naming_the_host_backend(report.ok() ? show(*report, options, print_report) : report.status(), options);
 }
 
 }  // namespace
@@ -84,19 +104,9 @@ void add_run(CLI::App& app, Action& action) {
   command.add_option("--seed", options->seed, "of the generated input")->type_name("N")->capture_default_str();
   add_device(command, *options);
   add_cache_dir(command, *options);
+  add_wide(command, *options);
   add_json(command, *options);
-  command.callback([options, &action] {
-    action = [options]() -> Status {
-      HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options->config));
-      hstujit_run_options run = run_options(*options);
-      run.check = options->check ? 1 : 0;
-      run.seed = options->seed;
-      run.max_rows = options->max_rows;
-      run.repeats = options->repeat;
-      HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_run, "run", *options, config.get(), run));
-      return show(report, *options, print_report);
-    };
-  });
+  command.callback([options, &action] { action = [options]() -> Status { return run(*options); }; });
 }
 
 }  // namespace hstujit

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tools/hstujit/command.h"
+#include "tools/hstujit/output.h"
 #include "tools/hstujit/progress.h"
 #include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
@@ -35,20 +36,20 @@ std::string rejections_text(const Json& rejected) {
   return text;
 }
 
-void print_keys(const Json& keys) {
+void print_keys(const Json& keys, bool wide) {
   Table table({{"instance"},
                {"direction"},
                {"bucket [rows]", Align::kRight},
                {"outcome"},
-               {"winner"},
+               {"winner", Align::kLeft, Show::kWide},
                {"time [us]", Align::kRight},
-               {"spread [us]", Align::kRight},
+               {"spread [us]", Align::kRight, Show::kWide},
                {"heuristic [us]", Align::kRight},
                {"gain", Align::kRight},
-               {"timed", Align::kRight},
-               {"known", Align::kRight},
+               {"timed", Align::kRight, Show::kWide},
+               {"known", Align::kRight, Show::kWide},
                {"not reached", Align::kRight},
-               {"rejected"}});
+               {"rejected", Align::kLeft, Show::kWide}});
   for (const Json& key : keys) {
     const double winner = number_of(key, "winner_us");
     const double gain = winner > 0 ? number_of(key, "heuristic_us") / winner : 0;
@@ -60,27 +61,27 @@ void print_keys(const Json& keys) {
                text_of(key, "timed"), text_of(key, "resumed"), text_of(key, "skipped"),
                rejections_text(member(key, "rejected"))});
   }
-  table.print();
-  fmt::print("{}", early_ends_text(keys));
+  table.print(wide);
+  write_text(stdout, early_ends_text(keys));
 }
 
-size_t print_report(const Json& report) {
-  fmt::print("device: {}\n\n", device_text(member(report, "device")));
+size_t print_report(const Json& report, const Options& options) {
+  print("device: {}\n\n", device_text(member(report, "device")));
   const Json& keys = member(report, "keys");
-  print_keys(keys);
+  print_keys(keys, options.wide);
   const size_t failures = print_failures(keys, "error");
   if (const std::string warning = text_of(report, "warning"); !warning.empty()) {
-    fmt::print(stderr, "hstujit: warning: {}\n", warning);
+    print_error("warning: " + warning);
   }
   std::map<std::string, int> outcomes;
   for (const Json& key : keys) ++outcomes[text_of(key, "outcome")];
-  fmt::print("\ntuned: {} keys in {}, budget {}", outcomes["tuned"], seconds_text(number_of(report, "seconds")),
-             seconds_text(number_of(report, "budget_s")));
+  print("\ntuned: {} keys in {}, budget {}", outcomes["tuned"], seconds_text(number_of(report, "seconds")),
+        seconds_text(number_of(report, "budget_s")));
   if (const int known = outcomes["compiled"] + outcomes["hit"]; known > 0) {
-    fmt::print("; {} not timed, {} of them compiled", known, outcomes["compiled"]);
+    print("; {} not timed, {} of them compiled", known, outcomes["compiled"]);
   }
-  if (outcomes["other_device"] > 0) fmt::print("; {} of other devices left", outcomes["other_device"]);
-  fmt::print("\n");
+  if (outcomes["other_device"] > 0) print("; {} of other devices left", outcomes["other_device"]);
+  write_text(stdout, "\n");
   return failures;
 }
 
@@ -137,7 +138,7 @@ class ParallelTuning {
       for (const Json& key : member((*report)->json, "keys")) merged.json["keys"].push_back(key);
     }
     merged.json["seconds"] = std::chrono::duration<double>(Clock::now() - start_).count();
-    merged.text = merged.json.dump(2);
+    merged.text = json_text(merged.json);
     return merged;
   }
 
@@ -203,6 +204,7 @@ void add_tune(CLI::App& app, Action& action) {
   add_jobs(command, *options);
   add_shard(command, *options);
   add_cache_dir(command, *options);
+  add_wide(command, *options);
   add_json(command, *options);
   command.callback([options, &action] {
     if (options->config.empty() && options->recording.empty()) throw CLI::RequiredError("--config or --from");

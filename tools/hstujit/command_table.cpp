@@ -1,0 +1,40 @@
+#include "tools/hstujit/command_table.h"
+
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+namespace {
+
+CommandOption option_row(const CLI::Option& option) {
+  CommandOption row;
+  for (const std::string& name : option.get_lnames()) row.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) row.names.push_back("-" + name);
+  row.doc = option.get_description();
+  row.required = option.get_required();
+  if (option.get_items_expected_max() == 0) return row;
+  // CLI11 puts what a validator has to say behind a colon.
+  const std::string type = option.get_type_name();
+  row.value = type.substr(0, type.find(':'));
+  if (row.value.find('|') != std::string::npos) row.choices = split(row.value, '|');
+  if (option.get_positional()) row.value = option.get_name(true);
+  return row;
+}
+
+}  // namespace
+
+Command command_table(const CLI::App& app) {
+  Command table{app.get_name(), app.get_description(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) table.options.push_back(option_row(*option));
+  for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; })) {
+    Command below = command_table(*part);
+    if (part->get_name().empty()) {  // a group of options
+      table.options.insert(table.options.end(), below.options.begin(), below.options.end());
+    } else {
+      table.commands.push_back(std::move(below));
+    }
+  }
+  return table;
+}
+
+}  // namespace hstujit

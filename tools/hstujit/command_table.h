@@ -1,0 +1,28 @@
+// The commands and options of the program as a plain table, for what is written from it: completions, the manual page,
+// suggestions.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace hstujit {
+
+struct CommandOption {
+  std::vector<std::string> names;    // "--jobs" "-j"; none: it is told by its place
+  std::string value;                 // "FILE"; "" for a flag
+  std::vector<std::string> choices;  // the values there are: "cuda" "host"; none: any
+  std::string doc;
+  bool required = false;
+};
+
+struct Command {
+  std::string name;
+  std::string doc;
+  std::vector<CommandOption> options;  // in the order of --help
+  std::vector<Command> commands;
+};
+
+Command command_table(const CLI::App& app);
+
+}  // namespace hstujit

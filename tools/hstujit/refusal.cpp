@@ -1,0 +1,70 @@
+#include "tools/hstujit/refusal.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "compiler/support/suggest.h"
+#include "tools/hstujit/command_table.h"
+#include "tools/hstujit/output.h"
+
+namespace hstujit {
+
+namespace {
+
+// The innermost command that was named.
+const CLI::App& named_command(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : named_command(*chosen.front());
+}
+
+std::string suggestion(const std::string& wrong, const std::vector<std::string>& names) {
+  return did_you_mean(closest(wrong, {names.begin(), names.end()}));
+}
+
+// CLI11 says only that a command is missing when a wrong one was given, and lists what is left over in no order.
+std::string about_the_rest(const CLI::App& command, const std::vector<std::string>& rest) {
+  const Command table = command_table(command);
+  const auto option = std::find_if(rest.begin(), rest.end(), [](const auto& text) { return text.starts_with('-'); });
+  if (option != rest.end()) {
+    const std::string name = option->substr(0, option->find('='));
+    std::vector<std::string> names;
+    for (const CommandOption& known : table.options) names.insert(names.end(), known.names.begin(), known.names.end());
+    return fmt::format("there is no option {}{}", name, suggestion(name, names));
+  }
+  if (table.commands.empty()) return fmt::format("\"{}\" is one argument too many", rest.front());
+  std::vector<std::string> names;
+  for (const Command& known : table.commands) names.push_back(known.name);
+  return fmt::format("there is no command \"{}\"{}; commands: {}", rest.front(), suggestion(rest.front(), names),
+                     fmt::join(names, ", "));
+}
+
+}  // namespace
+
+ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {  // --help, --version
+    std::ostringstream text;
+    app.exit(error, text, text);
+    write_text(stdout, text.str());
+    return ExitCode::kDone;
+  }
+  const CLI::App& command = named_command(app);
+  const std::vector<std::string> rest = command.remaining();
+  if (rest.empty() && !command_table(command).commands.empty()) {
+    write_text(stderr, app.help());  // a command is missing: those there are say more than that
+    return ExitCode::kBadRequest;
+  }
+  const std::string sentence = rest.empty() ? error.what() : about_the_rest(command, rest);
+  std::string path;
+  for (const CLI::App* part = &command; part->get_parent() != nullptr; part = part->get_parent()) {
+    path = part->get_name() + " " + path;
+  }
+  print_error(format_printable("{}; see hstujit {}--help", sentence, path));
+  return ExitCode::kBadRequest;
+}
+
+}  // namespace hstujit
