@@ -20,11 +20,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr unsigned kNobody = 65534;
-const std::string kCubin = cubin_of("the bytes of a cubin");
+const std::string kTrustedCubin = cubin_of("the bytes of a cubin");
 
 // Bytes that pass for a cubin of one architecture, as NVRTC 13 writes its header.
 std::string cubin_for(unsigned char arch) {
-  std::string bytes = kCubin;
+  std::string bytes = kTrustedCubin;
   bytes[8] = 8;
   bytes[18] = static_cast<char>(190);
   bytes[49] = static_cast<char>(arch);
@@ -40,7 +40,7 @@ class CacheTrustTest : public CacheTest {
   // One kernel and one record.
   void fill(const std::string& directory) {
     const CacheDirectories directories = {.user = path(directory), .read_only = {}};
-    ASSERT_TRUE(ArtifactStore(directories, Log()).put(sample_key(), kCubin, sample_info()));
+    ASSERT_TRUE(ArtifactStore(directories, Log()).put(sample_key(), kTrustedCubin, sample_info()));
     ASSERT_TRUE(TuningDatabase(directories, Log()).add(sample()).ok());
   }
   static TuningRecord sample() { return sample_record({{sample_config(1), kWorkload, "s", 10, 1}}); }
@@ -73,8 +73,8 @@ class CacheTrustTest : public CacheTest {
     EXPECT_THAT(TuningDatabase(store.layers(), log()).list(), IsEmpty());
     const PruneReport report = store.prune({.max_bytes = 0, .nvrtc = "13.0"});
     EXPECT_EQ(report.removed + report.kept + report.leftovers, 0);
-    EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
-    EXPECT_FALSE(store.put(sample_key("{}"), kCubin, sample_info()));
+    EXPECT_FALSE(store.put(sample_key(), kTrustedCubin, sample_info()));
+    EXPECT_FALSE(store.put(sample_key("{}"), kTrustedCubin, sample_info()));
     EXPECT_TRUE(TuningDatabase(store.layers(), log()).add(sample()).ok()) << "merged, kept nowhere";
     EXPECT_EQ(events("directory_not_used"), 1) << "one warning for all of that";
     EXPECT_EQ(events("directory_not_writable") + events("bad_entry") + events("bad_record"), 0);
@@ -152,10 +152,10 @@ TEST_P(BadItemTest, InThePlaceOfAnEntryIsSeenByNobodyAndReplaced) {
     const PruneReport report = store.prune({.max_bytes = uint64_t{1} << 39, .nvrtc = "13.0"});
     EXPECT_EQ(report.removed + report.leftovers, 0) << "what is no good entry is nobody's of a version, nor counted";
     EXPECT_LT(report.kept_bytes, uint64_t{1} << 20);
-    EXPECT_TRUE(store.put(sample_key(), kCubin, sample_info()));
+    EXPECT_TRUE(store.put(sample_key(), kTrustedCubin, sample_info()));
     const auto found = ArtifactStore(user_only(), log()).find(sample_key());
     ASSERT_TRUE(found.has_value()) << "repaired";
-    EXPECT_EQ(found->cubin, kCubin);
+    EXPECT_EQ(found->cubin, kTrustedCubin);
     EXPECT_THAT(bad_files(user_only()), IsEmpty());
   }
   EXPECT_EQ(contents("elsewhere"), before);
@@ -210,7 +210,7 @@ TEST_F(CacheTrustTest, ACubinOfAnotherArchitectureIsRefused) {
   std::string of_version_7 = cubin_for(0);
   of_version_7[8] = 7;
   of_version_7[48] = 80;
-  std::string of_the_host = kCubin;
+  std::string of_the_host = kTrustedCubin;
   of_the_host[18] = 62;
   const std::string other_sm = "the cubin is for sm_80, and its key says \"sm_90a\"";
   for (const auto& [cubin, problem] :
@@ -254,9 +254,9 @@ TEST_F(CacheTrustTest, NoFolderBelowTheRootMayBeALink) {
     EXPECT_EQ(database.list().size(), of_kernels ? 1u : 0u);
     EXPECT_THAT(bad_files(user_only()), ElementsAre((path("user") / name).native()));
     store.prune({.max_bytes = 0, .nvrtc = {}});
-    EXPECT_EQ(store.put(sample_key(), kCubin, sample_info()), !of_kernels);
+    EXPECT_EQ(store.put(sample_key(), kTrustedCubin, sample_info()), !of_kernels);
     EXPECT_TRUE(database.add(sample()).ok());
-    store.drop(sample_key(), kCubin);
+    store.drop(sample_key(), kTrustedCubin);
     EXPECT_EQ(events("directory_not_used"), 1);
     EXPECT_TRUE(fs::is_symlink(path("user") / name));
     EXPECT_EQ(contents("elsewhere"), before);
@@ -266,7 +266,7 @@ TEST_F(CacheTrustTest, NoFolderBelowTheRootMayBeALink) {
   lines_.clear();
   EXPECT_THAT(bad_files(user_only()), ElementsAre(path("user") + "/v1"));
   EXPECT_FALSE(ArtifactStore(user_only(), Log()).find(sample_key()).has_value());
-  EXPECT_FALSE(ArtifactStore(user_only(), Log()).put(sample_key(), kCubin, sample_info()));
+  EXPECT_FALSE(ArtifactStore(user_only(), Log()).put(sample_key(), kTrustedCubin, sample_info()));
   ArtifactStore(user_only(), Log()).prune({.max_bytes = 0, .nvrtc = {}});
   EXPECT_EQ(contents("elsewhere"), before);
 }
@@ -284,7 +284,7 @@ TEST_F(CacheTrustTest, TheRootItselfMayBeALink) {
   const CacheDirectories directories = {.user = path("link"), .read_only = {}};
   ArtifactStore store(directories, log());
   EXPECT_TRUE(store.find(sample_key()).has_value());
-  EXPECT_TRUE(store.put(sample_key("{}"), kCubin, sample_info()));
+  EXPECT_TRUE(store.put(sample_key("{}"), kTrustedCubin, sample_info()));
   EXPECT_EQ(store.list().size(), 2u);
   EXPECT_THAT(bad_files(directories), IsEmpty());
   EXPECT_EQ(events("directory_not_used"), 0);
@@ -324,7 +324,7 @@ TEST_F(CacheTrustTest, AFolderBelowTheRootThatAnybodyMayWriteIsNotUsed) {
   fs::permissions(files_of(sample_key()).folder(), fs::perms(0777));
   ArtifactStore store(user_only(), log());
   EXPECT_FALSE(store.find(sample_key()).has_value());
-  EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
+  EXPECT_FALSE(store.put(sample_key(), kTrustedCubin, sample_info()));
   EXPECT_THAT(store.list(), IsEmpty());
   EXPECT_EQ(events("directory_not_used"), 1);
   EXPECT_THAT(bad_files(user_only()), ElementsAre(files_of(sample_key()).folder().native()));
@@ -334,7 +334,7 @@ TEST_F(CacheTrustTest, AFolderBelowTheRootThatAnybodyMayWriteIsNotUsed) {
 TEST_F(CacheTrustTest, WhatIsMadeIsForItsOwnerAlone) {
   const mode_t old = ::umask(0);
   const CacheDirectories directories = {.user = path("a/b/new"), .read_only = {}};
-  EXPECT_TRUE(ArtifactStore(directories, log()).put(sample_key(), kCubin, sample_info()));
+  EXPECT_TRUE(ArtifactStore(directories, log()).put(sample_key(), kTrustedCubin, sample_info()));
   EXPECT_TRUE(TuningDatabase(directories, log()).add(sample()).ok());
   EXPECT_TRUE(ArtifactStore(directories, log()).find(sample_key()).has_value()) << "and is trusted";
   EXPECT_TRUE(TuningDatabase(directories, log()).find(sample_tuning_key()).has_value());
@@ -347,7 +347,8 @@ TEST_F(CacheTrustTest, WhatIsMadeIsForItsOwnerAlone) {
   EXPECT_EQ(folders, 2 + 1 + 2 + 2);
   // One that was made for others to read stays so.
   ASSERT_TRUE(make_directories(path("system"), 0755).ok());
-  EXPECT_TRUE(ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), kCubin, sample_info()));
+  EXPECT_TRUE(
+      ArtifactStore({.user = path("system"), .read_only = {}}, log()).put(sample_key(), kTrustedCubin, sample_info()));
   ::umask(old);
   EXPECT_EQ(fs::status(files_of(sample_key(), "system").folder()).permissions(), fs::perms(0755));
 }

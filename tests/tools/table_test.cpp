@@ -58,7 +58,7 @@ TEST(Table, FitsUnlessItIsWide) {
 TEST(Table, CellsAreMadePrintable) {
   Table table({{"name"}, {"n", Align::kRight}});
   table.add({"\x1b[1m\xc2\x9b\xff\n", "1"});
-  EXPECT_EQ(table.render(false), "name                   n\n---------------------  -\n\\x1b[1m\\u009b\\xff\\n  1\n");
+  EXPECT_EQ(table.render(false), "name                 n\n-------------------  -\n\\x1b[1m\\u009b\\xff\\n  1\n");
   Fields fields;
   fields.add("a\x1b", "b\n");
   EXPECT_EQ(fields.render(false), "a\\x1b  b\\n\n");

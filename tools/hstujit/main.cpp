@@ -67,6 +67,9 @@ int main(int argc, char** argv) {
   ExitCode code = run_guarded(argc, argv);
   // Output that is lost is a failure, and no reason to forget another.
   const Status written = hstujit::close_output();
-  if (!written.ok() && code == ExitCode::kDone) code = fail(written);
+  if (!written.ok()) {
+    const ExitCode lost = fail(written);
+    if (code == ExitCode::kDone) code = lost;
+  }
   return static_cast<int>(code);
 }
