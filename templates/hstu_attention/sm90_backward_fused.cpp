@@ -207,14 +207,13 @@ std::vector<std::pair<std::string, std::string>> FusedBackwardSm90::constants(co
 
 std::string FusedBackwardSm90::prelude(const OpSpec& spec, const KernelConfig& config) const {
   const auto& params = cast(spec).params();
-  const bool begins_with_sum = config.schedule == "ordered" || config.schedule == "whole";
   return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh) + "\n" +
-         sm90::print_wgmma("PartProduct",
-                           {.dtype = params.dtype,
-                            .n = FusedResources(cast(spec), config).part_columns,
-                            .k = config.block_m,
-                            .a = sm90::OperandA::kSharedTransposed,
-                            .accumulate = begins_with_sum ? sm90::Accumulate::kAlways : sm90::Accumulate::kFresh});
+         sm90::print_wgmma("PartProduct", {.dtype = params.dtype,
+                                           .n = FusedResources(cast(spec), config).part_columns,
+                                           .k = config.block_m,
+                                           .a = sm90::OperandA::kSharedTransposed,
+                                           .accumulate = deterministic(config) ? sm90::Accumulate::kAlways
+                                                                               : sm90::Accumulate::kFresh});
 }
 
 }  // namespace
