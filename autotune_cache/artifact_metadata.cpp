@@ -1,11 +1,10 @@
 #include "autotune_cache/artifact_metadata.h"
 
 #include "autotune_cache/checked_json.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kArtifactFormat = "hstujit-artifact-1";
 
@@ -30,7 +29,7 @@ ArtifactKey key_from_json(const Json& json) {
 }  // namespace
 
 std::string format_metadata(const ArtifactMetadata& metadata) {
-  Json resources = Json::parse(metadata.info.resources, nullptr, false);
+  Json resources = json_or_null(metadata.info.resources);
   if (!resources.is_object()) resources = Json::object();
   return format_checked_json({{"format", kArtifactFormat},
                               {"kernel", metadata.info.kernel},
@@ -53,7 +52,7 @@ Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view 
   metadata.info.nvrtc = text_member(json, "nvrtc");
   metadata.info.library = text_member(json, "library");
   if (const auto resources = json.find("resources"); resources != json.end())
-    metadata.info.resources = resources->dump();
+    metadata.info.resources = dump_json(*resources);
   metadata.sha256 = text_member(json, "sha256");
   const int64_t size = integer_member(json, "size", -1);
   if (size < 0) return Status(Code::kIo, "it does not say the size of the cubin");

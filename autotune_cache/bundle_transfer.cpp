@@ -5,15 +5,14 @@
 #include <algorithm>
 
 #include "autotune_cache/checked_json.h"
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
 
 // The operator that a kernel is of; its key has it in the spec.
-std::string op_of(const ArtifactKey& key) {
-  return text_member(nlohmann::ordered_json::parse(key.spec, nullptr, false), "op");
-}
+std::string op_of(const ArtifactKey& key) { return text_member(json_or_null(key.spec), "op"); }
 
 Status not_kept(const BundleLayer& bundle, const std::string& directory, std::string_view what) {
   return Status(Code::kIo,

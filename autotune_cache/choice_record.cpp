@@ -5,6 +5,7 @@
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -20,14 +21,14 @@ constexpr ChoiceSource kChoiceSources[] = {ChoiceSource::kTuning, ChoiceSource::
                                            ChoiceSource::kFrozen, ChoiceSource::kOverride};
 
 Result<Json> parsed_config(const std::string& config) {
-  Json json = Json::parse(config, nullptr, false);
+  Json json = json_or_null(config);
   if (json.is_object()) return json;
   return Status(Code::kInvalidArgument, fmt::format("config is {}; it must be a JSON object", quote(config)));
 }
 
 std::string chosen_config(const Json& object) {
   const auto member = object.is_object() ? object.find("config") : object.end();
-  return member != object.end() && member->is_object() ? member->dump() : std::string();
+  return member != object.end() && member->is_object() ? dump_json(*member) : std::string();
 }
 
 }  // namespace

@@ -10,12 +10,11 @@
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kTuningFormat = "hstujit-tuning-1";
 
@@ -85,7 +84,7 @@ bool same_baseline(const TimingBaseline& a, const TimingBaseline& b) {
 }
 
 Result<Json> config_to_json(const std::string& config) {
-  Json json = Json::parse(config, nullptr, false);
+  Json json = json_or_null(config);
   if (!json.is_object())
     return Status(Code::kInvalidArgument, fmt::format("config is {}; it must be a JSON object", quote(config)));
   return json;
@@ -93,7 +92,7 @@ Result<Json> config_to_json(const std::string& config) {
 
 std::string config_member(const Json& object, const char* name) {
   const auto member = object.find(name);
-  return member != object.end() && member->is_object() ? member->dump() : std::string();
+  return member != object.end() && member->is_object() ? dump_json(*member) : std::string();
 }
 
 Result<TimedCandidate> timed_from_json(const Json& json) {
@@ -129,7 +128,7 @@ Result<UntimedCandidate> rejected_from_json(const Json& json) {
 
 // For readers: what the winner gains, next to its parameters. Parsing takes the times from the list.
 Json choice_to_json(const TuningRecord& record, const std::string& config) {
-  Json json = {{"config", Json::parse(config, nullptr, false)}};
+  Json json = {{"config", json_or_null(config)}};
   if (const TimedCandidate* timing = record.timing(config)) {
     json["median_us"] = timing->median_us;
     json["spread_us"] = timing->spread_us;
@@ -167,9 +166,8 @@ bool same_config(std::string_view a, std::string_view b) {
   const std::optional<Imprint> b_imprint = imprint(b);
   if (a_imprint && b_imprint && *a_imprint != *b_imprint) return false;
   // nlohmann::json, unlike ordered_json, compares objects without regard to the order of members.
-  const auto left = nlohmann::json::parse(a, nullptr, false);
-  const auto right = nlohmann::json::parse(b, nullptr, false);
-  return !left.is_discarded() && left == right;
+  const Result<Json> left = parse_json(a), right = parse_json(b);
+  return left.ok() && right.ok() && nlohmann::json(*left) == nlohmann::json(*right);
 }
 
 std::vector<TimedCandidate> TuningRecord::timings() const {

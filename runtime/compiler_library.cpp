@@ -5,6 +5,7 @@
 #include "compiler/driver/compiler_api.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/dynamic_library.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
@@ -25,9 +26,9 @@ class CompilerLibrary final : public KernelCompiler {
   Result<Blobs> emit(const CompileRequest& request) const override { return run("emit", request); }
   Result<NvrtcLibrary> nvrtc() const override {
     HSTUJIT_ASSIGN_OR_RETURN(Blobs blobs, run({{"command", "nvrtc"}, {"options", {{"nvrtc", nvrtc_}}}}, "find NVRTC"));
-    const auto json = nlohmann::json::parse(blobs["nvrtc"], nullptr, /*allow_exceptions=*/false);
+    const Json json = json_or_null(blobs["nvrtc"]);
     if (!json.is_object()) return Status(Code::kInternal, fmt::format("{} did not say which NVRTC it uses", path()));
-    NvrtcLibrary nvrtc{json.value("path", ""), json.value("version", ""), {}};
+    NvrtcLibrary nvrtc{text_member(json, "path"), text_member(json, "version"), {}};
     if (const auto archs = json.find("archs"); archs != json.end() && archs->is_array()) {
       for (const auto& arch : *archs) nvrtc.archs.push_back(arch.is_number_integer() ? arch.get<int>() : 0);
     }
@@ -52,7 +53,7 @@ class CompilerLibrary final : public KernelCompiler {
   Result<Blobs> run(const nlohmann::ordered_json& json, const std::string& what) const {
     Blobs blobs;
     // A path that is no UTF-8 is then not found, and named.
-    const std::string request = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    const std::string request = dump_json(json);
     const Code code = code_from(run_(request.c_str(), &blobs, collect));
     if (code == Code::kOk) return blobs;
     const auto error = blobs.find("error");

@@ -4,12 +4,11 @@
 
 #include "autotune_cache/checked_json.h"
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "hstujit-choices-1";
 
@@ -21,20 +20,20 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
     const std::string digest = tuning_digest(choice.key);
     Json row = {{"key", digest},
                 {"op", choice.key.op},
-                {"spec", Json::parse(choice.key.spec, nullptr, false)},
+                {"spec", json_or_null(choice.key.spec)},
                 {"direction", choice.key.direction},
                 {"device", choice.key.device},
                 {"arch", choice.key.arch},
                 {"sm_count", choice.key.sm_count},
                 {"bucket", choice.key.bucket},
-                {"config", Json::parse(key_text(choice.config), nullptr, false)}};
+                {"config", json_or_null(key_text(choice.config))}};
     if (choice.key.small_batch) row["small_batch"] = true;
     if (choice.key.deterministic) row["deterministic"] = true;
     const auto [place, added] = rows.emplace(digest, row);
     if (!added && place->second != row) {
       return Status(Code::kInvalidArgument,
                     fmt::format("choices: the key {} is there twice, with the configs {} and {}; each key has one",
-                                digest, place->second["config"].dump(), row["config"].dump()));
+                                digest, dump_json(place->second["config"]), dump_json(row["config"])));
     }
   }
   Json list = Json::array();
@@ -57,7 +56,7 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
   }
   FrozenChoices choices;
   choices.origin_ = origin;
-  choices.checksum_ = text_member(Json::parse(text, nullptr, false), "checksum");
+  choices.checksum_ = text_member(json_or_null(text), "checksum");
   const auto list = json->find("choices");
   if (list == json->end() || !list->is_array()) return wrong("it has no list \"choices\"");
   for (const Json& row : *list) {

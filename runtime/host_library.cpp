@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "compiler/host/host_api.h"
 #include "compiler/support/dynamic_library.h"
+#include "compiler/support/json.h"
 #include "runtime/compiler_library.h"
 
 namespace hstujit {
@@ -66,7 +66,7 @@ class HostLibrary final : public HostBackend {
     const nlohmann::ordered_json request = {
         {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", 0}};
     char error[kErrorBytes] = {};
-    void* const kernel = functions_->create(request.dump().c_str(), error, sizeof(error));
+    void* const kernel = functions_->create(dump_json(request).c_str(), error, sizeof(error));
     if (kernel == nullptr) {
       return Status(Code::kCompileFailed,
                     error[0] == 0 ? fmt::format("the host backend refused {} and gave no reason", spec.op()) : error);

@@ -11,6 +11,7 @@
 #include "compiler/generator/generator_digest.h"
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
@@ -202,9 +203,9 @@ Result<KernelBinary> KernelCache::compile_by(const Compile& compile, const Compi
   binary.cubin = std::move((*blobs)["cubin"]);
   binary.info.kernel = plan.kernel_name;
   binary.info.library = library_version();
-  const auto resources = nlohmann::ordered_json::parse((*blobs)["resources"], nullptr, false);
+  const Json resources = json_or_null((*blobs)["resources"]);
   if (resources.is_object()) {
-    binary.info.resources = resources.dump();
+    binary.info.resources = dump_json(resources);
     binary.info.nvrtc = text_of(resources, "nvrtc");
   }
   binary.notes = notes_of(*blobs);

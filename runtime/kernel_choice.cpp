@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
@@ -43,14 +44,14 @@ std::string refusal(const Wanted& wanted, const nlohmann::ordered_json& json, Ke
 Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* choice) {
   const std::string text = engine.environment().text(Env::kOverride);
   if (text.empty()) return {};
-  const auto patch = nlohmann::ordered_json::parse(text, nullptr, false);
+  const Json patch = json_or_null(text);
   if (!patch.is_object()) {
     return Status(Code::kInvalidArgument, "HSTUJIT_OVERRIDE is " + text + "; allowed: a JSON object of config fields");
   }
-  nlohmann::ordered_json json = to_json(choice->config);
+  Json json = to_json(choice->config);
   json.update(patch);
   const std::string reason = refusal(wanted, json, &choice->config);
-  if (!reason.empty()) return Status(Code::kUnsupported, "HSTUJIT_OVERRIDE gives " + json.dump() + ": " + reason);
+  if (!reason.empty()) return Status(Code::kUnsupported, "HSTUJIT_OVERRIDE gives " + dump_json(json) + ": " + reason);
   choice->source = ChoiceSource::kOverride;
   choice->exported = false;
   choice->why = "HSTUJIT_OVERRIDE over " + choice->why;
@@ -88,7 +89,7 @@ Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wa
 bool is_usable(Engine& engine, const Wanted& wanted, const std::string& text, const DeviceSpec& recorded_on,
                KernelConfig* config) {
   if (text.empty()) return false;
-  const std::string reason = refusal(wanted, nlohmann::ordered_json::parse(text, nullptr, false), config);
+  const std::string reason = refusal(wanted, json_or_null(text), config);
   if (reason.empty()) return true;
   engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
                      {{"op", wanted.spec.op()},
@@ -242,8 +243,7 @@ std::string heuristic_why(const DeviceSpec& device, const KernelChoice& choice) 
   bool itself = false;
   std::string others;
   for (const PassedOver& passed : choice.passed_over) {
-    const Result<KernelConfig> parsed =
-        parse_kernel_config(nlohmann::ordered_json::parse(passed.config, nullptr, false));
+    const Result<KernelConfig> parsed = parse_kernel_config(json_or_null(passed.config));
     itself = itself || same_config(passed.config, config);
     others += fmt::format("{}{} ({}: {})", others.empty() ? "" : ", ", parsed.ok() ? describe(*parsed) : passed.config,
                           passed.reason, passed.detail);
@@ -256,9 +256,8 @@ void KernelChoice::write(nlohmann::ordered_json& row) const {
   row["from"] = to_string(source);
   if (!nearest.empty()) row["nearest_device"] = nearest;
   for (const PassedOver& passed : passed_over) {
-    row["passed_over"].push_back({{"config", nlohmann::ordered_json::parse(passed.config, nullptr, false)},
-                                  {"reason", passed.reason},
-                                  {"detail", passed.detail}});
+    row["passed_over"].push_back(
+        {{"config", json_or_null(passed.config)}, {"reason", passed.reason}, {"detail", passed.detail}});
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "compiler/spec/json_text.h"
 #include "compiler/support/files.h"
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 #include "runtime/problem_bucket.h"
 
@@ -44,7 +45,7 @@ Status flag_field(const Json& json, const char* name, bool* value) {
 
 // The instance that asks for a miss; the key's spec becomes canonical text.
 Result<Instance> instance_of(MissRecord& miss) {
-  Json entry = Json::parse(miss.key.spec, nullptr, /*allow_exceptions=*/false);
+  Json entry = json_or_null(miss.key.spec);
   HSTUJIT_ASSIGN_OR_RETURN(const OpSpecPtr spec, parse_op_spec(entry, "spec"));
   const auto direction = parse_direction(miss.key.direction);
   if (!direction || !spec->supports(*direction)) {
@@ -68,7 +69,7 @@ std::string_view to_string(MissReason reason) { return reason == MissReason::kUn
 std::string format_miss(const MissRecord& miss) {
   Json json = {{kVersionField, kMissVersion},
                {"op", miss.key.op},
-               {"spec", Json::parse(miss.key.spec, nullptr, false)},
+               {"spec", json_or_null(miss.key.spec)},
                {"direction", miss.key.direction},
                {"device", miss.key.device},
                {"arch", miss.key.arch},
@@ -79,11 +80,11 @@ std::string format_miss(const MissRecord& miss) {
                {"reason", to_string(miss.reason)}};
   if (miss.key.small_batch) json["small_batch"] = true;
   if (miss.key.deterministic) json["deterministic"] = true;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(json);
 }
 
 Result<MissRecord> parse_miss(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json json = json_or_null(line);
   if (!json.is_object() || !json.contains(kVersionField)) {
     return Status(Code::kInvalidConfig, "no whole line of HSTUJIT_RECORD");
   }
@@ -96,7 +97,7 @@ Result<MissRecord> parse_miss(std::string_view line) {
   if (!json.contains("spec") || !json["spec"].is_object()) {
     return Status(Code::kInvalidConfig, "spec is missing or no JSON object");
   }
-  miss.key.spec = json["spec"].dump();
+  miss.key.spec = dump_json(json["spec"]);
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "direction", &miss.key.direction));
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "device", &miss.key.device));
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "arch", &miss.key.arch));

@@ -2,19 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
 std::optional<Rejection> resource_rejection(const std::string& resources) {
-  const auto json = nlohmann::ordered_json::parse(resources, nullptr, false);
+  const auto json = json_or_null(resources);
   if (!json.is_object()) return std::nullopt;
   if (const auto rejects = json.find("rejects"); rejects != json.end() && rejects->is_array()) {
     for (const auto& reject : *rejects) {
-      if (reject.is_object()) return Rejection{reject.value("reason", "resources"), reject.value("detail", "")};
+      if (reject.is_object())
+        return Rejection{text_member(reject, "reason", "resources"), text_member(reject, "detail")};
     }
   }
-  const int64_t spilled = json.value("spill_store_bytes", int64_t{0}) + json.value("spill_load_bytes", int64_t{0});
+  const int64_t spilled = integer_member(json, "spill_store_bytes", 0) + integer_member(json, "spill_load_bytes", 0);
   if (spilled > 0) return Rejection{"spill", fmt::format("{} bytes of registers spill to memory", spilled)};
   return std::nullopt;
 }

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <nlohmann/json.hpp>
 
 #include "compiler/driver/request.h"
 #include "compiler/emit/launcher.h"
 #include "compiler/emit/source.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/nvrtc/nvrtc.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
@@ -39,7 +39,7 @@ std::string resources_json(const CompileOutput& output) {
                                  {"rejects", nlohmann::ordered_json::array()}};
   for (const KernelReject& reject : output.rejects)
     json["rejects"].push_back({{"reason", reject.reason}, {"detail", reject.detail}});
-  return json.dump();
+  return dump_json(json);
 }
 
 // A kernel whose matrix instructions wait for one another works, many times slower than the tuner was promised: it is
@@ -73,10 +73,9 @@ Status compile(const Request& request, const EmittedKernel& kernel, const Blobs&
 
 Status tell_nvrtc(const Request& request, const Blobs& blobs) {
   HSTUJIT_ASSIGN_OR_RETURN(const std::shared_ptr<const Nvrtc> nvrtc, Nvrtc::open(request.nvrtc));
-  blobs.put("nvrtc",
-            nlohmann::ordered_json{
-                {"path", nvrtc->path()}, {"version", nvrtc->version()}, {"archs", nvrtc->supported_architectures()}}
-                .dump());
+  blobs.put(
+      "nvrtc",
+      dump_json({{"path", nvrtc->path()}, {"version", nvrtc->version()}, {"archs", nvrtc->supported_architectures()}}));
   return {};
 }
 

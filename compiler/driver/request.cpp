@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Status invalid(std::string message) { return Status(Code::kInvalidConfig, std::move(message)); }
 
@@ -35,7 +33,7 @@ Status parse_options(const Json& json, Request& request) {
       request.nvrtc = value.get<std::string>();
     } else {
       return invalid(fmt::format("request: options.{} is {}; allowed are lineinfo (boolean) and nvrtc (a path)", name,
-                                 value.dump()));
+                                 brief_json(value)));
     }
   }
   return {};
@@ -44,7 +42,7 @@ Status parse_options(const Json& json, Request& request) {
 }  // namespace
 
 Result<Request> parse_request(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = json_or_null(text, {.depth = kMaxReportDepth});
   if (!json.is_object()) return invalid("request: not a JSON object");
   Request request;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string command, text_of(json, "command"));

@@ -4,10 +4,10 @@
 
 #include <cctype>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "compiler/emit/expression.h"
 #include "compiler/emit/identifier.h"
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -81,7 +81,7 @@ Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohm
       if (number < std::numeric_limits<int>::min() || number > std::numeric_limits<int>::max()) {
         return Status(Code::kUnsupported,
                       fmt::format("parameter {} is {}; generated source holds integers from {} to {}", name,
-                                  value.dump(), std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+                                  dump_json(value), std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
       }
       text += int_line(constant_name(name), number);
     } else if (value.is_number()) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "compiler/emit/constants.h"
@@ -12,6 +11,7 @@
 #include "compiler/ir/build.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/region_functions.h"
+#include "compiler/support/json.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace hstujit {
@@ -28,7 +28,7 @@ std::string header(const OpSpec& spec, Direction direction, const KernelConfig& 
       "//   direction {}\n"
       "//   config    {}\n"
       "//   device    {}\n\n",
-      spec.to_json().dump(), to_string(direction), key_text(config), device.arch);
+      dump_json(spec.to_json()), to_string(direction), key_text(config), device.arch);
 }
 
 // The region functions that `user`, the text of the template, names, and those that these name. A region calls only

@@ -6,20 +6,20 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "compiler/host/kernel.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/json.h"
 
 namespace {
 
 using hstujit::Code;
 using hstujit::Direction;
 using hstujit::JitKernel;
+using hstujit::Json;
 using hstujit::Result;
 using hstujit::Status;
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMaxThreads = 1024;
 
@@ -33,7 +33,7 @@ Status invalid(std::string message) { return Status(Code::kInvalidConfig, std::m
 
 Result<Request> parse_request(const char* text) {
   if (text == nullptr) return invalid("the request is null; it must be JSON text");
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = hstujit::json_or_null(text, {.depth = hstujit::kMaxReportDepth});
   if (!json.is_object()) return invalid("the request is not a JSON object");
   Request request;
   for (const auto& [key, value] : json.items()) {
@@ -42,12 +42,13 @@ Result<Request> parse_request(const char* text) {
     } else if (key == "direction") {
       const auto direction = value.is_string() ? hstujit::parse_direction(value.get<std::string>()) : std::nullopt;
       if (!direction)
-        return invalid(fmt::format("direction is {}; allowed are \"forward\" and \"backward\"", value.dump()));
+        return invalid(
+            fmt::format("direction is {}; allowed are \"forward\" and \"backward\"", hstujit::brief_json(value)));
       request.direction = *direction;
     } else if (key == "threads") {
       if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > kMaxThreads) {
-        return invalid(
-            fmt::format("threads is {}; allowed are integers from 0 (all) to {}", value.dump(), kMaxThreads));
+        return invalid(fmt::format("threads is {}; allowed are integers from 0 (all) to {}", hstujit::brief_json(value),
+                                   kMaxThreads));
       }
       request.threads = static_cast<int>(value.get<int64_t>());
     } else {

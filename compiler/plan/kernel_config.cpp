@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/spec/fields_json.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
@@ -14,7 +15,7 @@ std::string key_text(const KernelConfig& config) {
   for_each_field(config, [&](const auto& field, const auto& value) {
     if (value != defaults.*(field.member)) json[std::string(field.name)] = write_field(value);
   });
-  return json.dump();
+  return dump_json(json);
 }
 
 Result<KernelConfig> parse_kernel_config(const Json& json) {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -99,7 +99,7 @@ class Scanner {
   void read_member() {
     const size_t begin = byte_;
     const std::string_view token = skip_token();
-    const nlohmann::json name = nlohmann::json::parse(token, nullptr, /*allow_exceptions=*/false);
+    const Json name = json_or_null(token);
     skip_blanks();
     if (byte_ < text_.size() && text_[byte_] == ':') ++byte_;
     skip_blanks();

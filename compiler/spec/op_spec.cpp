@@ -9,6 +9,7 @@
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/operator_table.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
@@ -67,7 +68,7 @@ std::string key_text(const OpSpec& spec) {
     const bool usual = property != properties.end() && property->contains("default") && (*property)["default"] == value;
     if (!usual) text[name] = value;
   }
-  return text.dump();
+  return dump_json(text);
 }
 
 std::vector<std::string_view> operator_names() {

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string allowed_text(const Json& rules) {
   std::string text;
@@ -24,14 +22,14 @@ std::string allowed_text(const Json& rules) {
   if (type == "boolean") return "`true`, `false`";
   text = type == "integer" ? "integer" : type == "number" ? "number" : "text";
   if (rules.contains("minimum") && rules.contains("maximum"))
-    text += fmt::format(" from {} to {}", rules["minimum"].dump(), rules["maximum"].dump());
-  if (rules.contains("multipleOf")) text += fmt::format(", a multiple of {}", rules["multipleOf"].dump());
+    text += fmt::format(" from {} to {}", dump_json(rules["minimum"]), dump_json(rules["maximum"]));
+  if (rules.contains("multipleOf")) text += fmt::format(", a multiple of {}", dump_json(rules["multipleOf"]));
   return text;
 }
 
 std::string row_text(const std::string& name, const Json& rules, bool required) {
   const Json initial = rules.value("default", Json());
-  const std::string text = initial.is_string() ? initial.get<std::string>() : initial.dump();
+  const std::string text = initial.is_string() ? initial.get<std::string>() : dump_json(initial);
   return fmt::format("| `{}` | {} | {} | {} |\n", name, required ? "required" : "`" + text + "`", allowed_text(rules),
                      rules.value("description", ""));
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/json.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit::capi {
@@ -47,9 +48,7 @@ Status give_text(const std::string& text, hstujit_text* out) {
   return {};
 }
 
-Status give_report(const Json& report, hstujit_text* out) {
-  return give_text(report.dump(2, ' ', false, Json::error_handler_t::replace), out);
-}
+Status give_report(const Json& report, hstujit_text* out) { return give_text(dump_json(report, 2), out); }
 
 }  // namespace hstujit::capi
 

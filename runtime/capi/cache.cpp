@@ -1,6 +1,7 @@
 // The cache behind a context: what is in it, checking, bounding and carrying it elsewhere.
 #include "autotune_cache/bundle_transfer.h"
 #include "compiler/support/files.h"
+#include "compiler/support/json.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/operations/operation.h"
 
@@ -44,11 +45,11 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"kernel", metadata.info.kernel},
                          {"arch", metadata.key.arch},
                          {"direction", metadata.key.direction},
-                         {"spec", Json::parse(metadata.key.spec, nullptr, false)},
-                         {"config", Json::parse(metadata.key.config, nullptr, false)},
+                         {"spec", json_or_null(metadata.key.spec)},
+                         {"config", json_or_null(metadata.key.config)},
                          {"nvrtc", metadata.info.nvrtc},
                          {"library", metadata.info.library},
-                         {"resources", Json::parse(metadata.info.resources, nullptr, false)},
+                         {"resources", json_or_null(metadata.info.resources)},
                          {"bytes", artifact.bytes},
                          {"last_used", artifact.last_used}});
     }
@@ -59,12 +60,12 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"directory", stored.directory},
                          {"role", role_of(*context->engine, stored.directory)},
                          {"op", record.key.op},
-                         {"spec", Json::parse(record.key.spec, nullptr, false)},
+                         {"spec", json_or_null(record.key.spec)},
                          {"direction", record.key.direction},
                          {"device", record.key.device},
                          {"bucket", record.key.bucket},
                          {"workload", record.workload},
-                         {"winner", Json::parse(record.winner, nullptr, false)},
+                         {"winner", json_or_null(record.winner)},
                          {"timed", record.timed.size()},
                          {"rejected", record.rejected.size()},
                          {"environment", record.environment}});
@@ -77,11 +78,11 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
       choices.push_back({{"digest", stored.digest},
                          {"directory", stored.directory},
                          {"op", choice.key.op},
-                         {"spec", Json::parse(choice.key.spec, nullptr, false)},
+                         {"spec", json_or_null(choice.key.spec)},
                          {"direction", choice.key.direction},
                          {"device", choice.key.device},
                          {"bucket", choice.key.bucket},
-                         {"config", Json::parse(choice.config, nullptr, false)},
+                         {"config", json_or_null(choice.config)},
                          {"from", to_string(choice.source)},
                          {"exported", choice.exported}});
       if (choice.key.small_batch) choices.back()["small_batch"] = true;

@@ -1,7 +1,7 @@
 // What the library can do, as JSON: operators, config schema, environment, configs.
-#include <nlohmann/json.hpp>
 
 #include "compiler/spec/schema.h"
+#include "compiler/support/json.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/signature_json.h"
 #include "runtime/operations/operation.h"
@@ -87,14 +87,14 @@ hstujit_status hstujit_operators(hstujit_text* out) {
       const Json schema = operator_schema(op);
       list.push_back({{"op", op}, {"parameters", schema}, {"arguments", example_signatures(op, schema)}});
     }
-    return give_text(list.dump(2), out);
+    return give_text(dump_json(list, 2), out);
   });
 }
 
 hstujit_status hstujit_config_schema(hstujit_text* out) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(out, "where the text goes");
-    return give_text(config_schema().dump(2), out);
+    return give_text(dump_json(config_schema(), 2), out);
   });
 }
 
@@ -109,7 +109,7 @@ hstujit_status hstujit_environment(hstujit_text* out) {
                       {"allowed", variable.allowed},
                       {"doc", variable.doc}});
     }
-    return give_text(list.dump(2), out);
+    return give_text(dump_json(list, 2), out);
   });
 }
 
@@ -160,7 +160,7 @@ hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_tex
                          {"exhaustive", value.tuning.exhaustive},
                          {"deterministic", value.tuning.deterministic}}},
                        {"instances", std::move(instances)}};
-    return give_text(json.dump(2), out);
+    return give_text(dump_json(json, 2), out);
   });
 }
 

@@ -1,6 +1,7 @@
 // Ops: from JSON to a launch.
 #include <cstring>
 
+#include "compiler/support/json.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/signature_json.h"
 #include "runtime/operations/operation.h"
@@ -93,7 +94,7 @@ hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
     HSTUJIT_REQUIRE(out, "where the text goes");
-    return give_text(signature_json(op->op->signature()).dump(2), out);
+    return give_text(dump_json(signature_json(op->op->signature()), 2), out);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "autotune_cache/remote/remote_url.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/arch.h"
+#include "compiler/support/json.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 #include "runtime/operations/cache_health.h"
@@ -234,7 +235,7 @@ class Doctor {
                                            "library until then");
     }
     if (environment.is_set(Env::kOverride)) {
-      const bool object = Json::parse(environment.text(Env::kOverride), nullptr, false).is_object();
+      const bool object = json_or_null(environment.text(Env::kOverride)).is_object();
       add(object ? Severity::kWarning : Severity::kError, "HSTUJIT_OVERRIDE",
           object ? "HSTUJIT_OVERRIDE is set: it replaces fields of every kernel's config, tuned ones, too"
                  : fmt::format("HSTUJIT_OVERRIDE is {}, which is no JSON object of config fields",

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compiler/plan/skeleton.h"
+#include "compiler/support/json.h"
 #include "runtime/kernel_supply.h"
 #include "runtime/operations/nearest_entry.h"
 #include "runtime/operations/operation.h"
@@ -129,7 +130,7 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   row["cache"]["directory"] = binary->directory;
   row["cubin_bytes"] = binary->cubin.size();
   row["nvrtc"] = binary->info.nvrtc;
-  row["resources"] = Json::parse(binary->info.resources, nullptr, false);
+  row["resources"] = json_or_null(binary->info.resources);
   return {};
 }
 

@@ -1,4 +1,5 @@
 // Writes down which kernel each key of a config gets, for HSTUJIT_FROZEN.
+#include "compiler/support/json.h"
 #include "runtime/frozen_choices.h"
 #include "runtime/operations/operation.h"
 
@@ -24,7 +25,7 @@ OperationResult freeze(Engine& engine, const Config& config, const OperationOpti
   }
   const auto text = format_choices(choices);
   if (!text.ok()) return {Json::object(), text.status()};
-  result.report = Json::parse(*text, nullptr, false);
+  result.report = json_or_null(*text, {.depth = kMaxReportDepth});
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "compiler/plan/kernel_config.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
@@ -26,8 +27,8 @@ void add_members(Fields& fields, const std::string& name, const Json& value) {
 }
 
 Json parse_or_text(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
-  return json.is_discarded() ? Json(text) : json;
+  Result<Json> json = parse_json(text);
+  return json.ok() ? std::move(json).value() : Json(text);
 }
 
 // Key texts leave defaults out; a config of a library with other fields is taken as it stands.
@@ -90,7 +91,7 @@ std::vector<KeyDifference> differences_of(const Fields& wanted, const Fields& fo
 
 std::string op_of(const ArtifactKey& key) {
   const Json spec = parse_or_text(key.spec);
-  return spec.is_object() && spec.contains("op") ? spec["op"].dump() : std::string();
+  return spec.is_object() && spec.contains("op") ? dump_json(spec["op"]) : std::string();
 }
 
 // Lists are in the layers' order, so the first of equals stays.

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "compiler/support/json.h"
 #include "runtime/kernel_supply.h"
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
@@ -103,7 +104,7 @@ Status write_row(const PrewarmKey& wanted, const std::string& digest, Json& row)
   row["outcome"] = kernel.hit ? kOutcomeHit : kOutcomeCompiled;
   row["kernel"] = binary.info.kernel;
   row["cubin_bytes"] = binary.cubin.size();
-  row["resources"] = Json::parse(binary.info.resources, nullptr, false);
+  row["resources"] = json_or_null(binary.info.resources);
   if (!kernel.hit) row["compile_ms"] = binary.compile_ms;
   return {};
 }

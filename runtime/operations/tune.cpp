@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "compiler/support/json.h"
 #include "runtime/kernel_supply.h"
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
@@ -18,7 +19,7 @@ namespace {
 
 // All fields of a config of a record; the text as it is when this library does not know it.
 Json config_json(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = json_or_null(text);
   const auto config = parse_kernel_config(json);
   return config.ok() ? to_json(*config) : json;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/json.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/tuning/tuning_run.h"
 
@@ -125,8 +126,7 @@ Status TuningRun::keep_winner() {
   if (const TimedCandidate* timing = record.timing(record.heuristic)) {
     report_.heuristic_us = timing->median_us * record.drift(*timing);
   }
-  HSTUJIT_ASSIGN_OR_RETURN(report_.winner,
-                           parse_kernel_config(nlohmann::ordered_json::parse(record.winner, nullptr, false)));
+  HSTUJIT_ASSIGN_OR_RETURN(report_.winner, parse_kernel_config(json_or_null(record.winner)));
   if (const TimedCandidate* timing = record.timing(record.winner)) {
     report_.winner_us = timing->median_us * record.drift(*timing);
     report_.winner_spread_us = timing->spread_us * record.drift(*timing);

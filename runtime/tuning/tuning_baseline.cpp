@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "compiler/support/json.h"
 #include "runtime/resource_rejection.h"
 #include "runtime/tuning/tuning_run.h"
 

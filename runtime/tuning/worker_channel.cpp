@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "compiler/support/json.h"
+
 namespace hstujit {
 
 namespace {
@@ -82,7 +84,7 @@ bool WorkerChannel::read_part(std::string* part, size_t size, Deadline deadline,
 }
 
 bool WorkerChannel::send(const WorkerMessage& message, Deadline deadline) {
-  const std::string head = message.head.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const std::string head = dump_json(message.head);
   if (head.size() > kLargestPart || message.body.size() > kLargestPart) return false;
   std::array<char, 8> sizes{};
   put_size(sizes.data(), head.size());
@@ -101,7 +103,7 @@ bool WorkerChannel::receive(WorkerMessage* message, Deadline deadline, End* end)
   std::string head;
   if (!read_part(&head, head_size, deadline, end)) return false;
   if (!read_part(&message->body, body_size, deadline, end)) return false;
-  message->head = nlohmann::ordered_json::parse(head, nullptr, /*allow_exceptions=*/false);
+  message->head = json_or_null(head, {.depth = kMaxReportDepth});
   *end = End::kMalformed;
   return message->head.is_object();
 }

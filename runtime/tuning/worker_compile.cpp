@@ -4,16 +4,17 @@
 
 #include <fstream>
 
-namespace hstujit {
+#include "compiler/support/json.h"
 
-using Json = nlohmann::ordered_json;
+namespace hstujit {
 
 Result<CompileRequest> parse_compile_request(const Json& json) {
   CompileRequest request;
   try {
     HSTUJIT_ASSIGN_OR_RETURN(request.spec, parse_op_spec(json.at("spec"), "spec"));
     const auto direction = parse_direction(json.at("direction").get<std::string>());
-    if (!direction) return Status(Code::kInvalidArgument, fmt::format("direction is {}", json.at("direction").dump()));
+    if (!direction)
+      return Status(Code::kInvalidArgument, fmt::format("direction is {}", brief_json(json.at("direction"))));
     request.direction = *direction;
     HSTUJIT_ASSIGN_OR_RETURN(request.config, parse_kernel_config(json.at("config")));
     HSTUJIT_ASSIGN_OR_RETURN(request.device, parse_device_spec(json.at("device")));

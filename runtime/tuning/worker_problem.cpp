@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "compiler/support/dynamic_library.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
-
-using Json = nlohmann::ordered_json;
 
 Json to_json(const WorkerProblem& problem) {
   return {{"cuda_driver", problem.cuda_driver},
@@ -30,7 +27,8 @@ Result<WorkerProblem> parse_worker_problem(const Json& json) {
     problem.cuda_driver = json.at("cuda_driver").get<std::string>();
     HSTUJIT_ASSIGN_OR_RETURN(problem.spec, parse_op_spec(json.at("spec"), "spec"));
     const auto direction = parse_direction(json.at("direction").get<std::string>());
-    if (!direction) return Status(Code::kInvalidArgument, fmt::format("direction is {}", json.at("direction").dump()));
+    if (!direction)
+      return Status(Code::kInvalidArgument, fmt::format("direction is {}", brief_json(json.at("direction"))));
     problem.direction = *direction;
     HSTUJIT_ASSIGN_OR_RETURN(problem.device, parse_device_spec(json.at("device")));
     problem.ordinal = json.at("ordinal").get<int>();

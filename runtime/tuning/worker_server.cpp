@@ -8,13 +8,12 @@
 #include <exception>
 #include <thread>
 
+#include "compiler/support/json.h"
 #include "runtime/tuning/worker_compile.h"
 
 namespace hstujit {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::hours kNoLimit{24 * 365};
 
@@ -40,7 +39,8 @@ class Server {
     try {
       status = run(request, &reply);
     } catch (const std::exception& error) {
-      status = Status(Code::kInvalidArgument, fmt::format("worker request {}: {}", request.head.dump(), error.what()));
+      status =
+          Status(Code::kInvalidArgument, fmt::format("worker request {}: {}", brief_json(request.head), error.what()));
     }
     if (!status.ok() && bench_) reply.head["state"] = static_cast<int>(bench_->state());
     reply.head["code"] = static_cast<int>(status.code());

@@ -74,7 +74,7 @@ TEST(Config, MalformedTextIsNamedByLineAndColumn) {
   EXPECT_THAT(error_of("{\n  \"version\": 1,\n  ]"), StartsWith("model.json:3:3: malformed JSON: "));
   EXPECT_THAT(error_of(""), StartsWith("model.json:1:1: malformed JSON: "));
   EXPECT_EQ(error_of(R"({"version": 1, "version": 1})"),
-            "model.json: the name \"version\" stands twice in one object; each may stand once");
+            "model.json:1:16: the name \"version\" stands twice in one object; each may stand once");
 }
 
 TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {

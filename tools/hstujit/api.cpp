@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/support/json.h"
+
 namespace hstujit {
 
 Status api_status(hstujit_status status) {
@@ -43,12 +45,13 @@ Result<Report> take_report(hstujit_status status, hstujit_text text) {
   if (text.data != nullptr) report.text.assign(text.data, text.size);
   hstujit_text_free(&text);
   if (report.text.empty() && !report.status.ok()) return report.status;
-  report.json = Json::parse(report.text, nullptr, /*allow_exceptions=*/false);
-  if (report.json.is_discarded()) return Status(Code::kInternal, "the library's report is not JSON: " + report.text);
+  Result<Json> json = parse_json(report.text, {.depth = kMaxReportDepth});
+  if (!json.ok()) return json.status().with_context("the library's report");
+  report.json = std::move(json).value();
   if (!report.status.ok() && report.json.empty()) return report.status;
   return report;
 }
 
-std::string json_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string json_text(const Json& json) { return dump_json(json, 2); }
 
 }  // namespace hstujit

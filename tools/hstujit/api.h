@@ -2,15 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "compiler/support/json.h"
 #include "compiler/support/status.h"
 #include "hstujit/hstujit.h"
 
 namespace hstujit {
-
-using Json = nlohmann::ordered_json;
 
 // The failure of a call that returned `status`, with the library's sentence; kOk for HSTUJIT_OK.
 Status api_status(hstujit_status status);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/support/json.h"
 #include "tools/hstujit/output.h"
 
 namespace hstujit {
@@ -21,7 +22,7 @@ std::string text_of(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-  if (!value.is_array()) return value.dump();
+  if (!value.is_array()) return dump_json(value);
   std::string text;
   for (const Json& item : value) {
     if (!text.empty()) text += ", ";
@@ -55,7 +56,7 @@ std::string config_text(const Json& config) {
     if (value.is_string()) add(value.get<std::string>());
     if (value.is_boolean() && value.get<bool>()) add(name);
     // 0 means that the template does not read it, 1 is the least of everything that is counted.
-    if (value.is_number() && value.get<double>() > 1) add(fmt::format("{}={}", name, value.dump()));
+    if (value.is_number() && value.get<double>() > 1) add(fmt::format("{}={}", name, dump_json(value)));
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "compiler/support/files.h"
+#include "compiler/support/json.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
@@ -71,8 +72,8 @@ size_t print_report(const Json& report, const Options& options) {
 // A bare list of entries of "ops", which the library reads as a config; anything else was meant for --config.
 Result<ConfigPtr> load_grid(const std::string& path) {
   HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
-  if (!json.is_discarded() && !json.is_array()) {
+  const Result<Json> json = parse_json(text, {.comments = true});
+  if (json.ok() && !json->is_array()) {
     return Status(Code::kInvalidConfig,
                   fmt::format("{}: a grid is a JSON list of op instances; a config goes to --config", path));
   }

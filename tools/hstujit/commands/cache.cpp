@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "compiler/support/files.h"
+#include "compiler/support/json.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"

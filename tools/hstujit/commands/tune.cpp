@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "compiler/support/json.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/progress.h"

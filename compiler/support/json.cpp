@@ -1,0 +1,203 @@
+#include "compiler/support/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <new>
+#include <set>
+#include <vector>
+
+#include "compiler/support/text.h"
+
+namespace hstujit {
+namespace {
+
+// The most that a message shows of a text, and of what the parser says, which has a part of the text in it.
+constexpr size_t kLongestText = 60;
+constexpr size_t kLongestReason = 200;
+
+// Over the bytes of a text; `end` says how many the parser has taken.
+class Cursor {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  Cursor(const char* at, const char** seen) : at_(at), seen_(seen) {}
+  reference operator*() const { return *at_; }
+  Cursor& operator++() {
+    *seen_ = ++at_;
+    return *this;
+  }
+  bool operator==(const Cursor& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_;
+  const char** seen_;
+};
+
+// "line:column" of a byte, both from 1.
+std::string position(std::string_view text, size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte, text.size()));
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t start = before.rfind('\n');
+  const size_t column = start == std::string_view::npos ? before.size() + 1 : before.size() - start;
+  return fmt::format("{}:{}", line, column);
+}
+
+// Where the text begins whose closing quote is the last byte of `read`.
+size_t opening_quote(std::string_view read) {
+  size_t at = read.size() - 1;
+  while (at > 0) {
+    if (read[--at] != '"') continue;
+    size_t backslashes = 0;
+    while (backslashes < at && read[at - 1 - backslashes] == '\\') ++backslashes;
+    if (backslashes % 2 == 0) break;
+  }
+  return at;
+}
+
+// Builds the value out of the parser's events. No recursion: what is open is a list.
+class Builder {
+ public:
+  Builder(std::string_view text, const JsonRules& rules) : text_(text), rules_(rules), seen_(text.data()) {}
+
+  Result<Json> build() {
+    const Cursor begin(text_.data(), &seen_);
+    const Cursor end(text_.data() + text_.size(), &seen_);
+    if (Json::sax_parse(begin, end, this, Json::input_format_t::json, /*strict=*/true, rules_.comments))
+      return std::move(root_);
+    return Status(Code::kInvalidConfig, fmt::format("{}: {}", position(text_, mistake_at_), mistake_));
+  }
+
+  // The parser's events. False ends it.
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(int64_t value) { return add(value); }
+  bool number_unsigned(uint64_t value) {
+    const bool fits = value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+    return fits ? add(value) : add(static_cast<double>(value));
+  }
+  bool number_float(double value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(Json::binary_t&) { return false; }  // not in text
+  bool start_object(size_t) { return open(Json::object()); }
+  bool start_array(size_t) { return open(Json::array()); }
+  bool end_object() {
+    names_.pop_back();
+    return close();
+  }
+  bool end_array() { return close(); }
+
+  bool key(std::string& name) {
+    if (!names_.back().insert(name).second) {
+      const std::string_view read = text_.substr(0, static_cast<size_t>(seen_ - text_.data()));
+      return fail(opening_quote(read), fmt::format("the name {} stands twice in one object; each may stand once",
+                                                   quote(name, kLongestText)));
+    }
+    // The object itself would look through all of its names first.
+    open_.back()->get_ref<Json::object_t&>().emplace_back(std::move(name), nullptr);
+    return true;
+  }
+
+  // `byte` counts from 1 and is the last that was read.
+  bool parse_error(size_t byte, const std::string& token, const nlohmann::detail::exception& error) {
+    constexpr int kOutOfRange = 406;
+    const size_t at = byte == 0 ? 0 : byte - 1;
+    if (error.id == kOutOfRange)
+      return fail(at, fmt::format("malformed JSON: the number {} is out of range", printable(token, kLongestText)));
+    // Without the library's own prefix and position: "unexpected '}'; expected string literal".
+    std::string what = error.what();
+    if (const size_t details = what.find(" - "); details != std::string::npos) what.erase(0, details + 3);
+    return fail(at, "malformed JSON: " + printable(what, kLongestReason));
+  }
+
+ private:
+  Json* place(Json&& value) {
+    if (open_.empty()) return &(root_ = std::move(value));
+    Json& parent = *open_.back();
+    if (parent.is_array()) return &parent.get_ref<Json::array_t&>().emplace_back(std::move(value));
+    Json& member = parent.get_ref<Json::object_t&>().back().second;
+    return &(member = std::move(value));
+  }
+
+  bool add(Json&& value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(Json&& value) {
+    if (open_.size() >= static_cast<size_t>(rules_.depth)) {
+      return fail(static_cast<size_t>(seen_ - text_.data()) - 1,
+                  fmt::format("lists and objects lie in each other more than {} deep", rules_.depth));
+    }
+    if (value.is_object()) names_.emplace_back();
+    open_.push_back(place(std::move(value)));  // stays where it is: its parent takes no other until it is closed
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  bool fail(size_t byte, std::string mistake) {
+    mistake_at_ = byte;
+    mistake_ = std::move(mistake);
+    return false;
+  }
+
+  std::string_view text_;
+  const JsonRules& rules_;
+  const char* seen_;  // behind the last byte that the parser has taken
+  Json root_;
+  std::vector<Json*> open_;
+  std::vector<std::set<std::string>> names_;  // per open object
+  size_t mistake_at_ = 0;
+  std::string mistake_;
+};
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, const JsonRules& rules) {
+  try {
+    return Builder(text, rules).build();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kOutOfMemory, fmt::format("there is no memory for a JSON text of {} bytes", text.size()));
+  }
+}
+
+Json json_or_null(std::string_view text, const JsonRules& rules) {
+  Result<Json> json = parse_json(text, rules);
+  return json.ok() ? std::move(json).value() : Json();
+}
+
+std::string dump_json(const Json& json, int indent) {
+  return json.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string brief_json(const Json& json) {
+  return printable(json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace), kLongestText);
+}
+
+std::string text_member(const Json& object, const char* name, std::string_view fallback) {
+  const auto member = object.find(name);
+  return member != object.end() && member->is_string() ? member->get<std::string>() : std::string(fallback);
+}
+
+int64_t integer_member(const Json& object, const char* name, int64_t fallback) {
+  const auto member = object.find(name);
+  return member != object.end() && member->is_number_integer() ? member->get<int64_t>() : fallback;
+}
+
+double number_member(const Json& object, const char* name, double fallback) {
+  const auto member = object.find(name);
+  return member != object.end() && member->is_number() ? member->get<double>() : fallback;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,48 @@
+// JSON text to a value and back. Nothing else in the project parses or writes JSON, which cmake/check_reads.cmake
+// sees to: text may come from anybody, and a value of it shall be safe to copy, compare, write and destroy.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "compiler/support/status.h"
+
+namespace hstujit {
+
+using Json = nlohmann::ordered_json;
+
+// How deep lists and objects of a text may lie in each other. Values are copied, compared and written by recursion, so
+// an unbounded depth would be as much stack. Nothing that the project reads or writes has more than ten levels.
+inline constexpr int kMaxJsonDepth = 64;
+// For what this library has made out of such texts, a report or a message to a worker: they lie in it.
+inline constexpr int kMaxReportDepth = 2 * kMaxJsonDepth;
+
+struct JsonRules {
+  bool comments = false;  // whether // and /* */ are allowed
+  int depth = kMaxJsonDepth;
+};
+
+// Of a value that this gives, every integer fits into int64_t: a larger one is a number with a fraction, as one with
+// more digits yet would be, and so nothing that asks for an integer takes it. Every text is UTF-8, and no name stands
+// twice in one object.
+//
+// Failure: kInvalidConfig with "line:column: <what is wrong>", both from 1, or kOutOfMemory.
+Result<Json> parse_json(std::string_view text, const JsonRules& rules = {});
+
+// For texts that are this library's own, or whose mistakes make no difference: null for what is no JSON.
+Json json_or_null(std::string_view text, const JsonRules& rules = {});
+
+// On one line, or indented for people. Bytes that are no UTF-8, of a path or of a driver's name, are replaced.
+std::string dump_json(const Json& json, int indent = -1);
+
+// One line, shortened when long, safe for any bytes: for messages.
+std::string brief_json(const Json& json);
+
+// Members of an object by type; the fallback when there is no object, no such member, or one of another type.
+std::string text_member(const Json& object, const char* name, std::string_view fallback = {});
+int64_t integer_member(const Json& object, const char* name, int64_t fallback);
+double number_member(const Json& object, const char* name, double fallback);
+
+}  // namespace hstujit

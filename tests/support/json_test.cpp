@@ -1,0 +1,124 @@
+#include "compiler/support/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+using testing::Lt;
+using testing::StartsWith;
+
+std::string nested(size_t depth, std::string_view open, std::string_view close) {
+  std::string text;
+  for (size_t i = 0; i < depth; ++i) text += open;
+  text += "1";
+  for (size_t i = 0; i < depth; ++i) text += close;
+  return text;
+}
+
+std::string mistake_in(std::string_view text, const JsonRules& rules = {}) {
+  const auto json = parse_json(text, rules);
+  EXPECT_FALSE(json.ok()) << text.substr(0, 100);
+  EXPECT_EQ(json.status().code(), Code::kInvalidConfig);
+  return json.status().message();
+}
+
+TEST(Json, ReadsEveryKindOfValueInOrder) {
+  const std::string text = R"({"b":[1,-2,2.5,true,false,null,"x\"\n"],"a":{"c":[],"d":{}},"":""})";
+  const auto json = parse_json(text);
+  ASSERT_TRUE(json.ok()) << json.status().message();
+  EXPECT_EQ(dump_json(*json), text);
+  EXPECT_TRUE((*json)["b"][0].is_number_unsigned());
+  EXPECT_TRUE((*json)["b"][1].is_number_integer());
+  EXPECT_TRUE((*json)["b"][2].is_number_float());
+}
+
+TEST(Json, SaysWhereTheMistakeIs) {
+  EXPECT_THAT(mistake_in(""), StartsWith("1:1: malformed JSON: "));
+  EXPECT_THAT(mistake_in("{\n  \"a\": 1,\n  ]"), StartsWith("3:3: malformed JSON: "));
+  EXPECT_THAT(mistake_in("[1] 2"), StartsWith("1:5: malformed JSON: "));
+  EXPECT_THAT(mistake_in("[1, // one\n2]"), StartsWith("1:5: malformed JSON: "));
+  EXPECT_TRUE(parse_json("[1, // one\n2 /* two */]", {.comments = true}).ok());
+}
+
+TEST(Json, RefusesWhatLiesTooDeep) {
+  constexpr size_t kMost = kMaxJsonDepth;
+  for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}"), std::pair("[{\"a\":", "}]")}) {
+    const size_t levels = std::string_view(open).size() == 6 ? 2 : 1;
+    EXPECT_TRUE(parse_json(nested(kMost / levels, open, close)).ok()) << open;
+    EXPECT_THAT(mistake_in(nested(kMost / levels + 1, open, close)), HasSubstr("more than 64 deep")) << open;
+    // More than any stack holds, whole and torn.
+    EXPECT_THAT(mistake_in(nested(4'000'000, open, close)), HasSubstr("more than 64 deep")) << open;
+    EXPECT_THAT(mistake_in(nested(4'000'000, open, "")), HasSubstr("more than 64 deep")) << open;
+    EXPECT_TRUE(parse_json(nested(kMost, open, close), {.depth = kMaxReportDepth}).ok()) << open;
+    EXPECT_TRUE(json_or_null(nested(4'000'000, open, close)).is_null()) << open;
+  }
+  EXPECT_EQ(mistake_in("\n" + nested(65, "[", "]")), "2:65: lists and objects lie in each other more than 64 deep");
+  // Brackets in texts and in comments are none.
+  EXPECT_TRUE(parse_json("\"" + std::string(100, '[') + "\"").ok());
+  EXPECT_TRUE(parse_json("1 // " + std::string(100, '['), {.comments = true}).ok());
+}
+
+TEST(Json, NumbersOutOfRangeAreMistakes) {
+  EXPECT_EQ(mistake_in("{\n\"a\": 1e999}"), "2:10: malformed JSON: the number 1e999 is out of range");
+  EXPECT_EQ(mistake_in("-1e400"), "1:6: malformed JSON: the number -1e400 is out of range");
+  EXPECT_THAT(mistake_in(std::string(100'000, '9')), testing::SizeIs(Lt(200)));
+}
+
+TEST(Json, IntegersFitIntoInt64) {
+  EXPECT_EQ(json_or_null("9223372036854775807").get<int64_t>(), INT64_MAX);
+  EXPECT_EQ(json_or_null("-9223372036854775808").get<int64_t>(), INT64_MIN);
+  for (const char* const text : {"9223372036854775808", "18446744073709551615", "18446744073709551616"}) {
+    EXPECT_FALSE(json_or_null(text).is_number_integer()) << text;
+    EXPECT_GT(json_or_null(text).get<double>(), 9e18) << text;
+  }
+}
+
+TEST(Json, ANameMayStandOnceInAnObject) {
+  EXPECT_EQ(mistake_in("{\"a\": 1,\n \"b\": {\"a\": 1}, \"a\": 2}"),
+            "2:17: the name \"a\" stands twice in one object; each may stand once");
+  EXPECT_EQ(mistake_in("{\"\\\"\\\\\": 1, \"\\\"\\\\\": 2}"),
+            "1:13: the name \"\\\"\\\\\" stands twice in one object; each may stand once");
+  EXPECT_TRUE(parse_json(R"([{"a": 1}, {"a": {"a": 2}}])").ok());
+}
+
+TEST(Json, ManyNamesTakeNoSquareOfTime) {
+  std::string text = "{";
+  for (int i = 0; i < 300'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  text.back() = '}';
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(json_or_null(text).size(), 300'000u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));  // the square takes minutes
+}
+
+TEST(Json, SentencesAreShort) {
+  const std::string name(1'000'000, 'x');
+  EXPECT_THAT(mistake_in("{\"" + name + "\": 1, \"" + name + "\": 2}"), testing::SizeIs(Lt(300)));
+  EXPECT_THAT(mistake_in("[\"" + name), testing::SizeIs(Lt(300)));
+  EXPECT_THAT(brief_json(Json(name)), testing::SizeIs(Lt(100)));
+}
+
+TEST(Json, TextThatIsNoUtf8IsReplacedWhereItIsWritten) {
+  EXPECT_EQ(dump_json(Json("a\xff")), "\"a\xef\xbf\xbd\"");
+  EXPECT_EQ(mistake_in("\"a\xff\"").find("malformed JSON"), 5u);
+}
+
+TEST(Json, MembersOfAnotherTypeGiveTheFallback) {
+  const Json object = json_or_null(R"({"text": "a", "count": 3, "time": 2.5, "big": 18446744073709551615})");
+  EXPECT_EQ(text_member(object, "text"), "a");
+  EXPECT_EQ(text_member(object, "count", "none"), "none");
+  EXPECT_EQ(integer_member(object, "count", -1), 3);
+  EXPECT_EQ(integer_member(object, "time", -1), -1);
+  EXPECT_EQ(integer_member(object, "big", -1), -1);
+  EXPECT_EQ(number_member(object, "time", -1), 2.5);
+  EXPECT_EQ(number_member(object, "text", -1), -1);
+  EXPECT_EQ(integer_member(Json(1), "count", -1), -1);
+  EXPECT_EQ(text_member(Json(), "text", "none"), "none");
+}
+
+}  // namespace
+}  // namespace hstujit
