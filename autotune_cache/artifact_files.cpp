@@ -8,6 +8,7 @@
 #include "autotune_cache/cache_layout.h"
 #include "autotune_cache/cubin_header.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/read_limits.h"
 
 namespace hstujit {
 namespace {

@@ -19,10 +19,6 @@ namespace hstujit {
 // Of the notes that may lie beside an entry: texts for people, which nothing here reads.
 inline constexpr std::string_view kNoteExtensions[] = {".mlir", ".cu", ".log"};
 
-// Larger ones are not read.
-inline constexpr size_t kMostMetadataBytes = size_t{1} << 20;
-inline constexpr size_t kMostCubinBytes = size_t{256} << 20;
-
 struct ArtifactFiles {
   std::filesystem::path cubin;
   std::filesystem::path metadata;

@@ -7,6 +7,7 @@
 #include "autotune_cache/artifact_state.h"
 #include "autotune_cache/artifact_store.h"
 #include "compiler/support/folder.h"
+#include "compiler/support/read_limits.h"
 
 namespace hstujit {
 

@@ -6,6 +6,7 @@
 #include "autotune_cache/artifact_state.h"
 #include "autotune_cache/cubin_header.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/memory.h"
 
 namespace hstujit {
 namespace {
@@ -66,7 +67,7 @@ std::optional<Artifact> ArtifactStore::find(const ArtifactKey& key, Reach reach)
 std::optional<Artifact> ArtifactStore::find_in(const CacheLayer& layer, const ArtifactKey& key,
                                                const std::string& digest) {
   const ArtifactFiles files(layer.path(), key.arch, digest);
-  Result<LoadedArtifact> loaded = layer.find_artifact(key.arch, digest);
+  Result<LoadedArtifact> loaded = within_memory("the entry", [&] { return layer.find_artifact(key.arch, digest); });
   if (!loaded.ok()) {
     if (loaded.status().code() != Code::kNotFound)
       warn_once(files.metadata.native(), "bad_entry", files.metadata.native(), loaded.status().message());

@@ -16,9 +16,6 @@
 
 namespace hstujit {
 
-// As it is and decompressed: a frame of a few bytes may claim any size.
-inline constexpr size_t kLargestBundle = size_t{4} << 30;
-
 struct PackedBundle {
   std::string bytes;   // the archive, not compressed
   std::string sha256;  // of what follows the manifest: it names the contents

@@ -7,6 +7,7 @@
 
 #include "compiler/support/files.h"
 #include "compiler/support/folder.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -42,7 +43,7 @@ std::optional<EntryName> parse_name(const std::string& name) {
 }  // namespace
 
 Result<std::string> BundleLayer::read() const {
-  if (trust_ == Trust::kAll) return read_file(path());
+  if (trust_ == Trust::kAll) return read_file(path(), kMostBundleBytes);
   // Through the links that lead to it, and no further ones.
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path(), error);
@@ -50,7 +51,7 @@ Result<std::string> BundleLayer::read() const {
   if (const std::string problem = distrust_of_place(path()); !problem.empty())
     return Status(Code::kIo, fmt::format("cannot read {}: {}", quote(path()), problem));
   HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(file.parent_path(), trust_));
-  return folder.read(file.filename(), kLargestBundle);
+  return folder.read(file.filename(), kMostBundleBytes);
 }
 
 Result<std::shared_ptr<const Bundle>> BundleLayer::load() const {

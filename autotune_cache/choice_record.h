@@ -56,9 +56,6 @@ struct ChoiceRecord {
 // 64 hexadecimal digits over both.
 std::string choice_digest(const TuningKey& key, std::string_view generator);
 
-// A larger file is not read.
-inline constexpr size_t kMostChoiceBytes = size_t{1} << 20;
-
 // A checked JSON file. kInvalidArgument when a config is no JSON object.
 Result<std::string> format_choice(const ChoiceRecord& choice);
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <tuple>
 
+#include "compiler/support/read_limits.h"
+
 namespace hstujit {
 namespace {
 

@@ -91,7 +91,13 @@ Result<std::vector<TarEntry>> read_tar(std::string_view tar) {
   for (size_t at = 0; at < tar.size();) {
     if (tar.size() - at < kBlock) return Status(Code::kIo, "its tar archive ends within a header");
     const std::string_view header = tar.substr(at, kBlock);
-    if (header.front() == '\0') return entries;  // the end: what follows is padding
+    if (header.front() == '\0') {  // the end: what follows is padding
+      const size_t data = tar.find_first_not_of('\0', at);
+      if (data == std::string_view::npos) return entries;
+      return Status(Code::kIo, fmt::format("bytes that belong to no file follow the end of its tar archive, the first "
+                                           "one at byte {}",
+                                           data));
+    }
     uint64_t checksum = 0;
     uint64_t size = 0;
     if (header.substr(kMagic.begin, kMagic.size) != kMagicText || !read_number(header, kChecksum, &checksum) ||

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/support/memory.h"
+#include "compiler/support/read_limits.h"
+
 namespace hstujit {
 namespace {
 
@@ -45,7 +48,7 @@ void TuningDatabase::warn_once(const std::string& path, std::string_view event, 
 }
 
 std::optional<TuningRecord> TuningDatabase::find_in(const CacheLayer& layer, const std::string& digest) {
-  Result<TuningRecord> record = layer.find_record(digest);
+  Result<TuningRecord> record = within_memory("the record", [&] { return layer.find_record(digest); });
   if (record.ok()) return std::move(record).value();
   if (record.status().code() != Code::kNotFound) {
     warn_once(record_file(layer.path(), digest).native(), "bad_record", record.status().message());
@@ -93,7 +96,7 @@ std::optional<TuningDatabase::Decision> TuningDatabase::decide(const TuningKey& 
 }
 
 std::optional<ChoiceRecord> TuningDatabase::find_choice_in(const CacheLayer& layer, const std::string& digest) {
-  Result<ChoiceRecord> choice = layer.find_choice(digest);
+  Result<ChoiceRecord> choice = within_memory("the choice", [&] { return layer.find_choice(digest); });
   if (choice.ok()) return std::move(choice).value();
   if (choice.status().code() != Code::kNotFound) {
     warn_once(choice_file(layer.path(), digest).native(), "bad_choice", choice.status().message());

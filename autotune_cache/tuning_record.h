@@ -128,9 +128,6 @@ std::string select_winner(const TuningRecord& record, const TimingFilter& compet
 // that workload, all times compete. The keys must be equal: kInvalidArgument otherwise.
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
 
-// A larger file is not read.
-inline constexpr size_t kMostRecordBytes = size_t{64} << 20;
-
 // A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.
 Result<std::string> format_record(const TuningRecord& record);
 

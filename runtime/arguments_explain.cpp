@@ -63,7 +63,7 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
     std::string names;
     for (const Argument& argument : signature_) names += (names.empty() ? "" : ", ") + argument.name;
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} values are given{}; this op takes {}: {}", failure.value,
+                  fmt::format("{} values are given{}; this op takes {}: {}", static_cast<size_t>(failure.value),
                               values == nullptr ? " at a null pointer" : "", signature_.size(), names));
   }
   const Argument& argument = signature_[failure.argument];

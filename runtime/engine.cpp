@@ -8,6 +8,7 @@
 #include "autotune_cache/remote/remote_layer.h"
 #include "compiler/support/files.h"
 #include "compiler/support/parallel.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 #include "runtime/shipped_records.h"
 
@@ -131,7 +132,7 @@ Status Engine::freeze(const std::string& path) {
         Code::kInvalidArgument,
         "HSTUJIT_OVERRIDE and HSTUJIT_FROZEN are both set; an override would change what is frozen, unset one");
   }
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostChoicesBytes));
   HSTUJIT_ASSIGN_OR_RETURN(frozen_, FrozenChoices::parse(text, path));
   log_.event(LogCategory::kDispatch, "frozen",
              {{"file", path}, {"checksum", frozen_->checksum()}, {"choices", frozen_->size()}});

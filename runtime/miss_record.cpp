@@ -5,8 +5,10 @@
 #include <map>
 
 #include "compiler/spec/json_text.h"
+#include "compiler/spec/limits.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 #include "runtime/problem_bucket.h"
 
@@ -27,8 +29,8 @@ Status text_field(const Json& json, const char* name, std::string* value) {
 
 Status count_field(const Json& json, const char* name, int64_t* value) {
   const auto found = json.find(name);
-  if (found == json.end() || !found->is_number_integer() || *found < 1) {
-    return Status(Code::kInvalidConfig, fmt::format("{} is missing or no integer from 1", name));
+  if (found == json.end() || !found->is_number_integer() || *found < 1 || *found > kMaxSeqLen) {
+    return Status(Code::kInvalidConfig, fmt::format("{} is missing or no integer from 1 to {}", name, kMaxSeqLen));
   }
   *value = found->get<int64_t>();
   return {};
@@ -160,7 +162,7 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
 }
 
 Result<Recording> load_recording(const std::filesystem::path& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostRecordingBytes));
   return parse_recording(text, path.string());
 }
 

@@ -6,6 +6,7 @@
 
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/cache_key.h"
+#include "compiler/support/read_limits.h"
 
 namespace hstujit {
 namespace {

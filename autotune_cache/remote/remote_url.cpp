@@ -67,6 +67,10 @@ Result<RemoteUrl> parse_remote_url(std::string_view text) {
   const auto is_bad = [](char c) { return c <= ' ' || c == '\x7f' || c == '?' || c == '#' || c == '\\'; };
   if (scheme == 0) return refused("does not begin with http:// or https://");
   if (std::any_of(text.begin(), text.end(), is_bad)) return refused("has a blank, \"?\", \"#\" or \"\\\"");
+  // The host would be what stands before it: part of the user or of the password.
+  if (slash != std::string_view::npos && text.find('@', slash) != std::string_view::npos)
+    return refused(
+        "has a \"@\" behind a \"/\"; a \"/\" of the user or password is written %2F, a \"@\" of the path %40");
   if (!is_host(host)) return refused("has no host, or a port that is no number from 1 to 65535");
 
   const size_t colon = credentials.find(':');

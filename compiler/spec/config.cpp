@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compiler/support/files.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -117,7 +118,16 @@ std::optional<DeviceSpec> parse_device(const Json& json, const fs::path& folder,
   std::error_code ignored;
   if (!device.ok() && fs::is_regular_file(folder / name, ignored)) {
     device = load_device_spec((folder / name).string());
-    if (!device.ok()) device = device.status().with_context("device");
+    // Nothing that it holds is shown: whoever wrote the config may have named any file that this user can read.
+    if (!device.ok() && device.status().code() == Code::kInvalidConfig) {
+      device =
+          Status(Code::kInvalidConfig,
+                 fmt::format("device is {}, which is no DeviceSpec file; hstujit explain --arch with that file says "
+                             "what is wrong in it",
+                             quote(name)));
+    } else if (!device.ok()) {
+      device = device.status().with_context("device");
+    }
   }
   if (!mistakes.check("device", device.status())) return std::nullopt;
   return *device;
@@ -150,13 +160,16 @@ Config read_config(const Json& json, const fs::path& folder, Mistakes& mistakes)
 }  // namespace
 
 Result<const Instance*> Config::find(std::string_view name) const {
+  constexpr size_t kNamed = 20;
   std::vector<std::string_view> names;
   for (const Instance& instance : instances) {
     if (instance.name == name) return &instance;
-    names.push_back(instance.name);
+    if (names.size() < kNamed) names.push_back(instance.name);
   }
+  const size_t more = instances.size() - names.size();
   return Status(Code::kNotFound,
-                fmt::format("op {} is not in the config; it has: {}", quote(name), fmt::join(names, ", ")));
+                fmt::format("op {} is not in the config; it has: {}{}", quote(name), fmt::join(names, ", "),
+                            more == 0 ? "" : fmt::format(" and {} more", more)));
 }
 
 Result<Config> parse_config(std::string_view text, const std::string& origin, const fs::path& folder) {
@@ -168,7 +181,7 @@ Result<Config> parse_config(std::string_view text, const std::string& origin, co
 }
 
 Result<Config> load_config(const fs::path& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostConfigBytes));
   return parse_config(text, path.string(), path.parent_path());
 }
 

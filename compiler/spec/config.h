@@ -9,6 +9,7 @@
 
 #include "compiler/spec/device_spec.h"
 #include "compiler/spec/length_bucket.h"
+#include "compiler/spec/limits.h"
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/op_spec.h"
 
@@ -47,7 +48,7 @@ struct UniformLengths {
     return std::make_tuple(field("distribution", &U::distribution, "how lengths are drawn").one_of("uniform"),
                            field("low", &U::low, "shortest length, as a part of max_seq_len", 0, 1),
                            field("high", &U::high, "longest length, as a part of max_seq_len", 0, 1),
-                           field("batch", &U::batch, "number of sequences", 1),
+                           field("batch", &U::batch, "number of sequences", 1, kMaxSeqLen),
                            field("seed", &U::seed, "seed of the lengths"));
   }
 };

@@ -30,7 +30,7 @@ struct DeviceSpec {
                            field("arch", &D::arch, "compute architecture with suffix"),
                            field("sm_count", &D::sm_count, "multiprocessors", 1),
                            field("shared_memory", &D::shared_memory, "bytes per block, opted in", 1),
-                           field("registers", &D::registers, "32-bit registers per multiprocessor", 1),
+                           field("registers", &D::registers, "32-bit registers per multiprocessor", 65536),
                            field("max_threads", &D::max_threads, "resident threads per multiprocessor", 1),
                            field("l2_bytes", &D::l2_bytes, "bytes of L2 cache"));
   }

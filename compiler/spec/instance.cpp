@@ -3,14 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/config.h"
+#include "compiler/spec/lengths_file.h"
 #include "compiler/spec/limits.h"
-#include "compiler/support/files.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -105,29 +104,6 @@ std::vector<int64_t> parse_integers(const Json& json, const std::string& path, c
   return values;
 }
 
-// One length a line; blank lines and lines that begin with '#' are left out.
-Result<std::vector<int64_t>> read_lengths(const fs::path& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
-  std::vector<int64_t> lengths;
-  size_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    ++number;
-    const size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string::npos || line[first] == '#') continue;
-    const size_t end = line.find_last_not_of(" \t\r") + 1;
-    int64_t length = -1;
-    const auto [rest, error] = std::from_chars(line.data() + first, line.data() + end, length);
-    if (error != std::errc() || rest != line.data() + end || length < 0 || length > kLengthRules.max) {
-      return Status(Code::kInvalidConfig, fmt::format("{}:{}: {} is not a length; allowed: an integer from 0 to {}",
-                                                      path.string(), number, quote(line), kLengthRules.max));
-    }
-    lengths.push_back(length);
-  }
-  if (lengths.empty())
-    return Status(Code::kInvalidConfig, fmt::format("{} holds no lengths; allowed: one integer a line", path.string()));
-  return lengths;
-}
-
 LengthSource parse_lengths(const Json& json, const std::string& path, const fs::path& folder, Mistakes& mistakes) {
   LengthSource source;
   if (json.is_array()) {
@@ -143,7 +119,7 @@ LengthSource parse_lengths(const Json& json, const std::string& path, const fs::
       mistakes.check(place, value_error(place, file, "a path, relative to the config's folder"));
       return source;
     }
-    Result<std::vector<int64_t>> list = read_lengths(folder / file.get_ref<const std::string&>());
+    Result<std::vector<int64_t>> list = read_lengths_file(folder / file.get_ref<const std::string&>());
     if (mistakes.check(place, list.status().with_context(place))) source.list = std::move(list).value();
   } else {
     const size_t before = mistakes.count();
@@ -169,7 +145,7 @@ void parse_size(const Json& json, const std::string& path, const fs::path& folde
                      value_error(rows_place, json["rows"], fmt::format("rows alone, or {} without it", other)));
       return;
     }
-    const FieldRules rules{"rows", "rows of the whole problem", 1};
+    const FieldRules rules{"rows", "rows of the whole problem", 1, kMaxSeqLen};
     int64_t rows = 0;
     mistakes.check(rows_place, read_field(json["rows"], rules, rows_place, rows));
     instance.max_seq_lens = instance.lengths.list = {rows};

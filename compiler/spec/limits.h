@@ -5,8 +5,9 @@
 
 namespace hstujit {
 
-// The most rows of a sequence, and the largest parameter that counts rows. Kernels compute positions with `int`: a sum
-// of seven such numbers and a tile fits, which is more than the formulas of masks and their ranges add up.
+// The most rows of a sequence or of a problem without sequences, the most sequences, and the largest parameter that
+// counts rows. Kernels compute positions with `int`: a sum of seven such numbers and a tile fits, which is more than
+// the formulas of masks and their ranges add up.
 inline constexpr int64_t kMaxSeqLen = int64_t{1} << 28;
 
 }  // namespace hstujit

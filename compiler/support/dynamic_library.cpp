@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "compiler/support/files.h"
+
 namespace hstujit {
 namespace {
 
@@ -28,6 +30,14 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& what, const std::
                                             Code code, Keep keep) {
   std::string tried;
   for (const std::string& candidate : candidates) {
+    // A path: the loader would wait for a pipe's writer.
+    if (candidate.find('/') != std::string::npos) {
+      const Status status = check_regular_file("load", candidate);
+      if (status.code() == Code::kIo) {
+        tried += fmt::format("{}{} ({})", tried.empty() ? "" : "; ", candidate, status.message());
+        continue;
+      }
+    }
     const int flags = RTLD_NOW | RTLD_LOCAL | (keep == Keep::kForever ? RTLD_NODELETE : 0);
     if (void* handle = ::dlopen(candidate.c_str(), flags)) {
       DynamicLibrary library;

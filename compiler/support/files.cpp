@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
 #include "compiler/support/descriptor.h"
 #include "compiler/support/folder.h"
+#include "compiler/support/memory.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -24,16 +26,22 @@ int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0)
   return fd;
 }
 
-}  // namespace
-
-Status file_error(std::string_view action, const std::filesystem::path& path, int error_number) {
-  const Code code = error_number == ENOENT ? Code::kNotFound : Code::kIo;
-  return Status(code, fmt::format("cannot {} {}: {}", action, quote(path.native()),
-                                  std::generic_category().message(error_number)));
+Status larger_than(size_t max_bytes, const std::filesystem::path& path) {
+  return Status(Code::kIo, fmt::format("cannot read {}: it has more than {} bytes, the most for a file of its kind",
+                                       quote(path.native()), max_bytes));
 }
 
-Result<std::string> read_to_end(int fd, size_t size, const std::filesystem::path& path) {
-  std::string bytes(size + 1, '\0');
+Status check_kind(std::string_view action, const std::filesystem::path& path, mode_t mode) {
+  if (S_ISREG(mode)) return {};
+  const char* const kind = S_ISDIR(mode)    ? "a folder"
+                           : S_ISFIFO(mode) ? "a pipe"
+                           : S_ISSOCK(mode) ? "a socket"
+                                            : "a device";
+  return Status(Code::kIo, fmt::format("cannot {} {}: it is {}, no regular file", action, quote(path.native()), kind));
+}
+
+Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& path, size_t max_bytes) {
+  std::string bytes(std::min(size, max_bytes) + 1, '\0');
   size_t used = 0;
   while (true) {
     const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
@@ -43,10 +51,25 @@ Result<std::string> read_to_end(int fd, size_t size, const std::filesystem::path
     }
     if (got == 0) break;
     used += static_cast<size_t>(got);
-    if (used == bytes.size()) bytes.resize(2 * bytes.size() + 4096);
+    if (used > max_bytes) return larger_than(max_bytes, path);
+    if (used == bytes.size()) bytes.resize(std::min(2 * bytes.size() + 4096, max_bytes + 1));
   }
   bytes.resize(used);
   return bytes;
+}
+
+}  // namespace
+
+Status file_error(std::string_view action, const std::filesystem::path& path, int error_number) {
+  const Code code = error_number == ENOENT ? Code::kNotFound : Code::kIo;
+  return Status(code, fmt::format("cannot {} {}: {}", action, quote(path.native()),
+                                  std::generic_category().message(error_number)));
+}
+
+Result<std::string> read_to_end(int fd, size_t size, const std::filesystem::path& path, size_t max_bytes) {
+  if (size > max_bytes) return larger_than(max_bytes, path);
+  return within_memory(fmt::format("the {} bytes of {}", size, quote(path.native())),
+                       [&] { return read_all(fd, size, path, max_bytes); });
 }
 
 int write_all(int fd, std::string_view bytes) {
@@ -61,23 +84,28 @@ int write_all(int fd, std::string_view bytes) {
   return 0;
 }
 
-Result<std::string> read_file(const std::filesystem::path& path) {
-  const Descriptor descriptor(open_retrying(path, O_RDONLY));
-  if (!descriptor.valid()) return file_error("open", path, errno);
+Result<std::string> read_open_file(int descriptor, const std::filesystem::path& path, size_t max_bytes) {
   struct stat info;
-  if (::fstat(descriptor.number(), &info) != 0) return file_error("read", path, errno);
-  if (S_ISDIR(info.st_mode)) return file_error("read", path, EISDIR);
-  return read_to_end(descriptor.number(), static_cast<size_t>(info.st_size), path);
+  if (::fstat(descriptor, &info) != 0) return file_error("read", path, errno);
+  HSTUJIT_RETURN_IF_ERROR(check_kind("read", path, info.st_mode));
+  return read_to_end(descriptor, static_cast<size_t>(info.st_size), path, max_bytes);
 }
 
-Result<std::string> read_regular_file(const std::filesystem::path& path) {
+Status check_regular_file(std::string_view action, const std::filesystem::path& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return file_error(action, path, errno);
+  return check_kind(action, path, info.st_mode);
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes) {
+  HSTUJIT_RETURN_IF_ERROR(check_regular_file("read", path));  // opening a device may do something already
   const Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   if (!descriptor.valid()) return file_error("open", path, errno);
-  struct stat info;
-  if (::fstat(descriptor.number(), &info) != 0) return file_error("read", path, errno);
-  if (!S_ISREG(info.st_mode))
-    return Status(Code::kIo, fmt::format("cannot read {}: it is no regular file", quote(path.native())));
-  return read_to_end(descriptor.number(), static_cast<size_t>(info.st_size), path);
+  return read_open_file(descriptor.number(), path, max_bytes);
+}
+
+bool is_program(const std::filesystem::path& path) {
+  return check_regular_file("execute", path).ok() && ::access(path.c_str(), X_OK) == 0;
 }
 
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
@@ -86,7 +114,8 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
 }
 
 Status append_line(const std::filesystem::path& path, std::string_view line) {
-  Descriptor descriptor(open_retrying(path, O_WRONLY | O_APPEND | O_CREAT, 0666));
+  // A pipe that nobody reads is an error, and nothing to wait for.
+  Descriptor descriptor(open_retrying(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, 0666));
   if (!descriptor.valid()) return file_error("open", path, errno);
   // One write per line: lines of several writers do not mix.
   if (const int error = write_all(descriptor.number(), fmt::format("{}\n", line)))

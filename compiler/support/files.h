@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,16 +13,25 @@
 
 namespace hstujit {
 
-// kNotFound when there is no such file, kIo for everything else.
-Result<std::string> read_file(const std::filesystem::path& path);
+// The bytes of a regular file, or of one that a link leads to. Every path may lead to anything, so nothing else is
+// opened: no pipe's writer is waited for, and no device without an end is read. read_limits.h has `max_bytes` for each
+// kind of file. kNotFound when there is no such file, kOutOfMemory when there is no memory for it, and kIo for what is
+// no regular file, for a larger one and for everything else.
+Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes);
 
-// The same for a place where others may have put anything: kIo for what is no regular file. It waits for no pipe's
-// writer, and reads no device that has no end.
-Result<std::string> read_regular_file(const std::filesystem::path& path);
+// Before another library or the system opens `path`, which would wait for a pipe's writer: kNotFound or kIo as "cannot
+// <action> <path>: ..." unless it leads to a regular file.
+Status check_regular_file(std::string_view action, const std::filesystem::path& path);
 
-// To the end of an open file, which messages call `path`. The size is a hint: the file may grow while it is read, and
-// files of /proc say 0.
-Result<std::string> read_to_end(int descriptor, size_t size, const std::filesystem::path& path);
+// Whether `path` leads to a regular file that this user may execute.
+bool is_program(const std::filesystem::path& path);
+
+// What read_file does with an open file, which messages call `path`.
+Result<std::string> read_open_file(int descriptor, const std::filesystem::path& path, size_t max_bytes);
+
+// To the end of an open regular file of `size` bytes, which messages call `path`, as read_file does. The size is a
+// hint: the file may grow while it is read, and files of /proc say 0.
+Result<std::string> read_to_end(int descriptor, size_t size, const std::filesystem::path& path, size_t max_bytes);
 
 // All of the bytes to an open file; 0, or the number of the error that ended it.
 int write_all(int descriptor, std::string_view bytes);

@@ -152,9 +152,7 @@ Result<std::string> Folder::read(const std::string& name, size_t most, FileInfo*
   FileInfo found;
   HSTUJIT_ASSIGN_OR_RETURN(const Descriptor descriptor, open_file(name, &found));
   if (info != nullptr) *info = found;
-  if (found.bytes > most)
-    return because("read", path_ / name, fmt::format("it has {} bytes, and may have {} at most", found.bytes, most));
-  return read_to_end(descriptor.number(), found.bytes, path_ / name);
+  return read_to_end(descriptor.number(), found.bytes, path_ / name, most);
 }
 
 Result<std::string> Folder::read_head(const std::string& name, size_t count, FileInfo* info) const {

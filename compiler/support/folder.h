@@ -48,8 +48,9 @@ class Folder {
   // The names of all that is there, sorted.
   Result<std::vector<std::string>> names() const;
 
-  // The bytes of a regular file of at most `most` bytes, and what look() says of it. kNotFound when there is none; kIo
-  // for everything else. It waits for no pipe's writer, and reads no device that has no end.
+  // The bytes of a regular file of at most `most` bytes, and what look() says of it. kNotFound when there is none,
+  // kOutOfMemory when there is no memory for it, and kIo for everything else. It waits for no pipe's writer, and reads
+  // no device that has no end.
   Result<std::string> read(const std::string& name, size_t most, FileInfo* info = nullptr) const;
   // Its first bytes, at most `count`, whatever its size.
   Result<std::string> read_head(const std::string& name, size_t count, FileInfo* info) const;

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
-#include <new>
 #include <set>
 #include <vector>
 
+#include "compiler/support/memory.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -165,11 +165,8 @@ class Builder {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const JsonRules& rules) {
-  try {
-    return Builder(text, rules).build();
-  } catch (const std::bad_alloc&) {
-    return Status(Code::kOutOfMemory, fmt::format("there is no memory for a JSON text of {} bytes", text.size()));
-  }
+  return within_memory(fmt::format("a JSON text of {} bytes", text.size()),
+                       [&] { return Builder(text, rules).build(); });
 }
 
 Json json_or_null(std::string_view text, const JsonRules& rules) {

@@ -1,7 +1,6 @@
 // What this machine has: driver, GPUs, libraries, cache directories, and what is wrong with them. Something missing is
 // a finding, not a failure.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -9,6 +8,7 @@
 #include "autotune_cache/remote/remote_url.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/arch.h"
+#include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
@@ -141,7 +141,7 @@ class Doctor {
   Json worker_json() {
     const Environment& environment = engine_.environment();
     const auto program = worker_program(environment);
-    if (program && access(program->c_str(), X_OK) == 0) return {{"ok", true}, {"path", *program}};
+    if (program && is_program(*program)) return {{"ok", true}, {"path", *program}};
     if (!program && environment.is_set(Env::kWorker)) return {{"ok", true}, {"path", "none"}};
     const std::string problem =
         program ? fmt::format("HSTUJIT_WORKER is {}, which is no program that this user can run", quote(*program))

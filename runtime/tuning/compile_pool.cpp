@@ -1,11 +1,11 @@
 #include "runtime/tuning/compile_pool.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/support/files.h"
 #include "compiler/support/hash.h"
 #include "runtime/tuning/worker_problem.h"
 
@@ -17,7 +17,7 @@ namespace {
 std::optional<CompileWorkerSetup> worker_setup(Engine& engine, double limit_s) {
   const auto program = worker_program(engine.environment());
   const Result<KernelCompilerPtr> compiler = engine.compiler();
-  if (!program || ::access(program->c_str(), X_OK) != 0 || !compiler.ok()) return std::nullopt;
+  if (!program || !is_program(*program) || !compiler.ok()) return std::nullopt;
   const std::optional<CompilerRecipe> recipe = (*compiler)->recipe();
   if (!recipe) return std::nullopt;
   return CompileWorkerSetup{*program, *recipe,

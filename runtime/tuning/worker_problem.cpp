@@ -1,9 +1,9 @@
 #include "runtime/tuning/worker_problem.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "compiler/support/dynamic_library.h"
+#include "compiler/support/files.h"
 #include "compiler/support/json.h"
 
 namespace hstujit {
@@ -50,7 +50,7 @@ std::optional<std::string> worker_program(const Environment& environment) {
   }
   const std::string folder = folder_of_code(reinterpret_cast<const void*>(&worker_program));
   const std::string program = folder + "/" HSTUJIT_WORKER_FROM_LIBRARY;
-  return !folder.empty() && ::access(program.c_str(), X_OK) == 0 ? std::optional(program) : std::nullopt;
+  return !folder.empty() && is_program(program) ? std::optional(program) : std::nullopt;
 }
 
 }  // namespace hstujit

@@ -80,6 +80,7 @@ class SpawnSettings {
 }  // namespace
 
 Result<WorkerProcess> WorkerProcess::start(const std::string& program) {
+  HSTUJIT_RETURN_IF_ERROR(check_regular_file("start the worker process", program));
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return Status(Code::kIo, fmt::format("cannot make the socket of a worker process: {}", std::strerror(errno)));

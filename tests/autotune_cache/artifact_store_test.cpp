@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cache_fixture.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -77,7 +78,7 @@ TEST_F(ArtifactStoreTest, NotesLieBesideTheirEntryAndGoWithIt) {
   ASSERT_TRUE(writer.put(sample_key(), cubin_of("cubin"), sample_info()));
   writer.annotate(sample_key(), {{".cu", "source"}, {".mlir", "module {}"}});
   const ArtifactFiles files = files_of(sample_key());
-  EXPECT_EQ(*read_file(files.note(".cu")), "source");
+  EXPECT_EQ(*whole_file(files.note(".cu")), "source");
   ArtifactStore store(user_only(), log());
   ASSERT_EQ(store.verify().size(), 1u);
   EXPECT_EQ(store.verify()[0].problem, "");

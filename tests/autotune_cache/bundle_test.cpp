@@ -4,7 +4,10 @@
 #include <zstd.h>
 
 #include "autotune_cache/bundle_transfer.h"
+#include "autotune_cache/checked_json.h"
+#include "autotune_cache/tar.h"
 #include "cache_fixture.h"
+#include "compiler/support/hash.h"
 
 namespace hstujit {
 namespace {
@@ -140,13 +143,15 @@ TEST_F(BundleTest, NoDamagedBundleIsImported) {
       {tar.substr(0, 700), "ends within"},
       {tar.substr(0, tar.size() - 512), "its contents have"},
       {tar + std::string(512, '\0'), "its contents have"},
-      {flipped(tar, tar.size() - 1), "SHA-256"},
+      {flipped(tar, tar.size() - 1), "belong to no file"},
+      {flipped(tar, tar.rfind("block_m")), "SHA-256"},
       {flipped(tar, tar.find("sha256") + 12), "hstujit-bundle.json"},
       {flipped(tar, 3), "no ustar header"},
       {tar.substr(1024), "first file is not"},
       {frame.substr(0, frame.size() / 2), "ends early"},
       {frame + "x", "follow its zstd frame"},
       {compressed("some other file, compressed"), "its tar archive"},
+      {compressed(std::string(size_t{100} << 20, '\0')), "unpacks to more than"},
   };
   for (const auto& [bytes, sentence] : cases) {
     const auto report = import_into("user", write(bytes));
@@ -163,6 +168,28 @@ TEST_F(BundleTest, NoDamagedBundleIsImported) {
   for (size_t i = 1024; i < tar.size(); i += 101) EXPECT_FALSE(import_into("user", write(flipped(tar, i))).ok()) << i;
   EXPECT_FALSE(import_into("user", path("absent")).ok());
   EXPECT_FALSE(std::filesystem::exists(path("user")));
+}
+
+// Whole by its digest, and yet no archive of the files that its manifest counts.
+TEST_F(BundleTest, AnArchiveThatSaysTwoThingsIsRefused) {
+  const auto bundle_of = [](const std::vector<std::string>& names, size_t count, const std::string& rest) {
+    std::string contents;
+    for (const std::string& name : names) EXPECT_TRUE(append_to_tar(contents, name, "bytes of " + name).ok());
+    finish_tar(contents);
+    contents += rest;
+    std::string tar;
+    const std::string manifest = format_checked_json({{"format", "hstujit-bundle-1"},
+                                                      {"files", count},
+                                                      {"bytes", contents.size()},
+                                                      {"sha256", sha256_hex(contents)}});
+    EXPECT_TRUE(append_to_tar(tar, "hstujit-bundle.json", manifest).ok());
+    return Bundle::unpack(tar + contents).status().message();
+  };
+  EXPECT_EQ(bundle_of({"a", "b"}, 2, ""), "");
+  EXPECT_EQ(bundle_of({"a", "b"}, 2, std::string(512, '\0')), "") << "padding";
+  EXPECT_EQ(bundle_of({"a", "b", "a"}, 3, ""), "its tar archive has \"a\" twice");
+  EXPECT_EQ(bundle_of({"a", "b"}, 3, ""), "its tar archive has 2 files after hstujit-bundle.json, which says 3");
+  EXPECT_THAT(bundle_of({"a"}, 1, "more"), HasSubstr("bytes that belong to no file follow the end of its tar archive"));
 }
 
 // Whole by its digest, and yet with an entry that no look-up would take.

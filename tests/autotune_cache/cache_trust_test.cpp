@@ -10,6 +10,7 @@
 #include "autotune_cache/bundle_transfer.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -51,7 +52,7 @@ class CacheTrustTest : public CacheTest {
   std::map<std::string, std::string> contents(const std::string& directory) const {
     std::map<std::string, std::string> all;
     for (const auto& entry : fs::recursive_directory_iterator(path(directory)))
-      all[entry.path()] = entry.is_regular_file() ? *read_file(entry.path()) : "";
+      all[entry.path()] = entry.is_regular_file() ? *whole_file(entry.path()) : "";
     return all;
   }
   std::vector<std::string> bad_files(const CacheDirectories& directories) {

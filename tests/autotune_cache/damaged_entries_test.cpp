@@ -6,6 +6,7 @@
 #include "autotune_cache/artifact_metadata.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -42,7 +43,7 @@ const Damage kDamages[] = {
     {"EmptyMetadata", [](const ArtifactFiles& f) { overwrite(f.metadata, ""); }},
     {"TruncatedMetadata",
      [](const ArtifactFiles& f) {
-       const std::string text = *read_file(f.metadata);
+       const std::string text = *whole_file(f.metadata);
        overwrite(f.metadata, text.substr(0, text.size() / 2));
      }},
     {"OtherJson", [](const ArtifactFiles& f) { overwrite(f.metadata, "[1, 2]"); }},
@@ -99,7 +100,7 @@ TEST_F(FlippedMetadataTest, NoFlippedBitIsBelieved) {
   }
   const ArtifactFiles files = files_of(sample_key());
   const std::string digest = *artifact_digest(sample_key());
-  const std::string text = *read_file(files.metadata);
+  const std::string text = *whole_file(files.metadata);
   for (size_t i = 0; i < text.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string flipped = text;

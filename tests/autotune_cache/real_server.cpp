@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/autotune_cache/http_server.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -171,8 +172,8 @@ bool RealServer::start(const std::vector<std::string>& command, std::string* why
     const bool ended = ::waitpid(process_, nullptr, WNOHANG) == process_;
     if (ended) process_ = -1;
     if (ended || std::chrono::steady_clock::now() > end) {
-      *why = fmt::format("{} did not start: {}{}", command[0], read_file(log).ok() ? *read_file(log) : "",
-                         read_file(temporary_.path() / "log").ok() ? *read_file(temporary_.path() / "log") : "");
+      *why = fmt::format("{} did not start: {}{}", command[0], whole_file(log).ok() ? *whole_file(log) : "",
+                         whole_file(temporary_.path() / "log").ok() ? *whole_file(temporary_.path() / "log") : "");
       return false;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

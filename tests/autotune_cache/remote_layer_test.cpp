@@ -59,6 +59,7 @@ TEST(RemoteUrlTest, WhatIsNoneIsRefusedWithoutItsValue) {
                            "http://:secret@cache",
                            "ftp://me:secret@cache/",
                            "http://me:sec/ret@cache:0/",
+                           "http://me:80/secret@cache/",
                            "https://cache/c?sig=secret",
                            "https://cache?sig=secret",
                            "https://cache/c#secret",
@@ -75,6 +76,7 @@ TEST(RemoteUrlTest, WhatIsNoneIsRefusedWithoutItsValue) {
   EXPECT_THAT(message("cache:8080"), HasSubstr("does not begin with http:// or https://"));
   EXPECT_THAT(message("http://cache/?x"), HasSubstr("has a blank, \"?\""));
   EXPECT_THAT(message("http://cache:0"), HasSubstr("has no host, or a port"));
+  EXPECT_THAT(message("http://me:80/ret@cache/c"), HasSubstr("a \"/\" of the user or password is written %2F"));
   EXPECT_THAT(message("http://:secret@cache"), HasSubstr("has no user before \"@\""));
 }
 

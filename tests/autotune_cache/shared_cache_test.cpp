@@ -19,6 +19,7 @@
 
 #include "autotune_cache/tuning_database.h"
 #include "cache_fixture.h"
+#include "tests/support/whole_file.h"
 
 extern char** environ;
 
@@ -76,11 +77,11 @@ class SharedCacheTest : public CacheTest {
   static void wait(Client& client) { ::waitpid(client.process, &client.status, 0); }
   void run(Client client, const char* what) {
     wait(client);
-    EXPECT_TRUE(client.right()) << what << ": status " << client.status << "\n" << *read_file(client.log);
+    EXPECT_TRUE(client.right()) << what << ": status " << client.status << "\n" << *whole_file(client.log);
   }
   // How many lines of its log have this event.
   static int events_of(const Client& client, const std::string& event) {
-    const std::string text = *read_file(client.log);
+    const std::string text = *whole_file(client.log);
     int count = 0;
     for (size_t at = text.find("," + event + ","); at != std::string::npos; at = text.find("," + event + ",", at + 1)) {
       ++count;
@@ -131,7 +132,7 @@ TEST_F(SharedCacheTest, SurvivorsOfAColdStartWithRandomKillsAreRight) {
     wait(client);
     killed += client.killed() ? 1 : 0;
     right += client.right() ? 1 : 0;
-    EXPECT_TRUE(client.killed() || client.right()) << "status " << client.status << "\n" << *read_file(client.log);
+    EXPECT_TRUE(client.killed() || client.right()) << "status " << client.status << "\n" << *whole_file(client.log);
   }
   EXPECT_GE(killed, kProcesses / 8) << "the others were done before";
   EXPECT_GE(right, kProcesses / 2);
@@ -144,7 +145,7 @@ TEST_F(SharedCacheTest, ABoundThatEvictsAllTheTimeHarmsNobody) {
   constexpr uint64_t kBound = 400'000;  // a fifth of what they need
   for (Client& client : start_all(std::to_string(kBound), {})) {
     wait(client);
-    EXPECT_TRUE(client.right()) << "status " << client.status << "\n" << *read_file(client.log);
+    EXPECT_TRUE(client.right()) << "status " << client.status << "\n" << *whole_file(client.log);
   }
   ArtifactStore store(user_only(), log());
   store.prune({.max_bytes = kBound, .nvrtc = {}});
@@ -279,9 +280,9 @@ TEST_F(FaultTest, NoLockIsTakenAndSlowAndStaleListingsGiveNoWrongBytes) {
   }
   for (Client& client : clients) {
     wait(client);
-    EXPECT_TRUE(client.killed() || client.right()) << "status " << client.status << "\n" << *read_file(client.log);
+    EXPECT_TRUE(client.killed() || client.right()) << "status " << client.status << "\n" << *whole_file(client.log);
   }
-  EXPECT_FALSE(fs::exists(path("locks"))) << *read_file(path("locks"));
+  EXPECT_FALSE(fs::exists(path("locks"))) << *whole_file(path("locks"));
   expect_swept();
   // On a file system that answers truly again, whatever was kept is right, and the rest can be put.
   Client after = start(path("user"), kProcesses + 1);
@@ -294,7 +295,7 @@ TEST_F(FaultTest, AFullDiskMeansMemoryOnlyWithOneWarning) {
   Client client = start(path("user"), 1, "0", faults({{"CACHE_FAULTS_FULL", "1000"}}));
   run(client, "a full disk");
   EXPECT_EQ(events_of(client, "directory_not_writable"), 2) << "one of the kernels and one of the tuning records";
-  EXPECT_THAT(*read_file(client.log), HasSubstr("No space left on device"));
+  EXPECT_THAT(*whole_file(client.log), HasSubstr("No space left on device"));
   for_each_file(path("user"), [](const fs::path& file) { ADD_FAILURE() << file << " was left"; });
 }
 
@@ -303,7 +304,7 @@ TEST_F(FaultTest, ADiskThatIsFullNowAndThenLeavesNothingHalfWritten) {
   int warned = 0;
   for (Client& client : clients) {
     wait(client);
-    EXPECT_TRUE(client.right()) << "status " << client.status << "\n" << *read_file(client.log);
+    EXPECT_TRUE(client.right()) << "status " << client.status << "\n" << *whole_file(client.log);
     EXPECT_LE(events_of(client, "directory_not_writable"), 2);
     warned += events_of(client, "directory_not_writable");
   }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cache_fixture.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -349,7 +350,7 @@ TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
     return all;
   };
   EXPECT_THAT(problems(), ::testing::ElementsAre(""));
-  const std::string text = *read_file(path_of(path("user")));
+  const std::string text = *whole_file(path_of(path("user")));
   ASSERT_TRUE(write_file_atomically(path_of(path("user")), text.substr(0, text.size() / 2)).ok());
   EXPECT_THAT(problems(), ::testing::ElementsAre("it is no JSON object"));
   const fs::path folder = fs::path(path_of(path("user"))).parent_path();

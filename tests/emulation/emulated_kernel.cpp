@@ -16,6 +16,7 @@
 #include "compiler/support/files.h"
 #include "tests/emulation/cuda_emulation.h"
 #include "tests/emulation/tensor_map.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 
@@ -163,7 +164,7 @@ EmulatedKernel::EmulatedKernel(const EmittedKernel& kernel) : plan_(kernel.plan)
                   HSTUJIT_CXX, HSTUJIT_SOURCE_DIR, HSTUJIT_SOURCE_DIR, source.string(), library.string(), log.string());
   const int code = std::system(command.c_str());
   if (code == 0) library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const std::string words = code != 0 ? read_file(log).value() : library_ == nullptr ? dlerror() : "";
+  const std::string words = code != 0 ? whole_file(log).value() : library_ == nullptr ? dlerror() : "";
   if (library_ == nullptr) throw std::runtime_error(plan_.kernel_name + ": " + words);
   for (size_t i = 0; i <= plan_.following.size(); ++i) {
     entries_.push_back(reinterpret_cast<void (*)(const void*)>(dlsym(library_, entry_name(i).c_str())));

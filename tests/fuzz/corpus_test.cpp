@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <ostream>
 
-#include "compiler/support/files.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit::fuzz {
 namespace {
@@ -26,7 +26,7 @@ TEST_P(Corpus, KeepsEveryPromise) {
   size_t seeds = 0;
   for (const auto& file :
        std::filesystem::directory_iterator(HSTUJIT_SOURCE_DIR "/tests/fuzz/corpus/" + std::string(GetParam().name))) {
-    const auto seed = read_file(file.path());
+    const auto seed = whole_file(file.path());
     ASSERT_TRUE(seed.ok()) << seed.status().message();
     std::printf("%s\n", file.path().filename().c_str());
     std::fflush(stdout);

@@ -6,6 +6,7 @@
 #include "compiler/generator/generator_digest.h"
 #include "runtime/kernel_choice.h"
 #include "tests/runtime/support.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit::test {
 namespace {
@@ -315,7 +316,7 @@ TEST_F(EngineTest, WhatIsDumpedLiesBesideTheEntry) {
   const auto text_beside = [&](const std::string& extension) -> std::string {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_dir())) {
       if (entry.path().extension() != ".cubin") continue;
-      const auto text = read_file(std::filesystem::path(entry.path()).replace_extension(extension));
+      const auto text = whole_file(std::filesystem::path(entry.path()).replace_extension(extension));
       return text.ok() ? *text : std::string();
     }
     return "no entry";

@@ -6,6 +6,7 @@
 
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit::test {
 namespace {
@@ -106,7 +107,7 @@ TEST_F(MissRecordTest, ARecordingAsksForTheBucketThatWasMissedInWhicheverMode) {
 TEST_F(MissRecordTest, AnEngineRecordsAKeyOnce) {
   const auto engine = make_engine();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(op_of(engine, LengthMode::kPow2)->prepare(256, 0).ok());
-  const auto text = read_file(recording_);
+  const auto text = whole_file(recording_);
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(std::count(text->begin(), text->end(), '\n'), 1);
 }
@@ -188,7 +189,7 @@ TEST_F(MissRecordTest, ManyProcessesThatAppendAtOnceLoseNothing) {
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
-  const auto text = read_file(recording_);
+  const auto text = whole_file(recording_);
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(std::count(text->begin(), text->end(), '\n'), kProcesses * kKeys);
   const Recording recording = recorded();

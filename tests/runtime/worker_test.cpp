@@ -169,6 +169,7 @@ TEST(WorkerBench, OpeningMayFailInEveryWay) {
   const Status missing = WorkerBench::open("/nowhere/hstujit-worker", {}).status();
   EXPECT_EQ(missing.code(), Code::kNotFound);
   EXPECT_THAT(missing.message(), HasSubstr("/nowhere/hstujit-worker"));
+  EXPECT_THAT(WorkerBench::open("/tmp", {}).status().message(), HasSubstr("it is a folder, no regular file"));
   EXPECT_THAT(WorkerBench::open("/bin/true", {}).status().message(), HasSubstr("exited with status 0"));
 }
 

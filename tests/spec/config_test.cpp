@@ -8,6 +8,7 @@
 
 #include "compiler/spec/hstu_attention/spec.h"
 #include "compiler/support/files.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -254,7 +255,15 @@ TEST(Config, FilesAreRelativeToTheConfig) {
   EXPECT_EQ(config->device->sm_count, 10);
   EXPECT_EQ(make_lengths(config->instances[0], 64).rows, (std::vector<int64_t>{12, 7}));
   EXPECT_THAT(with("bad.txt").status().message(),
-              HasSubstr("bad.txt:2: \"x7\" is not a length; allowed: an integer from 0"));
+              HasSubstr("bad.txt:2: the line is no length; allowed: an integer from 0"));
+  // It may be any file, and any kind of file.
+  EXPECT_THAT(with("bad.txt").status().message(), testing::Not(HasSubstr("x7")));
+  std::ofstream(folder->path() / "secret.txt") << "7\nTOKEN=secret\n";
+  EXPECT_THAT(with("secret.txt").status().message(),
+              testing::AllOf(HasSubstr("secret.txt:2"), testing::Not(HasSubstr("TOKEN"))));
+  EXPECT_THAT(with("/proc/self/environ").status().message(),
+              testing::AllOf(HasSubstr(":1: "), testing::Not(HasSubstr("PATH="))));
+  EXPECT_THAT(with("/dev/zero").status().message(), HasSubstr("it is a device, no regular file"));
   EXPECT_EQ(load_config(folder->path() / "none.json").status().code(), Code::kNotFound);
 }
 
@@ -271,6 +280,42 @@ TEST(Config, ABareListIsTheOps) {
   EXPECT_EQ(config->tuning, Tuning());
 }
 
+TEST(Config, NothingOfADeviceFileIsShown) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  for (const char* const text :
+       {"TOKEN=1", R"({"TOKEN": 1})", R"({"name": "TOKEN", "arch": "TOKEN", "sm_count": 0})"}) {
+    std::ofstream(folder->path() / "secret") << text;
+    std::string config = one(R"("max_seq_len": 64)");
+    config.insert(1, R"("device": "secret", )");
+    const std::string message = parse_config(config, "m", folder->path()).status().message();
+    EXPECT_THAT(message, HasSubstr("device is \"secret\", which is no DeviceSpec file")) << text;
+    EXPECT_THAT(message, testing::Not(HasSubstr("TOKEN"))) << text;
+  }
+}
+
+TEST(Config, ManyInstancesAreNamedInOneShortSentence) {
+  Config config;
+  config.instances.resize(20'000);
+  for (size_t i = 0; i < config.instances.size(); ++i) config.instances[i].name = fmt::format("op{}", i);
+  const Status status = config.find("none").status();
+  EXPECT_THAT(status.message(), testing::EndsWith("op19 and 19980 more"));
+}
+
+TEST(Config, CountsHaveOneBound) {
+  const std::string most = "268435456", more = "268435457";
+  EXPECT_TRUE(parse_config(one("\"rows\": " + most), "m", "").ok());
+  for (const std::string field :
+       {"\"rows\": ", "\"max_seq_len\": ", "\"max_seq_len\": 64, \"lengths\": {\"batch\": "}) {
+    const std::string end = field.ends_with("\"batch\": ") ? "}" : "";
+    for (const std::string& count : {more, std::string("18446744073709551615"), std::string("1e400")}) {
+      const Status status = parse_config(one(field + count + end), "m", "").status();
+      EXPECT_EQ(status.code(), Code::kInvalidConfig) << field << count;
+      EXPECT_THAT(status.message(), testing::AnyOf(HasSubstr(most), HasSubstr("out of range"))) << field << count;
+    }
+  }
+}
+
 TEST(Config, RowsStandForOneSequence) {
   const auto config = parse_config(one(R"("rows": 1000)"), "m", "");
   ASSERT_TRUE(config.ok()) << config.status().message();
@@ -282,11 +327,11 @@ TEST(Config, RowsStandForOneSequence) {
 // The recorded baselines hold the number of valid pairs and rows that other programs counted for the same shapes.
 TEST(Grid, WorkAgreesWithTheRecordedBaselines) {
   const std::filesystem::path bench = std::filesystem::path(kSource) / "bench";
-  const auto list = read_file(bench / "grid.json");
+  const auto list = whole_file(bench / "grid.json");
   ASSERT_TRUE(list.ok()) << list.status().message();
   const auto grid = parse_config(fmt::format(R"({{"version": 1, "ops": {}}})", *list), "grid", bench);
   ASSERT_TRUE(grid.ok()) << grid.status().message();
-  const auto text = read_file(bench / "baselines/peers_h200_attention.json");
+  const auto text = whole_file(bench / "baselines/peers_h200_attention.json");
   ASSERT_TRUE(text.ok());
   const Json baselines = Json::parse(*text);
   ASSERT_EQ(grid->instances.size(), baselines.size());

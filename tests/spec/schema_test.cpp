@@ -8,6 +8,7 @@
 #include "compiler/spec/hstu_attention/spec.h"
 #include "compiler/spec/parameters_page.h"
 #include "compiler/support/files.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -59,14 +60,14 @@ TEST(Schema, OnlyOperatorsOnLastRowsTakeADeltaLen) {
 }
 
 TEST(Schema, TheParametersAreDocumented) {
-  const auto page = read_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "docs/parameters.md");
+  const auto page = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "docs/parameters.md");
   ASSERT_TRUE(page.ok()) << page.status().message();
   EXPECT_EQ(*page, parameters_page()) << "run `make docs`";
 }
 
 // What the examples name by "$schema".
 TEST(Schema, FileIsCurrent) {
-  const auto file = read_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "hstujit.schema.json");
+  const auto file = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "hstujit.schema.json");
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(*file, config_schema().dump(2) + "\n") << "run `make docs`";
 }
@@ -74,7 +75,7 @@ TEST(Schema, FileIsCurrent) {
 TEST(Schema, EveryNameOfTheExamplesIsInIt) {
   const Json schema = config_schema();
   for (const char* name : {"ml100k.json", "dlrm_hstu.json"}) {
-    const auto text = read_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "examples/configs" / name);
+    const auto text = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "examples/configs" / name);
     ASSERT_TRUE(text.ok());
     const auto config = parse_json_text(*text, name);
     ASSERT_TRUE(config.ok()) << config.status().message();

@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <string>
 #include <utility>
+
+#include "compiler/support/files.h"
 
 namespace hstujit {
 namespace {
@@ -32,6 +35,17 @@ TEST(DynamicLibrary, AMissingOneSaysWhatWasLookedForAndWhere) {
               AllOf(HasSubstr("the CUDA driver was not found"), HasSubstr("/nowhere/libcuda.so.1"),
                     HasSubstr("libno_such_thing.so"), HasSubstr("cannot open shared object")));
   EXPECT_THAT(DynamicLibrary::open("it", {}, Code::kNotFound).status().message(), HasSubstr("tried: nothing"));
+}
+
+// The loader would wait for a pipe's writer for ever.
+TEST(DynamicLibrary, WhatIsNoRegularFileIsNotOpened) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const std::string pipe = folder->path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
+  const auto library = DynamicLibrary::open("the CUDA driver", {pipe, "/dev/zero"}, Code::kNoDriver);
+  EXPECT_THAT(library.status().message(),
+              AllOf(HasSubstr("it is a pipe, no regular file"), HasSubstr("it is a device, no regular file")));
 }
 
 TEST(DynamicLibrary, AMissingFunctionIsNamed) {

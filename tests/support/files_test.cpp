@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "compiler/support/folder.h"
+#include "tests/support/little_memory.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -42,7 +44,7 @@ class Files : public ::testing::Test {
 TEST_F(Files, WhatIsWrittenIsRead) {
   for (const std::string& bytes : {std::string(), std::string("a\0b\n", 4), std::string(100000, 'x')}) {
     ASSERT_TRUE(write_file_atomically(path("f"), bytes).ok());
-    const auto read = read_file(path("f"));
+    const auto read = whole_file(path("f"));
     ASSERT_TRUE(read.ok());
     EXPECT_EQ(*read, bytes);
   }
@@ -50,7 +52,7 @@ TEST_F(Files, WhatIsWrittenIsRead) {
 }
 
 TEST_F(Files, FilesWithoutASizeAreRead) {
-  const auto read = read_file("/proc/self/status");
+  const auto read = whole_file("/proc/self/status");
   ASSERT_TRUE(read.ok());
   EXPECT_THAT(*read, HasSubstr("Pid:"));
 }
@@ -65,7 +67,7 @@ TEST_F(Files, NewFilesFollowTheUmask) {
 }
 
 TEST_F(Files, AMissingFileIsNotFoundAndNamed) {
-  const auto read = read_file(path("absent"));
+  const auto read = whole_file(path("absent"));
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.status().code(), Code::kNotFound);
   EXPECT_THAT(read.status().message(), HasSubstr(path("absent").native()));
@@ -73,23 +75,47 @@ TEST_F(Files, AMissingFileIsNotFoundAndNamed) {
 }
 
 TEST_F(Files, AFolderIsNotAFile) {
-  const auto read = read_file(folder_->path());
+  const auto read = whole_file(folder_->path());
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.status().code(), Code::kIo);
-  EXPECT_THAT(read.status().message(), HasSubstr("Is a directory"));
+  EXPECT_THAT(read.status().message(), HasSubstr("it is a folder, no regular file"));
 }
 
-TEST_F(Files, OnlyRegularFilesAreReadWhereOthersMayHavePutAnything) {
+TEST_F(Files, OnlyRegularFilesAreRead) {
   ASSERT_TRUE(write_file_atomically(path("f"), "bytes").ok());
-  EXPECT_EQ(*read_regular_file(path("f")), "bytes");
-  EXPECT_EQ(read_regular_file(path("absent")).status().code(), Code::kNotFound);
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0666), 0);
-  for (const auto& other : {path("pipe"), folder_->path(), std::filesystem::path("/dev/zero")}) {
-    const auto read = read_regular_file(other);
+  std::filesystem::create_symlink("f", path("link"));
+  std::filesystem::create_symlink("/dev/zero", path("zero"));
+  EXPECT_EQ(*whole_file(path("link")), "bytes");
+  for (const auto& [other, kind] : {std::pair(path("pipe"), "a pipe"), {path("zero"), "a device"}}) {
+    const auto read = whole_file(other);
     ASSERT_FALSE(read.ok()) << other;
     EXPECT_EQ(read.status().code(), Code::kIo);
-    EXPECT_THAT(read.status().message(), HasSubstr("it is no regular file"));
+    EXPECT_THAT(read.status().message(), HasSubstr(std::string("it is ") + kind + ", no regular file"));
   }
+  EXPECT_EQ(append_line(path("pipe"), "nobody reads it").code(), Code::kIo);
+  EXPECT_TRUE(is_program("/bin/sh"));
+  EXPECT_FALSE(is_program(folder_->path()));
+  EXPECT_FALSE(is_program(path("f")));
+}
+
+TEST_F(Files, NoMoreIsReadThanTheCallerSays) {
+  ASSERT_TRUE(write_file_atomically(path("f"), "bytes").ok());
+  EXPECT_EQ(*read_file(path("f"), 5), "bytes");
+  const Status status = read_file(path("f"), 4).status();
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_THAT(status.message(), HasSubstr("it has more than 4 bytes, the most for a file of its kind"));
+  // Without a size, and sparse: nothing of a terabyte is read, and no memory is taken for it.
+  EXPECT_THAT(read_file("/proc/self/maps", 100).status().message(), HasSubstr("it has more than 100 bytes"));
+  std::filesystem::resize_file(path("f"), uint64_t{1} << 40);
+  EXPECT_THAT(read_file(path("f"), 1 << 20).status().message(), HasSubstr("it has more than 1048576 bytes"));
+}
+
+TEST_F(Files, WantOfMemoryIsAFailure) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
+  ASSERT_TRUE(write_file_atomically(path("f"), "bytes").ok());
+  std::filesystem::resize_file(path("f"), uint64_t{1} << 30);
+  EXPECT_TRUE(with_little_memory([&] { return whole_file(path("f")).status().code() == Code::kOutOfMemory; }));
 }
 
 TEST_F(Files, AFailedWriteLeavesNothing) {
@@ -119,7 +145,7 @@ TEST_F(Files, LinesAreAppendedWhole) {
     });
   }
   for (std::thread& writer : writers) writer.join();
-  const auto text = read_file(path("log"));
+  const auto text = whole_file(path("log"));
   ASSERT_TRUE(text.ok());
   size_t lines = 0;
   for (size_t begin = 0; begin < text->size(); begin += 61, ++lines) {
@@ -161,7 +187,7 @@ TEST_F(Files, AWriterKilledInTheMiddleLeavesAWholeFile) {
     ASSERT_EQ(::waitpid(child, &state, 0), child);
     ASSERT_TRUE(WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL);
 
-    const auto read = read_file(path("f"));
+    const auto read = whole_file(path("f"));
     ASSERT_TRUE(read.ok());
     ASSERT_EQ(read->size(), kSize);
     ASSERT_TRUE(std::all_of(read->begin(), read->end(), [&](char c) { return c == read->front(); }));
@@ -181,7 +207,7 @@ TEST_F(Files, ReadersSeeOneWriterOrAnother) {
     });
   }
   for (int n = 0; n < 100; ++n) {
-    const auto read = read_file(path("f"));
+    const auto read = whole_file(path("f"));
     ASSERT_TRUE(read.ok());
     ASSERT_EQ(*read, std::string(50000, read->front()));
   }

@@ -52,10 +52,10 @@ TEST(Json, RefusesWhatLiesTooDeep) {
     EXPECT_TRUE(parse_json(nested(kMost / levels, open, close)).ok()) << open;
     EXPECT_THAT(mistake_in(nested(kMost / levels + 1, open, close)), HasSubstr("more than 64 deep")) << open;
     // More than any stack holds, whole and torn.
-    EXPECT_THAT(mistake_in(nested(4'000'000, open, close)), HasSubstr("more than 64 deep")) << open;
-    EXPECT_THAT(mistake_in(nested(4'000'000, open, "")), HasSubstr("more than 64 deep")) << open;
+    EXPECT_THAT(mistake_in(nested(1'000'000, open, close)), HasSubstr("more than 64 deep")) << open;
+    EXPECT_THAT(mistake_in(nested(1'000'000, open, "")), HasSubstr("more than 64 deep")) << open;
     EXPECT_TRUE(parse_json(nested(kMost, open, close), {.depth = kMaxReportDepth}).ok()) << open;
-    EXPECT_TRUE(json_or_null(nested(4'000'000, open, close)).is_null()) << open;
+    EXPECT_TRUE(json_or_null(nested(1'000'000, open, close)).is_null()) << open;
   }
   EXPECT_EQ(mistake_in("\n" + nested(65, "[", "]")), "2:65: lists and objects lie in each other more than 64 deep");
   // Brackets in texts and in comments are none.
@@ -88,10 +88,10 @@ TEST(Json, ANameMayStandOnceInAnObject) {
 
 TEST(Json, ManyNamesTakeNoSquareOfTime) {
   std::string text = "{";
-  for (int i = 0; i < 300'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  for (int i = 0; i < 100'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
   text.back() = '}';
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(json_or_null(text).size(), 300'000u);
+  EXPECT_EQ(json_or_null(text).size(), 100'000u);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));  // the square takes minutes
 }
 

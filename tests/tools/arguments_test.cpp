@@ -6,6 +6,7 @@
 #include "autotune_cache/tuning_database.h"
 #include "compiler/support/text.h"
 #include "tests/autotune_cache/samples.h"
+#include "tests/support/whole_file.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -52,7 +53,7 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},
       {{"prewarm", "--config", "a", "--jobs", "many"}, "many"},
       {{"run", "--config", "a", "--backend", "tpu"}, "tpu"},
-      {{"run", "--config", "a", "--max-rows", "-3"}, "--max-rows"},
+      {{"run", "--config", "a", "--max-rows", "-3"}, "--max-rows: Value -3 not in range 1 to 268435456"},
       {{"tune"}, "--config or --from"},
       {{"tune", "--config", "a", "--from", "b"}, "--from"},
       {{"tune", "--config", "a", "--budget", "soon"},
@@ -433,7 +434,7 @@ TEST(Cache, ABundleIsExportedImportedAndALayer) {
   ASSERT_EQ(imported.code, kDone) << imported.err;
   EXPECT_EQ(imported.json()["new_tuning"], 1);
   ASSERT_EQ(hstujit_tool({"cache", "export", again, "--cache-dir", scratch.cache()}).code, kDone);
-  EXPECT_EQ(*read_file(again), *read_file(bundle)) << "the same entries give the same bytes";
+  EXPECT_EQ(*whole_file(again), *whole_file(bundle)) << "the same entries give the same bytes";
 
   const std::string empty = (scratch.path() / "empty").string();
   const Variables layer = {{"HSTUJIT_CACHE_PATH", bundle}};

@@ -13,6 +13,7 @@
 #include "autotune_cache/artifact_store.h"
 #include "autotune_cache/tuning_database.h"
 #include "tests/autotune_cache/samples.h"
+#include "tests/support/whole_file.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -100,7 +101,7 @@ TEST(Streams, AreWrittenInOnePlace) {
   for (const auto& file : std::filesystem::recursive_directory_iterator(HSTUJIT_SOURCE_DIR "/tools/hstujit")) {
     if (!file.is_regular_file() || file.path().stem() == "output") continue;
     ++files;
-    const std::string text = *read_file(file.path());
+    const std::string text = *whole_file(file.path());
     for (const char* way : {"fmt::print(", "std::cout", "std::cerr", "printf(", "fputs(", "fwrite(", "puts("}) {
       EXPECT_THAT(text, Not(HasSubstr(way))) << file.path();
     }
@@ -159,7 +160,7 @@ TEST(Streams, FilesTakeNoNumberOfAClosedOne) {
   Arguments again = arguments;
   again[6] = scratch.path() / "two";
   EXPECT_EQ(exit_code(again, "<&- >&- 2>&-"), 1);
-  EXPECT_EQ(*read_file(again[6]), *read_file(arguments[6])) << "nothing that was printed is in it";
+  EXPECT_EQ(*whole_file(again[6]), *whole_file(arguments[6])) << "nothing that was printed is in it";
 }
 
 TEST(Streams, AWorkerWithoutThemEndsWith1) {

@@ -6,6 +6,7 @@
 
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
+#include "compiler/support/read_limits.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
@@ -71,7 +72,7 @@ size_t print_report(const Json& report, const Options& options) {
 
 // A bare list of entries of "ops", which the library reads as a config; anything else was meant for --config.
 Result<ConfigPtr> load_grid(const std::string& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostConfigBytes));
   const Result<Json> json = parse_json(text, {.comments = true});
   if (json.ok() && !json->is_array()) {
     return Status(Code::kInvalidConfig,

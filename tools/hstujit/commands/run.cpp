@@ -93,7 +93,7 @@ void add_run(CLI::App& app, Action& action) {
   command.add_flag("--check", options->check, "compare with the float64 reference; exit 1 past the bound");
   command.add_option("--max-rows", options->max_rows, "at most this many rows of each batch; default: all")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 28));
   command
       .add_option("--repeat", options->repeat,
                   "launches on the same input, whose outputs are compared bitwise; past 1, exit 1 when some differ and "

@@ -1,0 +1,31 @@
+// The most bytes that are read of each kind of file or answer. A larger one is refused before any memory is taken for
+// it: as a bad entry of a cache, which is a miss, or with a sentence where somebody named the file.
+//
+// Each is far above what the project writes and what people have, and far below what harms a process.
+#pragma once
+
+#include <cstddef>
+
+namespace hstujit {
+
+// Of a cache, whether it is a directory, a bundle or a remote one.
+inline constexpr size_t kMostMetadataBytes = size_t{1} << 20;  // a kernel's is 2 KB
+inline constexpr size_t kMostCubinBytes = size_t{256} << 20;   // the largest kernel has a few hundred KB
+inline constexpr size_t kMostRecordBytes = size_t{64} << 20;   // 2 KB for each of some thousand candidates
+inline constexpr size_t kMostChoiceBytes = size_t{1} << 20;    // a config and a few names
+
+// A bundle as it is and as a tar archive: a cache of ten thousand kernels has 1 GB.
+inline constexpr size_t kMostBundleBytes = size_t{4} << 30;
+// What a zstd frame unpacks to, since a few bytes may claim any size: so much, and this many times its own size.
+// Kernels shrink to a tenth.
+inline constexpr size_t kMostUnpackedBytes = size_t{64} << 20;
+inline constexpr size_t kMostUnpackedTimes = 100;
+
+// Of people and their programs. Parsed JSON takes some ten times the bytes of its text.
+inline constexpr size_t kMostConfigBytes = size_t{64} << 20;      // of a config or a grid: 100,000 instances
+inline constexpr size_t kMostDeviceSpecBytes = size_t{1} << 20;   // seven numbers
+inline constexpr size_t kMostChoicesBytes = size_t{64} << 20;     // of HSTUJIT_FROZEN: 1 KB for each key
+inline constexpr size_t kMostRecordingBytes = size_t{256} << 20;  // of HSTUJIT_RECORD: 1 KB for each miss
+inline constexpr size_t kMostLengthsBytes = size_t{256} << 20;    // one number a line: 2^25 sequences and more
+
+}  // namespace hstujit

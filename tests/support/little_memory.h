@@ -1,0 +1,44 @@
+// A process whose address space is nearly used up, for tests of what happens then.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <fstream>
+
+namespace hstujit {
+
+// Not under a sanitizer, whose own tables are larger than any limit.
+inline bool memory_can_be_limited() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+  return false;
+#else
+  return true;
+#endif
+#else
+  return true;
+#endif
+}
+
+// Whether `body`, run in a process that can take no more than 64 MiB, says true; false when that process dies.
+template <typename Body>
+bool with_little_memory(const Body& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t most = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
+    const rlimit limit = {most, most};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(2);
+    ::_exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  return child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+}  // namespace hstujit
