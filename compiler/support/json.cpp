@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -162,11 +163,22 @@ class Builder {
   std::string mistake_;
 };
 
+// Throws std::bad_alloc where there is no memory for all that a text may hold. A value's destructor takes memory, too,
+// and may not throw: begun and then given up for want of memory, a value would end the process.
+void check_memory_for(std::string_view text) {
+  constexpr size_t kMaxBytesPerValue = 256;  // a member's name and value, while its list grows, and on the way out
+  const auto begins_a_value = [](char c) { return c == ',' || c == '[' || c == '{'; };
+  const auto values = static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_a_value));
+  ::operator delete(::operator new(text.size() + (values + 1) * kMaxBytesPerValue));
+}
+
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const JsonRules& rules) {
-  return within_memory(fmt::format("a JSON text of {} bytes", text.size()),
-                       [&] { return Builder(text, rules).build(); });
+  return within_memory(fmt::format("a JSON text of {} bytes", text.size()), [&] {
+    check_memory_for(text);
+    return Builder(text, rules).build();
+  });
 }
 
 Json json_or_null(std::string_view text, const JsonRules& rules) {
