@@ -4,6 +4,7 @@
 
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/tuning_key_json.h"
+#include "compiler/support/config_aliases.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
@@ -28,7 +29,7 @@ Result<Json> parsed_config(const std::string& config) {
 
 std::string chosen_config(const Json& object) {
   const auto member = object.is_object() ? object.find("config") : object.end();
-  return member != object.end() && member->is_object() ? dump_json(*member) : std::string();
+  return member != object.end() && member->is_object() ? dump_json(with_current_names(*member)) : std::string();
 }
 
 }  // namespace

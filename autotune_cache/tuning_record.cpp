@@ -9,6 +9,7 @@
 
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/tuning_key_json.h"
+#include "compiler/support/config_aliases.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
@@ -92,7 +93,7 @@ Result<Json> config_to_json(const std::string& config) {
 
 std::string config_member(const Json& object, const char* name) {
   const auto member = object.find(name);
-  return member != object.end() && member->is_object() ? dump_json(*member) : std::string();
+  return member != object.end() && member->is_object() ? dump_json(with_current_names(*member)) : std::string();
 }
 
 Result<TimedCandidate> timed_from_json(const Json& json) {

@@ -91,7 +91,7 @@ if step ping_pong; then
   overridden ping_pong ping_pong '"ping_pong": true' --kind bf16
 fi
 
-fused='"skeleton": "hstu_attention/sm90_backward_fused", "block_n": 64'
+fused='"skeleton": "attention/sm90_backward_fused", "block_n": 64'
 fused_persistent=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'
 fused_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'  # two of k and v
 fused_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "persistent"'

@@ -1,44 +1,44 @@
-# hstujit_check_operators(root): fails unless every operator below `root` is whole, so that a missing or misspelt file is
-# found here and not by the first user who calls the operator.
+# hstujit_check_operators(root): fails unless every family of operators below `root` is whole and every file of an
+# operator belongs to one, so that a missing or misspelt file is found here and not by the first user who calls the
+# operator.
 #
-# An operator is a folder of compiler/spec. It needs a template with its host face and a file of the host backend; a
-# file of compiler/ir is optional, because an operator may have no regions. A folder or file of these places that is
-# named after no operator belongs to nobody: its name is misspelt, or its spec is missing.
+# A family is a folder of templates/ other than common/. It needs a template with its host side and a folder of the host
+# backend. An operator is a folder of compiler/spec/operators/; a file of compiler/ir/operators/ that is named after none
+# is misspelt, or its spec is missing.
 function(hstujit_check_operators root)
-  set(operators)
-  file(GLOB folders LIST_DIRECTORIES true RELATIVE ${root}/compiler/spec ${root}/compiler/spec/*)
-  foreach(name IN LISTS folders)
-    if(IS_DIRECTORY ${root}/compiler/spec/${name})
-      list(APPEND operators ${name})
+  file(GLOB folders LIST_DIRECTORIES true RELATIVE ${root} ${root}/templates/* ${root}/compiler/host/families/*)
+  set(families)
+  foreach(folder IN LISTS folders)
+    cmake_path(GET folder FILENAME name)
+    if(IS_DIRECTORY ${root}/${folder} AND NOT name STREQUAL "common")
+      list(APPEND families ${name})
     endif()
   endforeach()
-
-  foreach(name IN LISTS operators)
+  list(REMOVE_DUPLICATES families)
+  foreach(name IN LISTS families)
     set(skeletons 0)
-    file(GLOB templates ${root}/templates/${name}/*.cuh)
+    file(GLOB_RECURSE templates ${root}/templates/${name}/kernel.cuh)
     foreach(template IN LISTS templates)
-      cmake_path(REPLACE_EXTENSION template cpp OUTPUT_VARIABLE face)
-      if(EXISTS ${face})
+      cmake_path(REPLACE_EXTENSION template cpp OUTPUT_VARIABLE host_side)
+      if(EXISTS ${host_side})
         math(EXPR skeletons "${skeletons} + 1")
       endif()
     endforeach()
     if(skeletons EQUAL 0)
-      message(SEND_ERROR "operator \"${name}\" of compiler/spec/${name}/ has no template: templates/${name}/ must hold <name>.cuh with its host face <name>.cpp (docs/adding-an-operator.md)")
+      message(SEND_ERROR "family \"${name}\" has no template: templates/${name}/ must hold a kernel.cuh with its host side kernel.cpp (docs/adding-an-operator.md)")
     endif()
-    if(NOT EXISTS ${root}/compiler/host/operators/${name}.cpp)
-      message(SEND_ERROR "operator \"${name}\" of compiler/spec/${name}/ is not in the host backend: compiler/host/operators/${name}.cpp is missing (docs/adding-an-operator.md)")
+    file(GLOB host ${root}/compiler/host/families/${name}/*.cpp)
+    if(NOT host)
+      message(SEND_ERROR "family \"${name}\" is not in the host backend: compiler/host/families/${name}/ has no .cpp (docs/adding-an-operator.md)")
     endif()
   endforeach()
 
-  file(GLOB parts LIST_DIRECTORIES true RELATIVE ${root}
-       ${root}/compiler/ir/operators/*.cpp ${root}/compiler/host/operators/*.cpp ${root}/templates/*)
-  foreach(part IN LISTS parts)
-    cmake_path(GET part STEM name)
-    if(part MATCHES "^templates/" AND (name STREQUAL "common" OR NOT IS_DIRECTORY ${root}/${part}))
-      continue()
-    endif()
+  file(GLOB operators LIST_DIRECTORIES true RELATIVE ${root}/compiler/spec/operators ${root}/compiler/spec/operators/*)
+  file(GLOB builders RELATIVE ${root} ${root}/compiler/ir/operators/*.cpp)
+  foreach(builder IN LISTS builders)
+    cmake_path(GET builder STEM name)
     if(NOT name IN_LIST operators)
-      message(SEND_ERROR "${part} is named after no operator: compiler/spec/${name}/ is missing; operators: ${operators}")
+      message(SEND_ERROR "${builder} is named after no operator: compiler/spec/operators/${name}/ is missing; operators: ${operators}")
     endif()
   endforeach()
 endfunction()

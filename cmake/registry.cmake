@@ -5,7 +5,8 @@
 #
 #   OUT       the generated file
 #   GLOB      pattern below the repository root
-#   NAME      how an entry's name is made from the path: a regular expression with one or two groups, joined by "_"
+#   RECURSE   the pattern's last part is looked for in all folders below the rest of it
+#   NAME      how an entry's name is made from the path: a regular expression with one or two groups, joined by "_", which stands for "/", too
 #   SIBLING   optional: only files with a file of this extension and the same stem beside them count
 #   INCLUDES  headers that declare the types
 #   DECLARE   one declaration, @NAME@ stands for the entry's name
@@ -15,17 +16,21 @@
 #
 # Example, in compiler/spec/CMakeLists.txt: each folder defines parse_<op> and schema_<op>.
 #   hstujit_generate_registry(OUT ${CMAKE_CURRENT_BINARY_DIR}/operators.cpp
-#     GLOB compiler/spec/*/*.cpp NAME "^compiler/spec/([a-z0-9_]+)/"
+#     GLOB compiler/spec/operators/*/*.cpp NAME "^compiler/spec/operators/([a-z0-9_]+)/"
 #     INCLUDES "<nlohmann/json.hpp>" "\"compiler/spec/operator_table.h\""
 #     DECLARE "OpSpecPtr parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes); nlohmann::ordered_json schema_@NAME@();"
 #     ENTRY "{\"@NAME@\", &parse_@NAME@, &schema_@NAME@}"
 #     TABLE "const std::vector<OperatorEntry>& operator_table()" ELEMENT "OperatorEntry")
 function(hstujit_generate_registry)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "OUT;GLOB;NAME;SIBLING;DECLARE;ENTRY;TABLE;ELEMENT;NAMES" "INCLUDES")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "RECURSE" "OUT;GLOB;NAME;SIBLING;DECLARE;ENTRY;TABLE;ELEMENT;NAMES" "INCLUDES")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hstujit_generate_registry: unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
-  file(GLOB files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_GLOB})
+  set(glob GLOB)
+  if(ARG_RECURSE)
+    set(glob GLOB_RECURSE)
+  endif()
+  file(${glob} files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_GLOB})
   set(names)
   foreach(file IN LISTS files)
     if(ARG_SIBLING)
@@ -39,6 +44,7 @@ function(hstujit_generate_registry)
       if(CMAKE_MATCH_2)
         string(APPEND name _${CMAKE_MATCH_2})
       endif()
+      string(REPLACE / _ name ${name})
       list(APPEND names ${name})
     endif()
   endforeach()

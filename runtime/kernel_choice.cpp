@@ -32,7 +32,7 @@ std::string refusal(const Wanted& wanted, const nlohmann::ordered_json& json, Ke
   *config = *parsed;
   const Result<const Skeleton*> skeleton = find_skeleton(config->skeleton);
   if (!skeleton.ok()) return skeleton.status().message();
-  if ((*skeleton)->op() != wanted.spec.op() || (*skeleton)->direction() != wanted.direction) {
+  if (!(*skeleton)->serves(wanted.spec, wanted.direction)) {
     return fmt::format("{} is no template of {} {}", config->skeleton, wanted.spec.op(), to_string(wanted.direction));
   }
   const std::vector<Rejection> reasons =

@@ -7,7 +7,7 @@
 namespace hstujit {
 
 struct EmbeddedTemplate {
-  std::string_view path;  // relative to templates/, e.g. "common/mma.cuh"
+  std::string_view path;  // relative to templates/, e.g. "common/ptx/mma.cuh"
   std::string_view text;
 };
 

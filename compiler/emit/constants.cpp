@@ -100,13 +100,11 @@ Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohm
   return text + "};\n";
 }
 
-std::string print_config(const KernelConfig& config, const std::vector<std::pair<std::string, std::string>>& derived,
-                         std::string_view user) {
+std::string print_config(const KernelConfig& config, const Constants& derived, std::string_view user) {
   std::string text = "struct Config {\n";
-  for_each_field(config, [&](const auto& field, const auto& value) {
+  for_each_config_field(config, [&](const auto& field, const auto& value) {
     const std::string name = constant_name(field.name);
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-      // A text without choices, the skeleton, names the source itself.
       for (const std::string& choice : split(field.choices, ' ')) {
         const std::string choice_name = name + camel_case(choice);
         if (names_identifier(user, choice_name)) text += bool_line(choice_name, choice == value);
@@ -115,7 +113,7 @@ std::string print_config(const KernelConfig& config, const std::vector<std::pair
       if (names_identifier(user, name)) text += int_line(name, value);
     }
   });
-  for (const auto& [name, value] : derived) text += fmt::format("  static constexpr int {} = {};\n", name, value);
+  for (const auto& [name, value] : derived) text += int_line(constant_name(name), value);
   return text + "};\n";
 }
 

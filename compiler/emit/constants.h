@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "compiler/plan/kernel_config.h"
 #include "compiler/plan/launch_plan.h"
+#include "compiler/plan/skeleton.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -22,10 +22,9 @@ std::string constant_name(std::string_view field);
 // kUnsupported for a parameter that is none of these, or an integer that an int does not hold.
 Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
                                std::optional<bool> mask_trivial);
-// The fields of which `user`, the text of the prelude and the operator's templates, names a constant, and all of
+// The fields of which `user`, the text of the instruction wrappers and the operator's templates, names a constant, and all of
 // `derived`: a field that a template does not read leaves no trace in its source.
-std::string print_config(const KernelConfig& config, const std::vector<std::pair<std::string, std::string>>& derived,
-                         std::string_view user);
+std::string print_config(const KernelConfig& config, const Constants& derived, std::string_view user);
 std::string print_params(const std::vector<ParamSlot>& slots);
 
 }  // namespace hstujit

@@ -53,9 +53,9 @@ std::string print_kernel(std::string_view bounds, std::string_view name, std::st
 }
 
 // The main kernel and those that follow it.
-std::string print_kernels(const LaunchPlan& plan, const KernelConfig& config) {
+std::string print_kernels(const LaunchPlan& plan) {
   std::string text =
-      print_kernel(fmt::format("{}, {}", plan.threads, config.blocks_per_sm), plan.kernel_name, "kernel_main");
+      print_kernel(fmt::format("{}, {}", plan.threads, plan.resident_blocks), plan.kernel_name, "kernel_main");
   for (const FollowingKernel& kernel : plan.following) {
     const std::string bounds = kernel.resident_blocks > 0
                                    ? fmt::format("{}, {}", kernel.threads, kernel.resident_blocks)
@@ -67,9 +67,9 @@ std::string print_kernels(const LaunchPlan& plan, const KernelConfig& config) {
 
 Status check_accepted(const Skeleton& skeleton, const OpSpec& spec, Direction direction, const KernelConfig& config,
                       const DeviceSpec& device) {
-  if (skeleton.op() != spec.op() || skeleton.direction() != direction) {
+  if (!skeleton.serves(spec, direction)) {
     return Status(Code::kUnsupported,
-                  fmt::format("skeleton {} is for {} {}, not for {} {}", skeleton.name(), skeleton.op(),
+                  fmt::format("skeleton {} is for {} {}, not for {} {}", skeleton.name(), to_string(skeleton.family()),
                               to_string(skeleton.direction()), spec.op(), to_string(direction)));
   }
   const std::vector<Rejection> reasons = skeleton.reject(spec, config, device);
@@ -86,7 +86,7 @@ Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<Embe
                                 const nlohmann::ordered_json& schema, const OpSpec& spec, Direction direction,
                                 const KernelConfig& config, const DeviceSpec& device) {
   HSTUJIT_RETURN_IF_ERROR(check_accepted(skeleton, spec, direction, config, device));
-  HSTUJIT_ASSIGN_OR_RETURN(const Activation activation, parse_activation(config.activation));
+  HSTUJIT_ASSIGN_OR_RETURN(const Activation activation, parse_activation(activation_of(config)));
 
   const auto context = make_context();
   HSTUJIT_ASSIGN_OR_RETURN(Module module, build_module(*context, spec));
@@ -99,20 +99,20 @@ Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<Embe
   kernel.plan = skeleton.launch_plan(spec, config, device);
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"}));
-  const std::string prelude = skeleton.prelude(spec, config);
+  const std::string wrappers = skeleton.instruction_wrappers(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial));
-  const std::string user = prelude + "\n" + flat.own;
+  const std::string user = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(*module, activation, user));
 
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;
   kernel.source += "// ---- generated\n" + constants + "\n";
   kernel.source += print_config(config, skeleton.constants(spec, config), user) + "\n";
-  if (!prelude.empty()) kernel.source += prelude + "\n";
+  if (!wrappers.empty()) kernel.source += wrappers + "\n";
   kernel.source += regions;
   kernel.source += print_params(kernel.plan.slots) + "\n";
   kernel.source += flat.own;
-  kernel.source += "// ---- kernel\n" + print_kernels(kernel.plan, config);
+  kernel.source += "// ---- kernel\n" + print_kernels(kernel.plan);
   return kernel;
 }
 

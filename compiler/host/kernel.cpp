@@ -20,9 +20,10 @@ namespace {
 
 constexpr llvm::StringLiteral kItemFunction = "compute_item";
 
-const HostOperatorEntry* find_operator(std::string_view op) {
-  const auto& entries = host_operators();
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.op == op; });
+const HostFamilyEntry* find_family(Family family) {
+  const auto& entries = host_families();
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const auto& entry) { return entry.family == to_string(family); });
   return found == entries.end() ? nullptr : &*found;
 }
 
@@ -87,7 +88,7 @@ Scratch allocate_scratch(int64_t size) {
 
 Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int threads,
                                     std::optional<RegisterTile> given_tile) {
-  const HostOperatorEntry* entry = find_operator(spec->op());
+  const HostFamilyEntry* entry = find_family(spec->family());
   if (entry == nullptr) {
     return Status(Code::kUnsupported, fmt::format("the host backend does not compute operator {}", spec->op()));
   }

@@ -1,9 +1,9 @@
-// How an operator is computed on the host: the interface behind which a new operator arrives.
+// How an operator is computed on the host: the interface behind which a new family of operators arrives.
 //
 // An operator is cut into work items that write disjoint parts of the outputs and read only inputs, so they may run in
 // any order and on any thread with the same result; what they have to add up is left to one call at the end.
-// compiler/host/operators/<op>.cpp defines make_host_<op>; CMake lists them by glob. Everything else (checking
-// arguments, code generation, threads, the C boundary) is common to all.
+// compiler/host/families/<family>/ defines make_host_<family>, for every operator of it; CMake lists them by glob.
+// Everything else (checking arguments, code generation, threads, the C boundary) is common to all.
 #pragma once
 
 #include <array>
@@ -56,11 +56,11 @@ class HostOperator {
 
 using HostOperatorPtr = std::unique_ptr<HostOperator>;
 
-struct HostOperatorEntry {
-  std::string_view op;
+struct HostFamilyEntry {
+  std::string_view family;
   // kUnsupported for a direction that the host does not compute.
   Result<HostOperatorPtr> (*make)(OpSpecPtr spec, Direction direction, const RegisterTile& tile);
 };
-const std::vector<HostOperatorEntry>& host_operators();
+const std::vector<HostFamilyEntry>& host_families();
 
 }  // namespace hstujit

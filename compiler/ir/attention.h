@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/ir/build.h"
-#include "compiler/spec/hstu_attention/params.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
 
 namespace hstujit {
 

@@ -2,51 +2,119 @@
 
 #include <fmt/format.h>
 
+#include "compiler/plan/skeleton.h"
 #include "compiler/spec/fields_json.h"
+#include "compiler/support/config_aliases.h"
 #include "compiler/support/json.h"
 
 namespace hstujit {
 
-Json to_json(const KernelConfig& config) { return fields_to_json(config); }
-
-std::string key_text(const KernelConfig& config) {
-  const KernelConfig defaults;
-  Json json = Json::object();
-  for_each_field(config, [&](const auto& field, const auto& value) {
-    if (value != defaults.*(field.member)) json[std::string(field.name)] = write_field(value);
-  });
-  return dump_json(json);
-}
-
-Result<KernelConfig> parse_kernel_config(const Json& json) {
-  KernelConfig config;
-  HSTUJIT_RETURN_IF_ERROR(fields_from_json(json, "config", config));
-  return config;
-}
-
 namespace {
+
+constexpr const char* kSkeleton = "skeleton";
+
+KernelConfig::Tunables defaults_of(Family family) {
+  switch (family) {
+    case Family::kAttention:
+      return AttentionConfig();
+    case Family::kRow:
+      return RowConfig();
+  }
+  return {};
+}
+
+// Of the fields that `changed` says yes to.
+template <typename Changed>
+Json write(const KernelConfig& config, const Changed& changed) {
+  Json json = Json::object();
+  json[kSkeleton] = config.skeleton;
+  const auto write_fields = [&](const auto& object) {
+    const std::decay_t<decltype(object)> defaults;
+    for_each_field(object, [&](const auto& field, const auto& value) {
+      if (changed(value, defaults.*(field.member))) json[std::string(field.name)] = write_field(value);
+    });
+  };
+  std::visit(write_fields, config.tunables);
+  write_fields(config.sanitizer);
+  return json;
+}
+
+// Each object's names are extra names for the other.
+template <typename Tunables>
+void read_into(const Json& json, Tunables& tunables, SanitizerSwitches& switches, Mistakes& mistakes) {
+  std::vector<std::string_view> beside = field_names<SanitizerSwitches>();
+  beside.emplace_back(kSkeleton);
+  read_fields(json, "config", tunables, mistakes, beside);
+  for_each_field(switches, [&](const auto& field, auto& value) {
+    const std::string place = join_path("config", field.name);
+    const auto found = json.find(std::string(field.name));
+    if (found != json.end()) mistakes.check(place, read_field(*found, field, place, value));
+  });
+}
 
 // A number or a switch says its name; a text speaks for itself.
 std::string words(std::string_view name, int64_t value) { return fmt::format("{}={}", name, value); }
 std::string words(std::string_view name, bool value) { return value ? std::string(name) : fmt::format("no {}", name); }
 std::string words(std::string_view, const std::string& value) { return value; }
 
+// What is written first, for short; those fields are at their defaults in `said` then.
+std::string tile_words(const AttentionConfig& config, AttentionConfig& said) {
+  if (config.block_m == 0 && config.block_n == 0) return {};
+  said.block_m = config.block_m;
+  said.block_n = config.block_n;
+  return fmt::format(" {}x{}", config.block_m, config.block_n);
+}
+std::string tile_words(const RowConfig&, RowConfig&) { return {}; }
+std::string tile_words(const SanitizerSwitches&, SanitizerSwitches&) { return {}; }
+
 }  // namespace
+
+const std::string& activation_of(const KernelConfig& config) {
+  return std::visit([](const auto& tunables) -> const std::string& { return tunables.activation; }, config.tunables);
+}
+
+Json to_json(const KernelConfig& config) {
+  return write(config, [](const auto&, const auto&) { return true; });
+}
+
+std::string key_text(const KernelConfig& config) {
+  return dump_json(write(config, [](const auto& value, const auto& initial) { return value != initial; }));
+}
+
+Result<KernelConfig> parse_kernel_config(const Json& given) {
+  const Json json = with_current_names(given);
+  KernelConfig config;
+  Mistakes mistakes;
+  const auto skeleton = json.find(kSkeleton);
+  if (!json.is_object() || skeleton == json.end() || !skeleton->is_string()) {
+    return Status(
+        Code::kInvalidConfig,
+        fmt::format("config is {}; allowed: a JSON object with the name of a skeleton, \"{}\", and its fields",
+                    brief_json(json), kSkeleton));
+  }
+  config.skeleton = skeleton->get<std::string>();
+  const auto found = find_skeleton(config.skeleton);
+  if (!found.ok()) return Status(Code::kInvalidConfig, "config: " + found.status().message());
+  config.tunables = defaults_of((*found)->family());
+  std::visit([&](auto& tunables) { read_into(json, tunables, config.sanitizer, mistakes); }, config.tunables);
+  HSTUJIT_RETURN_IF_ERROR(mistakes.first());
+  return config;
+}
 
 std::string describe(const KernelConfig& config) {
   const size_t slash = config.skeleton.rfind('/');
   std::string text = slash == std::string::npos ? config.skeleton : config.skeleton.substr(slash + 1);
-  if (config.block_m > 0 || config.block_n > 0) text += fmt::format(" {}x{}", config.block_m, config.block_n);
-  KernelConfig defaults;
-  // Said already.
-  defaults.skeleton = config.skeleton;
-  defaults.block_m = config.block_m;
-  defaults.block_n = config.block_n;
-  for_each_field(config, [&](const auto& field, const auto& value) {
-    if (value == defaults.*(field.member)) return;
-    text += ' ';
-    text += words(field.name, value);
-  });
+  const auto append_changed = [&](const auto& object) {
+    std::decay_t<decltype(object)> said;
+    text += tile_words(object, said);
+    for_each_field(object, [&](const auto& field, const auto& value) {
+      if (value == said.*(field.member)) return;
+      text += ' ';
+      text += words(field.name, value);
+    });
+  };
+  std::visit(append_changed, config.tunables);
+  append_changed(config.sanitizer);
   return text;
 }
 

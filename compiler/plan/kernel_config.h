@@ -1,7 +1,8 @@
-// KernelConfig: the choice. Everything a template lets the tuner vary, as one flat field list.
+// KernelConfig: the choice. Which skeleton, and everything that it lets the tuner vary.
 //
-// Not every skeleton reads every field; a field that a skeleton does not read keeps its default, so that two
-// configs are equal exactly when they give the same source.
+// Each family has its own fields, in JSON they lie beside the skeleton's name. Not every skeleton of a family reads
+// every field; a field that a skeleton does not read keeps its default, so that two configs are equal exactly when they
+// give the same source.
 //
 // The bounds are those of every device there is, so that no template meets a size that it would divide by, or one whose
 // products overflow; what a template needs beyond them is for its reject() to say.
@@ -9,63 +10,65 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <variant>
 
+#include "compiler/plan/attention_config.h"
+#include "compiler/plan/row_config.h"
+#include "compiler/spec/family.h"
 #include "compiler/spec/fields.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
 
-struct KernelConfig {
-  static constexpr int64_t kMostTile = 16384;   // rows or columns of a tile
-  static constexpr int64_t kMostStages = 16;    // no shared memory holds more
-  static constexpr int64_t kMostConsumers = 7;  // warpgroups of a block of 1024 threads beside the one that loads
-  static constexpr int64_t kMostWarps = 32;     // of such a block
-  static constexpr int64_t kMostBlocks = 32;    // resident on a multiprocessor
+// How a kernel is compiled for compute-sanitizer. Never tuned: no search space has one that is on.
+struct SanitizerSwitches {
+  bool lanes_arrive = false;  // sm90: every lane, not one per warp, arrives on barriers; for racecheck
 
-  std::string skeleton;   // name of the template folder's entry: "hstu_attention/sm90"
-  int64_t block_m = 0;    // rows of a tile
-  int64_t block_n = 0;    // columns of a tile
-  int64_t stages = 1;     // depth of the shared-memory pipeline
-  int64_t consumers = 0;  // sm90: consumer warpgroups
-  int64_t warps = 0;      // sm80: warps of a block
-  // "grid": one block per tile; "persistent": resident blocks, each with its share of a list sorted by cost;
-  // "ordered": resident blocks, each of which takes the list's next tile, sums that several tiles add to in that order;
-  // "whole": resident blocks, each of which takes all tiles of the next sequence and head.
-  std::string schedule = "grid";
-  int64_t blocks_per_sm = 1;  // resident blocks the kernel is compiled for
-  bool ping_pong = false;     // sm90: consumer warpgroups issue their products in turns
-  // sm90: of a launch of few tiles, a cluster of blocks shares out the columns of each (see ClusterPlan).
-  bool share_columns = false;
-  bool lanes_arrive = false;  // sm90: every lane, not one per warp, arrives on barriers; for racecheck, never tuned
-  std::string activation = "mufu";  // how the score's transcendental is computed: "mufu", "accurate"
-
-  bool operator==(const KernelConfig&) const = default;
+  bool operator==(const SanitizerSwitches&) const = default;
 
   static constexpr auto fields() {
-    using C = KernelConfig;
-    return std::make_tuple(field("skeleton", &C::skeleton, "template"),
-                           field("block_m", &C::block_m, "rows of a tile", 0, kMostTile),
-                           field("block_n", &C::block_n, "columns of a tile", 0, kMostTile),
-                           field("stages", &C::stages, "pipeline depth", 1, kMostStages),
-                           field("consumers", &C::consumers, "consumer warpgroups", 0, kMostConsumers),
-                           field("warps", &C::warps, "warps of a block", 0, kMostWarps),
-                           field("schedule", &C::schedule, "tile schedule").one_of("grid persistent ordered whole"),
-                           field("blocks_per_sm", &C::blocks_per_sm, "resident blocks", 1, kMostBlocks),
-                           field("ping_pong", &C::ping_pong, "products in turns"),
-                           field("share_columns", &C::share_columns, "tiles are shared out over clusters of blocks"),
-                           field("lanes_arrive", &C::lanes_arrive, "every lane arrives on barriers"),
-                           field("activation", &C::activation, "score arithmetic").one_of("mufu accurate"));
+    return std::make_tuple(field("lanes_arrive", &SanitizerSwitches::lanes_arrive, "every lane arrives on barriers"));
   }
 };
 
+struct KernelConfig {
+  using Tunables = std::variant<AttentionConfig, RowConfig>;  // in the order of Family
+
+  std::string skeleton;  // "attention/sm90_forward"
+  Tunables tunables;
+  SanitizerSwitches sanitizer = {};
+
+  bool operator==(const KernelConfig&) const = default;
+
+  Family family() const { return static_cast<Family>(tunables.index()); }
+  // Those of one family, which this config must be of.
+  AttentionConfig& attention() { return std::get<AttentionConfig>(tunables); }
+  const AttentionConfig& attention() const { return std::get<AttentionConfig>(tunables); }
+  RowConfig& row() { return std::get<RowConfig>(tunables); }
+  const RowConfig& row() const { return std::get<RowConfig>(tunables); }
+};
+
+// Calls visit(field, value) for each field of the tunables, then for each switch.
+template <typename Visitor>
+void for_each_config_field(const KernelConfig& config, Visitor&& visit) {
+  std::visit([&](const auto& tunables) { for_each_field(tunables, visit); }, config.tunables);
+  for_each_field(config.sanitizer, visit);
+}
+
+// How functions of an element are computed: "mufu", "accurate".
+const std::string& activation_of(const KernelConfig& config);
+
 nlohmann::ordered_json to_json(const KernelConfig& config);
+// Names of earlier libraries are read as those of today (config_aliases.h). kInvalidConfig, also for a skeleton that
+// this build does not have: its name says which fields there are.
 Result<KernelConfig> parse_kernel_config(const nlohmann::ordered_json& json);
 // What cache keys and tuning records know a config by: JSON of the skeleton and of the fields that differ from their
 // defaults. A field that is added later leaves the text of every older config as it was; for the same reason a default
 // never changes.
 std::string key_text(const KernelConfig& config);
-// For tables: "sm90 128x128 stages=2 consumers=2 persistent". Fields with their default are left out, and two configs
-// of one operator that differ read differently.
+// For tables: "sm90_forward 128x128 stages=2 consumers=2 persistent". Fields with their default are left out, and two
+// configs of one operator that differ read differently.
 std::string describe(const KernelConfig& config);
 
 }  // namespace hstujit

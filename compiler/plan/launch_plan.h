@@ -85,6 +85,7 @@ struct FollowingKernel {
 struct LaunchPlan {
   std::string kernel_name;        // extern "C" symbol; says data type, sizes and config, and neither mask nor heads
   int threads = 0;                // per block
+  int resident_blocks = 1;        // of a multiprocessor, which the kernel is compiled for
   int64_t shared_memory = 0;      // dynamic bytes per block
   std::vector<ParamSlot> slots;   // in order of the device struct
   std::vector<GridFactor> grid;   // blocks in x

@@ -51,7 +51,7 @@ SearchSpace search_space(const OpSpec& spec, Direction direction, const DeviceSp
                          const Restriction& restriction) {
   SearchSpace space;
   for (const Skeleton* skeleton : skeletons()) {
-    if (skeleton->op() != spec.op() || skeleton->direction() != direction) continue;
+    if (!skeleton->serves(spec, direction)) continue;
     for (KernelConfig& config : skeleton->space(spec)) {
       std::vector<Rejection> reasons = rejections(*skeleton, spec, config, device, restriction);
       if (reasons.empty()) {

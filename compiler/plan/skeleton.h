@@ -1,11 +1,15 @@
-// Skeleton: the host face of a template. templates/<op>/<name>.cuh is the device code, templates/<op>/<name>.cpp
+// Skeleton: the host side of a template. templates/<name>/kernel.cuh is the device code, templates/<name>/kernel.cpp
 // this interface over it: which configs exist, why others are rejected, how one is launched, how fast it should be.
+//
+// A skeleton is of a family: it serves every operator of it. Those that implement one write a class with the types of
+// their family, over which TypedSkeleton (typed_skeleton.h) is this interface.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "compiler/plan/kernel_config.h"
@@ -29,12 +33,14 @@ struct Rejection {
   std::string detail;  // the sentence with the figures
 };
 
+// Integers of the generated source's Config, in the order of the source: "kept_stages" is Config::kKeptStages.
+using Constants = std::vector<std::pair<std::string, int64_t>>;
+
 class Skeleton {
  public:
   virtual ~Skeleton() = default;
-  virtual std::string_view name() const = 0;        // "hstu_attention/sm90"
-  virtual std::string_view entry_file() const = 0;  // "hstu_attention/sm90.cuh", relative to templates/
-  virtual std::string_view op() const = 0;
+  virtual std::string_view name() const = 0;  // "attention/sm90_forward", its folder below templates/
+  virtual Family family() const = 0;
   virtual Direction direction() const = 0;
 
   // Every point of the space before restrictions; reject() says which ones cannot work here.
@@ -43,17 +49,18 @@ class Skeleton {
                                         const DeviceSpec& device) const = 0;
   // Whether results are bitwise equal run after run: false where the order in which parts are added up is left to
   // chance.
-  virtual bool deterministic(const KernelConfig&) const { return true; }
+  virtual bool deterministic(const KernelConfig& config) const = 0;
   virtual LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const = 0;
   // Estimated milliseconds; only the order of estimates matters.
   virtual double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                           const ProblemSize& size) const = 0;
-  // `constexpr` lines of the generated source's Config, beyond the fields of KernelConfig (derived sizes, instruction
-  // shapes).
-  virtual std::vector<std::pair<std::string, std::string>> constants(const OpSpec& spec,
-                                                                     const KernelConfig& config) const = 0;
+  // Of the generated source's Config, beyond the fields of the config (derived sizes, instruction shapes).
+  virtual Constants constants(const OpSpec& spec, const KernelConfig& config) const = 0;
   // Generated device helpers that the template needs (wgmma wrappers of the exact shapes); may be empty.
-  virtual std::string prelude(const OpSpec& spec, const KernelConfig& config) const = 0;
+  virtual std::string instruction_wrappers(const OpSpec& spec, const KernelConfig& config) const = 0;
+
+  std::string entry_file() const { return std::string(name()) + "/kernel.cuh"; }  // relative to templates/
+  bool serves(const OpSpec& spec, Direction wanted) const { return family() == spec.family() && direction() == wanted; }
 };
 
 // All skeletons of the build, in order of name.

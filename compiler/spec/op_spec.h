@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/spec/family.h"
 #include "compiler/spec/signature.h"
 #include "compiler/spec/types.h"
 #include "compiler/support/status.h"
@@ -56,7 +57,8 @@ class OpSpec {
  public:
   virtual ~OpSpec() = default;
 
-  virtual std::string_view op() const = 0;             // "hstu_attention"
+  virtual std::string_view op() const = 0;  // "hstu_attention"
+  virtual Family family() const = 0;
   virtual nlohmann::ordered_json to_json() const = 0;  // canonical: every field, in field order, with "op" first
   // Whether this operator has that direction; the functions below may be called for it only then, but for work().
   virtual bool supports(Direction direction) const = 0;

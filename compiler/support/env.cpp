@@ -70,7 +70,7 @@ const std::vector<EnvVariable>& environment_variables() {
        "that it lacks is an error. So all processes with the file launch the same kernels. Nothing is timed."},
       {Env::kOverride, kText, "HSTUJIT_OVERRIDE", "", "",
        "JSON object of config fields that replace those of every chosen config, for debugging: "
-       "`{\"skeleton\": \"hstu_attention/sm80\", ...}` tries one config, `{\"lanes_arrive\": true}` suits racecheck."},
+       "`{\"skeleton\": \"attention/sm80_forward\", ...}` tries one config, `{\"lanes_arrive\": true}` suits racecheck."},
       {Env::kLineinfo, kFlag, "HSTUJIT_LINEINFO", "0", "",
        "Compile with line tables, so that a profiler shows the generated source. It is part of the cache key."},
       {Env::kNvrtc, kPath, "HSTUJIT_NVRTC", "", "",

@@ -1,6 +1,7 @@
-# operators.cmake lets whole operators pass and names what a half-made one lacks.
+# operators.cmake lets whole families and operators pass and names what a half-made one lacks.
 #   cmake -DMODULE=<operators.cmake> -DFOLDER=<scratch> -P check_operators_test.cmake
-set(whole compiler/spec/my_op/spec.cpp templates/my_op/sm90.cuh templates/my_op/sm90.cpp compiler/host/operators/my_op.cpp)
+set(whole compiler/spec/operators/my_op/spec.cpp templates/my_family/sm90/kernel.cuh templates/my_family/sm90/kernel.cpp
+    compiler/host/families/my_family/loops.cpp)
 set(shared compiler/spec/config.cpp templates/common/math.cuh templates/embedded.h compiler/ir/build.cpp)
 
 # Runs the check over a tree of empty files; `expected` is part of its message, or empty when it must pass.
@@ -28,8 +29,9 @@ endfunction()
 
 check(whole "" ${whole} ${shared})
 check(with_regions "" ${whole} ${shared} compiler/ir/operators/my_op.cpp)
-check_without(templates/my_op/sm90.cuh "operator \"my_op\" .* has no template")
-check_without(templates/my_op/sm90.cpp "operator \"my_op\" .* has no template")
-check_without(compiler/host/operators/my_op.cpp "compiler/host/operators/my_op.cpp is missing")
-check_without(compiler/spec/my_op/spec.cpp "templates/my_op is named after no operator: compiler/spec/my_op/ is missing")
+check_without(templates/my_family/sm90/kernel.cuh "family \"my_family\" has no template")
+check_without(templates/my_family/sm90/kernel.cpp "family \"my_family\" has no template")
+check_without(compiler/host/families/my_family/loops.cpp "compiler/host/families/my_family/ has no .cpp")
+check(without_a_spec "compiler/ir/operators/my_op.cpp is named after no operator: compiler/spec/operators/my_op/ is missing" ${shared}
+      compiler/ir/operators/my_op.cpp)
 check(misspelt_regions "compiler/ir/operators/my_opp.cpp is named after no operator" ${whole} ${shared} compiler/ir/operators/my_opp.cpp)

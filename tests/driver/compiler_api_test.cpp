@@ -32,7 +32,7 @@ Json good_request(const char* command) {
   const DeviceSpec device = *known_device("sm_90a");
   const OpSpecPtr spec = *parse_op_spec(spec_json, "spec");
   for (const Skeleton* skeleton : skeletons()) {
-    if (skeleton->op() != "hstu_attention" || skeleton->direction() != Direction::kForward) continue;
+    if (!skeleton->serves(*spec, Direction::kForward)) continue;
     for (const KernelConfig& config : skeleton->space(*spec)) {
       if (!skeleton->reject(*spec, config, device).empty()) continue;
       return {{"command", command},        {"spec", spec_json},

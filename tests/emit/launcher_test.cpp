@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "compiler/emit/source.h"
-#include "compiler/spec/delta_hstu_attention/spec.h"
+#include "compiler/spec/operators/delta_hstu_attention/spec.h"
 #include "tests/emit/layer_norm.h"
 #include "tests/passes/attention_cases.h"
 
@@ -72,7 +72,7 @@ HstuAttentionParams with_targets() {
 TEST(Launcher, SaysHowItIsBuilt) {
   for (const auto& [arch, target] : {std::pair{"sm_80", "-gencode arch=compute_80,code=sm_80"},
                                      {"sm_90a", "-gencode arch=compute_90a,code=sm_90a"}}) {
-    const Pair pair = emit_attention("hstu_attention/sm80", arch, attention_params());
+    const Pair pair = emit_attention("attention/sm80_forward", arch, attention_params());
     const std::string& kernel = pair.kernel.plan.kernel_name;
     EXPECT_EQ(launcher_file(pair.kernel.plan), kernel + "_main.cu");
     EXPECT_THAT(pair.launcher, HasSubstr("// Build: nvcc -std=c++17 " + std::string(target) + " " + kernel +
@@ -82,15 +82,15 @@ TEST(Launcher, SaysHowItIsBuilt) {
 }
 
 TEST(Launcher, ShortSequencesHaveNoMoreTargetsThanRows) {
-  const Pair pair = emit_attention("hstu_attention/sm80", "sm_80", with_targets());
+  const Pair pair = emit_attention("attention/sm80_forward", "sm_80", with_targets());
   EXPECT_THAT(pair.launcher, HasSubstr("upload(convert<int64_t>(batch.targets(Chosen::num_targets)))"));
   EXPECT_THAT(pair.launcher, HasSubstr("upload(convert<int64_t>(batch.offsets))"));
-  EXPECT_THAT(emit_attention("hstu_attention/sm80", "sm_80", attention_params()).launcher,
+  EXPECT_THAT(emit_attention("attention/sm80_forward", "sm_80", attention_params()).launcher,
               Not(HasSubstr("Chosen::num_targets")));
 }
 
 TEST(Launcher, WhatTheSignatureLeavesOpenIsAConstant) {
-  const std::string attention = emit_attention("hstu_attention/sm80", "sm_80", attention_params()).launcher;
+  const std::string attention = emit_attention("attention/sm80_forward", "sm_80", attention_params()).launcher;
   EXPECT_THAT(attention, HasSubstr("struct Chosen {\n"
                                    "  static constexpr double alpha = 1.0;\n"
                                    "  static constexpr int64_t scaling_seqlen = 0;\n"
@@ -129,14 +129,14 @@ TEST(Launcher, ABiasHasRowsThatBeginAtTheAlignment) {
 }
 
 TEST(Launcher, LastRowsOfSequencesAreACountOrOffsets) {
-  const std::string dense = emit_delta("delta_hstu_attention/sm80", "sm_80", false).launcher;
+  const std::string dense = emit_delta("attention/sm80_forward", "sm_80", false).launcher;
   EXPECT_THAT(dense, HasSubstr("struct Chosen {\n"
                                "  static constexpr int64_t max_delta_len = 64;\n"));
   EXPECT_THAT(dense, HasSubstr("q = random_tensor<uint16_t>(batch.sequences() * Chosen::max_delta_len * "));
   EXPECT_THAT(dense, HasSubstr("k = random_tensor<uint16_t>(batch.rows() * "));
   EXPECT_THAT(dense, HasSubstr("const int64_t max_delta_len = Chosen::max_delta_len;"));
   EXPECT_THAT(dense, Not(HasSubstr("seq_offsets_q")));
-  const std::string jagged = emit_delta("delta_hstu_attention/sm80", "sm_80", true).launcher;
+  const std::string jagged = emit_delta("attention/sm80_forward", "sm_80", true).launcher;
   EXPECT_THAT(jagged, HasSubstr("  static constexpr int64_t max_delta_len = 64;\n"));
   EXPECT_THAT(jagged, HasSubstr("q = random_tensor<uint16_t>(batch.query_offsets(Chosen::max_delta_len).back() * "));
   EXPECT_THAT(jagged,
@@ -145,7 +145,7 @@ TEST(Launcher, LastRowsOfSequencesAreACountOrOffsets) {
 }
 
 TEST(Launcher, FewTilesAreSharedOutOverClusters) {
-  const Pair pair = emit_delta("delta_hstu_attention/sm90", "sm_90a", false);
+  const Pair pair = emit_delta("attention/sm90_forward", "sm_90a", false);
   const LaunchPlan& plan = pair.kernel.plan;
   EXPECT_THAT(pair.launcher,
               HasSubstr(fmt::format(
@@ -155,7 +155,7 @@ TEST(Launcher, FewTilesAreSharedOutOverClusters) {
   EXPECT_THAT(pair.launcher, HasSubstr(fmt::format("    CHECK(cudaLaunchKernelEx(&config, {}, params));\n"
                                                    "  }}\n",
                                                    plan.kernel_name)));
-  EXPECT_THAT(emit_attention("hstu_attention/sm90", "sm_90a", attention_params()).launcher,
+  EXPECT_THAT(emit_attention("attention/sm90_forward", "sm_90a", attention_params()).launcher,
               Not(HasSubstr("cluster_size(hstu")));
 }
 
@@ -181,9 +181,10 @@ TEST(Launcher, ClearsTheFirstRegionsOfAWorkspaceOnly) {
   const OpSpecPtr spec =
       *parse_op_spec({{"op", "hstu_attention"}, {"heads", 4}, {"attn_dim", 64}, {"hidden_dim", 64}}, "");
   const DeviceSpec device = *known_device("sm_90a");
-  const Skeleton& skeleton = **find_skeleton("hstu_attention/sm90_backward_fused");
+  const Skeleton& skeleton = **find_skeleton("attention/sm90_backward_fused");
   std::vector<KernelConfig> space = skeleton.space(*spec);
-  const auto ordered = std::find_if(space.begin(), space.end(), [](const auto& c) { return c.schedule == "ordered"; });
+  const auto ordered =
+      std::find_if(space.begin(), space.end(), [](const auto& c) { return c.attention().schedule == "ordered"; });
   ASSERT_NE(ordered, space.end());
   const std::string text =
       print_launcher(*spec, Direction::kBackward, skeleton.launch_plan(*spec, *ordered, device), device);
@@ -202,7 +203,7 @@ TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
   int checked = 0;
   for (const Skeleton* skeleton : skeletons()) {
     const OpSpecPtr spec = *parse_op_spec(
-        {{"op", skeleton->op()}, {"heads", 1}, {"attn_dim", 64}, {"hidden_dim", 64}, {"rab_heads", 1}}, "");
+        {{"op", "hstu_attention"}, {"heads", 1}, {"attn_dim", 64}, {"hidden_dim", 64}, {"rab_heads", 1}}, "");
     for (const KernelConfig& config : skeleton->space(*spec)) {
       if (!skeleton->reject(*spec, config, device).empty()) continue;
       const std::string text =
@@ -234,16 +235,16 @@ void expect_compiles(const Pair& pair, const std::string& arch) {
 }
 
 TEST(Launcher, NvccCompilesAttention) {
-  expect_compiles(emit_attention("hstu_attention/sm80", "sm_80", with_targets()), "sm_80");
+  expect_compiles(emit_attention("attention/sm80_forward", "sm_80", with_targets()), "sm_80");
 }
 
 TEST(Launcher, NvccCompilesTensorMaps) {
-  expect_compiles(emit_attention("hstu_attention/sm90", "sm_90a", attention_params()), "sm_90a");
+  expect_compiles(emit_attention("attention/sm90_forward", "sm_90a", attention_params()), "sm_90a");
 }
 
 TEST(Launcher, NvccCompilesLastRowsOfSequences) {
-  expect_compiles(emit_delta("delta_hstu_attention/sm80", "sm_80", true), "sm_80");
-  expect_compiles(emit_delta("delta_hstu_attention/sm90", "sm_90a", false), "sm_90a");
+  expect_compiles(emit_delta("attention/sm80_forward", "sm_80", true), "sm_80");
+  expect_compiles(emit_delta("attention/sm90_forward", "sm_90a", false), "sm_90a");
 }
 
 TEST(Launcher, NvccCompilesAnOperatorWithoutRegions) { expect_compiles(emit_layer_norm(), "sm_80"); }

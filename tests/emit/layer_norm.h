@@ -15,6 +15,7 @@ class LayerNormSpec final : public OpSpec {
       : parameters_(std::move(parameters)) {}
 
   std::string_view op() const override { return "layer_norm"; }
+  Family family() const override { return Family::kRow; }
   nlohmann::ordered_json to_json() const override { return parameters_; }
   bool supports(Direction direction) const override { return direction == Direction::kForward; }
   Signature signature(Direction) const override {
@@ -48,14 +49,9 @@ class LayerNormSpec final : public OpSpec {
 class LayerNormSkeleton : public Skeleton {
  public:
   std::string_view name() const override { return "layer_norm/simple"; }
-  std::string_view entry_file() const override { return "layer_norm/simple.cuh"; }
-  std::string_view op() const override { return "layer_norm"; }
+  Family family() const override { return Family::kRow; }
   Direction direction() const override { return Direction::kForward; }
-  std::vector<KernelConfig> space(const OpSpec&) const override {
-    KernelConfig config;
-    config.skeleton = name();
-    return {config};
-  }
+  std::vector<KernelConfig> space(const OpSpec&) const override { return {{std::string(name()), RowConfig()}}; }
   std::vector<Rejection> reject(const OpSpec&, const KernelConfig&, const DeviceSpec&) const override { return {}; }
   LaunchPlan launch_plan(const OpSpec&, const KernelConfig&, const DeviceSpec&) const override {
     using Kind = ParamSlot::Kind;
@@ -80,17 +76,15 @@ class LayerNormSkeleton : public Skeleton {
   double estimate(const OpSpec&, const KernelConfig&, const DeviceSpec&, const ProblemSize&) const override {
     return 1;
   }
-  std::vector<std::pair<std::string, std::string>> constants(const OpSpec&, const KernelConfig&) const override {
-    return {};
-  }
-  std::string prelude(const OpSpec&, const KernelConfig&) const override { return {}; }
+  bool deterministic(const KernelConfig&) const override { return true; }
+  Constants constants(const OpSpec&, const KernelConfig&) const override { return {}; }
+  std::string instruction_wrappers(const OpSpec&, const KernelConfig&) const override { return {}; }
 };
 
 // Two kernels of one launch: the first adds rows to sums in a workspace that must be 0 before, the second writes them.
 class AddRowsSkeleton final : public LayerNormSkeleton {
  public:
   std::string_view name() const override { return "layer_norm/add_rows"; }
-  std::string_view entry_file() const override { return "layer_norm/add_rows.cuh"; }
   LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const override {
     LaunchPlan plan = LayerNormSkeleton::launch_plan(spec, config, device);
     plan.kernel_name = "add_rows";
@@ -119,7 +113,7 @@ class AddRowsSkeleton final : public LayerNormSkeleton {
 // The build's templates and the operator's own.
 inline std::vector<EmbeddedTemplate> layer_norm_templates() {
   std::vector<EmbeddedTemplate> templates = embedded_templates();
-  templates.push_back({"layer_norm/simple.cuh", R"cuda(#include "common/regions.cuh"
+  templates.push_back({"layer_norm/simple/kernel.cuh", R"cuda(#include "common/regions.cuh"
 template <class Spec, class Config, class Params>
 __device__ void kernel_main(const Params& params) {
   const float* row = params.x + static_cast<i64>(blockIdx.x) * Spec::kWidth;
@@ -134,7 +128,7 @@ __device__ void kernel_main(const Params& params) {
     params.y[static_cast<i64>(blockIdx.x) * Spec::kWidth + i] = (row[i] - mean) * scale * params.weight[i];
 }
 )cuda"});
-  templates.push_back({"layer_norm/add_rows.cuh", R"cuda(#include "common/regions.cuh"
+  templates.push_back({"layer_norm/add_rows/kernel.cuh", R"cuda(#include "common/regions.cuh"
 template <class Spec, class Config, class Params>
 __device__ void kernel_main(const Params& params) {
   const i64 element = static_cast<i64>(blockIdx.x) * Spec::kWidth + threadIdx.x;

@@ -21,7 +21,7 @@ std::vector<KernelConfig> accepted_configs(const HstuAttentionParams& params, co
   const HstuAttentionSpec spec(params);
   std::vector<KernelConfig> configs;
   for (const Skeleton* skeleton : skeletons()) {
-    if (skeleton->op() != spec.op() || skeleton->direction() != Direction::kForward) continue;
+    if (!skeleton->serves(spec, Direction::kForward)) continue;
     for (const KernelConfig& config : skeleton->space(spec)) {
       if (!skeleton->reject(spec, config, device).empty()) continue;
       configs.push_back(config);
@@ -115,7 +115,8 @@ TEST(Source, ARegionIsPrintedForTheTemplateThatNamesIt) {
   for (const EmbeddedTemplate& file : embedded_templates()) {
     if (file.path.starts_with("common/")) templates.push_back(file);
   }
-  templates.push_back({skeleton.entry_file(), "// my_score and score_gradient are none\nvoid f() { mask_rows(); }\n"});
+  const std::string entry = skeleton.entry_file();
+  templates.push_back({entry, "// my_score and score_gradient are none\nvoid f() { mask_rows(); }\n"});
   const auto kernel =
       emit_with(skeleton, templates, operator_schema(spec.op()), spec, Direction::kForward, configs[0], device);
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
@@ -140,7 +141,7 @@ TEST(Source, WhatIsNotUsedLeavesTheBytesAsTheyAre) {
   const std::string source = source_with(embedded_templates());
   std::vector<EmbeddedTemplate> others = embedded_templates();
   for (EmbeddedTemplate& file : others) {
-    if (file.path == "hstu_attention/sm90.cuh") file.text = "// another text\n";
+    if (file.path == "attention/sm90_forward/kernel.cuh") file.text = "// another text\n";
   }
   others.push_back({"another_op/kernel.cuh", "// a template of another operator\n"});
   EXPECT_EQ(source_with(others), source);
@@ -160,7 +161,7 @@ TEST(Source, OperatorsMayShareTemplatesAndCommonFilesBelongToNone) {
                                                {"common/math.cuh", ""},
                                                {"layer_norm/helper.cuh", "#include \"common/math.cuh\"\n"},
                                                {"other_op/helper.cuh", ""},
-                                               {"layer_norm/simple.cuh", "#include \"layer_norm/helper.cuh\"\n"}};
+                                               {"layer_norm/simple/kernel.cuh", "#include \"layer_norm/helper.cuh\"\n"}};
     for (EmbeddedTemplate& file : templates) {
       if (file.path == path) file.text = text;
     }
@@ -170,12 +171,12 @@ TEST(Source, OperatorsMayShareTemplatesAndCommonFilesBelongToNone) {
         .message();
   };
   EXPECT_EQ(error_with("", ""), "");
-  EXPECT_EQ(error_with("layer_norm/simple.cuh", "#include \"other_op/helper.cuh\"\n"), "");
+  EXPECT_EQ(error_with("layer_norm/simple/kernel.cuh", "#include \"other_op/helper.cuh\"\n"), "");
   EXPECT_EQ(error_with("common/math.cuh", "#include \"layer_norm/helper.cuh\"\n"),
             "template common/math.cuh includes layer_norm/helper.cuh; files of common/ are of no operator, and may "
             "include files of common/ only");
-  EXPECT_EQ(error_with("layer_norm/simple.cuh", "#include \"layer_norm/none.cuh\"\n"),
-            "template layer_norm/simple.cuh includes layer_norm/none.cuh, which is no template");
+  EXPECT_EQ(error_with("layer_norm/simple/kernel.cuh", "#include \"layer_norm/none.cuh\"\n"),
+            "template layer_norm/simple/kernel.cuh includes layer_norm/none.cuh, which is no template");
 }
 
 TEST(Source, AnOperatorWithoutRegions) {
@@ -238,7 +239,7 @@ TEST(Source, RejectedConfigIsUnsupported) {
   const auto configs = accepted_configs(attention_params(), device);
   ASSERT_FALSE(configs.empty());
   KernelConfig config = configs[0];
-  config.stages = 1000;
+  config.attention().stages = 1000;
   const auto kernel = emit_kernel(HstuAttentionSpec(attention_params()), Direction::kForward, config, device);
   ASSERT_FALSE(kernel.ok());
   EXPECT_EQ(kernel.status().code(), Code::kUnsupported);

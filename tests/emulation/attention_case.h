@@ -28,24 +28,24 @@ inline Json base() { return {{"op", "hstu_attention"}, {"heads", 2}, {"attn_dim"
 
 inline KernelConfig ampere_tile(int64_t block_m, int64_t warps, int64_t block_n, int64_t stages) {
   KernelConfig config;
-  config.block_m = block_m;
-  config.block_n = block_n;
-  config.stages = stages;
-  config.warps = warps;
+  config.attention().block_m = block_m;
+  config.attention().block_n = block_n;
+  config.attention().stages = stages;
+  config.attention().warps = warps;
   return config;
 }
 
-// `skeleton` of hstu_attention.
+// `skeleton` of the attention family.
 inline KernelConfig hopper_tile(std::string_view skeleton, int64_t consumers, int64_t block_n, int64_t stages,
                                 const char* schedule = "grid", int64_t blocks_per_sm = 1) {
   KernelConfig config;
-  config.skeleton = fmt::format("hstu_attention/{}", skeleton);
-  config.block_m = 64 * consumers;
-  config.block_n = block_n;
-  config.stages = stages;
-  config.consumers = consumers;
-  config.schedule = schedule;
-  config.blocks_per_sm = blocks_per_sm;
+  config.skeleton = fmt::format("attention/{}", skeleton);
+  config.attention().block_m = 64 * consumers;
+  config.attention().block_n = block_n;
+  config.attention().stages = stages;
+  config.attention().consumers = consumers;
+  config.attention().schedule = schedule;
+  config.attention().blocks_per_sm = blocks_per_sm;
   return config;
 }
 
@@ -79,16 +79,17 @@ class Case {
   Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths, unsigned cluster = 1)
       : spec_(make_spec(json)), direction_(direction), lengths_(lengths), cluster_(cluster) {
     if (!config.skeleton.empty()) {
-      config.activation = "accurate";
-    } else if (config.warps == 0) {
+      config.attention().activation = "accurate";
+    } else if (config.attention().warps == 0) {
       config = heuristic_config(*spec_, direction, *known_device("sm_80"), {.max_seq_len = 1024}).value();
     } else {
-      config.skeleton = fmt::format("{}/sm80{}", spec_->op(), direction == Direction::kForward ? "" : "_backward");
-      config.activation = "accurate";
+      config.skeleton = direction == Direction::kForward ? "attention/sm80_forward" : "attention/sm80_backward";
+      config.attention().activation = "accurate";
     }
     auto emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
     // The forward template refuses fewer blocks of a multiprocessor than cost nothing.
-    for (; !emitted.ok() && config.blocks_per_sm < KernelConfig::kMostBlocks; ++config.blocks_per_sm) {
+    for (; !emitted.ok() && config.attention().blocks_per_sm < AttentionConfig::kMostBlocks;
+         ++config.attention().blocks_per_sm) {
       emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
     }
     if (!emitted.ok()) throw std::runtime_error(emitted.status().message());

@@ -83,7 +83,7 @@ TEST(EmulatedAttention, ASequencesNumbersStayInIt) {
 
 KernelConfig backward_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid",
                            int64_t blocks_per_sm = 1) {
-  return hopper_tile("sm90_backward", consumers, block_n, stages, schedule, blocks_per_sm);
+  return hopper_tile("sm90_backward_twopass", consumers, block_n, stages, schedule, blocks_per_sm);
 }
 
 void check_hopper(const Json& changes, const KernelConfig& config) {

@@ -53,23 +53,22 @@ TEST(EmulatedBias, AmpereBackward) {
 }
 
 TEST(EmulatedBias, HopperForward) {
-  check(kBoth, Direction::kForward, hopper_tile("sm90", 1, 64, 2), 200);
-  check(with(kOwn, {{"dtype", "fp16"}}), Direction::kForward, hopper_tile("sm90", 2, 64, 3, "persistent"), 200);
+  check(kBoth, Direction::kForward, hopper_tile("sm90_forward", 1, 64, 2), 200);
+  check(with(kOwn, {{"dtype", "fp16"}}), Direction::kForward, hopper_tile("sm90_forward", 2, 64, 3, "persistent"), 200);
   check(with(with(kBoth, kMasked), {{"max_attn_len", 20}}), Direction::kForward,
-        hopper_tile("sm90", 2, 64, 2, "persistent"), 201);
-  check(with(kScalar, kMasked), Direction::kForward, hopper_tile("sm90", 1, 64, 2), 200);
+        hopper_tile("sm90_forward", 2, 64, 2, "persistent"), 201);
+  check(with(kScalar, kMasked), Direction::kForward, hopper_tile("sm90_forward", 1, 64, 2), 200);
 }
 
 TEST(EmulatedBias, HopperForwardInClusters) {
-  KernelConfig config = hopper_tile("sm90", 1, 64, 2);
-  config.share_columns = true;
+  KernelConfig config = hopper_tile("sm90_forward", 1, 64, 2);
+  config.attention().share_columns = true;
   check(kBoth, Direction::kForward, config, 201, 3);
   check(with(with(kBoth, kMasked), {{"max_attn_len", 21}}), Direction::kForward, config, 201, 2);
 }
 
 TEST(EmulatedBias, OfTheLastRows) {
-  KernelConfig config = hopper_tile("sm90", 1, 64, 2);
-  config.skeleton = "delta_hstu_attention/sm90";
+  KernelConfig config = hopper_tile("sm90_forward", 1, 64, 2);
   Lengths lengths = lengths_of(true, 200);
   lengths.delta_rows = {1, 20, 3, 70, 64, 40};
   const Json json =
@@ -80,12 +79,12 @@ TEST(EmulatedBias, OfTheLastRows) {
 
 TEST(EmulatedBias, HopperBackward) {
   for (const char* schedule : {"grid", "persistent"}) {
-    check(kBoth, Direction::kBackward, hopper_tile("sm90_backward", 2, 64, 2, schedule), 200);
+    check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_twopass", 2, 64, 2, schedule), 200);
   }
   check(with(with(kOwn, kScalar), with(kMasked, {{"dtype", "fp16"}})), Direction::kBackward,
-        hopper_tile("sm90_backward", 1, 48, 3, "persistent", 2), 201);
+        hopper_tile("sm90_backward_twopass", 1, 48, 3, "persistent", 2), 201);
   check(with(kBoth, {{"max_attn_len", 21}, {"attn_dim", 192}, {"hidden_dim", 256}}), Direction::kBackward,
-        hopper_tile("sm90_backward", 2, 32, 2), 71);
+        hopper_tile("sm90_backward_twopass", 2, 32, 2), 71);
 }
 
 TEST(EmulatedBias, HopperBackwardFused) {
@@ -114,9 +113,10 @@ TEST(EmulatedBias, SenselessIndicesStayInBounds) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     check_that_senseless_indices_stay_in_bounds(direction, ampere(32, 2, 16, 2), 1, rows);
   }
-  check_that_senseless_indices_stay_in_bounds(Direction::kForward, hopper_tile("sm90", 2, 64, 2, "persistent"), 1,
+  check_that_senseless_indices_stay_in_bounds(Direction::kForward, hopper_tile("sm90_forward", 2, 64, 2, "persistent"),
+                                              1, scalar);
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper_tile("sm90_backward_twopass", 1, 32, 2), 1,
                                               scalar);
-  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper_tile("sm90_backward", 1, 32, 2), 1, scalar);
   for (const char* schedule : {"persistent", "whole"}) {
     check_that_senseless_indices_stay_in_bounds(Direction::kBackward,
                                                 hopper_tile("sm90_backward_fused", 2, 64, 2, schedule), 1, rows);
@@ -125,8 +125,8 @@ TEST(EmulatedBias, SenselessIndicesStayInBounds) {
 
 // NaN of a bias and of factors where no pair is: of rows and columns behind a sequence's last, and of masked ones.
 TEST(EmulatedBias, WhatNoPairHasIsNotSeen) {
-  for (const KernelConfig& config :
-       {ampere(), hopper_tile("sm90_backward", 2, 64, 2), hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent")}) {
+  for (const KernelConfig& config : {ampere(), hopper_tile("sm90_backward_twopass", 2, 64, 2),
+                                     hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent")}) {
     const Lengths lengths = lengths_of(false, 72);
     const Case kernel(with(base(), kBoth), Direction::kBackward, config, lengths);
     HostCall clean = kernel.call(), dirty = kernel.call();
@@ -150,13 +150,14 @@ TEST(EmulatedBias, WhatNoPairHasIsNotSeen) {
 
 TEST(EmulatedBias, ASequencesNumbersStayInIt) {
   check_that_numbers_stay_in_their_sequence(ampere(), kBoth);
-  check_that_numbers_stay_in_their_sequence(hopper_tile("sm90_backward", 2, 64, 2), kBoth);
+  check_that_numbers_stay_in_their_sequence(hopper_tile("sm90_backward_twopass", 2, 64, 2), kBoth);
 }
 
 // Nobody asks for them: then there is one kernel, and nothing else is written.
 TEST(EmulatedBias, GradientsThatNobodyWants) {
   check(with(with(kOwn, kScalar), {{"drab", false}, {"dattn_scale", false}}), Direction::kBackward, ampere());
-  check(with(with(kOwn, kRows), {{"drab", false}}), Direction::kBackward, hopper_tile("sm90_backward", 1, 32, 2));
+  check(with(with(kOwn, kRows), {{"drab", false}}), Direction::kBackward,
+        hopper_tile("sm90_backward_twopass", 1, 32, 2));
 }
 
 }  // namespace

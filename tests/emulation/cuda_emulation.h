@@ -151,13 +151,13 @@ using std::min;
 #define cvt_f32_f16 ptx_cvt_f32_f16
 #define unpack_low ptx_unpack_low
 #define unpack_high ptx_unpack_high
-#include "common/copy.cuh"
+#include "common/ptx/cp_async.cuh"
 #include "common/jagged.cuh"
-#include "common/load.cuh"
+#include "common/ptx/ld_global.cuh"
 #include "common/math.cuh"
-#include "common/mma.cuh"
-#include "common/shared_access.cuh"
-#include "common/store.cuh"
+#include "common/ptx/mma.cuh"
+#include "common/ptx/ldst_shared.cuh"
+#include "common/fragment_store.cuh"
 #include "common/types.cuh"
 #undef ldmatrix_x4
 #undef ldmatrix_x4_trans

@@ -79,8 +79,8 @@ inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) 
 #define cluster_sync_reads ptx_cluster_sync_reads
 #define cluster_address ptx_cluster_address
 #define ld_cluster_float4 ptx_ld_cluster_float4
-#include "common/cluster.cuh"
-#include "common/wgmma.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/wgmma.cuh"
 #undef wgmma_fence
 #undef wgmma_commit_group
 #undef wgmma_wait_group
@@ -158,7 +158,7 @@ inline void load_sum(const float* from, float& a, float& b, float& c, float& d) 
   d = from[3];
 }
 
-// In place of the stmatrix instructions of common/store.cuh: words[2 * block + half] has columns 8 * block + 2 * (lane
+// In place of the stmatrix instructions of common/fragment_store.cuh: words[2 * block + half] has columns 8 * block + 2 * (lane
 // % 4) and the next of row lane / 4 + 8 * half.
 template <int kColumns>
 void stage_fragment(u32 rows, int tile_bytes, const u32 (&words)[kColumns / 4]) {

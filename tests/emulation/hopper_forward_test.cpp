@@ -5,12 +5,12 @@ namespace hstujit {
 namespace {
 
 KernelConfig forward_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid") {
-  return hopper_tile("sm90", consumers, block_n, stages, schedule);
+  return hopper_tile("sm90_forward", consumers, block_n, stages, schedule);
 }
 
 KernelConfig shared_tile(int64_t block_n, int64_t stages) {
   KernelConfig config = forward_tile(1, block_n, stages);
-  config.share_columns = true;
+  config.attention().share_columns = true;
   return config;
 }
 
@@ -47,7 +47,6 @@ TEST(EmulatedHopper, SenselessIndicesStayInBoundsInClusters) {
 
 TEST(EmulatedHopper, ClustersOfTheLastRows) {
   KernelConfig config = forward_tile(1, 64, 2);
-  config.skeleton = "delta_hstu_attention/sm90";
   Lengths lengths = hopper_lengths(true);
   lengths.delta_rows = {1, 20, 3, 70, 64, 0, 140};
   const Json json = with(base(), {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}});

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/spec/hstu_attention/params.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
 #include "compiler/support/text.h"
 #include "tests/host/attention_cases.h"
 #include "tests/host/guarded_bytes.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/support/text.h"
 #include "tests/host/attention_cases.h"
 #include "tests/host/host_call.h"

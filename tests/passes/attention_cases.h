@@ -8,7 +8,7 @@
 
 #include "compiler/ir/build.h"
 #include "compiler/passes/passes.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {

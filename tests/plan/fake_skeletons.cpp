@@ -12,37 +12,34 @@ class FakeSkeleton : public Skeleton {
  public:
   FakeSkeleton(std::string_view name, bool usable) : name_(name), usable_(usable) {}
   std::string_view name() const override { return name_; }
-  std::string_view entry_file() const override { return "fake.cuh"; }
-  std::string_view op() const override { return "hstu_attention"; }
+  Family family() const override { return Family::kAttention; }
   Direction direction() const override { return Direction::kForward; }
 
   std::vector<KernelConfig> space(const OpSpec&) const override {
     std::vector<KernelConfig> configs;
     for (const int64_t rows : {64, 128, 256}) {
-      KernelConfig config;
-      config.skeleton = std::string(name_);
-      config.block_m = rows;
+      KernelConfig config{std::string(name_), AttentionConfig{.block_m = rows}};
       configs.push_back(config);
-      config.schedule = "persistent";
+      config.attention().schedule = "persistent";
       configs.push_back(config);
     }
     return configs;
   }
   std::vector<Rejection> reject(const OpSpec&, const KernelConfig& config, const DeviceSpec& device) const override {
     if (!usable_ || device.capability() < 90) return {{"device", "needs sm_90a"}};
-    if (config.block_m > 128) return {{"shared_memory", "needs too much"}};
+    if (config.attention().block_m > 128) return {{"shared_memory", "needs too much"}};
     return {};
   }
-  bool deterministic(const KernelConfig& config) const override { return config.block_m < 128; }
+  bool deterministic(const KernelConfig& config) const override { return config.attention().block_m < 128; }
   LaunchPlan launch_plan(const OpSpec&, const KernelConfig& config, const DeviceSpec&) const override {
     LaunchPlan plan;
-    plan.kernel_name = fmt::format("fake_{}", config.block_m);
+    plan.kernel_name = fmt::format("fake_{}", config.attention().block_m);
     plan.threads = 32;
     if (deterministic(config)) return plan;
     GridFactor rows, bytes_of_row;
     rows.source = GridFactor::Source::kSize;  // of the first argument, a tensor
     bytes_of_row.constant = 100;
-    plan.workspace.regions = {{{rows, bytes_of_row}, config.schedule == "persistent"}};
+    plan.workspace.regions = {{{rows, bytes_of_row}, config.attention().schedule == "persistent"}};
     FollowingKernel convert;
     convert.kernel_name = convert.function = "fake_convert";
     convert.threads = 64;
@@ -50,12 +47,10 @@ class FakeSkeleton : public Skeleton {
     return plan;
   }
   double estimate(const OpSpec&, const KernelConfig& config, const DeviceSpec&, const ProblemSize&) const override {
-    return 1.0 / static_cast<double>(config.block_m);
+    return 1.0 / static_cast<double>(config.attention().block_m);
   }
-  std::vector<std::pair<std::string, std::string>> constants(const OpSpec&, const KernelConfig&) const override {
-    return {};
-  }
-  std::string prelude(const OpSpec&, const KernelConfig&) const override { return ""; }
+  Constants constants(const OpSpec&, const KernelConfig&) const override { return {}; }
+  std::string instruction_wrappers(const OpSpec&, const KernelConfig&) const override { return ""; }
 
  private:
   std::string_view name_;

@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
+#include <utility>
+
+#include "compiler/support/config_aliases.h"
 
 namespace hstujit {
 namespace {
@@ -13,13 +16,12 @@ namespace {
 using testing::HasSubstr;
 
 KernelConfig config() {
-  KernelConfig config;
-  config.skeleton = "hstu_attention/sm90";
-  config.block_m = 128;
-  config.block_n = 64;
-  config.stages = 2;
-  config.consumers = 2;
-  config.schedule = "persistent";
+  KernelConfig config{"fake/usable", AttentionConfig()};
+  config.attention().block_m = 128;
+  config.attention().block_n = 64;
+  config.attention().stages = 2;
+  config.attention().consumers = 2;
+  config.attention().schedule = "persistent";
   return config;
 }
 
@@ -30,11 +32,9 @@ TEST(KernelConfig, JsonRoundTrip) {
 }
 
 TEST(KernelConfig, TheKeyHasNoFieldThatIsAtItsDefault) {
-  EXPECT_EQ(key_text(config()), R"({"skeleton":"hstu_attention/sm90","block_m":128,"block_n":64,"stages":2,)"
+  EXPECT_EQ(key_text(config()), R"({"skeleton":"fake/usable","block_m":128,"block_n":64,"stages":2,)"
                                 R"("consumers":2,"schedule":"persistent"})");
-  KernelConfig plain;
-  plain.skeleton = "norm/rows";
-  EXPECT_EQ(key_text(plain), R"({"skeleton":"norm/rows"})");
+  EXPECT_EQ(key_text({"norm/rows", RowConfig()}), R"({"skeleton":"norm/rows"})");
 }
 
 TEST(KernelConfig, TheKeyReadsBackAsTheConfig) {
@@ -54,7 +54,12 @@ TEST(KernelConfig, BadFieldsAreNamed) {
               HasSubstr("config.stage (value 3) is not a known field, did you mean \"stages\"?"));
   json = to_json(config());
   json.erase("skeleton");
-  EXPECT_THAT(parse_kernel_config(json).status().message(), HasSubstr("config.skeleton is missing"));
+  EXPECT_THAT(parse_kernel_config(json).status().message(), HasSubstr("the name of a skeleton"));
+  json["skeleton"] = "fake/absent";
+  EXPECT_THAT(
+      parse_kernel_config(json).status().message(),
+      HasSubstr("config: skeleton \"fake/absent\" is not part of this build; allowed: fake/unusable, fake/usable"));
+  EXPECT_EQ(parse_kernel_config(json).status().code(), Code::kInvalidConfig);
 }
 
 TEST(KernelConfig, SizesThatNoDeviceHasAreRefused) {
@@ -74,25 +79,58 @@ TEST(KernelConfig, SizesThatNoDeviceHasAreRefused) {
   }
 }
 
-TEST(KernelConfig, DescribedInOneLine) { EXPECT_EQ(describe(config()), "sm90 128x64 stages=2 consumers=2 persistent"); }
+TEST(KernelConfig, DescribedInOneLine) {
+  EXPECT_EQ(describe(config()), "usable 128x64 stages=2 consumers=2 persistent");
+}
 
 // Another value than the one it has.
 void change(int64_t& value) { ++value; }
 void change(bool& value) { value = !value; }
 void change(std::string& value) { value += "x"; }
 
-TEST(KernelConfig, EveryFieldChangesTheDescriptionAndTheKey) {
-  std::set<std::string> seen = {describe(config())}, keys = {key_text(config())};
-  size_t fields = 0;
-  const KernelConfig every;
-  for_each_field(every, [&](const auto& field, const auto&) {
-    KernelConfig other = config();
-    change(other.*(field.member));
+// Of one object of a config, which `object_of` gives.
+template <typename ObjectOf>
+void expect_every_field_tells(const KernelConfig& config, const ObjectOf& object_of) {
+  std::set<std::string> seen = {describe(config)}, keys = {key_text(config)};
+  KernelConfig every = config;
+  for_each_field(object_of(every), [&](const auto& field, const auto&) {
+    KernelConfig other = config;
+    change(object_of(other).*(field.member));
     EXPECT_TRUE(seen.insert(describe(other)).second) << field.name << ": " << describe(other);
     EXPECT_TRUE(keys.insert(key_text(other)).second) << field.name << ": " << key_text(other);
-    ++fields;
   });
-  EXPECT_EQ(seen.size(), fields + 1);
+  EXPECT_GT(seen.size(), 1u);
+}
+
+TEST(KernelConfig, EveryFieldChangesTheDescriptionAndTheKey) {
+  expect_every_field_tells(config(), [](KernelConfig& c) -> AttentionConfig& { return c.attention(); });
+  expect_every_field_tells(config(), [](KernelConfig& c) -> SanitizerSwitches& { return c.sanitizer; });
+  expect_every_field_tells({"norm/rows", RowConfig()}, [](KernelConfig& c) -> RowConfig& { return c.row(); });
+}
+
+TEST(KernelConfig, SwitchesForSanitizersAreReadAndWritten) {
+  KernelConfig switched = config();
+  switched.sanitizer.lanes_arrive = true;
+  EXPECT_THAT(key_text(switched), HasSubstr(R"("lanes_arrive":true)"));
+  const auto parsed = parse_kernel_config(to_json(switched));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(*parsed, switched);
+}
+
+TEST(ConfigAliases, SkeletonsOfEarlierLibrariesHaveNamesOfToday) {
+  for (const auto& [earlier, name] : {std::pair("hstu_attention/sm80", "attention/sm80_forward"),
+                                      {"hstu_attention/sm90", "attention/sm90_forward"},
+                                      {"delta_hstu_attention/sm80", "attention/sm80_forward"},
+                                      {"delta_hstu_attention/sm90", "attention/sm90_forward"},
+                                      {"hstu_attention/sm80_backward", "attention/sm80_backward"},
+                                      {"hstu_attention/sm90_backward", "attention/sm90_backward_twopass"},
+                                      {"hstu_attention/sm90_backward_fused", "attention/sm90_backward_fused"}}) {
+    const nlohmann::ordered_json config = {{"skeleton", earlier}, {"stages", 3}};
+    EXPECT_EQ(with_current_names(config).dump(), fmt::format(R"({{"skeleton":"{}","stages":3}})", name));
+  }
+  for (const char* text : {"null", "[1]", R"({"stages":3})", R"({"skeleton":4})", R"({"skeleton":"of another"})"}) {
+    EXPECT_EQ(with_current_names(nlohmann::ordered_json::parse(text)).dump(), text);
+  }
 }
 
 }  // namespace

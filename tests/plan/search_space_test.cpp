@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 
 namespace hstujit {
 namespace {
@@ -17,11 +17,11 @@ const ProblemSize kSize{1024, 256, 0.6};
 TEST(SearchSpace, FastestEstimateFirstAndTiesInTheSkeletonsOrder) {
   const SearchSpace space = search_space(spec(), Direction::kForward, *known_device("sm_90a"), kSize);
   ASSERT_EQ(space.candidates.size(), 4u);
-  EXPECT_EQ(space.candidates[0].config.block_m, 128);
-  EXPECT_EQ(space.candidates[0].config.schedule, "grid");
-  EXPECT_EQ(space.candidates[1].config.block_m, 128);
-  EXPECT_EQ(space.candidates[1].config.schedule, "persistent");
-  EXPECT_EQ(space.candidates[3].config.block_m, 64);
+  EXPECT_EQ(space.candidates[0].config.attention().block_m, 128);
+  EXPECT_EQ(space.candidates[0].config.attention().schedule, "grid");
+  EXPECT_EQ(space.candidates[1].config.attention().block_m, 128);
+  EXPECT_EQ(space.candidates[1].config.attention().schedule, "persistent");
+  EXPECT_EQ(space.candidates[3].config.attention().block_m, 64);
   EXPECT_EQ(space.rejected.size(), 8u);
   EXPECT_EQ(space.rejected.back().reasons[0].reason, "shared_memory");
 }
@@ -29,7 +29,7 @@ TEST(SearchSpace, FastestEstimateFirstAndTiesInTheSkeletonsOrder) {
 TEST(SearchSpace, TheHeuristicIsTheFirstCandidate) {
   const auto config = heuristic_config(spec(), Direction::kForward, *known_device("sm_90a"), kSize);
   ASSERT_TRUE(config.ok());
-  EXPECT_EQ(config->block_m, 128);
+  EXPECT_EQ(config->attention().block_m, 128);
 }
 
 TEST(SearchSpace, NothingFitsIsUnsupportedWithTheCommonestReasons) {
@@ -48,21 +48,21 @@ TEST(SearchSpace, OnlyDeterministicKernelsWhereTheyAreAskedFor) {
   const DeviceSpec device = *known_device("sm_90a");
   const SearchSpace space = search_space(spec(), Direction::kForward, device, kSize, {.deterministic = true});
   ASSERT_EQ(space.candidates.size(), 2u);
-  EXPECT_EQ(space.candidates[0].config.block_m, 64);
+  EXPECT_EQ(space.candidates[0].config.attention().block_m, 64);
   EXPECT_EQ(space.rejected.size(), 10u);
   int refused = 0;
   for (const RejectedCandidate& rejected : space.rejected) {
     ASSERT_EQ(rejected.reasons.size(), 1u);
     if (rejected.reasons[0].reason != "deterministic") continue;
     ++refused;
-    EXPECT_EQ(rejected.config.block_m, 128);
+    EXPECT_EQ(rejected.config.attention().block_m, 128);
     EXPECT_THAT(rejected.reasons[0].detail,
                 testing::HasSubstr("gives results that differ in their last bits from run to run"));
   }
   EXPECT_EQ(refused, 2) << "what cannot run at all is refused for that alone";
   const auto config = heuristic_config(spec(), Direction::kForward, device, kSize, {.deterministic = true});
   ASSERT_TRUE(config.ok());
-  EXPECT_EQ(config->block_m, 64);
+  EXPECT_EQ(config->attention().block_m, 64);
 }
 
 TEST(Registry, SkeletonsAreFoundByName) {

@@ -41,7 +41,7 @@ class ExplainTest : public RuntimeTest {
   }
   ArtifactKey with_block_n(ArtifactKey key, int64_t block_n) const {
     KernelConfig config = chosen_;
-    config.block_n = block_n;
+    config.attention().block_n = block_n;
     key.config = key_text(config);
     return key;
   }
@@ -67,7 +67,7 @@ TEST_F(ExplainTest, AMissInAnEmptyCacheHasNoNearestEntry) {
 }
 
 TEST_F(ExplainTest, TheFieldsThatDifferFromTheNearestEntryAreNamedWithBothValues) {
-  const int64_t other_n = chosen_.block_n == 64 ? 128 : 64;
+  const int64_t other_n = chosen_.attention().block_n == 64 ? 128 : 64;
   ArtifactKey key = with_block_n(key_, other_n);
   key.generator = "another build";
   put(cache_dir(), key);
@@ -79,7 +79,7 @@ TEST_F(ExplainTest, TheFieldsThatDifferFromTheNearestEntryAreNamedWithBothValues
   EXPECT_EQ(nearest["digest"], *artifact_digest(key));
   EXPECT_EQ(nearest["directory"], cache_dir());
   EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", generator_digest()),
-                                      difference("config.block_n", other_n, chosen_.block_n)}));
+                                      difference("config.block_n", other_n, chosen_.attention().block_n)}));
 }
 
 TEST_F(ExplainTest, FieldsOfTheSpecAndOptionsAreNamed) {

@@ -100,7 +100,7 @@ TEST_F(FrozenTest, TheSameChoicesAreTheSameFile) {
   ASSERT_TRUE(one.ok() && other.ok());
   EXPECT_EQ(*one, *other);
   KernelConfig different = second_best();
-  ++different.stages;
+  ++different.attention().stages;
   EXPECT_THAT(format_choices({{key_of(128), second_best()}, {key_of(128), different}}).status().message(),
               HasSubstr("is there twice"));
 }

@@ -10,6 +10,7 @@ namespace {
 // An operator of plain rows: nothing in its launches says a max_seq_len.
 class RowsSpec final : public OpSpec {
  public:
+  Family family() const override { return Family::kRow; }
   std::string_view op() const override { return "rows"; }
   Json to_json() const override { return {{"op", "rows"}}; }
   bool supports(Direction direction) const override { return direction == Direction::kForward; }

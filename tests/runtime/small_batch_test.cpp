@@ -61,11 +61,11 @@ class SmallBatchTest : public RuntimeTest {
     record.key = tuning_key(*instance_of(true).spec, Direction::kForward, *engine.device(0), bucket);
     record.workload = "w";
     KernelConfig config;
-    config.skeleton = "hstu_attention/sm90";
-    config.block_m = 64 * consumers;
-    config.block_n = 64;
-    config.stages = 2;
-    config.consumers = consumers;
+    config.skeleton = "attention/sm90_forward";
+    config.attention().block_m = 64 * consumers;
+    config.attention().block_n = 64;
+    config.attention().stages = 2;
+    config.attention().consumers = consumers;
     record.timed = {{to_json(config).dump(), "w", "a source", 10, 0.1}};
     record.winner = record.timed.front().config;
     ASSERT_TRUE(engine.tuning().add(record).ok());
@@ -187,8 +187,8 @@ TEST_F(SmallBatchTest, WholeConfigsListBothKernelsOfABucket) {
   const auto choice = [&](const ProblemBucket& bucket) {
     return choose_kernel(*again, *config.instances[0].spec, Direction::kForward, *again->device(0), bucket)->config;
   };
-  EXPECT_TRUE(choice({1024, true}).share_columns);
-  EXPECT_FALSE(choice(1024).share_columns);
+  EXPECT_TRUE(choice({1024, true}).attention().share_columns);
+  EXPECT_FALSE(choice(1024).attention().share_columns);
 }
 
 TEST_F(SmallBatchTest, RunsAndTimingsSayWhichKernelTheyHad) {

@@ -27,7 +27,7 @@ Result<std::unique_ptr<WorkerBench>> open_worker(const std::string& script = "",
 
 CompiledCandidate candidate(const std::string& script) {
   CompiledCandidate made;
-  made.config.skeleton = "scripted";
+  made.config.skeleton = "attention/sm90_forward";
   made.cubin = script;
   return made;
 }

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <random>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/support/text.h"
 #include "tests/spec/rounded_attention.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/support/files.h"
 #include "tests/support/whole_file.h"
 

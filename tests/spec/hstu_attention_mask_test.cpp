@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 
 namespace hstujit {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/support/text.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/spec/fields_json.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 
 namespace hstujit {
 namespace {

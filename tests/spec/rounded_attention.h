@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/spec/hstu_attention/attention_spec.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
 #include "compiler/spec/rounding.h"
 
 namespace hstujit::test {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/spec/config.h"
-#include "compiler/spec/hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/spec/parameters_page.h"
 #include "compiler/support/files.h"
 #include "tests/support/whole_file.h"

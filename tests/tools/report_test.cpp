@@ -7,11 +7,11 @@
 namespace hstujit {
 namespace {
 
-const Json kConfig = Json::parse(R"({"skeleton": "hstu_attention/sm90", "block_m": 128, "block_n": 64, "stages": 2,
+const Json kConfig = Json::parse(R"({"skeleton": "attention/sm90_forward", "block_m": 128, "block_n": 64, "stages": 2,
   "consumers": 0, "warps": 1, "schedule": "persistent", "blocks_per_sm": 1, "ping_pong": true})");
 
 TEST(Report, ShowsAConfigOnOneLine) {
-  EXPECT_EQ(config_text(kConfig), "sm90 128x64 stages=2 persistent ping_pong");
+  EXPECT_EQ(config_text(kConfig), "sm90_forward 128x64 stages=2 persistent ping_pong");
   EXPECT_EQ(config_text(nullptr), "");
 }
 

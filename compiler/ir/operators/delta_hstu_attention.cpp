@@ -1,5 +1,5 @@
 #include "compiler/ir/attention.h"
-#include "compiler/spec/hstu_attention/attention_spec.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 

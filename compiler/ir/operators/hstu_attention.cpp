@@ -7,7 +7,7 @@
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/scores.h"
-#include "compiler/spec/hstu_attention/attention_spec.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {

@@ -29,8 +29,8 @@ class LendingTest : public RuntimeTest {
   static CompiledCandidate candidate(const std::string& schedule) {
     KernelConfig config;
     config.skeleton = "fake/usable";
-    config.block_m = 128;
-    config.schedule = schedule;
+    config.attention().block_m = 128;
+    config.attention().schedule = schedule;
     return {config, cubin_of("a cubin")};
   }
 };

@@ -21,7 +21,7 @@ class RestrictionTest : public RuntimeTest {
   static KernelConfig tile(int64_t rows) {
     KernelConfig config;
     config.skeleton = "fake/usable";
-    config.block_m = rows;
+    config.attention().block_m = rows;
     return config;
   }
   TuningKey key(const Restriction& restriction, const std::string& device = "H200") const {
@@ -40,7 +40,7 @@ class RestrictionTest : public RuntimeTest {
   void expect_choice(const Restriction& restriction, int64_t rows, bool tuned, const std::string& device = "H200") {
     const auto choice = choose(restriction, device);
     ASSERT_TRUE(choice.ok()) << choice.status().message();
-    EXPECT_EQ(choice->config.block_m, rows);
+    EXPECT_EQ(choice->config.attention().block_m, rows);
     EXPECT_EQ(choice->tuned, tuned);
   }
   static Config config_of(const std::string& tuning) {
@@ -165,17 +165,17 @@ TEST_F(RestrictionTest, AnOpsMissesSayIt) {
 using RestrictedTunerTest = TunerTest;
 
 TEST_F(RestrictedTunerTest, TimesOnlyWhatMayWin) {
-  bench_.duration = [](const KernelConfig& config) { return config.block_m == 128 ? 1.0 : 2.0; };
+  bench_.duration = [](const KernelConfig& config) { return config.attention().block_m == 128 ? 1.0 : 2.0; };
   auto tuned = tune();
   ASSERT_TRUE(tuned.ok()) << tuned.status().message();
-  EXPECT_EQ(tuned->winner.block_m, 128);
+  EXPECT_EQ(tuned->winner.attention().block_m, 128);
   bench_.loaded.clear();
   problem_.restriction.deterministic = true;
   tuned = tune();
   ASSERT_TRUE(tuned.ok()) << tuned.status().message();
-  EXPECT_EQ(tuned->winner.block_m, 64);
+  EXPECT_EQ(tuned->winner.attention().block_m, 64);
   EXPECT_EQ(tuned->candidates, 2);
-  for (const KernelConfig& config : bench_.loaded) EXPECT_EQ(config.block_m, 64);
+  for (const KernelConfig& config : bench_.loaded) EXPECT_EQ(config.attention().block_m, 64);
   EXPECT_TRUE(tuned->record.key.deterministic);
   EXPECT_THAT(stored().winner, HasSubstr("128")) << "the winner of all kernels stays";
 }

@@ -1,0 +1,190 @@
+// How a launch of attention is cut into items, and which function computes one.
+#include "compiler/host/operator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/host/families/attention/attention_item.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+#include "compiler/spec/limits.h"
+#include "compiler/support/integers.h"
+
+namespace hstujit {
+
+namespace {
+
+// Rows of one item, at most. A tile is packed once for all rows of the item, so more rows cost less packing; fewer
+// balance better over threads.
+constexpr int64_t kItemRows = 256;
+
+// Where the rows of each sequence begin in a tensor of so many rows, and where the last ones end. Offsets that decrease
+// or pass the end are brought back, so that sequences lie within the tensor and do not overlap.
+std::vector<int64_t> clamped_offsets(const Arguments& arguments, std::string_view name, int64_t sequences,
+                                     int64_t rows) {
+  std::vector<int64_t> offsets;
+  for (int64_t b = 0; b <= sequences; ++b) {
+    offsets.push_back(std::clamp(arguments.element(name, b), offsets.empty() ? int64_t{0} : offsets.back(), rows));
+  }
+  return offsets;
+}
+
+class HostAttention final : public HostOperator {
+ public:
+  HostAttention(const AttentionSpec& spec, Direction direction, const RegisterTile& tile)
+      : params_(spec.params()),
+        query_rows_(spec.query_rows()),
+        direction_(direction),
+        item_rows_(round_down(kItemRows, tile.rows)) {}
+
+  Status emit(ItemFunction& function) override {
+    HSTUJIT_ASSIGN_OR_RETURN(AttentionItem item, AttentionItem::create(params_, function));
+    return direction_ == Direction::kForward ? emit_attention_forward(item, item_rows_)
+                                             : emit_attention_backward(item, item_rows_);
+  }
+
+  Result<std::vector<WorkItem>> items(const Arguments& arguments) const override;
+
+  // Backward with dattn_scale: what each row of q and head adds to it.
+  int64_t parts_size(const Arguments& arguments) const override {
+    return arguments.has("dattn_scale") ? arguments.size("q", 0) * params_.heads : 0;
+  }
+  void finish(const Arguments& arguments, const float* parts) const override;
+
+ private:
+  // The rows of q and out of each sequence, as clamped_offsets gives them.
+  std::vector<int64_t> query_offsets(const Arguments& arguments, const std::vector<int64_t>& offsets) const;
+
+  // The rows of one head of a sequence.
+  struct Rows {
+    int64_t sequence, start, n, targets, head;
+    int64_t query_start, first;  // where its rows of q are, and the first row of the sequence that q has
+  };
+  void add_forward(const Rows& rows, std::vector<WorkItem>& items) const;
+  void add_backward(const Rows& rows, std::vector<WorkItem>& items) const;
+  // Of a head of drab.
+  void add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const;
+
+  HstuAttentionParams params_;
+  QueryRows query_rows_;
+  Direction direction_;
+  int64_t item_rows_;
+};
+
+std::vector<int64_t> HostAttention::query_offsets(const Arguments& arguments,
+                                                  const std::vector<int64_t>& offsets) const {
+  if (query_rows_ == QueryRows::kAll) return offsets;
+  const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
+  if (query_rows_ == QueryRows::kLastJagged) {
+    return clamped_offsets(arguments, "seq_offsets_q", sequences, arguments.size("q", 0));
+  }
+  std::vector<int64_t> result;
+  for (int64_t b = 0; b <= sequences; ++b) result.push_back(b * arguments.integer("max_delta_len"));
+  return result;
+}
+
+void HostAttention::add_forward(const Rows& rows, std::vector<WorkItem>& items) const {
+  // Rows of q before the sequence: rows of an empty one, which see nothing.
+  for (int64_t begin = 0; begin < -rows.first; begin += item_rows_) {
+    const int64_t end = std::min(begin + item_rows_, -rows.first);
+    items.push_back({{rows.start, 0, 0, rows.head, begin, end, rows.query_start, rows.sequence}, 0});
+  }
+  for (int64_t begin = std::max<int64_t>(rows.first, 0); begin < rows.n; begin += item_rows_) {
+    const int64_t end = std::min(begin + item_rows_, rows.n);
+    const double columns = static_cast<double>(params_.causal ? end : rows.n);
+    items.push_back(
+        {{rows.start, rows.n, rows.targets, rows.head, begin, end, rows.query_start - rows.first, rows.sequence},
+         static_cast<double>(end - begin) * columns});
+  }
+}
+
+void HostAttention::add_backward(const Rows& rows, std::vector<WorkItem>& items) const {
+  for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
+    const int64_t end = std::min(begin + item_rows_, rows.n);
+    // Products of one pair; rows see columns before them, columns are seen by rows behind them.
+    const int64_t products[] = {2 * params_.attn_dim + params_.hidden_dim, 2 * (params_.attn_dim + params_.hidden_dim)};
+    const int64_t others[] = {params_.causal ? end : rows.n, params_.causal ? rows.n - begin : rows.n};
+    for (const AttentionSide side : {kRowSide, kColumnSide}) {
+      items.push_back({{rows.start, rows.n, rows.targets, rows.head, begin, end, side, rows.sequence},
+                       static_cast<double>((end - begin) * others[side]) * static_cast<double>(products[side])});
+    }
+  }
+}
+
+void HostAttention::add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const {
+  const int64_t products = (params_.attn_dim + params_.hidden_dim) * (params_.heads / params_.rab_heads);
+  for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
+    const int64_t end = std::min(begin + item_rows_, rows.n);
+    items.push_back(
+        {{rows.start, rows.n, rows.targets, rows.head, begin, end, kBiasSide, rows.sequence},
+         static_cast<double>((end - begin) * (params_.causal ? end : rows.n)) * static_cast<double>(products)});
+  }
+  // Rows behind the sequence, which are those of an empty one.
+  for (int64_t begin = rows.n; begin < max_seq_len; begin += item_rows_) {
+    const int64_t end = std::min(begin + item_rows_, max_seq_len);
+    items.push_back({{rows.start, 0, 0, rows.head, begin, end, kBiasSide, rows.sequence}, 0});
+  }
+}
+
+void HostAttention::finish(const Arguments& arguments, const float* parts) const {
+  if (!arguments.has("dattn_scale")) return;
+  auto* const slopes = static_cast<float*>(arguments.data("dattn_scale"));
+  const std::vector<int64_t> offsets =
+      clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
+  double total = 0;
+  for (int64_t row = offsets.front(); row < offsets.back(); ++row) {
+    double sum = 0;
+    for (int64_t head = 0; head < params_.heads; ++head) sum += parts[row * params_.heads + head];
+    if (params_.attn_scale == "rows") slopes[row] = static_cast<float>(sum);
+    total += sum;
+  }
+  if (params_.attn_scale == "scalar") slopes[0] = static_cast<float>(total);
+}
+
+Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {
+  const int64_t sequences = arguments.symbol("B");
+  const int64_t max_seq_len = arguments.integer("max_seq_len");
+  if (!params_.has_attn_scale() && arguments.size("q", 0) > 0 && arguments.integer("scaling_seqlen") <= 0 &&
+      max_seq_len <= 0) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("max_seq_len is {}; it must be at least 1 where scaling_seqlen is not positive", max_seq_len));
+  }
+  std::vector<WorkItem> items;
+  const std::vector<int64_t> offsets = clamped_offsets(arguments, "seq_offsets", sequences, arguments.size("k", 0));
+  const std::vector<int64_t> queries = query_offsets(arguments, offsets);
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+    const auto b = static_cast<size_t>(sequence);
+    const int64_t start = offsets[b], n = offsets[b + 1] - start;
+    const int64_t first = n - (queries[b + 1] - queries[b]);  // the first row that q has
+    if (n > kMaxSeqLen) {
+      return Status(Code::kUnsupported,
+                    fmt::format("sequence {} has {} rows; the host backend takes at most {}", sequence, n, kMaxSeqLen));
+    }
+    if (params_.has_rab() && n > max_seq_len) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("sequence {} has {} rows; rab has biases for max_seq_len, which is {}", sequence, n,
+                                max_seq_len));
+    }
+    const int64_t targets =
+        params_.num_targets ? std::clamp<int64_t>(arguments.element("num_targets", sequence), 0, n) : 0;
+    for (int64_t head = 0; head < params_.heads; ++head) {
+      const Rows rows = {sequence, start, n, targets, head, queries[b], first};
+      direction_ == Direction::kForward ? add_forward(rows, items) : add_backward(rows, items);
+      if (arguments.has("drab") && head < params_.rab_heads) add_bias(rows, max_seq_len, items);
+    }
+  }
+  return items;
+}
+
+}  // namespace
+
+Result<HostOperatorPtr> make_host_attention(OpSpecPtr spec, Direction direction, const RegisterTile& tile) {
+  if (!spec->supports(direction)) {
+    return Status(Code::kUnsupported, fmt::format("direction is \"{}\"; the host backend computes {} forward only",
+                                                  to_string(direction), spec->op()));
+  }
+  return HostOperatorPtr(std::make_unique<HostAttention>(static_cast<const AttentionSpec&>(*spec), direction, tile));
+}
+
+}  // namespace hstujit

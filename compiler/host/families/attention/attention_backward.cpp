@@ -1,0 +1,305 @@
+// Attention backward on the host.
+//
+// An item is a block of rows of one sequence and head, of one side. On the row side the block is of q and dout, walks
+// the columns that it may see, and sums dq; on the column side it is of k and v, walks the rows that may see it, and
+// sums dk and dv. Both sides do the same with the roles exchanged: a is the block's q or k, b its dout or v, x and y
+// are the other two of a tile, and for each register tile that mask_tile does not rule out
+//
+//   s = a * xT, dp = b * yT, ds = dp * score'(s), p = score(s) under the mask
+//   da += ds * x, and on the column side db += p * y
+//
+// Each side computes s and dp anew, so that no two items write the same element and none waits for another. Everything
+// stays in fp32, and the sums are rounded once.
+//
+// A bias is added to s. Its gradient has items of its own, since several heads may share one: a block of rows of a head
+// of drab walks all columns, sums ds over the heads, and writes 0 where there are no pairs, also in rows and columns
+// behind the sequence. Rows of q leave sum(p * dp) of their head for dattn_scale (HostOperator::finish).
+#include <algorithm>
+
+#include "compiler/host/families/attention/attention_item.h"
+#include "compiler/support/integers.h"
+
+namespace hstujit {
+
+namespace {
+
+using mlir::Value;
+
+// Rows of one tile, at most.
+constexpr int64_t kTileRows = 128;
+
+// The tensors of one side.
+struct Side {
+  AttentionSide which;
+  const char *a, *b, *x, *y;
+  const char *da, *db;  // what a side has not is null
+
+  bool rows() const { return which != kColumnSide; }  // whether the block is of rows
+};
+
+constexpr Side kSides[] = {{kRowSide, "q", "dout", "k", "v", "dq", nullptr},
+                           {kColumnSide, "k", "v", "q", "dout", "dk", "dv"}};
+constexpr Side kBias = {kBiasSide, "q", "dout", "k", "v", nullptr, nullptr};
+
+class BackwardEmitter {
+ public:
+  BackwardEmitter(AttentionItem& item, int64_t item_rows) : params_(item.params()), item_(item), emit_(item.emit()) {
+    const RegisterTile& tile = emit_.tile();
+    wide_.attn = output_of(params_.attn_dim);
+    wide_.hidden = output_of(params_.hidden_dim);
+    a_ = emit_.allocate(item_rows, round_up(params_.attn_dim, tile.lanes));
+    b_ = emit_.allocate(item_rows, round_up(params_.hidden_dim, tile.lanes));
+    x_ = emit_.allocate(kTileRows, wide_.attn.width);
+    y_ = emit_.allocate(kTileRows, wide_.hidden.width);
+    x_transposed_ = emit_.allocate(a_.width, kTileRows);
+    y_transposed_ = emit_.allocate(b_.width, kTileRows);
+    s_ = emit_.allocate(tile.rows, tile.columns());
+    dp_ = emit_.allocate(tile.rows, tile.columns());
+    da_ = emit_.allocate(item_rows, wide_.attn.width);
+    db_ = emit_.allocate(item_rows, wide_.hidden.width);
+    const int64_t bias_rows = round_up(round_up(item_rows, tile.rows), tile.lanes);
+    if (params_.has_rab()) {
+      bias_ = emit_.allocate(bias_rows, kTileRows);
+      staged_bias_ = emit_.allocate(kTileRows, bias_rows);
+    }
+    if (has("drab")) dbias_ = emit_.allocate(item_rows, kTileRows);
+    if (has("dattn_scale")) slopes_ = emit_.allocate(item_rows, tile.lanes);
+    if (item_.scales_rows()) factors_ = emit_.allocate(1, kTileRows);
+  }
+
+  Status emit() {
+    for (const Side& side : kSides) {
+      emit_.when(emit_.eq(item_.at(kSide), emit_.integer(side.which)), [&] { emit_side(side); });
+    }
+    if (has("drab")) emit_.when(emit_.eq(item_.at(kSide), emit_.integer(kBiasSide)), [&] { emit_bias_side(); });
+    return item_.status();
+  }
+
+ private:
+  // How a row of sums is cut: into groups of so many vector registers, and padded to whole groups.
+  struct Output {
+    int64_t vectors = 0, width = 0;
+  };
+
+  bool has(std::string_view gradient) const {
+    return gradient == "drab" ? params_.has_rab() && params_.drab : params_.has_attn_scale() && params_.dattn_scale;
+  }
+
+  Output output_of(int64_t width) const {
+    const RegisterTile& tile = emit_.tile();
+    const int64_t vectors = std::min(tile.vectors, ceil_div(width, tile.lanes));
+    return {vectors, round_up(width, vectors * tile.lanes)};
+  }
+
+  void emit_side(const Side& side) {
+    const Value begin = item_.at(kBegin), end = item_.at(kEnd);
+    const Value rows = emit_.sub(end, begin);
+    const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
+    const Value first = emit_.add(item_.at(kSequenceStart), begin);
+    emit_.copy_rows(item_.rows_of(side.a, params_.attn_dim, first), rows, padded_rows, a_);
+    emit_.copy_rows(item_.rows_of(side.b, params_.hidden_dim, first), rows, padded_rows, b_);
+    emit_.clear(da_, padded_rows);
+    if (side.db != nullptr) emit_.clear(db_, padded_rows);
+    const bool slopes = side.which == kRowSide && has("dattn_scale");
+    if (slopes) emit_.clear(slopes_, padded_rows);
+
+    const auto [other, other_end] =
+        side.which == kRowSide ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
+    emit_.loop(other, other_end, kTileRows, [&, last = other_end](Value tile) {
+      const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), last);
+      emit_.when(may_see(side, begin, end, tile, tile_end).may,
+                 [&] { emit_tile(side, tile, tile_end, padded_rows, item_.at(kHead)); });
+    });
+    // The slope has the factor alpha. Factors of rows of q are in the weights already where those are not the block's.
+    const bool done = !side.rows() && item_.scales_rows();
+    const Emitter::RowFactor factor = done ? [this](Value) { return emit_.real(1); } : item_.factors(first);
+    emit_.write_rows(da_, factor, item_.rows_of(side.da, params_.attn_dim, first), rows);
+    if (side.db != nullptr) emit_.write_rows(db_, factor, item_.rows_of(side.db, params_.hidden_dim, first), rows);
+    if (!slopes) return;
+    emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
+      const Value lanes = emit_.load_lanes(emit_.address(slopes_, row, emit_.integer(0)));
+      item_.store_slope(emit_.sum_lanes(lanes), emit_.add(first, row));
+    });
+  }
+
+  // A block of rows of a head of drab, with all columns. Of rows behind the sequence the item's sequence is empty.
+  void emit_bias_side() {
+    const Value begin = item_.at(kBegin), end = item_.at(kEnd), n = item_.at(kSequenceRows), zero = emit_.integer(0);
+    const Value rows = emit_.sub(end, begin);
+    const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
+    const Value first = emit_.add(item_.at(kSequenceStart), begin);
+    const Emitter::RowFactor factor = item_.factors(first);
+    const Value group = emit_.mul(item_.at(kHead), emit_.integer(item_.heads_of_bias()));
+    emit_.loop(zero, n, kTileRows, [&](Value tile) {
+      const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), n);
+      emit_.clear(dbias_, padded_rows);
+      emit_.when(item_.may_see(begin, end, tile, tile_end).may, [&] {
+        emit_.loop(zero, emit_.integer(item_.heads_of_bias()), 1, [&](Value member) {
+          const Value head = emit_.add(group, member);
+          emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first, head), rows, padded_rows, a_);
+          emit_.copy_rows(item_.rows_of("dout", params_.hidden_dim, first, head), rows, padded_rows, b_);
+          emit_tile(kBias, tile, tile_end, padded_rows, head);
+        });
+      });
+      emit_.write_block(dbias_, factor, item_.bias_of("drab", item_.at(kHead), begin, tile), rows,
+                        emit_.sub(tile_end, tile));
+    });
+    const Value columns = emit_.sub(item_.argument("max_seq_len"), n);
+    emit_.clear_block(item_.bias_of("drab", item_.at(kHead), begin, n), rows, columns);
+  }
+
+  AttentionItem::Visibility may_see(const Side& side, Value own, Value own_end, Value other, Value other_end) {
+    return side.rows() ? item_.may_see(own, own_end, other, other_end) : item_.may_see(other, other_end, own, own_end);
+  }
+
+  void emit_tile(const Side& side, Value other, Value other_end, Value padded_rows, Value head) {
+    const RegisterTile& tile = emit_.tile();
+    const Value zero = emit_.integer(0);
+    const Value count = emit_.sub(other_end, other);
+    const Value padded_count = item_.round_up(count, tile.columns());
+    const Value first = emit_.add(item_.at(kSequenceStart), other);
+    emit_.copy_rows(item_.rows_of(side.x, params_.attn_dim, first, head), count, padded_count, x_);
+    emit_.copy_rows(item_.rows_of(side.y, params_.hidden_dim, first, head), count, padded_count, y_);
+    transpose(x_, padded_count, x_transposed_, a_.width);
+    transpose(y_, padded_count, y_transposed_, b_.width);
+    if (params_.has_rab()) stage_bias(side, other, count, padded_count, head);
+    if (!side.rows() && item_.scales_rows()) {
+      const Emitter::RowFactor factor = item_.factors(first);
+      emit_.loop(zero, count, 1,
+                 [&](Value row) { emit_.store_scalar(factor(row), emit_.address(factors_, zero, row)); });
+    }
+
+    emit_.loop(zero, padded_rows, tile.rows, [&](Value row) {
+      const Value own = emit_.add(item_.at(kBegin), row);
+      const Value own_end = emit_.min(emit_.add(own, emit_.integer(tile.rows)), item_.at(kEnd));
+      emit_.loop(zero, padded_count, tile.columns(), [&](Value offset) {
+        const Value begin = emit_.add(other, offset);
+        const Value padded_end = emit_.add(begin, emit_.integer(tile.columns()));
+        const auto visible = may_see(side, own, own_end, begin, emit_.min(padded_end, other_end));
+        emit_.when(visible.may, [&] {
+          multiply_transposed(a_, row, x_transposed_, offset, params_.attn_dim, s_);
+          multiply_transposed(b_, row, y_transposed_, offset, params_.hidden_dim, dp_);
+          const Value whole = emit_.both(visible.must, emit_.le(padded_end, other_end));
+          emit_.when(
+              whole, [&] { emit_gradients(side, row, offset, other, false); },
+              [&] { emit_gradients(side, row, offset, other, true); });
+          if (side.da != nullptr) accumulate(dp_, x_, offset, wide_.attn, da_, row);
+          if (side.db != nullptr) accumulate(s_, y_, offset, wide_.hidden, db_, row);
+        });
+      });
+    });
+  }
+
+  // bias_ becomes the bias of the block's rows, or columns, and of those of the tile.
+  void stage_bias(const Side& side, Value other, Value count, Value padded_count, Value head) {
+    const Value begin = item_.at(kBegin), rows = emit_.sub(item_.at(kEnd), begin), bias_head = item_.bias_head(head);
+    if (side.rows()) {
+      emit_.copy_block(item_.bias_of("rab", bias_head, begin, other), rows, count, bias_);
+      return;
+    }
+    emit_.copy_block(item_.bias_of("rab", bias_head, other, begin), count, rows, staged_bias_);
+    const int64_t lanes = emit_.tile().lanes;
+    emit_.loop(emit_.integer(0), padded_count, lanes, [&](Value row) {
+      emit_.loop(emit_.integer(0), rows, lanes, [&](Value column) {
+        emit_.transpose_block(emit_.address(staged_bias_, row, column), staged_bias_.width,
+                              emit_.address(bias_, column, row), bias_.width);
+      });
+    });
+  }
+
+  // Rows of x are a multiple of the lanes, and so is `width`.
+  void transpose(ScratchMatrix x, Value rows, ScratchMatrix to, int64_t width) {
+    const int64_t lanes = emit_.tile().lanes;
+    emit_.loop(emit_.integer(0), rows, lanes, [&](Value row) {
+      emit_.loop(emit_.integer(0), emit_.integer(width), lanes, [&](Value column) {
+        emit_.transpose_block(emit_.address(x, row, column), x.width, emit_.address(to, column, row), to.width);
+      });
+    });
+  }
+
+  void multiply_transposed(ScratchMatrix a, Value row, ScratchMatrix x, Value offset, int64_t depth, ScratchMatrix to) {
+    const Value zero = emit_.integer(0);
+    emit_.multiply_tile(emit_.address(a, row, zero), a.width, emit_.address(x, zero, offset), x.width,
+                        emit_.address(to, zero, zero), to.width, emit_.tile().vectors, depth, /*accumulate=*/false);
+  }
+
+  void accumulate(ScratchMatrix weights, ScratchMatrix x, Value offset, Output output, ScratchMatrix sums, Value row) {
+    const RegisterTile& tile = emit_.tile();
+    const Value zero = emit_.integer(0), weights_at = emit_.address(weights, zero, zero);
+    emit_.loop(zero, emit_.integer(output.width), output.vectors * tile.lanes, [&](Value column) {
+      emit_.multiply_tile(weights_at, weights.width, emit_.address(x, offset, column), x.width,
+                          emit_.address(sums, row, column), sums.width, output.vectors, tile.columns(),
+                          /*accumulate=*/true);
+    });
+  }
+
+  // In place, one row at a time: products to weights in s, and gradients of weights to gradients of products in dp.
+  // Where the mask or the end of the sequence says so, both are zero. The register tile is `item_row` behind the first
+  // of the block and `offset` behind `first_other`, the first of the tile in memory.
+  void emit_gradients(const Side& side, Value item_row, Value offset, Value first_other, bool masked) {
+    const RegisterTile& tile = emit_.tile();
+    const bool slopes = side.which == kRowSide && has("dattn_scale");
+    const Value own = emit_.add(item_.at(kBegin), item_row), other = emit_.add(first_other, offset);
+    emit_.loop(emit_.integer(0), emit_.integer(tile.rows), 1, [&](Value row) {
+      for (int64_t vector = 0; vector < tile.vectors; ++vector) {
+        const Value step = emit_.integer(vector * tile.lanes);
+        const Value s = emit_.address(s_, row, step), dp = emit_.address(dp_, row, step);
+        const Value block_row = emit_.add(item_row, row), tile_column = emit_.add(offset, step);
+        Value product = emit_.load_lanes(s);
+        if (params_.has_rab())
+          product = emit_.addf(product, emit_.load_lanes(emit_.address(bias_, block_row, tile_column)));
+        const auto [y, slope] = item_.score_and_slope(product);
+        const Value passed_on = emit_.load_lanes(dp);
+        Value weight = emit_.broadcast(y);
+        Value gradient = emit_.mulf(passed_on, emit_.broadcast(slope));
+        if (!side.rows() && item_.scales_rows()) {
+          const Value factors = emit_.load_lanes(emit_.address(factors_, emit_.integer(0), tile_column));
+          weight = emit_.mulf(weight, factors);
+          gradient = emit_.mulf(gradient, factors);
+        }
+        Value scale_slope = slopes ? emit_.mulf(passed_on, weight) : Value();
+        if (masked) {
+          const Value mine = emit_.add(own, row), others = emit_.count_from(emit_.add(other, step));
+          const Value valid = emit_.broadcast(valid_pairs(side, mine, others));
+          weight = emit_.select(valid, weight, emit_.zero_lanes());
+          gradient = emit_.select(valid, gradient, emit_.zero_lanes());
+          if (slopes) scale_slope = emit_.select(valid, scale_slope, emit_.zero_lanes());
+        }
+        if (side.db != nullptr) emit_.store_lanes(weight, s);
+        if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
+        if (side.da != nullptr) emit_.store_lanes(gradient, dp);
+        if (slopes) add_lanes(scale_slope, emit_.address(slopes_, block_row, emit_.integer(0)));
+      }
+    });
+  }
+
+  void add_lanes(Value lanes, Value address) {
+    emit_.store_lanes(emit_.addf(emit_.load_lanes(address), lanes), address);
+  }
+
+  // The mask asks of columns alone that they lie in the sequence.
+  Value valid_pairs(const Side& side, Value own, Value others) {
+    if (side.rows()) return item_.valid(own, others);
+    const Value inside = emit_.lt(others, emit_.broadcast(item_.at(kSequenceRows)));
+    return emit_.both(inside, emit_.broadcast(item_.valid(others, own)));
+  }
+
+  const HstuAttentionParams& params_;
+  AttentionItem& item_;
+  Emitter& emit_;
+  struct {
+    Output attn, hidden;
+  } wide_;
+  ScratchMatrix a_, b_, x_, y_, x_transposed_, y_transposed_, s_, dp_, da_, db_;
+  ScratchMatrix bias_, staged_bias_, dbias_;
+  ScratchMatrix slopes_;   // of rows of q, lanes to be summed
+  ScratchMatrix factors_;  // of the rows of q of a tile
+};
+
+}  // namespace
+
+Status emit_attention_backward(AttentionItem& item, int64_t item_rows) {
+  return BackwardEmitter(item, item_rows).emit();
+}
+
+}  // namespace hstujit

@@ -1,0 +1,151 @@
+// Attention forward on the host.
+//
+// An item is a block of rows of one sequence and head. It walks the columns that the block may see in tiles: a tile of
+// k (transposed) and v goes to scratch as fp32, then, for each register tile of rows and columns that mask_tile does
+// not rule out, scores = q * kT, weights = score(scores) under the mask, sums += weights * v. Everything stays in fp32,
+// the weights too, and the sums are rounded once: closer to the reference than a tensor core, which rounds the weights
+// to 16 bits.
+#include <algorithm>
+
+#include "compiler/host/families/attention/attention_item.h"
+#include "compiler/support/integers.h"
+
+namespace hstujit {
+
+namespace {
+
+using mlir::Value;
+
+// Columns of one tile, at most.
+constexpr int64_t kTileColumns = 256;
+
+// Writes the body of the item function.
+class ForwardEmitter {
+ public:
+  ForwardEmitter(AttentionItem& item, int64_t item_rows) : params_(item.params()), item_(item), emit_(item.emit()) {
+    const RegisterTile& tile = emit_.tile();
+    output_vectors_ = std::min(tile.vectors, ceil_div(params_.hidden_dim, tile.lanes));
+    const int64_t depth = round_up(params_.attn_dim, tile.lanes);
+    const int64_t output = round_up(params_.hidden_dim, output_vectors_ * tile.lanes);
+    queries_ = emit_.allocate(item_rows, depth);
+    staged_keys_ = emit_.allocate(tile.lanes, depth);
+    keys_ = emit_.allocate(depth, kTileColumns);
+    values_ = emit_.allocate(kTileColumns, output);
+    weights_ = emit_.allocate(tile.rows, tile.columns());
+    sums_ = emit_.allocate(item_rows, output);
+    if (params_.has_rab()) bias_ = emit_.allocate(round_up(item_rows, tile.rows), kTileColumns);
+  }
+
+  Status emit() {
+    const Value begin = item_.at(kBegin), end = item_.at(kEnd);
+    const Value rows = emit_.sub(end, begin);
+    const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
+    const Value first_query = emit_.add(item_.at(kQueryStart), begin);
+    emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first_query), rows, padded_rows, queries_);
+    emit_.clear(sums_, padded_rows);
+
+    const auto [first_column, column_end] = item_.columns_of_rows(begin, end);
+    emit_.loop(first_column, column_end, kTileColumns, [&, column_end = column_end](Value column) {
+      const Value tile_end = emit_.min(emit_.add(column, emit_.integer(kTileColumns)), column_end);
+      emit_.when(item_.may_see(begin, end, column, tile_end).may, [&] { emit_tile(column, tile_end, padded_rows); });
+    });
+    emit_.write_rows(sums_, item_.factors(first_query), item_.rows_of("out", params_.hidden_dim, first_query), rows);
+    return item_.status();
+  }
+
+ private:
+  void emit_tile(Value column, Value column_end, Value padded_rows) {
+    const RegisterTile& tile = emit_.tile();
+    const Value count = emit_.sub(column_end, column);
+    const Value padded_count = item_.round_up(count, tile.columns());
+    const Value first = emit_.add(item_.at(kSequenceStart), column);
+    pack_keys(first, count, padded_count);
+    emit_.copy_rows(item_.rows_of("v", params_.hidden_dim, first), count, padded_count, values_);
+
+    const Value end = item_.at(kEnd);
+    if (params_.has_rab()) {
+      emit_.copy_block(item_.bias_of("rab", item_.bias_head(item_.at(kHead)), item_.at(kBegin), column),
+                       emit_.sub(end, item_.at(kBegin)), count, bias_);
+    }
+    emit_.loop(emit_.integer(0), padded_rows, tile.rows, [&](Value row) {
+      const Value first_row = emit_.add(item_.at(kBegin), row);
+      const Value row_end = emit_.min(emit_.add(first_row, emit_.integer(tile.rows)), end);
+      emit_.loop(emit_.integer(0), padded_count, tile.columns(), [&](Value offset) {
+        const Value begin = emit_.add(column, offset);
+        const Value padded_end = emit_.add(begin, emit_.integer(tile.columns()));
+        const auto visible = item_.may_see(first_row, row_end, begin, emit_.min(padded_end, column_end));
+        emit_.when(visible.may, [&] {
+          const Value depth_zero = emit_.integer(0);
+          emit_.multiply_tile(emit_.address(queries_, row, depth_zero), queries_.width,
+                              emit_.address(keys_, depth_zero, offset), keys_.width, weights_at(depth_zero),
+                              weights_.width, tile.vectors, params_.attn_dim,
+                              /*accumulate=*/false);
+          // Padding must have weight zero, which only the mask gives it whatever the score is.
+          const Value whole = emit_.both(visible.must, emit_.le(padded_end, column_end));
+          emit_.when(
+              whole, [&] { emit_weights(row, offset, column, false); },
+              [&] { emit_weights(row, offset, column, true); });
+          const int64_t step = output_vectors_ * tile.lanes;
+          emit_.loop(depth_zero, emit_.integer(values_.width), step, [&](Value output) {
+            emit_.multiply_tile(weights_at(depth_zero), weights_.width, emit_.address(values_, offset, output),
+                                values_.width, emit_.address(sums_, row, output), sums_.width, output_vectors_,
+                                tile.columns(),
+                                /*accumulate=*/true);
+          });
+        });
+      });
+    });
+  }
+
+  Value weights_at(Value row) { return emit_.address(weights_, row, emit_.integer(0)); }
+
+  void pack_keys(Value first, Value count, Value padded_count) {
+    const int64_t lanes = emit_.tile().lanes;
+    const Value whole = emit_.integer(lanes), zero = emit_.integer(0);
+    emit_.loop(zero, padded_count, lanes, [&](Value column) {
+      const Value present = emit_.min(emit_.max(emit_.sub(count, column), zero), whole);
+      emit_.copy_rows(item_.rows_of("k", params_.attn_dim, emit_.add(first, column)), present, whole, staged_keys_);
+      emit_.loop(zero, emit_.integer(staged_keys_.width), lanes, [&](Value depth) {
+        emit_.transpose_block(emit_.address(staged_keys_, zero, depth), staged_keys_.width,
+                              emit_.address(keys_, depth, column), keys_.width);
+      });
+    });
+  }
+
+  // Raw products to weights, in place, one row at a time. The register tile is `item_row` behind the first row of the
+  // item and `offset` behind `column`, the first of the tile in memory.
+  void emit_weights(Value item_row, Value offset, Value column, bool masked) {
+    const RegisterTile& tile = emit_.tile();
+    const Value first_row = emit_.add(item_.at(kBegin), item_row), first_column = emit_.add(column, offset);
+    emit_.loop(emit_.integer(0), emit_.integer(tile.rows), 1, [&](Value row) {
+      for (int64_t vector = 0; vector < tile.vectors; ++vector) {
+        const Value step = emit_.integer(vector * tile.lanes);
+        const Value address = emit_.address(weights_, row, step);
+        Value product = emit_.load_lanes(address);
+        if (params_.has_rab()) {
+          const Value bias = emit_.address(bias_, emit_.add(item_row, row), emit_.add(offset, step));
+          product = emit_.addf(product, emit_.load_lanes(bias));
+        }
+        Value weight = emit_.broadcast(item_.score(product));
+        if (masked) {
+          const Value columns = emit_.count_from(emit_.add(first_column, step));
+          const Value valid = item_.valid(emit_.add(first_row, row), columns);
+          weight = emit_.select(emit_.broadcast(valid), weight, emit_.zero_lanes());
+        }
+        emit_.store_lanes(weight, address);
+      }
+    });
+  }
+
+  const HstuAttentionParams& params_;
+  AttentionItem& item_;
+  Emitter& emit_;
+  int64_t output_vectors_ = 0;
+  ScratchMatrix queries_, staged_keys_, keys_, values_, weights_, sums_, bias_;
+};
+
+}  // namespace
+
+Status emit_attention_forward(AttentionItem& item, int64_t item_rows) { return ForwardEmitter(item, item_rows).emit(); }
+
+}  // namespace hstujit

@@ -1,0 +1,92 @@
+#include "compiler/host/families/attention/attention_item.h"
+
+#include "compiler/passes/region_functions.h"
+
+namespace hstujit {
+
+using mlir::Value;
+
+Result<AttentionItem> AttentionItem::create(const HstuAttentionParams& params, ItemFunction& function) {
+  AttentionItem item(params, function);
+  HSTUJIT_ASSIGN_OR_RETURN(item.mask_valid_, find_region_function(function.regions, kMaskValid));
+  HSTUJIT_ASSIGN_OR_RETURN(item.mask_tile_, find_region_function(function.regions, kMaskTile));
+  HSTUJIT_ASSIGN_OR_RETURN(item.mask_columns_, find_region_function(function.regions, kMaskColumns));
+  HSTUJIT_ASSIGN_OR_RETURN(item.mask_rows_, find_region_function(function.regions, kMaskRows));
+  HSTUJIT_ASSIGN_OR_RETURN(item.score_, find_region_function(function.regions, kScore));
+  HSTUJIT_ASSIGN_OR_RETURN(item.score_grad_, find_region_function(function.regions, kScoreGrad));
+  return item;
+}
+
+TensorRows AttentionItem::rows_of(std::string_view name, int64_t width, Value first_row, Value head) const {
+  return {argument(name), params_->dtype, width, first_row, head ? head : at(kHead)};
+}
+
+TensorBlock AttentionItem::bias_of(std::string_view name, Value bias_head, Value first_row, Value first_column) const {
+  return {argument(name), params_->dtype, {at(kSequence), bias_head}, first_row, first_column};
+}
+
+Value AttentionItem::round_up(Value value, int64_t multiple) const {
+  const Value whole = emit().integer(multiple);
+  return emit().mul(emit().div(emit().add(value, emit().integer(multiple - 1)), whole), whole);
+}
+
+Emitter::Values AttentionItem::region(mlir::func::FuncOp function, const Emitter::Values& arguments) {
+  auto results = emit_region(emit(), function, arguments);
+  if (results.ok()) return std::move(results).value();
+  if (status_.ok()) status_ = results.status();
+  Emitter::Values zeros;
+  for (mlir::Type type : function.getResultTypes()) {
+    zeros.push_back(type.isIndex() ? emit().integer(0) : type.isInteger(1) ? emit().truth(false) : emit().zero_lanes());
+  }
+  return zeros;
+}
+
+AttentionItem::Visibility AttentionItem::may_see(Value row, Value row_end, Value column, Value column_end) {
+  const Value one = emit().integer(1);
+  const auto result = region(mask_tile_, {row, emit().sub(row_end, one), column, emit().sub(column_end, one),
+                                          at(kSequenceRows), at(kTargets)});
+  return {result[0], result[1]};
+}
+
+std::pair<Value, Value> AttentionItem::span(mlir::func::FuncOp function, Value begin, Value end) {
+  const Value last = emit().sub(end, emit().integer(1));
+  const auto ends = region(function, {begin, last, at(kSequenceRows), at(kTargets)});
+  return {emit().max(ends[0], emit().integer(0)), emit().min(ends[1], at(kSequenceRows))};
+}
+
+Value AttentionItem::valid(Value row, Value column) {
+  return region(mask_valid_, {row, column, at(kSequenceRows), at(kTargets)})[0];
+}
+
+std::pair<Value, Value> AttentionItem::score_and_slope(Value x) {
+  const auto results = region(score_grad_, {x, argument("alpha")});
+  return {results[0], results[1]};
+}
+
+Value AttentionItem::factor() const {
+  return params_->has_attn_scale() ? emit().load_element(argument("attn_scale"), emit().integer(0)) : inverse_scale();
+}
+
+Emitter::RowFactor AttentionItem::factors(Value first) const {
+  if (scales_rows())
+    return [this, first](Value row) { return emit().load_element(argument("attn_scale"), emit().add(first, row)); };
+  return [all = factor()](Value) { return all; };
+}
+
+void AttentionItem::store_slope(Value slope, Value query) {
+  const Value place = emit().add(emit().mul(query, emit().integer(params_->heads)), at(kHead));
+  emit().store_element(slope, function_->parts, place);
+}
+
+Value AttentionItem::inverse_scale() const {
+  Emitter& emit = this->emit();
+  const Value given = argument("scaling_seqlen");
+  const Value scale = emit.select(emit.gt(given, emit.integer(0)), given, argument("max_seq_len"));
+  const Value integer =
+      mlir::arith::IndexCastOp::create(emit.builder(), emit.location(), emit.builder().getI64Type(), scale);
+  const Value real =
+      mlir::arith::SIToFPOp::create(emit.builder(), emit.location(), emit.builder().getF32Type(), integer);
+  return emit.divf(emit.real(1), real);
+}
+
+}  // namespace hstujit

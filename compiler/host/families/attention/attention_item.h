@@ -1,0 +1,93 @@
+// What the item functions of attention are made of in both directions: the operator's regions over lanes, rows of this
+// item's head, and which tiles may hold valid pairs.
+#pragma once
+
+#include <string_view>
+
+#include "compiler/host/lift_lanes.h"
+#include "compiler/host/operator.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
+
+namespace hstujit {
+
+// Coordinates of an item: a block of rows of one sequence and head; kBegin and kEnd count from the sequence's first.
+enum Coordinate : size_t {
+  kSequenceStart,
+  kSequenceRows,
+  kTargets,
+  kHead,
+  kBegin,
+  kEnd,
+  kQueryStart,          // forward: row of q and out that would hold the sequence's row 0
+  kSide = kQueryStart,  // backward: what the block is of, an AttentionSide
+  kSequence,            // number of the sequence in the batch
+};
+
+// Backward computes dq of a block of rows (of q and dout), dk and dv of a block of columns (rows of k and v), and drab
+// of a block of rows and all columns that there can be; kHead is then a head of drab.
+enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide };
+
+class AttentionItem {
+ public:
+  // Fails where the module lacks a region function.
+  static Result<AttentionItem> create(const HstuAttentionParams& params, ItemFunction& function);
+
+  using Value = mlir::Value;
+  struct Visibility {
+    Value must, may;
+  };
+
+  const HstuAttentionParams& params() const { return *params_; }
+  Emitter& emit() const { return function_->emit; }
+  Value at(Coordinate coordinate) const { return function_->coordinates[coordinate]; }
+  Value argument(std::string_view name) const { return function_->argument(name); }
+  // The first failure of the functions below; what was built after it is thrown away.
+  const Status& status() const { return status_; }
+
+  // Rows of this item's head, or of another.
+  TensorRows rows_of(std::string_view argument, int64_t width, Value first_row, Value head = {}) const;
+  // The block of `argument`, rab or drab, that begins at these positions of this item's sequence.
+  TensorBlock bias_of(std::string_view argument, Value bias_head, Value first_row, Value first_column) const;
+  // The head of rab that a head of q has, and how many have the same.
+  Value bias_head(Value head) const { return emit().div(head, emit().integer(heads_of_bias())); }
+  int64_t heads_of_bias() const { return params_->heads / params_->rab_heads; }
+  Value round_up(Value value, int64_t multiple) const;
+
+  // Calls of region functions. Rows and columns of may_see and of the spans are [begin, end).
+  Visibility may_see(Value row, Value row_end, Value column, Value column_end);
+  std::pair<Value, Value> columns_of_rows(Value row, Value row_end) { return span(mask_columns_, row, row_end); }
+  std::pair<Value, Value> rows_of_columns(Value column, Value column_end) {
+    return span(mask_rows_, column, column_end);
+  }
+  Value valid(Value row, Value column);
+  Value score(Value x) { return region(score_, {x, argument("alpha")})[0]; }
+  // The score and its derivative with respect to x, which has the factor alpha.
+  std::pair<Value, Value> score_and_slope(Value x);
+
+  // Whether every row of q has a factor of its own.
+  bool scales_rows() const { return params_->attn_scale == "rows"; }
+  // The factors of rows of q from `first` on, counted in the tensor: attn_scale, or one for all of them.
+  Emitter::RowFactor factors(Value first) const;
+  // Where all rows of q have the same: 1 / scaling_seqlen, 1 / max_seq_len where that is not positive, or attn_scale.
+  Value factor() const;
+  // Where rows of q, counted in the tensor, leave their shares of dattn_scale for HostOperator::finish.
+  void store_slope(Value slope, Value query);
+
+ private:
+  AttentionItem(const HstuAttentionParams& params, ItemFunction& function) : params_(&params), function_(&function) {}
+  Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
+  Value inverse_scale() const;
+  // Clipped to the sequence.
+  std::pair<Value, Value> span(mlir::func::FuncOp function, Value begin, Value end);
+
+  const HstuAttentionParams* params_;
+  ItemFunction* function_;
+  mlir::func::FuncOp mask_valid_, mask_tile_, mask_columns_, mask_rows_, score_, score_grad_;
+  Status status_;
+};
+
+// Write the body of the item function. `item_rows` is the most rows of an item.
+Status emit_attention_forward(AttentionItem& item, int64_t item_rows);
+Status emit_attention_backward(AttentionItem& item, int64_t item_rows);
+
+}  // namespace hstujit

@@ -1,0 +1,21 @@
+#include "compiler/spec/operators/delta_hstu_attention/spec.h"
+
+namespace hstujit {
+
+OpSpecPtr parse_delta_hstu_attention(const Json& json, const std::string& path, Mistakes& mistakes) {
+  auto params = read_attention_params<DeltaHstuAttentionParams>(json, path, mistakes);
+  if (!params) return nullptr;
+  params->drab = params->dattn_scale = true;  // there is no backward that they would say something of
+  return std::make_shared<DeltaHstuAttentionSpec>(*params);
+}
+
+Json schema_delta_hstu_attention() { return attention_schema<DeltaHstuAttentionParams>(); }
+
+Json DeltaHstuAttentionSpec::to_json() const {
+  Json json = {{"op", "delta_hstu_attention"}};
+  json.update(fields_to_json(params()));
+  json["jagged_queries"] = query_rows() == QueryRows::kLastJagged;
+  return json;
+}
+
+}  // namespace hstujit

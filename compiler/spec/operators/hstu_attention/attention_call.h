@@ -1,0 +1,72 @@
+// One call of the attention operators in float64, as docs/ops.md writes it: its inputs by row and head, its sequences,
+// its score function. The reference and the variances of errors both walk over it.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+
+namespace hstujit {
+
+// A score function and its derivatives.
+struct Score {
+  double (*value)(double);
+  double (*derivative)(double);
+  double (*second_derivative)(double);  // where there is none, 0: see make_inputs of relu
+  // Of the function and of its derivative: by how much either changes, to first order, where the tanh (of gelu the
+  // error function) that it is computed with changes by its own size.
+  double (*value_by_tanh)(double);
+  double (*derivative_by_tanh)(double);
+};
+
+// `name`: one of kHstuScores.
+Score score_function(std::string_view name);
+
+// Sequence b: its rows in k and v, the last t of which are targets, and its last rows in q and out. Rows of q that lie
+// before the sequence see nothing.
+struct SequenceRows {
+  int64_t b, first, n, t;
+  int64_t first_query, queries;
+};
+
+// The tensors are those of `values`, which must outlive it; null is what the call has not.
+struct AttentionCall {
+  AttentionCall(const AttentionSpec& spec, Direction direction, const std::vector<HostValue>& values);
+
+  const HstuAttentionParams& params;
+  const double *q, *k, *v, *dout, *rab, *attn_scale;
+  bool drab, dattn_scale;  // whether the call returns them
+  int64_t max_seq_len;
+  double alpha, scale;
+  Score score;
+
+  int64_t rows() const { return offsets_.back(); }        // of k and v
+  int64_t query_rows() const { return queries_.back(); }  // of q and out
+  int64_t sequences() const { return static_cast<int64_t>(offsets_.size()) - 1; }
+
+  // Where rab and drab have the pair (i, j) of sequence b.
+  int64_t bias_at(int64_t b, int64_t head, int64_t i, int64_t j) const {
+    return ((b * params.rab_heads + head / (params.heads / params.rab_heads)) * max_seq_len + i) * max_seq_len + j;
+  }
+  double bias(int64_t b, int64_t head, int64_t i, int64_t j) const {
+    return rab == nullptr ? 0 : rab[bias_at(b, head, i, j)];
+  }
+  // What the scores of this row of q are multiplied by.
+  double factor(int64_t query) const {
+    return attn_scale == nullptr ? 1 / scale : attn_scale[params.attn_scale == "rows" ? query : 0];
+  }
+  // Where a tensor of so many columns has a row and head.
+  int64_t place(int64_t row, int64_t head, int64_t width) const { return (row * params.heads + head) * width; }
+
+  // Calls body(sequence, head) for every head of the sequences that are `chosen`, of all where that is empty; on
+  // several threads, but heads that share a head of drab one after the other.
+  void for_each_head(const std::vector<bool>& chosen,
+                     const std::function<void(const SequenceRows&, int64_t head)>& body) const;
+
+ private:
+  std::vector<int64_t> offsets_, queries_, targets_;  // where the sequences' rows begin, in k and in q
+};
+
+}  // namespace hstujit

@@ -1,0 +1,253 @@
+// What rounding may do to the outputs of an implementation: the variance of each element's error, to first order, from
+// the roundings that docs/ops.md allows. Every intermediate value is carried with its variance, on the same rows as the
+// reference; docs/numerics.md derives the formulas.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/spec/operators/hstu_attention/attention_call.h"
+#include "compiler/spec/rounding.h"
+
+namespace hstujit {
+
+namespace {
+
+// Unit roundoffs.
+struct Units {
+  double operand = 0;     // of what a matrix product reads from memory
+  double stored = 0;      // of P and dS, which a second product reads
+  double step = 0;        // between the smallest numbers that those may have
+  double sum = 0;         // of a running sum
+  double tanh = 0;        // relative error of tanh
+  double arithmetic = 0;  // of an expression of a few operations in fp32
+};
+
+Units units_of(const HstuAttentionParams& params) {
+  constexpr double kFp32 = 0x1p-24, kTf32 = 0x1p-11, kFastTanh = 0x1p-11;
+  const bool fp32 = params.dtype == DataType::kFp32;
+  Units units{.operand = 0, .stored = kFp32, .step = 0, .sum = kFp32, .tanh = 4 * kFp32, .arithmetic = 4 * kFp32};
+  if (fp32 && params.precision == MatmulPrecision::kIeee) return units;
+  // Tensor cores cut sums off, which is off by up to two units.
+  units.sum = 2 * kFp32;
+  units.tanh = kFastTanh;
+  units.operand = fp32 ? kTf32 : 0;
+  units.stored = fp32 ? kTf32 : unit_roundoff(params.dtype);
+  units.step = fp32 ? 0 : smallest_step(params.dtype);
+  return units;
+}
+
+double square(double x) { return x * x; }
+
+struct Estimate {
+  double value = 0;
+  double variance = 0;
+};
+
+Estimate operator*(const Estimate& a, const Estimate& b) {
+  return {a.value * b.value, square(a.value) * b.variance + (square(b.value) + b.variance) * a.variance};
+}
+
+Estimate operand(double value, const Units& units) { return {value, rounding_variance(value, units.operand)}; }
+
+Estimate scaled(const Estimate& a, double factor) { return {a.value * factor, a.variance * square(factor)}; }
+
+// Terms with independent errors, added up in fp32. A running sum is taken to be as large as the largest one in the
+// order of the terms, or in another order as a sum of so many terms of random sign.
+class Sum {
+ public:
+  void add(double term, double variance) {
+    value_ += term;
+    variance_ += variance;
+    squares_ += square(term);
+    largest_ = std::max(largest_, square(value_));
+    ++terms_;
+  }
+  void add(const Estimate& term) { add(term.value, term.variance); }
+  Estimate total(double unit) const {
+    return {value_, variance_ + static_cast<double>(terms_) * square(unit) * (largest_ + squares_)};
+  }
+
+ private:
+  double value_ = 0, variance_ = 0, squares_ = 0, largest_ = 0;
+  int64_t terms_ = 0;
+};
+
+// The sums of a matrix whose rows are added to.
+class Sums {
+ public:
+  Sums(int64_t rows, int64_t width) : width_(width), sums_(static_cast<size_t>(rows * width)) {}
+
+  // weight * from, a row of an operand.
+  void add(int64_t row, const Estimate& weight, const double* from, const Units& units) {
+    Sum* const sums = sums_.data() + row * width_;
+    for (int64_t d = 0; d < width_; ++d) {
+      sums[d].add(weight * operand(from[d], units));
+    }
+  }
+  void write(int64_t row, double* to, const Units& units) const {
+    for (int64_t d = 0; d < width_; ++d) {
+      const Estimate sum = sums_[static_cast<size_t>(row * width_ + d)].total(units.sum);
+      to[d] = sum.variance + square(units.arithmetic * sum.value);
+    }
+  }
+
+ private:
+  int64_t width_;
+  std::vector<Sum> sums_;
+};
+
+Estimate dot(const double* a, const double* b, int64_t width, double first, const Units& units) {
+  Sum sum;
+  sum.add(first, 0);
+  for (int64_t d = 0; d < width; ++d) {
+    sum.add(operand(a[d], units) * operand(b[d], units));
+  }
+  return sum.total(units.sum);
+}
+
+// A function of s, computed in fp32 with an approximate tanh. Its slope is the steepest within reach of s's error, so
+// that a bend does not hide one.
+Estimate apply(double (*function)(double), double (*slope)(double), double (*by_tanh)(double), const Estimate& s,
+               double least, const Units& units) {
+  constexpr double kReach = 6;  // standard deviations
+  const double reach = kReach * std::sqrt(s.variance), value = function(s.value);
+  double steepest = 0;
+  for (const double at : {s.value - reach, s.value, s.value + reach}) steepest = std::max(steepest, square(slope(at)));
+  return {value, steepest * s.variance + square(units.tanh * by_tanh(s.value)) / 3 +
+                     square(units.arithmetic) * (square(value) + least)};
+}
+
+class Errors {
+ public:
+  Errors(const AttentionCall& x, const Units& units) : x_(x), units_(units), weighted_(x.params.attn_scale == "rows") {}
+
+  Estimate score(const double* q, const double* k, double bias) const {
+    const Estimate s = scaled(dot(q, k, x_.params.attn_dim, bias, units_), x_.alpha);
+    return {s.value, s.variance + square(units_.arithmetic * s.value)};
+  }
+  Estimate dot_hidden(const double* dout, const double* v) const {
+    return dot(dout, v, x_.params.hidden_dim, 0, units_);
+  }
+  Estimate value(const Estimate& s) const {
+    return apply(x_.score.value, x_.score.derivative, x_.score.value_by_tanh, s, 0, units_);
+  }
+  // Near its zeros it is a difference of numbers around 1.
+  Estimate derivative(const Estimate& s) const {
+    return apply(x_.score.derivative, x_.score.second_derivative, x_.score.derivative_by_tanh, s, 1, units_);
+  }
+  // P or dS, rounded once for the second product, times the factor of the row of q. Where every row has its own it may
+  // be applied before the rounding.
+  Estimate stored(const Estimate& weight, double factor) const {
+    const auto rounding = [&](double value) {
+      return rounding_variance(value, units_.stored) + square(units_.step) / 12;
+    };
+    const Estimate product = scaled(weight, factor);
+    const double behind = rounding(weight.value) * square(factor);
+    return {product.value, product.variance + (weighted_ ? std::max(behind, rounding(product.value)) : behind)};
+  }
+
+ private:
+  const AttentionCall& x_;
+  const Units& units_;
+  bool weighted_;
+};
+
+// Variances by output; null is what the call has not.
+struct Variances {
+  double *out, *dq, *dk, *dv, *drab;
+  Estimate* slopes;  // of each row of q and head, what it adds to dattn_scale
+};
+
+void forward_variances(const AttentionCall& x, const Variances& y, const Units& units, int64_t head,
+                       const SequenceRows& rows) {
+  const Errors errors(x, units);
+  const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
+  for (int64_t r = 0; r < rows.queries; ++r) {
+    const int64_t i = rows.n - rows.queries + r, query = rows.first_query + r;
+    Sums out(1, hidden_dim);
+    for (int64_t j = 0; j < rows.n; ++j) {
+      if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
+      const Estimate s = errors.score(x.q + x.place(query, head, attn_dim),
+                                      x.k + x.place(rows.first + j, head, attn_dim), x.bias(rows.b, head, i, j));
+      out.add(0, errors.stored(errors.value(s), x.factor(query)), x.v + x.place(rows.first + j, head, hidden_dim),
+              units);
+    }
+    out.write(0, y.out + x.place(query, head, hidden_dim), units);
+  }
+}
+
+void backward_variances(const AttentionCall& x, const Variances& y, const Units& units, int64_t head,
+                        const SequenceRows& rows) {
+  const Errors errors(x, units);
+  const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
+  Sums dk(rows.n, attn_dim), dv(rows.n, hidden_dim);
+  for (int64_t i = 0; i < rows.n; ++i) {
+    const int64_t row = rows.first + i;
+    const double* const q = x.q + x.place(row, head, attn_dim);
+    const double* const dout = x.dout + x.place(row, head, hidden_dim);
+    const double factor = x.factor(row);
+    Sums dq(1, attn_dim);
+    Sum slopes;
+    for (int64_t j = 0; j < rows.n; ++j) {
+      if (!hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
+      const double* const k = x.k + x.place(rows.first + j, head, attn_dim);
+      const Estimate s = errors.score(q, k, x.bias(rows.b, head, i, j));
+      const Estimate dp = errors.dot_hidden(dout, x.v + x.place(rows.first + j, head, hidden_dim));
+      const Estimate weight = errors.value(s), ds = scaled(dp * errors.derivative(s), x.alpha);
+      const Estimate stored = errors.stored(ds, factor);
+      dq.add(0, stored, k, units);
+      dk.add(j, stored, q, units);
+      dv.add(j, errors.stored(weight, factor), dout, units);
+      slopes.add(weight * dp);
+      if (y.drab != nullptr) {
+        const Estimate term = scaled(ds, factor);
+        y.drab[x.bias_at(rows.b, head, i, j)] += term.variance + square(units.arithmetic * term.value);
+      }
+    }
+    dq.write(0, y.dq + x.place(row, head, attn_dim), units);
+    if (y.slopes != nullptr) y.slopes[x.place(row, head, 1)] = slopes.total(units.sum);
+  }
+  for (int64_t j = 0; j < rows.n; ++j) {
+    dk.write(j, y.dk + x.place(rows.first + j, head, attn_dim), units);
+    dv.write(j, y.dv + x.place(rows.first + j, head, hidden_dim), units);
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> AttentionSpec::error_variances(Direction direction,
+                                                                const std::vector<HostValue>& inputs,
+                                                                const std::vector<bool>& sequences) const {
+  const Signature arguments = signature(direction);
+  const AttentionCall call(*this, direction, inputs);
+  std::vector<std::vector<double>> variances(arguments.size());
+  const auto zeros = [&](std::string_view name, int64_t elements) -> double* {
+    const int index = find_argument(arguments, name);
+    if (index < 0) return nullptr;
+    variances[static_cast<size_t>(index)].assign(static_cast<size_t>(elements), 0.0);
+    return variances[static_cast<size_t>(index)].data();
+  };
+  const int64_t heads = params_.heads, queries = call.query_rows(), rows = call.rows();
+  const bool by_row = params_.attn_scale == "rows";
+  double* const dattn_scale = zeros("dattn_scale", by_row ? queries : 1);
+  std::vector<Estimate> slopes(dattn_scale == nullptr ? 0 : static_cast<size_t>(queries * heads));
+  const Variances outputs = {zeros("out", queries * heads * params_.hidden_dim),
+                             zeros("dq", queries * heads * params_.attn_dim),
+                             zeros("dk", rows * heads * params_.attn_dim),
+                             zeros("dv", rows * heads * params_.hidden_dim),
+                             zeros("drab", call.sequences() * params_.rab_heads * call.max_seq_len * call.max_seq_len),
+                             dattn_scale == nullptr ? nullptr : slopes.data()};
+
+  const Units units = units_of(params_);
+  const auto compute = direction == Direction::kForward ? forward_variances : backward_variances;
+  call.for_each_head(sequences, [&](const SequenceRows& of, int64_t head) { compute(call, outputs, units, head, of); });
+  for (size_t index = 0; index < slopes.size();) {
+    Sum sum;
+    const size_t end = by_row ? index + static_cast<size_t>(heads) : slopes.size();
+    const size_t at = by_row ? index / static_cast<size_t>(heads) : 0;
+    for (; index < end; ++index) sum.add(slopes[index]);
+    dattn_scale[at] = sum.total(units.sum).variance;
+  }
+  return variances;
+}
+
+}  // namespace hstujit

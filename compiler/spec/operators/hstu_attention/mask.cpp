@@ -1,0 +1,39 @@
+// valid(i, j) as docs/ops.md writes it: the definition that everything else is held to.
+#include <algorithm>
+#include <cstdlib>
+
+#include "compiler/spec/operators/hstu_attention/params.h"
+
+namespace hstujit {
+
+bool hstu_attention_valid(const HstuAttentionParams& p, int64_t i, int64_t j, int64_t n, int64_t t) {
+  if (!p.num_targets) t = 0;
+  if (p.full_mask) return true;
+  const int64_t c = p.contextual_seq_len;
+  const int64_t history = std::max<int64_t>(n - t, 0);
+
+  if (p.semi_local()) {
+    if (i >= history) return j < history;
+    const int64_t k2 = std::max(p.sla_k2, c);
+    return j < std::min(k2, i + 1) || (j >= std::max(k2, i - p.sla_k1 + 1) && j < i + 1);
+  }
+
+  const int64_t max_id = c == 0 ? n - t : n - c + 1 - t;
+  const auto id = [&](int64_t x) {
+    const int64_t plain = c == 0 ? x : std::max<int64_t>(x - c + 1, 0);
+    return p.num_targets ? std::min(plain, max_id) : plain;
+  };
+  int64_t d = id(i) - id(j);
+  if (!p.causal) d = std::abs(d);
+  bool valid = i == j || d > 0;
+  if (p.num_targets && i >= history && j >= history) {
+    const bool same_group = (i - history) / p.target_group_size == (j - history) / p.target_group_size;
+    valid = valid || (same_group && j <= i);
+  }
+  const int64_t w = p.max_attn_len, f = p.min_full_attn_seq_len;
+  if (w > 0) valid = valid && (d <= w || (f > 0 && id(i) >= max_id - f));
+  if (c > 0) valid = valid || (id(i) == 0 && id(j) < max_id);
+  return valid;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,110 @@
+#include "compiler/spec/operators/hstu_attention/params.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hstujit {
+
+namespace {
+
+// Adds sentences about fields of one object that a rule between them is broken by.
+class Rules {
+ public:
+  Rules(const std::string& path, Mistakes& mistakes) : path_(path), mistakes_(mistakes) {}
+
+  void broken(std::string_view field, const Json& value, std::string_view rule) {
+    const std::string place = join_path(path_, field);
+    mistakes_.check(place,
+                    Status(Code::kInvalidConfig, fmt::format("{} is {}, but {}", place, brief_json(value), rule)));
+  }
+
+ private:
+  const std::string& path_;
+  Mistakes& mistakes_;
+};
+
+// Semi-local attention fixes what every row sees; only targets combine with it.
+void check_semi_local(const HstuAttentionParams& p, Rules& rules) {
+  const std::string rule = "semi-local attention (sla_k1 or sla_k2 above 0) replaces it; allowed: ";
+  if (!p.causal) rules.broken("causal", p.causal, rule + "true");
+  if (p.max_attn_len > 0) rules.broken("max_attn_len", p.max_attn_len, rule + "0");
+  if (p.target_group_size > 1) rules.broken("target_group_size", p.target_group_size, rule + "1");
+}
+
+// "No mask" leaves nothing for the other fields of the mask to say.
+void check_full_mask(const HstuAttentionParams& p, Rules& rules) {
+  const std::string rule = "with no mask (full_mask, or max_attn_len -1) every pair is valid; allowed: ";
+  if (p.causal) rules.broken("causal", p.causal, rule + "false");
+  if (p.num_targets) rules.broken("num_targets", p.num_targets, rule + "false");
+  const std::pair<std::string_view, int64_t> others[] = {{"max_attn_len", p.max_attn_len},
+                                                         {"contextual_seq_len", p.contextual_seq_len},
+                                                         {"sla_k1", p.sla_k1},
+                                                         {"sla_k2", p.sla_k2}};
+  for (const auto& [name, value] : others) {
+    if (value != 0) rules.broken(name, value, rule + "0");
+  }
+}
+
+}  // namespace
+
+void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes) {
+  if (!json.is_object()) return;
+  Rules rules(path, mistakes);
+  const auto window = json.find("max_attn_len");
+  if (window != json.end() && window->is_number_integer() && *window == -1) {
+    const auto full = json.find("full_mask");
+    if (full != json.end() && *full == false) {
+      rules.broken("full_mask", *full, "max_attn_len -1 means no mask; allowed: true, or max_attn_len from 0");
+    } else if (!json.contains("causal") || json["causal"] == true) {
+      rules.broken("max_attn_len", -1, "that means no mask and needs causal=false; allowed with causal=true: from 0");
+    }
+    *window = 0;
+    json["full_mask"] = true;
+  } else if (json.contains("full_mask") && json["full_mask"] == true && !json.contains("causal")) {
+    json["causal"] = false;
+  }
+}
+
+void check_hstu_attention(const HstuAttentionParams& p, const std::string& path, Mistakes& mistakes) {
+  Rules rules(path, mistakes);
+  const auto element = static_cast<int64_t>(size_of(p.dtype));
+  if (p.alignment & (p.alignment - 1)) {
+    const std::string place = join_path(path, "alignment");
+    mistakes.check(place, value_error(place, p.alignment, "2, 4, 8 or 16"));
+  } else if (p.alignment < element) {
+    rules.broken("alignment", p.alignment,
+                 fmt::format("an element of {} has {} bytes; allowed: a power of two from {} to 16", to_string(p.dtype),
+                             element, element));
+  }
+  if (p.target_group_size > 1 && !p.num_targets) {
+    rules.broken("target_group_size", p.target_group_size,
+                 "only targets come in groups; allowed: 1, or num_targets=true with it");
+  }
+  if (p.has_rab() && p.heads % p.rab_heads != 0) {
+    rules.broken(
+        "rab_heads", p.rab_heads,
+        fmt::format("heads share the bias heads evenly; allowed: 0, or a divisor of heads, which is {}", p.heads));
+  }
+  if (p.full_mask) {
+    check_full_mask(p, rules);
+  } else if (p.semi_local()) {
+    check_semi_local(p, rules);
+  }
+}
+
+void make_canonical(HstuAttentionParams& p) {
+  if (!p.has_rab()) p.drab = true;
+  if (!p.has_attn_scale()) p.dattn_scale = true;
+  if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
+  // A window over every sequence there can be is none.
+  if (p.max_attn_len >= kMaxSeqLen || p.min_full_attn_seq_len >= kMaxSeqLen) p.max_attn_len = 0;
+  if (p.max_attn_len == 0) p.min_full_attn_seq_len = 0;
+  if (p.semi_local()) {
+    p.sla_k2 = std::max(p.sla_k2, p.contextual_seq_len);
+    p.contextual_seq_len = 0;
+  }
+}
+
+}  // namespace hstujit

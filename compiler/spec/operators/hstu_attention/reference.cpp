@@ -1,0 +1,108 @@
+// The attention operators in float64, as docs/ops.md writes it: one sequence and head at a time, one row at a time.
+#include "compiler/spec/operators/hstu_attention/attention_call.h"
+
+namespace hstujit {
+
+namespace {
+
+// Forward has out, backward the gradients; null is what the call has not.
+struct Outputs {
+  double *out, *dq, *dk, *dv, *drab;
+  double* slopes;  // what each row of q and head adds to dattn_scale
+};
+
+double dot(const double* a, const double* b, int64_t width) {
+  double sum = 0;
+  for (int64_t d = 0; d < width; ++d) sum += a[d] * b[d];
+  return sum;
+}
+
+void add(double* to, double factor, const double* from, int64_t width) {
+  for (int64_t d = 0; d < width; ++d) to[d] += factor * from[d];
+}
+
+// S of row i of the sequence, which is `q`, and column j.
+double product(const AttentionCall& x, int64_t head, const SequenceRows& rows, const double* q, int64_t i, int64_t j) {
+  const double* k = x.k + x.place(rows.first + j, head, x.params.attn_dim);
+  return x.alpha * (dot(q, k, x.params.attn_dim) + x.bias(rows.b, head, i, j));
+}
+
+void attend(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
+  const int64_t hidden_dim = x.params.hidden_dim;
+  for (int64_t r = 0; r < rows.queries; ++r) {
+    const int64_t i = rows.n - rows.queries + r;
+    double* out = y.out + x.place(rows.first_query + r, head, hidden_dim);
+    const double* q = x.q + x.place(rows.first_query + r, head, x.params.attn_dim);
+    for (int64_t j = 0; j < rows.n; ++j) {
+      if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
+      const double weight = x.score.value(product(x, head, rows, q, i, j)) * x.factor(rows.first_query + r);
+      add(out, weight, x.v + x.place(rows.first + j, head, hidden_dim), hidden_dim);
+    }
+  }
+}
+
+// What row i of out passes on to q, k and v: with P = score(S) * a and dP = dout v, dS = dP score'(S) * a, where a is
+// 1 / scale or a factor of attn_scale; and to the tensors beside them, drab by alpha dS and dattn_scale by score(S) dP.
+void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
+  const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
+  for (int64_t i = 0; i < rows.n; ++i) {
+    const int64_t row = x.place(rows.first + i, head, attn_dim);
+    const double* dout = x.dout + x.place(rows.first + i, head, hidden_dim);
+    const double factor = x.factor(rows.first + i);
+    for (int64_t j = 0; j < rows.n; ++j) {
+      if (!hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
+      const int64_t column = x.place(rows.first + j, head, attn_dim), value = x.place(rows.first + j, head, hidden_dim);
+      const double s = product(x, head, rows, x.q + row, i, j);
+      const double dp = dot(dout, x.v + value, hidden_dim);
+      const double ds = dp * x.score.derivative(s) * factor;
+      add(y.dq + row, x.alpha * ds, x.k + column, attn_dim);
+      add(y.dk + column, x.alpha * ds, x.q + row, attn_dim);
+      add(y.dv + value, x.score.value(s) * factor, dout, hidden_dim);
+      if (y.drab != nullptr) y.drab[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
+      if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += x.score.value(s) * dp;
+    }
+  }
+}
+
+}  // namespace
+
+void AttentionSpec::reference(Direction direction, const Lengths&, std::vector<HostValue>& values) const {
+  const Signature arguments = signature(direction);
+  const auto value = [&](std::string_view name) -> HostValue& {
+    return values[static_cast<size_t>(find_argument(arguments, name))];
+  };
+  const auto zeros = [&](std::string_view name, std::vector<int64_t> shape) -> double* {
+    if (find_argument(arguments, name) < 0) return nullptr;
+    HostTensor& tensor = value(name).tensor;
+    tensor.shape = std::move(shape);
+    size_t elements = 1;
+    for (const int64_t size : tensor.shape) elements *= static_cast<size_t>(size);
+    tensor.reals.assign(elements, 0.0);
+    return tensor.reals.data();
+  };
+  // In the shape of q, k or v, but for the width.
+  const auto output = [&](std::string_view name, std::string_view like, int64_t width) {
+    return zeros(name, {value(like).tensor.shape[0], params_.heads, width});
+  };
+  const auto output_like = [&](std::string_view name, std::string_view like) {
+    return find_argument(arguments, name) < 0 ? nullptr : zeros(name, value(like).tensor.shape);
+  };
+  double* const dattn_scale = output_like("dattn_scale", "attn_scale");
+  std::vector<double> slopes(dattn_scale == nullptr ? 0 : value("q").tensor.reals.size() / params_.attn_dim);
+  const Outputs outputs = {output("out", "q", params_.hidden_dim),
+                           output("dq", "q", params_.attn_dim),
+                           output("dk", "k", params_.attn_dim),
+                           output("dv", "v", params_.hidden_dim),
+                           output_like("drab", "rab"),
+                           dattn_scale == nullptr ? nullptr : slopes.data()};
+
+  const AttentionCall call(*this, direction, values);
+  const auto compute = direction == Direction::kForward ? attend : attend_backward;
+  call.for_each_head({}, [&](const SequenceRows& rows, int64_t head) { compute(call, outputs, head, rows); });
+  const auto heads = static_cast<size_t>(params_.heads);
+  for (size_t index = 0; index < slopes.size(); ++index) {
+    dattn_scale[params_.attn_scale == "rows" ? index / heads : 0] += slopes[index];
+  }
+}
+
+}  // namespace hstujit

@@ -1,0 +1,84 @@
+#include "templates/attention/bias_gradients/following_kernels.h"
+
+#include <algorithm>
+#include <string>
+
+#include "templates/attention/host/launch_slots.h"
+
+namespace hstujit {
+
+namespace {
+
+// As in bias_tiles.cuh.
+constexpr int64_t kLines = 64;
+constexpr int kThreads = 128;
+constexpr int kSumThreads = 256;
+
+// Left to itself, the compiler spills for the sake of a third block.
+constexpr int kResidentBlocks = 2;
+
+class Kernels {
+ public:
+  Kernels(const AttentionSpec& spec, LaunchPlan& plan)
+      : params_(spec.params()), signature_(spec.signature(Direction::kBackward)), plan_(plan) {}
+
+  void add() {
+    const bool bias = params_.has_rab() && params_.drab, scale = params_.has_attn_scale() && params_.dattn_scale;
+    if (!bias && !scale) return;
+    add_operands();
+    if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.rab_heads), tiles(), tiles()});
+    if (!scale) return;
+    add_kernel("scale_gradient", kThreads, {batch(), tiles()});
+    if (params_.attn_scale == "rows") return;
+    add_row_sums();
+    add_kernel("add_row_sums", kSumThreads, {constant_factor(1)});
+  }
+
+ private:
+  GridFactor batch() const { return batch_factor(signature_); }
+
+  GridFactor tiles() const { return scalar_factor(find_argument(signature_, "max_seq_len"), kLines); }
+
+  void add_kernel(const std::string& function, int threads, std::vector<GridFactor> grid) {
+    FollowingKernel kernel;
+    kernel.kernel_name = plan_.kernel_name + "_" + function;
+    kernel.function = function;
+    kernel.threads = threads;
+    kernel.grid = std::move(grid);
+    kernel.resident_blocks = kResidentBlocks;
+    plan_.following.push_back(std::move(kernel));
+  }
+
+  // Hopper's kernels have maps of them.
+  void add_operands() {
+    const char* type = params_.dtype == DataType::kFp32 ? "const float*" : "const u16*";
+    for (const char* tensor : {"q", "k", "v", "dout"}) {
+      for (ParamSlot& slot : attention_tensor_slots(signature_, tensor, type)) {
+        const bool known = std::any_of(plan_.slots.begin(), plan_.slots.end(),
+                                       [&](const ParamSlot& other) { return other.name == slot.name; });
+        if (!known) plan_.slots.push_back(std::move(slot));
+      }
+    }
+  }
+
+  void add_row_sums() {
+    const std::vector<WorkspaceRegion>& regions = plan_.workspace.regions;
+    if (regions.empty()) {
+      const GridFactor bytes = constant_factor(static_cast<int64_t>(sizeof(float)));
+      add_workspace_region("row_sums", "float*", {{size_factor(signature_, "q"), bytes}, false}, plan_);
+    } else {
+      // The last one of the fused kernel has a row of dq for each, and nobody reads it any more.
+      plan_.slots.push_back(workspace_slot("row_sums", "float*", regions.size() - 1));
+    }
+  }
+
+  const HstuAttentionParams& params_;
+  const Signature signature_;
+  LaunchPlan& plan_;
+};
+
+}  // namespace
+
+void add_gradient_kernels(const AttentionSpec& spec, LaunchPlan& plan) { Kernels(spec, plan).add(); }
+
+}  // namespace hstujit

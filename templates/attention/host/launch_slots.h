@@ -1,0 +1,55 @@
+// Kernel parameters and constants that the attention skeletons share: host side of the device struct `Params`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/plan/launch_plan.h"
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+
+namespace hstujit {
+
+// Pointer, row stride and head stride of a tensor: members <tensor>, <tensor>_row_stride, <tensor>_head_stride.
+std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const std::string& tensor, std::string type);
+
+// Member `name`: the map of a tensor of 16-bit data, with boxes of 64 columns and `rows` rows.
+ParamSlot attention_map_slot(const Signature& signature, std::string name, std::string_view tensor, int64_t rows);
+
+// Slots common to the skeletons of a direction: outputs and their strides, [rab, its strides and max_seq_len],
+// [attn_scale], seq_offsets, [seq_offsets_q], [num_targets], total_rows, [total_query_rows], batch, max_query_rows,
+// alpha, inverse_scale. Members have the names that templates/hstu_attention/*.cuh use. 16-bit data types are `u16` on
+// the device.
+std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction = Direction::kForward);
+
+// The address of a region of the workspace, of device type `type`.
+ParamSlot workspace_slot(std::string name, std::string type, size_t region);
+
+// A further region of the workspace, and the slot of its address.
+void add_workspace_region(std::string name, std::string type, WorkspaceRegion region, LaunchPlan& plan);
+
+GridFactor constant_factor(int64_t value);
+
+// ceil((size of the tensor's first dimension + bias) / divisor)
+GridFactor size_factor(const Signature& signature, std::string_view tensor, int64_t divisor = 1, int64_t bias = 0);
+
+// The batch's sequences.
+GridFactor batch_factor(const Signature& signature);
+
+// ceil(integer argument / divisor)
+GridFactor scalar_factor(int argument, int64_t divisor);
+
+// Factors of "one block per (sequence, head, row tile)".
+std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
+                                       Direction direction = Direction::kForward);
+
+// Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether blocks of columns
+// begin at even ones, as pairs of the bias do: kEvenBlocks.
+Constants attention_constants(const AttentionSpec& spec);
+
+// What kernel names begin with: the operator, "_jagged" where sequences have different numbers of rows in q, "_rab"
+// with a bias, "_scale_rows" or "_scale_scalar" with factors of the scores.
+std::string attention_kernel_prefix(const AttentionSpec& spec);
+
+}  // namespace hstujit

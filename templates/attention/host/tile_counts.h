@@ -1,0 +1,45 @@
+// How much of a mask a tiling works off, for cost models.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+
+namespace hstujit {
+
+struct SequenceSize {
+  int64_t rows = 0;
+  int64_t targets = 0;  // 0 without `num_targets`
+  int64_t first = 0;    // the first row that q has
+};
+
+// Cost models count tiles of sequences up to this length: longer ones take long to count and change no choice.
+inline constexpr int64_t kLongestCounted = int64_t{1} << 17;
+
+// A sequence as cost models assume it: the number of targets is known at launch only, and small in ranking.
+SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows);
+
+// Sequences whose lengths are spread evenly, as far to both sides of the mean as they can be: cost models take means
+// over them.
+std::vector<SequenceSize> assumed_sequences(const HstuAttentionParams& params, const ProblemSize& size);
+
+// How many sequences of the assumed batch balance. It has 256 whatever their length; a real one has fewer the longer
+// they are: so many as have 256k rows, and at least 16.
+double balanced_batch(const ProblemSize& size);
+
+// How many column blocks each row tile of a sequence visits, first tile first: those with a column that some row of the
+// tile may see. Blocks begin at the first such column, as they do in the kernels.
+std::vector<int64_t> count_column_blocks(const HstuAttentionParams& params, const SequenceSize& sequence,
+                                         int64_t block_m, int64_t block_n);
+
+// Sums over the row tiles of one (sequence, head).
+struct TileCounts {
+  double row_tiles = 0;
+  double column_blocks = 0;
+};
+TileCounts count_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
+                       int64_t block_n);
+
+}  // namespace hstujit

@@ -1,0 +1,120 @@
+// hstu_attention on Ampere and Ada: the blocks that pass by a tile, and the pipeline that they come through.
+//
+// A block of threads owns a tile of rows (of q; forward, and dq of backward) or of columns (of k and v; dk and dv), and
+// blocks of the other coordinate pass by it.
+#pragma once
+#include "common/ptx/cp_async.cuh"
+#include "common/jagged.cuh"
+#include "common/regions.cuh"
+
+namespace sm80 {
+
+// The mask as a tile of rows sees it. Ranges of a tile and of a block are inclusive.
+struct RowsView {
+  static __device__ __forceinline__ void range(int own0, int own1, const Sequence& s, int& begin, int& end) {
+    mask_columns(own0, own1, s.rows, s.targets, begin, end);
+  }
+  static __device__ __forceinline__ void tile(int own0, int own1, int other0, int other1, const Sequence& s, bool& must,
+                                              bool& may) {
+    mask_tile(own0, own1, other0, other1, s.rows, s.targets, must, may);
+  }
+  static __device__ __forceinline__ bool valid(int own, int other, const Sequence& s) {
+    return mask_valid(own, other, s.rows, s.targets);
+  }
+};
+
+// The number of this block's sequence in the batch: blocks of a tile of every sequence and head follow one another.
+template <class Spec, class Params>
+__device__ __forceinline__ int sequence_index(const Params& params) {
+  return static_cast<int>(blockIdx.x) % (static_cast<int>(params.batch) * Spec::kHeads) / Spec::kHeads;
+}
+
+struct Block {
+  int first;  // of its columns (or rows) within the sequence; negative when there is no block
+  bool must;  // every pair of the tile and the block is valid
+};
+
+// Walks over the blocks that a tile may see (that may see a tile of columns).
+template <class Spec, class Config, class View>
+class BlockCursor {
+ public:
+  __device__ __forceinline__ BlockCursor(int own0, const Sequence& sequence)
+      : own0_(own0), own1_(min(own0 + Config::kBlockM, sequence.rows) - 1), sequence_(sequence) {
+    View::range(own0_, own1_, sequence_, next_, end_);
+    next_ = max(next_, 0);
+    if constexpr (Config::kEvenBlocks) next_ &= ~1;
+    end_ = min(end_, sequence.rows);
+  }
+
+  __device__ __forceinline__ Block next() {
+    while (next_ < end_) {
+      const int first = next_;
+      next_ += Config::kBlockN;
+      bool must = true, may = true;
+      if constexpr (!Spec::kMaskTrivial) {
+        View::tile(own0_, own1_, first, min(first + Config::kBlockN, sequence_.rows) - 1, sequence_, must, may);
+      }
+      if (may) return {first, must && first + Config::kBlockN <= sequence_.rows};
+    }
+    return {-1, false};
+  }
+
+ private:
+  int own0_, own1_;
+  const Sequence sequence_;
+  int next_, end_;
+};
+
+// The pipeline. The tile itself is on its way, one copy group of each thread, when this is called. `job`:
+//   load_block(block, stage)   starts the copies of a block; this commits them
+//   round_own(), round_block(stage)   what a thread does to what it copied itself, before others read it
+//   own_arrived()              the tile can be read
+//   multiply(block, stage)     the block can be read
+template <int kStages, class Cursor, class Job>
+__device__ __forceinline__ void walk_blocks(Cursor cursor, Job& job) {
+  constexpr int kAhead = kStages - 1;  // blocks on their way while one is worked on
+  Block queue[kAhead + 1];             // the block to work on, then those on their way
+#pragma unroll
+  for (int i = 0; i < kAhead; ++i) {
+    queue[i] = cursor.next();
+    if (queue[i].first >= 0) job.load_block(queue[i], i);
+    cp_async_commit_group();
+  }
+  cp_async_wait_group<kAhead>();
+  job.round_own();
+  __syncthreads();
+  job.own_arrived();
+
+  // The stage that is filled is the one that was read in the iteration before: the barrier lies between the two.
+  int stage = 0, fill = kAhead;
+  while (true) {
+    if constexpr (kAhead == 0) {
+      queue[0] = cursor.next();
+      if (queue[0].first < 0) return;
+      job.load_block(queue[0], 0);
+      cp_async_commit_group();
+      cp_async_wait_group<0>();
+    } else {
+      if (queue[0].first < 0) return;
+      cp_async_wait_group<kAhead - 1>();
+    }
+    job.round_block(stage);
+    __syncthreads();
+    if constexpr (kAhead > 0) {
+      queue[kAhead] = cursor.next();
+      if (queue[kAhead].first >= 0) job.load_block(queue[kAhead], fill);
+      cp_async_commit_group();
+    }
+    job.multiply(queue[0], stage);
+    if constexpr (kAhead == 0) {
+      __syncthreads();
+    } else {
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) queue[i] = queue[i + 1];
+      fill = stage;
+      stage = stage + 1 == kStages ? 0 : stage + 1;
+    }
+  }
+}
+
+}  // namespace sm80

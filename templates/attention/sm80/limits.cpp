@@ -1,0 +1,62 @@
+#include "templates/attention/sm80/limits.h"
+
+#include <fmt/format.h>
+
+#include "templates/attention/sm80_forward/resources.h"
+
+namespace hstujit::sm80 {
+
+namespace {
+
+constexpr int kCapability = 80;
+constexpr int64_t kSharedPerBlock = 1024;  // what the system keeps for itself of each resident block
+
+}  // namespace
+
+std::string_view product_name(const HstuAttentionParams& params) {
+  return params.dtype == DataType::kFp32 ? to_string(params.precision) : to_string(params.dtype);
+}
+
+std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const AttentionConfig& config,
+                                          const DeviceSpec& device) {
+  std::vector<Rejection> reasons;
+  if (device.capability() < kCapability) {
+    reasons.push_back(
+        {"arch",
+         fmt::format("needs sm_80 or later (cp.async, mma.sync of bf16 and tf32), the device is {}", device.arch)});
+  }
+  if (config.schedule != "grid") {
+    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid", config.schedule)});
+  }
+  if (config.ping_pong) {
+    reasons.push_back({"ping_pong", "products in turns need the consumer warpgroups of attention/sm90_forward"});
+  }
+  if (config.share_columns) {
+    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  }
+  if (is_ieee(params) && config.activation != "accurate") {
+    reasons.push_back(
+        {"activation", fmt::format("activation {} loses the accuracy that precision ieee asks for; it must be accurate",
+                                   config.activation)});
+  }
+  return reasons;
+}
+
+std::vector<Rejection> occupancy_limits(int64_t threads, int64_t shared_bytes, int64_t blocks,
+                                        const DeviceSpec& device) {
+  std::vector<Rejection> reasons;
+  const int64_t capacity = device.shared_memory + kSharedPerBlock;
+  if (blocks * (shared_bytes + kSharedPerBlock) > capacity) {
+    reasons.push_back({"shared_memory",
+                       fmt::format("{} block(s) of {} bytes of shared memory, and {} that the system keeps for each, "
+                                   "exceed the {} bytes of a multiprocessor",
+                                   blocks, shared_bytes, kSharedPerBlock, capacity)});
+  }
+  if (blocks * threads > device.max_threads) {
+    reasons.push_back({"threads", fmt::format("{} block(s) of {} threads exceed the {} threads of a multiprocessor",
+                                              blocks, threads, device.max_threads)});
+  }
+  return reasons;
+}
+
+}  // namespace hstujit::sm80

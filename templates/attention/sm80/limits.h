@@ -1,0 +1,23 @@
+// What the sm80 skeletons of both directions ask of a device and of a config.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+
+namespace hstujit::sm80 {
+
+// Why the device or a field of the config is nothing for these templates; sizes are looked at elsewhere.
+std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const AttentionConfig& config,
+                                          const DeviceSpec& device);
+
+// Why `blocks` blocks cannot be resident on one multiprocessor; empty when they can.
+std::vector<Rejection> occupancy_limits(int64_t threads, int64_t shared_bytes, int64_t blocks,
+                                        const DeviceSpec& device);
+
+// What data is multiplied as: names kernels.
+std::string_view product_name(const HstuAttentionParams& params);
+
+}  // namespace hstujit::sm80

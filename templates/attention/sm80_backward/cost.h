@@ -1,0 +1,13 @@
+// Cost model of the sm80_backward skeleton: milliseconds of one launch.
+#pragma once
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+
+namespace hstujit::sm80 {
+
+// `config` must be one that the skeleton does not reject for its tile.
+double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
+                            const ProblemSize& size);
+
+}  // namespace hstujit::sm80

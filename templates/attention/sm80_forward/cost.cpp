@@ -1,0 +1,87 @@
+#include "templates/attention/sm80_forward/cost.h"
+
+#include <algorithm>
+
+#include "compiler/support/integers.h"
+#include "templates/attention/sm80_forward/resources.h"
+#include "templates/attention/host/tile_counts.h"
+
+namespace hstujit::sm80 {
+
+namespace {
+
+constexpr double kSharedBytes = 128;         // read per multiprocessor and clock
+constexpr double kSchedulers = 4;            // of a multiprocessor
+constexpr double kHidden = 2.5;              // warps per scheduler that hide one another's latencies
+constexpr double kImperfection = 1.15;       // over the busiest unit, when everything else is hidden
+constexpr double kTileCycles = 3000;         // a row tile's first loads and last stores, and
+constexpr double kTileCyclesPerColumn = 40;  // more for each column of the output
+constexpr double kEmptyCycles = 500;         // a block past its sequence's end
+constexpr double kExposedCycles = 900;       // a column block's loads, without a stage to run ahead
+constexpr double kBarrierCycles = 120;       // a column block's barrier and loop
+// On Hopper every copy, operand load and product takes issue slots that TMA and wgmma leave to the score.
+constexpr double kHopperIssue = 1.8;
+
+}  // namespace
+
+Rates rates_of(int capability) {
+  if (capability >= 90) return {1230, 128, 36, kHopperIssue};  // mma.sync reaches about 60 % of what wgmma does
+  if (capability >= 86) return {512, 128, 24, 1};
+  return {1024, 64, 40, 1};
+}
+
+double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
+                   const ProblemSize& size) {
+  const HstuAttentionParams& params = spec.params();
+  const Resources resources(params, config);
+  const Rates rates = rates_of(device.capability());
+  const bool ieee = is_ieee(params);
+  const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
+  SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
+  const bool delta = spec.query_rows() != QueryRows::kAll;
+  if (delta) sequence.first = std::max<int64_t>(sequence.rows - size.delta_rows, 0);
+  // Loads and barriers go by whole blocks; products and scores by warps and chunks, which skip what they may not see.
+  const TileCounts blocks = count_tiles(params, sequence, config.block_m, config.block_n);
+  const TileCounts chunks = count_tiles(params, sequence, resources.warp_rows, resources.chunk_columns);
+
+  const double element = static_cast<double>(size_of(params.dtype));
+  const double columns = static_cast<double>(resources.qk_row_bytes + resources.v_row_bytes) / element;
+  const double pairs = chunks.column_blocks * static_cast<double>(resources.warp_rows * resources.chunk_columns);
+  const double tensor_rate = params.dtype == DataType::kFp32 ? rates.tensor_16bit / 2 : rates.tensor_16bit;
+  const double multiply = pairs * columns / (ieee ? rates.fma : tensor_rate);
+  const double activate = pairs * (config.activation == "accurate" ? kAccurateFactor : 1) / kMufu;
+  const double query_bytes =
+      resources.query_in_registers ? 0 : static_cast<double>(resources.warp_rows * resources.qk_row_bytes);
+  const double operand_bytes =
+      static_cast<double>(resources.chunk_columns * (resources.qk_row_bytes + resources.v_row_bytes));
+  // Without ldmatrix the four lanes of a quad ask for the same words.
+  const double shared = chunks.column_blocks * (query_bytes + operand_bytes * (ieee ? 2 : 1)) / kSharedBytes;
+  const double loads = blocks.column_blocks * static_cast<double>(config.block_n) * columns * element / rates.l2_bytes;
+
+  const double resident = static_cast<double>(config.blocks_per_sm);
+  const double overlapped =
+      std::min(kHidden, std::max(1.0, static_cast<double>(config.warps) * resident / kSchedulers));
+  const double busiest = std::max({multiply, activate, shared, loads});
+  const double products = std::max(kImperfection * busiest, (multiply + activate + shared) / overlapped);
+  const double exposed = blocks.column_blocks * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
+  const double tiles =
+      blocks.row_tiles * (kTileCycles + kTileCyclesPerColumn * static_cast<double>(params.hidden_dim)) / resident;
+  const double all_tiles = static_cast<double>(ceil_div(delta ? size.delta_rows : longest, config.block_m));
+  const double empty = std::max(0.0, all_tiles - blocks.row_tiles) * kEmptyCycles / resident;
+
+  const double heads = static_cast<double>(params.heads * size.batch);
+  double cycles = heads * (rates.issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
+  if (size.small_batch) {
+    // As long as the longest tile, which has a multiprocessor to itself.
+    const std::vector<int64_t> counts = count_column_blocks(params, sequence, config.block_m, config.block_n);
+    const double longest_tile = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
+    const double share = longest_tile / std::max(blocks.column_blocks, 1.0);
+    const double alone = std::min(kHidden, std::max(1.0, static_cast<double>(config.warps) / kSchedulers));
+    const double chain = std::max(kImperfection * busiest, (multiply + activate + shared) / alone);
+    const double once = tiles / std::max(blocks.row_tiles, 1.0);
+    cycles = std::max(cycles, rates.issue * (share * (chain + exposed * resident) + once * resident));
+  }
+  return (cycles + kStartCycles) / kClockKhz;
+}
+
+}  // namespace hstujit::sm80

@@ -1,0 +1,214 @@
+// Attention forward for Ampere and Ada (sm_80 and later): cp.async pipeline, mma.sync, one row tile a block.
+//
+// A block loads its rows of q once and walks over column blocks of k and v; each warp owns 16 or 32 rows of the tile. A
+// column block is worked off in chunks, S = q k^T, P = score(S) under the mask, O += P v, all in registers: there is no
+// softmax, so chunks are independent and the size of a block in shared memory does not decide how many registers are
+// needed. bf16, fp16, fp32 by tf32 products, fp32 by fused multiply-adds. Of hstu_attention and
+// delta_hstu_attention; formulas: docs/ops.md.
+// Generated around it: see docs/generated-source.md.
+#pragma once
+#include "common/math.cuh"
+#include "common/regions.cuh"
+#include "attention/sequence.cuh"
+#include "attention/sm80/bias.cuh"
+#include "attention/sm80/blocks.cuh"
+#include "attention/sm80/load.cuh"
+#include "attention/sm80/products.cuh"
+#include "attention/sm80/store.cuh"
+
+namespace sm80 {
+
+template <class Spec, class Config, class Params>
+class Worker {
+ public:
+  using S = Shape<Spec, Config>;
+
+  __device__ __forceinline__ Worker(const Params& params, u32 shared, const Sequence& sequence, int head, int row0)
+      : params_(params), shared_(shared), sequence_(sequence), head_(head), row0_(row0) {
+    warp_row0_ = static_cast<int>(threadIdx.x) / 32 * S::kWarpRows;
+  }
+
+  __device__ __forceinline__ void run() {
+    prepare();
+    walk_blocks<Config::kStages>(BlockCursor<Spec, Config, RowsView>(row0_, sequence_), *this);
+    char* out = reinterpret_cast<char*>(params_.out) + sequence_.query_start * params_.out_row_stride * S::kElementBytes +
+                head_ * params_.out_head_stride * S::kElementBytes;
+    store_outputs<Spec, Config, S>(
+        out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows, outputs_,
+        row_factors<Spec>(params_, sequence_.query_start, sequence_.rows));
+  }
+
+  // What walk_blocks() calls.
+  __device__ __forceinline__ void load_block(const Block& block, int stage) {
+    const int rows = sequence_.rows - block.first;
+    Load::template load<typename S::QkTile, Config::kBlockN, S::kQkBytes>(
+        k_tile(stage), place(params_.k, params_.k_row_stride, params_.k_head_stride, sequence_.start + block.first),
+        params_.k_row_stride * S::kElementBytes, rows);
+    Load::template load<typename S::VTile, Config::kBlockN, S::kVBytes>(
+        v_tile(stage), place(params_.v, params_.v_row_stride, params_.v_head_stride, sequence_.start + block.first),
+        params_.v_row_stride * S::kElementBytes, rows);
+  }
+
+  __device__ __forceinline__ void round_own() {
+    Load::template round<typename S::QkTile, Config::kBlockM, S::kQkBytes>(q_tile());
+  }
+
+  __device__ __forceinline__ void own_arrived() {
+    products_.set_queries(q_tile() + warp_row0_ * S::QkTile::kRowBytes);
+  }
+
+  __device__ __forceinline__ void round_block(int stage) {
+    Load::template round<typename S::QkTile, Config::kBlockN, S::kQkBytes>(k_tile(stage));
+    Load::template round<typename S::VTile, Config::kBlockN, S::kVBytes>(v_tile(stage));
+  }
+
+  // A block that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
+  __device__ __forceinline__ void multiply(const Block& block, int stage) {
+    const int row0 = row0_ + warp_row0_;
+    if (row0 >= sequence_.rows) return;
+    if (block.must) {
+#pragma unroll kUnrolledChunks
+      for (int chunk = 0; chunk < S::kChunks; ++chunk) {
+        Scores scores;
+        multiply_scores(k_chunk(stage, chunk), block.first + chunk * Config::kChunkColumns, scores);
+        activate<false>(scores, 0);
+        products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
+      }
+      return;
+    }
+    const int row1 = min(row0 + S::kWarpRows, sequence_.rows) - 1;
+#pragma unroll 1
+    for (int chunk = 0; chunk < S::kChunks; ++chunk) {
+      const int column0 = block.first + chunk * Config::kChunkColumns;
+      if (column0 >= sequence_.rows) return;
+      bool must = true, may = true;
+      if constexpr (!Spec::kMaskTrivial) {
+        const int column1 = min(column0 + Config::kChunkColumns, sequence_.rows) - 1;
+        mask_tile(row0, row1, column0, column1, sequence_.rows, sequence_.targets, must, may);
+        if (!may) continue;
+      }
+      Scores scores;
+      multiply_scores(k_chunk(stage, chunk), column0, scores);
+      if (must && column0 + Config::kChunkColumns <= sequence_.rows) {
+        activate<false>(scores, column0);
+      } else {
+        activate<true>(scores, column0);
+      }
+      products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
+    }
+  }
+
+ private:
+  using Load = Loader<Spec, Config>;
+  using Scores = typename S::Scores;
+  using Multiply = Products<S>;
+  // One fragment of rows leaves room for the products of two chunks side by side.
+  static constexpr int kUnrolledChunks = S::kRowTiles == 1 ? 2 : 1;
+
+  __device__ __forceinline__ u32 q_tile() const { return shared_; }
+  __device__ __forceinline__ u32 k_tile(int stage) const {
+    return shared_ + Config::kBlockM * S::QkTile::kRowBytes +
+           stage * Config::kBlockN * (S::QkTile::kRowBytes + S::VTile::kRowBytes);
+  }
+  __device__ __forceinline__ u32 v_tile(int stage) const {
+    return k_tile(stage) + Config::kBlockN * S::QkTile::kRowBytes;
+  }
+
+  // The head's columns of a row.
+  template <class Pointer>
+  __device__ __forceinline__ const char* place(Pointer tensor, i64 row_stride, i64 head_stride, i64 row) const {
+    return reinterpret_cast<const char*>(tensor) + (row * row_stride + head_ * head_stride) * S::kElementBytes;
+  }
+
+  __device__ __forceinline__ void prepare() {
+    clear_fragments(outputs_);
+    Load::template zero_padding<typename S::QkTile, Config::kBlockM, S::kQkBytes>(q_tile());
+#pragma unroll
+    for (int stage = 0; stage < Config::kStages; ++stage) {
+      Load::template zero_padding<typename S::QkTile, Config::kBlockN, S::kQkBytes>(k_tile(stage));
+    }
+    Load::template load<typename S::QkTile, Config::kBlockM, S::kQkBytes>(
+        q_tile(), place(params_.q, params_.q_row_stride, params_.q_head_stride, sequence_.query_start + row0_),
+        params_.q_row_stride * S::kElementBytes, sequence_.rows - row0_);
+    cp_async_commit_group();
+  }
+
+  __device__ __forceinline__ u32 k_chunk(int stage, int chunk) const {
+    return k_tile(stage) + chunk * Config::kChunkColumns * S::QkTile::kRowBytes;
+  }
+  __device__ __forceinline__ u32 v_chunk(int stage, int chunk) const {
+    return v_tile(stage) + chunk * Config::kChunkColumns * S::VTile::kRowBytes;
+  }
+
+  // S / alpha of a chunk of columns, `column0` and those behind it.
+  __device__ __forceinline__ void multiply_scores(u32 k, int column0, Scores& scores) const {
+    if constexpr (Spec::kRabHeads > 0) {
+      const HeadBias<Spec, Params> bias(params_, sequence_index<Spec>(params_), head_, sequence_.rows);
+      begin_rows_with<Spec, S>(bias, thread_row(), column0, scores);
+      products_.add_scores(k, scores);
+    } else {
+      products_.multiply_scores(k, scores);
+    }
+  }
+
+  // First of this thread's rows within the sequence.
+  __device__ __forceinline__ int thread_row() const {
+    return row0_ + warp_row0_ + static_cast<int>(threadIdx.x) % 32 / 4;
+  }
+
+  // Invalid pairs are replaced, not multiplied by zero: their score may be anything.
+  template <bool kMasked>
+  __device__ __forceinline__ void activate(Scores& scores, int column0) const {
+    const int row = thread_row();
+    // As for_each_score, through which the compiler orders instructions otherwise than in what was timed.
+#pragma unroll
+    for (int i = 0; i < S::kRowTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < S::kScoreTiles; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const float y = score(scores[i][j][e], params_.alpha);
+          if constexpr (kMasked) {
+            const int column = column0 + 8 * j + Multiply::score_column(e % 2);
+            bool valid = column < sequence_.rows;
+            if constexpr (!Spec::kMaskTrivial) {
+              valid = valid && mask_valid(row + 16 * i + 8 * (e / 2), column, sequence_.rows, sequence_.targets);
+            }
+            scores[i][j][e] = valid ? y : 0.0f;
+          } else {
+            scores[i][j][e] = y;
+          }
+        }
+      }
+    }
+  }
+
+  const Params& params_;
+  const u32 shared_;
+  const Sequence sequence_;
+  const int head_;
+  const int row0_;  // the tile's first row within the sequence
+  int warp_row0_;   // the warp's first row within the tile
+  Multiply products_;
+  typename S::Outputs outputs_;
+};
+
+}  // namespace sm80
+
+// One block per (row tile, sequence, head), the last row tiles of all sequences first: under a causal mask they are the
+// longest. Blocks past a sequence's end leave at once.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void kernel_main(const Params& params) {
+  using namespace sm80;
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  static_assert(sizeof(Shared<Spec, Config>) == Config::kSharedBytes,
+                "the host face and the template disagree on shared memory");
+
+  const int pairs = static_cast<int>(params.batch) * Spec::kHeads;
+  const int rank = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
+  const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
+  const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - rank;
+  if (row_tile * Config::kBlockM >= sequence.rows - sequence.query_begin) return;
+  const int row0 = sequence.query_begin + row_tile * Config::kBlockM;
+  Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, pair % Spec::kHeads, row0).run();
+}

@@ -1,0 +1,85 @@
+#include "templates/attention/sm90/limits.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "compiler/support/text.h"
+
+namespace hstujit::sm90 {
+
+AttentionConfig tile_config(int64_t consumers, int64_t block_n, int64_t stages, int64_t blocks_per_sm) {
+  AttentionConfig config;
+  config.block_m = 64 * consumers;
+  config.block_n = block_n;
+  config.stages = stages;
+  config.consumers = consumers;
+  config.blocks_per_sm = blocks_per_sm;
+  return config;
+}
+
+std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const AttentionConfig& config,
+                                          const DeviceSpec& device, std::string_view lines,
+                                          std::string_view schedules) {
+  std::vector<Rejection> reasons;
+  if (device.arch != "sm_90a") {
+    reasons.push_back({"arch", fmt::format("needs sm_90a (wgmma, TMA), the device is {}", device.arch)});
+  }
+  if (params.dtype == DataType::kFp32) {
+    reasons.push_back({"dtype", "dtype fp32 is not multiplied here: wgmma cannot transpose 32-bit operands"});
+  }
+  if (params.alignment < 16) {
+    reasons.push_back(
+        {"alignment", fmt::format("alignment {} is below the 16 bytes that tensor maps need", params.alignment)});
+  }
+  if (config.consumers < 1 || config.consumers > 3 || config.block_m != 64 * config.consumers) {
+    reasons.push_back(
+        {"block_m", fmt::format("block_m {} with {} consumers; allowed: 64 {} for each of 1 to 3 consumers",
+                                config.block_m, config.consumers, lines)});
+  }
+  if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
+    reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
+  }
+  const std::vector<std::string> allowed = split(schedules, ' ');
+  if (std::find(allowed.begin(), allowed.end(), config.schedule) == allowed.end()) {
+    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: {}", config.schedule, fmt::join(allowed, ", "))});
+  }
+  return reasons;
+}
+
+std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
+  std::vector<Rejection> reasons;
+  if (config.stages < 2) {
+    reasons.push_back(
+        {"stages",
+         fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
+  }
+  if (config.ping_pong) {
+    reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
+  }
+  if (config.share_columns) {
+    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  }
+  return reasons;
+}
+
+std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t threads, int64_t shared_bytes,
+                                        int64_t shared_bytes_resident, const DeviceSpec& device) {
+  std::vector<Rejection> reasons;
+  // DeviceSpec has what one block may use; a multiprocessor has what it reserves for one block more.
+  const int64_t shared_total = device.shared_memory + 1024;
+  if (shared_bytes_resident > shared_total) {
+    reasons.push_back(
+        {"shared_memory",
+         fmt::format("{} blocks of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
+                     config.blocks_per_sm, shared_bytes, shared_total)});
+  }
+  if (threads * config.blocks_per_sm > device.max_threads) {
+    reasons.push_back({"threads", fmt::format("{} blocks of {} threads exceed {}", config.blocks_per_sm, threads,
+                                              device.max_threads)});
+  }
+  return reasons;
+}
+
+}  // namespace hstujit::sm90

@@ -1,0 +1,199 @@
+// Host side of sm90_backward_fused.cuh: attention backward for Hopper, S and dP computed once.
+#include <fmt/format.h>
+
+#include "compiler/plan/typed_skeleton.h"
+#include "compiler/support/integers.h"
+#include "templates/attention/bias_gradients/following_kernels.h"
+#include "templates/attention/host/launch_slots.h"
+#include "templates/attention/sm90_backward_fused/cost.h"
+#include "templates/attention/sm90_backward_fused/resources.h"
+#include "templates/attention/sm90/limits.h"
+#include "templates/common/sm90/machine.h"
+#include "templates/common/sm90/wgmma_printer.h"
+
+namespace hstujit {
+
+namespace {
+
+using sm90::backward::FusedResources;
+
+constexpr int64_t kBlockRows = 64;
+// Of the layout of dq_parts: the template has them, too, and compares.
+constexpr int64_t kPartGroup = 16;
+constexpr int64_t kPartLines = 8;
+constexpr int kConvertThreads = 256;
+
+// What blocks take the next tile, or sequence and head, by.
+void add_counter(LaunchPlan& plan) {
+  constexpr int64_t kTaken = 8;  // bytes
+  add_workspace_region("taken_tiles", "u64*", {{constant_factor(kTaken)}, true}, plan);
+}
+
+// What blocks of the "ordered" schedule tell one another: turns, as many for each head as there are blocks of rows, and
+// one more for each sequence (turn_of in sm90_backward_order.cuh).
+void add_turns(const AttentionSpec& spec, const Signature& signature, LaunchPlan& plan) {
+  constexpr int64_t kTurn = 4;  // bytes
+  const GridFactor counters = constant_factor(kTurn * spec.params().heads);
+  add_workspace_region("turns", "u32*", {{size_factor(signature, "q", kBlockRows), counters}, true}, plan);
+  plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), counters}, true});
+}
+
+struct Sm90BackwardFused {
+  using Spec = AttentionSpec;
+  using Config = AttentionConfig;
+  static constexpr std::string_view kName = "attention/sm90_backward_fused";
+  static constexpr Direction kDirection = Direction::kBackward;
+
+  static std::vector<Config> space(const Spec& spec);
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
+  // In a persistent list, parts of dq are added in the order in which blocks come to it.
+  static bool deterministic(const Config& config) { return config.schedule != "persistent"; }
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize& size) {
+    return sm90::backward::estimate_fused_ms(spec, config, device, size);
+  }
+  static Constants constants(const Spec& spec, const Config& config);
+  static std::string instruction_wrappers(const Spec& spec, const Config& config);
+};
+
+std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
+  std::vector<AttentionConfig> configs;
+  if (spec.params().dtype == DataType::kFp32) return configs;
+  struct Shape {
+    int64_t consumers;
+    int64_t blocks_per_sm;
+  };
+  const auto add = [&](const Shape& shape, int64_t stages, const char* schedule) {
+    configs.push_back(sm90::tile_config(shape.consumers, kBlockRows, stages, shape.blocks_per_sm));
+    configs.back().schedule = schedule;
+  };
+  for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
+    for (const int64_t stages : {2, 3, 4}) add(shape, stages, "persistent");
+    // One warpgroup alone on a multiprocessor has nobody to fill in while it waits.
+    if (shape.consumers * shape.blocks_per_sm > 1) {
+      for (const int64_t stages : {2, 3}) add(shape, stages, "whole");
+    }
+    // Blocks that share a multiprocessor hold one another up where they wait in order.
+    if (shape.blocks_per_sm > 1) continue;
+    for (const int64_t stages : {2, 3}) add(shape, stages, "ordered");
+  }
+  return configs;
+}
+
+std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config& config,
+                                                 const DeviceSpec& device) {
+  const auto& params = spec.params();
+  std::vector<Rejection> reasons =
+      sm90::general_rejections(params, config, device, "columns", "persistent ordered whole");
+  if (config.block_n != kBlockRows) {
+    reasons.push_back(
+        {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kBlockRows)});
+  }
+  for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
+  if (!reasons.empty()) return reasons;
+  const FusedResources resources(spec, config);
+  // The columns of a warpgroup begin at a tile of 64, or end before the next.
+  const int64_t columns = resources.part_columns;
+  const bool fits_tiles =
+      config.consumers == 1 || columns % sm90::kTileColumns == 0 || (columns > 0 && sm90::kTileColumns % columns == 0);
+  if (params.attn_dim % (config.consumers * kPartGroup) != 0 || !fits_tiles) {
+    reasons.push_back(
+        {"head_dim",
+         fmt::format("{} columns of q cannot be shared out to {} consumers, each with a multiple of {} that "
+                     "divides {} or is a multiple of it",
+                     params.attn_dim, config.consumers, kPartGroup, sm90::kTileColumns)});
+  }
+  for (Rejection& reason : sm90::occupancy_limits(config, resources.threads, resources.shared_bytes,
+                                                  resources.shared_bytes_resident, device)) {
+    reasons.push_back(std::move(reason));
+  }
+  if (resources.registers_needed > resources.consumer_registers) {
+    reasons.push_back(
+        {"registers",
+         fmt::format("a consumer thread needs about {} registers, with sums of {} and {} columns for 64 columns of a "
+                     "tile, and gets {}",
+                     resources.registers_needed, params.attn_dim, params.hidden_dim, resources.consumer_registers)});
+  }
+  return reasons;
+}
+
+LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config,
+                                          const DeviceSpec& device) {
+  const auto& params = spec.params();
+  const FusedResources resources(spec, config);
+  const Signature signature = spec.signature(Direction::kBackward);
+
+  LaunchPlan plan;
+  plan.kernel_name =
+      fmt::format("{}_backward_fused_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}", attention_kernel_prefix(spec),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+  plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
+
+  const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
+    return attention_map_slot(signature, name, argument, rows);
+  };
+  // The members that the producer of both templates knows: of the operands, what is kept and what is streamed.
+  for (const char* operand : {"k", "v"}) {
+    plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
+  }
+  for (const char* operand : {"q", "dout"}) {
+    plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
+  }
+  for (const char* output : {"dk", "dv"})
+    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kPieceRows));
+  for (ParamSlot& slot : attention_common_slots(spec, Direction::kBackward)) plan.slots.push_back(std::move(slot));
+  plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);
+  plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+
+  // As many groups of rows as q has, the last one rounded up.
+  const GridFactor groups = size_factor(signature, "q", kPartLines);
+  const GridFactor group_bytes =
+      constant_factor(kPartLines * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float)));
+  if (deterministic(config)) {
+    add_counter(plan);
+    if (config.schedule == "ordered") add_turns(spec, signature, plan);
+  } else {
+    FollowingKernel convert;
+    convert.kernel_name = plan.kernel_name + "_convert";
+    convert.function = "convert_parts";
+    convert.threads = kConvertThreads;
+    convert.grid = {groups};
+    plan.following.push_back(std::move(convert));
+  }
+  add_workspace_region("dq_parts", "float*", {{groups, group_bytes}, !deterministic(config)}, plan);
+  add_gradient_kernels(spec, plan);
+  return plan;
+}
+
+Constants Sm90BackwardFused::constants(const Spec& spec, const Config& config) {
+  Constants constants = constants_of(FusedResources(spec, config));
+  constants.emplace_back("part_lines", kPartLines);
+  constants.emplace_back("part_group", kPartGroup);
+  for (auto& constant : attention_constants(spec)) constants.push_back(std::move(constant));
+  return constants;
+}
+
+std::string Sm90BackwardFused::instruction_wrappers(const Spec& spec, const Config& config) {
+  const auto& params = spec.params();
+  return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh) + "\n" +
+         sm90::print_wgmma("PartProduct", {.dtype = params.dtype,
+                                           .n = FusedResources(spec, config).part_columns,
+                                           .k = config.block_m,
+                                           .a = sm90::OperandA::kSharedTransposed,
+                                           .accumulate = deterministic(config) ? sm90::Accumulate::kAlways
+                                                                               : sm90::Accumulate::kFresh});
+}
+
+}  // namespace
+
+const Skeleton& attention_sm90_backward_fused_skeleton() {
+  static const TypedSkeleton<Sm90BackwardFused> skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

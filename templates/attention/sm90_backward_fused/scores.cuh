@@ -1,0 +1,118 @@
+// Attention backward on Hopper, dS computed once: what a consumer thread holds of a block of 64 rows, and how P and dS
+// come of S and dP.
+#pragma once
+#include "common/regions.cuh"
+#include "common/fragment_store.cuh"
+#include "attention/bias.cuh"
+#include "attention/sm90_backward/epilogue.cuh"
+
+namespace sm90::backward {
+
+// Accumulator i of a thread is at column (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 columns of the tile and row 8 * (i
+// / 4) + 2 * (lane % 4) + (i & 1) of the block.
+template <class Spec, class Config, class Params>
+struct BlockScores {
+  // Where the warpgroup's columns and the block are.
+  struct Place {
+    const TileInfo& tile;
+    const BlockInfo& block;
+    int warpgroup;
+  };
+
+  static constexpr int kRows = 64;           // of a block
+  static constexpr int kScores = kRows / 2;  // fp32 accumulators of S a thread holds, and of dP
+
+  float scores[kScores];     // S, then the derivative
+  float gradients[kScores];  // dP
+  u32 probabilities[kScores / 2];
+  u32 score_gradients[kScores / 2];
+
+  // P is rounded, and the derivative takes the place of S.
+  __device__ __forceinline__ void activate(const Params& params, const Place& place) {
+    if constexpr (Config::kMaskFirst) look_at_mask(place);
+    add_bias(params, place);
+    [[maybe_unused]] float2 factors;  // of the rows of four accumulators
+#pragma unroll
+    for (int i = 0; i < kScores; i += 2) {
+      if constexpr (Spec::kAttnScaleRows) {
+        if (i % 4 == 0) factors = row_factors_of(params, place, thread_row(place) + i * 2);
+      }
+      float y[2];
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        float dy;
+        score_grad(scores[i + j], params.alpha, y[j], dy);
+        if constexpr (Spec::kAttnScaleRows) {
+          const float factor = of_half(factors, j);
+          y[j] *= factor;
+          dy *= factor;
+        }
+        scores[i + j] = dy;
+      }
+      probabilities[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
+    }
+    if constexpr (!Config::kMaskFirst) look_at_mask(place);
+    clear_invalid(probabilities);
+  }
+
+  __device__ __forceinline__ void differentiate() {
+#pragma unroll
+    for (int i = 0; i < kScores; i += 2) {
+      score_gradients[i / 2] = pack_pair<Spec::kDtypeBf16>(gradients[i] * scores[i], gradients[i + 1] * scores[i + 1]);
+    }
+    clear_invalid(score_gradients);
+  }
+
+ private:
+  // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
+  __device__ __forceinline__ void look_at_mask(const Place& place) {
+    if (place.block.flags & BlockInfo::must(place.warpgroup)) {
+      valid_ = ~0u;
+    } else {
+      const int rows = place.tile.rows, targets = place.tile.targets;
+      int column0 = place.tile.line0 + place.warpgroup * kWarpgroupRows + thread_line();
+      int row0 = thread_row(place);
+      asm volatile("" : "+r"(column0), "+r"(row0));
+      valid_ = 0;
+#pragma unroll
+      for (int i = 0; i < kScores; ++i) {
+        const int column = column0 + (i & 2 ? 8 : 0), row = row0 + i / 4 * 8 + (i & 1);
+        valid_ |= (mask_valid(row, column, rows, targets) ? 1u : 0u) << i;
+      }
+    }
+  }
+
+  // First of this thread's rows of the block, within the sequence.
+  static __device__ __forceinline__ int thread_row(const Place& place) {
+    return place.block.line0 + static_cast<int>(threadIdx.x) % 4 * 2;
+  }
+
+  __device__ __forceinline__ float2 row_factors_of(const Params& params, const Place& place, int row) const {
+    return RowFactors<Params>(params, place.tile.start, place.tile.rows).pair(row);
+  }
+
+  __device__ __forceinline__ void add_bias(const Params& params, const Place& place) {
+    if constexpr (Spec::kRabHeads > 0) {
+      int sequence = place.tile.has_blocks - 1, row = thread_row(place);
+      int column = place.tile.line0 + place.warpgroup * kWarpgroupRows + thread_line();
+      // As in look_at_mask().
+      asm volatile("" : "+r"(sequence), "+r"(row), "+r"(column));
+      HeadBias<Spec, Params>(params, sequence, place.tile.head, place.tile.rows)
+          .template add_transposed<kScores>(row, column, scores);
+    }
+  }
+
+  // In rounded pairs.
+  __device__ __forceinline__ void clear_invalid(u32 (&words)[kScores / 2]) {
+    if (valid_ == ~0u) return;
+#pragma unroll
+    for (int i = 0; i < kScores / 2; ++i) {
+      if (!(valid_ >> 2 * i & 1)) words[i] &= 0xffff0000u;
+      if (!(valid_ >> 2 * i & 2)) words[i] &= 0xffffu;
+    }
+  }
+
+  u32 valid_ = 0;  // of the accumulators of S and dP, under the mask
+};
+
+}  // namespace sm90::backward

@@ -1,0 +1,138 @@
+// Host side of sm90_backward.cuh: attention backward for Hopper.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/plan/typed_skeleton.h"
+#include "templates/attention/bias_gradients/following_kernels.h"
+#include "templates/attention/host/launch_slots.h"
+#include "templates/attention/sm90_backward_twopass/cost.h"
+#include "templates/attention/sm90_backward_twopass/resources.h"
+#include "templates/attention/sm90/limits.h"
+#include "templates/common/sm90/machine.h"
+#include "templates/common/sm90/wgmma_printer.h"
+
+namespace hstujit {
+
+namespace {
+
+using sm90::backward::Resources;
+
+struct Sm90BackwardTwopass {
+  using Spec = AttentionSpec;
+  using Config = AttentionConfig;
+  static constexpr std::string_view kName = "attention/sm90_backward_twopass";
+  static constexpr Direction kDirection = Direction::kBackward;
+
+  static std::vector<Config> space(const Spec& spec);
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize& size) {
+    return sm90::backward::estimate_ms(spec, config, device, size);
+  }
+  static Constants constants(const Spec& spec, const Config& config);
+  static std::string instruction_wrappers(const Spec& spec, const Config& config);
+};
+
+std::vector<AttentionConfig> Sm90BackwardTwopass::space(const Spec& spec) {
+  std::vector<AttentionConfig> configs;
+  if (spec.params().dtype == DataType::kFp32) return configs;
+  struct Shape {
+    int64_t consumers;
+    int64_t blocks_per_sm;
+    std::vector<int64_t> block_n;
+  };
+  const std::vector<Shape> shapes = {{2, 1, {96, 64, 48, 32}}, {1, 2, {64, 48, 32}}, {1, 3, {32}}, {3, 1, {64, 32}}};
+  for (const Shape& shape : shapes) {
+    for (const int64_t block_n : shape.block_n) {
+      for (const int64_t stages : {2, 3, 4, 8}) {
+        for (const bool persistent : {true, false}) {
+          configs.push_back(sm90::tile_config(shape.consumers, block_n, stages, shape.blocks_per_sm));
+          configs.back().schedule = persistent ? "persistent" : "grid";
+        }
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> Sm90BackwardTwopass::reject(const Spec& spec, const Config& config,
+                                            const DeviceSpec& device) {
+  const auto& params = spec.params();
+  std::vector<Rejection> reasons =
+      sm90::general_rejections(params, config, device, "rows or columns", "grid persistent");
+  for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
+  if (!reasons.empty()) return reasons;
+  const Resources resources(spec, config);
+  reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,
+                                   device);
+  if (resources.registers_needed > resources.consumer_registers) {
+    reasons.push_back(
+        {"registers",
+         fmt::format("a consumer thread needs about {} registers, with sums of {} and {} columns for 64 "
+                     "rows, and gets {}",
+                     resources.registers_needed, params.attn_dim, params.hidden_dim, resources.consumer_registers)});
+  }
+  if (resources.product_registers > resources.launch_registers) {
+    reasons.push_back({"registers", fmt::format("a product of {} columns takes {} registers, and threads start with {}",
+                                                std::max(params.attn_dim, params.hidden_dim),
+                                                resources.product_registers, resources.launch_registers)});
+  }
+  return reasons;
+}
+
+LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
+  const auto& params = spec.params();
+  const Resources resources(spec, config);
+  const Signature signature = spec.signature(Direction::kBackward);
+
+  LaunchPlan plan;
+  plan.kernel_name =
+      fmt::format("{}_backward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}", attention_kernel_prefix(spec),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+  plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
+
+  const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
+    return attention_map_slot(signature, name, argument, rows);
+  };
+  // Each operand is kept as a tile by one role and streamed in blocks by the other.
+  for (const char* operand : {"q", "k", "v", "dout"}) {
+    plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
+    plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
+    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
+  }
+  for (const char* output : {"dq", "dk", "dv"})
+    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kPieceRows));
+  for (ParamSlot& slot : attention_common_slots(spec, Direction::kBackward)) plan.slots.push_back(std::move(slot));
+
+  plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);
+  GridFactor roles;  // of a tile
+  roles.constant = resources.roles;
+  plan.grid.push_back(roles);
+  if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+  add_gradient_kernels(spec, plan);
+  return plan;
+}
+
+Constants Sm90BackwardTwopass::constants(const Spec& spec, const Config& config) {
+  Constants constants = constants_of(Resources(spec, config));
+  for (auto& constant : attention_constants(spec)) constants.push_back(std::move(constant));
+  return constants;
+}
+
+std::string Sm90BackwardTwopass::instruction_wrappers(const Spec& spec, const Config& config) {
+  const auto& params = spec.params();
+  return sm90::print_backward_products(params, config, sm90::Accumulate::kNever);
+}
+
+}  // namespace
+
+const Skeleton& attention_sm90_backward_twopass_skeleton() {
+  static const TypedSkeleton<Sm90BackwardTwopass> skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,364 @@
+// hstu_attention forward on Hopper: a consumer warpgroup, which owns 64 rows of each tile.
+//
+// Per column block: S = q k^T (wgmma, both operands in shared memory), P = score(S) under the mask, in registers, and
+// O += P v (wgmma, P as the register operand). There is no softmax, so blocks are independent: the product q k^T of the
+// next block is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
+#pragma once
+#include "common/regions.cuh"
+#include "common/fragment_store.cuh"
+#include "common/ptx/tma.cuh"
+#include "attention/bias.cuh"
+#include "attention/sm90_forward/split_kv.cuh"
+
+namespace sm90 {
+
+template <class Spec, class Config, class Params>
+class Consumer {
+ public:
+  __device__ __forceinline__ Consumer(Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {}
+
+  __device__ __forceinline__ void run() {
+    if (Config::kPingPong && warpgroup_ == Config::kConsumers - 1) pass_turn();
+    while (true) {
+      // No product is pending here.
+      if (!in_tile_) {
+        if (!open_tile()) return;
+        if (!tile_.has_blocks) {
+          close_tile();
+          continue;
+        }
+      }
+      if (!peek_block()) {
+        const bool last = block_.flags & BlockInfo::kLast;
+        skip_block();
+        if (last) close_tile();
+        continue;
+      }
+      await_turn();
+      issue_scores();
+      pass_turn();
+      load_bias();
+      wgmma_wait_group<0>();
+      wgmma_keep_in_place(scores_);
+      release_scores_operands();
+      activate();
+      round_probabilities();
+      run_overlapped();
+    }
+  }
+
+ private:
+  static constexpr int kScores = Config::kBlockN / 2;    // fp32 accumulators of S a thread holds
+  static constexpr int kOutputs = Spec::kHiddenDim / 2;  // and of O
+
+  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
+
+  // With ping_pong, warpgroups issue their products in turns, once per column block: while one activates, another's
+  // products run, and they do not fall into step.
+  __device__ __forceinline__ void await_turn() {
+    if constexpr (Config::kPingPong) named_barrier_sync(kTurn + warpgroup_, 2 * kWarpgroup);
+  }
+  __device__ __forceinline__ void pass_turn() {
+    if constexpr (Config::kPingPong) {
+      named_barrier_arrive(kTurn + (warpgroup_ + 1) % Config::kConsumers, 2 * kWarpgroup);
+    }
+  }
+
+  // Waits for the next tile's description and its q. False when there are no more tiles.
+  __device__ __forceinline__ bool open_tile() {
+    if (Config::kQueryStages == 1) release_stored();
+    mbarrier_wait(shared_address(&shared_.q_full[query_.stage()]), query_.parity());
+    release_stored();
+    tile_ = shared_.tile[query_.stage()];
+    if (tile_.done) return false;
+    in_tile_ = true;
+    started_ = false;
+    return true;
+  }
+
+  __device__ __forceinline__ void close_tile() {
+    store();
+    query_.advance();
+    in_tile_ = false;
+  }
+
+  // Gives back the q buffer of the previous tile, from which its outputs are being stored.
+  __device__ __forceinline__ void release_stored() {
+    if (!storing_) return;
+    if (threadIdx.x % 32 == 0) bulk_wait_sources_read();
+    release(shared_.q_empty[query_.previous().stage()]);
+    storing_ = false;
+  }
+
+  // Waits for the next block of the tile; whether this warpgroup's rows may see it.
+  __device__ __forceinline__ bool peek_block() {
+    mbarrier_wait(shared_address(&shared_.k_full[ring_.stage()]), ring_.parity());
+    block_ = shared_.block[ring_.stage()];
+    return block_.flags & BlockInfo::may(warpgroup_);
+  }
+
+  __device__ __forceinline__ void skip_block() {
+    await_turn();
+    pass_turn();
+    release(shared_.k_empty[ring_.stage()]);
+    mbarrier_wait(shared_address(&shared_.v_full[ring_.stage()]), ring_.parity());
+    release(shared_.v_empty[ring_.stage()]);
+    ring_.advance();
+  }
+
+  __device__ __forceinline__ void issue_scores() {
+    const u32 q =
+        wgmma_operand(shared_address(shared_.q[query_.stage()]) + warpgroup_ * kWarpgroupRows * kSwizzleBytes);
+    const u32 k = wgmma_operand(shared_address(shared_.k[ring_.stage()]));
+    wgmma_fence();
+    QkProduct::issue(scores_, q, k);
+    wgmma_commit_group();
+  }
+
+  // The block's bias, which `use` is given with the thread's first row. Addresses are computed here, not kept in
+  // registers across blocks: the accumulators need them.
+  template <class Use>
+  __device__ __forceinline__ void with_bias(const Use& use) const {
+    int sequence = tile_.has_blocks - 1, row = tile_.row0 + thread_row();
+    asm volatile("" : "+r"(sequence), "+r"(row));
+    use(HeadBias<Spec, Params>(params_, sequence, tile_.head, tile_.rows), row);
+  }
+
+  // That of the current block, which takes its time as the product does.
+  __device__ __forceinline__ void load_bias() {
+    if constexpr (Config::kBiasAhead) {
+      with_bias([&](const auto& bias, int row) {
+        bias.template load_fragment<Config::kBlockN>(row, block_.line0, bias_);
+      });
+    }
+  }
+
+  __device__ __forceinline__ void add_bias() {
+    if constexpr (Config::kBiasAhead) {
+#pragma unroll
+      for (int i = 0; i < kScores / 2; ++i) {
+        scores_[2 * i] += unpack_low<Spec::kDtypeBf16>(bias_[i]);
+        scores_[2 * i + 1] += unpack_high<Spec::kDtypeBf16>(bias_[i]);
+      }
+    } else if constexpr (Spec::kRabHeads > 0) {
+      with_bias([&](const auto& bias, int row) {
+        bias.template add_fragment<Config::kBlockN>(row, block_.line0, scores_);
+      });
+    }
+  }
+
+  // The product of the current block is done: k may be overwritten. The block becomes the pending one.
+  __device__ __forceinline__ void release_scores_operands() {
+    release(shared_.k_empty[ring_.stage()]);
+    pending_last_ = block_.flags & BlockInfo::kLast;
+    pending_rows_ = tile_.rows - block_.line0;
+    ring_.advance();
+  }
+
+  // O += P v of the pending block.
+  __device__ __forceinline__ void issue_outputs(const Ring<Config::kStages>& pending) {
+    mbarrier_wait(shared_address(&shared_.v_full[pending.stage()]), pending.parity());
+    if constexpr (!kTailWarp<Config>) {
+      if (pending_rows_ < Config::kBlockN) {
+        zero_rows(shared_, pending.stage(), pending_rows_, threadIdx.x % kWarpgroup, kWarpgroup);
+        fence_proxy_async();
+        named_barrier_sync(kWithinWarpgroup, kWarpgroup);
+      }
+    }
+    const u32 v = wgmma_operand(shared_address(shared_.v[pending.stage()]), Config::kBlockN * kSwizzleBytes);
+    wgmma_fence();
+    PvProduct::issue(outputs_, probabilities_, v, started_);
+    wgmma_commit_group();
+    started_ = true;
+  }
+
+  // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows and column 8 * (i / 4) + 2 *
+  // (lane % 4) + (i & 1).
+  __device__ __forceinline__ void activate_scores(int first, int count) {
+#pragma unroll
+    for (int i = first; i < first + count; ++i) scores_[i] = score(scores_[i], params_.alpha);
+  }
+
+  __device__ __forceinline__ void activate_scores_under_mask(int first, int count) {
+    int row = tile_.row0 + thread_row();
+    // What the mask derives from the row is computed here, not kept in registers across blocks: the accumulators need
+    // them.
+    asm volatile("" : "+r"(row));
+    const int column = block_.line0 + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int i = first; i < first + count; ++i) {
+      const bool valid = mask_valid(row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets);
+      const float y = score(scores_[i], params_.alpha);
+      scores_[i] = valid ? y : 0.0f;
+    }
+  }
+
+  __device__ __forceinline__ void activate() {
+    // Few rows: whole warps have none.
+    if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
+    add_bias();
+    if (block_.flags & BlockInfo::must(warpgroup_)) {
+      activate_scores(0, kScores);
+    } else if constexpr (Config::kMaskInPieces) {
+      activate_pieces();
+    } else {
+      activate_scores_under_mask(0, kScores);
+    }
+  }
+
+  // A block that some of the warpgroup's rows see in part, in pieces of 16 columns by the warp's 16 rows: most of them
+  // are seen whole, or not at all. Pays where the mask takes many instructions.
+  __device__ __forceinline__ void activate_pieces() {
+    constexpr int kPieceColumns = 16, kPieceScores = kPieceColumns / 2;
+    const int row0 = tile_.row0 + static_cast<int>(warp_uniform(warpgroup_ * kWarpgroupRows + warp_row()));
+    const int row1 = min(row0 + kPieceRows, tile_.rows) - 1;
+#pragma unroll
+    for (int piece = 0; piece < Config::kBlockN / kPieceColumns; ++piece) {
+      const int column0 = block_.line0 + piece * kPieceColumns, first = piece * kPieceScores;
+      bool must, may;
+      mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, must, may);
+      if (must) {
+        activate_scores(first, kPieceScores);
+      } else if (may) {
+        activate_scores_under_mask(first, kPieceScores);
+      } else {
+#pragma unroll
+        for (int i = first; i < first + kPieceScores; ++i) scores_[i] = 0;
+      }
+    }
+  }
+
+  // The accumulator layout of S is the register-operand layout of P.
+  __device__ __forceinline__ void round_probabilities() {
+#pragma unroll
+    for (int i = 0; i < kScores / 2; ++i) {
+      probabilities_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
+    }
+  }
+
+  // The rule that keeps the pipeline alive: a warpgroup never waits for a later block's v while a product is pending,
+  // because the pending one holds the stage that v may need. It finishes the product before it skips a block.
+  //
+  // With one block pending, goes on while the tile's very next block can be overlapped with it; returns with nothing
+  // pending.
+  __device__ __forceinline__ void run_overlapped() {
+    while (!pending_last_ && peek_block()) {
+      const Ring<Config::kStages> previous = ring_.previous();
+      await_turn();
+      issue_scores();
+      issue_outputs(previous);
+      pass_turn();
+      load_bias();
+      wgmma_wait_group<1>();
+      wgmma_keep_in_place(scores_);
+      release_scores_operands();
+      activate();
+      wgmma_wait_group<0>();
+      wgmma_keep_in_place(outputs_);
+      release(shared_.v_empty[previous.stage()]);
+      round_probabilities();
+    }
+    finish();
+    if (pending_last_) close_tile();
+  }
+
+  __device__ __forceinline__ void finish() {
+    const Ring<Config::kStages> pending = ring_.previous();
+    issue_outputs(pending);
+    wgmma_wait_group<0>();
+    wgmma_keep_in_place(outputs_);
+    release(shared_.v_empty[pending.stage()]);
+  }
+
+  // First of this warp's 16 rows within the warpgroup's.
+  __device__ __forceinline__ int warp_row() const { return threadIdx.x % kWarpgroup / 32 * kPieceRows; }
+
+  // First of this thread's two rows within the tile; the other is 8 further on.
+  __device__ __forceinline__ int thread_row() const {
+    return warpgroup_ * kWarpgroupRows + warp_row() + threadIdx.x % 32 / 4;
+  }
+
+  __device__ __forceinline__ void store() {
+    if constexpr (Config::kSplit) {
+      if (cluster_blocks() > 1) {
+        named_barrier_sync(kWithinWarpgroup, kWarpgroup);  // k and v are no longer read
+        store_part<Spec::kHiddenDim>(parts_address(shared_) + thread_row() * kPartRowBytes<Spec::kHiddenDim>, outputs_,
+                                     started_);
+        release(shared_.q_empty[query_.stage()]);
+        return;
+      }
+    }
+    u32 words[kOutputs / 2];
+    const auto factors =
+        thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
+#pragma unroll
+    for (int i = 0; i < kOutputs / 2; ++i) {
+      const float factor = of_half(factors, i % 2);
+      const u32 word = pack_pair<Spec::kDtypeBf16>(outputs_[2 * i] * factor, outputs_[2 * i + 1] * factor);
+      // Rows that see no column, and rows of q before the sequence.
+      const bool sees = started_ && (!Config::kDelta || tile_.row0 + thread_row() + i % 2 * 8 >= 0);
+      words[i] = sees ? word : 0;
+    }
+    const int first = warpgroup_ * kWarpgroupRows + warp_row();
+    if constexpr (kStoreOverQuery<Config>) {
+      // All warps of the warpgroup are past the products that read q.
+      named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
+      if (tile_.row0 + first + kPieceRows <= tile_.rows) {
+        store_over_query(words, first);
+      } else {
+        store_rows(words);
+      }
+      storing_ = true;
+    } else {
+      store_rows(words);
+      release(shared_.q_empty[query_.stage()]);
+    }
+  }
+
+  // Row by row: the rows past the sequence's end belong to the next one.
+  __device__ __forceinline__ void store_rows(const u32 (&words)[kOutputs / 2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = tile_.row0 + thread_row() + half * 8;
+      u16* out = params_.out + (tile_.start + row) * params_.out_row_stride + tile_.head * params_.out_head_stride;
+      store_fragment_row<Spec::kHiddenDim>(out, words, half, row < tile_.rows);
+    }
+  }
+
+  // The copy engine stores all 16 rows of the warp, from where their q was, while the next tile is computed.
+  __device__ __forceinline__ void store_over_query(const u32 (&words)[kOutputs / 2], int first) {
+    constexpr int kTileBytes = Config::kBlockM * kSwizzleBytes;
+    const u32 rows = shared_address(shared_.q[query_.stage()]) + first * kSwizzleBytes;
+    stage_fragment<Spec::kHiddenDim>(rows, kTileBytes, words);
+    fence_proxy_async();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+#pragma unroll
+      for (int part = 0; part < Config::kPvTiles; ++part) {
+        store_bulk_tensor_3d(rows + part * kTileBytes, params_.out_map, part * kSwizzleColumns, tile_.head,
+                             static_cast<int>(tile_.start) + tile_.row0 + first);
+      }
+      bulk_commit_group();
+    }
+  }
+
+  Shared<Config>& shared_;
+  const Params& params_;
+  const int warpgroup_;
+  Ring<Config::kQueryStages> query_;
+  Ring<Config::kStages> ring_;
+  int pending_rows_ = 0;       // rows of the pending block that belong to the sequence; may exceed the block
+  bool pending_last_ = false;  // it is its tile's last
+  bool in_tile_ = false;       // tile_ is open: some of its blocks are still to come
+  bool storing_ = false;       // the q buffer before query_ is not given back yet
+  bool started_ = false;       // outputs_ holds a product of the tile
+  TileInfo tile_;
+  BlockInfo block_;
+  float scores_[kScores];
+  u32 bias_[Config::kBiasAhead ? kScores / 2 : 1];  // pairs of the block's
+  u32 probabilities_[kScores / 2];
+  float outputs_[kOutputs];
+};
+
+}  // namespace sm90

@@ -1,0 +1,152 @@
+#include "templates/attention/sm90_forward/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "compiler/support/integers.h"
+#include "templates/attention/sm90_forward/resources.h"
+#include "templates/attention/host/tile_counts.h"
+
+namespace hstujit::sm90 {
+
+namespace {
+
+// Times are in units of one cycle in which a multiprocessor's tensor cores are at their peak. The constants were
+// searched at random over 1900 timings on an H200, 32 keys (docs/journal.md, entry 21): only their ratios count. Of the
+// keys whose choice was timed, each choice is within 6 % of the best timed config.
+
+// A column block of one consumer warpgroup.
+constexpr double kActivation = 1.43;  // a multiprocessor's transcendentals and what goes with them, over their peak
+constexpr double kChain = 1.7;        // a warpgroup's products and activation, one after the other, over both peaks
+constexpr double kPieces = 210;       // in its chain: a mask that is looked at in pieces of 16 columns
+constexpr double kTwoStages = 1.12;   // loads that are late for want of a third stage
+constexpr double kBlock = 285;        // barriers and the loop
+// Turns keep products apart, and lose by warpgroups whose blocks take different times.
+constexpr double kTurns = 0.92;
+constexpr double kTurnsInPieces = 1.11;
+
+// A row tile, during which its block works off no columns.
+constexpr double kTile = 3900;
+constexpr double kTileRows = 3000;    // for 64 rows of q and 128 columns of output
+constexpr double kTileTurns = 800;    // the first turn and the last
+constexpr double kOneQuery = 4000;    // of a list: no second buffer takes the next tile's q early
+constexpr double kGridTile = 6900;    // of a grid: start, barriers and first loads, which a list hides
+constexpr double kEmptyBlock = 1500;  // of a grid: past the end of its sequence
+
+// How tiles balance. A static list deals its items out as if at random, and the slowest of some 100 blocks is about 3
+// standard deviations above the mean. A grid's blocks start as others end: at its end half of the longest tile is idle.
+constexpr double kDeviations = 3.25;
+constexpr double kGridTail = 0.5;
+
+constexpr double kLaunch = 5000;
+constexpr double kUnitsPerMs = 2.8e6;
+
+// The time of a multiprocessor that parts of a row tile take, shared with the other blocks on it.
+struct TileCost {
+  double block = 0;  // a column block of all consumer warpgroups
+  double tile = 0;   // what a tile takes once
+  double rows = 0;   // what each 64 of its rows take once
+};
+
+// Items of the persistent list: pairs of the first and the last row tile, the second and the last but one, or tiles.
+std::vector<double> list_items(const std::vector<double>& tiles, bool in_pairs) {
+  if (!in_pairs) return tiles;
+  std::vector<double> items;
+  for (size_t low = 0, high = tiles.size(); low < high; ++low) {
+    --high;
+    items.push_back(low == high ? tiles[low] : tiles[low] + tiles[high]);
+  }
+  return items;
+}
+
+double sum(const std::vector<double>& values) {
+  double total = 0;
+  for (const double value : values) total += value;
+  return total;
+}
+
+double squared_deviations(const std::vector<double>& values) {
+  const double mean = sum(values) / static_cast<double>(values.size());
+  double total = 0;
+  for (const double value : values) total += (value - mean) * (value - mean);
+  return total;
+}
+
+TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources) {
+  const auto consumers = static_cast<double>(config.consumers);
+  const auto resident = static_cast<double>(config.blocks_per_sm);
+  const auto [tensor, activation] = block_work(params, config.block_n);
+  const double chain = kChain * (tensor + activation) + (resources.mask_in_pieces ? kPieces : 0);
+
+  // The slowest of a warpgroup's own chain of steps, which others fill up, and of the units that all of them share.
+  double block = std::max({chain / (consumers * resident), tensor, kActivation * activation});
+  if (config.stages == 2) block *= kTwoStages;
+  block += kBlock;
+  double tile = kTile;
+  if (config.schedule != "persistent") {
+    tile += kGridTile;
+  } else if (resources.query_stages == 1) {
+    tile += kOneQuery;
+  }
+  if (config.ping_pong) {
+    block *= resources.mask_in_pieces ? kTurnsInPieces : kTurns;
+    tile += kTileTurns;
+  }
+  return {block * consumers, tile / resident, kTileRows * static_cast<double>(params.hidden_dim) / 128 / resident};
+}
+
+}  // namespace
+
+BlockWork block_work(const HstuAttentionParams& params, int64_t block_n) {
+  const double elements = 64.0 * static_cast<double>(block_n);
+  const double width = static_cast<double>(round_up(params.attn_dim, int64_t{16}) + params.hidden_dim);
+  return {elements * width / 2048, elements / 16};
+}
+
+double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
+                   const ProblemSize& size) {
+  const HstuAttentionParams& params = spec.params();
+  const Resources resources(spec, config);
+  const TileCost cost = tile_cost(params, config, resources);
+  const bool persistent = config.schedule == "persistent";
+  const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
+  const auto resident = static_cast<double>(config.blocks_per_sm);
+  const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
+
+  // Means over the assumed sequences.
+  const std::vector<SequenceSize> sequences = assumed_sequences(params, size);
+  const auto lengths = static_cast<double>(sequences.size());
+  double work = 0, deviations = 0, longest_tile = 0;
+  for (const SequenceSize& sequence : sequences) {
+    std::vector<double> tiles;  // by themselves, all blocks of a tile in a row
+    for (const int64_t blocks : count_column_blocks(params, sequence, config.block_m, config.block_n)) {
+      tiles.push_back(static_cast<double>(blocks) * cost.block + cost.tile);
+    }
+    // A warpgroup skips the blocks that none of its own 64 rows sees, and leaves the units to the others.
+    const TileCounts warpgroups = count_tiles(params, sequence, 64, config.block_n);
+    const auto row_tiles = static_cast<double>(tiles.size());
+    work += warpgroups.column_blocks * cost.block / static_cast<double>(config.consumers) + row_tiles * cost.tile +
+            warpgroups.row_tiles * cost.rows;
+    if (persistent) {
+      deviations += squared_deviations(list_items(tiles, resources.pair_tiles));
+    } else {
+      work += std::max(0.0, all_tiles - row_tiles) * kEmptyBlock / resident;
+      longest_tile = std::max(longest_tile, *std::max_element(tiles.begin(), tiles.end()));
+    }
+  }
+
+  const auto batch = static_cast<double>(size.batch);
+  const double balanced = balanced_batch(size);
+  const double heads = static_cast<double>(params.heads) * balanced / static_cast<double>(device.sm_count);
+  double time = heads * work / lengths;
+  if (persistent) {
+    const double variance = heads * deviations / lengths / resident;  // of the sum of one block's items
+    time += kDeviations * resident * std::sqrt(variance);
+  } else {
+    time += kGridTail * resident * longest_tile;
+  }
+  return (time * batch / balanced + kLaunch) / kUnitsPerMs;
+}
+
+}  // namespace hstujit::sm90

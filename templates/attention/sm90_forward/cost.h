@@ -1,0 +1,20 @@
+// Cost model of the sm90 skeleton: milliseconds of one forward launch.
+#pragma once
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+
+namespace hstujit::sm90 {
+
+// What one warpgroup does in one column block, in cycles of a multiprocessor's units at their peak.
+struct BlockWork {
+  double tensor = 0;      // both products
+  double activation = 0;  // one transcendental an element
+};
+BlockWork block_work(const HstuAttentionParams& params, int64_t block_n);
+
+// `config` must be one that the skeleton does not reject for its tile.
+double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
+                   const ProblemSize& size);
+
+}  // namespace hstujit::sm90

@@ -1,0 +1,192 @@
+// Host side of sm90.cuh: attention forward for Hopper.
+#include <fmt/format.h>
+
+#include "compiler/plan/typed_skeleton.h"
+#include "templates/attention/host/launch_slots.h"
+#include "templates/attention/sm90_forward/cost.h"
+#include "templates/attention/sm90_forward/delta_cost.h"
+#include "templates/attention/sm90/limits.h"
+#include "templates/common/sm90/machine.h"
+#include "templates/attention/sm90_forward/resources.h"
+#include "templates/attention/sm90_forward/small_batch_cost.h"
+#include "templates/common/sm90/wgmma_printer.h"
+
+namespace hstujit {
+
+namespace {
+
+using sm90::Resources;
+
+struct Sm90Forward {
+  using Spec = AttentionSpec;
+  using Config = AttentionConfig;
+  static constexpr std::string_view kName = "attention/sm90_forward";
+  static constexpr Direction kDirection = Direction::kForward;
+
+  static std::vector<Config> space(const Spec& spec);
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize& size);
+  static Constants constants(const Spec& spec, const Config& config);
+  static std::string instruction_wrappers(const Spec& spec, const Config& config);
+};
+
+std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
+  std::vector<AttentionConfig> configs;
+  if (spec.params().dtype == DataType::kFp32) return configs;
+  struct Shape {
+    int64_t consumers;
+    int64_t blocks_per_sm;
+    std::vector<int64_t> block_n;
+  };
+  const bool delta = spec.query_rows() != QueryRows::kAll;
+  const std::vector<Shape> shapes = {{2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {3, 1, {96, 80, 64}}};
+  // Few rows over long histories: what counts is how much of k and v is on its way at a time.
+  const std::vector<Shape> delta_shapes = {{1, 1, {128, 64}}, {1, 2, {128, 64}}, {1, 3, {64}}, {2, 1, {128, 64}}};
+  for (const Shape& shape : delta ? delta_shapes : shapes) {
+    for (const int64_t block_n : shape.block_n) {
+      for (const int64_t stages : delta ? std::vector<int64_t>{2, 3, 4, 6} : std::vector<int64_t>{2, 3, 4}) {
+        for (const bool persistent : {true, false}) {
+          if (persistent && delta) continue;
+          for (const bool ping_pong : {false, true}) {
+            if (ping_pong && shape.consumers == 1) continue;
+            AttentionConfig config = sm90::tile_config(shape.consumers, block_n, stages, shape.blocks_per_sm);
+            config.schedule = persistent ? "persistent" : "grid";
+            config.ping_pong = ping_pong;
+            configs.push_back(std::move(config));
+          }
+        }
+      }
+    }
+  }
+  if (delta) return configs;
+  for (const int64_t blocks_per_sm : {1, 2, 3}) {
+    for (const int64_t block_n : {64, 128}) {
+      for (const int64_t stages : {2, 3, 4}) {
+        configs.push_back(sm90::tile_config(1, block_n, stages, blocks_per_sm));
+        configs.back().share_columns = true;
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& config,
+                                             const DeviceSpec& device) {
+  std::vector<Rejection> reasons =
+      sm90::general_rejections(spec.params(), config, device, "rows", "grid persistent");
+  if (config.schedule == "persistent" && spec.query_rows() != QueryRows::kAll) {
+    reasons.push_back(
+        {"schedule", fmt::format("schedule persistent sorts sequences by their rows in q, which {} has few "
+                                 "of; allowed: grid",
+                                 spec.op())});
+  }
+  if (config.ping_pong && config.consumers < 2) {
+    reasons.push_back({"ping_pong", "products in turns need two consumers"});
+  }
+  if (config.share_columns) {
+    if (spec.query_rows() != QueryRows::kAll) {
+      reasons.push_back(
+          {"share_columns", fmt::format("share_columns true; allowed: false, {} shares out the columns of "
+                                        "every tile of one consumer",
+                                        spec.op())});
+    } else if (config.consumers != 1 || config.schedule != "grid") {
+      reasons.push_back(
+          {"share_columns", fmt::format("share_columns with {} consumers and schedule {}; allowed: with 1 "
+                                        "consumer and schedule grid",
+                                        config.consumers, config.schedule)});
+    }
+  }
+  if (!reasons.empty()) return reasons;
+  const Resources resources(spec, config);
+  if (config.share_columns && !resources.part_fits) {
+    reasons.push_back(
+        {"share_columns", fmt::format("the sums of {} rows and {} columns do not fit where {} stages of {} "
+                                      "columns of k and v were",
+                                      config.block_m, spec.params().hidden_dim, config.stages, config.block_n)});
+    return reasons;
+  }
+  reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,
+                                   device);
+  if (resources.registers_needed > resources.consumer_registers) {
+    reasons.push_back({"registers", fmt::format("a consumer thread needs about {} registers and gets {}",
+                                                resources.registers_needed, resources.consumer_registers)});
+  }
+  return reasons;
+}
+
+LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
+  const auto& params = spec.params();
+  const Resources resources(spec, config);
+  const Signature signature = spec.signature(Direction::kForward);
+
+  LaunchPlan plan;
+  plan.kernel_name = fmt::format(
+      "{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", attention_kernel_prefix(spec), to_string(params.dtype),
+      params.attn_dim, params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule,
+      config.blocks_per_sm, config.ping_pong ? "_turns" : "", config.share_columns ? "_shared" : "",
+      config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+  plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
+  const auto map_slot = [&](const char* name, const char* argument, int64_t rows) {
+    return attention_map_slot(signature, name, argument, rows);
+  };
+  plan.slots = {map_slot("q_map", "q", config.block_m),         map_slot("k_map", "k", config.block_n),
+                map_slot("v_map", "v", config.block_n),         map_slot("q_piece_map", "q", sm90::kPieceRows),
+                map_slot("k_piece_map", "k", sm90::kPieceRows), map_slot("v_piece_map", "v", sm90::kPieceRows)};
+  if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", sm90::kPieceRows));
+  for (ParamSlot& slot : attention_common_slots(spec)) plan.slots.push_back(std::move(slot));
+  plan.grid = attention_grid(spec, config.block_m);
+  if (resources.split) {
+    plan.cluster = {.most = sm90::kMostSharers,
+                    .argument = find_argument(signature, "max_seq_len"),
+                    .least = sm90::kLeastShare * config.block_n};
+  }
+  if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+  return plan;
+}
+
+double Sm90Forward::estimate(const Spec& spec, const Config& config, const DeviceSpec& device,
+                               const ProblemSize& size) {
+  if (spec.query_rows() != QueryRows::kAll) return sm90::delta_estimate_ms(spec, config, device, size);
+  if (size.small_batch) return sm90::small_batch_estimate_ms(spec, config, device, size);
+  // Clusters have nothing to share out where tiles are many; no tuning run is to time what is then another grid.
+  constexpr double kNothingToShare = 4;
+  return sm90::estimate_ms(spec, config, device, size) * (config.share_columns ? kNothingToShare : 1);
+}
+
+Constants Sm90Forward::constants(const Spec& spec, const Config& config) {
+  Constants constants = constants_of(Resources(spec, config));
+  for (auto& constant : attention_constants(spec)) constants.push_back(std::move(constant));
+  return constants;
+}
+
+std::string Sm90Forward::instruction_wrappers(const Spec& spec, const Config& config) {
+  const auto& params = spec.params();
+  const bool in_pieces = Resources(spec, config).mask_in_pieces;
+  return sm90::print_wgmma("QkProduct",
+                           {.dtype = params.dtype,
+                            .n = config.block_n,
+                            .k = params.attn_dim,
+                            .a = sm90::OperandA::kShared,
+                            .a_rows = config.block_m,
+                            .transpose_b = false,
+                            .b_rows = config.block_n,
+                            .accumulate = in_pieces ? sm90::Accumulate::kFresh : sm90::Accumulate::kNever}) +
+         "\n" +
+         sm90::print_wgmma("PvProduct", {.dtype = params.dtype,
+                                         .n = params.hidden_dim,
+                                         .k = config.block_n,
+                                         .a = sm90::OperandA::kRegisters,
+                                         .accumulate = sm90::Accumulate::kArgument});
+}
+
+}  // namespace
+
+const Skeleton& attention_sm90_forward_skeleton() {
+  static const TypedSkeleton<Sm90Forward> skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,85 @@
+// Attention forward for Hopper (sm_90a): TMA, mbarrier pipeline, wgmma, warp specialisation. Of hstu_attention and
+// delta_hstu_attention.
+//
+// Producer warps load q tiles and k, v blocks; each consumer warpgroup owns 64 rows of the tile. bf16 and
+// fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
+#pragma once
+#include "attention/sm90_forward/consumer.cuh"
+#include "attention/sm90_forward/producer.cuh"
+
+namespace sm90 {
+
+template <class Config>
+__device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
+  constexpr int kReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;  // all consumer warps
+  for (int i = 0; i < Config::kQueryStages; ++i) {
+    mbarrier_init(shared_address(&shared.q_full[i]), 1);
+    mbarrier_init(shared_address(&shared.q_empty[i]), kReleases);
+  }
+  for (int i = 0; i < Config::kStages; ++i) {
+    mbarrier_init(shared_address(&shared.k_full[i]), 1);
+    mbarrier_init(shared_address(&shared.k_empty[i]), kReleases);
+    mbarrier_init(shared_address(&shared.v_full[i]), 1);
+    mbarrier_init(shared_address(&shared.v_empty[i]), kReleases);
+  }
+  mbarrier_init(shared_address(&shared.tail_full), 1);
+  mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config>);
+  fence_mbarrier_init();
+}
+
+}  // namespace sm90
+
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void kernel_main(const Params& params) {
+  using namespace sm90;
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  static_assert(sizeof(Shared<Config>) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Shared<Config>) < 128,
+                "the host face and the template disagree on shared memory");
+  Shared<Config>& shared = *reinterpret_cast<Shared<Config>*>(shared_bytes);
+  const int warp = threadIdx.x / 32;
+
+  if (threadIdx.x == 0) {
+    prefetch_tensormap(params.q_map);
+    prefetch_tensormap(params.k_map);
+    prefetch_tensormap(params.v_map);
+    prefetch_tensormap(params.q_piece_map);
+    prefetch_tensormap(params.k_piece_map);
+    prefetch_tensormap(params.v_piece_map);
+    init_barriers(shared);
+    if constexpr (Config::kSplit) shared.tile[0].head = -1;
+  }
+  if constexpr (Config::kSchedulePersistent) {
+    if (params.batch <= Config::kScheduleSequences) {
+      // The sort's counters live where k will be; the copy engine writes there next.
+      build_schedule<Spec, Config>(shared, shared.k, params.seq_offsets,
+                                   static_cast<int>(params.batch), params.total_rows);
+      fence_proxy_async();
+    }
+  }
+  __syncthreads();
+
+  // Consumers come first, so that each of them is an aligned warpgroup.
+  constexpr int kProducerWarp = Config::kConsumers * kWarpgroup / 32;
+  if constexpr (Config::kProducerRegisters != 0) {
+    if (warp >= kProducerWarp) {
+      setmaxnreg_dec<Config::kProducerRegisters>();
+      if (warp == kProducerWarp) Producer<Loads::kQueriesAndKeys, Spec, Config, Params>(shared, params).run();
+      if (warp == kProducerWarp + 1) Producer<Loads::kValues, Spec, Config, Params>(shared, params).run();
+      if (warp == kProducerWarp + 2) zero_tails(shared);
+    } else {
+      setmaxnreg_inc<Config::kConsumerRegisters>();
+      Consumer<Spec, Config, Params>(shared, params).run();
+    }
+  } else if (warp == kProducerWarp) {
+    Producer<Loads::kAll, Spec, Config, Params>(shared, params).run();
+  } else {
+    Consumer<Spec, Config, Params>(shared, params).run();
+  }
+  if constexpr (Config::kSplit) {
+    if (cluster_blocks() > 1) {
+      cluster_sync();
+      add_parts<Spec, Config>(shared, params);
+      cluster_sync_reads();  // no block ends while another one reads its shared memory
+    }
+  }
+}

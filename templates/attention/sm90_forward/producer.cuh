@@ -1,0 +1,279 @@
+// hstu_attention forward on Hopper: the producer warps, which walk tiles and column blocks and feed the pipeline, and
+// the tail warp, which zeroes V rows past the end of a sequence.
+#pragma once
+#include "common/regions.cuh"
+#include "common/ptx/tma.cuh"
+#include "attention/sm90_forward/tile_scheduler.cuh"
+
+namespace sm90 {
+
+// The mask as a tile of rows sees it, which walks blocks of columns.
+struct RowsView {
+  static __device__ __forceinline__ void range(int r0, int r1, const Sequence& sequence, int& begin, int& end) {
+    mask_columns(r0, r1, sequence.rows, sequence.targets, begin, end);
+  }
+  static __device__ __forceinline__ void tile(int r0, int r1, int c0, int c1, const Sequence& sequence, bool& must,
+                                              bool& may) {
+    mask_tile(r0, r1, c0, c1, sequence.rows, sequence.targets, must, may);
+  }
+};
+
+// Of one block of columns and a tile of rows: which warpgroups' rows see some or all of it. It may end past what the
+// tile sees, at `column_end`.
+template <class Config, class View>
+__device__ __forceinline__ int flags_of_block(const Sequence& sequence, int row0, int first_column, int column_end) {
+  int flags = 0;
+#pragma unroll 1  // producers have few registers
+  for (int w = 0; w < Config::kConsumers; ++w) {
+    const int first_row = row0 + w * kWarpgroupRows;
+    bool must = false, may = false;
+    if (first_row < sequence.rows && first_column < column_end) {
+      View::tile(first_row, min(first_row + kWarpgroupRows, sequence.rows) - 1, first_column,
+                 first_column + Config::kBlockN - 1, sequence, must, may);
+    }
+    flags |= (may ? BlockInfo::may(w) : 0) | (must ? BlockInfo::must(w) : 0);
+  }
+  return flags;
+}
+
+template <class Config>
+constexpr int kMayFlags = BlockInfo::may(Config::kConsumers) - 1;
+
+// A tile's blocks, in ascending order unless asked for otherwise. Used by one whole warp, all lanes in step: each lane
+// classifies one block, so that 32 blocks cost one evaluation of the mask. `Derived` has classify(), which looks at 32
+// blocks from line_ on, and at further ones where the tile has none of these.
+template <class Config, class Derived>
+class BlockWalk {
+ public:
+  __device__ __forceinline__ bool empty() const { return visible_ == 0; }
+
+  // The first one, or the last one of the 32.
+  template <bool kLast = false>
+  __device__ __forceinline__ BlockInfo pop() {
+    const int index = kLast ? 31 - __clz(visible_) : __ffs(visible_) - 1;
+    BlockInfo block = {line_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
+    visible_ &= kLast ? ~(1u << index) : visible_ - 1;
+    if (visible_ == 0) {
+      line_ += 32 * Config::kBlockN;
+      static_cast<Derived*>(this)->classify();
+    }
+    if (visible_ == 0) block.flags |= BlockInfo::kLast;
+    return block;
+  }
+
+ protected:
+  int line_;         // first line of block 0 of the bit masks
+  u32 visible_ = 0;  // bit i: block i, counted from line_, is still to come
+  int flags_;        // BlockInfo::flags of the block of this lane
+};
+
+// The column blocks of a tile that some of its rows may see. With a View that turns the mask round, the row blocks of a
+// tile of columns.
+template <class Config, class View = RowsView>
+class VisibleBlocks : public BlockWalk<Config, VisibleBlocks<Config, View>> {
+ public:
+  __device__ __forceinline__ VisibleBlocks(const Sequence& sequence, int row0, int row_end)
+      : sequence_(sequence), row0_(row0) {
+    View::range(row0, row_end - 1, sequence, line_, column_end_);
+    line_ = first_block<Config>(line_);
+    if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()));
+    classify();
+  }
+
+  // Those that end before column_end_.
+  __device__ __forceinline__ void classify() {
+    for (; line_ < column_end_; line_ += 32 * Config::kBlockN) {
+      const int first_column = line_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
+      flags_ = flags_of_block<Config, View>(sequence_, row0_, first_column, column_end_);
+      visible_ = __ballot_sync(~0u, flags_ & kMayFlags<Config>);
+      if (visible_ != 0) return;
+    }
+  }
+
+ private:
+  using Walk = BlockWalk<Config, VisibleBlocks>;
+  using Walk::flags_;
+  using Walk::line_;
+  using Walk::visible_;
+
+  // Of the tile's column blocks, those of one of the cluster's blocks: none where others have one each already.
+  __device__ __forceinline__ void take_share(int rank) {
+    const int blocks = ceil_div(column_end_ - line_, Config::kBlockN);
+    const int sharers = sharers_of<Config>(line_, column_end_);
+    if (rank >= sharers) {
+      column_end_ = line_;
+      return;
+    }
+    column_end_ = min(column_end_, line_ + blocks * (rank + 1) / sharers * Config::kBlockN);
+    line_ += blocks * rank / sharers * Config::kBlockN;
+  }
+
+  const Sequence& sequence_;
+  const int row0_;
+  int column_end_;
+};
+
+// Loads kRows rows of one head from `row` on, of which the first `rows` belong to the sequence. At a sequence's end
+// only those are loaded, in pieces of kPieceRows: what follows in memory is of no use. By one lane.
+template <int kTiles, int kRows>
+__device__ __forceinline__ void load_operand(u32 destination, const TensorMap& map, const TensorMap& piece_map,
+                                             u32 barrier, int head, int row, int rows) {
+  if (rows >= kRows) {
+    mbarrier_arrive_expect_tx(barrier, kTiles * kRows * kSwizzleBytes);
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+      cp_async_bulk_tensor_3d(destination + tile * kRows * kSwizzleBytes, map, barrier, tile * kSwizzleColumns, head,
+                              row);
+    }
+  } else {
+    mbarrier_arrive_expect_tx(barrier, kTiles * ceil_div(rows, kPieceRows) * kPieceRows * kSwizzleBytes);
+#pragma unroll 1  // code that is seldom run should not drive other code out of the instruction cache
+    for (int first = 0; first < rows; first += kPieceRows) {
+#pragma unroll 1
+      for (int tile = 0; tile < kTiles; ++tile) {
+        cp_async_bulk_tensor_3d(destination + (tile * kRows + first) * kSwizzleBytes, piece_map, barrier,
+                                tile * kSwizzleColumns, head, row + first);
+      }
+    }
+  }
+}
+
+// What a producer warp loads. Where there is a warpgroup of producers, one warp loads q and k and another one v: each
+// walks the same list, and neither waits for the other's buffers.
+enum class Loads { kAll, kQueriesAndKeys, kValues };
+
+template <Loads kLoads, class Spec, class Config, class Params>
+class Producer {
+ public:
+  __device__ __forceinline__ Producer(Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params), leader_(threadIdx.x % 32 == 0) {}
+
+  __device__ __forceinline__ void run() {
+    Schedule<Spec, Config, Params> schedule(shared_, params_);
+    Tile tile;
+    Sequence sequence;
+    while (schedule.next(tile, sequence)) {
+      const int row0 = sequence.query_begin + tile.row_tile * Config::kBlockM;
+      VisibleBlocks<Config> blocks(sequence, row0, min(row0 + Config::kBlockM, sequence.rows));
+      if (kQueriesAndKeys) load_query(tile, sequence, row0, !blocks.empty());
+      while (!blocks.empty()) {
+        const BlockInfo block = blocks.pop();
+        const int row = static_cast<int>(sequence.start) + block.line0;
+        const int rows = sequence.rows - block.line0;
+        if (kQueriesAndKeys) load_keys(block, tile.head, row, rows);
+        if (kValues) load_values(tile.head, row, rows);
+        ring_.advance();
+      }
+    }
+    finish();
+  }
+
+ private:
+  static constexpr bool kQueriesAndKeys = kLoads != Loads::kValues;
+  static constexpr bool kValues = kLoads != Loads::kQueriesAndKeys;
+
+  __device__ __forceinline__ void load_query(const Tile& tile, const Sequence& sequence, int row0, bool has_blocks) {
+    const u32 full = shared_address(&shared_.q_full[query_.stage()]);
+    mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.parity() ^ 1);
+    if (leader_) {
+      shared_.tile[query_.stage()] = {sequence.query_start, row0,       sequence.rows, sequence.targets,
+                                      tile.head,            has_blocks, 0};
+      if constexpr (Spec::kRabHeads > 0) {
+        if (has_blocks) shared_.tile[query_.stage()].has_blocks = tile.sequence + 1;
+      }
+      if (has_blocks) {
+        load_operand<Config::kQkTiles, Config::kBlockM>(shared_address(shared_.q[query_.stage()]), params_.q_map,
+                                                        params_.q_piece_map, full, tile.head,
+                                                        static_cast<int>(sequence.query_start) + row0,
+                                                        sequence.rows - row0);
+      } else {
+        mbarrier_arrive(full);
+      }
+    }
+    __syncwarp();
+    query_.advance();
+  }
+
+  // `rows`: how many from `row` on belong to the sequence; may exceed the block.
+  __device__ __forceinline__ void load_keys(const BlockInfo& block, int head, int row, int rows) {
+    const int s = ring_.stage();
+    mbarrier_wait(shared_address(&shared_.k_empty[s]), ring_.parity() ^ 1);
+    if (leader_) {
+      const u32 full = shared_address(&shared_.k_full[s]);
+      shared_.block[s] = block;
+      load_operand<Config::kQkTiles, Config::kBlockN>(shared_address(shared_.k[s]), params_.k_map, params_.k_piece_map,
+                                                      full, head, row, rows);
+    }
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ void load_values(int head, int row, int rows) {
+    const int s = ring_.stage();
+    // With one consumer, it zeroes the rows past the sequence's end itself.
+    const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
+    mbarrier_wait(shared_address(&shared_.v_empty[s]), ring_.parity() ^ 1);
+    if (tail) {
+      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
+      tail_parity_ ^= 1;
+    }
+    if (leader_) {
+      const u32 full = tail ? shared_address(&shared_.tail_full) : shared_address(&shared_.v_full[s]);
+      if (tail) shared_.tail = {s, rows};
+      load_operand<Config::kPvTiles, Config::kBlockN>(shared_address(shared_.v[s]), params_.v_map, params_.v_piece_map,
+                                                      full, head, row, rows);
+    }
+    __syncwarp();
+  }
+
+  // Tells the consumers, and the tail warp, that there is nothing more.
+  __device__ __forceinline__ void finish() {
+    if (kQueriesAndKeys) {
+      mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.parity() ^ 1);
+      if (leader_) {
+        shared_.tile[query_.stage()].done = 1;
+        mbarrier_arrive(shared_address(&shared_.q_full[query_.stage()]));
+      }
+    }
+    if (kValues && kTailWarp<Config>) {
+      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
+      if (leader_) {
+        shared_.tail.stage = -1;
+        mbarrier_arrive(shared_address(&shared_.tail_full));
+      }
+    }
+  }
+
+  Shared<Config>& shared_;
+  const Params& params_;
+  const bool leader_;
+  Ring<Config::kQueryStages> query_;
+  Ring<Config::kStages> ring_;
+  u32 tail_parity_ = 0;
+};
+
+// Calls zero(stage, first line, lane, lanes) for what buffers hold past their sequence's end, as the producer announces
+// it, and arrives at the buffer's barrier of `full`. One warp.
+template <class Config, class Memory, class Zero>
+__device__ __forceinline__ void follow_tails(Memory& shared, u64 (&full)[Config::kStages], const Zero& zero) {
+  const int lane = threadIdx.x % 32;
+  u32 parity = 0;
+  while (true) {
+    mbarrier_wait(shared_address(&shared.tail_full), parity);
+    parity ^= 1;
+    const TailInfo tail = shared.tail;
+    if (tail.stage < 0) return;
+    zero(tail.stage, tail.first_row, lane, 32);
+    fence_proxy_async();
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(shared_address(&full[tail.stage]));
+    release_warp<Config>(shared.tail_empty);
+  }
+}
+
+// Zeroes V rows past their sequence's end.
+template <class Config>
+__device__ void zero_tails(Shared<Config>& shared) {
+  follow_tails<Config>(shared, shared.v_full, [&](auto... lines) { zero_rows(shared, lines...); });
+}
+
+}  // namespace sm90

@@ -1,0 +1,59 @@
+#include "templates/attention/sm90_forward/resources.h"
+
+#include <algorithm>
+
+#include "compiler/support/integers.h"
+#include "templates/attention/host/mask_shape.h"
+#include "templates/common/sm90/machine.h"
+
+namespace hstujit::sm90 {
+
+Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
+  const HstuAttentionParams& params = spec.params();
+  const bool persistent = config.schedule == "persistent";
+  const bool producer_warpgroup = config.consumers > 1;
+  threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
+  qk_tiles = ceil_div(params.attn_dim, kTileColumns);
+  pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
+  pair_tiles = persistent && tiles_pair_up(params);
+  first_tile_first = first_tile_is_longest(params);
+  mask_in_pieces = is_long_mask(params);
+  schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
+
+  const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
+  const int64_t stage = (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
+  // The sums that a block leaves to its cluster take the place of k and v.
+  const int64_t part = config.block_m * (params.hidden_dim + 8) * 4;
+  part_fits = part <= config.stages * stage;
+  split = (spec.query_rows() != QueryRows::kAll || config.share_columns) && config.consumers == 1 && part_fits;
+  const auto total = [&](int64_t queries) {
+    // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8), then the schedule.
+    const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;
+    const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
+    return queries * query + config.stages * stage + round_up(small + schedule, int64_t{128});
+  };
+  const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
+  query_stages = persistent && resident(total(2)) <= kSharedLimit ? 2 : 1;
+  shared_bytes = total(query_stages);
+  shared_bytes_resident = resident(shared_bytes);
+
+  consumer_registers = even_registers(threads, config.blocks_per_sm);
+  if (producer_warpgroup) {
+    producer_registers = 56;
+    consumer_registers = consumer_share(consumer_registers, config.consumers, producer_registers);
+  }
+  // S and O accumulators, P as packed pairs, addresses and loop state. 32, 36 and 28 were found by compiling: they keep
+  // out configs that were seen to spill.
+  registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + (producer_warpgroup ? 32 : 36);
+  // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it.
+  if (mask_in_pieces && !producer_warpgroup) registers_needed += 28;
+  if (params.has_rab()) {
+    // Addresses, and the bias of 16 columns; that of a block, loaded while its product runs, where there is room. Found
+    // by compiling, as the others; the widest outputs leave none.
+    registers_needed += params.hidden_dim > 192 ? 36 : 12;
+    if (mask_in_pieces && producer_warpgroup) registers_needed += config.block_n > 96 ? 40 : 8;
+    bias_ahead = registers_needed + config.block_n / 4 + 8 <= consumer_registers;
+  }
+}
+
+}  // namespace hstujit::sm90

@@ -1,0 +1,60 @@
+// What one block of the sm90 skeleton uses: shared memory, threads, registers. The device struct `sm90::Shared` has the
+// same layout; the template asserts that it fits.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/plan/attention_config.h"
+#include "compiler/spec/fields.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+#include "templates/common/sm90/machine.h"
+
+namespace hstujit::sm90 {
+
+// Of the clusters that share the columns of a tile.
+constexpr int64_t kMostSharers = 16;  // blocks of the largest one that Hopper runs
+constexpr int64_t kLeastShare = 2;    // column blocks that are worth a block of their own
+
+struct Resources {
+  Resources(const AttentionSpec& spec, const AttentionConfig& config);
+
+  int64_t threads = 0;
+  int64_t piece_rows = kPieceRows;
+  int64_t qk_tiles = 0;            // 64-column tiles of q and k
+  int64_t pv_tiles = 0;            // of v
+  int64_t query_stages = 0;        // q buffers: two let the next tile's q arrive early
+  int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
+  bool pair_tiles = false;         // an item is a pair of row tiles whose costs add up to a constant
+  bool first_tile_first = false;   // the first row tile of a sequence is by far the longest
+  bool part_fits = false;          // a block's sums fit where its k and v were
+  bool split = false;              // the columns of a tile may be shared out over a cluster of blocks
+  bool bias_ahead = false;         // a block's bias is loaded while its product runs
+  bool mask_in_pieces = false;     // the mask takes many instructions: it is evaluated only where it differs
+  int64_t shared_bytes = 0;
+  int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each
+  int64_t producer_registers =
+      0;  // per thread, after setmaxnreg; 0: the producer is one warp and setmaxnreg is not used
+  int64_t consumer_registers = 0;
+  int64_t registers_needed = 0;  // estimate for a consumer thread
+
+  // Those that the source has as constants.
+  static constexpr auto fields() {
+    using R = Resources;
+    return std::make_tuple(field("threads", &R::threads, ""),
+                           field("piece_rows", &R::piece_rows, ""),
+                           field("qk_tiles", &R::qk_tiles, ""),
+                           field("pv_tiles", &R::pv_tiles, ""),
+                           field("query_stages", &R::query_stages, ""),
+                           field("schedule_sequences", &R::schedule_sequences, ""),
+                           field("pair_tiles", &R::pair_tiles, ""),
+                           field("first_tile_first", &R::first_tile_first, ""),
+                           field("mask_in_pieces", &R::mask_in_pieces, ""),
+                           field("bias_ahead", &R::bias_ahead, ""),
+                           field("shared_bytes", &R::shared_bytes, ""),
+                           field("producer_registers", &R::producer_registers, ""),
+                           field("consumer_registers", &R::consumer_registers, ""),
+                           field("split", &R::split, ""));
+  }
+};
+
+}  // namespace hstujit::sm90

@@ -1,0 +1,166 @@
+// hstu_attention forward on Hopper: what a block keeps in shared memory.
+#pragma once
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/jagged.cuh"
+#include "common/ptx/wgmma.cuh"
+
+namespace sm90 {
+
+constexpr int kWarpgroup = 128;
+constexpr int kWarpgroupRows = 64;  // rows of one wgmma
+
+constexpr int kPieceRows = 16;  // rows of a box at the end of a sequence, and of one that a warp stores
+
+// One row tile of one (sequence, head), as the producer describes it to the consumers.
+struct TileInfo {
+  i64 start;    // row of q and out that would hold the sequence's row 0
+  int row0;     // first row of the tile, within the sequence
+  int rows;     // n
+  int targets;  // t
+  int head;        // with kSplit, -1 until there is a tile
+  int has_blocks;  // 0: no column is visible to these rows, the output is zero; with a bias, else 1 + the
+                   // sequence's number in the batch
+  int done;        // 1: no more tiles; the other members are unset
+};
+
+// One column block of the current tile; a row block where the tile has columns (backward).
+struct BlockInfo {
+  int line0;  // its first line, within the sequence
+  int flags;
+
+  static constexpr int kLast = 1 << 16;       // the tile's last block
+  static constexpr int kFirstPart = 1 << 17;  // of sums of several tiles: this one begins that of the block,
+  static constexpr int kLastPart = 1 << 18;   // and this one ends it
+  // Rows of consumer warpgroup `w` see some / all of its columns.
+  static constexpr __device__ int may(int w) { return 1 << w; }
+  static constexpr __device__ int must(int w) { return 1 << (8 + w); }
+};
+
+// A V block that reaches past its sequence: rows from `first_row` on must be zeroed before anybody multiplies by them.
+struct TailInfo {
+  int stage;  // < 0: no more tails
+  int first_row;
+};
+
+// Bytes of one buffer.
+template <class Config>
+struct Tiles {
+  static_assert(Config::kPieceRows == kPieceRows, "tensor maps of pieces have boxes of this many rows");
+  static constexpr int kQueryBytes = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
+  static constexpr int kKeyBytes = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;
+  static constexpr int kValueBytes = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
+};
+
+// Operand tiles are [64-column tile][row][64 columns], 128-byte swizzled, so every member before `q_full` is a multiple
+// of 1024 bytes.
+template <class Config>
+struct Shared {
+  unsigned char q[Config::kQueryStages][Tiles<Config>::kQueryBytes];
+  unsigned char k[Config::kStages][Tiles<Config>::kKeyBytes];
+  unsigned char v[Config::kStages][Tiles<Config>::kValueBytes];
+  u64 q_full[Config::kQueryStages];
+  u64 q_empty[Config::kQueryStages];
+  u64 k_full[Config::kStages];
+  u64 k_empty[Config::kStages];
+  u64 v_full[Config::kStages];
+  u64 v_empty[Config::kStages];
+  u64 tail_full;
+  u64 tail_empty;
+  TileInfo tile[Config::kQueryStages];
+  BlockInfo block[Config::kStages];
+  TailInfo tail;
+  int schedule_total;                                  // items of the persistent schedule
+  int schedule_sequences;                              // that have rows
+  int schedule_paired;                                 // an item is a pair of row tiles, where the mask lets them be
+  u32 schedule_first[Config::kScheduleSequences + 1];  // items before the sequence of this rank
+  u16 schedule_order[Config::kScheduleSequences];      // rank -> sequence, longest first
+};
+
+// Named barriers of a block. Ids from kTurn on: one for each consumer warpgroup, see Consumer::await_turn.
+constexpr int kWithinWarpgroup = 1;  // and one more for each further consumer warpgroup
+constexpr int kTurn = 8;
+
+// Whether outputs go through shared memory: over the q of their own tile, which is no longer needed and has the layout
+// that the copy engine stores from.
+template <class Config>
+constexpr bool kStoreOverQuery = Config::kPvTiles <= Config::kQkTiles;
+
+// Whether a warp of the producer's warpgroup zeroes V rows past the end of a sequence.
+template <class Config>
+constexpr bool kTailWarp = Config::kProducerRegisters != 0;
+
+// Zeroes the rows from `first_row` on of an operand of kTiles tiles of kRows rows.
+template <int kTiles, int kRows>
+__device__ __forceinline__ void zero_operand_rows(unsigned char* operand, int first_row, int thread, int threads) {
+  constexpr int kPiecesPerRow = kSwizzleBytes / 16;
+#pragma unroll 1
+  for (int i = first_row * kPiecesPerRow + thread; i < kRows * kPiecesPerRow; i += threads) {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+      reinterpret_cast<uint4*>(operand + tile * kRows * kSwizzleBytes)[i] = make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
+// Of a V block: the rows belong to the next sequence, and their P is 0, but 0 * NaN is NaN.
+template <class Config>
+__device__ __forceinline__ void zero_rows(Shared<Config>& shared, int stage, int first_row, int thread, int threads) {
+  zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.v[stage], first_row, thread, threads);
+}
+
+// Arrivals of one warp on a barrier through which it gives something back. compute-sanitizer's racecheck takes a
+// barrier to order the accesses of the threads that arrive only, so for it every lane arrives.
+template <class Config>
+constexpr int kArrivalsPerWarp = Config::kLanesArrive ? 32 : 1;
+
+// Gives back what the barrier guards, after all lanes of the warp have read it.
+template <class Config>
+__device__ __forceinline__ void release_warp(u64& barrier) {
+  __syncwarp();
+  if (Config::kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
+}
+
+// The first column of a tile's blocks, whose rows see columns from `begin` on. Pairs of the bias are at even columns.
+template <class Config>
+__device__ __forceinline__ int first_block(int begin) {
+  return Config::kEvenBlocks ? begin & ~1 : begin;
+}
+
+// With kSplit: how many blocks of the cluster, the first ones, have some of the column blocks of a tile, which go from
+// first_block of what its rows see to `end`.
+template <class Config>
+__device__ __forceinline__ int sharers_of(int begin, int end) {
+  return min(max(ceil_div(end - begin, Config::kBlockN), 0), static_cast<int>(cluster_blocks()));
+}
+
+// Position in a ring of shared-memory stages, with the parity of the pass it is in: one register, since consumers have
+// none to spare.
+template <int kStages>
+class Ring {
+ public:
+  __device__ __forceinline__ int stage() const { return kPowerOfTwo ? position_ % kStages : position_ >> 1; }
+  __device__ __forceinline__ u32 parity() const { return kPowerOfTwo ? position_ / kStages & 1 : position_ & 1; }
+  __device__ __forceinline__ void advance() {
+    if constexpr (kPowerOfTwo) {
+      ++position_;
+    } else {
+      position_ = stage() == kStages - 1 ? parity() ^ 1 : position_ + 2;
+    }
+  }
+  __device__ __forceinline__ Ring previous() const {
+    Ring ring;
+    if constexpr (kPowerOfTwo) {
+      ring.position_ = position_ - 1;
+    } else {
+      ring.position_ = stage() == 0 ? (kStages - 1) * 2 + (parity() ^ 1) : position_ - 2;
+    }
+    return ring;
+  }
+
+ private:
+  static constexpr bool kPowerOfTwo = (kStages & (kStages - 1)) == 0;
+  u32 position_ = 0;  // power of two: steps so far; else stage * 2 + parity
+};
+
+}  // namespace sm90

@@ -1,0 +1,370 @@
+// hstu_attention forward on Hopper: which row tiles a block works on, in which order.
+//
+// "grid": one block per (sequence, head, row tile), last row tile first; blocks past a sequence's end leave at once.
+// With kSplit a cluster of blocks, as large as the launch makes it, shares the columns of one tile: of a causal mask's
+// first row tiles, some of its blocks have none. Where contextual rows see everything and others only a window, the
+// first row tiles are by far the longest and go before all others. "persistent": the grid fills the GPU once and each
+// block walks a static list. Sequences are sorted by length, longest first; row tiles of one (sequence, head) are
+// neighbours in the list, so that blocks running at the same time share k and v in L2. Under a causal mask row tile r
+// costs about r + 1 column blocks, so an item is a pair of row tiles (r, last - r): all items of a sequence cost the
+// same and dealing them out round by round, in alternating direction, balances the blocks. Of few sequences, items are
+// single tiles: see pairs_pay.
+#pragma once
+#include "common/ptx/cluster.cuh"
+#include "common/regions.cuh"
+#include "attention/sequence.cuh"
+#include "attention/sm90_forward/shared.cuh"
+
+namespace sm90 {
+
+struct Tile {
+  int head;
+  int row_tile;
+  int sequence;  // its number in the batch; only where there is a bias
+};
+
+[[maybe_unused]] constexpr int kSortKeys = 64;  // sequences of at least this many row tiles count as equally long
+// Counts of items end here. No tensors that fit a GPU have so many, but offsets that overlap may ask for them, and a
+// count that wraps would send a block to heads and rows that are not there.
+[[maybe_unused]] constexpr u32 kMostItems = 0x7fffffff;
+
+__device__ __forceinline__ int items_of(int row_tiles, bool paired) { return paired ? (row_tiles + 1) / 2 : row_tiles; }
+
+// Whether an item is a pair of row tiles. Few pairs do not share out evenly: then single tiles, the longest of all
+// heads first, leave less of the grid idle. By whole warps; the same for all of them.
+template <class Spec, class Config, class RowTiles>
+__device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) {
+  if constexpr (!Config::kPairTiles) return false;
+  constexpr int kRounds = 4;  // of pairs, that balance
+  if (batch > 32) return true;
+  const int lane = threadIdx.x % 32;
+  const int own = lane < batch ? items_of(row_tiles(lane), true) : 0;
+  const u32 most = kRounds * gridDim.x / Spec::kHeads;  // of each sequence: sums do not overflow
+  return __reduce_add_sync(~0u, min(static_cast<u32>(own), most)) >= most;
+}
+
+// Counts of items of the lanes below this one, and of all lanes, up to kMostItems.
+struct ItemSums {
+  u32 before, all;
+};
+
+__device__ __forceinline__ ItemSums sum_items(u32 own) {
+  const int lane = threadIdx.x % 32;
+  u32 sum = own;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const u32 other = __shfl_up_sync(~0u, sum, d);
+    if (lane >= d) sum = min(sum + other, kMostItems);
+  }
+  const u32 below = __shfl_up_sync(~0u, sum, 1);
+  return {lane == 0 ? 0 : below, __shfl_sync(~0u, sum, 31)};
+}
+
+// Sorts the sequences by number of row tiles and, but for "whole", counts items; called by all threads of the block,
+// before the barriers are used. `scratch` is a buffer of the pipeline. Every block computes the same order: the sort is
+// stable and uses no atomics. It runs once in a launch, so its loops are not unrolled: that would cost more to compile
+// than it saves. What takes its time is the loads from global memory: each offset is loaded once, many at a time.
+template <class Spec, class Config, class Memory, class Scratch, class Offset>
+__device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* offsets, int batch, i64 total_rows) {
+  constexpr int kWarps = Config::kThreads / 32;
+  constexpr int kCounters = kWarps * kSortKeys;
+  static_assert(sizeof(Scratch) >= kCounters * sizeof(u16) + Config::kScheduleSequences &&
+                    sizeof(Scratch) >= ceil_div(Config::kScheduleSequences, 32) * sizeof(u32),
+                "no room for keys or totals");
+  const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+  const u32 lanes_below = (1u << lane) - 1;
+  const auto row_tiles = [&](int b) {
+    return ceil_div(load_sequence<Offset>(offsets, nullptr, b, total_rows).rows, Config::kBlockM);
+  };
+  u16* all_counts = reinterpret_cast<u16*>(&scratch);
+  u16* counts = all_counts + warp * kSortKeys;
+  unsigned char* keys = reinterpret_cast<unsigned char*>(all_counts + kCounters);
+  const bool paired = pairs_pay<Spec, Config>(batch, row_tiles);
+  const int per_warp = ceil_div(ceil_div(batch, kWarps), 32) * 32;
+  const int first = warp * per_warp, last = min(first + per_warp, batch);
+
+#pragma unroll 4
+  for (int b = thread; b < batch; b += Config::kThreads) {
+    keys[b] = static_cast<unsigned char>(min(row_tiles(b), kSortKeys - 1));
+  }
+#pragma unroll 1
+  for (int i = lane; i < kSortKeys; i += 32) counts[i] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (int base = first; base < last; base += 32) {
+    const bool valid = base + lane < last;
+    const int key = valid ? keys[base + lane] : kSortKeys;
+    const u32 peers = __match_any_sync(~0u, key);
+    if (valid && (peers & lanes_below) == 0) counts[key] += __popc(peers);
+    __syncwarp();
+  }
+  __syncthreads();
+  // counts[warp][key] becomes the first rank of that warp's sequences of that key; longer keys and lower warps come
+  // first.
+  if (warp == 0) {
+    u32 running = 0;
+#pragma unroll 1
+    for (int group = kSortKeys / 32 - 1; group >= 0; --group) {
+      const int key = group * 32 + 31 - lane;  // lane 0 has the longest
+      u32 total = 0;
+      for (int w = 0; w < kWarps; ++w) total += all_counts[w * kSortKeys + key];
+      u32 before = total;
+#pragma unroll
+      for (int d = 1; d < 32; d *= 2) {
+        const u32 other = __shfl_up_sync(~0u, before, d);
+        if (lane >= d) before += other;
+      }
+      const u32 group_total = __shfl_sync(~0u, before, 31);
+      u32 rank = running + before - total;
+      if (key == 0) shared.schedule_sequences = static_cast<int>(rank);  // none follows that has rows
+      for (int w = 0; w < kWarps; ++w) {
+        const u16 count = all_counts[w * kSortKeys + key];
+        all_counts[w * kSortKeys + key] = static_cast<u16>(rank);
+        rank += count;
+      }
+      running += group_total;
+    }
+  }
+  __syncthreads();
+#pragma unroll 1
+  for (int base = first; base < last; base += 32) {
+    const bool valid = base + lane < last;
+    const int key = valid ? keys[base + lane] : kSortKeys;
+    const u32 peers = __match_any_sync(~0u, key);
+    const int rank = valid ? counts[key] + __popc(peers & lanes_below) : 0;
+    __syncwarp();
+    if (valid) {
+      shared.schedule_order[rank] = static_cast<u16>(base + lane);
+      if constexpr (!Config::kScheduleWhole) {
+        const int tiles = key < kSortKeys - 1 ? key : row_tiles(base + lane);
+        const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : items_of(tiles, paired);
+        const i64 items = static_cast<i64>(listed) * Spec::kHeads;
+        shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMostItems)));
+      }
+      if ((peers & lanes_below) == 0) counts[key] += __popc(peers);
+    }
+    __syncwarp();
+  }
+  __syncthreads();
+  if constexpr (Config::kScheduleWhole) return;
+  // schedule_first: counts -> exclusive prefix sums, of 32 ranks by themselves, then of all.
+  u32* totals = reinterpret_cast<u32*>(&scratch);  // of 32 ranks; the counters are no longer needed
+  const int groups = ceil_div(batch, 32);
+#pragma unroll 1
+  for (int group = warp; group < groups; group += kWarps) {
+    const int rank = group * 32 + lane;
+    const ItemSums sums = sum_items(rank < batch ? shared.schedule_first[rank] : 0);
+    if (rank < batch) shared.schedule_first[rank] = sums.before;
+    if (lane == 0) totals[group] = sums.all;
+  }
+  __syncthreads();
+  if (warp == 0) {
+    u32 running = 0;
+#pragma unroll 1
+    for (int base = 0; base < groups; base += 32) {
+      const ItemSums sums = sum_items(base + lane < groups ? totals[base + lane] : 0);
+      if (base + lane < groups) totals[base + lane] = min(running + sums.before, kMostItems);
+      running = min(running + sums.all, kMostItems);
+    }
+    if (lane == 0) {
+      shared.schedule_first[batch] = running;
+      shared.schedule_total = static_cast<int>(running);
+      shared.schedule_paired = paired;
+    }
+  }
+  __syncthreads();
+#pragma unroll 1
+  for (int rank = thread; rank < batch; rank += Config::kThreads) {
+    shared.schedule_first[rank] = min(shared.schedule_first[rank] + totals[rank / 32], kMostItems);
+  }
+}
+
+// The rank of the sequence that an item of a sorted list belongs to, which is not below `rank`; looks at 32 of them at
+// a time. `firsts`: items before the sequence of each rank. By a whole warp.
+template <class Batch>
+__device__ __forceinline__ int find_rank(const u32* firsts, Batch batch, int rank, u32 item) {
+  const int lane = threadIdx.x % 32;
+  while (true) {
+    const bool starts_after = rank + 1 + lane >= batch || firsts[rank + 1 + lane] > item;
+    const u32 after = __ballot_sync(~0u, starts_after);
+    const int steps = after == 0 ? 32 : __ffs(after) - 1;
+    rank += steps;
+    if (steps < 32) return rank;
+  }
+}
+
+// Walks this block's tiles; used by one whole warp, all lanes in step. Two warps that walk at the same time see the
+// same tiles.
+template <class Spec, class Config, class Params>
+class Schedule {
+ public:
+  __device__ __forceinline__ Schedule(const Shared<Config>& shared, const Params& params)
+      : shared_(shared), params_(params), batch_(static_cast<int>(params.batch)) {
+    if (!sorted()) return;
+    if constexpr (Config::kFirstTileFirst) weigh_first_tiles();
+    find_item();
+  }
+
+  // The next tile that has rows, with its sequence; false when there is none. The arguments hold what the last call
+  // gave.
+  __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
+    if (sorted()) return next_sorted(tile, sequence);
+    return next_unsorted(tile, sequence, Config::kSchedulePersistent ? gridDim.x : 0);
+  }
+
+ private:
+  __device__ __forceinline__ bool sorted() const {
+    return Config::kSchedulePersistent && batch_ <= Config::kScheduleSequences;
+  }
+
+  // Items in (sequence, head, row tile) order, some of them empty; in a list in (row tile, sequence, head) order, so
+  // that blocks get as many of each row tile. `stride` 0: a block has one item only.
+  __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence, u32 stride) {
+    const int tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
+    const i64 total = static_cast<i64>(tiles) * Spec::kHeads * batch_;
+#pragma unroll 1
+    while (true) {
+      if (round_ > 0 && stride == 0) return false;
+      const i64 item = (Config::kSplit ? cluster_index() : blockIdx.x) + static_cast<i64>(round_++) * stride;
+      if (item >= total) return false;
+      const i64 pairs = static_cast<i64>(Spec::kHeads) * batch_;
+      i64 pair;
+      if (Config::kFirstTileFirst && item < pairs) {
+        pair = item;
+        tile.row_tile = 0;
+      } else {
+        const i64 rest = Config::kFirstTileFirst ? item - pairs : item;
+        const int others = Config::kFirstTileFirst ? tiles - 1 : tiles;
+        const i64 place = stride == 0 ? rest % others : rest / pairs;
+        pair = stride == 0 ? rest / others : rest - place * pairs;
+        tile.row_tile = tiles - 1 - static_cast<int>(place);
+      }
+      tile.head = static_cast<int>(pair % Spec::kHeads);
+      sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
+      if constexpr (Spec::kRabHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
+      if (tile.row_tile * Config::kBlockM < sequence.rows - sequence.query_begin) return true;
+    }
+  }
+
+  __device__ __forceinline__ bool next_sorted(Tile& tile, Sequence& sequence) {
+    if (second_half_ >= 0) {
+      tile.row_tile = second_half_;
+      second_half_ = -1;
+      return true;
+    }
+    if (within_ < 0) return false;
+    sequence = clamp_words(words_, params_.total_rows);
+    if constexpr (Spec::kRabHeads > 0) tile.sequence = index_;
+    const int tiles = ceil_div(sequence.rows, Config::kBlockM);
+    if constexpr (Config::kFirstTileFirst) {
+      const int others = tiles - 1;
+      tile.head = at_first_tile_ ? within_ : within_ / others;
+      tile.row_tile = at_first_tile_ ? 0 : others - (within_ - tile.head * others);
+      find_item();
+      return true;
+    }
+    if (!Config::kPairTiles || shared_.schedule_paired) {
+      const int items = items_of(tiles, Config::kPairTiles);
+      tile.head = within_ / items;
+      const int position = within_ - tile.head * items;
+      tile.row_tile = tiles - 1 - position;
+      if (Config::kPairTiles && position != tiles - 1 - position) second_half_ = position;
+    } else {
+      tile.head = within_ % Spec::kHeads;
+      tile.row_tile = tiles - 1 - within_ / Spec::kHeads;
+    }
+    find_item();
+    return true;
+  }
+
+  // Finds this block's item of the next round and starts to load its sequence: the loads take longer than all the rest,
+  // and are needed one call later.
+  __device__ __forceinline__ void find_item() {
+    if constexpr (Config::kFirstTileFirst) {
+      find_item_of_unequal();
+      return;
+    }
+    const int across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+    const i64 wide = static_cast<i64>(round_++) * gridDim.x + across;
+    if (wide >= shared_.schedule_total) {
+      within_ = -1;
+      return;
+    }
+    find_listed(static_cast<u32>(wide));
+  }
+
+  // Ranks only grow from item to item.
+  __device__ __forceinline__ void find_listed(u32 item) {
+    rank_ = find_rank(shared_.schedule_first, batch_, rank_, item);
+    within_ = static_cast<int>(item - shared_.schedule_first[rank_]);
+    load_sequence_of(rank_);
+  }
+
+  __device__ __forceinline__ void load_sequence_of(int rank) {
+    index_ = shared_.schedule_order[rank];
+    words_ = load_words(params_.seq_offsets, num_targets_of<Spec>(params_), index_);
+  }
+
+  // With kFirstTileFirst the first tiles of all sequences and heads are dealt out first, and the list has the others.
+  // A first tile takes as long as several others, so a block that has one leaves out as many rounds of them. Each lane
+  // knows that number of the sequence of its rank.
+  __device__ __forceinline__ void weigh_first_tiles() {
+    const int lane = threadIdx.x % 32;
+    if (lane >= shared_.schedule_sequences) return;
+    const Sequence sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[lane]);
+    const int last = sequence.rows - 1;
+    int first_begin, first_end, begin, end;
+    mask_columns(0, min(Config::kBlockM - 1, last), sequence.rows, sequence.targets, first_begin, first_end);
+    mask_columns(max(last - Config::kBlockM, 0), last, sequence.rows, sequence.targets, begin, end);
+    constexpr int kTileColumns = 512;  // what a tile takes once, as columns
+    lane_rounds_ = (first_end - first_begin + kTileColumns) / max(end - begin + kTileColumns, 1);
+  }
+
+  __device__ __forceinline__ void find_item_of_unequal() {
+    const u32 firsts = static_cast<u32>(shared_.schedule_sequences) * Spec::kHeads;
+    const bool weighed = shared_.schedule_sequences <= 32 && firsts <= gridDim.x;
+    i64 first = blockIdx.x + static_cast<i64>(round_) * gridDim.x, listed = first - firsts;
+    at_first_tile_ = first < firsts && (!weighed || round_ == 0);
+    if (!weighed) {
+      ++round_;
+    } else if (at_first_tile_) {
+      const int rounds = max(__shfl_sync(~0u, lane_rounds_, static_cast<int>(first) / Spec::kHeads), 1);
+      for (; round_ < rounds; ++round_) dealt_ += gridDim.x - blocks_at_first_tiles();
+    } else {
+      const u32 absent = blocks_at_first_tiles();
+      listed = dealt_ + static_cast<i64>(blockIdx.x) - absent;
+      dealt_ += gridDim.x - absent;
+      ++round_;
+    }
+    if (at_first_tile_) {
+      within_ = static_cast<int>(first) % Spec::kHeads;
+      load_sequence_of(static_cast<int>(first) / Spec::kHeads);
+    } else if (listed >= shared_.schedule_total) {
+      within_ = -1;
+    } else {
+      find_listed(static_cast<u32>(listed));
+    }
+  }
+
+  // In the current round.
+  __device__ __forceinline__ u32 blocks_at_first_tiles() const {
+    const bool present = threadIdx.x % 32 < shared_.schedule_sequences;
+    return __popc(__ballot_sync(~0u, present && max(lane_rounds_, 1) > round_)) * Spec::kHeads;
+  }
+
+  const Shared<Config>& shared_;
+  const Params& params_;
+  const int batch_;
+  int round_ = 0;
+  int lane_rounds_ = 0;         // of the others, that the first tile of the sequence of this lane's rank takes
+  i64 dealt_ = 0;               // of the others, in earlier rounds
+  bool at_first_tile_ = false;  // the item is the first tile of head `within_`
+  int second_half_ = -1;        // row tile still to do of the current pair
+  // The item after the current one, in a sorted schedule:
+  int rank_ = 0;     // of its sequence
+  int within_ = -1;  // its number within the sequence; < 0: there is none
+  int index_ = 0;    // the sequence's
+  decltype(load_words(Params().seq_offsets, Params().seq_offsets, 0)) words_ = {};
+};
+
+}  // namespace sm90

@@ -1,4 +1,0 @@
-// delta_hstu_attention forward for Ampere and Ada: the kernel of hstu_attention, whose q and out have the last rows of each
-// sequence only (Config::kDelta; templates/hstu_attention/queries.cuh).
-#pragma once
-#include "hstu_attention/sm80.cuh"

@@ -1,0 +1,151 @@
+// The float64 reference: by hand, and against that of hstu_attention on the same data.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compiler/spec/operators/delta_hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
+
+namespace hstujit {
+namespace {
+
+HostValue& value_of(const OpSpec& spec, std::vector<HostValue>& values, std::string_view name) {
+  return values[static_cast<size_t>(find_argument(spec.signature(Direction::kForward), name))];
+}
+
+// A value of every kind of mask, and a bias, which both operators draw alike.
+std::vector<DeltaHstuAttentionParams> masks() {
+  std::vector<DeltaHstuAttentionParams> result(6);
+  result[1].num_targets = true;
+  result[1].target_group_size = 2;
+  result[2].max_attn_len = 4;
+  result[2].contextual_seq_len = 3;
+  result[2].num_targets = true;
+  result[3].causal = false;
+  result[3].full_mask = true;
+  result[4].sla_k1 = 3;
+  result[4].sla_k2 = 2;
+  result[5].rab_heads = 2;
+  for (DeltaHstuAttentionParams& params : result) {
+    params.heads = 2;
+    params.attn_dim = 16;
+    params.hidden_dim = 8;
+  }
+  return result;
+}
+
+// The output of hstu_attention on random data, and of delta_hstu_attention for the rows of q that `delta` says: the
+// last ones of each sequence, with `before` rows of whatever in front where that is more than a sequence has.
+struct Outputs {
+  std::vector<double> all, last;
+};
+
+Outputs outputs_of(const DeltaHstuAttentionParams& params, const Lengths& lengths) {
+  const HstuAttentionSpec whole(params);
+  const DeltaHstuAttentionSpec spec(params);
+  std::vector<HostValue> all = whole.make_inputs(Direction::kForward, lengths, 9);
+  std::vector<HostValue> values = spec.make_inputs(Direction::kForward, lengths, 9);
+  for (const char* name : {"k", "v", "seq_offsets"}) value_of(spec, values, name) = value_of(whole, all, name);
+  const std::vector<double>& rows = value_of(whole, all, "q").tensor.reals;
+  std::vector<double>& queries = value_of(spec, values, "q").tensor.reals;
+  const int64_t width = params.heads * params.attn_dim;
+  int64_t first = 0, first_query = 0;
+  for (size_t b = 0; b < lengths.rows.size(); ++b) {
+    const int64_t n = lengths.rows[b], m = lengths.delta_rows[b], common = std::min(n, m);
+    std::copy_n(rows.begin() + (first + n - common) * width, common * width,
+                queries.begin() + (first_query + m - common) * width);
+    first += n;
+    first_query += m;
+  }
+  whole.reference(Direction::kForward, lengths, all);
+  spec.reference(Direction::kForward, lengths, values);
+  return {all.back().tensor.reals, values.back().tensor.reals};
+}
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+TEST(DeltaHstuAttentionReference, ByHand) {
+  for (const bool jagged : {false, true}) {
+    DeltaHstuAttentionParams params;
+    params.attn_dim = params.hidden_dim = 8;
+    params.jagged_queries = jagged;
+    const DeltaHstuAttentionSpec spec(params);
+    // The last two rows of three, and a row before a sequence of one.
+    const Lengths lengths{{3, 1}, {}, 4, {2, 2}};
+    auto values = spec.make_inputs(Direction::kForward, lengths, 1);
+    const std::vector<double> columns[] = {{2, 3, 50, 4}, {0.5, -1, 2, 0.25}, {1, 10, 100, 1000}};
+    for (size_t argument = 0; argument < 3; ++argument) {
+      auto& reals = values[argument].tensor.reals;
+      ASSERT_EQ(reals.size(), 4u * 8);
+      std::fill(reals.begin(), reals.end(), 0.0);
+      for (size_t row = 0; row < 4; ++row) reals[8 * row] = columns[argument][row];
+    }
+    value_of(spec, values, "alpha").scalar = 0.5;
+    spec.reference(Direction::kForward, lengths, values);
+    const HostTensor& out = value_of(spec, values, "out").tensor;
+    EXPECT_EQ(out.shape, (std::vector<int64_t>{4, 1, 8}));
+    EXPECT_NEAR(out.reals[0], (silu(0.5 * 2 * 0.5) * 1 + silu(0.5 * 2 * -1) * 10) / 4, 1e-13);
+    EXPECT_NEAR(out.reals[8], (silu(0.5 * 3 * 0.5) * 1 + silu(0.5 * 3 * -1) * 10 + silu(0.5 * 3 * 2) * 100) / 4, 1e-13);
+    EXPECT_EQ(out.reals[16], 0) << "before its sequence";
+    EXPECT_NEAR(out.reals[24], silu(0.5 * 4 * 0.25) * 1000 / 4, 1e-12);
+  }
+}
+
+TEST(DeltaHstuAttentionReference, ADeltaOfAllRowsIsHstuAttention) {
+  for (DeltaHstuAttentionParams params : masks()) {
+    params.jagged_queries = true;
+    const Outputs outputs = outputs_of(params, {{13, 0, 1, 20}, {5, 0, 1, 0}, 20, {13, 0, 1, 20}});
+    EXPECT_EQ(outputs.last, outputs.all);
+    params.jagged_queries = false;
+    const Outputs dense = outputs_of(params, {{7, 7}, {2, 0}, 7, {7, 7}});
+    EXPECT_EQ(dense.last, dense.all);
+  }
+}
+
+TEST(DeltaHstuAttentionReference, LastRowsAreThoseOfHstuAttentionAndRowsBeforeASequenceAreZero) {
+  for (DeltaHstuAttentionParams params : masks()) {
+    for (const bool jagged : {false, true}) {
+      params.jagged_queries = jagged;
+      const Lengths lengths{
+          {13, 0, 1, 20}, {5, 0, 1, 0}, 20, jagged ? std::vector<int64_t>{6, 2, 0, 23} : std::vector<int64_t>(4, 6)};
+      const Outputs outputs = outputs_of(params, lengths);
+      const int64_t width = params.heads * params.hidden_dim;
+      int64_t first = 0, first_query = 0;
+      for (size_t b = 0; b < lengths.rows.size(); ++b) {
+        const int64_t n = lengths.rows[b], m = lengths.delta_rows[b];
+        for (int64_t element = 0; element < m * width; ++element) {
+          const int64_t at = (first + n - m) * width + element;
+          const double expected = at < first * width ? 0 : outputs.all[static_cast<size_t>(at)];
+          ASSERT_EQ(outputs.last[static_cast<size_t>(first_query * width + element)], expected)
+              << "sequence " << b << " element " << element << " jagged " << jagged;
+        }
+        first += n;
+        first_query += m;
+      }
+    }
+  }
+}
+
+TEST(DeltaHstuAttentionInputs, FollowFromTheLengths) {
+  for (const bool jagged : {false, true}) {
+    DeltaHstuAttentionParams params = masks()[1];
+    params.jagged_queries = jagged;
+    const DeltaHstuAttentionSpec spec(params);
+    const Lengths lengths{
+        {13, 0, 1}, {5, 0, 1}, 20, jagged ? std::vector<int64_t>{6, 0, 2} : std::vector<int64_t>(3, 6)};
+    auto values = spec.make_inputs(Direction::kForward, lengths, 7);
+    ASSERT_EQ(values.size(), spec.signature(Direction::kForward).size());
+    EXPECT_EQ(value_of(spec, values, "q").tensor.shape, (std::vector<int64_t>{jagged ? 8 : 18, 2, 16}));
+    EXPECT_EQ(value_of(spec, values, "k").tensor.shape, (std::vector<int64_t>{14, 2, 16}));
+    EXPECT_EQ(value_of(spec, values, "max_delta_len").scalar, 6);
+    if (jagged) {
+      EXPECT_EQ(value_of(spec, values, "seq_offsets_q").tensor.integers, (std::vector<int64_t>{0, 6, 6, 8}));
+    }
+    const Lengths none{{}, {}, 20};
+    values = spec.make_inputs(Direction::kForward, none, 7);
+    EXPECT_EQ(value_of(spec, values, "max_delta_len").scalar, 0) << "no sequences";
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,205 @@
+// The templates of hstu_attention as those of delta_hstu_attention: what differs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "compiler/plan/search_space.h"
+#include "compiler/spec/operators/delta_hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
+
+namespace hstujit {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+DeviceSpec hopper() { return *known_device("sm_90a"); }
+const Skeleton& skeleton(const char* name) { return **find_skeleton(name); }
+
+DeltaHstuAttentionParams params_of(int64_t attn_dim, int64_t hidden_dim, DataType dtype, bool jagged) {
+  DeltaHstuAttentionParams params;
+  params.heads = 4;
+  params.attn_dim = attn_dim;
+  params.hidden_dim = hidden_dim;
+  params.dtype = dtype;
+  params.jagged_queries = jagged;
+  return params;
+}
+
+std::vector<KernelConfig> configs_for(const OpSpec& spec, const DeviceSpec& device, const std::string& skeleton = "") {
+  std::vector<KernelConfig> configs;
+  for (const Candidate& candidate : search_space(spec, Direction::kForward, device, {}).candidates) {
+    if (skeleton.empty() || candidate.config.skeleton == skeleton) configs.push_back(candidate.config);
+  }
+  return configs;
+}
+
+std::map<std::string, const ParamSlot*> slots_of(const LaunchPlan& plan) {
+  std::map<std::string, const ParamSlot*> slots;
+  for (const ParamSlot& slot : plan.slots) slots[slot.name] = &slot;
+  return slots;
+}
+
+std::string argument_of(const OpSpec& spec, int index) {
+  return spec.signature(Direction::kForward)[static_cast<size_t>(index)].name;
+}
+
+TEST(DeltaSkeletons, EveryProblemHasAConfig) {
+  for (const bool jagged : {false, true}) {
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+      for (const auto& [attn_dim, hidden_dim] :
+           {std::pair{8, 8}, {40, 40}, {64, 128}, {128, 64}, {192, 192}, {256, 8}, {8, 256}, {256, 256}}) {
+        const DeltaHstuAttentionSpec spec(params_of(attn_dim, hidden_dim, dtype, jagged));
+        for (const char* device : {"sm_80", "sm_89", "sm_90a"}) {
+          const auto configs = configs_for(spec, *known_device(device));
+          ASSERT_FALSE(configs.empty()) << spec.to_json() << device;
+          // The first choice on Hopper is its own template wherever that can multiply the data.
+          if (device == std::string("sm_90a") && dtype != DataType::kFp32) {
+            EXPECT_EQ(configs.front().skeleton, "attention/sm90_forward") << spec.to_json();
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DeltaSkeletons, RowsOfQAreCountedByArgumentsOfTheirOwn) {
+  for (const bool jagged : {false, true}) {
+    const DeltaHstuAttentionSpec spec(params_of(64, 64, DataType::kBf16, jagged));
+    for (const char* name : {"attention/sm90_forward", "attention/sm80_forward"}) {
+      for (const KernelConfig& config : configs_for(spec, hopper(), name)) {
+        const LaunchPlan plan = skeleton(name).launch_plan(spec, config, hopper());
+        const auto slots = slots_of(plan);
+        EXPECT_EQ(argument_of(spec, slots.at("total_rows")->argument), "k");
+        EXPECT_EQ(argument_of(spec, slots.at("total_query_rows")->argument), "q");
+        EXPECT_EQ(argument_of(spec, slots.at("max_query_rows")->argument), "max_delta_len");
+        EXPECT_EQ(slots.contains("seq_offsets_q"), jagged);
+        ASSERT_EQ(plan.grid.size(), 3u);
+        EXPECT_EQ(argument_of(spec, plan.grid[0].argument), "max_delta_len");
+        EXPECT_EQ(plan.grid[0].divisor, config.attention().block_m);
+        EXPECT_THAT(plan.kernel_name,
+                    HasSubstr(jagged ? "delta_hstu_attention_jagged_forward" : "delta_hstu_attention_forward"));
+      }
+    }
+  }
+}
+
+TEST(DeltaSkeletons, TheSourceSaysWhichRowsQHas) {
+  const auto constant = [](const OpSpec& spec, const char* skeleton_name, std::string_view name) {
+    const KernelConfig config = configs_for(spec, hopper(), skeleton_name).front();
+    for (const auto& [key, value] : skeleton(skeleton_name).constants(spec, config)) {
+      if (key == name) return value;
+    }
+    return std::string("none");
+  };
+  const DeltaHstuAttentionSpec dense(params_of(64, 64, DataType::kBf16, false));
+  const DeltaHstuAttentionSpec jagged(params_of(64, 64, DataType::kBf16, true));
+  const HstuAttentionSpec all(params_of(64, 64, DataType::kBf16, false));
+  for (const std::string name : {"sm90", "sm80"}) {
+    const std::string delta = "delta_hstu_attention/" + name, plain = "hstu_attention/" + name;
+    EXPECT_EQ(constant(dense, delta.c_str(), "delta"), "1");
+    EXPECT_EQ(constant(dense, delta.c_str(), "jagged_queries"), "0");
+    EXPECT_EQ(constant(jagged, delta.c_str(), "jagged_queries"), "1");
+    EXPECT_EQ(constant(all, plain.c_str(), "delta"), "0");
+  }
+  EXPECT_EQ(constant(all, "attention/sm90_forward", "split"), "0") << "hstu_attention has rows enough";
+}
+
+TEST(DeltaSkeletons, OneConsumerSharesColumnsWithItsCluster) {
+  const DeltaHstuAttentionSpec spec(params_of(128, 128, DataType::kBf16, false));
+  const Skeleton& sm90 = skeleton("attention/sm90_forward");
+  bool alone = false, shared = false;
+  for (const KernelConfig& config : configs_for(spec, hopper(), "attention/sm90_forward")) {
+    const LaunchPlan plan = sm90.launch_plan(spec, config, hopper());
+    if (config.attention().consumers > 1) {
+      EXPECT_EQ(plan.cluster.most, 1);
+      alone = true;
+      continue;
+    }
+    shared = true;
+    EXPECT_EQ(plan.cluster.most, 16);
+    EXPECT_EQ(argument_of(spec, plan.cluster.argument), "max_seq_len");
+    EXPECT_GE(plan.cluster.least, config.attention().block_n);
+  }
+  EXPECT_TRUE(alone && shared);
+}
+
+// Sums of 64 rows take the place of k and v; two consumers' would not.
+TEST(DeltaSkeletons, PartsFitWhereKeysAndValuesWere) {
+  for (const auto& [attn_dim, hidden_dim] : {std::pair{8, 256}, {8, 8}, {128, 128}, {256, 256}}) {
+    const DeltaHstuAttentionSpec spec(params_of(attn_dim, hidden_dim, DataType::kBf16, false));
+    for (const KernelConfig& config : configs_for(spec, hopper(), "attention/sm90_forward")) {
+      const LaunchPlan plan = skeleton("attention/sm90_forward").launch_plan(spec, config, hopper());
+      if (plan.cluster.most == 1) continue;
+      const int64_t tiles = (attn_dim + 63) / 64 + (hidden_dim + 63) / 64;
+      EXPECT_LE(config.attention().block_m * (hidden_dim + 8) * 4,
+                config.attention().stages * tiles * config.attention().block_n * 128);
+    }
+  }
+}
+
+// docs/journal.md, entry 22: of one sequence of 16384 rows a tile that is not shared out takes 134 us, and 21 us with a
+// cluster.
+TEST(DeltaSkeletons, TheFirstChoiceSharesItsTilesOut) {
+  for (const int64_t length : {1024, 4096, 16384}) {
+    const DeltaHstuAttentionSpec spec(params_of(128, 128, DataType::kBf16, false));
+    ProblemSize size;
+    size.max_seq_len = length;
+    const auto candidates = search_space(spec, Direction::kForward, hopper(), size).candidates;
+    EXPECT_EQ(candidates.front().config.attention().consumers, 1) << length;
+    size.batch = 1;
+    const auto estimate = [&](int64_t consumers) {
+      double best = std::numeric_limits<double>::infinity();
+      for (const KernelConfig& config : configs_for(spec, hopper(), "attention/sm90_forward")) {
+        if (config.attention().consumers != consumers) continue;
+        best = std::min(best, skeleton("attention/sm90_forward").estimate(spec, config, hopper(), size));
+      }
+      return best;
+    };
+    if (length == 16384) {
+      EXPECT_GT(estimate(2), 3 * estimate(1));
+    }
+  }
+}
+
+TEST(DeltaSkeletons, EstimatesTakeAnySize) {
+  const DeltaHstuAttentionSpec spec(params_of(64, 64, DataType::kBf16, true));
+  for (const int64_t rows : {0, 1, 64, 5000}) {
+    ProblemSize size;
+    size.max_seq_len = 1;
+    size.delta_rows = rows;
+    for (const Candidate& candidate : search_space(spec, Direction::kForward, hopper(), size).candidates) {
+      EXPECT_TRUE(std::isfinite(candidate.estimate_ms) && candidate.estimate_ms > 0) << describe(candidate.config);
+    }
+  }
+}
+
+TEST(DeltaSkeletons, NoListSortedByRowsOfQ) {
+  const DeltaHstuAttentionSpec spec(params_of(64, 64, DataType::kBf16, false));
+  const Skeleton& sm90 = skeleton("attention/sm90_forward");
+  KernelConfig config = configs_for(spec, hopper(), "attention/sm90_forward").front();
+  config.attention().schedule = "persistent";
+  std::vector<std::string> reasons;
+  for (const Rejection& rejection : sm90.reject(spec, config, hopper())) reasons.push_back(rejection.reason);
+  EXPECT_THAT(reasons, Contains("schedule"));
+  for (const KernelConfig& offered : sm90.space(spec)) EXPECT_EQ(offered.attention().schedule, "grid");
+}
+
+// Clusters share out the columns of every tile of one consumer: a config that says so would be another name for it.
+TEST(DeltaSkeletons, SharedColumnsAreNoChoice) {
+  const DeltaHstuAttentionSpec spec(params_of(64, 64, DataType::kBf16, false));
+  const Skeleton& sm90 = skeleton("attention/sm90_forward");
+  KernelConfig config = configs_for(spec, hopper(), "attention/sm90_forward").front();
+  config.attention().share_columns = true;
+  std::vector<std::string> reasons;
+  for (const Rejection& rejection : sm90.reject(spec, config, hopper())) reasons.push_back(rejection.reason);
+  EXPECT_THAT(reasons, Contains("share_columns"));
+  for (const KernelConfig& offered : sm90.space(spec)) EXPECT_FALSE(offered.attention().share_columns);
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,149 @@
+// Column blocks that cost models count, against the mask itself.
+#include "templates/attention/host/tile_counts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/spec/operators/hstu_attention/spec.h"
+
+namespace hstujit {
+namespace {
+
+// Blocks with a valid pair, from the first visible column on.
+std::vector<int64_t> blocks_of_mask(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
+                                    int64_t block_n) {
+  std::vector<int64_t> counts;
+  for (int64_t row = 0; row < sequence.rows; row += block_m) {
+    const auto visible = [&](int64_t column) {
+      for (int64_t i = row; i < std::min(row + block_m, sequence.rows); ++i) {
+        if (hstu_attention_valid(params, i, column, sequence.rows, sequence.targets)) return true;
+      }
+      return false;
+    };
+    int64_t blocks = 0, counted = -1;
+    int64_t first = 0;
+    while (first < sequence.rows && !visible(first)) ++first;
+    for (int64_t column = first; column < sequence.rows; ++column) {
+      const int64_t block = (column - first) / block_n;
+      if (block == counted || !visible(column)) continue;
+      ++blocks;
+      counted = block;
+    }
+    counts.push_back(blocks);
+  }
+  return counts;
+}
+
+// Every mask without targets and with them, where the history holds all contextual rows.
+void expect_counts_of_mask(HstuAttentionParams params) {
+  for (const bool causal : {true, false}) {
+    if (params.semi_local() && !causal) continue;
+    params.causal = causal;
+    for (const auto& [targets, group] : {std::pair<int64_t, int64_t>{0, 1}, {20, 1}, {20, 6}}) {
+      params.num_targets = targets > 0;
+      params.target_group_size = group;
+      if (params.semi_local() && group > 1) continue;
+      for (const int64_t rows : {52, 64, 129, 300}) {
+        for (const auto& [m, n] : {std::pair<int64_t, int64_t>{64, 64}, {192, 64}, {128, 96}, {16, 8}}) {
+          const SequenceSize sequence{rows, targets};
+          EXPECT_EQ(count_column_blocks(params, sequence, m, n), blocks_of_mask(params, sequence, m, n))
+              << HstuAttentionSpec(params).to_json() << " rows " << rows << ", targets " << targets << ", " << m << "x"
+              << n;
+        }
+      }
+    }
+  }
+}
+
+TEST(TileCounts, PlainMask) { expect_counts_of_mask({}); }
+TEST(TileCounts, FullMask) {
+  const HstuAttentionParams params{.causal = false, .full_mask = true};
+  EXPECT_EQ(count_column_blocks(params, {200, 0}, 64, 96), (std::vector<int64_t>{3, 3, 3, 3}));
+}
+TEST(TileCounts, Windows) {
+  for (const int64_t window : {1, 20, 100, 400}) expect_counts_of_mask({.max_attn_len = window});
+}
+// docs/ops.md: |d| <= w where the mask is not causal, so that a window ends on both sides.
+TEST(TileCounts, AWindowEndsOnBothSidesWhenNotCausal) {
+  HstuAttentionParams params;
+  params.max_attn_len = 50;
+  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).column_blocks, 1 + 15 * 2) << "causal: [row - 50, row + 63]";
+  params.causal = false;
+  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).column_blocks, 2 + 14 * 3 + 2) << "[row - 50, row + 63 + 50]";
+  params.max_attn_len = 0;
+  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).column_blocks, 16 * 16);
+}
+
+TEST(TileCounts, FullTails) {
+  for (const int64_t tail : {1, 16, 64, 400}) {
+    expect_counts_of_mask({.max_attn_len = 40, .min_full_attn_seq_len = tail});
+    expect_counts_of_mask({.max_attn_len = 40, .min_full_attn_seq_len = tail, .contextual_seq_len = 7});
+  }
+}
+TEST(TileCounts, ContextualRows) {
+  for (const int64_t context : {1, 5, 32}) {
+    expect_counts_of_mask({.contextual_seq_len = context});
+    expect_counts_of_mask({.max_attn_len = 40, .contextual_seq_len = context});
+  }
+}
+TEST(TileCounts, SemiLocal) {
+  for (const auto& [local, global] : {std::pair<int64_t, int64_t>{30, 10}, {30, 0}, {0, 40}}) {
+    expect_counts_of_mask({.sla_k1 = local, .sla_k2 = global});
+  }
+}
+
+// By hand: what makes context-1k and window-full-1k of bench/cliffs.json slow in a static list.
+TEST(TileCounts, FirstAndLastTilesAreTheLongOnes) {
+  const SequenceSize sequence{640, 0};
+  EXPECT_EQ(count_column_blocks({.contextual_seq_len = 32}, sequence, 128, 64),
+            (std::vector<int64_t>{10, 4, 6, 8, 10}));
+  EXPECT_EQ(count_column_blocks({.max_attn_len = 128, .min_full_attn_seq_len = 64}, sequence, 128, 64),
+            (std::vector<int64_t>{2, 4, 4, 4, 10}));
+}
+
+TEST(TileCounts, SumsAreThoseOfTheTiles) {
+  const HstuAttentionParams params{.max_attn_len = 100, .contextual_seq_len = 32};
+  const std::vector<int64_t> blocks = count_column_blocks(params, {1000, 0}, 64, 64);
+  const TileCounts counts = count_tiles(params, {1000, 0}, 64, 64);
+  EXPECT_EQ(counts.row_tiles, static_cast<double>(blocks.size()));
+  EXPECT_EQ(counts.column_blocks, static_cast<double>(std::accumulate(blocks.begin(), blocks.end(), int64_t{0})));
+}
+
+// Sequences shorter than their contextual rows, and targets alone: no sense in them, but they are launched.
+TEST(TileCounts, OddSequencesHaveNoNegativeCounts) {
+  for (const int64_t rows : {1, 10, 40, 100}) {
+    for (const int64_t targets : {int64_t{0}, rows / 2, rows}) {
+      for (const int64_t window : {0, 16}) {
+        const HstuAttentionParams params{
+            .num_targets = true, .max_attn_len = window, .min_full_attn_seq_len = window * 4, .contextual_seq_len = 32};
+        for (const int64_t blocks : count_column_blocks(params, {rows, targets}, 64, 64)) {
+          EXPECT_GE(blocks, 0);
+          EXPECT_LE(blocks, 2);
+        }
+      }
+    }
+  }
+}
+
+TEST(TileCounts, TargetsAreAssumedWhereTheMaskHasThem) {
+  EXPECT_EQ(assumed_sequence({}, 600).targets, 0);
+  EXPECT_EQ(assumed_sequence({.num_targets = true}, 600).targets, 20);
+  EXPECT_EQ(assumed_sequence({.num_targets = true}, 0.4).rows, 1);
+  EXPECT_EQ(assumed_sequence({.num_targets = true}, 0.4).targets, 1);
+}
+
+// Where q has the last rows only, the tiles are those of these rows.
+TEST(TileCounts, TilesBeginWithTheFirstRowOfQ) {
+  HstuAttentionParams params;
+  params.max_attn_len = 100;
+  const auto all = count_column_blocks(params, {1024, 0}, 64, 64);
+  const auto last = count_column_blocks(params, {1024, 0, 832}, 64, 64);
+  ASSERT_EQ(last.size(), 3u);
+  EXPECT_TRUE(std::equal(last.begin(), last.end(), all.end() - 3));
+  EXPECT_EQ(count_column_blocks(params, {1024, 0, 1023}, 64, 64).size(), 1u);
+}
+
+}  // namespace
+}  // namespace hstujit
