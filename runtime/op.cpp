@@ -7,8 +7,6 @@
 #include <system_error>
 
 #include "runtime/data_checks.h"
-#include "runtime/kernel_supply.h"
-#include "runtime/tuning/tune_key.h"
 
 namespace hstujit {
 
@@ -103,31 +101,11 @@ Status Op::prepare_cuda(int64_t max_seq_len, int device) {
 }
 
 Result<Op::Choice> Op::choose(int ordinal, const DeviceSpec& device, const ProblemBucket& bucket) {
-  const OpSpecPtr& spec = options_.instance.spec;
-  const Direction direction = options_.direction;
-  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
-                           choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
-  if (!choice.tuned && engine_->on_miss() == MissPolicy::kTune) {
-    HSTUJIT_RETURN_IF_ERROR(
-        tune_on_miss(*engine_, options_.instance, direction, ordinal, device, bucket, options_.restriction));
-    HSTUJIT_ASSIGN_OR_RETURN(choice, choose_kernel(*engine_, *spec, direction, device, bucket, options_.restriction));
-  }
-  const CompileRequest request{spec, direction, choice.config, device, engine_->lineinfo()};
-  const bool hit = engine_->kernels().find(request) != nullptr;
-  if (!choice.tuned || !hit) {
-    engine_->log().event(LogCategory::kDispatch, hit ? "untuned" : "miss",
-                         {{"op", spec->op()},
-                          {"direction", to_string(direction)},
-                          {"bucket", to_string(bucket)},
-                          {"config", describe(choice.config)},
-                          {"policy", to_string(engine_->on_miss())}});
-    engine_->record_miss({tuning_key(*spec, direction, device, bucket, options_.restriction),
-                          tuning_length(signature_, options_.instance, bucket.rows), options_.length_mode,
-                          choice.tuned ? MissReason::kUncompiled : MissReason::kUntuned});
-  }
-  HSTUJIT_ASSIGN_OR_RETURN(
-      SuppliedKernel kernel,
-      supply_kernel(*engine_, spec, direction, device, bucket, options_.restriction, std::move(choice), Supply::kMake));
+  const WantedKernel wanted{
+      options_.instance, options_.direction, options_.length_mode, options_.restriction, device, bucket};
+  // Whoever trains prepares the other direction next.
+  const auto on_miss = [&] { ahead_.start(engine_, wanted, ordinal); };
+  HSTUJIT_ASSIGN_OR_RETURN(SuppliedKernel kernel, obtain_kernel(*engine_, wanted, ordinal, on_miss));
   return Choice{std::move(kernel.request), std::move(kernel.binary)};
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/launcher.h"
 #include "runtime/prepared_table.h"
 #include "runtime/problem_bucket.h"
+#include "runtime/wanted_kernel.h"
 
 namespace hstujit {
 
@@ -82,6 +83,7 @@ class Op {
   std::atomic<const HostKernel*> host_{nullptr};
   std::mutex mutex_;  // of those who prepare; never held over a compile
   HostKernelPtr host_kernel_;
+  CompilesAhead ahead_;
 };
 
 }  // namespace hstujit

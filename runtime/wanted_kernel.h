@@ -1,0 +1,47 @@
+// The kernel that an op wants for one bucket: chosen, found or made, and recorded where it was missed.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <mutex>
+#include <vector>
+
+#include "runtime/engine.h"
+#include "runtime/kernel_supply.h"
+
+namespace hstujit {
+
+struct WantedKernel {
+  Instance instance;  // its lengths are for tuning on a miss only
+  Direction direction = Direction::kForward;
+  LengthMode length_mode = LengthMode::kPow2;
+  Restriction restriction = {};
+  DeviceSpec device = {};
+  ProblemBucket bucket = 1;
+};
+
+// May compile and, where a miss asks for that, tune on the device `ordinal`. Needs no context. `on_miss` is called
+// before a kernel that no cache has is compiled.
+Result<SuppliedKernel> obtain_kernel(Engine& engine, const WantedKernel& wanted, int ordinal,
+                                     const std::function<void()>& on_miss = {});
+
+// Kernels that are compiled beside the one that a caller waits for, because it will ask for them next.
+class CompilesAhead {
+ public:
+  CompilesAhead() = default;
+  CompilesAhead(const CompilesAhead&) = delete;
+  CompilesAhead& operator=(const CompilesAhead&) = delete;
+  // Waits for those under way.
+  ~CompilesAhead() = default;
+
+  // Of the same bucket, in the instance's other directions, on threads of their own. Does nothing where compiles do not
+  // run side by side, or where a miss is not answered by a compile alone. A failure is told to whoever asks for that
+  // kernel.
+  void start(const EnginePtr& engine, const WantedKernel& wanted, int ordinal);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::future<void>> under_way_;
+};
+
+}  // namespace hstujit
