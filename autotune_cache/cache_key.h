@@ -17,7 +17,7 @@ namespace hstujit {
 inline constexpr int kArtifactSchema = 1;
 
 struct ArtifactKey {
-  std::string generator;             // digest of the template and the emitter
+  std::string generator;             // of the skeleton and the operator: compiler/generator/generator_digest.h
   std::string spec;                  // key_text of compiler/spec/op_spec.h
   std::string direction;             // "forward", "backward"
   std::string config;                // key_text of compiler/plan/kernel_config.h

@@ -71,6 +71,7 @@ Result<std::string> format_choice(const ChoiceRecord& choice) {
                {"config", std::move(config)},
                {"from", to_string(choice.source)}};
   if (!choice.device.empty()) json["device"] = choice.device;
+  if (!choice.estimates.empty()) json["estimates"] = choice.estimates;
   for (const PassedOver& passed : choice.passed_over) {
     HSTUJIT_ASSIGN_OR_RETURN(Json passed_config, parsed_config(passed.config));
     json["passed_over"].push_back(
@@ -92,6 +93,7 @@ Result<ChoiceRecord> parse_choice(std::string_view text, std::string_view digest
   if (!source) return Status(Code::kIo, "it does not say what it comes from");
   choice.source = *source;
   choice.device = text_member(json, "device");
+  choice.estimates = text_member(json, "estimates");
   if (const auto list = json.find("passed_over"); list != json.end() && list->is_array()) {
     for (const Json& item : *list) {
       if (chosen_config(item).empty()) return Status(Code::kIo, "a config that was passed over is no object");

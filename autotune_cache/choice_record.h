@@ -43,12 +43,14 @@ struct PassedOver {
 
 struct ChoiceRecord {
   TuningKey key;
-  std::string generator;  // its digest: a config means another kernel to another one
+  std::string generator;  // digest of all kernels that could be chosen: a config means another one to another digest
   std::string config;     // JSON object
   ChoiceSource source = ChoiceSource::kHeuristic;
   std::string device;                   // kNearDevice: whose winner it is
   std::vector<PassedOver> passed_over;  // kHeuristic, best estimate first
   bool exported = false;
+  // kHeuristic: digest of the cost model. What it chose counts for another one only in a bundle, whose kernels decide.
+  std::string estimates = {};
 
   bool operator==(const ChoiceRecord&) const = default;
 };

@@ -22,7 +22,7 @@ set(HSTUJIT_FOLDER_runtime runtime)
 set(HSTUJIT_FOLDER_tools tools)
 
 set(HSTUJIT_ALLOWED_support)
-set(HSTUJIT_ALLOWED_generator)
+set(HSTUJIT_ALLOWED_generator support)
 set(HSTUJIT_ALLOWED_spec support)
 set(HSTUJIT_ALLOWED_plan support spec skeletons)
 set(HSTUJIT_ALLOWED_templates support)

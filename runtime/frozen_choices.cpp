@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "autotune_cache/checked_json.h"
-#include "compiler/generator/generator_digest.h"
 #include "compiler/support/json.h"
+#include "compiler/support/text.h"
+#include "runtime/generator_keys.h"
 
 namespace hstujit {
 
@@ -26,6 +27,7 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
                 {"arch", choice.key.arch},
                 {"sm_count", choice.key.sm_count},
                 {"bucket", choice.key.bucket},
+                {"generator", kernel_generator(choice.key.op, choice.config)},
                 {"config", json_or_null(key_text(choice.config))}};
     if (choice.key.small_batch) row["small_batch"] = true;
     if (choice.key.deterministic) row["deterministic"] = true;
@@ -38,7 +40,7 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
   }
   Json list = Json::array();
   for (auto& [digest, row] : rows) list.push_back(std::move(row));
-  return format_checked_json({{"format", kFormat}, {"generator", generator_digest()}, {"choices", std::move(list)}});
+  return format_checked_json({{"format", kFormat}, {"choices", std::move(list)}});
 }
 
 Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::string& origin) {
@@ -47,13 +49,6 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
   };
   const Result<Json> json = parse_checked_json(text, kFormat);
   if (!json.ok()) return wrong(json.status().message());
-  if (const std::string generator = text_member(*json, "generator"); generator != generator_digest()) {
-    return Status(
-        Code::kInvalidConfig,
-        fmt::format("{}: its choices are of the generator {}, and this library has the generator {}; make the "
-                    "file anew with hstujit freeze of this build",
-                    origin, generator, generator_digest()));
-  }
   FrozenChoices choices;
   choices.origin_ = origin;
   choices.checksum_ = text_member(json_or_null(text), "checksum");
@@ -64,6 +59,14 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
     if (key.empty() || !row.contains("config")) return wrong("one of its choices has no key or no config");
     Result<KernelConfig> config = parse_kernel_config(row["config"]);
     if (!config.ok()) return wrong(config.status().message());
+    const std::string generator = text_member(row, "generator"),
+                      own = kernel_generator(text_member(row, "op"), *config);
+    if (generator != own) {
+      return Status(Code::kInvalidConfig,
+                    fmt::format("{}: its choice {} is of the generator {}, and this library has the generator {}; make "
+                                "the file anew with hstujit freeze of this build",
+                                origin, describe(*config), printable(generator), own));
+    }
     choices.configs_.emplace(key, std::move(*config));
   }
   return choices;

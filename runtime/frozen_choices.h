@@ -1,10 +1,10 @@
 // Choices that were made once and are then only looked up: HSTUJIT_FROZEN names a file of them.
 //
 // A process with such a file times nothing and asks neither tuning records nor the cost model, so all processes with
-// the same file launch the same kernels, whatever their caches hold. The file is JSON: "format", "generator" (the
-// digest of the library's generator: another one makes other kernels of the same configs), "choices" in the order of
-// their keys, each with the fields of the tuning key, for people, its digest and the config; "checksum", the SHA-256 of
-// all of that, is what processes compare.
+// the same file launch the same kernels, whatever their caches hold. The file is JSON: "format", "choices" in the order
+// of their keys, each with the fields of the tuning key, for people, its digest, the config and "generator" (the digest
+// of what decides its kernel: to a library that has another one the config is another kernel); "checksum", the SHA-256
+// of all of that, is what processes compare.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices);
 
 class FrozenChoices {
  public:
-  // kInvalidConfig with what is wrong: no JSON, another format, a damaged file, the choices of another generator.
+  // kInvalidConfig with what is wrong: no JSON, another format, a damaged file, a choice of another generator.
   static Result<FrozenChoices> parse(std::string_view text, const std::string& origin);
 
   // Null when the file has none for the key.

@@ -12,6 +12,7 @@
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/json.h"
+#include "runtime/generator_keys.h"
 
 namespace hstujit {
 
@@ -52,7 +53,7 @@ std::string_view to_string(KernelOrigin origin) {
 
 ArtifactKey artifact_key(const CompileRequest& request) {
   ArtifactKey key;
-  key.generator = generator_digest();
+  key.generator = kernel_generator(request.spec->op(), request.config);
   key.spec = key_text(*request.spec);
   key.direction = to_string(request.direction);
   key.config = key_text(request.config);

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "compiler/generator/generator_digest.h"
 #include "compiler/support/json.h"
+#include "runtime/generator_keys.h"
 
 namespace hstujit {
 
@@ -151,8 +151,9 @@ std::optional<KernelChoice> decided_choice(Engine& engine, const Wanted& wanted)
   const auto usable_choice = [&](const ChoiceRecord& choice) {
     return is_usable(engine, wanted, choice.config, wanted.device, &exported);
   };
+  const std::string generator = choice_generator(wanted.spec, wanted.direction);
   for (const TuningKey& key : wanted.keys(wanted.device)) {
-    const auto decision = engine.tuning().decide(key, generator_digest(), usable_record, usable_choice, wanted.keep);
+    const auto decision = engine.tuning().decide(key, generator, usable_record, usable_choice, wanted.keep);
     if (!decision) continue;
     if (decision->choice) return choice_of(wanted.device, std::move(exported), *decision->choice);
     KernelChoice choice;
@@ -186,13 +187,28 @@ std::optional<KernelChoice> nearest_choice(Engine& engine, const Wanted& wanted)
   return std::nullopt;
 }
 
+// What was forced upon a process is not what another one wants, and another cost model chooses for itself.
+bool counts_here(const Wanted& wanted, const ChoiceRecord& noted) {
+  switch (noted.source) {
+    case ChoiceSource::kFrozen:
+    case ChoiceSource::kOverride:
+      return false;
+    case ChoiceSource::kHeuristic:
+      return noted.exported || noted.estimates == choice_estimates(wanted.spec, wanted.direction);
+    case ChoiceSource::kTuning:
+    case ChoiceSource::kNearDevice:
+      return true;
+  }
+  return false;
+}
+
 // Where no record has anything to say: what was noted when one had, or when kernels of the cost model's estimates were
-// looked at; else the first estimate. What was forced upon a process is not what another one wants.
+// looked at; else the first estimate.
 Result<KernelChoice> estimated_choice(Engine& engine, const Wanted& wanted) {
-  const auto noted = engine.tuning().noted_choice(wanted.keys(wanted.device).front(), generator_digest());
+  const auto noted =
+      engine.tuning().noted_choice(wanted.keys(wanted.device).front(), choice_generator(wanted.spec, wanted.direction));
   KernelChoice choice;
-  if (noted && noted->source != ChoiceSource::kFrozen && noted->source != ChoiceSource::kOverride &&
-      is_usable(engine, wanted, noted->config, wanted.device, &choice.config)) {
+  if (noted && counts_here(wanted, *noted) && is_usable(engine, wanted, noted->config, wanted.device, &choice.config)) {
     return choice_of(wanted.device, std::move(choice.config), *noted);
   }
   HSTUJIT_ASSIGN_OR_RETURN(choice.config, heuristic_config(wanted.spec, wanted.direction, wanted.device,
@@ -261,10 +277,14 @@ void KernelChoice::write(nlohmann::ordered_json& row) const {
   }
 }
 
-void note_choice(Engine& engine, const TuningKey& key, const KernelChoice& choice) {
-  if (choice.exported) return engine.tuning().drop_choice(key, generator_digest(), /*noted_only=*/true);
-  engine.tuning().note_choice({key, std::string(generator_digest()), key_text(choice.config), choice.source,
-                               choice.nearest, choice.passed_over, false});
+void note_choice(Engine& engine, const OpSpec& spec, Direction direction, const TuningKey& key,
+                 const KernelChoice& choice) {
+  const std::string generator = choice_generator(spec, direction);
+  if (choice.exported) return engine.tuning().drop_choice(key, generator, /*noted_only=*/true);
+  const bool estimated = choice.source == ChoiceSource::kHeuristic;
+  engine.tuning().note_choice({key, generator, key_text(choice.config), choice.source, choice.nearest,
+                               choice.passed_over, false,
+                               estimated ? choice_estimates(spec, direction) : std::string()});
 }
 
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,

@@ -48,7 +48,8 @@ Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction
 
 // Notes the choice for later look-ups and for bundles (TuningDatabase::note_choice); one that a bundle has made is
 // noted there already, and ends what this machine had noted before.
-void note_choice(Engine& engine, const TuningKey& key, const KernelChoice& choice);
+void note_choice(Engine& engine, const OpSpec& spec, Direction direction, const TuningKey& key,
+                 const KernelChoice& choice);
 
 // The sentence of a choice by the cost model.
 std::string heuristic_why(const DeviceSpec& device, const KernelChoice& choice);

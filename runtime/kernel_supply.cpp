@@ -32,7 +32,8 @@ class Supplier {
     const bool settled = kernel.choice.source != ChoiceSource::kHeuristic || kernel.choice.remembered;
     // Under "fail" a process only reads.
     if (supply_ != Supply::kLook && settled && may_compile()) {
-      note_choice(engine_, tuning_key(*spec_, direction_, device_, bucket_, restriction_), kernel.choice);
+      note_choice(engine_, *spec_, direction_, tuning_key(*spec_, direction_, device_, bucket_, restriction_),
+                  kernel.choice);
     }
     return kernel;
   }

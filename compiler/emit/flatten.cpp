@@ -46,7 +46,8 @@ class Flattener {
         body.append(line).push_back('\n');
       }
     }
-    (common ? flat.common : flat.own) += fmt::format("// ---- {}\n{}\n", path, body);
+    // A file's title is its own first comment: a path would make another source of a file that moves.
+    (common ? flat.common : flat.own) += fmt::format("// ----\n{}\n", body);
     return {};
   }
 

@@ -1,16 +1,41 @@
-// The digest of everything that decides the source generated for a kernel: templates, spec, plan, IR, passes, emitter,
-// and the version of MLIR.
+// Digests of the sources that decide what is generated: what makes one build's kernels those of another.
 //
-// It is part of every cache key, so that a library whose generator differs never takes another's cubin for its own. The
-// runtime, which makes the keys, and the compiler library, which generates, compare theirs when the second is opened.
-// Computed from the sources at build time (compiler/generator/generator_digest.cmake).
+// The key of a cubin has kernel_generator(): it changes with the skeleton's templates and host code, the operator's
+// parameters and IR, the passes, the emitter and LLVM's version, and with nothing else. A reference, a cost constant, a
+// comment or another skeleton leaves it. source_digest.h says which files those are; the tables are made at build time.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hstujit {
 
-std::string_view generator_digest();  // 64 hexadecimal digits
-std::string_view library_version();   // "0.1.0"
+struct SkeletonDigests {
+  std::string_view entry;      // Skeleton::entry_file()
+  std::string_view device;     // of its templates, flattened and without comments
+  std::string_view source;     // of all that decides its source, but for the operator's part
+  std::string_view estimates;  // of what decides its space and its estimates
+};
+const std::vector<SkeletonDigests>& skeleton_digests();
+
+struct OperatorDigest {
+  std::string_view op;
+  std::string_view source;
+};
+const std::vector<OperatorDigest>& operator_digests();
+
+// 64 hexadecimal digits each.
+//
+// Of all skeletons and operators. The runtime, which makes keys, and the compiler library, which generates, compare
+// theirs when the second is opened: equal ones have every kernel_generator() in common.
+std::string_view generator_digest();
+// Of the kernels of one operator by the skeleton with that entry file. One of which the build knows nothing, such as a
+// test's, has the digest of all.
+std::string kernel_generator(std::string_view op, std::string_view entry);
+// Of what the cost model says of them; empty of a skeleton of which the build knows nothing.
+std::string_view estimates_digest(std::string_view entry);
+
+std::string_view library_version();  // "0.1.0"
 
 }  // namespace hstujit

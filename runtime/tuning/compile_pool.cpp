@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/support/code_text.h"
 #include "compiler/support/files.h"
 #include "compiler/support/hash.h"
 #include "runtime/tuning/worker_problem.h"
@@ -94,7 +95,7 @@ PoolResult CompilePool::produce(size_t index, Effort effort, const Worker& worke
       if (worker) result.reason = worker->reason();
       return result;
     }
-    result.source_digest = sha256_hex(fmt::format("NVRTC {}\n{}", nvrtc_, (*emitted)["source"]));
+    result.source_digest = sha256_hex(fmt::format("NVRTC {}\n{}", nvrtc_, without_comments((*emitted)["source"])));
     const std::string config = key_text(request.config);
     if (earlier_ != nullptr) {
       result.rejection = earlier_->valid_rejection(config, result.source_digest);

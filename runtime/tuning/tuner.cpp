@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "compiler/generator/generator_digest.h"
 #include "compiler/support/json.h"
+#include "runtime/generator_keys.h"
 #include "runtime/kernel_choice.h"
 #include "runtime/tuning/tuning_run.h"
 
@@ -179,7 +179,7 @@ Result<TuneReport> TuningRun::run() {
   bench_.reset();
   HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.store());
   // What was chosen before the key was tuned decides nothing any more.
-  engine_.tuning().drop_choice(report_.record.key, generator_digest());
+  engine_.tuning().drop_choice(report_.record.key, choice_generator(*problem_.spec, problem_.direction));
   HSTUJIT_RETURN_IF_ERROR(keep_winner());
   report_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   return std::move(report_);

@@ -65,6 +65,7 @@ TEST_F(ChoiceTest, AFileSaysAllOfIt) {
   ChoiceRecord whole = choice(64, ChoiceSource::kNearDevice, true);
   whole.device = "NVIDIA H200";
   whole.passed_over = {{sample_config(192), "spill", "8 bytes of registers spill to memory"}};
+  whole.estimates = "m1";
   const auto text = format_choice(whole);
   ASSERT_TRUE(text.ok());
   const auto parsed = parse_choice(*text, digest());

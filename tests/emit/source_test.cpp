@@ -7,9 +7,13 @@
 #include <regex>
 #include <thread>
 
+#include "compiler/emit/flatten.h"
 #include "compiler/emit/launcher.h"
+#include "compiler/generator/generator_digest.h"
 #include "compiler/nvrtc/nvrtc.h"
 #include "compiler/plan/skeleton.h"
+#include "compiler/support/code_text.h"
+#include "compiler/support/hash.h"
 #include "tests/emit/layer_norm.h"
 #include "tests/passes/attention_cases.h"
 
@@ -35,6 +39,21 @@ DeviceSpec device_of(const char* arch) {
   const auto device = known_device(arch);
   EXPECT_TRUE(device.ok()) << device.status().message();
   return *device;
+}
+
+// The build follows includes by itself; here they are the emitter's, of the entry that the host side names.
+TEST(Source, TheDigestOfASkeletonIsOfTheTemplatesInItsSources) {
+  for (const Skeleton* skeleton : skeletons()) {
+    const auto flat =
+        flatten_template(embedded_templates(), skeleton->entry_file(), {"common/types.cuh", "common/math.cuh"});
+    ASSERT_TRUE(flat.ok()) << flat.status().message();
+    const auto& table = skeleton_digests();
+    const auto found = std::find_if(table.begin(), table.end(),
+                                    [&](const SkeletonDigests& row) { return row.entry == skeleton->entry_file(); });
+    ASSERT_NE(found, table.end()) << skeleton->name() << " has no digest";
+    EXPECT_EQ(found->device, sha256_hex(without_comments(flat->common + flat->own))) << skeleton->name();
+    EXPECT_NE(kernel_generator("hstu_attention", skeleton->entry_file()), generator_digest()) << skeleton->name();
+  }
 }
 
 TEST(Source, SameBytesFromEveryThread) {

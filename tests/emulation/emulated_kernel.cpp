@@ -76,9 +76,9 @@ std::string host_source(const EmittedKernel& kernel) {
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   const bool hopper = kernel.source.find("wgmma.mma_async") != std::string::npos;
   std::string text = fmt::format("#include \"tests/emulation/{}_emulation.h\"\n", hopper ? "hopper" : "cuda");
-  bool common = false;
+  bool common = true;
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].starts_with("// ---- ")) common = lines[i].starts_with("// ---- common/");
+    if (lines[i] == "// ---- generated") common = false;
     if (common || lines[i].find("__shared__ __align__(") != std::string::npos) continue;
     const bool wrapper = lines[i].starts_with("struct ") && i + 1 < lines.size() &&
                          lines[i + 1].find(" x wgmma.mma_async") != std::string::npos;

@@ -1,6 +1,7 @@
 // What doctor finds: each test breaks one thing and sees it named, with what to do and whether kernels still run.
 #include "autotune_cache/checked_json.h"
 #include "compiler/generator/generator_digest.h"
+#include "runtime/generator_keys.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
@@ -235,8 +236,12 @@ TEST_F(DoctorTest, VariablesWithWhichNoContextCanBeCreated) {
 }
 
 TEST_F(DoctorTest, ChoicesOfAnotherBuild) {
-  std::string text = *format_choices({});
-  const std::string digest(generator_digest());
+  TuningKey key;
+  key.op = "hstu_attention";
+  KernelConfig config;
+  config.skeleton = "attention/sm90_forward";
+  std::string text = *format_choices({{key, config}});
+  const std::string digest = kernel_generator(key.op, config);
   text.replace(text.find(digest), digest.size(), std::string(64, '0'));
   Json json = Json::parse(text);
   json.erase("checksum");

@@ -1,6 +1,5 @@
 // What explain says of a miss: which fields of the key differ from the nearest entry, or that the entry is damaged.
 #include "autotune_cache/bundle_transfer.h"
-#include "compiler/generator/generator_digest.h"
 #include "runtime/operations/nearest_entry.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
@@ -78,7 +77,7 @@ TEST_F(ExplainTest, TheFieldsThatDifferFromTheNearestEntryAreNamedWithBothValues
   const Json nearest = explained()["cache"]["nearest"];
   EXPECT_EQ(nearest["digest"], *artifact_digest(key));
   EXPECT_EQ(nearest["directory"], cache_dir());
-  EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", generator_digest()),
+  EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", key_.generator),
                                       difference("config.block_n", other_n, chosen_.attention().block_n)}));
 }
 
@@ -131,7 +130,7 @@ TEST_F(ExplainTest, EveryLayerIsLookedAtAndTheSameKernelOfAnotherBuildIsNearest)
   values_["HSTUJIT_CACHE_PATH"] = at("bundle") + ":" + at("later");
   const Json nearest = explained()["cache"]["nearest"];
   EXPECT_EQ(nearest["directory"], at("bundle"));
-  EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", generator_digest())}));
+  EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", key_.generator)}));
 }
 
 TEST_F(ExplainTest, TheNearestTuningRecordIsNamed) {

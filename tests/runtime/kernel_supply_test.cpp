@@ -3,6 +3,7 @@
 
 #include <latch>
 
+#include "runtime/generator_keys.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 
@@ -170,6 +171,25 @@ TEST_F(KernelSupplyTest, AnOpIsPreparedWithTheKernelThatIsChosen) {
   ASSERT_TRUE((*op)->prepare(kSupplyBucket, 0).ok());
   EXPECT_EQ(compiler_->compiles, 4);
   EXPECT_THAT(log_, Contains(HasSubstr("passed_over")));
+}
+
+TEST_F(KernelSupplyTest, AnotherCostModelChoosesForItself) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  EXPECT_EQ(key_text(supplied().choice.config), estimate(1));
+  EXPECT_EQ(compiler_->compiles, 2);
+  const EnginePtr engine = make_engine();
+  auto noted = engine->tuning().noted_choice(tuning_key(*spec(), Direction::kForward, device(), kSupplyBucket),
+                                             choice_generator(*spec(), Direction::kForward));
+  ASSERT_TRUE(noted.has_value());
+  EXPECT_EQ(noted->estimates, choice_estimates(*spec(), Direction::kForward));
+  noted->estimates = "of another cost model";
+  noted->config = estimate(3);
+  engine->tuning().note_choice(*noted);
+  EXPECT_EQ(key_text(supplied().choice.config), estimate(1)) << "estimates are looked at anew";
+  // What was measured elsewhere is no estimate.
+  noted->source = ChoiceSource::kNearDevice;
+  engine->tuning().note_choice(*noted);
+  EXPECT_EQ(key_text(supplied().choice.config), estimate(3));
 }
 
 TEST_F(KernelSupplyTest, ATunedWinnerComesBeforeWhatWasRemembered) {

@@ -57,7 +57,7 @@ class FakeCompiler final : public KernelCompiler {
                  {"log", "the log"}};
   }
   Result<Blobs> emit(const CompileRequest& request) const override {
-    return Blobs{{"source", "// " + describe(request.config) + source_suffix}, {"ir", "module {}"}};
+    return Blobs{{"source", describe(request.config) + source_suffix}, {"ir", "module {}"}};
   }
   Result<NvrtcLibrary> nvrtc() const override {
     if (!nvrtc_failure.ok()) return nvrtc_failure;

@@ -16,7 +16,7 @@ TEST_F(TunerTest, ACrashIsAFindingAndTuningGoesOnWithAnotherBench) {
   takes(3, 0.5);
   for (const auto& [state, reason] :
        {std::pair(BenchState::kCrashed, "crashed"), std::pair(BenchState::kTimedOut, "timeout")}) {
-    compiler_->source_suffix += " // changed";
+    compiler_->source_suffix += " changed";
     breaks(2, state);
     bench_.benches = 0;
     auto report = tune();
@@ -64,7 +64,7 @@ TEST_F(TunerTest, WithoutAnotherBenchTheBestOfWhatWasValidatedWins) {
   EXPECT_EQ(report->timed, static_cast<int>(space_.size()) - 2) << "all but the rejected one and the one known";
 
   breaks(0);
-  compiler_->source_suffix = " // changed";
+  compiler_->source_suffix = " changed";
   bench_.benches = 0;
   report = tune();
   EXPECT_EQ(report.status().code(), Code::kDriverError) << "nothing was validated";
@@ -97,7 +97,7 @@ TEST_F(TunerTest, ACrashAmongTheFinalistsIsFoundOut) {
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->winner, space_[1].config);
   EXPECT_THAT(report->ended_early, HasSubstr("gone"));
-  compiler_->source_suffix = " // changed";
+  compiler_->source_suffix = " changed";
   report = tune();
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->ended_early, "");

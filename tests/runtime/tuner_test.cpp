@@ -164,12 +164,20 @@ TEST_F(TunerTest, WithoutAHeuristicThatPassesTheNextOneIsTheBaseline) {
   EXPECT_EQ(report->winner, space_[2].config);
   // And when nothing else was compiled in time, one is.
   bench_.loaded.clear();
-  compiler_->source_suffix = " // changed";
+  compiler_->source_suffix = " changed";
   options_.budget_s = 0;
   report = tune();
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->winner, space_[1].config);
   EXPECT_EQ(report->timed, 1);
+}
+
+TEST_F(TunerTest, ACommentInTheSourceLeavesWhatIsKnown) {
+  ASSERT_TRUE(tune().ok());
+  bench_.loaded.clear();
+  compiler_->source_suffix = "  // a comment\n\n";
+  ASSERT_TRUE(tune().ok());
+  EXPECT_EQ(bench_.loaded, std::vector<KernelConfig>{space_[0].config}) << "the baseline alone";
 }
 
 TEST_F(TunerTest, AnErrorWhenNoCandidatePasses) {
@@ -217,7 +225,7 @@ TEST_F(TunerTest, ARejectedCandidateIsTriedAgainOnlyWhenItsSourceChanged) {
   ASSERT_EQ(report->record.rejected.size(), 1u);
   EXPECT_EQ(report->record.rejected[0].reason, "wrong_result");
 
-  compiler_->source_suffix = " // repaired";
+  compiler_->source_suffix = " repaired";
   bench_.validity = [](const KernelConfig&) { return Status(); };
   report = tune();
   ASSERT_TRUE(report.ok());
@@ -257,7 +265,7 @@ TEST_F(TunerTest, WhatFailedForTheMomentIsTriedAgain) {
 TEST_F(TunerTest, AKernelJustProvenWrongDoesNotWinByItsOldTime) {
   takes(2, 0.1);
   ASSERT_EQ(tune()->winner, space_[2].config);
-  compiler_->source_suffix = " // changed";
+  compiler_->source_suffix = " changed";
   fails(2, {Code::kCheckFailed, "out differs"});
   const auto report = tune();
   ASSERT_TRUE(report.ok()) << report.status().message();
@@ -271,13 +279,13 @@ TEST_F(TunerTest, TimesOfAnotherSourceDoNotCompete) {
   takes(2, 0.1);
   ASSERT_EQ(tune()->winner, space_[2].config);
   // It fails for the moment, so that its old time stays.
-  compiler_->source_suffix = " // changed";
+  compiler_->source_suffix = " changed";
   fails(2, {Code::kDriverError, "busy"});
   EXPECT_EQ(tune()->winner, space_[0].config);
   EXPECT_EQ(choose_kernel(*make_engine(), *problem_.spec, problem_.direction, problem_.device, 1024)->config,
             space_[0].config);
   // The budget ends before it is reached.
-  compiler_->source_suffix = " // changed again";
+  compiler_->source_suffix = " changed again";
   options_.budget_s = 0;
   const auto report = tune();
   ASSERT_TRUE(report.ok()) << report.status().message();
@@ -293,7 +301,7 @@ TEST_F(TunerTest, AShortRunKeepsTheWinnerOfALongOne) {
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->winner, space_[2].config);
   EXPECT_EQ(report->resumed, 1);
-  compiler_->source_suffix = " // changed";
+  compiler_->source_suffix = " changed";
   EXPECT_EQ(tune()->winner, space_[0].config) << "nobody has run what it is now";
 }
 

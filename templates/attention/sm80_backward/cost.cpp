@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "compiler/support/integers.h"
-#include "templates/attention/sm80_backward/resources.h"
-#include "templates/attention/sm80_forward/cost.h"
-#include "templates/attention/sm80_forward/resources.h"
 #include "templates/attention/host/tile_counts.h"
+#include "templates/attention/sm80/cost_rates.h"
+#include "templates/attention/sm80_backward/resources.h"
+#include "templates/attention/sm80_forward/resources.h"
 
 namespace hstujit::sm80 {
 

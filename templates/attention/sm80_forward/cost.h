@@ -6,20 +6,6 @@
 
 namespace hstujit::sm80 {
 
-// What a multiprocessor does in a clock.
-struct Rates {
-  double tensor_16bit;  // multiply-adds of mma.sync, fp32 accumulation
-  double fma;           // fp32 multiply-adds
-  double l2_bytes;
-  double issue;  // over what the other rates say, where copies and operand loads keep the score waiting
-};
-Rates rates_of(int capability);
-
-constexpr double kMufu = 16;           // transcendentals
-constexpr double kAccurateFactor = 8;  // instructions of an accurate score, in units of the approximate one
-constexpr double kStartCycles = 5000;  // of a launch
-constexpr double kClockKhz = 1.7e6;
-
 // `config` must be one that the skeleton does not reject for its tile.
 double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
                    const ProblemSize& size);

@@ -39,6 +39,9 @@ constexpr double kEmptyBlock = 1500;  // of a grid: past the end of its sequence
 constexpr double kDeviations = 3.25;
 constexpr double kGridTail = 0.5;
 
+// Clusters have nothing to share out where tiles are many; no tuning run is to time what is then another grid.
+constexpr double kNothingToShare = 4;
+
 constexpr double kLaunch = 5000;
 constexpr double kUnitsPerMs = 2.8e6;
 
@@ -146,7 +149,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   } else {
     time += kGridTail * resident * longest_tile;
   }
-  return (time * batch / balanced + kLaunch) / kUnitsPerMs;
+  return (time * batch / balanced + kLaunch) / kUnitsPerMs * (config.share_columns ? kNothingToShare : 1);
 }
 
 }  // namespace hstujit::sm90

@@ -151,9 +151,7 @@ double Sm90Forward::estimate(const Spec& spec, const Config& config, const Devic
                                const ProblemSize& size) {
   if (spec.query_rows() != QueryRows::kAll) return sm90::delta_estimate_ms(spec, config, device, size);
   if (size.small_batch) return sm90::small_batch_estimate_ms(spec, config, device, size);
-  // Clusters have nothing to share out where tiles are many; no tuning run is to time what is then another grid.
-  constexpr double kNothingToShare = 4;
-  return sm90::estimate_ms(spec, config, device, size) * (config.share_columns ? kNothingToShare : 1);
+  return sm90::estimate_ms(spec, config, device, size);
 }
 
 Constants Sm90Forward::constants(const Spec& spec, const Config& config) {
