@@ -256,6 +256,7 @@ TEST_F(SourceDigestTest, TheWholeGeneratorIsInEveryDigest) {
       {"compiler/emit/launcher", "the program beside a source"},
       {"compiler/ir/operators/", "of operators, whose digests they are in"},
       {"compiler/ir/attention.", "of operators"},
+      {"compiler/ir/expression.", "of operators"},
       {"compiler/ir/scores.", "of operators"}};
   const GeneratorSources whole = sources();
   size_t checked = 0;

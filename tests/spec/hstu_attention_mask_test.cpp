@@ -121,7 +121,7 @@ TEST(HstuAttentionMask, CountingIsLinear) {
   const Lengths lengths{std::vector<int64_t>(64, 16384), std::vector<int64_t>(64, 64), 16384};
   const auto start = std::chrono::steady_clock::now();
   EXPECT_GT(spec.work(Direction::kForward, lengths).flops, 0);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << "looks at every pair take minutes";
 }
 
 }  // namespace

@@ -1,18 +1,14 @@
-// What the fields of a mask mean for tiles, lists of tiles and registers, beside tile_counts.h, which counts. A wrong
-// answer costs time or spills, never a result: results follow from the mask's region alone.
+// What a mask means for tiles, lists of tiles and registers, beside tile_counts.h, which counts. A wrong answer costs
+// time or spills, never a result: results follow from the mask's region alone.
 #pragma once
-
-#include <algorithm>
 
 #include "compiler/spec/operators/hstu_attention/params.h"
 
 namespace hstujit {
 
 // The i-th tile of rows and the i-th from the end see as many columns together for every i; so it is with tiles of
-// columns and rows.
-inline bool tiles_pair_up(const HstuAttentionParams& params) {
-  return params.causal && params.max_attn_len == 0 && !params.semi_local();
-}
+// columns and rows. Contextual rows and targets are few, and left out of account.
+bool tiles_pair_up(const HstuAttentionParams& params);
 
 // Rows at the beginning of a sequence see all of its history, so that every tile of columns is seen by them.
 inline bool first_rows_see_all(const HstuAttentionParams& params) { return params.contextual_seq_len > 0; }
@@ -25,12 +21,6 @@ inline bool first_tile_is_longest(const HstuAttentionParams& params) {
 // Takes many instructions where it cuts a tile, and the registers of what they derive.
 inline bool is_long_mask(const HstuAttentionParams& params) {
   return params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
-}
-
-// About how many columns the last `rows_of_q` rows of a sequence see.
-inline int64_t columns_of_last_rows(const HstuAttentionParams& params, int64_t rows, int64_t rows_of_q) {
-  if (params.semi_local()) return std::min(rows, params.sla_k1 + params.sla_k2 + rows_of_q);
-  return params.max_attn_len > 0 ? std::min(rows, params.max_attn_len + rows_of_q) : rows;
 }
 
 }  // namespace hstujit

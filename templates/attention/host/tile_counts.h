@@ -13,6 +13,8 @@ struct SequenceSize {
   int64_t rows = 0;
   int64_t targets = 0;  // 0 without `num_targets`
   int64_t first = 0;    // the first row that q has
+
+  bool operator==(const SequenceSize&) const = default;
 };
 
 // Cost models count tiles of sequences up to this length: longer ones take long to count and change no choice.
@@ -33,6 +35,9 @@ double balanced_batch(const ProblemSize& size);
 // tile may see. Blocks begin at the first such column, as they do in the kernels.
 std::vector<int64_t> count_column_blocks(const HstuAttentionParams& params, const SequenceSize& sequence,
                                          int64_t block_m, int64_t block_n);
+
+// How many columns the last `rows_of_q` rows of a sequence see.
+int64_t count_columns_of_last_rows(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t rows_of_q);
 
 // Sums over the row tiles of one (sequence, head).
 struct TileCounts {

@@ -1,5 +1,5 @@
-// Figures that the cost models of the sm80 skeletons share. Only these include them, so that a change of a figure leaves
-// the keys of kernels as they are.
+// Figures that the cost models of the sm80 skeletons share. Only these include them, so that a change of a figure
+// leaves the keys of kernels as they are.
 #pragma once
 
 namespace hstujit::sm80 {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compiler/spec/operators/hstu_attention/spec.h"
+#include "templates/attention/host/mask_shape.h"
 
 namespace hstujit {
 namespace {
@@ -143,6 +144,42 @@ TEST(TileCounts, TilesBeginWithTheFirstRowOfQ) {
   ASSERT_EQ(last.size(), 3u);
   EXPECT_TRUE(std::equal(last.begin(), last.end(), all.end() - 3));
   EXPECT_EQ(count_column_blocks(params, {1024, 0, 1023}, 64, 64).size(), 1u);
+}
+
+TEST(TileCounts, LastRowsSeeWhatTheMaskSays) {
+  for (const HstuAttentionParams& params :
+       {HstuAttentionParams{}, HstuAttentionParams{.max_attn_len = 50},
+        HstuAttentionParams{.causal = false, .max_attn_len = 50}, HstuAttentionParams{.sla_k1 = 30, .sla_k2 = 12},
+        HstuAttentionParams{.num_targets = true, .max_attn_len = 20, .min_full_attn_seq_len = 8}}) {
+    for (const int64_t rows_of_q : {1, 16, 64, 500}) {
+      const SequenceSize sequence{300, params.num_targets ? 20 : 0};
+      int64_t columns = 0;
+      for (int64_t j = 0; j < sequence.rows; ++j) {
+        bool seen = false;
+        for (int64_t i = std::max<int64_t>(0, sequence.rows - rows_of_q); i < sequence.rows; ++i) {
+          seen = seen || hstu_attention_valid(params, i, j, sequence.rows, sequence.targets);
+        }
+        columns += seen ? 1 : 0;
+      }
+      EXPECT_EQ(count_columns_of_last_rows(params, sequence, rows_of_q), columns)
+          << HstuAttentionSpec(params).to_json() << " last " << rows_of_q;
+    }
+  }
+}
+
+TEST(MaskShape, TilesPairUpWhereEachRowSeesOneColumnMore) {
+  EXPECT_TRUE(tiles_pair_up({}));
+  EXPECT_TRUE(tiles_pair_up({.num_targets = true, .target_group_size = 3}));
+  EXPECT_TRUE(tiles_pair_up({.num_targets = true, .contextual_seq_len = 32}));
+  EXPECT_TRUE(tiles_pair_up({.contextual_seq_len = kMaxSeqLen}));
+  EXPECT_FALSE(tiles_pair_up({.causal = false}));
+  EXPECT_FALSE(tiles_pair_up({.causal = false, .full_mask = true}));
+  for (const int64_t window : {int64_t{1}, int64_t{1000}, kMaxSeqLen}) {
+    EXPECT_FALSE(tiles_pair_up({.max_attn_len = window}));
+    EXPECT_FALSE(tiles_pair_up({.max_attn_len = window, .min_full_attn_seq_len = window, .contextual_seq_len = 5}));
+    EXPECT_FALSE(tiles_pair_up({.sla_k1 = window}));
+    EXPECT_FALSE(tiles_pair_up({.sla_k2 = window}));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+// Expressions of compiler/spec as IR.
+#pragma once
+
+#include <functional>
+
+#include "compiler/ir/ops.h"
+#include "compiler/spec/expression/expression.h"
+
+namespace hstujit {
+
+// One operation for each node, in their order, integers of type index. `value_of` gives the value of each symbol, and
+// is called at each of its nodes.
+mlir::Value build_expression(Ops& ops, const Expression& expression,
+                             const std::function<mlir::Value(const Expression::Symbol&)>& value_of);
+
+}  // namespace hstujit

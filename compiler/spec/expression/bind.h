@@ -1,0 +1,19 @@
+// Expressions of one instance: symbols that are known are constants, and what follows from them is folded.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/spec/expression/expression.h"
+
+namespace hstujit {
+
+// The expression with these symbols as constants, folded, each value once, and without negations but of symbols:
+// comparisons are turned around, |x| <= y is x <= y and -x <= y, and a boolean choice is made of "and" and "or". So
+// intervals and spans decide more of it. Symbols that are left are in their former order; names that it has none of are
+// passed over.
+using SymbolValues = std::vector<std::pair<std::string_view, int64_t>>;
+Expression bind_symbols(const Expression& expression, const SymbolValues& values);
+
+}  // namespace hstujit

@@ -1,0 +1,111 @@
+// Expressions of integers and booleans, as data: what a mask says is said once, evaluated (evaluate.h, spans.h) and
+// built into IR (compiler/ir/expression.h).
+//
+// Nodes stand behind their operands, so that one pass in order evaluates all of them. Integers are 64 bits wide. Sums,
+// differences and products wrap around at points and saturate over intervals, so that the two agree as long as nothing
+// overflows. A division truncates; one by zero is 0.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hstujit {
+
+enum class Operator : uint8_t {
+  kConstant,  // of either type
+  kSymbol,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMax,
+  kMin,
+  kAbs,
+  kEq,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kAnd,
+  kOr,
+  kNot,
+  kSelect,  // operands: condition, value where it holds, value where it does not
+};
+
+// A node of the expression that it was made by.
+struct Term {
+  int node = -1;
+};
+
+class Expression {
+ public:
+  struct Node {
+    Operator op = Operator::kConstant;
+    bool boolean = false;
+    std::array<int, 3> operands = {-1, -1, -1};
+    int64_t value = 0;  // of a constant, 0 or 1 where it is boolean; of a symbol its index
+
+    bool operator==(const Node&) const = default;
+  };
+  struct Symbol {
+    std::string name;
+    bool boolean = false;
+  };
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Symbol>& symbols() const { return symbols_; }
+  const Node& node(int index) const { return nodes_[static_cast<size_t>(index)]; }
+  int root() const { return root_; }
+  // -1 when there is none of the name.
+  int symbol(std::string_view name) const;
+  // Whether the node's value may depend on the symbol's, by node.
+  std::vector<bool> users_of(int symbol) const;
+
+ private:
+  friend class ExpressionBuilder;
+  friend class Binder;
+  std::vector<Node> nodes_;
+  std::vector<Symbol> symbols_;
+  int root_ = -1;
+};
+
+// Nodes in the order in which they are asked for; nothing is folded. A symbol of a name that is there already is the
+// same one, as another node.
+class ExpressionBuilder {
+ public:
+  Term integer(int64_t value) { return add_node({Operator::kConstant, false, {-1, -1, -1}, value}); }
+  Term truth(bool value) { return add_node({Operator::kConstant, true, {-1, -1, -1}, value ? 1 : 0}); }
+  Term number(std::string_view name) { return symbol(name, false); }
+  Term flag(std::string_view name) { return symbol(name, true); }
+
+  Term add(Term a, Term b) { return make(Operator::kAdd, a, b); }
+  Term sub(Term a, Term b) { return make(Operator::kSub, a, b); }
+  Term mul(Term a, Term b) { return make(Operator::kMul, a, b); }
+  Term div(Term a, Term b) { return make(Operator::kDiv, a, b); }
+  Term max(Term a, Term b) { return make(Operator::kMax, a, b); }
+  Term min(Term a, Term b) { return make(Operator::kMin, a, b); }
+  Term abs(Term a) { return make(Operator::kAbs, a); }
+  Term eq(Term a, Term b) { return make(Operator::kEq, a, b); }
+  Term lt(Term a, Term b) { return make(Operator::kLt, a, b); }
+  Term le(Term a, Term b) { return make(Operator::kLe, a, b); }
+  Term gt(Term a, Term b) { return make(Operator::kGt, a, b); }
+  Term ge(Term a, Term b) { return make(Operator::kGe, a, b); }
+  Term both(Term a, Term b) { return make(Operator::kAnd, a, b); }
+  Term either(Term a, Term b) { return make(Operator::kOr, a, b); }
+  Term negate(Term a) { return make(Operator::kNot, a); }
+  Term select(Term condition, Term a, Term b) { return make(Operator::kSelect, condition, a, b); }
+
+  Expression finish(Term root) &&;
+
+ private:
+  friend class Binder;
+  Term symbol(std::string_view name, bool boolean);
+  Term make(Operator op, Term a, Term b = {}, Term c = {});
+  Term add_node(Expression::Node node);
+  Expression expression_;
+};
+
+}  // namespace hstujit

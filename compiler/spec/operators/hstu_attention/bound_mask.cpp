@@ -1,0 +1,21 @@
+#include "compiler/spec/operators/hstu_attention/bound_mask.h"
+
+#include <type_traits>
+
+#include "compiler/spec/expression/bind.h"
+#include "compiler/spec/operators/hstu_attention/mask_expression.h"
+
+namespace hstujit {
+
+Expression bound_mask(const HstuAttentionParams& params, int64_t n, int64_t t) {
+  // Flags and numbers; others are no part of a mask.
+  SymbolValues values;
+  for_each_field(params, [&](const auto& field, const auto& value) {
+    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) values.emplace_back(field.name, value);
+  });
+  values.emplace_back("n", n);
+  values.emplace_back("t", t);
+  return bind_symbols(attention_mask(), values);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,12 @@
+// The mask's expression for one instance and sequence.
+#pragma once
+
+#include "compiler/spec/expression/expression.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
+
+namespace hstujit {
+
+// attention_mask() for a sequence of n rows with t targets, 0 <= t <= n: an expression of row and column.
+Expression bound_mask(const HstuAttentionParams& params, int64_t n, int64_t t);
+
+}  // namespace hstujit

@@ -1,0 +1,13 @@
+// The mask of the attention operators, said once: compiler/ir/attention.cpp builds the IR from it, and what counts work
+// and tiles evaluates it. The reference has its own (mask.cpp), as the check on this one.
+#pragma once
+
+#include "compiler/spec/expression/expression.h"
+
+namespace hstujit {
+
+// valid(row, column) for 0 <= row < n and column >= 0. Symbols: row, column, n and t, in this order, and the flags and
+// numbers of a mask under the names of HstuAttentionParams.
+const Expression& attention_mask();
+
+}  // namespace hstujit
