@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with products in turns, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, start-up. Three more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun.
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, start-up. Three more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta rows startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
@@ -12,7 +12,7 @@
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta rows startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -232,6 +232,20 @@ if step delta; then
     $hstujit bench --config "$here/delta.json" --cache-dir "$work/delta" --out "$work/delta_$times.out" || failed=1
   done
   record delta "$work/delta_untuned.out" "$work/delta_tuned.out" "$output/delta_$day.json" || failed=1
+fi
+
+if step rows; then
+  for direction in forward backward; do
+    matrix --rows --direction $direction > "$work/rows_$direction.json"
+    $hstujit prewarm --config "$work/rows_$direction.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
+    $hstujit run --config "$work/rows_$direction.json" --check --json --cache-dir "$cache" > "$work/rows_$direction.out" 2> "$work/log" || failed=1
+    record matrix "$work/rows_$direction.out" "$output/rows_${direction}_matrix_$day.json" || failed=1
+  done
+  for times in untuned tuned; do
+    [ $times = tuned ] && { $hstujit tune --config "$here/rows.json" --budget 240s --json --cache-dir "$work/rows" > /dev/null 2> "$work/log" || failed=1; }
+    $hstujit bench --config "$here/rows.json" --cache-dir "$work/rows" --out "$work/rows_$times.out" || failed=1
+  done
+  record rows "$work/rows_untuned.out" "$work/rows_tuned.out" "$output/rows_$day.json" || failed=1
 fi
 
 if step faults; then

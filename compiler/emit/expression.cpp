@@ -57,6 +57,29 @@ Expression conditional(const Expression& condition, const Expression& a, const E
           Precedence::kConditional};
 }
 
+std::string wrapped_call(std::string_view before, const std::vector<std::string>& arguments, std::string_view after) {
+  constexpr size_t kWidth = 120;
+  std::string text(before);
+  text += '(';
+  const size_t indent = text.size();
+  size_t column = indent;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool last = i + 1 == arguments.size();
+    const size_t length = arguments[i].size() + 1 + (last ? after.size() : 0);
+    if (i > 0 && column + 1 + length > kWidth) {
+      text += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (i > 0) {
+      text += ' ';
+      ++column;
+    }
+    text += arguments[i] + (last ? ")" : ",");
+    column += arguments[i].size() + 1;
+  }
+  if (arguments.empty()) text += ')';
+  return text.append(after);
+}
+
 std::string float_literal(float value) {
   if (!std::isfinite(value)) return fmt::format("__int_as_float({:#x})", std::bit_cast<uint32_t>(value));
   return shortest_decimal(value) + "f";

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hstujit {
 
@@ -27,6 +28,9 @@ Expression conditional(const Expression& condition, const Expression& a, const E
 
 // The shortest decimal text that reads back as exactly `value`, with the suffix f; not-a-number and infinities by their
 // bits.
+// "before(" and the arguments and ")after", in lines of at most 120 characters, as clang-format breaks them.
+std::string wrapped_call(std::string_view before, const std::vector<std::string>& arguments, std::string_view after);
+
 std::string float_literal(float value);
 // The same of a finite double, without a suffix.
 std::string double_literal(double value);

@@ -4,6 +4,8 @@
 
 #include <map>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "compiler/emit/expression.h"
 #include "compiler/passes/region_functions.h"
@@ -94,15 +96,22 @@ class RegionPrinter {
   Expression infix(mlir::Operation& op, const char* symbol, Precedence precedence, bool associative) {
     return binary(operand(op, 0), symbol, operand(op, 1), precedence, associative);
   }
-  // A name that says what the value is: c for conditions, i for positions, t for tanh, ...
+  // The name that the IR has for the value, or one that says what it is: c for conditions, i for positions, t for tanh.
   std::string new_name(mlir::Operation& op);
 
   const bool mufu_;
   std::map<const void*, Expression> expressions_;
   std::map<std::string, int> names_;
+  std::set<std::string> taken_;  // of arguments, results and values that the IR names
 };
 
 std::string RegionPrinter::new_name(mlir::Operation& op) {
+  if (auto location = mlir::dyn_cast<mlir::NameLoc>(op.getLoc())) {
+    const std::string wanted = location.getName().str();
+    std::string name = wanted;
+    for (int number = 2; !taken_.insert(name).second; ++number) name = fmt::format("{}_{}", wanted, number);
+    return name;
+  }
   std::string stem = llvm::TypeSwitch<mlir::Operation*, std::string>(&op)
                          .Case([](math::TanhOp) { return "t"; })
                          .Case([](math::ExpOp) { return "e"; })
@@ -220,19 +229,21 @@ std::optional<Expression> RegionPrinter::expression(mlir::Operation& op) {
 Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
   const bool returns_value = function.getNumResults() == 1;
   const std::string result_type = returns_value ? type_name(function.getResultTypes()[0]).value_or("?") : "void";
-  std::string text = fmt::format("__device__ __forceinline__ {} {}(", result_type, function.getName().str());
-  const char* separator = "";
+  std::vector<std::string> parameters;
   for (const mlir::BlockArgument argument : function.getArguments()) {
     const auto type = type_name(argument.getType());
     const std::string name = argument_name(function, argument.getArgNumber());
-    text += fmt::format("{}{} {}", separator, type.value_or("?"), name);
+    parameters.push_back(fmt::format("{} {}", type.value_or("?"), name));
     expressions_[argument.getAsOpaquePointer()] = {name};
-    separator = ", ";
+    taken_.insert(name);
   }
   for (unsigned i = 0; !returns_value && i < function.getNumResults(); ++i) {
-    text += fmt::format(", {}& {}", type_name(function.getResultTypes()[i]).value_or("?"), result_name(function, i));
+    const std::string name = result_name(function, i);
+    parameters.push_back(fmt::format("{}& {}", type_name(function.getResultTypes()[i]).value_or("?"), name));
+    taken_.insert(name);
   }
-  text += ") {\n";
+  const std::string before = fmt::format("__device__ __forceinline__ {} {}", result_type, function.getName().str());
+  std::string text = wrapped_call(before, parameters, " {\n");
   for (mlir::Operation& op : function.getBody().front().without_terminator()) {
     const Optional found = expression(op);
     if (!found) {

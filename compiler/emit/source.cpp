@@ -8,9 +8,11 @@
 #include "compiler/emit/flatten.h"
 #include "compiler/emit/identifier.h"
 #include "compiler/emit/region_printer.h"
+#include "compiler/emit/row_printer.h"
 #include "compiler/ir/build.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/region_functions.h"
+#include "compiler/passes/row_functions.h"
 #include "compiler/support/json.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -90,7 +92,7 @@ Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<Embe
 
   const auto context = make_context();
   HSTUJIT_ASSIGN_OR_RETURN(Module module, build_module(*context, spec));
-  HSTUJIT_RETURN_IF_ERROR(run_passes(*module));
+  HSTUJIT_RETURN_IF_ERROR(run_passes(*module, direction));
   std::optional<bool> mask_trivial;
   if (module->lookupSymbol(kMaskValid)) mask_trivial = mask_is_trivial(*module);
 
@@ -102,7 +104,11 @@ Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<Embe
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial));
   const std::string user = wrappers + "\n" + flat.own;
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(*module, activation, user));
+  HSTUJIT_ASSIGN_OR_RETURN(std::string regions, print_regions(*module, activation, user));
+  if (const RowFunctions row = find_row_functions(*module); row.outputs) {
+    const auto& row_spec = static_cast<const RowSpec&>(spec);
+    HSTUJIT_ASSIGN_OR_RETURN(regions, print_row(row, row_spec.interface(direction), activation));
+  }
 
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;

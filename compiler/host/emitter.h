@@ -25,8 +25,8 @@ struct TensorRows {
   mlir::Value tensor;
   DataType dtype = DataType::kFp32;
   int64_t width = 0;
-  mlir::Value first_row;
-  mlir::Value head;  // null where there are no heads
+  mlir::Value first_row;  // null for a tensor (width), which is one row
+  mlir::Value head;       // null where there are no heads
 };
 
 // A block of the last two axes of a tensor argument, whose sizes are known at run time only.

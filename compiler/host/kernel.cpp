@@ -98,7 +98,7 @@ Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int thr
   const auto context = make_context();
   prepare_context(*context);
   HSTUJIT_ASSIGN_OR_RETURN(Module module, build_module(*context, *spec));
-  HSTUJIT_RETURN_IF_ERROR(run_passes(*module));
+  HSTUJIT_RETURN_IF_ERROR(run_passes(*module, direction));
   Signature signature = spec->signature(direction);
   HSTUJIT_ASSIGN_OR_RETURN(const int64_t scratch_size, emit_item_function(*module, signature, *op, tile));
   HSTUJIT_ASSIGN_OR_RETURN(JitFunction function, JitFunction::compile(*module, kItemFunction, target));

@@ -1,13 +1,23 @@
 #include "compiler/ir/hstu.h"
 
 #include "compiler/ir/hstu_dialect.cpp.inc"
+#include "compiler/ir/hstu_enums.cpp.inc"
+#include "compiler/ir/row_patterns.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#define GET_ATTRDEF_CLASSES
+#include "compiler/ir/hstu_attributes.cpp.inc"
 #define GET_OP_CLASSES
 #include "compiler/ir/hstu_ops.cpp.inc"
 
 namespace hstujit::hstu {
 
 void HstuDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/ir/hstu_attributes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "compiler/ir/hstu_ops.cpp.inc"
@@ -17,7 +27,7 @@ void HstuDialect::initialize() {
 namespace {
 
 mlir::LogicalResult verify_region(mlir::Operation* op, mlir::Region& region, llvm::StringRef name,
-                                  mlir::TypeRange arguments, mlir::Type result) {
+                                  mlir::TypeRange arguments, mlir::TypeRange results) {
   mlir::Block& block = region.front();
   if (mlir::TypeRange(block.getArgumentTypes()) != arguments) {
     return op->emitOpError() << "region '" << name << "' must take (" << arguments << ") and takes ("
@@ -25,21 +35,48 @@ mlir::LogicalResult verify_region(mlir::Operation* op, mlir::Region& region, llv
   }
   auto yield = block.empty() ? YieldOp() : mlir::dyn_cast<YieldOp>(block.back());
   if (!yield) return op->emitOpError() << "region '" << name << "' must end in hstu.yield";
-  if (yield.getValue().getType() != result) {
-    return op->emitOpError() << "region '" << name << "' must yield " << result << " and yields "
-                             << yield.getValue().getType();
+  if (mlir::TypeRange(yield.getValues().getTypes()) != results) {
+    return op->emitOpError() << "region '" << name << "' must yield " << results << " and yields "
+                             << yield.getValues().getTypes();
   }
   return mlir::success();
 }
+
+bool is_input(OperandKind kind) { return kind != OperandKind::ColumnSum; }
+bool is_output(OperandKind kind) { return kind == OperandKind::Row || kind == OperandKind::ColumnSum; }
 
 }  // namespace
 
 mlir::LogicalResult AttentionOp::verifyRegions() {
   mlir::Builder builder(getContext());
   const mlir::Type index = builder.getIndexType(), real = builder.getF32Type();
-  if (failed(verify_region(*this, getMaskRegion(), "mask", {index, index, index, index}, builder.getI1Type())))
+  if (failed(verify_region(*this, getMaskRegion(), "mask", {index, index, index, index}, {builder.getI1Type()})))
     return mlir::failure();
-  return verify_region(*this, getScoreRegion(), "score", {real, real}, real);
+  return verify_region(*this, getScoreRegion(), "score", {real, real}, {real});
+}
+
+mlir::LogicalResult RowOp::verifyRegions() {
+  mlir::Builder builder(getContext());
+  const mlir::Type real = builder.getF32Type();
+  const mlir::Type elements = mlir::VectorType::get({static_cast<int64_t>(getWidth())}, real);
+  mlir::SmallVector<mlir::Type> arguments, results;
+  for (const OperandAttr input : getInputs().getAsRange<OperandAttr>()) {
+    if (!is_input(input.getKind())) return emitOpError() << "input '" << input.getName() << "' is a column sum";
+    arguments.push_back(input.getKind() == OperandKind::Scalar ? real : elements);
+  }
+  for (const OperandAttr output : getOutputs().getAsRange<OperandAttr>()) {
+    if (!is_output(output.getKind()))
+      return emitOpError() << "output '" << output.getName() << "' is no row and no column sum";
+    results.push_back(elements);
+  }
+  return verify_region(*this, getBody(), "body", arguments, results);
+}
+
+void ReduceOp::getCanonicalizationPatterns(mlir::RewritePatternSet& patterns, mlir::MLIRContext*) {
+  add_reduce_patterns(patterns);
+}
+void SplatOp::getCanonicalizationPatterns(mlir::RewritePatternSet& patterns, mlir::MLIRContext*) {
+  add_splat_patterns(patterns);
 }
 
 }  // namespace hstujit::hstu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/ir/hstu_dialect.h.inc"
+#include "compiler/ir/hstu_enums.h.inc"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -10,5 +11,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#define GET_ATTRDEF_CLASSES
+#include "compiler/ir/hstu_attributes.h.inc"
 #define GET_OP_CLASSES
 #include "compiler/ir/hstu_ops.h.inc"

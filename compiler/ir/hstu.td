@@ -2,8 +2,10 @@
 #ifndef HSTUJIT_COMPILER_IR_HSTU_TD
 #define HSTUJIT_COMPILER_IR_HSTU_TD
 
-include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -11,6 +13,7 @@ def Hstu_Dialect : Dialect {
   let name = "hstu";
   let cppNamespace = "::hstujit::hstu";
   let summary = "operators of generative recommenders, each with its pointwise regions";
+  let useDefaultAttributePrinterParser = 1;
 }
 
 class Hstu_Op<string mnemonic, list<Trait> traits = []> : Op<Hstu_Dialect, mnemonic, traits>;
@@ -45,6 +48,62 @@ def Hstu_AttentionOp : Hstu_Op<"attention", [IsolatedFromAbove]> {
   let hasRegionVerifier = 1;
 }
 
+// What an operand of hstu.row is to a row. An input is a row, a vector or a scalar, an output a row or a column sum.
+def Hstu_OperandKind : I32EnumAttr<"OperandKind", "what an operand is to a row", [
+    I32EnumAttrCase<"Row", 0, "row">,              // (L, width): each row has its own
+    I32EnumAttrCase<"Vector", 1, "vector">,        // (width): all rows have the same
+    I32EnumAttrCase<"Scalar", 2, "scalar">,        // an argument of the launch
+    I32EnumAttrCase<"ColumnSum", 3, "column_sum">  // (width): the sum over all rows
+  ]> {
+  let cppNamespace = "::hstujit::hstu";
+  let genSpecializedAttr = 0;
+}
+
+def Hstu_OperandAttr : AttrDef<Hstu_Dialect, "Operand"> {
+  let summary = "an operand of hstu.row: its name, what it is to a row, and its type in memory";
+  let mnemonic = "operand";
+  let parameters = (ins StringRefParameter<"of the launch's argument">:$name,
+                        EnumParameter<Hstu_OperandKind>:$kind,
+                        "::mlir::Type":$dtype);
+  let assemblyFormat = "`<` $name `,` $kind `,` $dtype `>`";
+}
+
+def Hstu_OperandsAttr : TypedArrayAttrBase<Hstu_OperandAttr, "operands of hstu.row">;
+
+// The elements of a row, or what stands for each of them, in the arithmetic of the operator.
+def Hstu_Elements : VectorOfRankAndType<[1], [F32]>;
+
+def Hstu_RowOp : Hstu_Op<"row", [IsolatedFromAbove]> {
+  let summary = "an operator that computes each row of `width` elements from that row alone";
+  let description = [{
+    `body` takes a value for each input, in fp32: `width` elements of a row or of a vector, or a scalar. It yields
+    `width` elements for each output: those of a row, or what the row adds to each column's sum. It consists of
+    elementwise arith and math operations, `hstu.reduce` and `hstu.splat`. Values are rounded to an output's type once,
+    when they are stored; the sums of columns are sums of fp32.
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$width, Hstu_OperandsAttr:$inputs,
+                       Hstu_OperandsAttr:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$width $inputs `->` $outputs $body attr-dict";
+  let hasRegionVerifier = 1;
+}
+
+def Hstu_ReduceOp : Hstu_Op<"reduce", [Pure]> {
+  let summary = "the sum over a row's elements, in an order that does not depend on the launch";
+  let arguments = (ins Hstu_Elements:$value);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$value `:` type($value) attr-dict";
+  let hasCanonicalizer = 1;
+}
+
+def Hstu_SplatOp : Hstu_Op<"splat", [Pure]> {
+  let summary = "a number of the row, for each of its elements";
+  let arguments = (ins F32:$value);
+  let results = (outs Hstu_Elements:$result);
+  let assemblyFormat = "$value `:` type($result) attr-dict";
+  let hasCanonicalizer = 1;
+}
+
 def Hstu_FlagOp : Hstu_Op<"flag", [Pure]> {
   let summary = "the value of an attribute of the enclosing operator, a constant once hstu-bind-flags has run";
   let arguments = (ins StrAttr:$name);
@@ -53,9 +112,9 @@ def Hstu_FlagOp : Hstu_Op<"flag", [Pure]> {
 }
 
 def Hstu_YieldOp : Hstu_Op<"yield", [Pure, Terminator, ReturnLike]> {
-  let summary = "the value of a region";
-  let arguments = (ins AnyTypeOf<[I1, F32]>:$value);
-  let assemblyFormat = "$value `:` type($value) attr-dict";
+  let summary = "the values of a region";
+  let arguments = (ins Variadic<AnyTypeOf<[I1, F32, Hstu_Elements]>>:$values);
+  let assemblyFormat = "$values `:` type($values) attr-dict";
 }
 
 #endif  // HSTUJIT_COMPILER_IR_HSTU_TD

@@ -48,6 +48,13 @@ class Ops {
   Value real(double value) {
     return mlir::arith::ConstantOp::create(builder_, location_, builder_.getF32FloatAttr(static_cast<float>(value)));
   }
+  // For every element, where `type` is a vector.
+  Value real(double value, mlir::Type type) {
+    const auto vector = mlir::dyn_cast<mlir::VectorType>(type);
+    if (!vector) return real(value);
+    const auto elements = mlir::DenseElementsAttr::get(vector, static_cast<float>(value));
+    return mlir::arith::ConstantOp::create(builder_, location_, elements);
+  }
   Value addf(Value a, Value b) { return make<mlir::arith::AddFOp>(a, b); }
   Value subf(Value a, Value b) { return make<mlir::arith::SubFOp>(a, b); }
   Value mulf(Value a, Value b) { return make<mlir::arith::MulFOp>(a, b); }
@@ -61,6 +68,7 @@ class Ops {
   Value tanh(Value a) { return make<mlir::math::TanhOp>(a); }
   Value exp(Value a) { return make<mlir::math::ExpOp>(a); }
   Value erf(Value a) { return make<mlir::math::ErfOp>(a); }
+  Value rsqrt(Value a) { return make<mlir::math::RsqrtOp>(a); }
 
  private:
   template <typename Op, typename... Operands>

@@ -10,11 +10,11 @@ namespace {
 void outline(mlir::OpBuilder& builder, mlir::Region& region, llvm::StringRef name,
              llvm::ArrayRef<llvm::StringRef> arguments, llvm::StringRef result) {
   auto yield = mlir::cast<hstu::YieldOp>(region.front().getTerminator());
-  const auto type = builder.getFunctionType(region.front().getArgumentTypes(), yield.getValue().getType());
+  const auto type = builder.getFunctionType(region.front().getArgumentTypes(), yield.getValues().getTypes());
   auto function = create_region_function(builder, region.getLoc(), name, type, arguments, {result});
   function.getBody().takeBody(region);
   mlir::OpBuilder at_end(yield);
-  mlir::func::ReturnOp::create(at_end, yield.getLoc(), yield.getValue());
+  mlir::func::ReturnOp::create(at_end, yield.getLoc(), yield.getValues());
   yield.erase();
 }
 

@@ -1,11 +1,13 @@
 // The passes over the IR of one operator, and their order.
 //
 // Before: one hstu operator with its regions. After: one func.func per region function of docs/generated-source.md
-// (mask_valid, mask_tile, mask_columns, mask_rows, score, score_grad). Backends print or lower these functions.
+// (mask_valid, mask_tile, mask_columns, mask_rows, score, score_grad; those of row_functions.h). Backends print or
+// lower these functions.
 #pragma once
 
 #include <memory>
 
+#include "compiler/spec/types.h"
 #include "compiler/support/status.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -25,8 +27,13 @@ std::unique_ptr<mlir::Pass> create_derive_ranges_pass();
 // score and its derivative with respect to x: score_grad(x, alpha) -> (y, dy).
 std::unique_ptr<mlir::Pass> create_differentiate_pass();
 
-// All of them, in order.
-Status run_passes(mlir::ModuleOp module);
+// hstu.row becomes the hstu.row of its gradient.
+std::unique_ptr<mlir::Pass> create_differentiate_rows_pass();
+// hstu.row becomes the functions of row_functions.h. The operator is gone afterwards.
+std::unique_ptr<mlir::Pass> create_cut_rows_pass();
+
+// Those that the module's operator needs, in order. The functions of attention are the same for both directions.
+Status run_passes(mlir::ModuleOp module, Direction direction = Direction::kForward);
 
 // True when every pair of rows and columns below n is valid: only `column < n` is left of mask_valid.
 bool mask_is_trivial(mlir::ModuleOp module);

@@ -1,4 +1,5 @@
 #include "compiler/ir/diagnostics.h"
+#include "compiler/ir/hstu.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/region_functions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,12 +17,7 @@ void add_simplification(mlir::PassManager& manager) {
   manager.addPass(mlir::createCSEPass());
 }
 
-}  // namespace
-
-Status run_passes(mlir::ModuleOp module) {
-  const DiagnosticCollector diagnostics(*module.getContext());
-  mlir::PassManager manager(module.getContext());
-  manager.addPass(create_bind_flags_pass());
+void add_attention_passes(mlir::PassManager& manager) {
   manager.addPass(create_outline_regions_pass());
   add_simplification(manager);
   manager.addPass(create_lift_tile_pass());
@@ -29,6 +25,27 @@ Status run_passes(mlir::ModuleOp module) {
   manager.addPass(create_differentiate_pass());
   add_simplification(manager);
   add_simplification(manager);
+}
+
+void add_row_passes(mlir::PassManager& manager, Direction direction) {
+  if (direction == Direction::kBackward) manager.addPass(create_differentiate_rows_pass());
+  add_simplification(manager);
+  add_simplification(manager);
+  manager.addPass(create_cut_rows_pass());
+  add_simplification(manager);
+}
+
+}  // namespace
+
+Status run_passes(mlir::ModuleOp module, Direction direction) {
+  const DiagnosticCollector diagnostics(*module.getContext());
+  mlir::PassManager manager(module.getContext());
+  manager.addPass(create_bind_flags_pass());
+  if (module.getOps<hstu::RowOp>().empty()) {
+    add_attention_passes(manager);
+  } else {
+    add_row_passes(manager, direction);
+  }
   return failed(manager.run(module)) ? diagnostics.error("a pass over the IR") : Status();
 }
 

@@ -11,21 +11,24 @@ namespace hstujit {
 
 struct RowConfig {
   static constexpr Family kFamily = Family::kRow;
-  static constexpr int64_t kMaxWarps = 32;  // of a block of 1024 threads
-  static constexpr int64_t kMaxBlocks = 32;  // resident on a multiprocessor
+  static constexpr int64_t kMaxWarps = 32;   // of a CTA of 1024 threads
+  static constexpr int64_t kMaxStages = 2;   // the row that is computed and the one that is loaded meanwhile
+  static constexpr int64_t kMaxBlocks = 32;  // CTAs resident on a multiprocessor
 
-  int64_t warps = 4;           // of a block
-  int64_t warps_per_row = 1;   // those that share a row; the others of the block have rows of their own
-  int64_t blocks_per_sm = 1;   // resident blocks the kernel is compiled for
+  int64_t threads_per_row = 32;     // a power of two; the others of the CTA have rows of their own
+  int64_t warps = 4;                // of a CTA
+  int64_t stages = 2;               // rows of a thread that are in registers or on their way
+  int64_t blocks_per_sm = 1;        // resident CTAs the kernel is compiled for
   std::string activation = "mufu";  // how transcendental functions are computed: "mufu", "accurate"
 
   bool operator==(const RowConfig&) const = default;
 
   static constexpr auto fields() {
     using C = RowConfig;
-    return std::make_tuple(field("warps", &C::warps, "warps of a block", 1, kMaxWarps),
-                           field("warps_per_row", &C::warps_per_row, "warps that share a row", 1, kMaxWarps),
-                           field("blocks_per_sm", &C::blocks_per_sm, "resident blocks", 1, kMaxBlocks),
+    return std::make_tuple(field("threads_per_row", &C::threads_per_row, "threads of a row", 1, 32 * kMaxWarps),
+                           field("warps", &C::warps, "warps of a CTA", 1, kMaxWarps),
+                           field("stages", &C::stages, "rows that are computed and loaded", 1, kMaxStages),
+                           field("blocks_per_sm", &C::blocks_per_sm, "resident CTAs", 1, kMaxBlocks),
                            field("activation", &C::activation, "arithmetic of functions").one_of("mufu accurate"));
   }
 };

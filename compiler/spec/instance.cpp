@@ -145,7 +145,7 @@ void parse_size(const Json& json, const std::string& path, const fs::path& folde
                      value_error(rows_place, json["rows"], fmt::format("rows alone, or {} without it", other)));
       return;
     }
-    const FieldRules rules{"rows", "rows of the whole problem", 1, kMaxSeqLen};
+    const FieldRules rules{"rows", "rows of the whole problem", 0, kMaxSeqLen};
     int64_t rows = 0;
     mistakes.check(rows_place, read_field(json["rows"], rules, rows_place, rows));
     instance.max_seq_lens = instance.lengths.list = {rows};

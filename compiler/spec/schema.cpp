@@ -48,8 +48,7 @@ Json instance_properties(std::string_view op) {
   properties["directions"] = list_of({{"enum", {"forward", "backward"}}});
   properties["max_seq_len"]["oneOf"] = Json::array({max_seq_len, list_of(max_seq_len)});
   properties["lengths"] = lengths_schema();
-  properties["rows"] =
-      integer_schema(1, FieldRules().max, "rows of the whole problem, for operators without sequences");
+  properties["rows"] = integer_schema(0, kMaxSeqLen, "rows of the whole problem, for operators without sequences");
   properties["alpha"] = {{"type", "number"},
                          {"description", "launch argument alpha in generated calls; 1 / attn_dim when left out"}};
   const std::vector<std::string_view> names = instance_field_names(op);

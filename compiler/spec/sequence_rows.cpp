@@ -8,17 +8,23 @@ namespace {
 
 constexpr std::string_view kAllRows = "seq_offsets", kQueryRows = "seq_offsets_q";
 
+// The rows of a problem without sequences, which generated calls have in as many parts as their lengths say.
+bool is_plain(const Dimension& dimension) { return dimension.symbol == "L" && !dimension.is_jagged(); }
+
 }  // namespace
 
 bool has_rows(const Argument& argument) {
   return argument.kind == ArgumentKind::kTensor && !argument.shape.empty() &&
-         (argument.shape[0].is_jagged() || argument.shape[0].is_uniform());
+         (argument.shape[0].is_jagged() || argument.shape[0].is_uniform() || is_plain(argument.shape[0]));
 }
+
+bool has_sequence_rows(const Argument& argument) { return has_rows(argument) && !is_plain(argument.shape[0]); }
 
 bool has_jagged_rows(const Argument& argument) { return has_rows(argument) && argument.shape[0].is_jagged(); }
 
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
-  return argument.shape[0].offsets == kAllRows ? lengths.rows : lengths.delta_rows;
+  const Dimension& rows = argument.shape[0];
+  return rows.offsets == kAllRows || is_plain(rows) ? lengths.rows : lengths.delta_rows;
 }
 
 bool has_parts(const Argument& argument) {

@@ -7,8 +7,12 @@
 
 namespace hstujit {
 
-// Whether the argument's first axis holds the rows of all sequences: a jagged or a uniform one.
+// Whether the argument's first axis holds the rows of all sequences: a jagged or a uniform one, or L of a problem
+// without sequences.
 bool has_rows(const Argument& argument);
+
+// Whether those rows are cut at sequences, as are those of a jagged or a uniform axis.
+bool has_sequence_rows(const Argument& argument);
 
 // Whether it is jagged: rows behind the last sequence are nobody's, and a launch may have some.
 bool has_jagged_rows(const Argument& argument);

@@ -57,6 +57,13 @@ Lengths leading(const Lengths& lengths, int64_t rows, const Signature& signature
   }
   Lengths first;
   first.max_seq_len = lengths.max_seq_len;
+  // Where nothing begins or ends with a sequence, a part of one is as good.
+  const bool whole = std::any_of(signature.begin(), signature.end(),
+                                 [](const Argument& argument) { return has_sequence_rows(argument); });
+  if (!whole) {
+    first.rows = {std::min(rows, lengths.total_rows())};
+    return first;
+  }
   int64_t taken = 0;
   for (size_t i = 0; i < lengths.rows.size() && taken < rows; ++i) {
     if (static_cast<int64_t>(i) >= most && taken > 0) break;
@@ -185,9 +192,9 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
   const Signature signature = spec->signature(direction);
   const Lengths first = leading(lengths, kDistinctRows, signature, kDistinctElements);
   // An operator that has other tensors of the batch's size gets all of its data.
-  if (first.rows.size() == lengths.rows.size() ||
-      !std::all_of(signature.begin(), signature.end(),
-                   [&](const Argument& argument) { return repeatable(argument, first, lengths); })) {
+  if (first.rows == lengths.rows || !std::all_of(signature.begin(), signature.end(), [&](const Argument& argument) {
+        return repeatable(argument, first, lengths);
+      })) {
     return make_problem_data(std::move(spec), direction, lengths, seed, 0, alpha);
   }
 

@@ -14,7 +14,7 @@
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/code_text.h"
 #include "compiler/support/hash.h"
-#include "tests/emit/layer_norm.h"
+#include "tests/emit/toy_operator.h"
 #include "tests/passes/attention_cases.h"
 
 namespace hstujit {
@@ -172,38 +172,37 @@ TEST(Source, WhatIsNotUsedLeavesTheBytesAsTheyAre) {
 }
 
 TEST(Source, OperatorsMayShareTemplatesAndCommonFilesBelongToNone) {
-  const LayerNormSpec spec;
-  const LayerNormSkeleton skeleton;
+  const ToySpec spec;
+  const ToySkeleton skeleton;
   const DeviceSpec device = device_of("sm_80");
   const auto error_with = [&](std::string_view path, std::string_view text) {
     std::vector<EmbeddedTemplate> templates = {{"common/types.cuh", ""},
                                                {"common/math.cuh", ""},
-                                               {"layer_norm/helper.cuh", "#include \"common/math.cuh\"\n"},
+                                               {"toy/helper.cuh", "#include \"common/math.cuh\"\n"},
                                                {"other_op/helper.cuh", ""},
-                                               {"layer_norm/simple/kernel.cuh", "#include \"layer_norm/helper.cuh\"\n"}};
+                                               {"toy/simple/kernel.cuh", "#include \"toy/helper.cuh\"\n"}};
     for (EmbeddedTemplate& file : templates) {
       if (file.path == path) file.text = text;
     }
-    return emit_with(skeleton, templates, layer_norm_schema(), spec, Direction::kForward, skeleton.space(spec)[0],
-                     device)
+    return emit_with(skeleton, templates, toy_schema(), spec, Direction::kForward, skeleton.space(spec)[0], device)
         .status()
         .message();
   };
   EXPECT_EQ(error_with("", ""), "");
-  EXPECT_EQ(error_with("layer_norm/simple/kernel.cuh", "#include \"other_op/helper.cuh\"\n"), "");
-  EXPECT_EQ(error_with("common/math.cuh", "#include \"layer_norm/helper.cuh\"\n"),
-            "template common/math.cuh includes layer_norm/helper.cuh; files of common/ are of no operator, and may "
+  EXPECT_EQ(error_with("toy/simple/kernel.cuh", "#include \"other_op/helper.cuh\"\n"), "");
+  EXPECT_EQ(error_with("common/math.cuh", "#include \"toy/helper.cuh\"\n"),
+            "template common/math.cuh includes toy/helper.cuh; files of common/ are of no operator, and may "
             "include files of common/ only");
-  EXPECT_EQ(error_with("layer_norm/simple/kernel.cuh", "#include \"layer_norm/none.cuh\"\n"),
-            "template layer_norm/simple/kernel.cuh includes layer_norm/none.cuh, which is no template");
+  EXPECT_EQ(error_with("toy/simple/kernel.cuh", "#include \"toy/none.cuh\"\n"),
+            "template toy/simple/kernel.cuh includes toy/none.cuh, which is no template");
 }
 
 TEST(Source, AnOperatorWithoutRegions) {
-  const LayerNormSpec spec({{"op", "layer_norm"}, {"width", 64}, {"dropout", 0.25}});
-  const LayerNormSkeleton skeleton;
+  const ToySpec spec({{"op", "toy"}, {"width", 64}, {"dropout", 0.25}});
+  const ToySkeleton skeleton;
   const DeviceSpec device = device_of("sm_80");
-  const auto kernel = emit_with(skeleton, layer_norm_templates(), layer_norm_schema(), spec, Direction::kForward,
-                                skeleton.space(spec)[0], device);
+  const auto kernel =
+      emit_with(skeleton, toy_templates(), toy_schema(), spec, Direction::kForward, skeleton.space(spec)[0], device);
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   for (const char* name : {"mask_valid", "mask_tile", "score", "kMaskTrivial"})
     EXPECT_FALSE(names(kernel->source, name)) << name;
@@ -212,7 +211,7 @@ TEST(Source, AnOperatorWithoutRegions) {
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
   CompileInput input;
   input.source = kernel->source;
-  input.file_name = "layer_norm.cu";
+  input.file_name = "toy.cu";
   input.entry = kernel->plan.kernel_name;
   input.arch = device.arch;
   std::string log;
@@ -221,11 +220,11 @@ TEST(Source, AnOperatorWithoutRegions) {
 }
 
 TEST(Source, KernelsThatFollowAreOfTheSameCubin) {
-  const LayerNormSpec spec;
+  const ToySpec spec;
   const AddRowsSkeleton skeleton;
   const DeviceSpec device = device_of("sm_80");
-  const auto kernel = emit_with(skeleton, layer_norm_templates(), layer_norm_schema(), spec, Direction::kForward,
-                                skeleton.space(spec)[0], device);
+  const auto kernel =
+      emit_with(skeleton, toy_templates(), toy_schema(), spec, Direction::kForward, skeleton.space(spec)[0], device);
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   EXPECT_NE(kernel->source.find("  float* sums;\n"), std::string::npos);
   EXPECT_TRUE(kernel->source.ends_with(

@@ -249,6 +249,10 @@ unsigned char* cluster_at(unsigned address, size_t bytes) {
   return state.blocks[rank].memory.get() + offset;
 }
 
+void check_aligned(const void* address, size_t bytes) {
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0) fail("an access is not aligned");
+}
+
 void copy_async(unsigned destination, const void* source, size_t bytes, bool valid) {
   shared_at(destination, bytes);
   if (reinterpret_cast<uintptr_t>(source) % bytes != 0) fail("cp.async: the source is not aligned");

@@ -45,6 +45,7 @@ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 template <class T>
 T __ldg(const T* address) {
   return *address;
@@ -80,6 +81,8 @@ const void* exchange(const void* mine, size_t bytes);
 unsigned char* shared_at(unsigned address, size_t bytes);
 // The same for any block of the cluster whose threads have not all ended.
 unsigned char* cluster_at(unsigned address, size_t bytes);
+// Fails unless an access of so many bytes may be there.
+void check_aligned(const void* address, size_t bytes);
 void copy_async(unsigned destination, const void* source, size_t bytes, bool valid);
 void commit_copies();
 void wait_copies(size_t pending);
@@ -103,6 +106,7 @@ const T* exchange(const T& mine) {
 
 #define threadIdx (emulation::thread_index)
 #define blockIdx (emulation::block_index)
+#define gridDim (emulation::grid_dimension)
 
 // Shared memory as templates name it; emulated_kernel.cpp leaves out its declarations.
 #define shared_bytes (emulation::block_memory)
@@ -151,13 +155,20 @@ using std::min;
 #define cvt_f32_f16 ptx_cvt_f32_f16
 #define unpack_low ptx_unpack_low
 #define unpack_high ptx_unpack_high
-#include "common/ptx/cp_async.cuh"
-#include "common/jagged.cuh"
-#include "common/ptx/ld_global.cuh"
-#include "common/math.cuh"
-#include "common/ptx/mma.cuh"
-#include "common/ptx/ldst_shared.cuh"
+#define round_to_f16x2 ptx_round_to_f16x2
+#define round_to_bf16x2 ptx_round_to_bf16x2
+#define half_to_float ptx_half_to_float
+#define st_stream ptx_st_stream
+#define ld_stream ptx_ld_stream
+#define fast_rsqrt ptx_fast_rsqrt
 #include "common/fragment_store.cuh"
+#include "common/jagged.cuh"
+#include "common/math.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/ld_global.cuh"
+#include "common/ptx/ldst_shared.cuh"
+#include "common/ptx/mma.cuh"
+#include "common/ptx/stream.cuh"
 #include "common/types.cuh"
 #undef ldmatrix_x4
 #undef ldmatrix_x4_trans
@@ -185,10 +196,18 @@ using std::min;
 #undef cvt_f32_f16
 #undef unpack_low
 #undef unpack_high
+#undef round_to_f16x2
+#undef round_to_bf16x2
+#undef half_to_float
+#undef st_stream
+#undef ld_stream
+#undef fast_rsqrt
 
 // The hardware's is off by up to 2^-11 of the value, and so is this one.
 inline float fast_tanh(float x) { return std::bit_cast<float>((std::bit_cast<u32>(std::tanh(x)) + 0x1000) & ~0x1fffu); }
 inline float fast_exp(float x) { return std::exp(x); }
+inline float fast_rsqrt(float x) { return 1 / std::sqrt(x); }
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 
 u32 ld_global_nc_u32(const void* address, bool valid);
 u32 ld_global_nc_u16(const void* address, bool valid);
@@ -233,6 +252,22 @@ inline void st_shared_float4(u32 address, float x, float y, float z, float w) {
   write_shared(address, float4{x, y, z, w});
 }
 inline void st_shared_uint4(u32 address, uint4 words) { write_shared(address, words); }
+
+template <int kBytes, bool kOnce>
+void ld_stream(u32 (&words)[(kBytes + 3) / 4], const void* address) {
+  emulation::check_aligned(address, kBytes);
+  words[0] = 0;
+  std::copy_n(static_cast<const unsigned char*>(address), kBytes, reinterpret_cast<unsigned char*>(words));
+}
+template <int kBytes>
+void st_stream(void* address, const u32 (&words)[(kBytes + 3) / 4]) {
+  emulation::check_aligned(address, kBytes);
+  std::copy_n(reinterpret_cast<const unsigned char*>(words), kBytes, static_cast<unsigned char*>(address));
+}
+inline float half_to_float(u32 half) { return unpack_16bit(false, half); }
+inline u32 round_to_bf16x2(float low, float high) { return pack_16bit(true, low, high); }
+inline u32 round_to_f16x2(float low, float high) { return pack_16bit(false, low, high); }
+#include "common/pack.cuh"
 
 template <int kBytes>
 void cp_async(u32 destination, const void* source, bool valid) {

@@ -8,7 +8,6 @@
 
 #pragma GCC visibility push(default)
 
-#define gridDim (emulation::grid_dimension)
 #define blockDim (emulation::block_dimension)
 
 namespace emulation {
@@ -158,8 +157,8 @@ inline void load_sum(const float* from, float& a, float& b, float& c, float& d) 
   d = from[3];
 }
 
-// In place of the stmatrix instructions of common/fragment_store.cuh: words[2 * block + half] has columns 8 * block + 2 * (lane
-// % 4) and the next of row lane / 4 + 8 * half.
+// In place of the stmatrix instructions of common/fragment_store.cuh: words[2 * block + half] has columns 8 * block + 2
+// * (lane % 4) and the next of row lane / 4 + 8 * half.
 template <int kColumns>
 void stage_fragment(u32 rows, int tile_bytes, const u32 (&words)[kColumns / 4]) {
   const u32 lane = threadIdx.x % 32;

@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "tests/emit/layer_norm.h"
+#include "tests/emit/toy_operator.h"
 #include "tests/emulation/emulated_kernel.h"
 
 namespace hstujit {
@@ -15,10 +15,10 @@ class EmulatedWorkspace : public ::testing::Test {
  protected:
   // Emits the two kernels and changes their plan before they run.
   std::vector<float> run(const std::function<void(LaunchPlan&)>& change) {
-    const LayerNormSpec spec;
+    const ToySpec spec;
     const AddRowsSkeleton skeleton;
-    auto kernel = emit_with(skeleton, layer_norm_templates(), layer_norm_schema(), spec, Direction::kForward,
-                            skeleton.space(spec)[0], *known_device("sm_80"));
+    auto kernel = emit_with(skeleton, toy_templates(), toy_schema(), spec, Direction::kForward, skeleton.space(spec)[0],
+                            *known_device("sm_80"));
     if (!kernel.ok()) throw std::runtime_error(kernel.status().message());
     change(kernel->plan);
     std::vector<float> y(kRows * kWidth, -1);

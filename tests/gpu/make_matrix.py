@@ -121,8 +121,47 @@ def bias_instances():
             "max_seq_len": 320 + alignment // 2, "lengths": BIAS_LENGTHS}
 
 
+ROW_WIDTHS = (1, 7, 8, 64, 100, 256, 1000, 1024, 4096, 16384)
+ROW_COUNTS = (0, 1, 131, 5000)
+ROW_TYPES = {
+    "bf16": {"dtype": "bf16"},
+    "bf16_weight": {"dtype": "bf16", "weight_dtype": "bf16"},
+    "fp16": {"dtype": "fp16"},
+    "fp16_weight": {"dtype": "fp16", "weight_dtype": "fp16"},
+    "fp32": {"dtype": "fp32"},
+}
+ROW_OPERATORS = {
+    "layer_norm": {"op": "layer_norm"},
+    "layer_norm_weight": {"op": "layer_norm", "bias": False},
+    "layer_norm_bias": {"op": "layer_norm", "weight": False},
+    "layer_norm_plain": {"op": "layer_norm", "weight": False, "bias": False},
+    "rms_norm": {"op": "rms_norm"},
+    "rms_norm_plain": {"op": "rms_norm", "weight": False},
+    "rms_norm_silu": {"op": "rms_norm", "silu": True},
+    "rms_norm_plain_silu": {"op": "rms_norm", "weight": False, "silu": True},
+}
+
+
+def row_instances():
+    """Operators over rows: every width, type and option, each with every number of rows in turn. A check runs strided rows, too."""
+    for width in ROW_WIDTHS:
+        number = 0
+        for kind, type_parameters in ROW_TYPES.items():
+            for operator, parameters in ROW_OPERATORS.items():
+                if kind.endswith("_weight") and operator.endswith(("plain", "plain_silu")):
+                    continue  # there is nothing of that type
+                rows = ROW_COUNTS[number % len(ROW_COUNTS)]
+                number += 1
+                # The float64 reference of the widest takes memory.
+                rows = min(rows, 500) if width > 1024 else rows
+                yield {"name": f"rows_{kind}-{operator}_{width}x{rows}", **parameters, **type_parameters, "width": width, "rows": rows}
+    for alignment in (2, 4, 8):
+        yield {"name": f"rows_alignment{alignment}", "op": "layer_norm", "width": 256, "alignment": alignment, "rows": 131}
+
+
 def instances():
     yield from delta_instances()
+    yield from row_instances()
     yield from bias_instances()
     yield from few_instances()
     yield from many_instances()
@@ -155,6 +194,8 @@ def small_instances():
         if name in ("causal-bf16-rab2_rows_128x128", "groups-fp16-rab1_scalar_40x72", "none-tf32-rab1_scalar_40x72",
                     "context_window_full_targets-bf16-rab2_rows_alone"):
             yield {**chosen, "max_seq_len": 256, "lengths": [250] if "alone" in name else [0, 1, 65, 129, 256]}
+        if name.startswith(("rows_bf16-layer_norm_100x", "rows_fp16-rms_norm_silu_1024x", "rows_fp32-layer_norm_7x")):
+            yield {**chosen, "rows": 131}
         if name == "causal-bf16-many_128x128":
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}
 
@@ -173,15 +214,16 @@ def main():
     parser.add_argument("--only", default="", help="only instances whose name contains this")
     parser.add_argument("--kind", default="", help=f"only instances of these kinds, before the part is taken: {', '.join(TYPES)}")
     parser.add_argument("--direction", choices=("forward", "backward"), default="forward",
-                        help="backward: of hstu_attention, the one operator that has it")
+                        help="backward: of the operators that have it")
     parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
+    parser.add_argument("--rows", action="store_true", help="operators over rows alone")
     parser.add_argument("--repeated", action="store_true", help="the selection for many launches of each")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
-    source = small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
+    source = row_instances() if arguments.rows else small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
     if arguments.direction == "backward":
         source = ({**x, "directions": ["backward"]} for x in source
-                  if x["op"] == "hstu_attention" and "small_batches" not in x)
+                  if x["op"] != "delta_hstu_attention" and "small_batches" not in x)
     if arguments.kind:
         source = (x for x in source if not set(arguments.kind.split(",")).isdisjoint(x["name"].split("-")))
     chosen = [x for x in list(source)[part::parts] if arguments.only in x["name"]]

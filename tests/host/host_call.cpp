@@ -68,7 +68,7 @@ int64_t HostCall::size_of_axis(const Dimension& dimension) const {
   if (dimension.is_jagged() || dimension.is_uniform()) {
     return dimension.offsets == "seq_offsets" ? lengths_.total_rows() : lengths_.total_delta_rows();
   }
-  return dimension.size(static_cast<int64_t>(lengths_.rows.size()));
+  return dimension.size(dimension.symbol == "L" ? lengths_.total_rows() : static_cast<int64_t>(lengths_.rows.size()));
 }
 
 std::vector<int64_t> HostCall::output_shape(const Argument& argument) const {
@@ -77,14 +77,14 @@ std::vector<int64_t> HostCall::output_shape(const Argument& argument) const {
   return shape;
 }
 
-// Room behind the lines of rows: behind all heads of a tensor of rank 3, behind each row of one of rank 4, whose lines
-// have no width that is sure to be aligned.
+// Room behind the lines of rows: behind the rows of a tensor of rank 2 and all heads of one of rank 3, behind each row
+// of one of rank 4, whose lines have no width that is sure to be aligned.
 std::vector<int64_t> HostCall::strides_of(const Argument& argument, const std::vector<int64_t>& shape) const {
   std::vector<int64_t> strides(shape.size(), 1);
   const int64_t unit = std::max<int64_t>(argument.alignment / static_cast<int64_t>(size_of(argument.dtype)), 1);
   for (size_t axis = shape.size() - 1; axis-- > 0;) {
     strides[axis] = shape[axis + 1] * strides[axis + 1];
-    const bool padded = shape.size() == 3 ? axis == 0 : axis == 2;
+    const bool padded = shape.size() < 4 ? axis == 0 : axis == 2;
     if (padded) strides[axis] += row_padding_;
     if (shape.size() == 4 && padded) strides[axis] = (strides[axis] + unit - 1) / unit * unit;
   }

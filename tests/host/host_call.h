@@ -29,8 +29,8 @@ class HostHandle {
   std::string error_;
 };
 
-// The arguments of one launch. Tensors of rank 3 and 4 may have room after each row, as column slices of a wider matrix
-// have; of rank 4, at least as much as the alignment of rows takes.
+// The arguments of one launch. Tensors of rank 2 and more may have room after each row, as column slices of a wider
+// matrix have; of rank 4, at least as much as the alignment of rows takes.
 class HostCall {
  public:
   HostCall(OpSpecPtr spec, const Lengths& lengths, uint64_t seed, int64_t row_padding = 0,

@@ -40,7 +40,7 @@ class Evaluator {
   }
   // The largest magnitude of an integer, constants included, in all evaluations so far.
   int64_t largest_integer() const { return largest_; }
-  std::vector<Real> reals(std::initializer_list<Real> arguments) {
+  std::vector<Real> reals(const std::vector<Real>& arguments) {
     size_t i = 0;
     for (const Real argument : arguments) values_[i++].real = argument;
     run();
@@ -148,6 +148,7 @@ class Evaluator {
         .Case([](math::ExpOp) -> Function { return [](N a, N, N) { return real(std::exp(a.real)); }; })
         .Case([](math::LogOp) -> Function { return [](N a, N, N) { return real(std::log(a.real)); }; })
         .Case([](math::SqrtOp) -> Function { return [](N a, N, N) { return real(std::sqrt(a.real)); }; })
+        .Case([](math::RsqrtOp) -> Function { return [](N a, N, N) { return real(1 / std::sqrt(a.real)); }; })
         .Case([](math::ErfOp) -> Function { return [](N a, N, N) { return real(std::erf(a.real)); }; })
         .Default([](mlir::Operation*) { return nullptr; });
   }

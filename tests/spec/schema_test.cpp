@@ -49,7 +49,10 @@ TEST(Schema, OnlyOperatorsOnLastRowsTakeADeltaLen) {
   const Json schema = config_schema();
   for (const std::string_view op : operator_names()) {
     const Json entry = entry_of(schema, op);
-    const auto spec = parse_op_spec({{"op", op}, {"attn_dim", 64}, {"hidden_dim", 64}}, "");
+    Json parameters = {{"op", op}};
+    const Json own = operator_schema(op);
+    for (const Json& required : own["required"]) parameters[required.get<std::string>()] = 64;
+    const auto spec = parse_op_spec(parameters, "");
     ASSERT_TRUE(spec.ok()) << spec.status().message();
     const bool takes = find_argument((*spec)->signature(Direction::kForward), "max_delta_len") >= 0;
     EXPECT_EQ(entry["properties"].contains("delta_len"), takes) << op;

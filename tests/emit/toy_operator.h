@@ -1,5 +1,5 @@
-// An operator without mask and score, complete enough to be emitted: spec, template and host face of a small
-// layer_norm. What docs/adding-an-operator.md says of such operators is tested on it.
+// An operator without IR, complete enough to be emitted: spec, template and host side of a small normalisation. What
+// the emitter says of templates, and launches of several kernels, are tested on it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,12 +9,12 @@
 
 namespace hstujit {
 
-class LayerNormSpec final : public OpSpec {
+class ToySpec final : public OpSpec {
  public:
-  explicit LayerNormSpec(nlohmann::ordered_json parameters = {{"op", "layer_norm"}, {"width", 64}})
+  explicit ToySpec(nlohmann::ordered_json parameters = {{"op", "toy"}, {"width", 64}})
       : parameters_(std::move(parameters)) {}
 
-  std::string_view op() const override { return "layer_norm"; }
+  std::string_view op() const override { return "toy"; }
   Family family() const override { return Family::kRow; }
   nlohmann::ordered_json to_json() const override { return parameters_; }
   bool supports(Direction direction) const override { return direction == Direction::kForward; }
@@ -46,9 +46,9 @@ class LayerNormSpec final : public OpSpec {
   nlohmann::ordered_json parameters_;
 };
 
-class LayerNormSkeleton : public Skeleton {
+class ToySkeleton : public Skeleton {
  public:
-  std::string_view name() const override { return "layer_norm/simple"; }
+  std::string_view name() const override { return "toy/simple"; }
   Family family() const override { return Family::kRow; }
   Direction direction() const override { return Direction::kForward; }
   std::vector<KernelConfig> space(const OpSpec&) const override { return {{std::string(name()), RowConfig()}}; }
@@ -64,7 +64,7 @@ class LayerNormSkeleton : public Skeleton {
       return result;
     };
     LaunchPlan plan;
-    plan.kernel_name = "layer_norm_simple";
+    plan.kernel_name = "toy_simple";
     plan.threads = 64;
     plan.slots = {slot("x", Kind::kPointer, 0, "const float*"), slot("weight", Kind::kPointer, 1, "const float*"),
                   slot("y", Kind::kPointer, 4, "float*"), slot("eps", Kind::kFloat, 3, "")};
@@ -82,11 +82,11 @@ class LayerNormSkeleton : public Skeleton {
 };
 
 // Two kernels of one launch: the first adds rows to sums in a workspace that must be 0 before, the second writes them.
-class AddRowsSkeleton final : public LayerNormSkeleton {
+class AddRowsSkeleton final : public ToySkeleton {
  public:
-  std::string_view name() const override { return "layer_norm/add_rows"; }
+  std::string_view name() const override { return "toy/add_rows"; }
   LaunchPlan launch_plan(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device) const override {
-    LaunchPlan plan = LayerNormSkeleton::launch_plan(spec, config, device);
+    LaunchPlan plan = ToySkeleton::launch_plan(spec, config, device);
     plan.kernel_name = "add_rows";
     ParamSlot sums;
     sums.name = "sums";
@@ -111,9 +111,9 @@ class AddRowsSkeleton final : public LayerNormSkeleton {
 };
 
 // The build's templates and the operator's own.
-inline std::vector<EmbeddedTemplate> layer_norm_templates() {
+inline std::vector<EmbeddedTemplate> toy_templates() {
   std::vector<EmbeddedTemplate> templates = embedded_templates();
-  templates.push_back({"layer_norm/simple/kernel.cuh", R"cuda(#include "common/regions.cuh"
+  templates.push_back({"toy/simple/kernel.cuh", R"cuda(#include "common/regions.cuh"
 template <class Spec, class Config, class Params>
 __device__ void kernel_main(const Params& params) {
   const float* row = params.x + static_cast<i64>(blockIdx.x) * Spec::kWidth;
@@ -128,7 +128,7 @@ __device__ void kernel_main(const Params& params) {
     params.y[static_cast<i64>(blockIdx.x) * Spec::kWidth + i] = (row[i] - mean) * scale * params.weight[i];
 }
 )cuda"});
-  templates.push_back({"layer_norm/add_rows/kernel.cuh", R"cuda(#include "common/regions.cuh"
+  templates.push_back({"toy/add_rows/kernel.cuh", R"cuda(#include "common/regions.cuh"
 template <class Spec, class Config, class Params>
 __device__ void kernel_main(const Params& params) {
   const i64 element = static_cast<i64>(blockIdx.x) * Spec::kWidth + threadIdx.x;
@@ -146,7 +146,7 @@ __device__ void write_sums(const Params& params) {
   return templates;
 }
 
-inline nlohmann::ordered_json layer_norm_schema() {
+inline nlohmann::ordered_json toy_schema() {
   return {{"properties", {{"width", {{"type", "integer"}}}, {"eps", {{"type", "number"}}}}}};
 }
 

@@ -1,0 +1,94 @@
+#include "compiler/ir/row_builder.h"
+
+#include <cassert>
+
+#include "compiler/ir/hstu.h"
+
+namespace hstujit {
+
+namespace {
+
+hstu::OperandKind kind_of(RowOperandKind kind) {
+  switch (kind) {
+    case RowOperandKind::kRow:
+      return hstu::OperandKind::Row;
+    case RowOperandKind::kVector:
+      return hstu::OperandKind::Vector;
+    case RowOperandKind::kScalar:
+      return hstu::OperandKind::Scalar;
+    case RowOperandKind::kColumnSum:
+      break;
+  }
+  return hstu::OperandKind::ColumnSum;
+}
+
+mlir::Type memory_type(mlir::Builder& builder, DataType dtype) {
+  if (dtype == DataType::kBf16) return builder.getBF16Type();
+  return dtype == DataType::kFp16 ? builder.getF16Type() : mlir::Type(builder.getF32Type());
+}
+
+mlir::ArrayAttr operands_attribute(mlir::Builder& builder, const std::vector<RowOperand>& operands) {
+  mlir::SmallVector<mlir::Attribute> attributes;
+  for (const RowOperand& operand : operands) {
+    attributes.push_back(hstu::OperandAttr::get(builder.getContext(), operand.name, kind_of(operand.kind),
+                                                memory_type(builder, operand.dtype)));
+  }
+  return builder.getArrayAttr(attributes);
+}
+
+}  // namespace
+
+RowBuilder::RowBuilder(mlir::MLIRContext& context, const RowSpec& spec)
+    : builder_(&context),
+      ops_(builder_, builder_.getUnknownLoc()),
+      interface_(spec.interface(Direction::kForward)),
+      elements_(mlir::VectorType::get({interface_.width}, builder_.getF32Type())),
+      module_(mlir::ModuleOp::create(ops_.location())) {
+  builder_.setInsertionPointToEnd(module_->getBody());
+  auto row = hstu::RowOp::create(builder_, ops_.location(), builder_.getI64IntegerAttr(interface_.width),
+                                 operands_attribute(builder_, interface_.inputs),
+                                 operands_attribute(builder_, interface_.outputs));
+  mlir::SmallVector<mlir::Type> types;
+  for (const RowOperand& input : interface_.inputs) {
+    types.push_back(input.kind == RowOperandKind::kScalar ? mlir::Type(builder_.getF32Type()) : elements_);
+  }
+  body_ =
+      builder_.createBlock(&row.getBody(), {}, types, mlir::SmallVector<mlir::Location>(types.size(), ops_.location()));
+}
+
+mlir::Value RowBuilder::input(std::string_view name) const {
+  for (size_t i = 0; i < interface_.inputs.size(); ++i) {
+    if (interface_.inputs[i].name == name) return body_->getArgument(static_cast<unsigned>(i));
+  }
+  assert(false && "the operator has no such input");
+  return {};
+}
+
+mlir::Value RowBuilder::sum(Value elements) {
+  return hstu::ReduceOp::create(builder_, ops_.location(), builder_.getF32Type(), elements);
+}
+
+mlir::Value RowBuilder::mean(Value elements) {
+  return ops_.mulf(sum(elements), ops_.real(1.0 / static_cast<double>(interface_.width)));
+}
+
+mlir::Value RowBuilder::splat(Value number) {
+  return hstu::SplatOp::create(builder_, ops_.location(), elements_, number);
+}
+
+mlir::Value RowBuilder::silu(Value x) {
+  const Value h = ops_.mulf(x, elements(0.5));
+  return ops_.fma(h, ops_.tanh(h), h);
+}
+
+mlir::Value RowBuilder::named(std::string_view name, Value value) const {
+  value.getDefiningOp()->setLoc(mlir::NameLoc::get(mlir::StringAttr::get(value.getContext(), name)));
+  return value;
+}
+
+Module RowBuilder::finish(const std::vector<Value>& outputs) {
+  hstu::YieldOp::create(builder_, ops_.location(), mlir::ValueRange(outputs));
+  return std::move(module_);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,49 @@
+// What builders of the row family write: hstu.row with the operands of a RowSpec, and the body value by value.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/build.h"
+#include "compiler/ir/ops.h"
+#include "compiler/spec/row_spec.h"
+
+namespace hstujit {
+
+class RowBuilder {
+ public:
+  using Value = mlir::Value;
+
+  RowBuilder(mlir::MLIRContext& context, const RowSpec& spec);
+
+  // Elementwise operations over elements, and the arithmetic of numbers of the row.
+  Ops& ops() { return ops_; }
+
+  Value input(std::string_view name) const;
+
+  // A number of the row: the sum, the mean of its elements.
+  Value sum(Value elements);
+  Value mean(Value elements);
+  // A number for each element.
+  Value splat(Value number);
+  // A constant for each element.
+  Value elements(double value) { return ops_.real(value, elements_); }
+  // x * sigmoid(x), with no infinity on the way for any finite x.
+  Value silu(Value x);
+
+  // Names a value: what generated source calls it where it is a variable.
+  Value named(std::string_view name, Value value) const;
+
+  // The body yields these, in the order of the spec's outputs.
+  Module finish(const std::vector<Value>& outputs);
+
+ private:
+  mlir::OpBuilder builder_;
+  Ops ops_;
+  RowInterface interface_;
+  mlir::Type elements_;
+  Module module_;
+  mlir::Block* body_ = nullptr;
+};
+
+}  // namespace hstujit

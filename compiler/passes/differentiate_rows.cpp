@@ -1,0 +1,92 @@
+// hstu.row -> the hstu.row of its gradient, by reverse mode: forward mode gives a program that is linear in the
+// derivatives of the inputs (differentiator.h), which is then transposed (transposer.h). Nothing is saved by the
+// forward operator: the gradient computes its numbers anew from the same rows, which it has to read anyway.
+#include "compiler/ir/hstu.h"
+#include "compiler/passes/differentiator.h"
+#include "compiler/passes/passes.h"
+#include "compiler/passes/transposer.h"
+
+namespace hstujit {
+
+namespace {
+
+using hstu::OperandAttr;
+using hstu::OperandKind;
+using mlir::Value;
+
+bool has_gradient(OperandAttr input) { return input.getKind() != OperandKind::Scalar; }
+
+OperandAttr gradient_of(OperandAttr operand) {
+  const OperandKind kind = operand.getKind() == OperandKind::Vector ? OperandKind::ColumnSum : operand.getKind();
+  return OperandAttr::get(operand.getContext(), ("d" + operand.getName()).str(), kind, operand.getDtype());
+}
+
+struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationPass<mlir::ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DifferentiateRows)
+  llvm::StringRef getArgument() const final { return "hstu-differentiate-rows"; }
+  llvm::StringRef getDescription() const final { return "replace hstu.row by its gradient"; }
+
+  mlir::LogicalResult differentiate(hstu::RowOp forward) {
+    mlir::OpBuilder builder(forward);
+    Ops ops(builder, forward.getLoc());
+    const auto forward_inputs = llvm::to_vector(forward.getInputs().getAsRange<OperandAttr>());
+    mlir::SmallVector<mlir::Attribute> inputs(forward_inputs.begin(), forward_inputs.end()), outputs;
+    for (const OperandAttr output : forward.getOutputs().getAsRange<OperandAttr>())
+      inputs.push_back(gradient_of(output));
+    for (const OperandAttr input : forward_inputs) {
+      if (has_gradient(input)) outputs.push_back(gradient_of(input));
+    }
+    auto gradient = hstu::RowOp::create(builder, forward.getLoc(), forward.getWidthAttr(), builder.getArrayAttr(inputs),
+                                        builder.getArrayAttr(outputs));
+
+    // The body's arguments, then a derivative of each input that has one.
+    mlir::Block& source = forward.getBody().front();
+    auto end = mlir::cast<hstu::YieldOp>(source.getTerminator());
+    mlir::SmallVector<mlir::Type> types(source.getArgumentTypes());
+    llvm::append_range(types, end.getValues().getTypes());
+    const size_t arguments = types.size();
+    for (const auto& [input, type] : llvm::zip(forward_inputs, source.getArgumentTypes())) {
+      if (has_gradient(input)) types.push_back(type);
+    }
+    mlir::Block* body = builder.createBlock(&gradient.getBody(), {}, types,
+                                            mlir::SmallVector<mlir::Location>(types.size(), forward.getLoc()));
+    const auto tangents = body->getArguments().drop_front(arguments);
+    Differentiator differentiator(ops, source, *body);
+    size_t next = 0;
+    for (const auto& [input, argument] : llvm::zip(forward_inputs, source.getArguments())) {
+      if (has_gradient(input)) differentiator.seed(argument, {Derivative::Kind::kValue, tangents[next++]});
+    }
+    for (mlir::Operation& operation : source.without_terminator()) {
+      if (!differentiator.visit(operation)) return operation.emitError() << "has no derivative";
+    }
+
+    mlir::SmallVector<Value> derivatives;
+    for (const Value output : end.getValues()) derivatives.push_back(differentiator.derivative(output));
+    Transposer transposer(ops, *body, tangents);
+    for (const auto& [i, derivative] : llvm::enumerate(derivatives))
+      transposer.add(derivative, body->getArgument(static_cast<unsigned>(forward_inputs.size() + i)));
+    if (failed(transposer.run())) return mlir::failure();
+    mlir::SmallVector<Value> results;
+    for (const Value tangent : tangents) {
+      const Value result = transposer.gradient(tangent);
+      results.push_back(result ? result : ops.real(0, tangent.getType()));
+    }
+    hstu::YieldOp::create(builder, forward.getLoc(), results);
+    transposer.erase_program();
+    body->eraseArguments(static_cast<unsigned>(arguments), static_cast<unsigned>(tangents.size()));
+    forward.erase();
+    return mlir::success();
+  }
+
+  void runOnOperation() override {
+    for (auto row : llvm::make_early_inc_range(getOperation().getOps<hstu::RowOp>())) {
+      if (failed(differentiate(row))) return signalPassFailure();
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<mlir::Pass> create_differentiate_rows_pass() { return std::make_unique<DifferentiateRows>(); }
+
+}  // namespace hstujit

@@ -1,0 +1,42 @@
+// The functions that hstu.row becomes (cut_rows.cpp), and how they belong together.
+//
+// A row is gone through in rounds. In each of them `row_summands<r>` gives for every element what is summed over the
+// row, and `row_statistics<r>` makes of the sums, once a row, the numbers that later functions take: the row's
+// statistics. Last, `row_outputs` gives the elements of the outputs. All of them take single values in fp32: arguments
+// are named after inputs and statistics, and those that a function does not use are not among them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/support/status.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace hstujit {
+
+struct RowRound {
+  mlir::func::FuncOp summands;    // (inputs, statistics) -> what each of the round's sums adds up
+  mlir::func::FuncOp statistics;  // (the sums, inputs that are scalars, statistics) -> further statistics
+};
+
+struct RowFunctions {
+  std::vector<RowRound> rounds;
+  mlir::func::FuncOp outputs;  // (inputs, statistics) -> an element of each output
+
+  // Names of all statistics, in the order of the rounds.
+  std::vector<std::string> statistics() const;
+  // Of the round with the most.
+  unsigned max_sums() const;
+};
+
+std::string row_summands_name(unsigned round);
+std::string row_statistics_name(unsigned round);
+inline constexpr llvm::StringLiteral kRowOutputs = "row_outputs";
+// The name of a sum among the arguments of row_statistics<r>, which begin with the sums.
+std::string row_sum_name(unsigned index);
+
+// Those of a module that the passes have been over; none of a module without hstu.row.
+RowFunctions find_row_functions(mlir::ModuleOp module);
+
+}  // namespace hstujit

@@ -1,0 +1,39 @@
+#include "compiler/spec/operators/layer_norm/spec.h"
+
+namespace hstujit {
+
+OpSpecPtr parse_layer_norm(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const size_t before = mistakes.count();
+  LayerNormParams params;
+  read_fields(json, path, params, mistakes, {"op"});
+  if (mistakes.count() == before) check_row_params(params, path, mistakes);
+  if (mistakes.count() != before) return nullptr;
+  make_canonical(params, params.weight || params.bias);
+  return std::make_shared<LayerNormSpec>(params);
+}
+
+Json schema_layer_norm() { return fields_schema<LayerNormParams>(); }
+
+Json LayerNormSpec::to_json() const {
+  Json json = {{"op", "layer_norm"}};
+  json.update(fields_to_json(params_));
+  return json;
+}
+
+RowInterface LayerNormSpec::forward_interface() const {
+  RowInterface interface{params_.width, {}, {}};
+  interface.inputs.push_back({"x", RowOperandKind::kRow, params_.dtype, "rows", 0.5});
+  if (params_.weight)
+    interface.inputs.push_back({"weight", RowOperandKind::kVector, params_.weight_dtype, "factor of each column", 1});
+  if (params_.bias) {
+    interface.inputs.push_back({"bias", RowOperandKind::kVector, params_.weight_dtype, "added to each column", 0,
+                                /*in_gradient=*/false});
+  }
+  interface.inputs.push_back({"eps", RowOperandKind::kScalar, DataType::kFp32, "added to the variance", 1e-5});
+  interface.outputs.push_back({"out", RowOperandKind::kRow, params_.dtype, "result"});
+  return interface;
+}
+
+double LayerNormSpec::operations(Direction direction) const { return direction == Direction::kForward ? 7 : 14; }
+
+}  // namespace hstujit

@@ -1,0 +1,38 @@
+#include "compiler/spec/operators/rms_norm/spec.h"
+
+namespace hstujit {
+
+OpSpecPtr parse_rms_norm(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const size_t before = mistakes.count();
+  RmsNormParams params;
+  read_fields(json, path, params, mistakes, {"op"});
+  if (mistakes.count() == before) check_row_params(params, path, mistakes);
+  if (mistakes.count() != before) return nullptr;
+  make_canonical(params, params.weight);
+  return std::make_shared<RmsNormSpec>(params);
+}
+
+Json schema_rms_norm() { return fields_schema<RmsNormParams>(); }
+
+Json RmsNormSpec::to_json() const {
+  Json json = {{"op", "rms_norm"}};
+  json.update(fields_to_json(params_));
+  return json;
+}
+
+RowInterface RmsNormSpec::forward_interface() const {
+  RowInterface interface{params_.width, {}, {}};
+  interface.inputs.push_back({"x", RowOperandKind::kRow, params_.dtype, "rows", 0.5});
+  if (params_.weight)
+    interface.inputs.push_back({"weight", RowOperandKind::kVector, params_.weight_dtype, "factor of each column", 1});
+  interface.inputs.push_back({"eps", RowOperandKind::kScalar, DataType::kFp32, "added to the mean square", 1e-5});
+  interface.outputs.push_back({"out", RowOperandKind::kRow, params_.dtype, "result"});
+  return interface;
+}
+
+double RmsNormSpec::operations(Direction direction) const {
+  const double silu = params_.silu ? 4 : 0;
+  return direction == Direction::kForward ? 4 + silu : 10 + 3 * silu;
+}
+
+}  // namespace hstujit

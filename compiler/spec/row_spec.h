@@ -1,0 +1,117 @@
+// What the operators of the row family have in common: each row of the outputs follows from that row of the inputs, and
+// gradients of vectors are sums over all rows.
+//
+// An operator says which operands it has and writes its float64 reference for one row; signature, inputs, bytes and
+// bounds follow here, and the kernels from the IR (compiler/ir/row_builder.h). Its parameters have at least the fields
+// of RowParams.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/spec/fields_json.h"
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+enum class RowOperandKind {
+  kRow,        // (L, width): each row has its own
+  kVector,     // (width): all rows have the same
+  kScalar,     // a real argument of the launch
+  kColumnSum,  // (width), an output: the sum over all rows, 0 where there is none
+};
+
+struct RowOperand {
+  std::string name;
+  RowOperandKind kind = RowOperandKind::kRow;
+  DataType dtype = DataType::kFp32;
+  std::string_view doc;
+  double usual = 0;         // a scalar's value in generated calls; what a vector's elements vary around
+  bool in_gradient = true;  // whether the gradients depend on it
+};
+
+struct RowInterface {
+  int64_t width = 0;
+  std::vector<RowOperand> inputs, outputs;
+};
+
+// Of one row of a call, in float64.
+class ReferenceRow {
+ public:
+  virtual ~ReferenceRow() = default;
+  virtual std::span<const double> input(std::string_view name) const = 0;  // of a row or a vector
+  virtual double scalar(std::string_view name) const = 0;
+  // A row's elements, or what the row adds to a column sum.
+  virtual std::span<double> output(std::string_view name) = 0;
+  // For each element of an output that is a difference of terms which may cancel: the sum of their sizes.
+  virtual std::span<double> terms(std::string_view name) = 0;
+};
+
+class RowSpec : public OpSpec {
+ public:
+  Family family() const final { return Family::kRow; }
+  bool supports(Direction) const override { return true; }
+
+  // Forward, as the operator says it. Backward: the inputs that the gradients depend on, d<output> for each output, and
+  // as outputs d<input> for each row and vector.
+  RowInterface interface(Direction direction) const;
+  // Bytes that the rows of tensors begin at multiples of.
+  virtual int64_t alignment() const = 0;
+  // The same of a vector: of as many elements as are loaded together.
+  int64_t vector_alignment(DataType dtype) const;
+  // Additions, multiplications and their like for each element, about.
+  virtual double operations(Direction direction) const = 0;
+  DataType dtype() const { return forward_interface().outputs.front().dtype; }  // of rows
+
+  // Rows of inputs, gradients of outputs, vectors, scalars, then the outputs.
+  Signature signature(Direction direction) const override;
+  Work work(Direction direction, const Lengths& lengths) const override;
+  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
+  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
+  double error_bound(Direction direction) const override;
+  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
+                                                   const std::vector<bool>& sequences) const override;
+
+ protected:
+  virtual RowInterface forward_interface() const = 0;
+  virtual void reference_row(Direction direction, ReferenceRow& row) const = 0;
+
+ private:
+  // Calls visit(row index, row) for each row, some of them at the same time; column sums are those of the rows.
+  void visit_rows(Direction direction, std::vector<HostValue>& values, std::vector<std::vector<double>>* terms) const;
+};
+
+// The fields that parameters of a row operator begin with, in this order:
+//   width, dtype, weight_dtype, alignment
+struct RowParams {
+  static constexpr int64_t kMaxWidth = 16384;
+
+  int64_t width = 0;
+  DataType dtype = DataType::kBf16;
+  DataType weight_dtype = DataType::kFp32;
+  int64_t alignment = 16;
+
+  bool operator==(const RowParams&) const = default;
+
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::make_tuple(field("width", &P::width, "elements of a row", 1, kMaxWidth),
+                           field("dtype", &P::dtype, "data type of rows").one_of("bf16 fp16 fp32"),
+                           field("weight_dtype", &P::weight_dtype,
+                                 "data type of weight and bias, and of their gradients: fp32 or that of rows")
+                               .one_of("bf16 fp16 fp32"),
+                           field("alignment", &P::alignment,
+                                 "bytes that data pointers and strides are multiples of, a power of two", 2, 16));
+  }
+};
+
+// Adds what breaks the rules between fields. Single fields are taken to be within their bounds.
+void check_row_params(const RowParams& params, const std::string& path, Mistakes& mistakes);
+// Brings equal meanings to one form: no alignment that rows which follow one another cannot have, and no type of
+// weights where there are none.
+void make_canonical(RowParams& params, bool has_vectors);
+
+}  // namespace hstujit

@@ -1,0 +1,41 @@
+// Host side of kernel.cuh.
+#include "templates/row/cost.h"
+#include "templates/row/operands.h"
+#include "templates/row/skeleton.h"
+
+namespace hstujit {
+
+namespace {
+
+struct RowBackward {
+  using Spec = RowSpec;
+  using Config = RowConfig;
+  static constexpr std::string_view kName = "row/backward";
+  static constexpr Direction kDirection = Direction::kBackward;
+
+  static std::vector<Config> space(const Spec& spec) { return row::space(spec); }
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
+    return row::reject(spec, kDirection, config, device);
+  }
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
+    return row::launch_plan(spec, kDirection, config, device);
+  }
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
+    return row::estimate_ms(spec, kDirection, config, device);
+  }
+  static Constants constants(const Spec& spec, const Config& config) {
+    return row::constants(spec, kDirection, config);
+  }
+  static std::string instruction_wrappers(const Spec& spec, const Config&) {
+    return row::print_operands(spec, kDirection);
+  }
+};
+
+}  // namespace
+
+const Skeleton& row_backward_skeleton() {
+  static const TypedSkeleton<RowBackward> skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,97 @@
+// Sums over all rows, in fp32: each thread adds up what its rows add to its columns, each CTA what its threads have, and
+// a second kernel the parts of all CTAs. Which rows belong together, and in which order parts are added, follows from the
+// sizes alone, so the same call gives the same bits.
+#pragma once
+#include "row/layout.cuh"
+
+template <class Layout, class Operands, int kWidth>
+class ColumnSums {
+ public:
+  __device__ __forceinline__ void add(int sum, int chunk, int i, float value) { sums_[sum][chunk][i] += value; }
+
+  // To part blockIdx.x of the workspace, which has (parts, column sums, width) numbers. All threads of the CTA call.
+  __device__ __forceinline__ void write(float* parts) {
+    float* const part = parts + static_cast<i64>(blockIdx.x) * (Operands::kColumnSums * kWidth);
+#pragma unroll
+    for (int sum = 0; sum < Operands::kColumnSums; ++sum) {
+#pragma unroll
+      for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+        add_rows_of_warp(sums_[sum][chunk]);
+        if constexpr (kHolders == 1) {
+          if (holds() && Layout::has(chunk)) store(part + sum * kWidth + Layout::column(chunk), sums_[sum][chunk]);
+        } else {
+          add_holders(sums_[sum][chunk], chunk, part + sum * kWidth);
+        }
+      }
+    }
+  }
+
+ private:
+  // Each holder has a sum for every column: a warp, or the warps that share a row.
+  static constexpr int kHolders = Layout::kThreads / (Layout::kWarpsPerRow * 32);
+  static constexpr int kColumns = Layout::kThreadsPerRow * Layout::kVector;  // of a chunk
+
+  static __device__ __forceinline__ bool holds() { return threadIdx.x % 32 < Layout::kLanesPerRow; }
+
+  static __device__ __forceinline__ void add_rows_of_warp(float (&sums)[Layout::kVector]) {
+#pragma unroll
+    for (int offset = Layout::kLanesPerRow; offset < 32; offset *= 2) {
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) sums[i] += __shfl_xor_sync(~0u, sums[i], offset);
+    }
+  }
+
+  static __device__ __forceinline__ void store(float* to, const float (&sums)[Layout::kVector]) {
+#pragma unroll
+    for (int i = 0; i < Layout::kVector; ++i) to[i] = sums[i];
+  }
+
+  static __device__ __forceinline__ void add_holders(const float (&sums)[Layout::kVector], int chunk, float* part) {
+    __shared__ __align__(16) unsigned char static_bytes[kHolders * kColumns * sizeof(float)];
+    float* const shared = reinterpret_cast<float*>(static_bytes);
+    const int holder = threadIdx.x / (Layout::kWarpsPerRow * 32);
+    __syncthreads();  // the chunk before was read
+    if (holds()) store(shared + holder * kColumns + Layout::thread_of_row() * Layout::kVector, sums);
+    __syncthreads();
+    for (int i = threadIdx.x; i < kColumns; i += Layout::kThreads) {
+      const int column = chunk * kColumns + i;
+      if (column >= kWidth) break;
+      float total = 0;
+#pragma unroll
+      for (int other = 0; other < kHolders; ++other) total += shared[other * kColumns + i];
+      part[column] = total;
+    }
+  }
+
+  float sums_[at_least_one(Operands::kColumnSums)][Layout::kChunks][Layout::kVector] = {};
+};
+
+// The kernel that follows: a warp's 32 columns of a CTA, whose warps share out the parts.
+template <class Operands, int kWidth, class Params>
+__device__ __forceinline__ void add_parts(const Params& params) {
+  constexpr int kWarps = 16, kColumns = Operands::kColumnSums * kWidth;
+  __shared__ __align__(16) unsigned char static_bytes[kWarps * 32 * sizeof(float)];
+  float* const shared = reinterpret_cast<float*>(static_bytes);
+  const int column = blockIdx.x * 32 + threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int parts = params.rows > 0 ? *params.part_count : 0;
+  float sum = 0;
+  if (column < kColumns) {
+#pragma unroll 4
+    for (int part = warp; part < parts; part += kWarps) sum += params.parts[static_cast<i64>(part) * kColumns + column];
+  }
+  shared[threadIdx.x] = sum;
+  __syncthreads();
+  if (warp > 0 || column >= kColumns) return;
+#pragma unroll
+  for (int other = 1; other < kWarps; ++other) sum += shared[other * 32 + threadIdx.x];
+  void* outputs[Operands::kColumnSums];
+  Operands::column_sums(params, outputs);
+  Pack<typename Operands::Vector, 1> rounded;
+  rounded.set({sum});
+#pragma unroll
+  for (int output = 0; output < Operands::kColumnSums; ++output) {
+    const int place = column - output * kWidth;
+    if (place < 0 || place >= kWidth) continue;
+    rounded.store(static_cast<unsigned char*>(outputs[output]) + place * Operands::Vector::kBytes);
+  }
+}

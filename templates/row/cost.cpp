@@ -1,0 +1,73 @@
+#include "templates/row/cost.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "templates/row/resources.h"
+
+namespace hstujit::row {
+
+namespace {
+
+constexpr double kRows = 131072;  // a launch says no number of rows; with many, bytes decide
+constexpr double kClockKhz = 1.7e6;
+constexpr double kBytes = 19;             // of device memory, per multiprocessor and clock
+constexpr double kBytesInFlight = 36864;  // of a multiprocessor, that keep the memory busy
+constexpr double kCopyWins = 1.04;        // over the bytes alone, at best
+constexpr double kLoadCycles = 900;       // from a load to its value, where all multiprocessors load
+constexpr double kShuffleCycles = 28;
+constexpr double kBarrierCycles = 90;
+constexpr double kElementCycles = 0.75;  // of a warp's chain of dependent additions, per element and round
+constexpr double kLanes = 128;           // of a multiprocessor, each with an instruction a clock
+constexpr double kSchedulers = 4;        // of a multiprocessor
+constexpr double kRowInstructions = 70;  // of a thread for each row: addresses, statistics, shuffles, the loop
+constexpr double kAccess = 2;            // instructions of an access besides
+constexpr double kStartCycles = 4000;    // of a launch
+constexpr double kFollowCycles = 5000;   // of the kernel that adds up the parts of column sums
+constexpr double kL2Bytes = 40;
+
+}  // namespace
+
+double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device) {
+  const Resources resources(spec, direction, config);
+  const RowInterface interface = spec.interface(direction);
+  const auto width = static_cast<double>(interface.width), element = static_cast<double>(size_of(spec.dtype()));
+  double inputs = 0, outputs = 0, sums = 0;
+  for (const RowOperand& input : interface.inputs) inputs += input.kind == RowOperandKind::kRow ? 1 : 0;
+  for (const RowOperand& output : interface.outputs) (output.kind == RowOperandKind::kRow ? outputs : sums) += 1;
+  const double multiprocessors = static_cast<double>(device.sm_count);
+  const double rows = kRows / multiprocessors;
+  const double resident_rows = static_cast<double>(resources.rows * config.blocks_per_sm);
+
+  // Bytes that are on their way at any time: while a row is computed nothing is, unless the next one is loaded
+  // meanwhile.
+  const double in_flight = resident_rows * inputs * width * element * (config.stages > 1 ? 1 : 0.5);
+  const double again = resources.hold_row ? 0 : 2 * inputs * width * element / kL2Bytes;
+  const double memory = rows * (kCopyWins * (inputs + outputs) * width * element / kBytes + again) *
+                        std::max(1.0, kBytesInFlight / in_flight);
+
+  const double elements = static_cast<double>(resources.chunks * resources.vector);
+  const double accesses = static_cast<double>(resources.chunks) * (inputs + outputs) * kAccess;
+  const double per_element = spec.operations(direction) + inputs + outputs;
+  const double instructions =
+      static_cast<double>(config.threads_per_row) * (kRowInstructions + accesses + elements * per_element);
+  // A scheduler with few warps waits for results of arithmetic, too.
+  const double warps = static_cast<double>(config.warps * config.blocks_per_sm) / kSchedulers;
+  const double issue = rows * instructions / kLanes * (1 + 1 / warps);
+
+  constexpr double kRounds = 2;
+  const double tree = std::bit_width(static_cast<uint64_t>(config.threads_per_row)) - 1;
+  const double round =
+      tree * kShuffleCycles + elements * kElementCycles * 4 + (config.threads_per_row > 32 ? kBarrierCycles : 0);
+  const double latency =
+      rows / resident_rows * (kRounds * round + elements * 4 + (config.stages > 1 ? 0 : kLoadCycles));
+
+  double cycles = std::max({memory, issue, latency}) + 0.05 * (memory + issue + latency) + kStartCycles;
+  if (sums > 0) {
+    const double part = static_cast<double>(config.blocks_per_sm) * sums * width * 4;
+    cycles += kFollowCycles + 2 * part / kBytes;
+  }
+  return cycles / kClockKhz;
+}
+
+}  // namespace hstujit::row

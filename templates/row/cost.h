@@ -1,0 +1,12 @@
+// How long a config of the row kernels should take.
+#pragma once
+
+#include "compiler/plan/row_config.h"
+#include "compiler/spec/device_spec.h"
+#include "compiler/spec/row_spec.h"
+
+namespace hstujit::row {
+
+double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device);
+
+}  // namespace hstujit::row

@@ -1,0 +1,112 @@
+// The elements of a row's inputs that a thread has: held in registers from the first use to the last, or loaded for each
+// use where they are too many.
+#pragma once
+#include "row/layout.cuh"
+
+template <class Layout, class Operands>
+struct HeldRow {
+  Pack<typename Operands::Data, Layout::kVector> packs[Operands::kRowInputs][Layout::kChunks];
+};
+
+template <class Layout, class Operands>
+struct HeldVectors {
+  Pack<typename Operands::Vector, Layout::kVector> packs[at_least_one(Operands::kVectorInputs)][Layout::kChunks];
+};
+
+// One chunk of all inputs: rows first, then vectors.
+template <class Layout, class Operands>
+struct ChunkOfInputs {
+  Pack<typename Operands::Data, Layout::kVector> rows[Operands::kRowInputs];
+  Pack<typename Operands::Vector, Layout::kVector> vectors[at_least_one(Operands::kVectorInputs)];
+
+  // Element i of each.
+  __device__ __forceinline__ void get(int i, float (&in)[Operands::kRowInputs + Operands::kVectorInputs]) const {
+#pragma unroll
+    for (int input = 0; input < Operands::kRowInputs; ++input) in[input] = rows[input][i];
+#pragma unroll
+    for (int input = 0; input < Operands::kVectorInputs; ++input)
+      in[Operands::kRowInputs + input] = vectors[input][i];
+  }
+};
+
+template <class Layout, class Operands, class Config>
+class Inputs {
+ public:
+  using Row = HeldRow<Layout, Operands>;
+  using Chunk = ChunkOfInputs<Layout, Operands>;
+
+  template <class Params>
+  __device__ __forceinline__ explicit Inputs(const Params& params) : rows_(params.rows) {
+    Operands::row_inputs(params, data_, strides_);
+    if constexpr (Operands::kVectorInputs > 0) {
+      Operands::vector_inputs(params, vector_data_);
+      if constexpr (Config::kHoldVectors != 0) {
+#pragma unroll
+        for (int input = 0; input < Operands::kVectorInputs; ++input) {
+#pragma unroll
+          for (int chunk = 0; chunk < Layout::kChunks; ++chunk) load_vector(input, chunk, vectors_.packs[input][chunk]);
+        }
+      }
+    }
+  }
+
+  // All elements of a row; zeros behind the last one.
+  __device__ __forceinline__ void load(i64 row, Row& held) const {
+#pragma unroll
+    for (int input = 0; input < Operands::kRowInputs; ++input) {
+#pragma unroll
+      for (int chunk = 0; chunk < Layout::kChunks; ++chunk)
+        load_row<true>(input, row, chunk, held.packs[input][chunk]);
+    }
+  }
+
+  // Those inputs of a chunk whose bits are set in kReads.
+  template <u32 kReads>
+  __device__ __forceinline__ void get(const Row& held, i64 row, int chunk, Chunk& inputs) const {
+#pragma unroll
+    for (int input = 0; input < Operands::kRowInputs; ++input) {
+      if ((kReads >> input & 1) == 0) continue;
+      if constexpr (Config::kHoldRow != 0) {
+        inputs.rows[input] = held.packs[input][chunk];
+      } else {
+        load_row<false>(input, row, chunk, inputs.rows[input]);
+      }
+    }
+#pragma unroll
+    for (int input = 0; input < Operands::kVectorInputs; ++input) {
+      if ((kReads >> (Operands::kRowInputs + input) & 1) == 0) continue;
+      if constexpr (Config::kHoldVectors != 0) {
+        inputs.vectors[input] = vectors_.packs[input][chunk];
+      } else {
+        load_vector(input, chunk, inputs.vectors[input]);
+      }
+    }
+  }
+
+ private:
+  template <bool kOnce, class Elements>
+  __device__ __forceinline__ void load_row(int input, i64 row, int chunk, Elements& elements) const {
+    if (row < rows_ && Layout::has(chunk)) {
+      const i64 element = row * strides_[input] + Layout::column(chunk);
+      elements.template load<kOnce>(static_cast<const unsigned char*>(data_[input]) + element * Operands::Data::kBytes);
+    } else {
+      elements.clear();
+    }
+  }
+
+  template <class Elements>
+  __device__ __forceinline__ void load_vector(int input, int chunk, Elements& elements) const {
+    if (Layout::has(chunk)) {
+      const auto* const data = static_cast<const unsigned char*>(vector_data_[input]);
+      elements.template load<false>(data + Layout::column(chunk) * Operands::Vector::kBytes);
+    } else {
+      elements.clear();
+    }
+  }
+
+  const i64 rows_;
+  const void* data_[Operands::kRowInputs];
+  i64 strides_[Operands::kRowInputs];  // in elements
+  const void* vector_data_[at_least_one(Operands::kVectorInputs)];
+  HeldVectors<Layout, Operands> vectors_;
+};

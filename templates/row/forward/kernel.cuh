@@ -1,0 +1,7 @@
+// The forward direction of operators over rows: no thread keeps anything of a row that is over.
+#include "row/rows.cuh"
+
+template <class Spec, class Config, class Params>
+__device__ void kernel_main(const Params& params) {
+  Rows<Spec, Config, Operands, Row, NoColumnSums, Params>(params).run();
+}

@@ -1,0 +1,18 @@
+// The tensors of an operator over rows as a kernel gets them: members of Params, and `struct Operands`, by which the
+// kernel finds them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/plan/launch_plan.h"
+#include "compiler/spec/row_spec.h"
+
+namespace hstujit::row {
+
+// Pointers, row strides, scalars, and `rows`, the number of rows.
+std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction);
+
+std::string print_operands(const RowSpec& spec, Direction direction);
+
+}  // namespace hstujit::row

@@ -1,0 +1,59 @@
+#include "templates/row/resources.h"
+
+#include <algorithm>
+
+#include "compiler/support/integers.h"
+
+namespace hstujit::row {
+
+namespace {
+
+constexpr int64_t kRegisters = 65536;     // of a multiprocessor
+constexpr int64_t kMaxRegisters = 255;    // of a thread
+constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
+constexpr int64_t kBase = 36;             // addresses, statistics, the arithmetic of a vector's elements
+constexpr int64_t kMaxHeldElements = 32;  // of a row in registers: their loads, too, take registers,
+constexpr int64_t kMaxHeldWithSums = 16;  // and sums of as many columns
+constexpr double kShortFormula = 14;      // operations of an element
+constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
+
+int64_t words_of(const RowOperand& operand, int64_t elements) {
+  return ceil_div(elements * static_cast<int64_t>(size_of(operand.dtype)), int64_t{4});
+}
+
+}  // namespace
+
+Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& config) {
+  const RowInterface interface = spec.interface(direction);
+  threads = 32 * config.warps;
+  rows = threads / config.threads_per_row;
+  vector = spec.alignment() / static_cast<int64_t>(size_of(spec.dtype()));
+  vectors = interface.width / vector;
+  chunks = ceil_div(vectors, config.threads_per_row);
+  int64_t row_inputs = 0;
+  for (const RowOperand& input : interface.inputs) {
+    if (input.kind == RowOperandKind::kRow) ++row_inputs;
+    if (input.kind == RowOperandKind::kRow) row_words += chunks * words_of(input, vector);
+    if (input.kind == RowOperandKind::kVector) vector_words += chunks * words_of(input, vector);
+  }
+  for (const RowOperand& output : interface.outputs) {
+    if (output.kind == RowOperandKind::kColumnSum) sum_words += chunks * vector;
+  }
+  register_cap = std::min(kMaxRegisters, round_down(kRegisters / (threads * config.blocks_per_sm), kRegisterUnit));
+
+  // What is held of a row the compiler keeps as fp32, between its uses; what is on its way is as it is in memory.
+  const int64_t elements = chunks * vector;
+  const int64_t held = elements * row_inputs, loading = (config.stages - 1) * row_words;
+  const int64_t chunk_vectors = vector_words / chunks;
+  // Of long formulas it keeps results, too, that both the sums and the outputs are made of.
+  const auto kept = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4) * elements;
+  const int64_t holding = kBase + sum_words + held + loading + kept;
+  hold_row =
+      elements <= (sum_words > 0 ? kMaxHeldWithSums : kMaxHeldElements) && holding + chunk_vectors + 4 <= register_cap;
+  hold_vectors = hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
+  registers_needed = hold_vectors ? holding + vector_words
+                     : hold_row   ? holding + chunk_vectors + 4
+                                  : kBase + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + kept;
+}
+
+}  // namespace hstujit::row

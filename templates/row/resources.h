@@ -1,0 +1,27 @@
+// What a config of the row kernels takes, and what it keeps in registers: host side of layout.cuh and elements.cuh.
+#pragma once
+
+#include "compiler/plan/row_config.h"
+#include "compiler/spec/device_spec.h"
+#include "compiler/spec/row_spec.h"
+
+namespace hstujit::row {
+
+struct Resources {
+  Resources(const RowSpec& spec, Direction direction, const RowConfig& config);
+
+  int64_t threads = 0;        // of a CTA
+  int64_t rows = 0;           // of a CTA at a time
+  int64_t vector = 0;         // elements of an access
+  int64_t vectors = 0;        // of a row
+  int64_t chunks = 0;         // of a row: vectors of a thread
+  int64_t row_words = 0;      // registers for a thread's share of a row, all inputs
+  int64_t vector_words = 0;   // the same of the inputs that all rows share
+  int64_t sum_words = 0;      // of column sums
+  int64_t register_cap = 0;   // of a thread, at the config's CTAs per multiprocessor
+  bool hold_row = false;      // a row stays in registers from its first use to the last
+  bool hold_vectors = false;  // and so do the vectors, from row to row
+  int64_t registers_needed = 0;
+};
+
+}  // namespace hstujit::row

@@ -1,0 +1,115 @@
+// One pass over the rows of a tensor. A CTA takes as many rows at a time as its threads are shared out to, then those
+// that lie a grid's rows further, and loads them while it computes the ones before.
+//
+// `Row` is the operator: in each round it says what is summed over a row, and what follows from the sums; then what is
+// written (docs/generated-source.md). `Operands` are its tensors.
+#pragma once
+#include "row/elements.cuh"
+#include "row/reduce.cuh"
+
+// What takes the place of column sums where there are none.
+struct NoColumnSums {
+  __device__ __forceinline__ void add(int, int, int, float) {}
+};
+
+template <class Spec, class Config, class Operands, class Row, class ColumnSums, class Params>
+class Rows {
+ public:
+  __device__ __forceinline__ explicit Rows(const Params& params) : params_(params), inputs_(params) {
+    Operands::row_outputs(params, data_, strides_);
+  }
+
+  __device__ __forceinline__ void run() {
+    const i64 step = static_cast<i64>(gridDim.x) * Layout::kRows;
+    i64 first = static_cast<i64>(blockIdx.x) * Layout::kRows;
+    const int mine = Layout::row_of_cta();
+    typename Operand::Row next;
+    if constexpr (kAhead) inputs_.load(first + mine, next);
+    for (; first < params_.rows; first += step) {
+      typename Operand::Row held;
+      if constexpr (kAhead) {
+        held = next;
+        inputs_.load(first + step + mine, next);
+      } else if constexpr (Config::kHoldRow != 0) {
+        inputs_.load(first + mine, held);
+      }
+      typename Row::Statistics statistics;
+      sum_up<0>(held, first + mine, statistics);
+      write(held, first + mine, statistics);
+    }
+  }
+
+  __device__ __forceinline__ ColumnSums& column_sums() { return column_sums_; }
+
+ private:
+  using Layout = RowLayout<Spec, Config>;
+  using Operand = Inputs<Layout, Operands, Config>;
+  static constexpr bool kAhead = Config::kStages > 1;
+  static constexpr int kInputs = Operands::kRowInputs + Operands::kVectorInputs;
+  static constexpr int kOutputs = Operands::kRowOutputs + Operands::kColumnSums;
+
+  template <int kRound>
+  __device__ __forceinline__ void sum_up(const typename Operand::Row& held, i64 row,
+                                         typename Row::Statistics& statistics) {
+    if constexpr (kRound < Row::kRounds) {
+      constexpr int kSums = Row::kSums[kRound];
+      float sums[kSums] = {}, odd[kSums] = {};  // two chains of additions
+#pragma unroll
+      for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+        if (!Layout::has(chunk)) continue;
+        typename Operand::Chunk inputs;
+        inputs_.template get<Row::kReads[kRound]>(held, row, chunk, inputs);
+#pragma unroll
+        for (int i = 0; i < Layout::kVector; ++i) {
+          float in[kInputs], summands[kSums];
+          inputs.get(i, in);
+          Row::template summands<kRound>(in, statistics, params_, summands);
+#pragma unroll
+          for (int sum = 0; sum < kSums; ++sum) (i % 2 == 0 ? sums : odd)[sum] += summands[sum];
+        }
+      }
+#pragma unroll
+      for (int sum = 0; sum < kSums; ++sum) sums[sum] += odd[sum];
+      reducer_.add_up(sums);
+      Row::template statistics<kRound>(sums, params_, statistics);
+      sum_up<kRound + 1>(held, row, statistics);
+    }
+  }
+
+  __device__ __forceinline__ void write(const typename Operand::Row& held, i64 row,
+                                        const typename Row::Statistics& statistics) {
+    const bool exists = row < params_.rows;
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+      if (!exists || !Layout::has(chunk)) continue;
+      typename Operand::Chunk inputs;
+      inputs_.template get<Row::kReads[Row::kRounds]>(held, row, chunk, inputs);
+      float elements[Operands::kRowOutputs][Layout::kVector];
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) {
+        float in[kInputs], out[kOutputs];
+        inputs.get(i, in);
+        Row::outputs(in, statistics, params_, out);
+#pragma unroll
+        for (int output = 0; output < Operands::kRowOutputs; ++output) elements[output][i] = out[output];
+#pragma unroll
+        for (int sum = 0; sum < Operands::kColumnSums; ++sum)
+          column_sums_.add(sum, chunk, i, out[Operands::kRowOutputs + sum]);
+      }
+#pragma unroll
+      for (int output = 0; output < Operands::kRowOutputs; ++output) {
+        Pack<typename Operands::Data, Layout::kVector> rounded;
+        rounded.set(elements[output]);
+        const i64 element = row * strides_[output] + Layout::column(chunk);
+        rounded.store(static_cast<unsigned char*>(data_[output]) + element * Operands::Data::kBytes);
+      }
+    }
+  }
+
+  const Params& params_;
+  Operand inputs_;
+  void* data_[Operands::kRowOutputs];
+  i64 strides_[Operands::kRowOutputs];  // in elements
+  RowReducer<Layout, Row::kMaxSums> reducer_;
+  ColumnSums column_sums_;
+};

@@ -1,0 +1,144 @@
+#include "templates/row/skeleton.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "compiler/support/integers.h"
+#include "templates/row/operands.h"
+#include "templates/row/resources.h"
+
+namespace hstujit::row {
+
+namespace {
+
+constexpr int64_t kMaxThreads = 1024;  // of a CTA
+constexpr int64_t kMaxElements = 64;   // of a thread: loops over them are unrolled
+constexpr int64_t kLeastCapability = 80;
+
+// As in column_sums.cuh.
+constexpr int64_t kAddColumns = 32;
+constexpr int kAddThreads = 512;
+
+bool well_formed(const RowConfig& config) {
+  return std::has_single_bit(static_cast<uint64_t>(config.threads_per_row)) &&
+         32 * config.warps % config.threads_per_row == 0;
+}
+
+GridFactor constant_factor(int64_t value) {
+  GridFactor factor;
+  factor.constant = value;
+  return factor;
+}
+
+ParamSlot workspace_slot(const char* name, const char* type, int region) {
+  ParamSlot slot;
+  slot.name = name;
+  slot.kind = ParamSlot::Kind::kWorkspace;
+  slot.region = region;
+  slot.type = type;
+  return slot;
+}
+
+// Parts of column sums, one of each CTA, and the kernel that adds them up.
+void add_column_sums(const RowInterface& interface, LaunchPlan& plan) {
+  int64_t columns = 0;
+  for (const RowOperand& output : interface.outputs)
+    columns += output.kind == RowOperandKind::kColumnSum ? interface.width : 0;
+  if (columns == 0) return;
+  plan.slots.push_back(workspace_slot("parts", "float*", 0));
+  plan.slots.push_back(workspace_slot("part_count", "int*", 1));
+  const int64_t bytes = columns * static_cast<int64_t>(sizeof(float));
+  plan.workspace.regions = {{{constant_factor(plan.persistent_blocks), constant_factor(bytes)}, false},
+                            {{constant_factor(static_cast<int64_t>(sizeof(int32_t)))}, false}};
+  FollowingKernel kernel;
+  kernel.kernel_name = plan.kernel_name + "_add_column_sums";
+  kernel.function = "add_column_sums";
+  kernel.threads = kAddThreads;
+  kernel.grid = {constant_factor(ceil_div(columns, kAddColumns))};
+  plan.following.push_back(kernel);
+}
+
+}  // namespace
+
+std::vector<RowConfig> space(const RowSpec& spec) {
+  std::vector<RowConfig> configs;
+  for (int64_t threads_per_row = 1; threads_per_row <= kMaxThreads; threads_per_row *= 2) {
+    for (const int64_t warps : {4, 8, 16, 32}) {
+      for (const int64_t stages : {2, 1}) {
+        for (const int64_t blocks_per_sm : {1, 2, 3, 4, 6, 8}) {
+          RowConfig config;
+          config.threads_per_row = threads_per_row;
+          config.warps = warps;
+          config.stages = stages;
+          config.blocks_per_sm = blocks_per_sm;
+          config.activation = spec.dtype() == DataType::kFp32 ? "accurate" : "mufu";
+          configs.push_back(std::move(config));
+        }
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const RowConfig& config,
+                              const DeviceSpec& device) {
+  std::vector<Rejection> reasons;
+  if (device.capability() < kLeastCapability)
+    reasons.push_back({"arch", fmt::format("{} is older than sm_{}", device.arch, kLeastCapability)});
+  if (!well_formed(config)) {
+    reasons.push_back({"threads_per_row", fmt::format("{} threads a row of {} warps: a power of two that divides them",
+                                                      config.threads_per_row, config.warps)});
+    return reasons;
+  }
+  const Resources resources(spec, direction, config);
+  if (config.threads_per_row > static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(resources.vectors)))) {
+    reasons.push_back({"idle_threads", fmt::format("{} threads share a row of {} accesses", config.threads_per_row,
+                                                   resources.vectors)});
+  }
+  if (resources.chunks * resources.vector > kMaxElements) {
+    reasons.push_back({"elements", fmt::format("a thread has {} elements of a row; at most {} are unrolled",
+                                               resources.chunks * resources.vector, kMaxElements)});
+  }
+  if (resources.threads > kMaxThreads || resources.threads * config.blocks_per_sm > device.max_threads) {
+    reasons.push_back({"threads", fmt::format("{} CTAs of {} threads; a multiprocessor has {}", config.blocks_per_sm,
+                                              resources.threads, device.max_threads)});
+  }
+  if (config.stages > 1 && !resources.hold_row) {
+    reasons.push_back({"stages", "a row that does not stay in registers cannot be loaded ahead"});
+  }
+  if (resources.registers_needed > resources.register_cap) {
+    reasons.push_back({"registers", fmt::format("a thread needs about {} registers and gets {}",
+                                                resources.registers_needed, resources.register_cap)});
+  }
+  return reasons;
+}
+
+LaunchPlan launch_plan(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device) {
+  const Resources resources(spec, direction, config);
+  const RowInterface interface = spec.interface(direction);
+  LaunchPlan plan;
+  plan.kernel_name =
+      fmt::format("{}_{}_{}_d{}_t{}_w{}_s{}_b{}", spec.op(), to_string(direction), to_string(spec.dtype()),
+                  interface.width, config.threads_per_row, config.warps, config.stages, config.blocks_per_sm);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
+  plan.slots = operand_slots(spec, direction);
+  GridFactor rows;
+  rows.source = GridFactor::Source::kSize;
+  rows.argument = plan.slots.back().argument;
+  rows.divisor = resources.rows;
+  plan.grid = {rows};
+  plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+  add_column_sums(interface, plan);
+  return plan;
+}
+
+Constants constants(const RowSpec& spec, Direction direction, const RowConfig& config) {
+  const Resources resources(spec, direction, config);
+  return {{"vector", resources.vector},
+          {"hold_row", resources.hold_row ? 1 : 0},
+          {"hold_vectors", resources.hold_vectors ? 1 : 0}};
+}
+
+}  // namespace hstujit::row

@@ -1,0 +1,130 @@
+// The kernels of the row family, in emulation against the float64 reference: every operator and direction, widths and
+// types, and every way in which rows are shared out.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "compiler/plan/search_space.h"
+#include "tests/emulation/emulated_kernel.h"
+#include "tests/host/host_call.h"
+
+namespace hstujit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The heuristic's choice where it is empty.
+using Chosen = std::optional<RowConfig>;
+
+RowConfig row_config(int64_t threads_per_row, int64_t warps, int64_t stages) {
+  return {threads_per_row, warps, stages, 1, "accurate"};
+}
+
+Json with(Json json, const Json& changes) {
+  json.update(changes);
+  return json;
+}
+
+class RowKernel {
+ public:
+  RowKernel(const Json& json, Direction direction, const Chosen& chosen, int64_t rows)
+      : spec_(make_spec(json)), direction_(direction), lengths_{{rows}, {}, rows, {}} {
+    const DeviceSpec device = *known_device("sm_90a");
+    KernelConfig config = heuristic_config(*spec_, direction, device, {}).value();
+    if (chosen) config.tunables = *chosen;
+    SCOPED_TRACE(describe(config));
+    const auto emitted = emit_kernel(*spec_, direction, config, device);
+    if (!emitted.ok()) throw std::runtime_error(emitted.status().message());
+    kernel_ = std::make_unique<EmulatedKernel>(*emitted);
+  }
+
+  // Rows with gaps between them, twice in different orders, which give the same bits.
+  void check() const {
+    HostCall call(spec_, lengths_, 7, /*row_padding=*/16, direction_), again = call;
+    call.pack_inputs();
+    again.pack_inputs();
+    kernel_->launch(call.values(), 1);
+    kernel_->launch(again.values(), 3);
+    EXPECT_EQ(call.mistakes(), "");
+    for (const Argument& argument : spec_->signature(direction_)) {
+      if (argument.role != ArgumentRole::kOutput) continue;
+      EXPECT_EQ(call.bytes(argument.name), again.bytes(argument.name)) << argument.name;
+      const std::vector<bool> used = call.used_bytes(argument.name);
+      for (size_t i = 0; i < used.size(); ++i) {
+        if (used[i]) continue;
+        ASSERT_EQ(call.bytes(argument.name)[i], HostCall::kUntouched) << argument.name << " " << i;
+      }
+    }
+  }
+
+ private:
+  OpSpecPtr spec_;
+  Direction direction_;
+  Lengths lengths_;
+  std::unique_ptr<EmulatedKernel> kernel_;
+};
+
+void check(const Json& json, const Chosen& config, int64_t rows) {
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    SCOPED_TRACE(fmt::format("{} {}, {} rows", json.dump(), to_string(direction), rows));
+    RowKernel(json, direction, config, rows).check();
+  }
+}
+
+Json layer_norm(int64_t width, const Json& changes = Json::object()) {
+  return with({{"op", "layer_norm"}, {"width", width}}, changes);
+}
+Json rms_norm(int64_t width, const Json& changes = Json::object()) {
+  return with({{"op", "rms_norm"}, {"width", width}}, changes);
+}
+
+TEST(EmulatedRows, EveryType) {
+  for (const auto& [dtype, weight] : {std::pair{"bf16", "fp32"}, std::pair{"bf16", "bf16"}, std::pair{"fp16", "fp32"},
+                                      std::pair{"fp16", "fp16"}, std::pair{"fp32", "fp32"}}) {
+    const Json types = {{"dtype", dtype}, {"weight_dtype", weight}};
+    check(layer_norm(64, types), row_config(8, 4, 2), 37);
+    check(rms_norm(40, with(types, {{"silu", true}})), row_config(4, 4, 1), 37);
+  }
+}
+
+TEST(EmulatedRows, EveryOption) {
+  for (const bool weight : {true, false}) {
+    for (const bool other : {true, false}) {
+      check(layer_norm(72, {{"weight", weight}, {"bias", other}}), row_config(8, 4, 2), 21);
+      check(rms_norm(72, {{"weight", weight}, {"silu", other}}), row_config(8, 4, 2), 21);
+    }
+  }
+}
+
+// No row at all, fewer than a CTA takes, and more than one time for each CTA.
+TEST(EmulatedRows, EveryNumberOfRows) {
+  for (const int64_t rows : {0, 1, 16, 131}) check(layer_norm(64), row_config(8, 4, 2), rows);
+}
+
+// Widths whose last accesses some threads do not have, and those that no wide access suits.
+TEST(EmulatedRows, EveryWidth) {
+  for (const int64_t width : {1, 2, 7, 8, 100, 250, 256}) check(layer_norm(width), {}, 19);
+  for (const int64_t width : {1, 7, 100, 1000}) check(rms_norm(width, {{"dtype", "fp32"}}), {}, 19);
+  check(rms_norm(64, {{"alignment", 4}}), {}, 19);
+}
+
+TEST(EmulatedRows, EveryLayout) {
+  for (const int64_t threads_per_row : {1, 2, 8, 32, 64, 128}) {
+    const int64_t width = std::max<int64_t>(8 * threads_per_row - 8, 16);
+    check(layer_norm(width), row_config(threads_per_row, 4, /*stages=*/2), 23);
+    check(rms_norm(width + 8), row_config(threads_per_row, 4, /*stages=*/1), 23);
+  }
+}
+
+TEST(EmulatedRows, WideRows) {
+  check(layer_norm(4096), {}, 5);
+  check(layer_norm(16384), {}, 3);
+  // Too wide for registers: loaded for each use.
+  check(layer_norm(16384, {{"dtype", "fp32"}}), {}, 3);
+}
+
+}  // namespace
+}  // namespace hstujit

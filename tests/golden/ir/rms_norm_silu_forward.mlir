@@ -1,0 +1,21 @@
+module {
+  func.func @row_summands0(%arg0: f32 {hstu.name = "x"}) -> (f32 {hstu.name = "sum0"}) {
+    %0 = arith.mulf %arg0, %arg0 : f32
+    return %0 : f32
+  }
+  func.func @row_statistics0(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "eps"}) -> (f32 {hstu.name = "statistic"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %cst_0 = arith.constant 1.562500e-02 : f32
+    %0 = arith.mulf %arg0, %cst_0 : f32
+    %1 = arith.addf %0, %arg1 : f32
+    %2 = math.rsqrt %1 : f32
+    %3 = arith.mulf %2, %cst : f32
+    return %3 : f32
+  }
+  func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "statistic"}) -> (f32 {hstu.name = "out"}) {
+    %0 = arith.mulf %arg0, %arg1 : f32
+    %1 = math.tanh %0 : f32
+    %2 = math.fma %0, %1, %0 : f32
+    return %2 : f32
+  }
+}

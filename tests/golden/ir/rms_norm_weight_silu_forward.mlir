@@ -1,0 +1,22 @@
+module {
+  func.func @row_summands0(%arg0: f32 {hstu.name = "x"}) -> (f32 {hstu.name = "sum0"}) {
+    %0 = arith.mulf %arg0, %arg0 : f32
+    return %0 : f32
+  }
+  func.func @row_statistics0(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "eps"}) -> (f32 {hstu.name = "rstd"}) {
+    %cst = arith.constant 1.562500e-02 : f32
+    %0 = arith.mulf %arg0, %cst : f32
+    %1 = arith.addf %0, %arg1 : f32
+    %2 = math.rsqrt %1 : f32
+    return %2 : f32
+  }
+  func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "weight"}, %arg2: f32 {hstu.name = "rstd"}) -> (f32 {hstu.name = "out"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg0, %arg2 : f32
+    %1 = arith.mulf %arg1, %cst : f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = math.tanh %2 : f32
+    %4 = math.fma %2, %3, %2 : f32
+    return %4 : f32
+  }
+}

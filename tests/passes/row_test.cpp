@@ -1,0 +1,140 @@
+// Functions of the row family against the float64 reference, forward and backward: evaluated in float64, they differ by
+// rounding alone.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "compiler/passes/region_functions.h"
+#include "tests/golden/golden.h"
+#include "tests/passes/evaluate.h"
+#include "tests/passes/row_cases.h"
+
+namespace hstujit {
+namespace {
+
+// One row of a call after the other, as kernels do it.
+class RowEvaluator {
+ public:
+  RowEvaluator(const RowSpec& spec, Direction direction, std::vector<HostValue>& values)
+      : row_(build_row(spec, direction)),
+        functions_(find_row_functions(*row_.module)),
+        signature_(spec.signature(direction)),
+        width_(static_cast<size_t>(spec.interface(direction).width)),
+        values_(values) {}
+
+  void run(size_t rows) {
+    for (size_t i = 0; i < signature_.size(); ++i) {
+      if (signature_[i].role == ArgumentRole::kOutput)
+        values_[i].tensor.reals.assign((signature_[i].shape.size() == 2 ? rows : 1) * width_, 0);
+    }
+    for (row_number_ = 0; row_number_ < rows; ++row_number_) run_row();
+  }
+
+  const RowFunctions& functions() const { return functions_; }
+
+ private:
+  void run_row() {
+    statistics_.clear();
+    for (const RowRound& round : functions_.rounds) {
+      std::vector<double> sums(mlir::func::FuncOp(round.summands).getNumResults(), 0);
+      for (size_t column = 0; column < width_; ++column) {
+        const std::vector<double> terms = call(round.summands, column);
+        for (size_t i = 0; i < sums.size(); ++i) sums[i] += terms[i];
+      }
+      for (unsigned i = 0; i < sums.size(); ++i) statistics_[row_sum_name(i)] = sums[i];
+      const std::vector<double> found = call(round.statistics, 0);
+      for (unsigned i = 0; i < found.size(); ++i) statistics_[result_name(round.statistics, i)] = found[i];
+    }
+    for (size_t column = 0; column < width_; ++column) {
+      const std::vector<double> found = call(functions_.outputs, column);
+      for (unsigned i = 0; i < found.size(); ++i) {
+        const size_t index = index_of(result_name(functions_.outputs, i));
+        if (signature_[index].shape.size() == 2) {
+          values_[index].tensor.reals[row_number_ * width_ + column] = found[i];
+        } else {
+          values_[index].tensor.reals[column] += found[i];
+        }
+      }
+    }
+  }
+
+  size_t index_of(const std::string& name) const {
+    const int index = find_argument(signature_, name);
+    EXPECT_GE(index, 0) << name;
+    return static_cast<size_t>(std::max(index, 0));
+  }
+
+  std::vector<double> call(mlir::func::FuncOp function, size_t column) {
+    std::vector<double> arguments;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      const std::string name = argument_name(function, i);
+      if (const auto known = statistics_.find(name); known != statistics_.end()) {
+        arguments.push_back(known->second);
+        continue;
+      }
+      const size_t index = index_of(name);
+      const HostValue& value = values_[index];
+      if (signature_[index].kind == ArgumentKind::kFloat) {
+        arguments.push_back(value.scalar);
+      } else {
+        const bool row = signature_[index].shape.size() == 2;
+        arguments.push_back(value.tensor.reals[(row ? row_number_ * width_ : 0) + column]);
+      }
+    }
+    auto& evaluator = evaluators_[function.getName().str()];
+    if (!evaluator) evaluator = std::make_unique<Evaluator<double>>(function);
+    return evaluator->reals(arguments);
+  }
+
+  RowModule row_;
+  RowFunctions functions_;
+  Signature signature_;
+  size_t width_, row_number_ = 0;
+  std::vector<HostValue>& values_;
+  std::map<std::string, double> statistics_;
+  std::map<std::string, std::unique_ptr<Evaluator<double>>> evaluators_;
+};
+
+TEST(RowFunctions, AgreeWithTheReference) {
+  constexpr size_t kRows = 3;
+  const Lengths lengths{.rows = {kRows}, .num_targets = {}, .max_seq_len = kRows};
+  for (const int64_t width : {2, 7, 64}) {
+    for (const auto& [name, spec] : row_cases(width)) {
+      for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+        SCOPED_TRACE(name + " " + std::string(to_string(direction)) + " " + std::to_string(width));
+        std::vector<HostValue> values = spec->make_inputs(direction, lengths, 1), expected = values;
+        spec->reference(direction, lengths, expected);
+        RowEvaluator(*spec, direction, values).run(kRows);
+        for (size_t i = 0; i < values.size(); ++i) {
+          for (size_t at = 0; at < expected[i].tensor.reals.size(); ++at) {
+            // 1 / width is a constant of fp32.
+            EXPECT_NEAR(values[i].tensor.reals[at], expected[i].tensor.reals[at], 1e-5) << i << " " << at;
+          }
+        }
+      }
+    }
+  }
+}
+
+// A sum is computed as soon as what it adds up is known: backward needs no more rounds than forward, but where the
+// gradient of silu depends on the row's scale.
+TEST(RowFunctions, SumsDoNotWaitForOneAnother) {
+  for (const auto& [name, spec] : row_cases(64)) {
+    const size_t forward_rounds = name.starts_with("layer_norm") ? 2 : 1;
+    const RowModule forward = build_row(*spec, Direction::kForward), backward = build_row(*spec, Direction::kBackward);
+    EXPECT_EQ(find_row_functions(*forward.module).rounds.size(), forward_rounds) << name;
+    EXPECT_EQ(find_row_functions(*backward.module).rounds.size(), name.ends_with("silu") ? 2 : forward_rounds) << name;
+  }
+}
+
+TEST(RowFunctions, MatchGoldenFiles) {
+  for (const auto& [name, spec] : row_cases(64)) {
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      const RowModule row = build_row(*spec, direction);
+      expect_golden("ir/" + name + "_" + std::string(to_string(direction)) + ".mlir", to_text(*row.module));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

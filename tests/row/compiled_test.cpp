@@ -1,0 +1,60 @@
+// Kernels of the row family compile without spills: those that run untuned, and of one problem all that may be tuned.
+#include "compiler/plan/search_space.h"
+#include "compiler/spec/operators/layer_norm/spec.h"
+#include "compiler/spec/operators/rms_norm/spec.h"
+#include "tests/operators/hstu_attention/compiled_kernels.h"
+
+namespace hstujit {
+namespace {
+
+constexpr Direction kDirections[] = {Direction::kForward, Direction::kBackward};
+
+class RowKernels : public CompiledKernels {
+ protected:
+  void expect_untuned_fits(const OpSpec& spec) {
+    const DeviceSpec device = *known_device("sm_90a");
+    for (const Direction direction : kDirections)
+      expect_fits(spec, direction, heuristic_config(spec, direction, device, {}).value(), device);
+  }
+};
+
+LayerNormSpec layer_norm(int64_t width, DataType dtype) {
+  LayerNormParams params;
+  params.width = width;
+  params.dtype = dtype;
+  make_canonical(params, true);
+  return LayerNormSpec(params);
+}
+
+TEST_F(RowKernels, UntunedFitEveryWidth) {
+  for (const int64_t width : {1, 7, 100, 256, 512, 1000, 1024, 4096, 8192}) {
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) expect_untuned_fits(layer_norm(width, dtype));
+  }
+  expect_untuned_fits(layer_norm(RowParams::kMaxWidth, DataType::kBf16));
+}
+
+TEST_F(RowKernels, UntunedFitEveryOption) {
+  for (const bool weight : {true, false}) {
+    RmsNormParams params;
+    params.width = 512;
+    params.weight = weight;
+    params.silu = true;
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+      params.dtype = params.weight_dtype = dtype;
+      make_canonical(params, weight);
+      expect_untuned_fits(RmsNormSpec(params));
+    }
+  }
+}
+
+TEST_F(RowKernels, EveryConfigFits) {
+  const DeviceSpec device = *known_device("sm_90a");
+  const LayerNormSpec spec = layer_norm(512, DataType::kBf16);
+  for (const Direction direction : kDirections) {
+    for (const Candidate& candidate : search_space(spec, direction, device, {}).candidates)
+      expect_fits(spec, direction, candidate.config, device);
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,141 @@
+// Host side of templates/row/: every problem has a config on every device, and figures add up.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compiler/plan/search_space.h"
+#include "compiler/spec/operators/layer_norm/spec.h"
+#include "templates/row/resources.h"
+
+namespace hstujit {
+namespace {
+
+constexpr Direction kDirections[] = {Direction::kForward, Direction::kBackward};
+
+LayerNormSpec make_spec(int64_t width, DataType dtype, int64_t alignment = 16, bool vectors = true) {
+  LayerNormParams params;
+  params.width = width;
+  params.dtype = dtype;
+  params.alignment = std::max<int64_t>(alignment, static_cast<int64_t>(size_of(dtype)));
+  params.weight = params.bias = vectors;
+  make_canonical(params, vectors);
+  return LayerNormSpec(params);
+}
+
+const Skeleton& skeleton(Direction direction) {
+  return **find_skeleton(direction == Direction::kForward ? "row/forward" : "row/backward");
+}
+
+std::vector<KernelConfig> accepted(const RowSpec& spec, Direction direction, const DeviceSpec& device) {
+  std::vector<KernelConfig> configs;
+  for (KernelConfig& config : skeleton(direction).space(spec)) {
+    if (skeleton(direction).reject(spec, config, device).empty()) configs.push_back(std::move(config));
+  }
+  return configs;
+}
+
+TEST(RowSkeleton, EveryProblemHasAConfigOnEveryDevice) {
+  const std::vector<int64_t> widths = {1,
+                                       2,
+                                       3,
+                                       7,
+                                       8,
+                                       9,
+                                       16,
+                                       31,
+                                       33,
+                                       64,
+                                       65,
+                                       100,
+                                       512,
+                                       1000,
+                                       1024,
+                                       4096,
+                                       8191,
+                                       12288,
+                                       RowParams::kMaxWidth - 1,
+                                       RowParams::kMaxWidth};
+  for (const char* device : {"sm_80", "sm_86", "sm_89", "sm_90a"}) {
+    for (const int64_t width : widths) {
+      for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
+        for (const int64_t alignment : {16, 4, 2}) {
+          for (const Direction direction : kDirections) {
+            const LayerNormSpec spec = make_spec(width, dtype, alignment);
+            EXPECT_FALSE(accepted(spec, direction, *known_device(device)).empty())
+                << device << " " << to_string(direction) << " " << spec.to_json();
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(RowSkeleton, ServesTheFamilyInItsDirection) {
+  const LayerNormSpec spec = make_spec(512, DataType::kBf16);
+  for (const Direction direction : kDirections) {
+    const auto config = heuristic_config(spec, direction, *known_device("sm_90a"), {});
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    EXPECT_EQ(config->skeleton, skeleton(direction).name());
+  }
+}
+
+TEST(RowSkeleton, EveryConfigHasAKernelNameOfItsOwn) {
+  const DeviceSpec device = *known_device("sm_90a");
+  for (const Direction direction : kDirections) {
+    const LayerNormSpec spec = make_spec(512, DataType::kBf16);
+    std::set<std::string> names;
+    const auto configs = accepted(spec, direction, device);
+    for (const KernelConfig& config : configs)
+      names.insert(skeleton(direction).launch_plan(spec, config, device).kernel_name);
+    EXPECT_EQ(names.size(), configs.size());
+  }
+}
+
+TEST(RowSkeleton, RejectsWhatItCannotDo) {
+  const LayerNormSpec spec = make_spec(512, DataType::kBf16);
+  const auto reasons = [&](const RowConfig& config, const char* device) {
+    std::string text;
+    for (const Rejection& rejection :
+         skeleton(Direction::kBackward).reject(spec, {"row/backward", config}, *known_device(device)))
+      text += (text.empty() ? "" : " ") + rejection.reason;
+    return text;
+  };
+  EXPECT_EQ(reasons({32, 4, 2, 2}, "sm_90a"), "");
+  EXPECT_EQ(reasons({24, 3, 2, 1}, "sm_90a"), "threads_per_row");
+  EXPECT_EQ(reasons({256, 4, 2, 1}, "sm_90a"), "threads_per_row");
+  EXPECT_EQ(reasons({128, 4, 2, 1}, "sm_90a"), "idle_threads");
+  EXPECT_EQ(reasons({4, 4, 1, 1}, "sm_90a"), "elements registers");
+  EXPECT_EQ(reasons({64, 32, 1, 3}, "sm_90a"), "threads registers");
+}
+
+// Parts of column sums have room for as many CTAs as are ever launched.
+TEST(RowSkeleton, WorkspaceHoldsAPartOfEachCta) {
+  const DeviceSpec device = *known_device("sm_90a");
+  const LayerNormSpec spec = make_spec(512, DataType::kBf16);
+  for (const KernelConfig& config : accepted(spec, Direction::kBackward, device)) {
+    const LaunchPlan plan = skeleton(Direction::kBackward).launch_plan(spec, config, device);
+    ASSERT_EQ(plan.workspace.regions.size(), 2);
+    int64_t bytes = 1;
+    for (const GridFactor& factor : plan.workspace.regions[0].bytes) bytes *= factor.constant;
+    EXPECT_EQ(bytes, plan.persistent_blocks * 2 * 512 * 4);
+    ASSERT_EQ(plan.following.size(), 1);
+    EXPECT_EQ(plan.following[0].grid[0].constant, 2 * 512 / 32);
+  }
+  const LayerNormSpec plain = make_spec(512, DataType::kBf16, 16, /*vectors=*/false);
+  for (const KernelConfig& config : accepted(plain, Direction::kBackward, device)) {
+    const LaunchPlan plan = skeleton(Direction::kBackward).launch_plan(plain, config, device);
+    EXPECT_TRUE(plan.workspace.regions.empty() && plan.following.empty());
+  }
+}
+
+// Rows stay in registers where they fit, and are loaded for each use where they do not.
+TEST(RowSkeleton, HoldsRowsThatFit) {
+  const RowConfig one_cta{512, 16, 1, 1};
+  EXPECT_TRUE(row::Resources(make_spec(8192, DataType::kBf16), Direction::kBackward, one_cta).hold_row);
+  EXPECT_FALSE(row::Resources(make_spec(16384, DataType::kFp32), Direction::kBackward, one_cta).hold_row);
+  EXPECT_TRUE(row::Resources(make_spec(16384, DataType::kFp32), Direction::kForward, one_cta).hold_row);
+}
+
+}  // namespace
+}  // namespace hstujit
