@@ -15,7 +15,7 @@
 
 #include "compiler/support/descriptor.h"
 #include "compiler/support/dynamic_library.h"
-#include "compiler/support/pipe_signal.h"
+#include "compiler/support/write_signals.h"
 
 namespace hstujit {
 namespace {
@@ -134,7 +134,7 @@ struct HttpClient::Connections {
 
   ~Connections() {
     if (::getpid() != owner) return;
-    const PipeSignalBlocked blocked;
+    const WriteSignalsBlocked blocked;
     for (CURL* const handle : idle) curl()->cleanup(handle);
   }
 };
@@ -152,7 +152,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::open(const RemoteUrl& url, const
 HttpAnswer HttpClient::send(const HttpRequest& request) {
   const Curl& api = *curl();
   // A server that hangs up while TLS writes raises it, and libcurl is told to leave signals alone.
-  const PipeSignalBlocked blocked;
+  const WriteSignalsBlocked blocked;
   HttpAnswer answer;
   CURL* const handle = connections_->take();
   if (handle == nullptr) {

@@ -9,6 +9,7 @@ std::optional<int> arch_number(std::string_view arch) {
   constexpr int kLeast = 10;
   if (!arch.starts_with(kPrefix)) return std::nullopt;
   arch.remove_prefix(kPrefix.size());
+  if (arch.starts_with('0')) return std::nullopt;
   int number = 0;
   const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), number);
   if (error != std::errc() || number < kLeast) return std::nullopt;

@@ -15,6 +15,9 @@ namespace hstujit {
 namespace {
 
 constexpr std::string_view kPrefix = "HSTUJIT_";
+// Of a flag: the first of each is what the documentation uses.
+constexpr std::string_view kYes[] = {"1", "true", "on", "yes"};
+constexpr std::string_view kNo[] = {"0", "false", "off", "no"};
 
 }  // namespace
 
@@ -70,7 +73,8 @@ const std::vector<EnvVariable>& environment_variables() {
        "that it lacks is an error. So all processes with the file launch the same kernels. Nothing is timed."},
       {Env::kOverride, kText, "HSTUJIT_OVERRIDE", "", "",
        "JSON object of config fields that replace those of every chosen config, for debugging: "
-       "`{\"skeleton\": \"attention/sm80_forward\", ...}` tries one config, `{\"lanes_arrive\": true}` suits racecheck."},
+       "`{\"skeleton\": \"attention/sm80_forward\", ...}` tries one config, `{\"lanes_arrive\": true}` suits "
+       "racecheck."},
       {Env::kLineinfo, kFlag, "HSTUJIT_LINEINFO", "0", "",
        "Compile with line tables, so that a profiler shows the generated source. It is part of the cache key."},
       {Env::kNvrtc, kPath, "HSTUJIT_NVRTC", "", "",
@@ -98,8 +102,10 @@ std::string environment_page() {
   std::string page =
       "# Environment variables\n\n"
       "Written by `make docs` from the table in compiler/support/env.cpp; a test keeps the two equal.\n"
-      "An empty variable counts as unset. What a program sets through the API wins over the environment.\n\n"
-      "| variable | values | default | meaning |\n|---|---|---|---|\n";
+      "An empty variable counts as unset. What a program sets through the API wins over the environment.\n";
+  page += fmt::format("Where `{}` or `{}` is asked for, `{}` and `{}` are taken, too.\n\n", kNo[0], kYes[0],
+                      fmt::join(kNo + 1, std::end(kNo), "`, `"), fmt::join(kYes + 1, std::end(kYes), "`, `"));
+  page += "| variable | values | default | meaning |\n|---|---|---|---|\n";
   for (const EnvVariable& variable : environment_variables()) {
     std::string values;
     switch (variable.kind) {
@@ -113,7 +119,7 @@ std::string environment_page() {
         values = "paths, separated by `:`";
         break;
       case EnvKind::kFlag:
-        values = "`0` or `1`";
+        values = fmt::format("`{}` or `{}`", kNo[0], kYes[0]);
         break;
       case EnvKind::kNumber:
         values = "number";
@@ -163,12 +169,8 @@ std::string Environment::text(Env id) const {
 
 Result<bool> Environment::flag(Env id) const {
   const std::string value = text(id);
-  for (std::string_view yes : {"1", "true", "on", "yes"}) {
-    if (value == yes) return true;
-  }
-  for (std::string_view no : {"0", "false", "off", "no"}) {
-    if (value == no) return false;
-  }
+  if (std::find(std::begin(kYes), std::end(kYes), value) != std::end(kYes)) return true;
+  if (std::find(std::begin(kNo), std::end(kNo), value) != std::end(kNo)) return false;
   return Status(Code::kInvalidArgument,
                 fmt::format("{} is {}; allowed: 0 or 1", environment_variable(id).name, quote(value)));
 }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "compiler/support/folder.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/text.h"
+#include "compiler/support/write_signals.h"
 
 namespace hstujit {
 namespace {
@@ -40,6 +43,37 @@ Status check_kind(std::string_view action, const std::filesystem::path& path, mo
   return Status(Code::kIo, fmt::format("cannot {} {}: it is {}, no regular file", action, quote(path.native()), kind));
 }
 
+// Where bytes for a path go.
+struct Output {
+  std::filesystem::path path;         // no link
+  std::optional<struct stat> before;  // of the file there, where there is one
+};
+
+Result<Output> find_output(const std::filesystem::path& path) {
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  struct stat found;
+  const bool exists = ::stat(path.c_str(), &found) == 0;
+  if (!exists && errno != ENOENT) return file_error("write", path, errno);
+  if (exists) HSTUJIT_RETURN_IF_ERROR(check_kind("write", path, found.st_mode));
+  Output output{path, std::nullopt};
+  struct stat info;
+  int links = 0;
+  while (::lstat(output.path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::read_symlink(output.path, error);
+    if (error || ++links > kMostLinks) return file_error("write", path, error ? error.value() : ELOOP);
+    output.path = output.path.parent_path() / target;  // the target alone where it is absolute
+  }
+  if (output.path.filename().empty()) return file_error("write", path, EISDIR);
+  if (!exists) return output;
+  // A link of /proc leads to files that have no name any more.
+  const bool same =
+      ::lstat(output.path.c_str(), &info) == 0 && info.st_dev == found.st_dev && info.st_ino == found.st_ino;
+  if (!same) return file_error("write", path, ENOENT);
+  output.before = info;
+  return output;
+}
+
 Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& path, size_t max_bytes) {
   std::string bytes(std::min(size, max_bytes) + 1, '\0');
   size_t used = 0;
@@ -61,7 +95,10 @@ Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& p
 }  // namespace
 
 Status file_error(std::string_view action, const std::filesystem::path& path, int error_number) {
-  const Code code = error_number == ENOENT ? Code::kNotFound : Code::kIo;
+  constexpr int kOfTheSystem[] = {EMFILE, ENFILE, ENOMEM, EIO, ESTALE};
+  const bool system =
+      std::find(std::begin(kOfTheSystem), std::end(kOfTheSystem), error_number) != std::end(kOfTheSystem);
+  const Code code = error_number == ENOENT ? Code::kNotFound : system ? Code::kOutOfMemory : Code::kIo;
   return Status(code, fmt::format("cannot {} {}: {}", action, quote(path.native()),
                                   std::generic_category().message(error_number)));
 }
@@ -73,6 +110,7 @@ Result<std::string> read_to_end(int fd, size_t size, const std::filesystem::path
 }
 
 int write_all(int fd, std::string_view bytes) {
+  const WriteSignalsBlocked blocked;
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0) {
@@ -108,9 +146,12 @@ bool is_program(const std::filesystem::path& path) {
   return check_regular_file("execute", path).ok() && ::access(path.c_str(), X_OK) == 0;
 }
 
+Status check_output(const std::filesystem::path& path) { return find_output(path).status(); }
+
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
-  HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(path.parent_path(), Trust::kAll));
-  return folder.write(path.filename().native(), bytes);
+  HSTUJIT_ASSIGN_OR_RETURN(const Output output, find_output(path));
+  HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(output.path.parent_path(), Trust::kAll));
+  return folder.write(output.path.filename().native(), bytes, output.before ? &*output.before : nullptr);
 }
 
 Status append_line(const std::filesystem::path& path, std::string_view line) {

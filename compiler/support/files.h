@@ -33,11 +33,16 @@ Result<std::string> read_open_file(int descriptor, const std::filesystem::path& 
 // hint: the file may grow while it is read, and files of /proc say 0.
 Result<std::string> read_to_end(int descriptor, size_t size, const std::filesystem::path& path, size_t max_bytes);
 
-// All of the bytes to an open file; 0, or the number of the error that ended it.
+// All of the bytes to an open file; 0, or the number of the error that ended it. No signal of a write ends the process.
 int write_all(int descriptor, std::string_view bytes);
 
-// Creates or replaces `path`, as Folder::write does. The folder must exist.
+// Creates or replaces a file that somebody has named, as Folder::write does. The folder must exist. A link is followed,
+// and the file that it leads to replaced; a new one gets the permissions of the old one, and its owner where this
+// process may give it away. kIo for what is there and is no regular file: a device, a pipe or a folder stays.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+// Before a long work whose outcome goes to `path`: what write_file_atomically says of the file that is there.
+Status check_output(const std::filesystem::path& path);
 
 // Adds `line` and a newline by one write to the end of `path`, which is created when missing.
 Status append_line(const std::filesystem::path& path, std::string_view line);
@@ -45,8 +50,13 @@ Status append_line(const std::filesystem::path& path, std::string_view line);
 // Creates the folder and those above it, with these permissions as far as the umask lets it; one that exists is fine.
 Status make_directories(const std::filesystem::path& path, mode_t mode = 0777);
 
-// "cannot <action> <path>: <the system's reason>", as kNotFound for a missing file or folder and kIo otherwise.
+// "cannot <action> <path>: <the system's reason>", as kNotFound for a missing file or folder, as kOutOfMemory where the
+// system itself fails (is_system_failure), and kIo otherwise.
 Status file_error(std::string_view action, const std::filesystem::path& path, int error_number);
+
+// Whether a call failed for want of memory or of open files, or because a disk does not answer: nothing is known of the
+// file then, and least of all that it is damaged.
+inline bool is_system_failure(const Status& status) { return status.code() == Code::kOutOfMemory; }
 
 // A new folder, removed with everything in it at the end of the object's life.
 class TempDir {

@@ -74,6 +74,22 @@ std::optional<std::vector<std::string>> names_in(int folder) {
   return names;
 }
 
+// Gives a new file the owner and the permissions of another one; 0 or an error number. An owner or a group that this
+// process may not give stays, and the file's own group may then do what everybody may.
+int resemble(int file, const struct stat& other) {
+  struct stat own;
+  if (::fstat(file, &own) != 0) return errno;
+  constexpr mode_t kPermissions = 0777;
+  mode_t mode = other.st_mode & kPermissions;
+  if (own.st_uid != other.st_uid && ::fchown(file, other.st_uid, static_cast<gid_t>(-1)) != 0 && errno != EPERM)
+    return errno;
+  if (own.st_gid != other.st_gid && ::fchown(file, static_cast<uid_t>(-1), other.st_gid) != 0) {
+    if (errno != EPERM) return errno;
+    mode = (mode & ~static_cast<mode_t>(S_IRWXG)) | ((mode & S_IRWXO) << 3);
+  }
+  return ::fchmod(file, mode) == 0 ? 0 : errno;
+}
+
 // What cannot be removed stays, and the folders that hold it.
 void remove_all_in(int parent, const std::string& name, dev_t device, int levels) {
   const Descriptor folder(openat_retrying(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW));
@@ -185,10 +201,12 @@ Result<Descriptor> Folder::create_temporary(const std::string& name, std::string
   }
 }
 
-Result<std::string> Folder::write_temporary(const std::string& name, std::string_view bytes) const {
+Result<std::string> Folder::write_temporary(const std::string& name, std::string_view bytes,
+                                            const struct stat* before) const {
   std::string temporary;
   HSTUJIT_ASSIGN_OR_RETURN(Descriptor descriptor, create_temporary(name, &temporary));
-  int error = write_all(descriptor.number(), bytes);
+  int error = before == nullptr ? 0 : resemble(descriptor.number(), *before);
+  if (error == 0) error = write_all(descriptor.number(), bytes);
   if (error == 0 && ::fsync(descriptor.number()) != 0) error = errno;
   const int close_error = descriptor.close();
   if (error == 0) error = close_error;
@@ -215,8 +233,8 @@ Status Folder::move_into_place(const std::string& temporary, const std::string& 
   return sync();
 }
 
-Status Folder::write(const std::string& name, std::string_view bytes) const {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string temporary, write_temporary(name, bytes));
+Status Folder::write(const std::string& name, std::string_view bytes, const struct stat* before) const {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string temporary, write_temporary(name, bytes, before));
   return move_into_place(temporary, name);
 }
 

@@ -58,7 +58,8 @@ class Folder {
   // Creates or replaces a file. The bytes go to a temporary file, to the disk, and then into place by one rename; a
   // writer that dies before that leaves a file named ".<name>.<digits>.tmp" behind and the file as it was. When several
   // write the same name, one of them wins whole.
-  Status write(const std::string& name, std::string_view bytes) const;
+  // `before`: whose permissions and owner it gets, as far as this process may give them.
+  Status write(const std::string& name, std::string_view bytes, const struct stat* before = nullptr) const;
   // The same, and what the file held until that very moment; nothing where there was no regular file. The bytes are
   // handed to one writer only, so of several that merge what they find, none loses what another has written. A file
   // that cannot be read, or is not to be trusted, stays in its place, and the call fails; a folder that cannot be
@@ -81,7 +82,8 @@ class Folder {
   Result<Descriptor> open_file(const std::string& name, FileInfo* info) const;
   Result<Descriptor> create_temporary(const std::string& name, std::string* temporary) const;
   // A new file for `name` that holds `bytes`, on the disk: its name.
-  Result<std::string> write_temporary(const std::string& name, std::string_view bytes) const;
+  Result<std::string> write_temporary(const std::string& name, std::string_view bytes,
+                                      const struct stat* before = nullptr) const;
   Status move_into_place(const std::string& temporary, const std::string& name) const;
   Status put_back(const std::string& temporary, const std::string& name, std::string_view bytes) const;
   // Makes a rename durable.

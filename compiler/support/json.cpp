@@ -71,8 +71,12 @@ class Builder {
   Result<Json> build() {
     const Cursor begin(text_.data(), &seen_);
     const Cursor end(text_.data() + text_.size(), &seen_);
-    if (Json::sax_parse(begin, end, this, Json::input_format_t::json, /*strict=*/true, rules_.comments))
-      return std::move(root_);
+    const bool whole = Json::sax_parse(begin, end, this, Json::input_format_t::json, /*strict=*/true, rules_.comments);
+    // The parser takes a NUL byte for the end of the text, and everything after it for nothing.
+    const size_t nul = text_.find('\0');
+    if (nul != std::string_view::npos && (whole || mistake_at_ >= nul))
+      fail(nul, "malformed JSON: a NUL byte, which no JSON text has");
+    if (whole && nul == std::string_view::npos) return std::move(root_);
     return Status(Code::kInvalidConfig, fmt::format("{}: {}", position(text_, mistake_at_), mistake_));
   }
 

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "compiler/support/pipe_signal.h"
 #include "compiler/support/text.h"
+#include "compiler/support/write_signals.h"
 
 namespace hstujit {
 namespace {
@@ -38,7 +38,7 @@ std::string format_value(const LogField& field) {
 // process to end.
 void write_to_stderr(LogCategory, const std::string& line) {
   const std::string whole = line + '\n';
-  const PipeSignalBlocked blocked;
+  const WriteSignalsBlocked blocked;
   std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "compiler/support/threads.h"
 
 namespace hstujit {
 
@@ -32,17 +33,9 @@ void parallel_for(size_t count, int threads, const std::function<void(int worker
     }
   };
   const int workers = static_cast<int>(std::min<size_t>(std::max(threads, 1), count));
-  std::vector<std::thread> others;
-  others.reserve(std::max(workers - 1, 0));
-  for (int worker = 1; worker < workers; ++worker) {
-    try {
-      others.emplace_back(work, worker);
-    } catch (const std::system_error&) {
-      break;
-    }
-  }
+  const std::vector<std::jthread> others = start_threads(static_cast<size_t>(std::max(workers - 1, 0)),
+                                                         [&](size_t other) { work(static_cast<int>(other) + 1); });
   work(0);
-  for (std::thread& other : others) other.join();
 }
 
 }  // namespace hstujit

@@ -22,7 +22,8 @@ inline constexpr size_t kMostUnpackedBytes = size_t{64} << 20;
 inline constexpr size_t kMostUnpackedTimes = 100;
 
 // Of people and their programs. Parsed JSON takes some ten times the bytes of its text.
-inline constexpr size_t kMostConfigBytes = size_t{64} << 20;      // of a config or a grid: 100,000 instances
+inline constexpr size_t kMostConfigBytes = size_t{64} << 20;  // of a config or a grid
+inline constexpr size_t kMostConfigKernels = 10'000;  // that a config asks for: instances, directions, max_seq_len
 inline constexpr size_t kMostDeviceSpecBytes = size_t{1} << 20;   // seven numbers
 inline constexpr size_t kMostChoicesBytes = size_t{64} << 20;     // of HSTUJIT_FROZEN: 1 KB for each key
 inline constexpr size_t kMostRecordingBytes = size_t{256} << 20;  // of HSTUJIT_RECORD: 1 KB for each miss

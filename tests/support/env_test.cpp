@@ -52,6 +52,13 @@ TEST(EnvironmentTable, DefaultsAreAllowedValues) {
   }
 }
 
+TEST(EnvironmentTable, TheDocumentationNamesEverySpellingOfAFlag) {
+  for (const char* spelling : {"0", "1", "false", "off", "no", "true", "on", "yes"}) {
+    EXPECT_TRUE(Environment::of_values({{"HSTUJIT_CHECK", spelling}}).flag(Env::kCheck).ok()) << spelling;
+    EXPECT_NE(environment_page().find(std::string("`") + spelling + "`"), std::string::npos) << spelling;
+  }
+}
+
 TEST(EnvironmentTable, TheDocumentationIsRenderedFromIt) {
   const auto page = whole_file(std::string(HSTUJIT_SOURCE_DIR) + "/docs/environment.md");
   ASSERT_TRUE(page.ok()) << page.status().message();

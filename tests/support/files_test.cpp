@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +128,101 @@ TEST_F(Files, AFailedWriteLeavesNothing) {
   EXPECT_THAT(status.message(), HasSubstr("taken"));
   EXPECT_EQ(names(), std::vector<std::string>{"taken"});
   EXPECT_EQ(write_file_atomically(path("absent/f"), "x").code(), Code::kNotFound);
+}
+
+TEST_F(Files, WhatIsNoRegularFileStays) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0666), 0);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path("socket").native().copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ::close(socket);
+  std::filesystem::create_symlink("/dev/null", path("null"));
+  ASSERT_TRUE(make_directories(path("folder")).ok());
+  const std::vector<std::pair<std::string, std::string>> kinds = {
+      {"pipe", "a pipe"}, {"socket", "a socket"}, {"null", "a device"}, {"folder", "a folder"}};
+  for (const auto& [name, kind] : kinds) {
+    struct stat before, after;
+    ASSERT_EQ(::lstat(path(name).c_str(), &before), 0);
+    for (const Status& status : {write_file_atomically(path(name), "bytes"), check_output(path(name))}) {
+      EXPECT_EQ(status.code(), Code::kIo) << name;
+      EXPECT_THAT(status.message(), HasSubstr("cannot write \"" + path(name).native() + "\": it is " + kind));
+    }
+    ASSERT_EQ(::lstat(path(name).c_str(), &after), 0);
+    EXPECT_EQ(after.st_ino, before.st_ino) << name;
+  }
+  EXPECT_EQ(names().size(), kinds.size());
+  EXPECT_FALSE(write_file_atomically(path("new/"), "bytes").ok());
+}
+
+TEST_F(Files, AWriteFollowsLinks) {
+  ASSERT_TRUE(make_directories(path("inner")).ok());
+  ASSERT_TRUE(write_file_atomically(path("inner/target"), "old").ok());
+  std::filesystem::create_symlink("inner/target", path("one"));
+  std::filesystem::create_symlink(path("one"), path("two"));
+  std::filesystem::create_symlink("inner/new", path("dangling"));
+  for (const char* name : {"one", "two", "dangling"}) {
+    EXPECT_TRUE(check_output(path(name)).ok());
+    ASSERT_TRUE(write_file_atomically(path(name), name).ok());
+    EXPECT_TRUE(std::filesystem::is_symlink(path(name))) << name;
+    EXPECT_EQ(*whole_file(path(name)), name);
+  }
+  EXPECT_EQ(*whole_file(path("inner/target")), "two");
+  std::filesystem::create_symlink("circle", path("circle"));
+  EXPECT_THAT(write_file_atomically(path("circle"), "x").message(), HasSubstr("symbolic links"));
+}
+
+TEST_F(Files, AReplacedFileKeepsItsPermissions) {
+  ASSERT_TRUE(write_file_atomically(path("f"), "old").ok());
+  for (const mode_t mode : {0600, 0664, 0755}) {
+    ASSERT_EQ(::chmod(path("f").c_str(), mode), 0);
+    const bool owned = ::geteuid() != 0 || ::chown(path("f").c_str(), 65534, 65534) == 0;
+    ASSERT_TRUE(write_file_atomically(path("f"), "new").ok());
+    struct stat info;
+    ASSERT_EQ(::stat(path("f").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, mode);
+    EXPECT_TRUE(::geteuid() != 0 || !owned || info.st_uid == 65534u) << "root may give a file away";
+  }
+}
+
+// The exit status of a process that runs `body`.
+template <typename Body>
+int status_of_child(const Body& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body() ? 0 : 1);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+TEST_F(Files, AtTheLimitOfItsSizeAFileIsAnError) {
+  ASSERT_TRUE(write_file_atomically(path("f"), "old").ok());
+  const std::string bytes(100'000, 'x');
+  const auto fails = [&] {
+    const rlimit limit = {1000, 1000};
+    ::signal(SIGXFSZ, SIG_DFL);
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    sigset_t pending;
+    const Status replaced = write_file_atomically(path("f"), bytes), appended = append_line(path("log"), bytes);
+    const bool none_left = ::sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 0;
+    return replaced.code() == Code::kIo && appended.code() == Code::kIo && none_left;
+  };
+  EXPECT_EQ(status_of_child(fails), 0);
+  EXPECT_EQ(*whole_file(path("f")), "old");
+  EXPECT_EQ(names().size(), 2u) << "no temporary file is left beside the file and the log";
+}
+
+TEST_F(Files, WantOfOpenFilesSaysNothingAboutAFile) {
+  ASSERT_TRUE(write_file_atomically(path("f"), "old").ok());
+  const auto is_said = [&] {
+    const rlimit limit = {3, 3};
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+    const Status of_file = whole_file(path("f")).status();
+    const Status of_folder = Folder::open(folder_->path(), Trust::kAll).status();
+    return is_system_failure(of_file) && is_system_failure(of_folder);
+  };
+  EXPECT_EQ(status_of_child(is_said), 0);
 }
 
 TEST_F(Files, FoldersAreMadeOnceAndTwice) {

@@ -45,6 +45,18 @@ TEST(Json, SaysWhereTheMistakeIs) {
   EXPECT_TRUE(parse_json("[1, // one\n2 /* two */]", {.comments = true}).ok());
 }
 
+TEST(Json, ANulByteIsNoEnd) {
+  const std::string nul(1, '\0');
+  EXPECT_EQ(mistake_in("{\"a\": 1}\n" + nul), "2:1: malformed JSON: a NUL byte, which no JSON text has");
+  EXPECT_THAT(mistake_in("[1]" + nul + "garbage"), StartsWith("1:4: malformed JSON: a NUL byte"));
+  EXPECT_THAT(mistake_in("[1" + nul + "]"), StartsWith("1:3: malformed JSON: a NUL byte"));
+  EXPECT_THAT(mistake_in(nul), StartsWith("1:1: malformed JSON: a NUL byte"));
+  EXPECT_THAT(mistake_in("\"a" + nul + "\""), StartsWith("1:3: malformed JSON: "));
+  EXPECT_THAT(mistake_in("[1] // end" + nul, {.comments = true}), StartsWith("1:11: malformed JSON: a NUL byte"));
+  EXPECT_THAT(mistake_in("[} " + nul), StartsWith("1:2: malformed JSON: unexpected")) << "the first mistake";
+  EXPECT_EQ(*parse_json("\"\\u0000\""), Json(nul)) << "escaped it is a character as any other";
+}
+
 TEST(Json, RefusesWhatLiesTooDeep) {
   constexpr size_t kMost = kMaxJsonDepth;
   for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}"), std::pair("[{\"a\":", "}]")}) {

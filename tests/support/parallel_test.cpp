@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <vector>
+
+#include "compiler/support/threads.h"
 
 namespace hstujit {
 namespace {
@@ -31,6 +36,35 @@ TEST(Parallel, StartsNoThreadForLittleWork) {
   EXPECT_EQ(threads_for(127, 64), 1);
   EXPECT_EQ(threads_for(128, 64), std::min(2, all));
   EXPECT_EQ(threads_for(int64_t{1} << 40, 64), all);
+}
+
+// As with ulimit -u. The limit does not bind root, so that another user is asked.
+TEST(Threads, WithoutAnyFewerDoTheWork) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr unsigned kNobody = 65534;
+    const rlimit none = {0, 0};
+    if (::geteuid() == 0 && (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) ::_exit(2);
+    if (::setrlimit(RLIMIT_NPROC, &none) != 0) ::_exit(2);
+    int calls = 0;
+    if (start_thread([] {})) ::_exit(3);
+    if (!start_threads(4, [](size_t) {}).empty()) ::_exit(4);
+    parallel_for(10, 8, [&](int, size_t) { ++calls; });
+    if (calls != 10) ::_exit(5);
+    ::_exit(start_async([] { return 7; }).get() == 7 ? 0 : 6);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << WEXITSTATUS(status);
+}
+
+TEST(Threads, EachGetsItsNumber) {
+  std::atomic<int> sum{0};
+  {
+    const auto threads = start_threads(4, [&](size_t number) { sum += 1 << number; });
+  }
+  EXPECT_EQ(sum, 15);
+  EXPECT_EQ(start_async([] { return 7; }).get(), 7);
 }
 
 TEST(Parallel, CountsTheProcessorsThatThisProcessMayUse) {
