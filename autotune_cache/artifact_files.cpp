@@ -7,6 +7,7 @@
 
 #include "autotune_cache/cache_layout.h"
 #include "autotune_cache/cubin_header.h"
+#include "compiler/support/files.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/read_limits.h"
 
@@ -21,7 +22,7 @@ Status misplaced(const ArtifactMetadata& metadata, std::string_view arch) {
 
 Result<ArtifactMetadata> parse_metadata_of(std::string_view text, std::string_view arch, std::string_view digest) {
   Result<ArtifactMetadata> parsed = parse_metadata(text, digest);
-  if (!parsed.ok()) return Status(Code::kIo, "metadata: " + parsed.status().message());
+  if (!parsed.ok()) return parsed.status().with_context("metadata");
   if (parsed->key.arch != arch) return misplaced(*parsed, arch);
   return parsed;
 }
@@ -31,7 +32,9 @@ Status of_another_size(uint64_t bytes, const ArtifactMetadata& metadata) {
 }
 
 // Metadata without a cubin is a bad entry.
-Status no_cubin(const Status& status) { return Status(Code::kIo, status.message()); }
+Status no_cubin(const Status& status) {
+  return is_system_failure(status) ? status : Status(Code::kIo, status.message());
+}
 
 Result<LoadedArtifact> load_once(const Folder& folder, const ArtifactFiles& files, std::string_view arch,
                                  std::string_view digest) {
@@ -68,6 +71,7 @@ auto look_twice(const CacheTree& tree, std::string_view arch, std::string_view d
     -> decltype(look(std::declval<const Folder&>(), std::declval<const ArtifactFiles&>(), arch, digest)) {
   const ArtifactFiles files(kNoRoot, arch, digest);
   const auto folder = tree.open(files.folder());
+  if (!folder.ok() && is_system_failure(folder.status())) return folder.status();
   if (!folder.ok()) return Status(Code::kNotFound, folder.status().message());
   auto found = look(*folder, files, arch, digest);
   if (!found.ok() && found.status().code() == Code::kIo) return look(*folder, files, arch, digest);

@@ -42,6 +42,7 @@ struct ArtifactStore::Candidate {
   uint64_t bytes = 0;
   int64_t last_used = 0;
   bool complete = false;
+  bool passed_over = false;
 };
 
 std::vector<StoredArtifact> ArtifactStore::list() const { return gather(layers_, &CacheLayer::artifacts); }
@@ -55,7 +56,6 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
 
   std::map<std::pair<std::string, std::string>, Candidate> found;
   for_each_artifact_file(*user_, [&](const std::string& arch, const CacheItem& item) {
-    if (!item.problem.ok() || is_too_large(item)) return;
     auto digest = digest_of_file(item.name, ".cubin");
     if (!digest) digest = digest_of_file(item.name, ".json");
     if (!digest) digest = digest_of_note(item.name).first;
@@ -63,6 +63,9 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
     if (item.name.parent_path() != files.folder()) return;
     Candidate& entry = found.try_emplace({arch, *digest}, Candidate{arch, *digest}).first->second;
+    // A link, somebody else's file or one that is too large: a look-up and ls pass over the whole entry, and so does
+    // this.
+    entry.passed_over = entry.passed_over || !item.problem.ok() || is_too_large(item);
     entry.bytes += item.info.bytes;
     entry.last_used = std::max(entry.last_used, item.info.nanoseconds);
     entry.complete = entry.complete || item.name == files.metadata;
@@ -72,6 +75,7 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
       std::chrono::nanoseconds((std::chrono::system_clock::now() - kLeftoverAge).time_since_epoch()).count();
   std::vector<Candidate> entries;
   for (auto& [name, entry] : found) {
+    if (entry.passed_over) continue;
     // A writer or a pruner died on the way.
     if (!entry.complete && entry.last_used < abandoned_before &&
         remove_artifact(*user_, entry.arch, entry.digest).ok()) {

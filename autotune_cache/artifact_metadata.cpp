@@ -1,5 +1,9 @@
 #include "autotune_cache/artifact_metadata.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "autotune_cache/checked_json.h"
 #include "compiler/support/json.h"
 
@@ -24,6 +28,25 @@ ArtifactKey key_from_json(const Json& json) {
     for (const Json& option : *options) key.options.push_back(option.is_string() ? option.get<std::string>() : "");
   }
   return key;
+}
+
+// Of what a compiler says about a kernel: people read these numbers, and programs add them up.
+Status check_resources(const Json& resources) {
+  if (!resources.is_object()) return Status(Code::kIo, "its resources are no JSON object");
+  constexpr double kMostBytes = 1LL << 31;
+  constexpr std::pair<const char*, double> kMost[] = {
+      {"registers", 65536},        {"spill_load_bytes", kMostBytes},    {"spill_store_bytes", kMostBytes},
+      {"stack_bytes", kMostBytes}, {"static_shared_bytes", kMostBytes}, {"compile_ms", 1e12}};
+  for (const auto& [name, most] : kMost) {
+    const auto member = resources.find(name);
+    if (member == resources.end()) continue;
+    const double value = member->is_number() ? member->get<double>() : -1;
+    if (!(value >= 0 && value <= most)) {
+      return Status(Code::kIo, fmt::format("its resources say that {} is {}; allowed: a number from 0 to {}", name,
+                                           brief_json(*member), most));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -51,8 +74,10 @@ Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view 
   metadata.info.kernel = text_member(json, "kernel");
   metadata.info.nvrtc = text_member(json, "nvrtc");
   metadata.info.library = text_member(json, "library");
-  if (const auto resources = json.find("resources"); resources != json.end())
+  if (const auto resources = json.find("resources"); resources != json.end()) {
+    HSTUJIT_RETURN_IF_ERROR(check_resources(*resources));
     metadata.info.resources = dump_json(*resources);
+  }
   metadata.sha256 = text_member(json, "sha256");
   const int64_t size = integer_member(json, "size", -1);
   if (size < 0) return Status(Code::kIo, "it does not say the size of the cubin");

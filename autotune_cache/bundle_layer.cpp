@@ -76,36 +76,42 @@ Status BundleLayer::health() const {
   return status_;
 }
 
-Result<LoadedArtifact> BundleLayer::find_artifact(std::string_view arch, std::string_view digest) const {
+Result<std::string_view> BundleLayer::file(const std::filesystem::path& name, size_t most) const {
   const Status none(Code::kNotFound, "it is not in the bundle");
   if (bundle() == nullptr) return none;
+  const auto found = bundle_->files().find(name.native());
+  if (found == bundle_->files().end()) return none;
+  const std::string_view bytes = found->second;
+  if (bytes.size() <= most) return bytes;
+  return Status(Code::kIo, fmt::format("{} has {} bytes; the most for a file of its kind is {}",
+                                       quote(name.filename().native()), bytes.size(), most));
+}
+
+Result<LoadedArtifact> BundleLayer::find_artifact(std::string_view arch, std::string_view digest) const {
   const ArtifactFiles names(kNoRoot, arch, digest);
-  const auto metadata = bundle_->files().find(names.metadata.native());
-  if (metadata == bundle_->files().end()) return none;
-  const auto cubin = bundle_->files().find(names.cubin.native());
-  if (cubin == bundle_->files().end()) return Status(Code::kIo, "the bundle has its metadata and no cubin");
-  return check_artifact(metadata->second, std::string(cubin->second), arch, digest);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view metadata, file(names.metadata, kMostMetadataBytes));
+  const Result<std::string_view> cubin = file(names.cubin, kMostCubinBytes);
+  if (cubin.ok()) return check_artifact(metadata, std::string(*cubin), arch, digest);
+  if (cubin.status().code() != Code::kNotFound) return cubin.status();
+  return Status(Code::kIo, "the bundle has its metadata and no cubin");
 }
 
 Result<TuningRecord> BundleLayer::find_record(std::string_view digest) const {
-  const Status none(Code::kNotFound, "it is not in the bundle");
-  if (bundle() == nullptr) return none;
-  const auto found = bundle_->files().find(record_file(kNoRoot, digest).native());
-  if (found == bundle_->files().end()) return none;
-  return parse_record(found->second, digest);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view text, file(record_file(kNoRoot, digest), kMostRecordBytes));
+  return parse_record(text, digest);
 }
 
 Result<ChoiceRecord> BundleLayer::find_choice(std::string_view digest) const {
-  const Status none(Code::kNotFound, "it is not in the bundle");
-  if (bundle() == nullptr) return none;
-  const auto found = bundle_->files().find(choice_file(kNoRoot, digest).native());
-  if (found == bundle_->files().end()) return none;
-  return parse_choice(found->second, digest);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view text, file(choice_file(kNoRoot, digest), kMostChoiceBytes));
+  return parse_choice(text, digest);
 }
 
-std::vector<StoredArtifact> BundleLayer::artifacts() const {
+std::vector<StoredArtifact> BundleLayer::artifacts(Status* failure) const {
   std::vector<StoredArtifact> all;
-  if (bundle() == nullptr) return all;
+  if (bundle() == nullptr) {
+    keep_failure(status_, failure);
+    return all;
+  }
   for (const auto& [name, bytes] : bundle_->files()) {
     const auto entry = parse_name(name);
     if (!entry || entry->kind != Kind::kMetadata) continue;
@@ -117,32 +123,38 @@ std::vector<StoredArtifact> BundleLayer::artifacts() const {
   return all;
 }
 
-std::vector<StoredRecord> BundleLayer::records() const {
+std::vector<StoredRecord> BundleLayer::records(Status* failure) const {
   std::vector<StoredRecord> all;
-  if (bundle() == nullptr) return all;
+  if (bundle() == nullptr) {
+    keep_failure(status_, failure);
+    return all;
+  }
   for (const auto& [name, bytes] : bundle_->files()) {
     const auto entry = parse_name(name);
     if (!entry || entry->kind != Kind::kRecord) continue;
-    auto record = parse_record(bytes, entry->digest);
+    auto record = find_record(entry->digest);
     if (record.ok()) all.push_back({std::move(record).value(), entry->digest, path()});
   }
   return all;
 }
 
-std::vector<StoredChoice> BundleLayer::choices() const {
+std::vector<StoredChoice> BundleLayer::choices(Status* failure) const {
   std::vector<StoredChoice> all;
-  if (bundle() == nullptr) return all;
+  if (bundle() == nullptr) {
+    keep_failure(status_, failure);
+    return all;
+  }
   for (const auto& [name, bytes] : bundle_->files()) {
     const auto entry = parse_name(name);
     if (!entry || entry->kind != Kind::kChoice) continue;
-    auto choice = parse_choice(bytes, entry->digest);
+    auto choice = find_choice(entry->digest);
     if (choice.ok()) all.push_back({std::move(choice).value(), entry->digest, path()});
   }
   return all;
 }
 
 std::vector<VerifiedFile> BundleLayer::verify() const {
-  if (bundle() == nullptr) return {{path(), status_.message()}};
+  if (bundle() == nullptr) return {{path(), status_.message(), is_system_failure(status_)}};
   std::vector<VerifiedFile> report;
   for (const auto& [name, bytes] : bundle_->files()) {
     const auto entry = parse_name(name);
@@ -150,9 +162,9 @@ std::vector<VerifiedFile> BundleLayer::verify() const {
     if (!entry) {
       status = Status(Code::kIo, "it is not a file of the cache");
     } else if (entry->kind == Kind::kRecord) {
-      status = parse_record(bytes, entry->digest).status();
+      status = find_record(entry->digest).status();
     } else if (entry->kind == Kind::kChoice) {
-      status = parse_choice(bytes, entry->digest).status();
+      status = find_choice(entry->digest).status();
     } else if (entry->kind == Kind::kMetadata) {
       status = find_artifact(entry->arch, entry->digest).status();
     } else {

@@ -2,6 +2,8 @@
 // in memory; a file that is no whole bundle is logged once and has no entries.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
 #include <mutex>
 
 #include "autotune_cache/bundle.h"
@@ -22,9 +24,10 @@ class BundleLayer : public CacheLayer {
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
   Result<TuningRecord> find_record(std::string_view digest) const override;
   Result<ChoiceRecord> find_choice(std::string_view digest) const override;
-  std::vector<StoredArtifact> artifacts() const override;
-  std::vector<StoredRecord> records() const override;
-  std::vector<StoredChoice> choices() const override;
+  using CacheLayer::artifacts, CacheLayer::records, CacheLayer::choices;
+  std::vector<StoredArtifact> artifacts(Status* failure) const override;
+  std::vector<StoredRecord> records(Status* failure) const override;
+  std::vector<StoredChoice> choices(Status* failure) const override;
   std::vector<VerifiedFile> verify() const override;
 
  private:
@@ -32,6 +35,9 @@ class BundleLayer : public CacheLayer {
   const Bundle* bundle() const;
   Result<std::string> read() const;
   Result<std::shared_ptr<const Bundle>> load() const;
+  // What the bundle has under that name, with the limits of a look-up in a directory: kNotFound when it has nothing,
+  // kIo when that is larger than `most` bytes.
+  Result<std::string_view> file(const std::filesystem::path& name, size_t most) const;
 
   Trust trust_;
   Log log_;

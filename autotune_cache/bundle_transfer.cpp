@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autotune_cache/checked_json.h"
+#include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
@@ -47,7 +48,7 @@ bool is_overtaken(const StoredChoice& stored, const CacheLayers& consulted) {
 Result<int64_t> export_choices(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted,
                                Files& files) {
   int64_t count = 0;
-  std::vector<StoredChoice> all = gather(layers, &CacheLayer::choices);
+  HSTUJIT_ASSIGN_OR_RETURN(std::vector<StoredChoice> all, gather_whole(layers, &CacheLayer::choices));
   std::stable_partition(all.begin(), all.end(),
                         [](const StoredChoice& stored) { return stored.choice.exported || is_forced(stored.choice); });
   for (const StoredChoice& stored : all) {
@@ -83,24 +84,28 @@ Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningD
 Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted) {
   ExportedBundle exported;
   Files files;
+  Status failure;
   for (const CacheLayerPtr& layer : layers) {
-    for (const StoredArtifact& stored : layer->artifacts()) {
+    for (const StoredArtifact& stored : layer->artifacts(&failure)) {
       const ArtifactKey& key = stored.metadata.key;
       const ArtifactFiles names(kNoRoot, key.arch, stored.digest);
       if (files.contains(names.metadata.native()) || (!op.empty() && op_of(key) != op)) continue;
       Result<LoadedArtifact> loaded = layer->find_artifact(key.arch, stored.digest);
+      if (!loaded.ok() && is_system_failure(loaded.status())) return loaded.status();
       if (!loaded.ok()) continue;  // as a look-up would pass over it; verify names it
       files.emplace(names.metadata.native(), format_metadata(loaded->metadata));
       files.emplace(names.cubin.native(), std::move(loaded->cubin));
       ++exported.kernels;
     }
-    for (const StoredRecord& stored : layer->records()) {
+    for (const StoredRecord& stored : layer->records(&failure)) {
       if (!op.empty() && stored.record.key.op != op) continue;
       HSTUJIT_ASSIGN_OR_RETURN(std::string text, format_record(stored.record));
       const std::string name = record_file(kNoRoot, stored.digest).native();
       if (files.emplace(name, std::move(text)).second) ++exported.records;
     }
   }
+  // A bundle that lacks what could not be read for the moment would look whole.
+  HSTUJIT_RETURN_IF_ERROR(failure);
   HSTUJIT_ASSIGN_OR_RETURN(exported.choices, export_choices(layers, op, consulted, files));
   HSTUJIT_ASSIGN_OR_RETURN(exported.packed, pack_bundle(files));
   return exported;

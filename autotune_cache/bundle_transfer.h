@@ -19,7 +19,8 @@ struct ExportedBundle {
 
 // Every good entry of `layers`, of several for one key that which a look-up finds. `op` names the operator whose
 // entries are taken; empty: all. `consulted`: the layers in which look-ups of this machine find tuning records, the
-// same and the shipped ones. A choice that such a record has overtaken is left out.
+// same and the shipped ones. A choice that such a record has overtaken is left out. Damaged entries are left out, too;
+// a failure of the system (is_system_failure) ends it.
 Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted);
 
 struct ImportReport {

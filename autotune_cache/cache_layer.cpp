@@ -5,8 +5,13 @@
 
 #include "autotune_cache/bundle_layer.h"
 #include "autotune_cache/directory_layer.h"
+#include "compiler/support/files.h"
 
 namespace hstujit {
+
+void keep_failure(const Status& status, Status* failure) {
+  if (failure != nullptr && failure->ok() && is_system_failure(status)) *failure = status;
+}
 
 CacheLayers open_layers(const CacheDirectories& directories, const Log& log) {
   CacheLayers layers;

@@ -45,7 +45,11 @@ struct StoredChoice {
 struct VerifiedFile {
   std::string path;
   std::string problem;  // empty for a good entry; else one sentence
+  bool unread = false;  // the system failed (is_system_failure): the entry may be good
 };
+
+// Keeps a failure of the system in `failure`, unless that is null or holds one.
+void keep_failure(const Status& status, Status* failure);
 
 class CacheLayer {
  public:
@@ -62,16 +66,21 @@ class CacheLayer {
   // What keeps the whole layer from being used, if anything does. Nothing that is there is no trouble.
   virtual Status health() const = 0;
 
-  // kNotFound when there is none; kIo with the reason when there is one that must not be used.
+  // kNotFound when there is none; kIo with the reason when there is one that must not be used; a failure of the system,
+  // as is_system_failure says, when there may be one.
   virtual Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const = 0;
   virtual Result<TuningRecord> find_record(std::string_view digest) const = 0;
   virtual Result<ChoiceRecord> find_choice(std::string_view digest) const = 0;
 
-  // Entries with readable metadata, by arch and digest. Reads no cubin of a directory.
-  virtual std::vector<StoredArtifact> artifacts() const = 0;
+  // Entries with readable metadata, by arch and digest. Reads no cubin of a directory. `failure`, unless it is null or
+  // holds one already, is the first failure of the system that kept an entry out of the list.
+  virtual std::vector<StoredArtifact> artifacts(Status* failure) const = 0;
   // Readable records and choices, by digest.
-  virtual std::vector<StoredRecord> records() const = 0;
-  virtual std::vector<StoredChoice> choices() const = 0;
+  virtual std::vector<StoredRecord> records(Status* failure) const = 0;
+  virtual std::vector<StoredChoice> choices(Status* failure) const = 0;
+  std::vector<StoredArtifact> artifacts() const { return artifacts(nullptr); }
+  std::vector<StoredRecord> records() const { return records(nullptr); }
+  std::vector<StoredChoice> choices() const { return choices(nullptr); }
   // Reads everything. Anything that a look-up would not accept has a problem.
   virtual std::vector<VerifiedFile> verify() const = 0;
 
@@ -107,6 +116,19 @@ std::vector<Item> gather(const CacheLayers& layers, std::vector<Item> (CacheLaye
     std::vector<Item> items = ((*layer).*list)();
     all.insert(all.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
   }
+  return all;
+}
+// The same, or the first failure of the system that kept an entry out of it.
+template <typename Item>
+Result<std::vector<Item>> gather_whole(const CacheLayers& layers,
+                                       std::vector<Item> (CacheLayer::*list)(Status* failure) const) {
+  std::vector<Item> all;
+  Status failure;
+  for (const CacheLayerPtr& layer : layers) {
+    std::vector<Item> items = ((*layer).*list)(&failure);
+    all.insert(all.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+  }
+  HSTUJIT_RETURN_IF_ERROR(failure);
   return all;
 }
 

@@ -76,7 +76,7 @@ Result<Folder> CacheTree::open_root() const {
 
 Status CacheTree::health() const {
   const auto root = Folder::open(root_, trust_);
-  if (!root.ok()) return {};
+  if (!root.ok()) return is_system_failure(root.status()) ? root.status() : Status();
   Status status = open_root().status();
   if (!status.ok()) log_once("directory_not_used", root_, status);
   return status;
@@ -115,12 +115,15 @@ Result<Folder> CacheTree::make(const fs::path& name) const {
 
 void CacheTree::walk(const fs::path& folder, int levels, const std::function<bool(std::string_view)>& wanted,
                      const std::function<void(const CacheItem&)>& visit) const {
-  if (!health().ok()) return;
+  if (const Status status = health(); !status.ok()) {
+    if (is_system_failure(status)) visit({".", status, {}});
+    return;
+  }
   fs::path reached;
   const auto opened = reach(folder, &reached);
   if (opened.ok()) {
     walk_folder(*opened, folder, levels, wanted, visit);
-  } else if (opened.status().code() != Code::kNotFound && reached != root_) {
+  } else if (opened.status().code() != Code::kNotFound && (reached != root_ || is_system_failure(opened.status()))) {
     visit({reached.lexically_relative(root_), opened.status(), {}});
   }
 }

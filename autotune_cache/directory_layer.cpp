@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
 
 namespace hstujit {
@@ -15,62 +16,71 @@ constexpr const char* kAbandoned = "left behind by an interrupted write; prune r
 constexpr const char* kMisplaced = "it lies in the wrong folder";
 constexpr const char* kForeign = "it is not a file of the cache";
 
-// Whether a look-up finds a file by that name.
-bool is_file(const CacheTree& tree, const fs::path& name) {
+Status bad(const char* problem) { return Status(Code::kIo, problem); }
+
+// kIo with `otherwise` unless a look-up finds a file by that name.
+Status expect_file(const CacheTree& tree, const fs::path& name, const char* otherwise) {
   const auto folder = tree.open(name.parent_path());
-  if (!folder.ok()) return false;
+  if (!folder.ok()) return is_system_failure(folder.status()) ? folder.status() : bad(otherwise);
   const auto found = folder->look(name.filename());
-  return found.ok() && !found->is_folder;
+  if (!found.ok() && is_system_failure(found.status())) return found.status();
+  return found.ok() && !found->is_folder ? Status() : bad(otherwise);
 }
 
 // What is wrong with a file in the folders of cubins.
-std::string problem_of_artifact(const CacheTree& tree, const std::string& arch, const CacheItem& item) {
-  if (!item.problem.ok()) return item.problem.message();
-  if (is_abandoned_temporary(item.name)) return kAbandoned;
+Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const CacheItem& item) {
+  if (!item.problem.ok()) return item.problem;
+  if (is_abandoned_temporary(item.name)) return bad(kAbandoned);
   if (const auto digest = digest_of_file(item.name, ".cubin")) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
-    if (files.cubin != item.name) return kMisplaced;
-    return is_file(tree, files.metadata) ? "" : "it has no metadata; prune removes it after an hour";
+    if (files.cubin != item.name) return bad(kMisplaced);
+    return expect_file(tree, files.metadata, "it has no metadata; prune removes it after an hour");
   }
   if (const auto digest = digest_of_file(item.name, ".json")) {
-    if (ArtifactFiles(kNoRoot, arch, *digest).metadata != item.name) return kMisplaced;
-    return load_artifact(tree, arch, *digest).status().message();
+    if (ArtifactFiles(kNoRoot, arch, *digest).metadata != item.name) return bad(kMisplaced);
+    return load_artifact(tree, arch, *digest).status();
   }
   if (const auto [digest, extension] = digest_of_note(item.name); digest) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
-    if (files.note(extension) != item.name) return kMisplaced;
-    return is_file(tree, files.metadata) ? "" : "it has no entry; prune removes it after an hour";
+    if (files.note(extension) != item.name) return bad(kMisplaced);
+    return expect_file(tree, files.metadata, "it has no entry; prune removes it after an hour");
   }
-  return kForeign;
+  return bad(kForeign);
 }
 
 // What is wrong with a file in the folders of tuning records, or of choices: `place` says where that of a digest lies,
 // and `find` reads it.
 template <typename Place, typename Find>
-std::string problem_of_text(const CacheItem& item, const Place& place, const Find& find) {
-  if (!item.problem.ok()) return item.problem.message();
-  if (is_abandoned_temporary(item.name)) return kAbandoned;
+Status problem_of_text(const CacheItem& item, const Place& place, const Find& find) {
+  if (!item.problem.ok()) return item.problem;
+  if (is_abandoned_temporary(item.name)) return bad(kAbandoned);
   const auto digest = digest_of_file(item.name, ".json");
-  if (!digest) return kForeign;
-  if (place(kNoRoot, *digest) != item.name) return kMisplaced;
-  return find(*digest).status().message();
+  if (!digest) return bad(kForeign);
+  if (place(kNoRoot, *digest) != item.name) return bad(kMisplaced);
+  return find(*digest).status();
 }
+
+// A folder that does not count is none.
+Status no_folder(const Status& status) { return Status(Code::kNotFound, status.message()); }
 
 // The text of a record or a choice.
 Result<std::string> read_text(const CacheTree& tree, const fs::path& name, size_t most) {
   const auto folder = tree.open(name.parent_path());
-  if (!folder.ok()) return Status(Code::kNotFound, folder.status().message());
+  if (!folder.ok()) return is_system_failure(folder.status()) ? folder.status() : no_folder(folder.status());
   return folder->read(name.filename(), most);
 }
 
 // Those that `find` reads, of the files below `folder` that are in their `place`, by digest.
 template <typename Stored, typename Place, typename Find>
-std::vector<Stored> stored_texts(const CacheTree& tree, const fs::path& folder, const Place& place, const Find& find) {
+std::vector<Stored> stored_texts(const CacheTree& tree, const fs::path& folder, const Place& place, const Find& find,
+                                 Status* failure) {
   std::vector<Stored> all;
   tree.walk(folder, 1, nullptr, [&](const CacheItem& item) {
+    keep_failure(item.problem, failure);
     const auto digest = item.problem.ok() ? digest_of_file(item.name, ".json") : std::nullopt;
     if (!digest || place(kNoRoot, *digest) != item.name) return;
     auto found = find(*digest);
+    keep_failure(found.status(), failure);
     if (found.ok()) all.push_back({std::move(found).value(), *digest, tree.root()});
   });
   std::sort(all.begin(), all.end(), [](const Stored& a, const Stored& b) { return a.digest < b.digest; });
@@ -93,12 +103,14 @@ Result<ChoiceRecord> DirectoryLayer::find_choice(std::string_view digest) const 
   return parse_choice(text, digest);
 }
 
-std::vector<StoredArtifact> DirectoryLayer::artifacts() const {
+std::vector<StoredArtifact> DirectoryLayer::artifacts(Status* failure) const {
   std::vector<StoredArtifact> all;
   for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {
+    keep_failure(item.problem, failure);
     const auto digest = item.problem.ok() ? digest_of_file(item.name, ".json") : std::nullopt;
     if (!digest || ArtifactFiles(kNoRoot, arch, *digest).metadata != item.name) return;
     auto seen = see_artifact(tree_, arch, *digest);
+    keep_failure(seen.status(), failure);
     if (!seen.ok()) return;
     all.push_back({std::move(seen->metadata), *digest, path(), seen->bytes, seen->last_used / 1'000'000'000});
   });
@@ -108,33 +120,34 @@ std::vector<StoredArtifact> DirectoryLayer::artifacts() const {
   return all;
 }
 
-std::vector<StoredRecord> DirectoryLayer::records() const {
-  return stored_texts<StoredRecord>(tree_, tuning_root(kNoRoot), record_file,
-                                    [this](const std::string& digest) { return find_record(digest); });
+std::vector<StoredRecord> DirectoryLayer::records(Status* failure) const {
+  const auto find = [this](const std::string& digest) { return find_record(digest); };
+  return stored_texts<StoredRecord>(tree_, tuning_root(kNoRoot), record_file, find, failure);
 }
 
-std::vector<StoredChoice> DirectoryLayer::choices() const {
-  return stored_texts<StoredChoice>(tree_, choices_root(kNoRoot), choice_file,
-                                    [this](const std::string& digest) { return find_choice(digest); });
+std::vector<StoredChoice> DirectoryLayer::choices(Status* failure) const {
+  const auto find = [this](const std::string& digest) { return find_choice(digest); };
+  return stored_texts<StoredChoice>(tree_, choices_root(kNoRoot), choice_file, find, failure);
 }
 
 std::vector<VerifiedFile> DirectoryLayer::verify() const {
-  if (const Status status = health(); !status.ok()) return {{path(), status.message()}};
+  if (const Status status = health(); !status.ok()) return {{path(), status.message(), is_system_failure(status)}};
   std::vector<VerifiedFile> report;
-  const auto path_of = [this](const CacheItem& item) { return (fs::path(path()) / item.name).native(); };
+  const auto add = [&](const CacheItem& item, const Status& status) {
+    report.push_back({(fs::path(path()) / item.name).native(), status.message(), is_system_failure(status)});
+  };
   for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {
-    std::string problem = problem_of_artifact(tree_, arch, item);
+    const Status status = problem_of_artifact(tree_, arch, item);
     // A good entry is one line, its metadata's; its other files have one only when something is wrong with them.
-    if (problem.empty() && !digest_of_file(item.name, ".json")) return;
-    report.push_back({path_of(item), std::move(problem)});
+    if (!status.ok() || digest_of_file(item.name, ".json")) add(item, status);
   });
   tree_.walk(tuning_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
     const auto find = [this](const std::string& digest) { return find_record(digest); };
-    report.push_back({path_of(item), problem_of_text(item, record_file, find)});
+    add(item, problem_of_text(item, record_file, find));
   });
   tree_.walk(choices_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
     const auto find = [this](const std::string& digest) { return find_choice(digest); };
-    report.push_back({path_of(item), problem_of_text(item, choice_file, find)});
+    add(item, problem_of_text(item, choice_file, find));
   });
   std::sort(report.begin(), report.end(), [](const VerifiedFile& a, const VerifiedFile& b) { return a.path < b.path; });
   // A folder on the way to both is named once.

@@ -16,9 +16,10 @@ class DirectoryLayer : public CacheLayer {
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
   Result<TuningRecord> find_record(std::string_view digest) const override;
   Result<ChoiceRecord> find_choice(std::string_view digest) const override;
-  std::vector<StoredArtifact> artifacts() const override;
-  std::vector<StoredRecord> records() const override;
-  std::vector<StoredChoice> choices() const override;
+  using CacheLayer::artifacts, CacheLayer::records, CacheLayer::choices;
+  std::vector<StoredArtifact> artifacts(Status* failure) const override;
+  std::vector<StoredRecord> records(Status* failure) const override;
+  std::vector<StoredChoice> choices(Status* failure) const override;
   std::vector<VerifiedFile> verify() const override;
 
  private:

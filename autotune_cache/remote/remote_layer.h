@@ -38,9 +38,10 @@ class RemoteLayer final : public CacheLayer {
   }
 
   // Nothing: HTTP lists no entries.
-  std::vector<StoredArtifact> artifacts() const override { return {}; }
-  std::vector<StoredRecord> records() const override { return {}; }
-  std::vector<StoredChoice> choices() const override { return {}; }
+  using CacheLayer::artifacts, CacheLayer::records, CacheLayer::choices;
+  std::vector<StoredArtifact> artifacts(Status* /*failure*/) const override { return {}; }
+  std::vector<StoredRecord> records(Status* /*failure*/) const override { return {}; }
+  std::vector<StoredChoice> choices(Status* /*failure*/) const override { return {}; }
   std::vector<VerifiedFile> verify() const override { return {}; }
 
   // Sent in the background, in time or not at all.

@@ -1,7 +1,15 @@
 // The cache behind a context: what is in it, checking, bounding and carrying it elsewhere.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "autotune_cache/bundle_transfer.h"
+#include "compiler/spec/aliases.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
+#include "compiler/support/suggest.h"
+#include "compiler/support/text.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/operations/operation.h"
 
@@ -20,6 +28,14 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   return give_report(json, report);
 }
 
+Status check_operator(const std::string& op) {
+  const std::vector<std::string_view> names = operator_names();
+  if (std::find(names.begin(), names.end(), op) != names.end()) return {};
+  return Status(Code::kInvalidArgument,
+                fmt::format("op is {}{}; allowed: {}", quote(op), did_you_mean(meant_value("op", op, names)),
+                            fmt::join(names, ", ")));
+}
+
 // Where the entries of a directory come from: the names of doctor's report.
 std::string_view role_of(Engine& engine, const std::string& directory) {
   if (directory == engine.kernels().store().directories().user) return "user";
@@ -36,12 +52,15 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
     HSTUJIT_REQUIRE(report, "where the text goes");
     Json kernels = Json::array();
     uint64_t bytes = 0;
-    for (const StoredArtifact& artifact : context->engine->kernels().store().list()) {
+    Engine& engine = *context->engine;
+    HSTUJIT_ASSIGN_OR_RETURN(const auto artifacts,
+                             gather_whole(engine.kernels().store().layers(), &CacheLayer::artifacts));
+    for (const StoredArtifact& artifact : artifacts) {
       const ArtifactMetadata& metadata = artifact.metadata;
       bytes += artifact.bytes;
       kernels.push_back({{"digest", artifact.digest},
                          {"directory", artifact.directory},
-                         {"role", role_of(*context->engine, artifact.directory)},
+                         {"role", role_of(engine, artifact.directory)},
                          {"kernel", metadata.info.kernel},
                          {"arch", metadata.key.arch},
                          {"direction", metadata.key.direction},
@@ -54,11 +73,12 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"last_used", artifact.last_used}});
     }
     Json records = Json::array();
-    for (const StoredRecord& stored : context->engine->tuning().list()) {
+    HSTUJIT_ASSIGN_OR_RETURN(const auto stored_records, gather_whole(engine.tuning().layers(), &CacheLayer::records));
+    for (const StoredRecord& stored : stored_records) {
       const TuningRecord& record = stored.record;
       records.push_back({{"digest", stored.digest},
                          {"directory", stored.directory},
-                         {"role", role_of(*context->engine, stored.directory)},
+                         {"role", role_of(engine, stored.directory)},
                          {"op", record.key.op},
                          {"spec", json_or_null(record.key.spec)},
                          {"direction", record.key.direction},
@@ -73,7 +93,8 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
       if (record.key.deterministic) records.back()["deterministic"] = true;
     }
     Json choices = Json::array();
-    for (const StoredChoice& stored : gather(context->engine->tuning().layers(), &CacheLayer::choices)) {
+    HSTUJIT_ASSIGN_OR_RETURN(const auto stored_choices, gather_whole(engine.tuning().layers(), &CacheLayer::choices));
+    for (const StoredChoice& stored : stored_choices) {
       const ChoiceRecord& choice = stored.choice;
       choices.push_back({{"digest", stored.digest},
                          {"directory", stored.directory},
@@ -104,6 +125,7 @@ hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* repo
     size_t files = 0;
     // The database's layers are the kernels' and the installed records.
     for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &CacheLayer::verify)) {
+      if (file.unread) return Status(Code::kOutOfMemory, file.problem + "; nothing is said about the cache");
       ++files;
       if (!file.problem.empty()) bad.push_back({{"path", file.path}, {"problem", file.problem}});
     }
@@ -148,10 +170,17 @@ hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
     if (options != nullptr) {
       HSTUJIT_ASSIGN_OR_RETURN(given, read_struct("hstujit_cache_export_options", options, kFirstExportOptions));
     }
+    const std::string op = given.op == nullptr ? "" : given.op;
+    if (!op.empty()) HSTUJIT_RETURN_IF_ERROR(check_operator(op));
     Engine& engine = *context->engine;
     HSTUJIT_ASSIGN_OR_RETURN(const ExportedBundle exported,
-                             export_bundle(engine.kernels().store().layers(), given.op == nullptr ? "" : given.op,
-                                           engine.tuning().layers()));
+                             export_bundle(engine.kernels().store().layers(), op, engine.tuning().layers()));
+    // An empty bundle in the place of a good one would be a loss that nobody notices.
+    if (exported.kernels + exported.records + exported.choices == 0) {
+      return Status(Code::kNotFound,
+                    fmt::format("the cache has no kernel, no tuning record and no choice{}; nothing is exported to {}",
+                                op.empty() ? "" : " of " + op, quote(path)));
+    }
     HSTUJIT_RETURN_IF_ERROR(write_file_atomically(path, exported.packed.bytes));
     const Json json = {{"path", path},
                        {"kernels", exported.kernels},

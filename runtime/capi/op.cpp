@@ -1,6 +1,7 @@
 // Ops: from JSON to a launch.
 #include <cstring>
 
+#include "compiler/spec/fields_json.h"
 #include "compiler/support/json.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/signature_json.h"
@@ -36,11 +37,10 @@ Status create(hstujit_context* context, OpOptions options, hstujit_op** out) {
 // An instance of its own needs neither a name nor lengths: those matter to tuning only.
 Result<Instance> read_instance(const char* text, std::vector<int64_t>* listed) {
   HSTUJIT_ASSIGN_OR_RETURN(Json json, parse_json_text(text, "op"));
-  const bool lists_lengths = json.is_object() && json.contains("max_seq_len");
-  if (json.is_object()) {
-    if (!json.contains("name")) json["name"] = "op";
-    if (!json.contains("max_seq_len") && !json.contains("rows")) json["max_seq_len"] = kUsualLength;
-  }
+  if (!json.is_object()) return value_error("op", json, "a JSON object with \"op\"");
+  const bool lists_lengths = json.contains("max_seq_len");
+  if (!json.contains("name")) json["name"] = "op";
+  if (!json.contains("max_seq_len") && !json.contains("rows")) json["max_seq_len"] = kUsualLength;
   Mistakes mistakes;
   Instance instance = parse_instance(json, "", "", mistakes);
   HSTUJIT_RETURN_IF_ERROR(mistakes.status());

@@ -109,6 +109,11 @@ std::vector<Finding> damage_findings(const CacheLayer& layer) {
   size_t damaged = 0;
   VerifiedFile first;
   for (const VerifiedFile& file : layer.verify()) {
+    if (file.unread) {
+      return {{Severity::kWarning, "cache",
+               fmt::format("the files in {} cannot be checked: {}", quote(layer.path()), file.problem),
+               "ask again when the system has memory and open files to give; ulimit -n is the limit of the latter"}};
+    }
     if (is_abandoned_temporary(file.path)) continue;
     ++files;
     if (file.problem.empty()) continue;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compiler/plan/skeleton.h"
+#include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "runtime/kernel_supply.h"
 #include "runtime/operations/nearest_entry.h"
@@ -51,13 +52,14 @@ class Contents {
   std::optional<std::vector<StoredRecord>> records_;
 };
 
-// Layers that have a file of this key which must not be used, with the reason.
+// Layers that have a file of this key which must not be used, with the reason. Fails where the system does.
 template <typename Find>
-Json damaged_json(const CacheLayers& layers, const Find& find) {
+Result<Json> damaged_json(const CacheLayers& layers, const Find& find) {
   Json damaged = Json::array();
   for (const CacheLayerPtr& layer : layers) {
     const Status status = find(*layer);
     if (status.ok() || status.code() == Code::kNotFound) continue;
+    if (is_system_failure(status)) return status;
     damaged.push_back({{"directory", layer->path()}, {"problem", status.message()}});
   }
   return damaged;
@@ -69,16 +71,17 @@ void add_miss(Json& row, Json damaged, const std::optional<NearestEntry>& neares
   if (nearest) row["nearest"] = nearest->to_json();
 }
 
-void explain_tuning(Engine& engine, const TuningKey& key, Contents& contents, Json& row) {
+Status explain_tuning(Engine& engine, const TuningKey& key, Contents& contents, Json& row) {
   row["tuning_key"] = tuning_digest(key);
   const bool hit = engine.tuning().find(key).has_value();
   row["tuning_record"] = hit ? "hit" : "miss";
-  if (hit) return;
+  if (hit) return {};
+  HSTUJIT_ASSIGN_OR_RETURN(Json damaged, damaged_json(engine.tuning().layers(), [&](const CacheLayer& layer) {
+                             return layer.find_record(tuning_digest(key)).status();
+                           }));
   row["tuning_miss"] = Json::object();
-  add_miss(row["tuning_miss"],
-           damaged_json(engine.tuning().layers(),
-                        [&](const CacheLayer& layer) { return layer.find_record(tuning_digest(key)).status(); }),
-           nearest_entry(key, contents.records()));
+  add_miss(row["tuning_miss"], std::move(damaged), nearest_entry(key, contents.records()));
+  return {};
 }
 
 Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, Contents& contents, Json& row) {
@@ -90,7 +93,7 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   // Where its own key has no record, a tuned choice is of the other key that serves.
   const std::vector<TuningKey> keys = serving_keys(*spec, task.direction, device, task.bucket, task.restriction);
   const bool other = chosen.ok() && chosen->tuned && !engine.tuning().find(keys.front());
-  explain_tuning(engine, other ? keys.back() : keys.front(), contents, row);
+  HSTUJIT_RETURN_IF_ERROR(explain_tuning(engine, other ? keys.back() : keys.front(), contents, row));
   if (!chosen.ok()) return chosen.status();
   HSTUJIT_ASSIGN_OR_RETURN(const SuppliedKernel kernel, supply_kernel(engine, spec, task.direction, device, task.bucket,
                                                                       task.restriction, *chosen, Supply::kLook));
@@ -119,10 +122,11 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   const KernelBinaryPtr& binary = kernel.binary;
   row["cache"] = {{"hit", binary != nullptr}, {"searched", engine.kernels().store().directories().in_order()}};
   if (binary == nullptr) {
-    add_miss(row["cache"],
-             damaged_json(engine.kernels().store().layers(),
-                          [&](const CacheLayer& layer) { return layer.find_artifact(key.arch, digest).status(); }),
-             nearest_entry(key, contents.artifacts()));
+    HSTUJIT_ASSIGN_OR_RETURN(Json damaged,
+                             damaged_json(engine.kernels().store().layers(), [&](const CacheLayer& layer) {
+                               return layer.find_artifact(key.arch, digest).status();
+                             }));
+    add_miss(row["cache"], std::move(damaged), nearest_entry(key, contents.artifacts()));
     row["on_miss"] = to_string(engine.on_miss());
     return {};
   }

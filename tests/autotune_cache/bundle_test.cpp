@@ -1,5 +1,6 @@
 #include "autotune_cache/bundle.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <zstd.h>
 
@@ -8,6 +9,7 @@
 #include "autotune_cache/tar.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/read_limits.h"
 
 namespace hstujit {
 namespace {
@@ -116,6 +118,47 @@ TEST_F(BundleTest, ABundleIsALayer) {
   EXPECT_EQ(store.verify().size(), 4u);
   EXPECT_TRUE(TuningDatabase(directories, log()).find(sample_tuning_key("layer_norm")).has_value());
   EXPECT_FALSE(std::filesystem::exists(path("user")));
+}
+
+// A few bytes on the disk may unpack to any size: what a look-up in a directory refuses, it refuses here, too.
+TEST_F(BundleTest, EntriesAsLargeAsNoLookUpTakesAreRefused) {
+  const ArtifactFiles names(kNoRoot, sample_key().arch, *artifact_digest(sample_key()));
+  const std::string digest = tuning_digest(sample_tuning_key("layer_norm"));
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path("origin"))) {
+    if (entry.is_regular_file())
+      files[entry.path().lexically_relative(path("origin")).native()] = *read_file(entry.path(), kMostRecordBytes);
+  }
+  const auto padded = [&](const std::string& name, size_t bytes) {
+    auto larger = files;
+    larger.at(name).resize(bytes, ' ');
+    return write(compressed(pack_bundle(larger)->bytes));
+  };
+  const std::string record = record_file(kNoRoot, digest).native(), metadata = names.metadata.native();
+  for (const auto& [name, most] : {std::pair(metadata, kMostMetadataBytes), {record, kMostRecordBytes}}) {
+    EXPECT_TRUE(import_into("taken", padded(name, most)).ok()) << name;
+    const std::string file = padded(name, most + 1);
+    const Status status = import_into("user", file).status();
+    EXPECT_EQ(status.code(), Code::kIo) << name;
+    EXPECT_THAT(status.message(),
+                HasSubstr(fmt::format("has {} bytes; the most for a file of its kind is {}", most + 1, most)));
+    const CacheDirectories layer = {.user = path("user"), .read_only = {file}};
+    ArtifactStore store(layer, log());
+    TuningDatabase database(layer, log());
+    EXPECT_EQ(store.find(sample_key()).has_value(), name != metadata) << "as a layer it has no such entry";
+    EXPECT_EQ(store.list().size(), name == metadata ? 1u : 2u);
+    EXPECT_EQ(database.find(sample_tuning_key("layer_norm")).has_value(), name != record);
+    EXPECT_EQ(database.list().size(), name == record ? 1u : 2u);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("user"))) << "nothing of such a bundle is imported";
+}
+
+TEST_F(BundleTest, WantOfOpenFilesIsNoExportOfTheRest) {
+  const bool fails = without_open_files([&] {
+    const CacheLayers layers = open_layers(at("origin"), Log());
+    return is_system_failure(export_bundle(layers, "", layers).status());
+  });
+  EXPECT_TRUE(fails);
 }
 
 TEST_F(BundleTest, ABadBundleIsOneWarningAndNoLayer) {

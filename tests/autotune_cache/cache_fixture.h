@@ -3,6 +3,7 @@
 
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +77,17 @@ class CacheTest : public ::testing::Test {
         ::_exit(1);
       }
       ::_exit(body() ? 0 : 1);
+    }
+    int status = -1;
+    return ::waitpid(child, &status, 0) == child && status == 0;
+  }
+  // Runs `body` in a process that may open no further file.
+  template <typename Body>
+  static bool without_open_files(const Body& body) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit limit = {3, 3};
+      ::_exit(::setrlimit(RLIMIT_NOFILE, &limit) == 0 && body() ? 0 : 1);
     }
     int status = -1;
     return ::waitpid(child, &status, 0) == child && status == 0;

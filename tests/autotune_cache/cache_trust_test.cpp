@@ -280,6 +280,18 @@ TEST_F(CacheTrustTest, ALinkToTheWholeFileSystemIsOneBadFile) {
   EXPECT_EQ(store.prune({}).kept, 1);
 }
 
+TEST_F(CacheTrustTest, PrunePassesOverWhatListPassesOver) {
+  const ArtifactFiles files = files_of(sample_key());
+  fs::rename(files.cubin, path("cubin"));
+  fs::create_symlink(path("cubin"), files.cubin);
+  ArtifactStore store(user_only(), log());
+  EXPECT_THAT(store.list(), IsEmpty());
+  const PruneReport report = store.prune({.max_bytes = 0, .nvrtc = {}});
+  EXPECT_EQ(report.kept + report.removed + report.leftovers, 0);
+  EXPECT_EQ(report.kept_bytes, 0u);
+  EXPECT_TRUE(fs::exists(files.metadata));
+}
+
 TEST_F(CacheTrustTest, TheRootItselfMayBeALink) {
   fs::create_directory_symlink(path("elsewhere"), path("link"));
   const CacheDirectories directories = {.user = path("link"), .read_only = {}};

@@ -92,6 +92,40 @@ TEST_P(DamagedEntryTest, IsALoggedMissAndRepaired) {
 INSTANTIATE_TEST_SUITE_P(All, DamagedEntryTest, ::testing::ValuesIn(kDamages),
                          [](const auto& info) { return std::string(info.param.name); });
 
+using SystemFailureTest = CacheTest;
+
+// Nothing is known of an entry that the system does not let a process read, and so it is not called damaged.
+TEST_F(SystemFailureTest, IsNoDamage) {
+  ASSERT_TRUE(ArtifactStore(user_only(), log()).put(sample_key(), kSoundCubin, sample_info()));
+  EXPECT_TRUE(without_open_files([&] {
+    ArtifactStore store(user_only(), Log());
+    const auto files = store.verify();
+    const auto listed = gather_whole(store.layers(), &CacheLayer::artifacts);
+    const Status found = store.layers().front()->find_artifact("sm_90a", *artifact_digest(sample_key())).status();
+    return !files.empty() && files.front().unread && is_system_failure(listed.status()) && is_system_failure(found) &&
+           !store.find(sample_key());
+  }));
+  EXPECT_EQ(ArtifactStore(user_only(), log()).verify().front().problem, "");
+}
+
+using MetadataTest = CacheTest;
+
+TEST_F(MetadataTest, ResourcesAreNumbersThatAKernelCanHave) {
+  const auto status_of = [](const std::string& resources) {
+    ArtifactInfo info = sample_info();
+    info.resources = resources;
+    const std::string text = format_metadata({sample_key(), info, kSoundCubin.size(), sha256_hex(kSoundCubin)});
+    return parse_metadata(text, *artifact_digest(sample_key())).status();
+  };
+  EXPECT_TRUE(status_of(R"({"registers": 255, "spill_load_bytes": 0, "compile_ms": 1.5, "nvrtc": "13.0"})").ok());
+  for (const char* resources :
+       {R"({"registers": -1})", R"({"spill_load_bytes": 9223372036854775807})", R"({"spill_store_bytes": 1e308})",
+        R"({"stack_bytes": true})", R"({"static_shared_bytes": []})", R"({"compile_ms": -5})"}) {
+    EXPECT_EQ(status_of(resources).code(), Code::kIo) << resources;
+    EXPECT_NE(status_of(resources).message().find("its resources say that "), std::string::npos) << resources;
+  }
+}
+
 using FlippedMetadataTest = CacheTest;
 
 TEST_F(FlippedMetadataTest, NoFlippedBitIsBelieved) {

@@ -333,14 +333,32 @@ TEST_F(CapiTest, DoctorAndCacheReportsNeverNeedAnything) {
   hstujit_text_free(&text);
 }
 
+TEST_F(CapiTest, AnOpIsAnObject) {
+  for (const char* text : {"[]", "null", "5"}) {
+    hstujit_op* op = nullptr;
+    EXPECT_EQ(hstujit_op_create(context_, text, HSTUJIT_FORWARD, HSTUJIT_BACKEND_HOST, &op), HSTUJIT_INVALID_CONFIG);
+    EXPECT_EQ(hstujit_last_error(), std::string("op is ") + text + "; allowed: a JSON object with \"op\"");
+  }
+}
+
 TEST_F(CapiTest, ABundleGoesOutAndIn) {
   const std::string path = cache_ + "/bundle.tar";
   hstujit_text text = {};
   hstujit_cache_export_options options = HSTUJIT_INIT(hstujit_cache_export_options);
   options.op = "hstu_attention";
+  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_NOT_FOUND);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("no choice of hstu_attention; nothing is exported"));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  // The choice is kept, and the kernel where there is a compiler.
+  hstujit_config* config = nullptr;
+  ASSERT_EQ(hstujit_config_parse(kConfig, "model.json", &config), HSTUJIT_OK) << hstujit_last_error();
+  const hstujit_run_options run = HSTUJIT_INIT(hstujit_run_options);
+  static_cast<void>(hstujit_prewarm(context_, config, &run, &text));
+  hstujit_text_free(&text);
+  hstujit_config_destroy(config);
   ASSERT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_OK) << hstujit_last_error();
   const json exported = parse(&text);
-  EXPECT_EQ(exported["kernels"], 0);
+  EXPECT_GE(exported["choices"], 1);
   EXPECT_EQ(exported["bytes"], std::filesystem::file_size(path));
   ASSERT_EQ(hstujit_cache_import(context_, path.c_str(), &text), HSTUJIT_OK) << hstujit_last_error();
   EXPECT_EQ(parse(&text)["new_kernels"], 0);
@@ -349,6 +367,9 @@ TEST_F(CapiTest, ABundleGoesOutAndIn) {
   EXPECT_THAT(hstujit_last_error(), HasSubstr(path + " is no whole bundle"));
   EXPECT_EQ(hstujit_cache_import(context_, (cache_ + "/absent").c_str(), &text), HSTUJIT_NOT_FOUND);
   EXPECT_EQ(hstujit_cache_export(context_, nullptr, nullptr, &text), HSTUJIT_INVALID_ARGUMENT);
+  options.op = "hstu_attentoin";
+  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("op is \"hstu_attentoin\", did you mean \"hstu_attention\"?"));
   options.size = 8;
   EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_cache_export_options.size is 8"));
