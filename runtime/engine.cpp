@@ -109,7 +109,9 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   directories.trust = engine->trust_cache_ ? Trust::kAll : Trust::kOwn;
   CacheLayers layers = open_layers(directories, engine->log_);
   const Result<CacheLayerPtr> remote = open_remote_layer(environment, engine->log_);
-  HSTUJIT_RETURN_IF_ERROR(engine->accept(Env::kRemoteCache, remote.status()));
+  const Status upload = environment.flag(Env::kRemoteUpload).status();
+  HSTUJIT_RETURN_IF_ERROR(upload.ok() ? engine->accept(Env::kRemoteCache, remote.status())
+                                      : engine->accept(Env::kRemoteUpload, upload));
   // One for both, so that both leave it alone after a failure of either.
   if (remote.ok() && *remote) layers.push_back(*remote);
   CacheLayers records = layers;

@@ -11,6 +11,7 @@ namespace hstujit {
 
 namespace {
 
+constexpr size_t kLongestKey = 64;  // of a digest
 constexpr std::string_view kFormat = "hstujit-choices-1";
 
 }  // namespace
@@ -67,7 +68,11 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
                                 "the file anew with hstujit freeze of this build",
                                 origin, describe(*config), printable(generator), own));
     }
-    choices.configs_.emplace(key, std::move(*config));
+    const auto [place, added] = choices.configs_.emplace(key, *config);
+    if (!added && place->second != *config) {
+      return wrong(fmt::format("the key {} is there twice, with the configs {} and {}", quote(key, kLongestKey),
+                               brief_json(to_json(place->second)), brief_json(to_json(*config))));
+    }
   }
   return choices;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/support/json.h"
+#include "compiler/support/text.h"
 #include "runtime/generator_keys.h"
 
 namespace hstujit {
@@ -46,12 +47,14 @@ Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* 
   if (text.empty()) return {};
   const Json patch = json_or_null(text);
   if (!patch.is_object()) {
-    return Status(Code::kInvalidArgument, "HSTUJIT_OVERRIDE is " + text + "; allowed: a JSON object of config fields");
+    return Status(Code::kInvalidArgument,
+                  "HSTUJIT_OVERRIDE is " + quote(text) + "; allowed: a JSON object of config fields");
   }
   Json json = to_json(choice->config);
   json.update(patch);
   const std::string reason = refusal(wanted, json, &choice->config);
-  if (!reason.empty()) return Status(Code::kUnsupported, "HSTUJIT_OVERRIDE gives " + dump_json(json) + ": " + reason);
+  if (!reason.empty())
+    return Status(Code::kUnsupported, fmt::format("HSTUJIT_OVERRIDE gives {}: {}", printable(dump_json(json)), reason));
   choice->source = ChoiceSource::kOverride;
   choice->exported = false;
   choice->why = "HSTUJIT_OVERRIDE over " + choice->why;

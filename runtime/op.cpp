@@ -4,8 +4,8 @@
 
 #include <future>
 #include <limits>
-#include <system_error>
 
+#include "compiler/support/threads.h"
 #include "runtime/data_checks.h"
 
 namespace hstujit {
@@ -81,11 +81,7 @@ Status Op::prepare_cuda(int64_t max_seq_len, int device) {
   std::future<Result<Choice>> small;
   if (most_small > 0) {
     const auto choose_small = [&] { return choose(context.ordinal, spec, {bucket, true}); };
-    try {
-      small = std::async(at_once ? std::launch::async : std::launch::deferred, choose_small);
-    } catch (const std::system_error&) {  // no thread is to be had
-      small = std::async(std::launch::deferred, choose_small);
-    }
+    small = at_once ? start_async(choose_small) : std::async(std::launch::deferred, choose_small);
   }
   HSTUJIT_ASSIGN_OR_RETURN(Choice choice, choose(context.ordinal, spec, bucket));
   Prepared prepared{context.context, context.id, bucket, nullptr, nullptr, most_small};

@@ -1,8 +1,8 @@
 #include "runtime/wanted_kernel.h"
 
-#include <system_error>
 #include <thread>
 
+#include "compiler/support/threads.h"
 #include "runtime/miss_record.h"
 #include "runtime/tuning/tune_key.h"
 
@@ -47,13 +47,10 @@ void CompilesAhead::start(const EnginePtr& engine, const WantedKernel& wanted, i
     other.direction = direction;
     other.bucket.small_batch = false;
     const std::lock_guard lock(mutex_);
-    try {
-      under_way_.push_back(std::async(std::launch::async, [engine, other = std::move(other), ordinal] {
-        [[maybe_unused]] const auto told_to_whoever_asks = obtain_kernel(*engine, other, ordinal);
-      }));
-    } catch (const std::system_error&) {  // no thread is to be had: whoever wants the kernel compiles it
-      return;
-    }
+    // Without a thread nothing happens: whoever wants the kernel compiles it.
+    under_way_.push_back(start_async([engine, other = std::move(other), ordinal] {
+      [[maybe_unused]] const auto told_to_whoever_asks = obtain_kernel(*engine, other, ordinal);
+    }));
   }
 }
 

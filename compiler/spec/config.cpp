@@ -80,6 +80,13 @@ class DefaultsToldOnce {
 
 constexpr std::string_view kOpsAllowed = "a list of at least one operator instance";
 
+// Each takes a look at the cost model or more: a list without an end shall not keep a program busy for hours.
+Status too_many_kernels(const std::string& path, const std::string& what) {
+  return Status(Code::kInvalidConfig,
+                fmt::format("{} has {}; allowed: at most {} kernels, one for each instance, direction and max_seq_len",
+                            path.empty() ? "the document" : path, what, kMostConfigKernels));
+}
+
 std::vector<Instance> parse_instances(const Json& ops, const std::string& path, const Json& defaults,
                                       const fs::path& folder, Mistakes& mistakes) {
   std::vector<Instance> instances;
@@ -87,6 +94,11 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     mistakes.check(path, value_error(path.empty() ? "the document" : path, ops, kOpsAllowed));
     return instances;
   }
+  if (ops.size() > kMostConfigKernels) {
+    mistakes.check(path, too_many_kernels(path, fmt::format("{} instances", ops.size())));
+    return instances;
+  }
+  size_t kernels = 0;
   std::vector<std::string> in_defaults;  // by another name
   for (const std::string& name : entry_field_names("")) {
     if (mistakes.expects(join_path("defaults", name))) in_defaults.push_back(name);
@@ -106,8 +118,10 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     }
     defaults_told.apply(entry, own);
     mistakes.add(std::move(own));
+    kernels += instance.directions.size() * instance.max_seq_lens.size();
     instances.push_back(std::move(instance));
   }
+  if (kernels > kMostConfigKernels) mistakes.check(path, too_many_kernels(path, fmt::format("{} kernels", kernels)));
   return instances;
 }
 

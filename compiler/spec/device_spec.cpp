@@ -25,6 +25,7 @@ struct KnownDevice {
   DeviceSpec spec;
 };
 
+constexpr size_t kLongestName = 128;  // of a product: it is a part of every key and every table
 constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 constexpr int64_t kRegisters = 65536;
 // Shared memory a block may use after opting in: what an SM has, less the KiB that the system keeps for each block.
@@ -61,6 +62,11 @@ DeviceSpec parse_device_spec(const Json& json, const std::string& path, Mistakes
   DeviceSpec device;
   const size_t before = mistakes.count();
   read_fields(json, path, device, mistakes);
+  if (device.name.size() > kLongestName || printable(device.name) != device.name) {
+    const std::string place = join_path(path, "name");
+    mistakes.check(place,
+                   value_error(place, device.name, fmt::format("printable text of at most {} bytes", kLongestName)));
+  }
   if (mistakes.count() == before && device.capability() < 0) {
     const std::string place = join_path(path, "arch");
     mistakes.check(place, value_error(place, device.arch, "a compute architecture such as \"sm_80\" or \"sm_90a\""));

@@ -10,6 +10,7 @@
 #include "compiler/spec/config.h"
 #include "compiler/spec/lengths_file.h"
 #include "compiler/spec/limits.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -98,6 +99,8 @@ std::vector<int64_t> parse_integers(const Json& json, const std::string& path, c
   }
   values.resize(json.size());
   for (size_t index = 0; index < json.size(); ++index) {
+    // There may be millions of them: a place is written down for a mistake only.
+    if (read_field(json[index], rules, path, values[index]).ok()) continue;
     const std::string place = fmt::format("{}[{}]", path, index);
     mistakes.check(place, read_field(json[index], rules, place, values[index]));
   }
@@ -158,6 +161,11 @@ void parse_size(const Json& json, const std::string& path, const fs::path& folde
     return;
   }
   std::vector<int64_t>& lengths = instance.max_seq_lens;
+  if (const size_t count = json["max_seq_len"].size(); count > kMostConfigKernels) {
+    mistakes.check(place, Status(Code::kInvalidConfig, fmt::format("{} has {} entries; allowed: at most {}", place,
+                                                                   count, kMostConfigKernels)));
+    return;
+  }
   lengths = parse_integers(json["max_seq_len"], place, kMaxSeqLenRules, mistakes);
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "compiler/spec/config.h"
+#include "compiler/spec/batch.h"
 #include "compiler/spec/random.h"
 
 namespace hstujit {
@@ -18,32 +18,60 @@ std::vector<int64_t> offsets_of(const std::vector<int64_t>& rows) {
   return offsets;
 }
 
-Lengths make_lengths(const Instance& instance, int64_t max_seq_len) {
+namespace {
+
+bool takes(const Instance& instance, std::string_view argument) {
+  return find_argument(instance.spec->signature(Direction::kForward), argument) >= 0;
+}
+
+// Calls visit(b, rows) for the leading sequences that have at most `left` rows together.
+template <typename Visit>
+void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t left, const Visit& visit) {
+  const UniformLengths& uniform = instance.lengths.uniform;
+  const std::vector<int64_t>& list = instance.lengths.list;
+  const auto longest = static_cast<double>(max_seq_len);
+  const auto low = static_cast<int64_t>(std::floor(uniform.low * longest));
+  const auto high = static_cast<int64_t>(std::floor(uniform.high * longest));
+  const auto choices = static_cast<uint64_t>(high - low + 1);
+  const auto rows_of = [&](size_t b) {
+    if (!list.empty()) return std::min(list[b], max_seq_len);
+    return low + static_cast<int64_t>(random_bits(static_cast<uint64_t>(uniform.seed), 0, b) % choices);
+  };
+  const size_t count = list.empty() ? static_cast<size_t>(uniform.batch) : list.size();
+  for (size_t b = 0; b < count && left > 0; ++b) {
+    const int64_t rows = std::min(rows_of(b), left);
+    left -= rows;
+    visit(b, rows);
+  }
+}
+
+}  // namespace
+
+BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
+  BatchSize size;
+  const bool queries = takes(instance, "max_delta_len");
+  for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
+    ++size.sequences;
+    size.rows += rows;
+    if (queries) size.delta_rows += instance.delta_lens[b % instance.delta_lens.size()];
+  });
+  return size;
+}
+
+Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   Lengths lengths;
   lengths.max_seq_len = max_seq_len;
-  const UniformLengths& uniform = instance.lengths.uniform;
-  if (!instance.lengths.list.empty()) {
-    for (const int64_t length : instance.lengths.list) lengths.rows.push_back(std::min(length, max_seq_len));
-  } else {
-    const auto longest = static_cast<double>(max_seq_len);
-    const auto low = static_cast<int64_t>(std::floor(uniform.low * longest));
-    const auto high = static_cast<int64_t>(std::floor(uniform.high * longest));
-    const auto choices = static_cast<uint64_t>(high - low + 1);
-    for (int64_t b = 0; b < uniform.batch; ++b) {
-      const uint64_t bits = random_bits(static_cast<uint64_t>(uniform.seed), 0, static_cast<uint64_t>(b));
-      lengths.rows.push_back(low + static_cast<int64_t>(bits % choices));
-    }
-  }
-  const Signature signature = instance.spec->signature(Direction::kForward);
-  if (find_argument(signature, "max_delta_len") >= 0) {
-    for (size_t b = 0; b < lengths.rows.size(); ++b) {
-      lengths.delta_rows.push_back(instance.delta_lens[b % instance.delta_lens.size()]);
-    }
-  }
-  if (find_argument(signature, "num_targets") >= 0) {
-    for (const int64_t rows : lengths.rows) lengths.num_targets.push_back(std::min(rows, instance.num_targets));
-  }
+  const bool queries = takes(instance, "max_delta_len"), targets = takes(instance, "num_targets");
+  for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
+    lengths.rows.push_back(rows);
+    if (queries) lengths.delta_rows.push_back(instance.delta_lens[b % instance.delta_lens.size()]);
+    if (targets) lengths.num_targets.push_back(std::min(rows, instance.num_targets));
+  });
   return lengths;
+}
+
+Lengths make_lengths(const Instance& instance, int64_t max_seq_len) {
+  return make_lengths(instance, max_seq_len, kAllRows);
 }
 
 }  // namespace hstujit

@@ -6,7 +6,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr std::string_view kAllRows = "seq_offsets", kQueryRows = "seq_offsets_q";
+constexpr std::string_view kSequenceRows = "seq_offsets", kQueryRows = "seq_offsets_q";
 
 // The rows of a problem without sequences, which generated calls have in as many parts as their lengths say.
 bool is_plain(const Dimension& dimension) { return dimension.symbol == "L" && !dimension.is_jagged(); }
@@ -22,9 +22,13 @@ bool has_sequence_rows(const Argument& argument) { return has_rows(argument) && 
 
 bool has_jagged_rows(const Argument& argument) { return has_rows(argument) && argument.shape[0].is_jagged(); }
 
-const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
+bool counts_all_rows(const Argument& argument) {
   const Dimension& rows = argument.shape[0];
-  return rows.offsets == kAllRows || is_plain(rows) ? lengths.rows : lengths.delta_rows;
+  return rows.offsets == kSequenceRows || is_plain(rows);
+}
+
+const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
+  return counts_all_rows(argument) ? lengths.rows : lengths.delta_rows;
 }
 
 bool has_parts(const Argument& argument) {
@@ -44,7 +48,7 @@ int64_t part_elements(const Argument& argument, int64_t max_seq_len) {
 }
 
 const std::vector<int64_t>* rows_between(const Argument& offsets, const Lengths& lengths) {
-  if (offsets.name == kAllRows) return &lengths.rows;
+  if (offsets.name == kSequenceRows) return &lengths.rows;
   return offsets.name == kQueryRows ? &lengths.delta_rows : nullptr;
 }
 

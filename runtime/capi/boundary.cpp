@@ -26,6 +26,12 @@ Status null_pointer(const char* name, const char* must_be) {
   return Status(Code::kInvalidArgument, fmt::format("{} is a null pointer; it must be {}", name, must_be));
 }
 
+Status system_failure(const std::system_error& error) {
+  return Status(
+      Code::kOutOfMemory,
+      fmt::format("the system refuses what the call needs, such as a thread or memory: {}", error.code().message()));
+}
+
 Status check_size(const char* name, size_t size, size_t smallest) {
   if (size >= smallest) return {};
   return Status(Code::kInvalidArgument,

@@ -6,6 +6,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "compiler/spec/config.h"
 #include "hstujit/hstujit.h"
@@ -64,6 +65,9 @@ Status give_text(const std::string& text, hstujit_text* out);
 // The same of a report. Paths, names of devices and variables may be no UTF-8: such bytes are replaced.
 Status give_report(const Json& report, hstujit_text* out);
 
+// Of a thread or a lock that the system does not give: kOutOfMemory.
+Status system_failure(const std::system_error& error);
+
 // Runs `body`, which returns a Status; nothing gets past it.
 template <typename Body>
 hstujit_status guarded(const Body& body) {
@@ -72,6 +76,8 @@ hstujit_status guarded(const Body& body) {
     return status.ok() ? HSTUJIT_OK : finish(status);
   } catch (const std::bad_alloc&) {
     return finish(Status(Code::kOutOfMemory, "the host's memory is used up"));
+  } catch (const std::system_error& error) {
+    return finish(system_failure(error));
   } catch (const std::exception& error) {
     return finish(Status(Code::kInternal, std::string("a bug in hstu-jit: ") + error.what()));
   } catch (...) {

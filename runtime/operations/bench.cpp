@@ -28,7 +28,8 @@ struct Timed {
 
 Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const OperationOptions& options,
                          const DeviceSpec& device, const DeviceTimer& timer, const Task& listed) {
-  const Lengths lengths = make_lengths(*listed.instance, listed.max_seq_len);
+  HSTUJIT_ASSIGN_OR_RETURN(const Lengths lengths,
+                           draw_lengths(*listed.instance, listed.direction, listed.max_seq_len, DrawnFor::kTiming));
   const Task task = task_of_batch(listed, lengths.rows.size(), device);
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine->driver());
   HSTUJIT_ASSIGN_OR_RETURN(auto op, make_op(engine, config, task, Backend::kCuda));

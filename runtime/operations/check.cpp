@@ -1,5 +1,7 @@
 // Says what a config asks for and, where a device is known, which kernels that is. Compiles nothing.
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "runtime/operations/operation.h"
 
@@ -17,15 +19,16 @@ Result<std::optional<DeviceSpec>> known_target(Engine& engine, const Config& con
   return device.status();
 }
 
-// A key with the lengths of the config that are launched with its kernel.
-Json key_json(const Task& key, const std::vector<Task>& tasks) {
-  Json json = key.to_json();
-  json["max_seq_len"] = Json::array();
-  for (const Task& task : tasks) {
-    const bool same = task.instance == key.instance && task.direction == key.direction;
-    if (same && task.bucket.rows == key.bucket.rows) json["max_seq_len"].push_back(task.max_seq_len);
-  }
-  return json;
+// The lengths of the config, by what decides about the kernel that they are launched with.
+using Group = std::tuple<const Instance*, Direction, int64_t>;
+using LengthsOfGroups = std::map<Group, Json>;
+
+Group group_of(const Task& task) { return {task.instance, task.direction, task.bucket.rows}; }
+
+LengthsOfGroups group(const std::vector<Task>& tasks) {
+  LengthsOfGroups groups;
+  for (const Task& task : tasks) groups[group_of(task)].push_back(task.max_seq_len);
+  return groups;
 }
 
 Status add_kernel(Engine& engine, const DeviceSpec& device, const Task& key, Json& json) {
@@ -48,6 +51,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
   std::vector<Task> keys = *list_keys(engine, config, options.op_name);
   if (*device) keys = with_small_batches(keys, **device);
 
+  const LengthsOfGroups lengths = group(*tasks);
   OperationResult result;
   Json instances = Json::array();
   for (const Task& key : keys) {
@@ -60,7 +64,8 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
                            {"spec", spec},
                            {"keys", Json::array()}});
     }
-    Json json = key_json(key, *tasks);
+    Json json = key.to_json();
+    json["max_seq_len"] = lengths.at(group_of(key));
     if (*device) {
       if (const Status status = add_kernel(engine, **device, key, json); !status.ok()) {
         json["error"] = error_json(status);

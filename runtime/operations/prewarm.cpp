@@ -4,9 +4,9 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "compiler/support/json.h"
+#include "compiler/support/threads.h"
 #include "runtime/kernel_supply.h"
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
@@ -54,17 +54,16 @@ void supply_all(Engine& engine, const DeviceSpec& device, std::vector<KeyGroup>&
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<size_t> finished;
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < jobs; ++i) {
-    threads.emplace_back([&] {
-      for (size_t index = next++; index < groups.size(); index = next++) {
-        supply_group(engine, device, groups[index], supply);
-        const std::lock_guard lock(mutex);
-        finished.push_back(index);
-        changed.notify_one();
-      }
-    });
-  }
+  const auto work = [&](size_t) {
+    for (size_t index = next++; index < groups.size(); index = next++) {
+      supply_group(engine, device, groups[index], supply);
+      const std::lock_guard lock(mutex);
+      finished.push_back(index);
+      changed.notify_one();
+    }
+  };
+  const std::vector<std::jthread> threads = start_threads(jobs, work);
+  if (threads.empty()) work(0);
   for (size_t reported = 0; reported < groups.size(); ++reported) {
     size_t index = 0;
     {

@@ -13,24 +13,6 @@ namespace {
 
 constexpr int64_t kExtraRows = 3;
 
-// The leading sequences that fit `max_rows`; the one that crosses it is cut.
-Lengths limit_rows(Lengths lengths, int64_t max_rows) {
-  if (max_rows <= 0) return lengths;
-  int64_t left = max_rows;
-  size_t count = 0;
-  for (; count < lengths.rows.size() && left > 0; ++count) {
-    lengths.rows[count] = std::min(lengths.rows[count], left);
-    left -= lengths.rows[count];
-    if (!lengths.num_targets.empty()) {
-      lengths.num_targets[count] = std::min(lengths.num_targets[count], lengths.rows[count]);
-    }
-  }
-  lengths.rows.resize(count);
-  if (!lengths.num_targets.empty()) lengths.num_targets.resize(count);
-  if (!lengths.delta_rows.empty()) lengths.delta_rows.resize(count);
-  return lengths;
-}
-
 Result<Outputs> run_on_host(Op& op, const ProblemData& problem, double* milliseconds) {
   Outputs memory = problem.images;
   std::vector<void*> addresses;
@@ -94,11 +76,12 @@ Status repeat(Engine& engine, const Op& op, const OperationOptions& options, con
 
 Status run_task(const EnginePtr& engine, const Config& config, const OperationOptions& options, const Task& task,
                 Json& row) {
-  const Lengths whole = make_lengths(*task.instance, task.max_seq_len);
-  const Lengths lengths = limit_rows(whole, options.max_rows);
+  const int64_t max_rows = options.max_rows > 0 ? options.max_rows : kAllRows;
+  HSTUJIT_ASSIGN_OR_RETURN(const Lengths lengths, draw_lengths(*task.instance, task.direction, task.max_seq_len,
+                                                               DrawnFor::kChecking, max_rows));
   row["sequences"] = lengths.rows.size();
   row["rows"] = lengths.total_rows();
-  row["rows_left_out"] = whole.total_rows() - lengths.total_rows();
+  row["rows_left_out"] = batch_size(*task.instance, task.max_seq_len).rows - lengths.total_rows();
   if (!lengths.delta_rows.empty()) row["query_rows"] = lengths.total_delta_rows();
   HSTUJIT_ASSIGN_OR_RETURN(
       const ProblemData problem,

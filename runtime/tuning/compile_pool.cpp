@@ -8,6 +8,7 @@
 #include "compiler/support/code_text.h"
 #include "compiler/support/files.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/threads.h"
 #include "runtime/tuning/worker_problem.h"
 
 namespace hstujit {
@@ -54,9 +55,11 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
   for (int i = 0; i <= count; ++i) workers_.push_back(setup ? std::make_unique<CompileWorker>(*setup) : nullptr);
   engine.log().event(LogCategory::kTune, "compile",
                      {{"jobs", count}, {"worker", setup ? setup->program : "none: this process compiles"}});
-  for (int i = 0; i < count; ++i) {
-    threads_.emplace_back([this, i] { work(workers_[static_cast<size_t>(i)]); });
-  }
+  const auto on_thread = [this](size_t i) { work(workers_[i]); };
+  threads_ = start_threads(static_cast<size_t>(count), on_thread);
+  if (threads_.empty() && count > 0) on_thread(0);
+  const std::lock_guard lock(mutex_);
+  running_ -= count - std::max(static_cast<int>(threads_.size()), std::min(count, 1));
 }
 
 CompilePool::~CompilePool() { stop_ = true; }

@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
@@ -95,25 +96,49 @@ std::vector<std::byte> repeat(const std::vector<std::byte>& image, size_t bytes)
   return repeated;
 }
 
-// Whether parts that each sequence has, of `bytes` for each element, leave no room in the machine.
-Status check_memory(const Signature& signature, const Lengths& lengths, double bytes) {
+// Bytes of an element while data are made: as float64 and packed, or packed alone.
+constexpr double kDrawnBytes = 16, kPackedBytes = 4;
+constexpr double kSequenceBytes = 64;  // of a sequence: its lengths and offsets, as integers and packed
+
+// Whether tensors of a batch, of `bytes` for each element, leave no room in the machine.
+Status check_memory(const Signature& signature, const BatchSize& batch, int64_t max_seq_len, double bytes) {
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  double elements = 0;
-  std::string names;
+  std::vector<std::pair<std::string, double>> shares = {
+      {"the lengths", static_cast<double>(batch.sequences) * kSequenceBytes}};
   for (const Argument& argument : signature) {
-    if (!has_parts(argument)) continue;
-    elements +=
-        static_cast<double>(lengths.rows.size()) * static_cast<double>(part_elements(argument, lengths.max_seq_len));
-    names += (names.empty() ? "" : " and ") + argument.name;
+    const bool rows = has_rows(argument);
+    if (!rows && !has_parts(argument)) continue;
+    const int64_t count = !rows ? batch.sequences : counts_all_rows(argument) ? batch.rows : batch.delta_rows;
+    const auto elements = static_cast<double>(count) * static_cast<double>(part_elements(argument, max_seq_len));
+    shares.emplace_back(argument.name, elements * bytes);
   }
-  if (elements * bytes <= memory) return {};
+  double needed = 0;
+  for (const auto& [name, share] : shares) needed += share;
+  if (needed <= memory) return {};
+  constexpr double kWorthNaming = 1.0 / 16;
+  std::vector<std::string> names;
+  for (const auto& [name, share] : shares) {
+    if (share >= kWorthNaming * needed) names.push_back(name);
+  }
   return Status(Code::kOutOfMemory,
                 fmt::format("{} of {} sequences with max_seq_len {} take {:.3g} bytes to generate; the machine has "
                             "{:.3g}, so the config must have fewer sequences or a smaller max_seq_len",
-                            names, lengths.rows.size(), lengths.max_seq_len, elements * bytes, memory));
+                            fmt::join(names, " and "), batch.sequences, max_seq_len, needed, memory));
+}
+
+BatchSize size_of_batch(const Lengths& lengths) {
+  return {static_cast<int64_t>(lengths.rows.size()), lengths.total_rows(), lengths.total_delta_rows()};
 }
 
 }  // namespace
+
+Result<Lengths> draw_lengths(const Instance& instance, Direction direction, int64_t max_seq_len, DrawnFor use,
+                             int64_t max_rows) {
+  const BatchSize batch = batch_size(instance, max_seq_len, max_rows);
+  HSTUJIT_RETURN_IF_ERROR(check_memory(instance.spec->signature(direction), batch, max_seq_len,
+                                       use == DrawnFor::kChecking ? kDrawnBytes : kPackedBytes));
+  return make_lengths(instance, max_seq_len, max_rows);
+}
 
 Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                       int64_t extra_rows, std::optional<double> alpha) {
@@ -122,8 +147,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   problem.direction = direction;
   problem.lengths = lengths;
   problem.signature = problem.spec->signature(direction);
-  // As float64 and packed.
-  HSTUJIT_RETURN_IF_ERROR(check_memory(problem.signature, lengths, 16));
+  HSTUJIT_RETURN_IF_ERROR(check_memory(problem.signature, size_of_batch(lengths), lengths.max_seq_len, kDrawnBytes));
   problem.values = problem.spec->make_inputs(direction, lengths, seed);
   problem.extra_rows = extra_rows;
 
@@ -198,7 +222,7 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
     return make_problem_data(std::move(spec), direction, lengths, seed, 0, alpha);
   }
 
-  HSTUJIT_RETURN_IF_ERROR(check_memory(signature, lengths, 4));
+  HSTUJIT_RETURN_IF_ERROR(check_memory(signature, size_of_batch(lengths), lengths.max_seq_len, kPackedBytes));
   HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0, alpha));
   problem.lengths = lengths;
   for (size_t i = 0; i < signature.size(); ++i) {

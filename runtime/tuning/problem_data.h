@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/spec/batch.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/spec/sequence_rows.h"
 #include "runtime/arguments.h"
@@ -30,6 +31,13 @@ struct ProblemData {
   std::vector<std::vector<int64_t>> strides;   // by argument, in elements; empty, or empty for one: contiguous
   std::vector<size_t> offsets;                 // by argument, bytes before the first element; empty: none
 };
+
+// What the data of a batch are for: a comparison with the float64 answer takes more memory.
+enum class DrawnFor { kChecking, kTiming };
+
+// make_lengths, unless the machine has no room for the data of the batch: kOutOfMemory then, before anything is drawn.
+Result<Lengths> draw_lengths(const Instance& instance, Direction direction, int64_t max_seq_len, DrawnFor use,
+                             int64_t max_rows = kAllRows);
 
 // Tensors are contiguous, but for rows that would not begin at a multiple of the argument's alignment.
 //

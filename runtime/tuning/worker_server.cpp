@@ -6,9 +6,9 @@
 
 #include <cstdlib>
 #include <exception>
-#include <thread>
 
 #include "compiler/support/json.h"
+#include "compiler/support/threads.h"
 #include "runtime/tuning/worker_compile.h"
 
 namespace hstujit {
@@ -19,13 +19,15 @@ constexpr std::chrono::hours kNoLimit{24 * 365};
 
 [[noreturn]] void end_process() { ::_exit(EXIT_SUCCESS); }
 
+// Without a thread the process ends when it is done with what it is doing, and reads from the socket again.
 void end_process_with(int socket) {
-  std::thread([socket] {
+  auto watching = start_thread([socket] {
     pollfd poller{socket, POLLRDHUP, 0};
     while (::poll(&poller, 1, -1) <= 0) {
     }
     end_process();
-  }).detach();
+  });
+  if (watching) watching->detach();
 }
 
 class Server {

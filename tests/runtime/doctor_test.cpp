@@ -223,6 +223,7 @@ TEST_F(DoctorTest, VariablesWithWhichNoContextCanBeCreated) {
                                                                       {"HSTUJIT_CHECK", "maybe"},
                                                                       {"HSTUJIT_TRUST_CACHE", "maybe"},
                                                                       {"HSTUJIT_LINEINFO", "maybe"},
+                                                                      {"HSTUJIT_REMOTE_UPLOAD", "2"},
                                                                       {"HSTUJIT_DUMP", "everything"},
                                                                       {"HSTUJIT_FROZEN", "/nowhere/choices.json"}}) {
     const auto before = values_;

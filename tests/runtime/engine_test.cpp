@@ -377,6 +377,17 @@ TEST_F(EngineTest, AnOverrideThatNoKernelCanHaveIsRefused) {
   EXPECT_EQ(compiler_->compiles, 0);
 }
 
+TEST_F(EngineTest, AnOverrideIsNotEchoedWhole) {
+  const std::string text(100'000, 'x');
+  for (const std::string& override : {text, "{\"" + text + "\": 1}"}) {
+    values_["HSTUJIT_OVERRIDE"] = override;
+    const Status status = prepare(make_engine());
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(status.message(), HasSubstr("HSTUJIT_OVERRIDE "));
+    EXPECT_LT(status.message().size(), 3000u);
+  }
+}
+
 TEST_F(EngineTest, ADumpThatIsNotThereIsRefused) {
   values_["HSTUJIT_DUMP"] = "ptx";
   EngineOptions options;

@@ -1,6 +1,7 @@
 // HSTUJIT_FROZEN: the choices of a file, and of nothing else.
 #include <fstream>
 
+#include "autotune_cache/checked_json.h"
 #include "runtime/frozen_choices.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
@@ -74,6 +75,19 @@ TEST_F(FrozenTest, TheFilesChoiceWinsOverRecordsAndCostModel) {
   EXPECT_EQ(choice->source, ChoiceSource::kFrozen);
   EXPECT_THAT(choice->why, HasSubstr("frozen in " + file_));
   EXPECT_THAT(log_, Contains(HasSubstr((*engine)->frozen()->checksum())));
+}
+
+TEST_F(FrozenTest, TwoChoicesOfOneKeyAreRefused) {
+  Json file = Json::parse(*format_choices({{key_of(128), second_best()}, {key_of(256), second_best()}}));
+  file.erase("checksum");
+  Json same = file, other = file;
+  same["choices"].push_back(same["choices"][0]);
+  EXPECT_TRUE(FrozenChoices::parse(format_checked_json(same), "f").ok());
+  other["choices"].push_back(other["choices"][0]);
+  other["choices"].back()["config"]["block_n"] = 16;
+  const Status status = FrozenChoices::parse(format_checked_json(other), "f").status();
+  EXPECT_EQ(status.code(), Code::kInvalidConfig);
+  EXPECT_THAT(status.message(), HasSubstr("is there twice, with the configs "));
 }
 
 TEST_F(FrozenTest, WhatIsFrozenIsWhatWouldHaveBeenChosen) {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <fstream>
 #include <numeric>
 
+#include "compiler/spec/batch.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/support/files.h"
 #include "tests/support/whole_file.h"
@@ -300,6 +302,42 @@ TEST(Config, ManyInstancesAreNamedInOneShortSentence) {
   for (size_t i = 0; i < config.instances.size(); ++i) config.instances[i].name = fmt::format("op{}", i);
   const Status status = config.find("none").status();
   EXPECT_THAT(status.message(), testing::EndsWith("op19 and 19980 more"));
+}
+
+// However large the file is, what it asks for is bounded before anything is made of it.
+TEST(Config, AsksForABoundedNumberOfKernels) {
+  const auto lengths = [](size_t count) {
+    std::string list;
+    for (size_t i = 1; i <= count; ++i) list += (i > 1 ? "," : "") + std::to_string(i);
+    return "\"max_seq_len\": [" + list + "]";
+  };
+  EXPECT_TRUE(parse_config(one(lengths(10'000)), "m", "").ok());
+  EXPECT_THAT(parse_config(one(lengths(10'001)), "m", "").status().message(),
+              HasSubstr("max_seq_len has 10001 entries; allowed: at most 10000"));
+  EXPECT_THAT(
+      parse_config(one(lengths(6'000) + R"(, "directions": ["forward", "backward"])"), "m", "").status().message(),
+      HasSubstr("ops has 12000 kernels; allowed: at most 10000 kernels, one for each instance, direction and"));
+  std::string ops = "{\"version\": 1, \"ops\": [1";
+  for (int i = 0; i < 10'000; ++i) ops += ",1";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(parse_config(ops + "]}", "m", "").status().message(), HasSubstr("ops has 10001 instances; allowed: "));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST(Config, TheSizeOfABatchIsCountedWithoutDrawingIt) {
+  const auto config = parse_config(one(R"("max_seq_len": 100, "num_targets": 3, "lengths": [20, 0, 200, 7])"), "m", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  const Instance& instance = config->instances[0];
+  EXPECT_EQ(batch_size(instance, 100).sequences, 4);
+  EXPECT_EQ(batch_size(instance, 100).rows, 127);
+  const Lengths cut = make_lengths(instance, 100, 21);
+  EXPECT_EQ(cut.rows, (std::vector<int64_t>{20, 0, 1}));
+  EXPECT_EQ(cut.num_targets, (std::vector<int64_t>{3, 0, 1}));
+  EXPECT_EQ(batch_size(instance, 100, 21).rows, 21);
+  const auto drawn = parse_config(one(R"("max_seq_len": 100, "lengths": {"batch": 50})"), "m", "");
+  const Lengths all = make_lengths(drawn->instances[0], 100);
+  EXPECT_EQ(batch_size(drawn->instances[0], 100).rows, all.total_rows());
+  EXPECT_EQ(all.rows.size(), 50u);
 }
 
 TEST(Config, CountsHaveOneBound) {

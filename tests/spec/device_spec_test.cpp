@@ -60,6 +60,19 @@ TEST(DeviceSpec, BadFieldsAreNamed) {
               HasSubstr("device.sm_counts (value 3) is not a known field, did you mean \"sm_count\"?"));
 }
 
+TEST(DeviceSpec, ItsNameIsAShortPrintableText) {
+  auto json = to_json(*known_device("H200"));
+  json["name"] = std::string(128, 'n');
+  EXPECT_TRUE(parse_device_spec(json).ok());
+  for (const std::string& name : {std::string(129, 'n'), std::string("a\033[31m"), std::string("a\nb")}) {
+    json["name"] = name;
+    EXPECT_THAT(parse_device_spec(json).status().message(), HasSubstr("allowed: printable text of at most 128 bytes"));
+  }
+  json = to_json(*known_device("H200"));
+  json["arch"] = "sm_090a";
+  EXPECT_THAT(parse_device_spec(json).status().message(), HasSubstr("device.arch is \"sm_090a\"; allowed: "));
+}
+
 TEST(DeviceSpec, LoadedFromAFile) {
   const auto folder = TempDir::create();
   ASSERT_TRUE(folder.ok());

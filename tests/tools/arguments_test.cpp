@@ -1,6 +1,7 @@
 // What a user gets for a mistake: one sentence, and the exit code that docs/cli.md promises.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "autotune_cache/artifact_store.h"
 #include "autotune_cache/tuning_database.h"
@@ -54,6 +55,11 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"prewarm", "--config", "a", "--jobs", "many"}, "many"},
       {{"run", "--config", "a", "--backend", "tpu"}, "tpu"},
       {{"run", "--config", "a", "--max-rows", "-3"}, "--max-rows: Value -3 not in range 1 to 268435456"},
+      {{"run", "--config", "a", "--seed", "-1"},
+       "--seed: \"-1\" is no seed; allowed: an integer from 0 to 1844674407370"},
+      {{"run", "--config", "a", "--seed", "18446744073709551616"}, "\"18446744073709551616\" is no seed"},
+      {{"prewarm", "--config", "a", "--shard", "9/8"},
+       "hstujit: --shard: \"9/8\" is not allowed; it must be INDEX/COUNT"},
       {{"tune"}, "--config or --from"},
       {{"tune", "--config", "a", "--from", "b"}, "--from"},
       {{"tune", "--config", "a", "--budget", "soon"},
@@ -417,6 +423,60 @@ TEST(Cache, ListFitsAPageAndTellsWhereEntriesAreFrom) {
   EXPECT_EQ(report["kernels"][0]["role"], "user");
   EXPECT_EQ(report["kernels"][1]["role"], "read_only");
   EXPECT_EQ(report["tuning"][0]["role"], "read_only");
+}
+
+TEST(Cache, TheTablesEndWithOneLineOfTotals) {
+  const Scratch scratch;
+  ArtifactStore store(CacheDirectories{.user = scratch.cache(), .read_only = {}}, Log());
+  const std::vector<std::string> list = {"cache", "ls", "--cache-dir", scratch.cache()};
+  const Variables no_records = {{"HSTUJIT_CACHE_PATH", ""}};
+  EXPECT_EQ(hstujit_tool(list, no_records).out.find('\\'), std::string::npos);
+  ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), sample_info()));
+  const Outcome outcome = hstujit_tool(list, no_records);
+  EXPECT_EQ(outcome.out.find('\\'), std::string::npos) << outcome.out;
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("\n\n1 kernels, [^\n]*; [0-9]+ tuning records[^\n]*, 0 choices\n$"));
+}
+
+TEST(Cache, ExportKeepsAGoodBundle) {
+  const Scratch scratch;
+  const std::string bundle = scratch.file("bundle", "a good one");
+  const auto exported = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"cache", "export", bundle, "--cache-dir", scratch.cache()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return hstujit_tool(arguments);
+  };
+  const Outcome unknown = exported({"--op", "hstu_atention"});
+  EXPECT_EQ(unknown.code, kBadRequest);
+  EXPECT_THAT(unknown.err, HasSubstr("op is \"hstu_atention\", did you mean \"hstu_attention\"?; allowed: "));
+  for (const auto& more : {std::vector<std::string>{}, {"--op", "hstu_attention"}}) {
+    const Outcome nothing = exported(more);
+    EXPECT_EQ(nothing.code, kBadRequest);
+    EXPECT_THAT(nothing.err, HasSubstr("the cache has no kernel, no tuning record and no choice"));
+  }
+  EXPECT_EQ(*whole_file(bundle), "a good one");
+}
+
+TEST(Outputs, WhatIsNoRegularFileStays) {
+  const Scratch scratch;
+  const std::string pipe = (scratch.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string config = scratch.config();
+  const std::vector<std::vector<std::string>> commands = {
+      {"freeze", "--config", config, "--arch", "sm_90a", "-o", pipe},
+      {"freeze", "--config", config, "--arch", "sm_90a", "-o", "/dev/stdout"},
+      {"bench", "--config", config, "--out", pipe},
+      {"cache", "export", pipe}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.end(), {"--cache-dir", scratch.cache()});
+    // Standard output is a pipe here.
+    std::vector<std::string> piped = {"/bin/sh", "-c", R"(("$0" "$@"; echo "exit $?" >&2) | cat)",
+                                      HSTUJIT_BINARY_DIR "/bin/hstujit"};
+    piped.insert(piped.end(), command.begin(), command.end());
+    const Outcome refused = run_program(piped);
+    EXPECT_THAT(refused.err, HasSubstr("it is a pipe, no regular file")) << testing::PrintToString(command);
+    EXPECT_THAT(refused.err, HasSubstr("exit 1")) << testing::PrintToString(command);
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 TEST(Cache, ABundleIsExportedImportedAndALayer) {

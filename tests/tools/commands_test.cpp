@@ -172,6 +172,34 @@ TEST(Host, RunsAndAgreesWithTheReference) {
   EXPECT_EQ(report["runs"][0]["agrees"], true);
 }
 
+// Such a batch takes more memory than there is: that is known before any of it is taken.
+TEST(Host, ABatchThatTheMachineHasNoRoomForIsRefused) {
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1, "ops": [{"name": "large",
+      "op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 256,
+      "lengths": {"batch": 268435456}}]})");
+  std::vector<std::string> run = {"run", "--config", config, "--backend", "host", "--json"};
+  const Outcome refused = run_program({"/bin/sh", "-c", R"(ulimit -v 4000000; exec "$0" "$@")",
+                                       HSTUJIT_BINARY_DIR "/bin/hstujit", run[0], run[1], run[2], run[3], run[4]});
+  EXPECT_EQ(refused.code, 1) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("of 268435456 sequences with max_seq_len 256 take "));
+  run.insert(run.end(), {"--max-rows", "100"});
+  const Outcome limited = hstujit_tool(run);
+  EXPECT_EQ(limited.code, 0) << limited.err;
+  EXPECT_EQ(limited.json()["runs"][0]["rows"], 100);
+}
+
+TEST(Output, AtTheLimitOfAFilesSizeNobodyIsKilled) {
+  const Scratch scratch;
+  const Outcome outcome = run_program(
+      {"/bin/sh", "-c", R"(ulimit -f 1; exec "$0" freeze --config "$1" --arch sm_90a -o "$2" --cache-dir "$3")",
+       HSTUJIT_BINARY_DIR "/bin/hstujit", scratch.config(R"("directions": ["forward", "backward"])"),
+       (scratch.path() / "frozen").string(), scratch.cache()});
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  EXPECT_FALSE(fs::exists(scratch.path() / "frozen"));
+}
+
 TEST(Host, RepeatsAreComparedWithTheFirstLaunch) {
   const Scratch scratch;
   const std::vector<std::string> run = {

@@ -53,6 +53,10 @@ TEST(Shard, WhatIsNotAllowedIsSaid) {
     ASSERT_FALSE(shard.ok()) << text;
     EXPECT_THAT(shard.status().message(), HasSubstr("0 <= INDEX < COUNT")) << text;
   }
+  for (const char* text : {"auto/0", "auto/-1", "auto/x"}) {
+    EXPECT_THAT(parse(text).status().message(), HasSubstr("INDEX/COUNT")) << text << ": no launcher is to blame";
+  }
+  EXPECT_EQ(parse("9/8").status().message().find("--shard"), std::string::npos) << "whoever prints it names the option";
   EXPECT_THAT(parse("auto").status().message(),
               HasSubstr("looked for RANK (torchrun), OMPI_COMM_WORLD_RANK (Open MPI)"));
   EXPECT_THAT(parse("auto", {{"JOB_COMPLETION_INDEX", "3"}}).status().message(), HasSubstr("give auto/COUNT"));

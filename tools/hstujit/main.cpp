@@ -1,6 +1,7 @@
 // hstujit: the command line program. Every command is a file in commands/; docs/cli.md describes them all.
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "compiler/support/standard_streams.h"
 #include "compiler/support/text.h"
@@ -55,6 +56,8 @@ ExitCode run(int argc, char** argv) {
 ExitCode run_guarded(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const std::system_error& error) {
+    return fail(Status(Code::kOutOfMemory, "the system refuses what the program needs: " + error.code().message()));
   } catch (const std::exception& error) {
     return fail(Status(Code::kInternal, std::string("a bug in the program: ") + error.what()));
   }

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "compiler/support/text.h"
+
 namespace hstujit {
 
 namespace {
@@ -32,9 +34,9 @@ std::optional<int> number_of(std::string_view text) {
 }
 
 Status not_allowed(const std::string& text) {
-  return Status(
-      Code::kInvalidArgument,
-      fmt::format("--shard is \"{}\"; it must be INDEX/COUNT with 0 <= INDEX < COUNT, auto, or auto/COUNT", text));
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is not allowed; it must be INDEX/COUNT with 0 <= INDEX < COUNT, auto, or auto/COUNT",
+                            quote(text)));
 }
 
 Result<ShardOption> checked(const std::string& said, std::optional<int> index, std::optional<int> count) {
@@ -52,15 +54,17 @@ Result<ShardOption> of_launcher(const std::string& text, const std::string& coun
                               : launcher.count == nullptr ? std::string()
                                                           : variable(launcher.count);
     if (count.empty()) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("--shard is \"{}\", and {} says {}={} but not how many there are; give auto/COUNT",
-                                text, launcher.name, launcher.index, index));
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("{} needs a launcher that says how many there are, and {} says only {}={}; give auto/COUNT",
+                      quote(text), launcher.name, launcher.index, index));
     }
-    return checked(fmt::format("{}, that is {}/{} of {}", text, index, count, launcher.name), number_of(index),
+    return checked(fmt::format("{}, that is {}/{} of {},", text, index, count, launcher.name), number_of(index),
                    number_of(count));
   }
-  return Status(Code::kInvalidArgument,
-                fmt::format("--shard is \"{}\", and no launcher's variable is set; looked for {}", text, looked_for));
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("{} needs a launcher, and no launcher's variable is set; looked for {}", quote(text), looked_for));
 }
 
 }  // namespace
@@ -69,7 +73,7 @@ Result<ShardOption> parse_shard(const std::string& text, const Variable& variabl
   const size_t slash = text.find('/');
   const std::string first = text.substr(0, slash);
   const std::string second = slash == std::string::npos ? std::string() : text.substr(slash + 1);
-  if (slash != std::string::npos && second.empty()) return not_allowed(text);
+  if (slash != std::string::npos && number_of(second).value_or(0) < 1) return not_allowed(text);
   if (first == "auto") return of_launcher(text, second, variable);
   return checked(text, number_of(first), number_of(second));
 }

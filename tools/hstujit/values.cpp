@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
+
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -35,7 +38,7 @@ Result<double> parse_duration(std::string_view text) {
   }
   if (factor == 0 || number->value <= 0) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("\"{}\" is no duration; allowed: a number above 0 with s, m or h, such as 60s", text));
+                  fmt::format("{} is no duration; allowed: a number above 0 with s, m or h, such as 60s", quote(text)));
   }
   return number->value * factor;
 }
@@ -49,13 +52,18 @@ Result<uint64_t> parse_bytes(std::string_view text) {
     std::string_view unit = number->rest;
     if (!unit.empty() && unit.back() == 'B') unit.remove_suffix(1);
     if (!unit.empty() && unit.back() == 'i' && unit.size() == 2) unit.remove_suffix(1);
-    const size_t power = unit.empty() ? 0 : kUnits.find(unit) + 1;
-    const bool known = unit.empty() || (unit.size() == 1 && kUnits.find(unit) != std::string_view::npos);
+    const char letter = unit.empty() ? '\0' : static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0])));
+    const size_t power = unit.empty() ? 0 : kUnits.find(letter) + 1;
+    const bool known = unit.empty() || (unit.size() == 1 && power > 0);
     if (known) bytes = number->value * std::pow(1024.0, static_cast<double>(power));
   }
-  if (bytes < 0 || bytes > kLargest) {
+  if (bytes > kLargest) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("\"{}\" is no size; allowed: a number with K, M, G or T, such as 512M", text));
+                  fmt::format("{} is too large a size; allowed: up to {:.0e} bytes", quote(text), kLargest));
+  }
+  if (bytes < 0) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is no size; allowed: a number with K, M, G or T, such as 512M", quote(text)));
   }
   return static_cast<uint64_t>(bytes);
 }

@@ -82,13 +82,14 @@ Result<ConfigPtr> load_grid(const std::string& path) {
 }
 
 Status bench(const BenchOptions& options) {
+  if (!options.out.empty()) HSTUJIT_RETURN_IF_ERROR(check_output(options.out));
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config,
                            options.grid.empty() ? load_config(options.config) : load_grid(options.grid));
   hstujit_run_options run = run_options(options);
   run.repeats = options.repeats;
   HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_bench, "bench", options, config.get(), run));
   if (!options.out.empty()) {
-    HSTUJIT_RETURN_IF_ERROR(write_file_atomically(std::filesystem::absolute(options.out), report.text + "\n"));
+    HSTUJIT_RETURN_IF_ERROR(write_file_atomically(options.out, report.text + "\n"));
   }
   return show(report, options, print_report);
 }

@@ -95,9 +95,9 @@ size_t print_list(const Json& report, const Options& options) {
   print_records(records, options.wide);
   const auto shipped = std::count_if(records.begin(), records.end(),
                                      [](const Json& record) { return text_of(record, "role") == "shipped"; });
-  print("{}{} kernels, {}; {} tuning records{}, {} choices\n", kernels.empty() && records.empty() ? "" : "\n",
-        kernels.size(), bytes_text(number_of(report, "bytes")), records.size(),
-        shipped > 0 ? fmt::format(", {} of them shipped with the library", shipped) : "",
+  if (!kernels.empty() || !records.empty()) write_text(stdout, "\n");
+  print("{} kernels, {}; {} tuning records{}, {} choices\n", kernels.size(), bytes_text(number_of(report, "bytes")),
+        records.size(), shipped > 0 ? fmt::format(", {} of them shipped with the library", shipped) : "",
         member(report, "choices").size());
   return 0;
 }
@@ -149,8 +149,9 @@ Result<std::string> compress(const std::string& bytes) {
 
 // The library writes the archive and the program compresses it: only reading has to be everywhere.
 Status export_bundle(const CacheOptions& options) {
-  HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   const std::filesystem::path file = options.file;
+  HSTUJIT_RETURN_IF_ERROR(check_output(file));
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   HSTUJIT_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create(file.has_parent_path() ? file.parent_path() : "."));
   const std::string archive = (folder.path() / "bundle.tar").native();
   hstujit_cache_export_options given = HSTUJIT_INIT(hstujit_cache_export_options);

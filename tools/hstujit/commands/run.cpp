@@ -2,6 +2,8 @@
 // launches with one another.
 #include <fmt/format.h>
 
+#include <charconv>
+#include <limits>
 #include <memory>
 
 #include "tools/hstujit/command.h"
@@ -18,6 +20,16 @@ struct RunOptions : Options {
   int64_t max_rows = 0;
   int repeat = 1;
 };
+
+// CLI11 would take -1, and numbers that are too large, for others.
+std::string seed_mistake(const std::string& text) {
+  uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto [parsed, error] = std::from_chars(text.data(), end, seed);
+  if (error == std::errc() && parsed == end) return "";
+  return fmt::format("{} is no seed; allowed: an integer from 0 to {}", quote(text),
+                     std::numeric_limits<uint64_t>::max());
+}
 
 Cell verdict(const Json& row) {
   if (row.contains("failure") && member(row, "agrees") != false) return {"failed", Tone::kBad};
@@ -101,7 +113,10 @@ void add_run(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command.add_option("--seed", options->seed, "of the generated input")->type_name("N")->capture_default_str();
+  command.add_option("--seed", options->seed, "of the generated input")
+      ->type_name("N")
+      ->check(CLI::Validator(seed_mistake, ""))
+      ->capture_default_str();
   add_device(command, *options);
   add_cache_dir(command, *options);
   add_wide(command, *options);

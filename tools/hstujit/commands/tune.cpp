@@ -9,9 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "compiler/support/json.h"
+#include "compiler/support/threads.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/progress.h"
@@ -101,8 +101,9 @@ class ParallelTuning {
 
   Result<Report> run() {
     {
-      std::vector<std::jthread> threads;
-      for (const int device : options_.devices) threads.emplace_back([this, device] { work(device); });
+      const auto tune_on = [this](size_t index) { work(options_.devices[index]); };
+      const std::vector<std::jthread> threads = start_threads(options_.devices.size(), tune_on);
+      if (threads.empty()) tune_on(0);
     }
     progress_.finish();
     return merged();

@@ -1,0 +1,26 @@
+// The batches of generated inputs: how large one is, and its lengths.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "compiler/spec/config.h"
+
+namespace hstujit {
+
+struct BatchSize {
+  int64_t sequences = 0;
+  int64_t rows = 0;        // of all sequences together
+  int64_t delta_rows = 0;  // rows of q, for operators that take a max_delta_len
+};
+
+inline constexpr int64_t kAllRows = std::numeric_limits<int64_t>::max();
+
+// What make_lengths gives, counted without keeping it: a config may ask for more sequences than there is memory for.
+BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows = kAllRows);
+
+// The leading sequences of the instance's batch that have at most `max_rows` rows together; the one that crosses it is
+// cut.
+Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_rows);
+
+}  // namespace hstujit
