@@ -6,6 +6,7 @@
 
 #include "compiler/plan/search_space.h"
 #include "compiler/spec/operators/layer_norm/spec.h"
+#include "compiler/spec/operators/rms_norm/spec.h"
 #include "templates/row/resources.h"
 
 namespace hstujit {
@@ -21,6 +22,17 @@ LayerNormSpec make_spec(int64_t width, DataType dtype, int64_t alignment = 16, b
   params.weight = params.bias = vectors;
   make_canonical(params, vectors);
   return LayerNormSpec(params);
+}
+
+// With the longest formula that there is.
+RmsNormSpec make_rms_norm(int64_t width, DataType dtype, int64_t alignment) {
+  RmsNormParams params;
+  params.width = width;
+  params.dtype = dtype;
+  params.alignment = std::max<int64_t>(alignment, static_cast<int64_t>(size_of(dtype)));
+  params.silu = true;
+  make_canonical(params, params.weight);
+  return RmsNormSpec(params);
 }
 
 const Skeleton& skeleton(Direction direction) {
@@ -61,9 +73,13 @@ TEST(RowSkeleton, EveryProblemHasAConfigOnEveryDevice) {
       for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
         for (const int64_t alignment : {16, 4, 2}) {
           for (const Direction direction : kDirections) {
-            const LayerNormSpec spec = make_spec(width, dtype, alignment);
-            EXPECT_FALSE(accepted(spec, direction, *known_device(device)).empty())
-                << device << " " << to_string(direction) << " " << spec.to_json();
+            const LayerNormSpec layer_norm = make_spec(width, dtype, alignment);
+            const RmsNormSpec rms_norm = make_rms_norm(width, dtype, alignment);
+            for (const RowSpec* spec :
+                 {static_cast<const RowSpec*>(&layer_norm), static_cast<const RowSpec*>(&rms_norm)}) {
+              EXPECT_FALSE(accepted(*spec, direction, *known_device(device)).empty())
+                  << device << " " << to_string(direction) << " " << spec->to_json();
+            }
           }
         }
       }
