@@ -32,12 +32,6 @@ Result<std::vector<int64_t>> read_integers(const CudaDriver* driver, const Argum
   return integers;
 }
 
-// The integer argument that no sequence's rows exceed, by the name of the offsets.
-std::string_view most_rows_argument(std::string_view offsets) {
-  if (offsets == "seq_offsets") return "max_seq_len";
-  return offsets == "seq_offsets_q" ? "max_delta_len" : std::string_view();
-}
-
 Status fail(std::string text) { return Status(Code::kInvalidArgument, std::move(text)); }
 
 }  // namespace
@@ -63,12 +57,12 @@ Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets)
   return {};
 }
 
-Status check_targets(const std::vector<int64_t>& seq_offsets, const std::vector<int64_t>& num_targets) {
-  for (size_t i = 0; i < num_targets.size(); ++i) {
-    const int64_t rows = seq_offsets[i + 1] - seq_offsets[i];
-    if (num_targets[i] < 0 || num_targets[i] > rows) {
-      return fail(fmt::format("num_targets[{}] is {}; it must be between 0 and the sequence's {} rows", i,
-                              num_targets[i], rows));
+Status check_counts(std::string_view name, const std::vector<int64_t>& offsets, const std::vector<int64_t>& counts) {
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const int64_t rows = offsets[i + 1] - offsets[i];
+    if (counts[i] < 0 || counts[i] > rows) {
+      return fail(
+          fmt::format("{}[{}] is {}; it must be between 0 and the sequence's {} rows", name, i, counts[i], rows));
     }
   }
   return {};
@@ -76,7 +70,7 @@ Status check_targets(const std::vector<int64_t>& seq_offsets, const std::vector<
 
 Status check_launch_data(const CudaDriver* driver, const Signature& signature, const hstujit_value* values,
                          cuda::Stream stream) {
-  if (find_argument(signature, "seq_offsets") < 0) return {};
+  if (find_argument(signature, Semantic::kOffsets) < 0) return {};
   if (driver != nullptr) {
     cuda::CaptureStatus capturing = cuda::kCaptureNone;
     HSTUJIT_CUDA_CHECK(*driver, stream_is_capturing(stream, &capturing));
@@ -93,7 +87,7 @@ Status check_launch_data(const CudaDriver* driver, const Signature& signature, c
       const int offsets_index = find_argument(signature, dimension.offsets);
       if (offsets_index < 0 || checked.contains(dimension.offsets)) continue;
       JaggedAxis axis{dimension.offsets, dimension.symbol, values[i].tensor->shape[d], {}};
-      if (const int most = find_argument(signature, most_rows_argument(dimension.offsets)); most >= 0) {
+      if (const int most = find_argument(signature, Semantic::kMaxRows, dimension.symbol); most >= 0) {
         axis.most_rows_name = signature[static_cast<size_t>(most)].name;
         axis.most_rows = values[most].integer;
       }
@@ -102,14 +96,16 @@ Status check_launch_data(const CudaDriver* driver, const Signature& signature, c
       checked.emplace(dimension.offsets, std::move(offsets));
     }
   }
-  if (const int index = find_argument(signature, "num_targets"); index >= 0) {
-    auto offsets = checked.find("seq_offsets");
-    if (offsets == checked.end()) {
-      HSTUJIT_ASSIGN_OR_RETURN(std::vector<int64_t> read, integers(find_argument(signature, "seq_offsets")));
-      offsets = checked.emplace("seq_offsets", std::move(read)).first;
+  for (size_t i = 0; i < signature.size(); ++i) {
+    if (signature[i].semantic != Semantic::kCounts) continue;
+    const int index = find_argument(signature, Semantic::kOffsets, signature[i].axis);
+    const std::string& name = signature[static_cast<size_t>(index)].name;
+    if (!checked.contains(name)) {
+      HSTUJIT_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, integers(index));
+      checked.emplace(name, std::move(offsets));
     }
-    HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> targets, integers(index));
-    return check_targets(offsets->second, targets);
+    HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, integers(static_cast<int>(i)));
+    HSTUJIT_RETURN_IF_ERROR(check_counts(signature[i].name, checked[name], counts));
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// HSTUJIT_CHECK=1: looks at the numbers in num_targets and in the offsets of jagged axes before a launch. It waits for
+// HSTUJIT_CHECK=1: looks at the offsets of jagged axes and the counts of sequences' rows before a launch. It waits for
 // the stream, so it is for finding mistakes, not for production; without it such input never makes a kernel leave the
 // given rows.
 #pragma once
@@ -27,8 +27,8 @@ struct JaggedAxis {
 // kInvalidArgument with the first offset that is not allowed.
 Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets);
 
-// kInvalidArgument with the first count that is not allowed. The offsets passed check_jagged.
-Status check_targets(const std::vector<int64_t>& seq_offsets, const std::vector<int64_t>& num_targets);
+// kInvalidArgument with the first count of the argument `name` that is not allowed. The offsets passed check_jagged.
+Status check_counts(std::string_view name, const std::vector<int64_t>& offsets, const std::vector<int64_t>& counts);
 
 // Both for the values of a launch that passed ArgumentChecker. Tensors are on the device when `driver` is given,
 // and nothing is looked at while `stream` is being captured.

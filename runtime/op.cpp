@@ -5,6 +5,7 @@
 #include <future>
 #include <limits>
 
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/threads.h"
 #include "runtime/data_checks.h"
 
@@ -22,8 +23,8 @@ Op::Op(EnginePtr engine, OpOptions options, ArgumentChecker checker)
       options_(std::move(options)),
       signature_(options_.instance.spec->signature(options_.direction)),
       checker_(std::move(checker)),
-      max_seq_len_argument_(find_argument(signature_, "max_seq_len")),
-      offsets_argument_(find_argument(signature_, "seq_offsets")) {
+      max_seq_len_argument_(find_argument(signature_, Semantic::kMaxRows, kSequenceAxis)),
+      offsets_argument_(find_argument(signature_, Semantic::kOffsets, kSequenceAxis)) {
   if (max_seq_len_argument_ >= 0) checker_.require_not_negative(max_seq_len_argument_);
 }
 

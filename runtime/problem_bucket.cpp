@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/spec/small_batch.h"
 
 namespace hstujit {
@@ -12,7 +13,9 @@ std::string to_string(const ProblemBucket& bucket) {
   return fmt::format("{}{}", bucket.rows, bucket.small_batch ? " small batches" : "");
 }
 
-bool has_sequences(const Signature& signature) { return find_argument(signature, "max_seq_len") >= 0; }
+bool has_sequences(const Signature& signature) {
+  return find_argument(signature, Semantic::kMaxRows, kSequenceAxis) >= 0;
+}
 
 int64_t problem_bucket(const Signature& signature, LengthMode mode, int64_t length,
                        const std::vector<int64_t>& listed) {

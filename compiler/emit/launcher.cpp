@@ -98,7 +98,7 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "    return 2;\n"
       "  }\n"
       "  const Batch batch = make_batch(sequences, longest);\n";
-  for (const Argument& argument : signature) text += declare_argument(argument);
+  for (const Argument& argument : signature) text += declare_argument(signature, argument);
   text += print_workspace(signature, plan.workspace);
   text += "\n  Params params = {};\n";
   for (const ParamSlot& slot : plan.slots)

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "compiler/emit/expression.h"
+#include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
 
@@ -42,13 +43,13 @@ bool is_real(DataType type) { return type != DataType::kInt32 && type != DataTyp
 //             B                 its sequences
 //             Lq                the last Chosen::max_delta_len rows of each sequence, or all it has
 //             another           Chosen::size_<symbol>, 1024
-//   integer   max_seq_len       the batch's
-//             max_delta_len     Chosen::max_delta_len, 64
+//   integer   most rows, of L   the batch's max_seq_len
+//             most rows, of Lq  Chosen::max_delta_len, 64
 //             another           Chosen::<name>, 0: an optional size is at its default
 //   real      every             Chosen::<name>, 1
-//   tensor    seq_offsets       the batch's
-//             seq_offsets_q     as Lq
-//             num_targets       Chosen::num_targets for each sequence, but never more than it has rows
+//   tensor    offsets, of L     the batch's
+//             offsets, of Lq    as Lq
+//             counts, of L      Chosen::<name>, 8, for each sequence, but never more than it has rows
 //             other integers    0, which is a valid index and a valid count
 //             reals             random numbers in [-1, 1)
 struct Known {
@@ -57,12 +58,6 @@ struct Known {
 };
 constexpr Known kSymbols[] = {
     {"L", "batch.rows()"}, {"B", "batch.sequences()"}, {"Lq", "batch.query_offsets(Chosen::max_delta_len).back()"}};
-constexpr Known kScalars[] = {{"max_seq_len", "batch.max_seq_len"}};
-constexpr Known kChosenScalars[] = {{"max_delta_len", "64"}};
-constexpr Known kIntegerTensors[] = {{"seq_offsets", "batch.offsets"},
-                                     {"seq_offsets_q", "batch.query_offsets(Chosen::max_delta_len)"},
-                                     {"num_targets", "batch.targets(Chosen::num_targets)"}};
-
 template <size_t count>
 std::string_view look_up(const Known (&table)[count], std::string_view name) {
   for (const Known& known : table) {
@@ -71,9 +66,21 @@ std::string_view look_up(const Known (&table)[count], std::string_view name) {
   return {};
 }
 
-std::string scalar_text(std::string_view name) {
-  const std::string_view known = look_up(kScalars, name);
-  return known.empty() ? fmt::format("Chosen::{}", name) : std::string(known);
+bool is_max_rows(const Argument& argument, std::string_view axis) {
+  return argument.semantic == Semantic::kMaxRows && argument.axis == axis;
+}
+
+std::string scalar_text(const Signature& signature, std::string_view name) {
+  const int index = find_argument(signature, name);
+  if (index >= 0 && is_max_rows(signature[static_cast<size_t>(index)], kSequenceAxis)) return "batch.max_seq_len";
+  return fmt::format("Chosen::{}", name);
+}
+
+// The numbers of an integer tensor; empty for one that only has to be valid.
+std::string integers_text(const Argument& argument) {
+  if (argument.semantic == Semantic::kCounts) return fmt::format("batch.targets(Chosen::{})", argument.name);
+  if (argument.semantic != Semantic::kOffsets) return {};
+  return argument.axis == kSequenceAxis ? "batch.offsets" : "batch.query_offsets(Chosen::max_delta_len)";
 }
 
 Expression number(int64_t value) { return {fmt::to_string(value)}; }
@@ -92,23 +99,25 @@ Expression quotient(const Expression& a, int64_t divisor) {
   return divisor == 1 ? a : call("ceil_divide", {a, number(divisor)});
 }
 
-Expression extent(const Dimension& dimension) {
+Expression extent(const Signature& signature, const Dimension& dimension) {
   if (dimension.is_constant()) return number(dimension.bias);
-  if (dimension.is_scalar()) return {scalar_text(dimension.integer)};
+  if (dimension.is_scalar()) return {scalar_text(signature, dimension.integer)};
   const std::string_view known = look_up(kSymbols, dimension.symbol);
   Expression size{known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol) : std::string(known)};
-  if (dimension.is_uniform()) size = product(size, {scalar_text(dimension.integer)});
+  if (dimension.is_uniform()) size = product(size, {scalar_text(signature, dimension.integer)});
   return sum(product(number(dimension.factor), size), dimension.bias);
 }
 
-std::string size_text(const Dimension& dimension) { return extent(dimension).text; }
+std::string size_text(const Signature& signature, const Dimension& dimension) {
+  return extent(signature, dimension).text;
+}
 
 // Elements of the axes from `first` on. Tensors are contiguous, but rows as long as an integer says end where the
 // alignment lets the next one begin.
-std::string elements_text(const Argument& argument, size_t first = 0) {
+std::string elements_text(const Signature& signature, const Argument& argument, size_t first = 0) {
   Expression elements = number(1);
   for (size_t i = first; i < argument.shape.size(); ++i) {
-    Expression size = extent(argument.shape[i]);
+    Expression size = extent(signature, argument.shape[i]);
     const int64_t unit = argument.alignment / static_cast<int64_t>(size_of(argument.dtype));
     if (argument.shape[i].is_scalar() && i > 0 && i + 1 == argument.shape.size() && unit > 1)
       size = product(quotient(size, unit), number(unit));
@@ -125,8 +134,8 @@ Expression factor_of(const Signature& signature, const GridFactor& factor) {
     case GridFactor::Source::kScalar:
       return whole({signature[static_cast<size_t>(factor.argument)].name});
     case GridFactor::Source::kSize:
-      return whole(
-          extent(signature[static_cast<size_t>(factor.argument)].shape[static_cast<size_t>(factor.dimension)]));
+      return whole(extent(
+          signature, signature[static_cast<size_t>(factor.argument)].shape[static_cast<size_t>(factor.dimension)]));
   }
   return {};
 }
@@ -143,13 +152,14 @@ std::string print_choices(const Signature& signature) {
       if (dimension.symbol.empty() || !look_up(kSymbols, dimension.symbol).empty()) continue;
       add(fmt::format("  static constexpr int64_t size_{} = 1024;\n", dimension.symbol));
     }
-    if (argument.kind == ArgumentKind::kInt && look_up(kScalars, argument.name).empty()) {
-      const std::string_view usual = look_up(kChosenScalars, argument.name);
-      add(fmt::format("  static constexpr int64_t {} = {};\n", argument.name, usual.empty() ? "0" : usual));
+    if (argument.kind == ArgumentKind::kInt && !is_max_rows(argument, kSequenceAxis)) {
+      add(fmt::format("  static constexpr int64_t {} = {};\n", argument.name,
+                      is_max_rows(argument, kQueryAxis) ? 64 : 0));
     }
     if (argument.kind == ArgumentKind::kFloat) add(fmt::format("  static constexpr double {} = 1.0;\n", argument.name));
-    if (argument.kind == ArgumentKind::kTensor && argument.name == "num_targets")
-      add("  static constexpr int64_t num_targets = 8;  // of a sequence, when it has that many rows\n");
+    if (argument.semantic == Semantic::kCounts)
+      add(fmt::format("  static constexpr int64_t {} = 8;  // of a sequence, when it has that many rows\n",
+                      argument.name));
   }
   if (members.empty()) return {};
   std::string text = "\n// What the kernel does not say: change it to what the model has.\nstruct Chosen {\n";
@@ -157,20 +167,21 @@ std::string print_choices(const Signature& signature) {
   return text + "};\n";
 }
 
-std::string declare_argument(const Argument& argument) {
+std::string declare_argument(const Signature& signature, const Argument& argument) {
   if (argument.kind != ArgumentKind::kTensor) {
     const bool real = argument.kind == ArgumentKind::kFloat;
     return fmt::format("  const {} {} = {};\n", real ? "double" : "int64_t", argument.name,
-                       real ? "Chosen::" + argument.name : scalar_text(argument.name));
+                       real ? "Chosen::" + argument.name : scalar_text(signature, argument.name));
   }
   const DeviceType type = device_type(argument.dtype);
   if (is_real(argument.dtype)) {
     return fmt::format("  {0}* const {1} = random_tensor<{0}>({2}, {3});\n", type.name, argument.name,
-                       elements_text(argument), type.convert);
+                       elements_text(signature, argument), type.convert);
   }
-  const std::string_view known = look_up(kIntegerTensors, argument.name);
-  const std::string values = known.empty() ? fmt::format("std::vector<{}>({}, 0)", type.name, elements_text(argument))
-                                           : fmt::format("convert<{}>({})", type.name, known);
+  const std::string known = integers_text(argument);
+  const std::string values = known.empty()
+                                 ? fmt::format("std::vector<{}>({}, 0)", type.name, elements_text(signature, argument))
+                                 : fmt::format("convert<{}>({})", type.name, known);
   return fmt::format("  {}* const {} = upload({});\n", type.name, argument.name, values);
 }
 
@@ -181,9 +192,9 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
     case ParamSlot::Kind::kPointer:
       return fmt::format("reinterpret_cast<{}>({})", slot.type, argument.name);
     case ParamSlot::Kind::kStride:
-      return elements_text(argument, dimension + 1);
+      return elements_text(signature, argument, dimension + 1);
     case ParamSlot::Kind::kSize:
-      return sum(extent(argument.shape[dimension]), slot.bias).text;
+      return sum(extent(signature, argument.shape[dimension]), slot.bias).text;
     case ParamSlot::Kind::kFloat:
       return fmt::format("static_cast<float>({})", argument.name);
     case ParamSlot::Kind::kInt:
@@ -193,9 +204,9 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
                          signature[static_cast<size_t>(slot.fallback)].name);
     case ParamSlot::Kind::kTensorMap:
       return fmt::format("encode_map({}, {}, {}, {}, {}, {}, {}, {})", argument.name,
-                         device_type(argument.dtype).tensor_map, size_of(argument.dtype), size_text(argument.shape[0]),
-                         size_text(argument.shape[1]), size_text(argument.shape[2]), slot.map.box_columns,
-                         slot.map.box_rows);
+                         device_type(argument.dtype).tensor_map, size_of(argument.dtype),
+                         size_text(signature, argument.shape[0]), size_text(signature, argument.shape[1]),
+                         size_text(signature, argument.shape[2]), slot.map.box_columns, slot.map.box_rows);
     case ParamSlot::Kind::kWorkspace:
       return fmt::format("reinterpret_cast<{}>(workspace + region_{})", slot.type, slot.region);
   }

@@ -14,7 +14,7 @@ namespace hstujit {
 std::string print_choices(const Signature& signature);
 
 // A variable of the argument's name: a scalar, or the device memory of a tensor with its contents.
-std::string declare_argument(const Argument& argument);
+std::string declare_argument(const Signature& signature, const Argument& argument);
 
 // A member of Params.
 std::string slot_value(const Signature& signature, const ParamSlot& slot);

@@ -5,6 +5,7 @@
 
 #include "compiler/spec/batch.h"
 #include "compiler/spec/random.h"
+#include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
 
@@ -20,8 +21,8 @@ std::vector<int64_t> offsets_of(const std::vector<int64_t>& rows) {
 
 namespace {
 
-bool takes(const Instance& instance, std::string_view argument) {
-  return find_argument(instance.spec->signature(Direction::kForward), argument) >= 0;
+bool takes(const Instance& instance, Semantic semantic, std::string_view axis) {
+  return find_argument(instance.spec->signature(Direction::kForward), semantic, axis) >= 0;
 }
 
 // Calls visit(b, rows) for the leading sequences that have at most `left` rows together.
@@ -49,7 +50,7 @@ void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t le
 
 BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   BatchSize size;
-  const bool queries = takes(instance, "max_delta_len");
+  const bool queries = takes(instance, Semantic::kMaxRows, kQueryAxis);
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
     ++size.sequences;
     size.rows += rows;
@@ -61,7 +62,7 @@ BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   Lengths lengths;
   lengths.max_seq_len = max_seq_len;
-  const bool queries = takes(instance, "max_delta_len"), targets = takes(instance, "num_targets");
+  const bool queries = takes(instance, Semantic::kMaxRows, kQueryAxis), targets = takes(instance, Semantic::kCounts, kSequenceAxis);
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
     lengths.rows.push_back(rows);
     if (queries) lengths.delta_rows.push_back(instance.delta_lens[b % instance.delta_lens.size()]);

@@ -10,6 +10,7 @@
 
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/parallel.h"
 
 namespace hstujit {
@@ -130,7 +131,7 @@ Signature RowSpec::signature(Direction direction) const {
     }
     const bool row = operand.kind == RowOperandKind::kRow;
     result.dtype = operand.dtype;
-    if (row) result.shape.push_back(Dimension::of("L"));
+    if (row) result.shape.push_back(Dimension::of(std::string(kSequenceAxis)));
     result.shape.push_back(Dimension::constant(interface.width));
     const int64_t loaded = row ? alignment() : vector_alignment(operand.dtype);
     result.alignment =

@@ -6,10 +6,8 @@ namespace hstujit {
 
 namespace {
 
-constexpr std::string_view kSequenceRows = "seq_offsets", kQueryRows = "seq_offsets_q";
-
 // The rows of a problem without sequences, which generated calls have in as many parts as their lengths say.
-bool is_plain(const Dimension& dimension) { return dimension.symbol == "L" && !dimension.is_jagged(); }
+bool is_plain(const Dimension& dimension) { return dimension.symbol == kSequenceAxis && !dimension.is_jagged(); }
 
 }  // namespace
 
@@ -22,10 +20,7 @@ bool has_sequence_rows(const Argument& argument) { return has_rows(argument) && 
 
 bool has_jagged_rows(const Argument& argument) { return has_rows(argument) && argument.shape[0].is_jagged(); }
 
-bool counts_all_rows(const Argument& argument) {
-  const Dimension& rows = argument.shape[0];
-  return rows.offsets == kSequenceRows || is_plain(rows);
-}
+bool counts_all_rows(const Argument& argument) { return argument.shape[0].symbol == kSequenceAxis; }
 
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
   return counts_all_rows(argument) ? lengths.rows : lengths.delta_rows;
@@ -48,8 +43,8 @@ int64_t part_elements(const Argument& argument, int64_t max_seq_len) {
 }
 
 const std::vector<int64_t>* rows_between(const Argument& offsets, const Lengths& lengths) {
-  if (offsets.name == kSequenceRows) return &lengths.rows;
-  return offsets.name == kQueryRows ? &lengths.delta_rows : nullptr;
+  if (offsets.semantic != Semantic::kOffsets) return nullptr;
+  return offsets.axis == kSequenceAxis ? &lengths.rows : &lengths.delta_rows;
 }
 
 }  // namespace hstujit

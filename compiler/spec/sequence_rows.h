@@ -1,11 +1,16 @@
 // Which arguments hold rows of sequences, and how many of each sequence, or a part for each of them.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "compiler/spec/op_spec.h"
 
 namespace hstujit {
+
+// The axes that a batch's lengths are about: the rows of the sequences, and the last ones of each that q has where it
+// has no others.
+inline constexpr std::string_view kSequenceAxis = "L", kQueryAxis = "Lq";
 
 // Whether the argument's first axis holds the rows of all sequences: a jagged or a uniform one, or L of a problem
 // without sequences.

@@ -22,6 +22,27 @@ std::string shape_text(const Argument& argument) {
   return "(" + text + ")";
 }
 
+std::string_view to_string(Semantic semantic) {
+  switch (semantic) {
+    case Semantic::kData:
+      return "data";
+    case Semantic::kOffsets:
+      return "offsets";
+    case Semantic::kCounts:
+      return "counts";
+    case Semantic::kMaxRows:
+      return "max_rows";
+  }
+  return "";
+}
+
+int find_argument(const Signature& signature, Semantic semantic, std::string_view axis) {
+  for (size_t i = 0; i < signature.size(); ++i) {
+    if (signature[i].semantic == semantic && (axis.empty() || signature[i].axis == axis)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 int find_argument(const Signature& signature, std::string_view name) {
   for (size_t index = 0; index < signature.size(); ++index) {
     if (signature[index].name == name) return static_cast<int>(index);

@@ -1,8 +1,7 @@
 // What an operator takes and returns: the list of arguments that a launch fills, in order.
 //
-// The runtime validates tensors, packs kernel parameters and describes operators to bindings from this
-// list alone. Generated inputs (runtime/tuning/problem_data.h) and HSTUJIT_CHECK (runtime/data_checks.h) know the name
-// num_targets and the jagged axes; an operator with others extends them.
+// The runtime validates tensors, packs kernel parameters, draws inputs, checks their data (HSTUJIT_CHECK) and describes
+// operators to bindings from this list alone. Names are for people: what an argument means is its semantic.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +18,15 @@ namespace hstujit {
 
 enum class ArgumentKind { kTensor, kFloat, kInt };  // kFloat is a double, kInt an int64_t, at the C API
 enum class ArgumentRole { kInput, kOutput };
+
+// What integers mean. All but kData are about the rows that sequences have on the axis Argument::axis.
+enum class Semantic {
+  kData,     // what the operator computes with
+  kOffsets,  // a tensor (B+1): where the rows of each sequence begin, and where those of the last one end
+  kCounts,   // a tensor (B): some of the rows of each sequence, from none to all
+  kMaxRows,  // a scalar: no sequence has more rows
+};
+std::string_view to_string(Semantic semantic);  // "data" "offsets" "counts" "max_rows"
 
 // The size of one dimension: factor * symbol + bias. A symbol ("L", "B") is a number that a launch's tensors determine,
 // the same wherever it appears in a signature. A constant has no symbol: it is a bias, and 0 the value of what it
@@ -83,6 +91,8 @@ struct Argument {
   int alignment = 1;                 // tensors: bytes that the data pointer and all outer strides must be multiples of
   std::string_view doc;
   int64_t most = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
+  Semantic semantic = Semantic::kData;
+  std::string axis = {};  // the symbol of that axis, "L"; of all but kData
 };
 
 // For messages: "(L, 4, 64)".
@@ -92,5 +102,8 @@ using Signature = std::vector<Argument>;
 
 // Position of an argument in a signature; -1 when there is none of that name.
 int find_argument(const Signature& signature, std::string_view name);
+
+// Position of the first argument that means this, of the axis where one is named; -1 when there is none.
+int find_argument(const Signature& signature, Semantic semantic, std::string_view axis = {});
 
 }  // namespace hstujit

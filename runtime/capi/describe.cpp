@@ -1,6 +1,7 @@
 // What the library can do, as JSON: operators, config schema, environment, configs.
 
 #include "compiler/spec/schema.h"
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/json.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/signature_json.h"
@@ -68,7 +69,7 @@ Json instance_json(const Instance& instance) {
                {"rows", std::move(rows)},
                {"num_targets", instance.num_targets},
                {"alpha", instance.alpha}};
-  if (find_argument(instance.spec->signature(Direction::kForward), "max_delta_len") >= 0) {
+  if (find_argument(instance.spec->signature(Direction::kForward), Semantic::kMaxRows, kQueryAxis) >= 0) {
     json["delta_len"] = instance.delta_lens;
   }
   if (instance.small_batches) json["small_batches"] = true;

@@ -24,6 +24,10 @@ Json signature_json(const Signature& signature) {
     if (argument.kind == ArgumentKind::kInt && argument.most != std::numeric_limits<int64_t>::max()) {
       entry["most"] = argument.most;
     }
+    if (argument.semantic != Semantic::kData) {
+      entry["semantic"] = to_string(argument.semantic);
+      entry["axis"] = argument.axis;
+    }
     entry["doc"] = argument.doc;
     list.push_back(std::move(entry));
   }

@@ -28,9 +28,9 @@ class Batch {
  public:
   Batch(const Signature& signature, uint64_t seed)
       : random_(seed),
-        targets_(find_argument(signature, "num_targets") >= 0),
-        deltas_(find_argument(signature, "max_delta_len") >= 0),
-        same_delta_(find_argument(signature, "seq_offsets_q") < 0),
+        targets_(find_argument(signature, Semantic::kCounts, kSequenceAxis) >= 0),
+        deltas_(find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0),
+        same_delta_(find_argument(signature, Semantic::kOffsets, kQueryAxis) < 0),
         // An argument of the launch: only several seeds see several of them.
         delta_(std::array<int64_t, 5>{17, 64, 1, 130, 65}[seed % 5]) {}
 

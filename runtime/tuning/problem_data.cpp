@@ -79,7 +79,7 @@ Lengths leading(const Lengths& lengths, int64_t rows, const Signature& signature
 // Whether the argument's data for all sequences follow from those for the first ones: rows can be repeated, and numbers
 // of the sequences follow from the lengths.
 bool repeatable(const Argument& argument, const Lengths& first, const Lengths& all) {
-  if (argument.kind != ArgumentKind::kTensor || argument.name == "num_targets") return true;
+  if (argument.kind != ArgumentKind::kTensor || argument.semantic == Semantic::kCounts) return true;
   if (rows_between(argument, all) != nullptr || has_parts(argument)) return true;
   if (has_rows(argument)) return sum(sequence_rows(argument, first)) > 0 || sum(sequence_rows(argument, all)) == 0;
   return std::all_of(argument.shape.begin(), argument.shape.end(),
@@ -229,11 +229,11 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
     const Argument& argument = signature[i];
     std::vector<std::byte>& image = problem.images[i];
     const std::vector<int64_t>* const counted = rows_between(argument, lengths);
-    if (argument.name == "max_delta_len" && !lengths.delta_rows.empty()) {
+    if (argument.semantic == Semantic::kMaxRows && argument.axis == kQueryAxis && !lengths.delta_rows.empty()) {
       // The first sequences need not have the most.
       problem.values[i].scalar =
           static_cast<double>(*std::max_element(lengths.delta_rows.begin(), lengths.delta_rows.end()));
-    } else if (counted != nullptr || argument.name == "num_targets") {
+    } else if (counted != nullptr || argument.semantic == Semantic::kCounts) {
       HostTensor tensor;
       tensor.integers = counted != nullptr ? offsets_of(*counted) : lengths.num_targets;
       if (counted == nullptr) tensor.integers.resize(lengths.rows.size(), 0);

@@ -250,10 +250,10 @@ TEST(CheckJagged, NamesTheFirstMistake) {
 }
 
 TEST(CheckTargets, NamesTheFirstMistake) {
-  EXPECT_TRUE(check_targets({0, 3, 3, 9}, {1, 0, 6}).ok());
-  EXPECT_EQ(check_targets({0, 3}, {4}).message(),
+  EXPECT_TRUE(check_counts("num_targets", {0, 3, 3, 9}, {1, 0, 6}).ok());
+  EXPECT_EQ(check_counts("num_targets", {0, 3}, {4}).message(),
             "num_targets[0] is 4; it must be between 0 and the sequence's 3 rows");
-  EXPECT_THAT(check_targets({0, 3}, {-1}).message(), HasSubstr("num_targets[0] is -1"));
+  EXPECT_THAT(check_counts("num_targets", {0, 3}, {-1}).message(), HasSubstr("num_targets[0] is -1"));
 }
 
 }  // namespace

@@ -1,14 +1,19 @@
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
+#include <limits>
+
+#include "compiler/spec/sequence_rows.h"
+
 namespace hstujit {
 
 Signature AttentionSpec::signature(Direction direction) const {
   const bool forward = direction == Direction::kForward;
   const auto& p = params_;
-  const Dimension rows = Dimension::jagged("L", "seq_offsets");
-  const Dimension query_rows = query_rows_ == QueryRows::kAll    ? rows
-                               : query_rows_ == QueryRows::kLast ? Dimension::uniform("max_delta_len")
-                                                                 : Dimension::jagged("Lq", "seq_offsets_q");
+  const Dimension rows = Dimension::jagged(std::string(kSequenceAxis), "seq_offsets");
+  const Dimension query_rows = query_rows_ == QueryRows::kAll ? rows
+                               : query_rows_ == QueryRows::kLast
+                                   ? Dimension::uniform("max_delta_len")
+                                   : Dimension::jagged(std::string(kQueryAxis), "seq_offsets_q");
   const auto data = [&](const char* name, ArgumentRole role, const Dimension& length, int64_t width,
                         std::string_view doc) {
     return Argument{name,
@@ -19,14 +24,18 @@ Signature AttentionSpec::signature(Direction direction) const {
                     static_cast<int>(p.alignment),
                     doc};
   };
-  const auto integers = [&](const char* name, Dimension size, std::string_view doc) {
+  const auto integers = [&](const char* name, Dimension size, Semantic semantic, std::string_view axis,
+                            std::string_view doc) {
     return Argument{name,
                     ArgumentKind::kTensor,
                     ArgumentRole::kInput,
                     p.offsets_dtype,
                     {std::move(size)},
                     static_cast<int>(size_of(p.offsets_dtype)),
-                    doc};
+                    doc,
+                    std::numeric_limits<int64_t>::max(),
+                    semantic,
+                    std::string(axis)};
   };
   const auto bias = [&](const char* name, ArgumentRole role, std::string_view doc) {
     Argument argument = data(name, role, Dimension::of("B"), 0, doc);
@@ -37,6 +46,16 @@ Signature AttentionSpec::signature(Direction direction) const {
   const auto factors = [&](const char* name, ArgumentRole role, std::string_view doc) {
     const Dimension size = p.attn_scale == "rows" ? query_rows : Dimension::constant(1);
     return Argument{name, ArgumentKind::kTensor, role, DataType::kFp32, {size}, static_cast<int>(sizeof(float)), doc};
+  };
+  const auto max_rows = [](const char* name, std::string_view axis, std::string_view doc) {
+    Argument argument;
+    argument.name = name;
+    argument.kind = ArgumentKind::kInt;
+    argument.doc = doc;
+    argument.most = kMaxSeqLen;
+    argument.semantic = Semantic::kMaxRows;
+    argument.axis = axis;
+    return argument;
   };
   const auto scalar = [](const char* name, ArgumentKind kind, std::string_view doc) {
     Argument argument;
@@ -50,22 +69,21 @@ Signature AttentionSpec::signature(Direction direction) const {
                          data("v", ArgumentRole::kInput, rows, p.hidden_dim, "values")};
   if (!forward)
     signature.push_back(data("dout", ArgumentRole::kInput, query_rows, p.hidden_dim, "gradient of the result"));
-  signature.push_back(
-      integers("seq_offsets", Dimension::of("B", 1), "first row of each sequence, then the number of rows"));
+  signature.push_back(integers("seq_offsets", Dimension::of("B", 1), Semantic::kOffsets, kSequenceAxis,
+                               "first row of each sequence, then the number of rows"));
   if (query_rows_ == QueryRows::kLastJagged) {
-    signature.push_back(integers("seq_offsets_q", Dimension::of("B", 1),
+    signature.push_back(integers("seq_offsets_q", Dimension::of("B", 1), Semantic::kOffsets, kQueryAxis,
                                  "first row of q of each sequence, then the number of rows of q"));
   }
   if (p.num_targets)
-    signature.push_back(integers("num_targets", Dimension::of("B"), "targets at the end of each sequence"));
+    signature.push_back(integers("num_targets", Dimension::of("B"), Semantic::kCounts, kSequenceAxis,
+                                 "targets at the end of each sequence"));
   if (p.has_rab()) signature.push_back(bias("rab", ArgumentRole::kInput, "relative bias of the dot products"));
   if (p.has_attn_scale())
     signature.push_back(factors("attn_scale", ArgumentRole::kInput, "factor of the scores in place of the scale"));
-  signature.push_back(scalar("max_seq_len", ArgumentKind::kInt, "no sequence is longer"));
-  signature.back().most = kMaxSeqLen;
+  signature.push_back(max_rows("max_seq_len", kSequenceAxis, "no sequence is longer"));
   if (query_rows_ != QueryRows::kAll) {
-    signature.push_back(scalar("max_delta_len", ArgumentKind::kInt, "no sequence has more rows of q"));
-    signature.back().most = kMaxSeqLen;
+    signature.push_back(max_rows("max_delta_len", kQueryAxis, "no sequence has more rows of q"));
   }
   signature.push_back(scalar("alpha", ArgumentKind::kFloat, "factor of the dot products"));
   signature.push_back(scalar("scaling_seqlen", ArgumentKind::kInt, "divisor of the scores; max_seq_len when <= 0"));
