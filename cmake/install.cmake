@@ -28,9 +28,12 @@ if(TARGET hstujit_pages)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT runtime)
 endif()
 
-# The journal is of the project, not of its users. Configs of the examples name the schema as ../../hstujit.schema.json.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev
-        FILES_MATCHING PATTERN "*.md" PATTERN journal.md EXCLUDE)
+# The pages for users, which link to one another and to SECURITY.md as in the repository.
+set(pages cache-format cli config deployment environment generated-source host-backend numerics ops parameters performance reports tuning)
+list(TRANSFORM pages REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/docs/\\1.md")
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT dev)
+install(FILES ${PROJECT_SOURCE_DIR}/SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev)
+# Configs of the examples name the schema as ../../hstujit.schema.json.
 install(FILES ${PROJECT_SOURCE_DIR}/hstujit.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
 

@@ -120,7 +120,9 @@ Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may
   if (!may_compile) {
     if (KernelBinaryPtr binary = load(key, digest)) return binary;
     return Status(Code::kCacheMiss, missing_kernel(request).message() +
-                                        ", and the policy on a miss is \"fail\"; run hstujit prewarm, or allow "
+                                        ", and the policy on a miss is \"fail\"; run hstujit prewarm where the "
+                                        "compiler library is, bring its cache "
+                                        "here (hstujit cache export), or allow "
                                         "\"heuristic\"");
   }
 

@@ -57,9 +57,10 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
     const std::vector<std::string_view> meant = meant_names(name, allowed);
     for (const std::string_view other : meant) mistakes.expect_at(join_path(path, other));
     std::string place = join_path(path, name);
-    Status status(Code::kInvalidConfig,
-                  fmt::format("{} (value {}) is not a known field{}; allowed: {}", printable(place, kLongestPath),
-                              brief_json(value), did_you_mean(meant), fmt::join(allowed, ", ")));
+    Status status(
+        Code::kInvalidConfig,
+        fmt::format("{} (value {}) is not a known field{}", printable(place, kLongestPath), brief_json(value),
+                    meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant)));
     mistakes.add({std::move(place), std::move(status), true});
   }
   return true;

@@ -116,6 +116,8 @@ class Builder {
     const size_t at = byte == 0 ? 0 : byte - 1;
     if (error.id == kOutOfRange)
       return fail(at, fmt::format("malformed JSON: the number {} is out of range", printable(token, kLongestText)));
+    if (at < text_.size() && (text_[at] == ']' || text_[at] == '}') && last_before(at) == ',')
+      return fail(at, fmt::format("malformed JSON: a comma stands before '{}'", text_[at]));
     // Without the library's own prefix and position: "unexpected '}'; expected string literal".
     std::string what = error.what();
     if (const size_t details = what.find(" - "); details != std::string::npos) what.erase(0, details + 3);
@@ -149,6 +151,12 @@ class Builder {
   bool close() {
     open_.pop_back();
     return true;
+  }
+
+  // The last byte before this one that is no blank; NUL when there is none.
+  char last_before(size_t byte) const {
+    const size_t last = text_.substr(0, byte).find_last_not_of(" \t\r\n");
+    return last == std::string_view::npos ? '\0' : text_[last];
   }
 
   bool fail(size_t byte, std::string mistake) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <tuple>
 
+#include "compiler/support/json.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {
@@ -29,6 +30,19 @@ LengthsOfGroups group(const std::vector<Task>& tasks) {
   LengthsOfGroups groups;
   for (const Task& task : tasks) groups[group_of(task)].push_back(task.max_seq_len);
   return groups;
+}
+
+// Those that differ from their defaults and, where the operator has them, the data type and the heads.
+Json shown_parameters(const OpSpec& spec, const Json& all) {
+  Json shown = Json::object();
+  for (const char* name : {"dtype", "heads"}) {
+    if (all.contains(name)) shown[name] = all[name];
+  }
+  const Json differing = json_or_null(key_text(spec));
+  for (const auto& [name, value] : differing.items()) {
+    if (name != "op") shown[name] = value;
+  }
+  return shown;
 }
 
 Status add_kernel(Engine& engine, const DeviceSpec& device, const Task& key, Json& json) {
@@ -62,6 +76,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
                            {"op", instance.spec->op()},
                            {"dtype", spec.contains("dtype") ? spec["dtype"] : Json(nullptr)},
                            {"spec", spec},
+                           {"parameters", shown_parameters(*instance.spec, spec)},
                            {"keys", Json::array()}});
     }
     Json json = key.to_json();

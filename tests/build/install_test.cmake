@@ -48,11 +48,31 @@ expect_files(${all} bin/hstujit ${LIBDIR}/libhstujit.so ${LIBDIR}/libhstujit_com
              libexec/hstujit/hstujit-worker include/hstujit/hstujit.h include/hstujit/hstujit.hpp include/hstujit/dlpack.h
              ${LIBDIR}/cmake/hstujit/hstujit-config.cmake ${LIBDIR}/pkgconfig/hstujit.pc
              share/hstujit/hstujit.schema.json share/hstujit/examples/attention.c share/hstujit/examples/configs/ml100k.json
-             share/hstujit/records/README.md share/doc/hstujit/LICENSE share/doc/hstujit/deployment.md)
+             share/hstujit/records/README.md share/doc/hstujit/LICENSE share/doc/hstujit/docs/deployment.md)
 run(OUT symbols COMMAND ${NM} ${all}/${LIBDIR}/libhstujit.so)
 if(NOT symbols MATCHES "no symbols")
   message(SEND_ERROR "${all}/${LIBDIR}/libhstujit.so is not stripped")
 endif()
+
+# Links of the pages lead to what is installed.
+file(GLOB_RECURSE pages ${all}/share/doc/hstujit/*.md)
+list(LENGTH pages count)
+if(count LESS 10)
+  message(SEND_ERROR "${all}/share/doc/hstujit has ${count} pages")
+endif()
+foreach(page IN LISTS pages)
+  cmake_path(GET page PARENT_PATH folder)
+  file(READ ${page} text)
+  string(REPLACE "](" "@link " text "${text}")
+  string(REGEX REPLACE "[][;]" "" text "${text}")
+  string(REGEX MATCHALL "@link [^)#:]+[)#]" links "${text}")
+  foreach(link IN LISTS links)
+    string(REGEX REPLACE "@link ([^)#]+)[)#]" "\\1" target "${link}")
+    if(NOT EXISTS ${folder}/${target})
+      message(SEND_ERROR "${page} links to ${target}, which is not installed")
+    endif()
+  endforeach()
+endforeach()
 
 # By find_package.
 file(WRITE ${SCRATCH}/package/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)

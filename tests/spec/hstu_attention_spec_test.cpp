@@ -87,8 +87,8 @@ TEST(HstuAttentionSpec, SentencesNamePathValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of(R"({"causal": 1})"), StartsWith("ops[2].causal is 1; allowed: true or false"));
   EXPECT_THAT(error_of(R"({"score": "softmax"})"),
               StartsWith("ops[2].score is \"softmax\"; allowed: silu, relu, relu2, sigmoid"));
-  EXPECT_THAT(error_of(R"({"max_atn_len": 5})"), StartsWith("ops[2].max_atn_len (value 5) is not a known field, did "
-                                                            "you mean \"max_attn_len\"?; allowed: heads, attn_dim"));
+  EXPECT_EQ(error_of(R"({"max_atn_len": 5})"),
+            "ops[2].max_atn_len (value 5) is not a known field, did you mean \"max_attn_len\"?");
   EXPECT_THAT(error_of(R"({"zzzzzzzzzzzz": 5})"),
               StartsWith("ops[2].zzzzzzzzzzzz (value 5) is not a known field; allowed: heads"));
   EXPECT_THAT(parse_op_spec(Json::parse(R"({"op": "hstu_attention"})"), "").status().message(),

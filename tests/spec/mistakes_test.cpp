@@ -175,6 +175,7 @@ TEST(Mistakes, NamesOfOtherProgramsAreUnderstood) {
     EXPECT_THAT(lines, ElementsAre(HasSubstr("is not a known field, did you mean \"" + meant + "\"?"))) << field;
   };
   said("n_heads", "heads");
+  said("contextual", "contextual_seq_len");
   said("num_attention_heads", "heads");
   said("seqlen", "max_seq_len");
   said("sm_scale", "alpha");

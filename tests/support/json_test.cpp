@@ -41,6 +41,8 @@ TEST(Json, SaysWhereTheMistakeIs) {
   EXPECT_THAT(mistake_in(""), StartsWith("1:1: malformed JSON: "));
   EXPECT_THAT(mistake_in("{\n  \"a\": 1,\n  ]"), StartsWith("3:3: malformed JSON: "));
   EXPECT_THAT(mistake_in("[1] 2"), StartsWith("1:5: malformed JSON: "));
+  EXPECT_EQ(mistake_in("[1, 2,\n ]"), "2:2: malformed JSON: a comma stands before ']'");
+  EXPECT_EQ(mistake_in("{\"a\": 1,}"), "1:9: malformed JSON: a comma stands before '}'");
   EXPECT_THAT(mistake_in("[1, // one\n2]"), StartsWith("1:5: malformed JSON: "));
   EXPECT_TRUE(parse_json("[1, // one\n2 /* two */]", {.comments = true}).ok());
 }

@@ -156,6 +156,21 @@ TEST_F(Compiling, WhatEmitWritesCompilesWithNvcc) {
   EXPECT_EQ(compiled.code, 0) << compiled.out << compiled.err;
 }
 
+// Two kernels that differ late in their text, within the width of a table.
+TEST(Check, ShowsWhatInstancesAreAndTheirKernelsWhole) {
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1, "device": "H200", "ops": [{"name": "rank",
+      "op": "hstu_attention", "dtype": "fp16", "heads": 4, "attn_dim": 96, "hidden_dim": 128, "num_targets": 64,
+      "max_attn_len": 512, "contextual_seq_len": 8, "max_seq_len": [2048, 8192],
+      "directions": ["forward", "backward"]}]})");
+  const Outcome outcome = hstujit_tool({"check", "--config", config, "--cache-dir", scratch.cache()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("rank: hstu_attention, 4 keys\n  dtype=fp16 heads=4 attn_dim=96 hidden_dim=128 "
+                                     "num_targets max_attn_len=512 contextual_seq_len=8\n"));
+  EXPECT_THAT(outcome.out, HasSubstr(" heuristic\n"));
+  EXPECT_EQ(outcome.out.find("…"), std::string::npos) << outcome.out;
+}
+
 TEST(Host, RunsAndAgreesWithTheReference) {
   const Scratch scratch;
   const std::vector<std::string> run = {"run",       "--config", scratch.config(R"("num_targets": 3)"),

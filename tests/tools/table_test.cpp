@@ -66,6 +66,22 @@ TEST(Table, CellsAreMadePrintable) {
 
 TEST(Table, WithoutRowsPrintsNothingButLineEnds) { EXPECT_EQ(Table({{"name"}}).render(false), "\n\n"); }
 
+TEST(Fields, LongValuesGoOnBelowWhereTheyBegin) {
+  Fields fields;
+  std::string value = "begin";
+  while (value.size() < 200) value += " word";
+  fields.add("name", Cell(value + " " + std::string(120, 'x') + " end"));
+  const std::string text = fields.render(false);
+  size_t lines = 0;
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1, ++lines) {
+    end = text.find('\n', begin);
+    const std::string line = text.substr(begin, end - begin);
+    EXPECT_EQ(line.substr(0, 6), lines == 0 ? "name  " : "      ") << text;
+    EXPECT_TRUE(line.size() <= 100 || line == "      " + std::string(120, 'x')) << text;
+  }
+  EXPECT_EQ(lines, 5u) << text;
+}
+
 TEST(Fields, ValuesBeginInOneColumn) {
   Fields fields;
   fields.add("a", "1");

@@ -45,6 +45,27 @@ void end_line(std::string& text) {
   text += '\n';
 }
 
+// Lines of at most `width` columns, broken at blanks; a word that is longer has a line of its own.
+std::vector<std::string> wrapped(const std::string& text, size_t width) {
+  std::vector<std::string> lines(1);
+  size_t used = 0;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    const size_t columns = display_width(word);
+    if (begin > 0 && used + 1 + columns > width) {
+      lines.push_back(word);
+      used = columns;
+    } else {
+      if (begin > 0) lines.back() += ' ';
+      lines.back() += word;
+      used += columns + (begin > 0 ? 1 : 0);
+    }
+    begin = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace
 
 size_t display_width(std::string_view text) {
@@ -132,9 +153,13 @@ std::string Fields::render(bool colour) const {
   for (const auto& [name, value] : rows_) {
     std::string line = padded(Cell(name), Align::kLeft, width, false);
     line += kGap;
-    line += painted(value.text, value.tone, colour);
-    end_line(line);
-    text += line;
+    const size_t indent = display_width(line);
+    for (const std::string& part : wrapped(value.text, kTableWidth - std::min(indent, kTableWidth / 2))) {
+      line += painted(part, value.tone, colour);
+      end_line(line);
+      text += line;
+      line.assign(indent, ' ');
+    }
   }
   return text;
 }

@@ -87,7 +87,11 @@ Status bench(const BenchOptions& options) {
                            options.grid.empty() ? load_config(options.config) : load_grid(options.grid));
   hstujit_run_options run = run_options(options);
   run.repeats = options.repeats;
-  HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_bench, "bench", options, config.get(), run));
+  const Result<Report> timed = run_operation(&hstujit_bench, "bench", options, config.get(), run);
+  if (!timed.ok()) {
+    return without_a_gpu(timed.status(), "time kernels on", "hstujit run --backend host checks kernels without one");
+  }
+  const Report& report = *timed;
   if (!options.out.empty()) {
     HSTUJIT_RETURN_IF_ERROR(write_file_atomically(options.out, report.text + "\n"));
   }

@@ -14,14 +14,25 @@ namespace hstujit {
 
 namespace {
 
+// Data type and heads, which are easily forgotten, and what else is not at its default: "dtype=fp16 heads=4 ...".
+std::string parameters_text(const Json& instance) {
+  std::string text;
+  for (const auto& [name, value] : member(instance, "parameters").items()) {
+    if (value == false) continue;
+    text += text.empty() ? "" : " ";
+    text += value == true ? name : fmt::format("{}={}", name, text_of(value));
+  }
+  return text;
+}
+
 size_t print_instance(const Json& instance, bool wide) {
   const Json& keys = member(instance, "keys");
-  print("\n{}: {} {}, {} keys\n", text_of(instance, "name"), text_of(instance, "op"), text_of(instance, "dtype"),
-        keys.size());
+  print("\n{}: {}, {} keys\n", text_of(instance, "name"), text_of(instance, "op"), keys.size());
+  print("  {}\n", parameters_text(instance));
   Table table({{"direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}}, 2);
   for (const Json& key : keys) {
-    table.add({text_of(key, "direction"), bucket_text(key), text_of(key, "max_seq_len"),
-               config_text(member(key, "config")), text_of(key, "why")});
+    table.add({text_of(key, "direction"), bucket_text(key), text_of(key, "max_seq_len"), text_of(key, "describe"),
+               text_of(key, "from")});
   }
   table.print(wide);
   return print_failures(keys, "error");

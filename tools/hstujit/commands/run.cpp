@@ -74,10 +74,7 @@ size_t print_report(const Json& report, const Options& options) {
 
 // Without a GPU there is another way to run.
 Status naming_the_host_backend(const Status& status, const Options& options) {
-  const bool no_gpu = status.code() == Code::kNoDriver || status.code() == Code::kNoDevice;
-  if (!no_gpu || options.backend == "host") return status;
-  const std::string sentence = status.message().empty() ? "there is no GPU to run on" : status.message();
-  return Status(status.code(), sentence + "; --backend host runs on the CPU");
+  return options.backend == "host" ? status : without_a_gpu(status, "run on", "--backend host runs on the CPU");
 }
 
 Status run(const RunOptions& options) {

@@ -180,8 +180,10 @@ Status tune(const TuneOptions& options) {
   }
   hstujit_run_options run = run_options(options);
   run.device = options.devices.front();
-  HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_tune, "tune", options, config.get(), run));
-  return show(report, options, print_report);
+  const Result<Report> report = run_operation(&hstujit_tune, "tune", options, config.get(), run);
+  return without_a_gpu(report.ok() ? show(*report, options, print_report) : report.status(), "time kernels on",
+                       "hstujit prewarm --arch compiles without one, and winners that were tuned on another machine "
+                       "come here with hstujit cache export and import");
 }
 
 }  // namespace
