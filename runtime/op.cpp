@@ -3,20 +3,11 @@
 #include <fmt/format.h>
 
 #include <future>
-#include <limits>
 
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/threads.h"
-#include "runtime/data_checks.h"
 
 namespace hstujit {
-
-namespace {
-
-// The context that the host backend prepares in; an op of it has no other.
-constexpr unsigned long long kHostContext = 0;
-
-}  // namespace
 
 Op::Op(EnginePtr engine, OpOptions options, ArgumentChecker checker)
     : engine_(std::move(engine)),
@@ -136,81 +127,6 @@ Status Op::not_prepared(int64_t max_seq_len) const {
                             "before hstujit_launch",
                             spec().op(), to_string(options_.direction), max_seq_len, bucket_of(max_seq_len),
                             options_.backend == Backend::kHost ? "on the host backend" : "in the current context"));
-}
-
-Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t count) const {
-  if (values == nullptr || count != signature_.size()) {
-    return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
-  }
-  int64_t max_seq_len = 1;
-  if (max_seq_len_argument_ >= 0) {
-    max_seq_len = values[max_seq_len_argument_].integer;
-    const bool too_large = max_seq_len > signature_[max_seq_len_argument_].most;
-    if (max_seq_len < 0 || too_large) {
-      const auto kind = too_large ? ArgumentFailure::Kind::kIntegerTooLarge : ArgumentFailure::Kind::kNegativeInteger;
-      return checker_.explain({kind, max_seq_len_argument_, 0, max_seq_len}, values, {});
-    }
-  }
-  const CudaDriver* const driver = driver_.load(std::memory_order_acquire);
-  if (driver == nullptr) return not_prepared(max_seq_len);
-  cuda::Context context = nullptr;
-  HSTUJIT_CUDA_CHECK(*driver, context_get_current(&context));
-  if (context == nullptr) {
-    return Status(Code::kNotPrepared,
-                  fmt::format("no CUDA context is current in the calling thread; a launch of {} {} runs in the current "
-                              "one (cudaSetDevice or cuCtxSetCurrent makes it so), where hstujit_prepare was called",
-                              spec().op(), to_string(options_.direction)));
-  }
-  unsigned long long context_id = 0;
-  if (const cuda::Error error = context_identity(*driver, context, &context_id); error != cuda::kSuccess) {
-    return driver->failure(error, "cuCtxGetId", __FILE__, __LINE__);
-  }
-  const Prepared* const prepared = table_.find(context_id, bucket_of(max_seq_len));
-  if (prepared == nullptr) return not_prepared(max_seq_len);
-  if (!prepared->small_launcher) return prepared->launcher.get();
-  return &prepared->launcher_of(sequences_of(values));
-}
-
-Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream, const Workspace& workspace) const {
-  if (options_.backend == Backend::kHost) return launch_host(values, count);
-  HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
-  if (engine_->check()) {
-    const Placement placement{true, launcher->module().device().ordinal};
-    bool nothing = false;
-    const ArgumentFailure failure = checker_.check(values, count, placement, &nothing);
-    if (!failure.none()) return checker_.explain(failure, values, placement);
-    HSTUJIT_RETURN_IF_ERROR(check_launch_data(driver_.load(std::memory_order_acquire), signature_, values, stream));
-  }
-  return launcher->launch(values, count, stream, workspace);
-}
-
-// Before the values are checked: whoever has none, or a wrong tensor, is told so by either launcher.
-int64_t Op::sequences_of(const hstujit_value* values) const {
-  constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
-  const DLTensor* const offsets = offsets_argument_ >= 0 ? values[offsets_argument_].tensor : nullptr;
-  return offsets == nullptr || offsets->ndim != 1 || offsets->shape == nullptr ? kMany : offsets->shape[0] - 1;
-}
-
-Status Op::launch_host(const hstujit_value* values, size_t count) const {
-  const Placement placement{false, 0};
-  bool nothing_to_write = false;
-  const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write);
-  if (!failure.none()) return checker_.explain(failure, values, placement);
-  const int64_t max_seq_len = max_seq_len_argument_ >= 0 ? values[max_seq_len_argument_].integer : 1;
-  if (table_.find(kHostContext, bucket_of(max_seq_len)) == nullptr) return not_prepared(max_seq_len);
-  if (nothing_to_write) return {};
-  // The host backend reads offsets on the way to its loops, so a wrong one would be an access out of bounds.
-  HSTUJIT_RETURN_IF_ERROR(check_launch_data(nullptr, signature_, values, nullptr));
-  return host_.load(std::memory_order_acquire)->launch(signature_, values);
-}
-
-Result<size_t> Op::workspace_size(const hstujit_value* values, size_t count) const {
-  if (options_.backend == Backend::kHost) {
-    if (values != nullptr && count == signature_.size()) return size_t{0};
-    return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
-  }
-  HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
-  return launcher->workspace_size(values, count);
 }
 
 }  // namespace hstujit

@@ -1,6 +1,6 @@
 // Op: one operator instance and direction in one engine, with the kernels that were prepared for it.
 //
-// prepare() may take its time; launch() looks into a table that needs no lock and goes.
+// prepare() may take its time (op.cpp); launch() looks into a table that needs no lock and goes (op_launch.cpp).
 #pragma once
 
 #include <atomic>
@@ -50,6 +50,9 @@ class Op {
   Result<size_t> workspace_size(const hstujit_value* values, size_t count) const;
 
  private:
+  // The context that the host backend prepares in; an op of it has no other.
+  static constexpr unsigned long long kHostContext = 0;
+
   Op(EnginePtr engine, OpOptions options, ArgumentChecker checker);
 
   int64_t bucket_of(int64_t max_seq_len) const {

@@ -49,28 +49,41 @@ struct Output {
   std::optional<struct stat> before;  // of the file there, where there is one
 };
 
-Result<Output> find_output(const std::filesystem::path& path) {
+// The file at the end of path's links, as far as there are any: its place and what is there.
+Result<Output> follow_links(const std::filesystem::path& path) {
   constexpr int kMostLinks = 40;  // as many as the system follows
-  struct stat found;
-  const bool exists = ::stat(path.c_str(), &found) == 0;
-  if (!exists && errno != ENOENT) return file_error("write", path, errno);
-  if (exists) HSTUJIT_RETURN_IF_ERROR(check_kind("write", path, found.st_mode));
   Output output{path, std::nullopt};
   struct stat info;
-  int links = 0;
-  while (::lstat(output.path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+  for (int links = 0; ::lstat(output.path.c_str(), &info) == 0; ++links) {
+    if (!S_ISLNK(info.st_mode)) {
+      output.before = info;
+      return output;
+    }
     std::error_code error;
     const std::filesystem::path target = std::filesystem::read_symlink(output.path, error);
-    if (error || ++links > kMostLinks) return file_error("write", path, error ? error.value() : ELOOP);
+    if (error || links == kMostLinks) return file_error("write", path, error ? error.value() : ELOOP);
     output.path = output.path.parent_path() / target;  // the target alone where it is absolute
   }
+  if (errno != ENOENT) return file_error("write", path, errno);
+  return output;
+}
+
+Result<Output> find_output(const std::filesystem::path& path) {
+  HSTUJIT_ASSIGN_OR_RETURN(Output output, follow_links(path));
   if (output.path.filename().empty()) return file_error("write", path, EISDIR);
-  if (!exists) return output;
-  // A link of /proc leads to files that have no name any more.
-  const bool same =
-      ::lstat(output.path.c_str(), &info) == 0 && info.st_dev == found.st_dev && info.st_ino == found.st_ino;
-  if (!same) return file_error("write", path, ENOENT);
-  output.before = info;
+  if (output.before) {
+    HSTUJIT_RETURN_IF_ERROR(check_kind("write", path, output.before->st_mode));
+    return output;
+  }
+  // A link of /proc leads to what has no name any more, or never had one: a pipe, a file that was removed.
+  struct stat found;
+  if (output.path != path && ::stat(path.c_str(), &found) == 0) {
+    HSTUJIT_RETURN_IF_ERROR(check_kind("write", path, found.st_mode));
+    struct stat info;
+    const bool has_appeared = ::lstat(output.path.c_str(), &info) == 0;
+    if (!has_appeared) return file_error("write", path, ENOENT);
+    output.before = info;
+  }
   return output;
 }
 

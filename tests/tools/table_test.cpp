@@ -55,6 +55,16 @@ TEST(Table, FitsUnlessItIsWide) {
   EXPECT_NE(wide.find(std::string(200, 'c') + "  more  12345\n"), std::string::npos);
 }
 
+TEST(Table, WhatIsTooWideGoesOnInTheNextLine) {
+  Table table({{"kernel"}, {"n", Align::kRight}});
+  const std::string word(45, 'k');
+  table.add({word + " " + word + " tail=1", "1"});
+  table.add({"short", "2"});
+  EXPECT_EQ(table.render(false, false), "kernel" + std::string(93, ' ') + "n\n" + std::string(97, '-') + "  -\n" +
+                                            word + " " + word + "        1\n" + "tail=1\n" + "short" +
+                                            std::string(94, ' ') + "2\n");
+}
+
 TEST(Table, CellsAreMadePrintable) {
   Table table({{"name"}, {"n", Align::kRight}});
   table.add({"\x1b[1m\xc2\x9b\xff\n", "1"});

@@ -136,10 +136,21 @@ std::string Table::render(bool colour, bool wide) const {
     end_line(line);
     text += line;
   };
+  const auto add_row = [&](const auto& cell_of) {
+    std::vector<std::vector<std::string>> parts;
+    size_t height = 1;
+    for (size_t i = 0; i < shown.size(); ++i) {
+      parts.push_back(wrapped(cell_of(i).text, width[i]));
+      height = std::max(height, parts.back().size());
+    }
+    for (size_t k = 0; k < height; ++k) {
+      add_line([&](size_t i) { return Cell(k < parts[i].size() ? parts[i][k] : "", cell_of(i).tone); });
+    }
+  };
   add_line([&](size_t i) { return Cell(columns_[shown[i]].title); });
   add_line([&](size_t i) { return Cell(std::string(width[i], '-'), Tone::kFaint); });
   for (const auto& row : rows_) {
-    add_line([&](size_t i) { return shown[i] < row.size() ? row[shown[i]] : Cell(""); });
+    add_row([&](size_t i) { return shown[i] < row.size() ? row[shown[i]] : Cell(""); });
   }
   return text;
 }

@@ -89,7 +89,7 @@ Status bench(const BenchOptions& options) {
   run.repeats = options.repeats;
   const Result<Report> timed = run_operation(&hstujit_bench, "bench", options, config.get(), run);
   if (!timed.ok()) {
-    return without_a_gpu(timed.status(), "time kernels on", "hstujit run --backend host checks kernels without one");
+    return without_a_gpu(timed.status(), "time kernels on", "hstujit prewarm --arch compiles without one");
   }
   const Report& report = *timed;
   if (!options.out.empty()) {

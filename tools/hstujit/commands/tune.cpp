@@ -172,15 +172,17 @@ Result<Report> tune_on_devices(const TuneOptions& options, const hstujit_config*
   return tuning.run();
 }
 
-Status tune(const TuneOptions& options) {
-  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, open_config(options));
-  if (options.devices.size() > 1) {
-    HSTUJIT_ASSIGN_OR_RETURN(const Report report, tune_on_devices(options, config.get()));
-    return show(report, options, print_report);
-  }
+Result<Report> tune_on_device(const TuneOptions& options, const hstujit_config* config) {
   hstujit_run_options run = run_options(options);
   run.device = options.devices.front();
-  const Result<Report> report = run_operation(&hstujit_tune, "tune", options, config.get(), run);
+  return run_operation(&hstujit_tune, "tune", options, config, run);
+}
+
+Status tune(const TuneOptions& options) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, open_config(options));
+  const bool several = options.devices.size() > 1;
+  const Result<Report> report =
+      several ? tune_on_devices(options, config.get()) : tune_on_device(options, config.get());
   return without_a_gpu(report.ok() ? show(*report, options, print_report) : report.status(), "time kernels on",
                        "hstujit prewarm --arch compiles without one, and winners that were tuned on another machine "
                        "come here with hstujit cache export and import");
