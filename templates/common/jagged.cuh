@@ -6,14 +6,14 @@ struct Sequence {
   i64 start;    // first row in the (L, ...) tensors
   int rows;     // n
   int targets;  // t
-  // Rows [query_begin, rows) are those that q and out have, at `query_start` + row. Where they have all rows these are 0
-  // and `start`. Below 0: so many rows of q lie before the sequence.
+  // Rows [query_begin, rows) are those that q and out have, at `query_start` + row. Where they have all rows these are
+  // 0 and `start`. Below 0: so many rows of q lie before the sequence.
   int query_begin;
   i64 query_start;
 };
 
-// What the tensors say of one sequence, unchecked. Apart from `clamp_words`, so that the loads may run while something else
-// is computed.
+// What the tensors say of one sequence, unchecked. Apart from `clamp_words`, so that the loads may run while something
+// else is computed.
 template <class Offset>
 struct SequenceWords {
   Offset begin;
@@ -34,9 +34,9 @@ template <class Offset>
 __device__ __forceinline__ Sequence clamp_words(const SequenceWords<Offset>& words, i64 total_rows) {
   Sequence sequence;
   sequence.start = min(max(static_cast<i64>(words.begin), 0ll), total_rows);
-  constexpr i64 kMostRows = 0x7fffffff;  // positions within a sequence are int
+  constexpr i64 kMaxRows = 0x7fffffff;  // positions within a sequence are int
   const i64 end = min(max(static_cast<i64>(words.end), sequence.start), total_rows);
-  sequence.rows = static_cast<int>(min(end - sequence.start, kMostRows));
+  sequence.rows = static_cast<int>(min(end - sequence.start, kMaxRows));
   sequence.targets = static_cast<int>(min(max(static_cast<i64>(words.targets), 0ll), static_cast<i64>(sequence.rows)));
   sequence.query_begin = 0;
   sequence.query_start = sequence.start;

@@ -1,11 +1,11 @@
 // Attention backward: S and dP of tiles of 64 rows and 64 columns, by mma.sync, for the gradients that are sums over
 // heads. A block of threads has the rows; tiles follow one another through two buffers of chunks of head columns.
 #pragma once
-#include "common/ptx/cp_async.cuh"
-#include "common/jagged.cuh"
 #include "attention/sm80/bias.cuh"
 #include "attention/sm80/load.cuh"
 #include "attention/sm80/products.cuh"
+#include "common/jagged.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace bias_gradients {
 
@@ -14,9 +14,9 @@ constexpr int kWarps = 4;   // each with 16 rows and all columns
 constexpr int kThreads = 32 * kWarps;
 [[maybe_unused]] constexpr int kSumThreads = 256;  // of add_row_sums
 constexpr int kFragments = kLines / 8;
-constexpr int kMostChunkBytes = 128;  // of a line: chunks of the head dimension pass by
+constexpr int kMaxChunkBytes = 128;  // of a line: chunks of the head dimension pass by
 constexpr int kBuffers = 2;
-constexpr int kOperandBytes = kLines * kMostChunkBytes;
+constexpr int kOperandBytes = kLines * kMaxChunkBytes;
 [[maybe_unused]] constexpr int kStaticBytes = kBuffers * 2 * kOperandBytes;
 
 using Scores = float[1][kFragments][4];  // of a warp: S, or dP
@@ -35,7 +35,7 @@ struct Factors {
   using Base = sm80::Shape<Spec, Tiling>;
   static constexpr sm80::Product kProduct = Base::kProduct;
   static constexpr int kBytes = kWidth * Base::kElementBytes;  // of a line in global memory
-  static constexpr int kChunks = ceil_div(kBytes, kMostChunkBytes);
+  static constexpr int kChunks = ceil_div(kBytes, kMaxChunkBytes);
   static constexpr int kQkBytes = ceil_div(kBytes, kChunks * sm80::kPieceBytes) * sm80::kPieceBytes;  // of a chunk
   static constexpr int kQkSteps = ceil_div(kQkBytes, sm80::kPieceStepBytes);
   static constexpr bool kQueryInRegisters = false;
@@ -143,9 +143,9 @@ class TilePairs {
   template <class F, class Pointer>
   __device__ __forceinline__ void load_lines(Pointer tensor, i64 row_stride, i64 head_stride, int head, int line0,
                                              int chunk, u32 tile) const {
-    const char* source =
-        reinterpret_cast<const char*>(tensor) +
-        ((sequence_.start + line0) * row_stride + head * head_stride) * kElementBytes + chunk * F::kQkBytes;
+    const char* source = reinterpret_cast<const char*>(tensor) +
+                         ((sequence_.start + line0) * row_stride + head * head_stride) * kElementBytes +
+                         chunk * F::kQkBytes;
     const int lines = sequence_.rows - line0, bytes = F::kBytes - chunk * F::kQkBytes;
     sm80::for_each_piece<kLines, F::QkTile::kRowBytes, Load::kPiece, kThreads>([&](int line, int byte) {
       const bool valid = line < lines && byte < F::kQkBytes && byte < bytes;

@@ -29,7 +29,7 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
     reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid", config.schedule)});
   }
   if (config.ping_pong) {
-    reasons.push_back({"ping_pong", "products in turns need the consumer warpgroups of attention/sm90_forward"});
+    reasons.push_back({"ping_pong", "ping-pong needs the consumer warpgroups of attention/sm90_forward"});
   }
   if (config.share_columns) {
     reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});

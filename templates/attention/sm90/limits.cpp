@@ -56,7 +56,7 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
          fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
   }
   if (config.ping_pong) {
-    reasons.push_back({"ping_pong", "ping_pong true; allowed: false, products in turns are not part of this template"});
+    reasons.push_back({"ping_pong", "ping_pong true; allowed: false, ping-pong is not part of this template"});
   }
   if (config.share_columns) {
     reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});

@@ -6,15 +6,14 @@
 // mask_columns says decides which tiles these are, and they have the block even where the mask leaves nothing of it, so
 // that every row of dq is written once, whatever the mask, where no sequence is longer than max_seq_len.
 //
-// With "whole" one block of threads has all tiles of a (sequence, head), one after the other. With "ordered" a tile
-// waits for its turn at each block of rows. Turns are counters in global memory, one for each block of rows and
-// head: 0 at first, then the number of tiles, counted from the last one, that have nothing more to add. Blocks of
-// threads take tiles one at a time, none is theirs before, from a list that has those of a (sequence, head) in order:
-// whichever unfinished tile is the first of the list is being worked on, and need not wait. So no block has to be
-// resident for another one to end.
+// With "whole" one CTA has all tiles of a (sequence, head), one after the other. With "ordered" a tile waits for the
+// semaphore of each block of rows. Semaphores are counters in global memory, one for each block of rows and head: 0 at
+// first, then the number of tiles, counted from the last one, that have nothing more to add. CTAs take tiles one at a
+// time, none is theirs before, from a list that has those of a (sequence, head) in order: whichever unfinished tile is
+// the first of the list is being worked on, and need not wait. So no CTA has to be resident for another one to end.
 #pragma once
-#include "common/regions.cuh"
 #include "attention/sm90_forward/producer.cuh"
+#include "common/regions.cuh"
 
 namespace sm90::backward {
 
@@ -34,14 +33,14 @@ __device__ __forceinline__ Contributors contributors_of(const Sequence& sequence
 }
 
 // Of a block of rows and head, after a tile has added to it; what the next one waits for.
-__device__ __forceinline__ u32 turn_after(int tile, int tiles) { return static_cast<u32>(tiles - tile); }
+__device__ __forceinline__ u32 value_after(int tile, int tiles) { return static_cast<u32>(tiles - tile); }
 
-// The turn of a block of kBlockN rows. `sequence`: its number in the batch. No two blocks have the same place: where a
-// sequence ends within a block, the next one is a place further on. Offsets that overlap may lead to a place twice; as turns
+// The semaphore of a block of kBlockN rows. `sequence`: its number in the batch. No two blocks have the same one: where
+// a sequence ends within a block, the next one is one further on. Offsets that overlap may lead to one twice; as they
 // only grow, nobody waits for ever.
 template <class Spec, class Config>
-__device__ __forceinline__ u32* turn_of(u32* turns, i64 start, int sequence, int head, int row0) {
-  return turns + (start / Config::kBlockN + sequence + row0 / Config::kBlockN) * Spec::kHeads + head;
+__device__ __forceinline__ u32* semaphore_of(u32* dq_semaphore, i64 start, int sequence, int head, int row0) {
+  return dq_semaphore + (start / Config::kBlockN + sequence + row0 / Config::kBlockN) * Spec::kHeads + head;
 }
 
 // The blocks of rows that a tile of columns has.
@@ -62,8 +61,10 @@ class FixedOrderBlocks : public BlockWalk<Config, FixedOrderBlocks<Config, View>
     return Walk::pop();
   }
 
-  // The turn that the next block is waited for with; 0: none.
-  __device__ __forceinline__ u32 turn() const { return __shfl_sync(~0u, turn_, __ffs(visible_) - 1); }
+  // The value that the next block's semaphore is waited for with; 0: none.
+  __device__ __forceinline__ u32 semaphore_value() const {
+    return __shfl_sync(~0u, semaphore_value_, __ffs(visible_) - 1);
+  }
 
   __device__ __forceinline__ void classify() {
     for (; line_ < sequence_.rows; line_ += 32 * Config::kBlockN) {
@@ -73,13 +74,14 @@ class FixedOrderBlocks : public BlockWalk<Config, FixedOrderBlocks<Config, View>
       const bool between = contributors.adds_last <= tile && tile <= contributors.adds_first;
       if (__ballot_sync(~0u, between) == 0) continue;
       flags_ = 0;
-      turn_ = 0;
+      semaphore_value_ = 0;
       if (between) {
         flags_ = flags_of_block<Config, View>(sequence_, column0_, row0, sequence_.rows);
         if (tile == contributors.adds_first) flags_ |= BlockInfo::kFirstPart;
         if (tile == contributors.adds_last) flags_ |= BlockInfo::kLastPart;
         if constexpr (Config::kScheduleOrdered) {
-          if (flags_ != 0 && tile < contributors.adds_first) turn_ = turn_before(tile, contributors.adds_first, row0);
+          if (flags_ != 0 && tile < contributors.adds_first)
+            semaphore_value_ = value_before(tile, contributors.adds_first, row0);
         }
       }
       visible_ = __ballot_sync(~0u, flags_ & (kMayFlags<Config> | BlockInfo::kFirstPart | BlockInfo::kLastPart));
@@ -98,18 +100,18 @@ class FixedOrderBlocks : public BlockWalk<Config, FixedOrderBlocks<Config, View>
   using Walk::visible_;
 
   // That of the tile before this one, of those that have the block.
-  __device__ __forceinline__ u32 turn_before(int tile, int first, int row0) const {
+  __device__ __forceinline__ u32 value_before(int tile, int first, int row0) const {
     int before = tile + 1;
     while (before < first && (flags_of_block<Config, View>(sequence_, before * Config::kBlockM, row0, sequence_.rows) &
                               kMayFlags<Config>) == 0) {
       ++before;
     }
-    return turn_after(before, ceil_div(sequence_.rows, Config::kBlockM));
+    return value_after(before, ceil_div(sequence_.rows, Config::kBlockM));
   }
 
   const Sequence& sequence_;
   const int column0_;
-  u32 turn_ = 0;  // of the block of this lane
+  u32 semaphore_value_ = 0;  // of the block of this lane
 };
 
 }  // namespace sm90::backward

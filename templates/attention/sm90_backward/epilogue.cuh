@@ -1,9 +1,9 @@
 // Attention backward on Hopper: how a consumer warpgroup, which owns 64 lines of each tile, writes the sums of a tile.
 #pragma once
-#include "common/fragment_store.cuh"
-#include "common/ptx/tma.cuh"
 #include "attention/bias.cuh"
 #include "attention/sm90_backward/shared.cuh"
+#include "common/fragment_store.cuh"
+#include "common/ptx/tma.cuh"
 
 namespace sm90::backward {
 
@@ -21,7 +21,7 @@ struct Number {
 };
 
 // First of this warp's 16 lines within the warpgroup's.
-__device__ __forceinline__ int warp_line() { return threadIdx.x % kWarpgroup / 32 * kPieceRows; }
+__device__ __forceinline__ int warp_line() { return threadIdx.x % kWarpgroup / 32 * kTailBoxRows; }
 
 // First of this thread's two lines within the warpgroup's; the other is 8 further on.
 __device__ __forceinline__ int thread_line() { return warp_line() + threadIdx.x % 32 / 4; }
@@ -109,7 +109,7 @@ __device__ __forceinline__ void give_back_lines(Shared<Config>& shared, const Pa
   } else {
     __syncwarp();
     const int lines = shared.tile[stage].rows - shared.tile[stage].line0 - line;
-    if (lines < kPieceRows) {
+    if (lines < kTailBoxRows) {
       copy_lines<kRole, Spec>(shared, params, stage, line);
     } else if (threadIdx.x % 32 == 0) {
       store_lines<kRole>(shared, params, stage, line);
@@ -124,10 +124,10 @@ __device__ __forceinline__ void give_back_lines(Shared<Config>& shared, const Pa
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void store_tile(Shared<Config>& shared, const Params& params, int stage) {
   const int lines = min(shared.tile[stage].rows - shared.tile[stage].line0, Config::kBlockM);
-  const int whole = lines / kPieceRows * kPieceRows;
+  const int whole = lines / kTailBoxRows * kTailBoxRows;
   if (threadIdx.x % 32 == 0) {
 #pragma unroll 1
-    for (int line = 0; line < whole; line += kPieceRows) store_lines<Role::kColumns>(shared, params, stage, line);
+    for (int line = 0; line < whole; line += kTailBoxRows) store_lines<Role::kColumns>(shared, params, stage, line);
     bulk_commit_group();
   }
   if (whole < lines) copy_lines<Role::kColumns, Spec>(shared, params, stage, whole);
@@ -137,9 +137,9 @@ __device__ __forceinline__ void store_tile(Shared<Config>& shared, const Params&
 // Calls what(buffer) for each tile that this block keeps, from the moment when it is there.
 template <class Config, class What>
 __device__ __forceinline__ void follow_tiles(Shared<Config>& shared, const What& what) {
-  Ring<Config::kKeptStages> kept;
+  PipelineState<Config::kKeptStages> kept;
   while (true) {
-    mbarrier_wait(shared_address(&shared.kept_full[kept.stage()]), kept.parity());
+    mbarrier_wait(shared_address(&shared.kept_full[kept.stage()]), kept.phase());
     if (shared.tile[kept.stage()].role == Role::kNone) return;
     what(kept);
     kept.advance();
@@ -149,8 +149,8 @@ __device__ __forceinline__ void follow_tiles(Shared<Config>& shared, const What&
 // Stores tiles and gives their buffers back. One warp.
 template <class Spec, class Config, class Params>
 __device__ void store_tiles(Shared<Config>& shared, const Params& params) {
-  follow_tiles(shared, [&](const Ring<Config::kKeptStages>& kept) {
-    mbarrier_wait(shared_address(&shared.kept_staged[kept.stage()]), kept.parity());
+  follow_tiles(shared, [&](const PipelineState<Config::kKeptStages>& kept) {
+    mbarrier_wait(shared_address(&shared.kept_staged[kept.stage()]), kept.phase());
     store_tile<Spec, Config>(shared, params, kept.stage());
     release_warp<Config>(shared.kept_empty[kept.stage()]);
   });

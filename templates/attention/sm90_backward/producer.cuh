@@ -1,10 +1,10 @@
 // Attention backward on Hopper: the producer warp, which walks tiles and blocks and feeds the pipeline, and the tail
 // warp, which zeroes what streamed blocks hold past the end of a sequence.
 #pragma once
-#include "common/regions.cuh"
-#include "common/ptx/tma.cuh"
 #include "attention/sm90_backward/accumulation_order.cuh"
 #include "attention/sm90_backward/tile_scheduler.cuh"
+#include "common/ptx/tma.cuh"
+#include "common/regions.cuh"
 
 namespace sm90::backward {
 
@@ -47,8 +47,8 @@ class Producer {
   __device__ __forceinline__ Producer(Memory& shared, const Params& params)
       : shared_(shared), params_(params), leader_(threadIdx.x % 32 == 0) {}
 
-  template <Role kRole, class Schedule>
-  __device__ __forceinline__ void run(Schedule schedule) {
+  template <Role kRole, class TileScheduler>
+  __device__ __forceinline__ void run(TileScheduler schedule) {
     Tile tile;
     Sequence sequence;
     while (schedule.next(tile, sequence)) {
@@ -56,20 +56,20 @@ class Producer {
       typename BlocksOf<Config, kRole>::type blocks(sequence, first, min(first + Config::kBlockM, sequence.rows));
       load_tile<kRole>(tile, sequence, first, !blocks.empty());
       while (!blocks.empty()) {
-        u32 turn = 0;
-        if constexpr (Config::kScheduleOrdered) turn = blocks.turn();
+        u32 semaphore_value = 0;
+        if constexpr (Config::kScheduleOrdered) semaphore_value = blocks.semaphore_value();
         const BlockInfo block = blocks.pop();
         if constexpr (kFixedOrder<Config>) {
           if (blocks.empty()) schedule.prepare();
         }
-        load_block<kRole>(block, turn, tile.head, sequence);
+        load_block<kRole>(block, semaphore_value, tile.head, sequence);
       }
     }
   }
 
   // Tells the consumers, and the tail warp, that there is nothing more.
   __device__ __forceinline__ void finish() {
-    mbarrier_wait(shared_address(&shared_.kept_empty[kept_.stage()]), kept_.parity() ^ 1);
+    mbarrier_wait(shared_address(&shared_.kept_empty[kept_.stage()]), kept_.phase() ^ 1);
     if (leader_) {
       shared_.tile[kept_.stage()].role = Role::kNone;
       arrive_for_pair(shared_.kept_full[kept_.stage()]);
@@ -87,7 +87,7 @@ class Producer {
   template <Role kRole>
   __device__ __forceinline__ void load_tile(const Tile& tile, const Sequence& sequence, int first, bool has_blocks) {
     const int s = kept_.stage();
-    mbarrier_wait(shared_address(&shared_.kept_empty[s]), kept_.parity() ^ 1);
+    mbarrier_wait(shared_address(&shared_.kept_empty[s]), kept_.phase() ^ 1);
     if (leader_) {
       shared_.place[s] = kept_;
       shared_.tile[s] = {sequence.start, first, sequence.rows, sequence.targets, tile.head, has_blocks, kRole};
@@ -100,11 +100,11 @@ class Producer {
         const u32 kept_first = shared_address(shared_.kept_first[s]),
                   kept_second = shared_address(shared_.kept_second[s]);
         if constexpr (kRole == Role::kRows) {
-          load_pair<Config::kBlockM>(kept_first, params_.q_map, params_.q_piece_map, kept_second, params_.dout_map,
-                                     params_.dout_piece_map, full, tile.head, row, rows);
+          load_pair<Config::kBlockM>(kept_first, params_.q_map, params_.q_tail_map, kept_second, params_.dout_map,
+                                     params_.dout_tail_map, full, tile.head, row, rows);
         } else {
-          load_pair<Config::kBlockM>(kept_first, params_.k_map, params_.k_piece_map, kept_second, params_.v_map,
-                                     params_.v_piece_map, full, tile.head, row, rows);
+          load_pair<Config::kBlockM>(kept_first, params_.k_map, params_.k_tail_map, kept_second, params_.v_map,
+                                     params_.v_tail_map, full, tile.head, row, rows);
         }
       } else {
         arrive_for_pair(shared_.kept_full[s]);
@@ -115,18 +115,18 @@ class Producer {
   }
 
   template <Role kRole>
-  __device__ __forceinline__ void load_block(const BlockInfo& block, [[maybe_unused]] u32 turn, int head,
+  __device__ __forceinline__ void load_block(const BlockInfo& block, [[maybe_unused]] u32 semaphore_value, int head,
                                              const Sequence& sequence) {
     const int s = streamed_.stage();
     const int row = static_cast<int>(sequence.start) + block.line0, rows = sequence.rows - block.line0;
     // Without a tail warp, the consumer zeroes the lines past the sequence's end itself.
     const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
-    mbarrier_wait(shared_address(&shared_.streamed_empty[s]), streamed_.parity() ^ 1);
+    mbarrier_wait(shared_address(&shared_.streamed_empty[s]), streamed_.phase() ^ 1);
     if (tail) wait_for_tail_warp();
     if (leader_) {
       const u32 full = shared_address(tail ? &shared_.tail_full : &shared_.streamed_full[s]);
       shared_.block[s] = block;
-      if constexpr (Config::kScheduleOrdered) shared_.turn[s] = turn;
+      if constexpr (Config::kScheduleOrdered) shared_.semaphore_value[s] = semaphore_value;
       if (tail) {
         // In place of one load; the tail warp arrives for the other, after it has zeroed both.
         shared_.tail = {s, rows};
@@ -134,11 +134,11 @@ class Producer {
       }
       const u32 first = shared_address(shared_.streamed_first[s]), second = shared_address(shared_.streamed_second[s]);
       if constexpr (kRole == Role::kRows) {
-        load_pair<Config::kBlockN>(first, params_.k_block_map, params_.k_piece_map, second, params_.v_block_map,
-                                   params_.v_piece_map, full, head, row, rows);
+        load_pair<Config::kBlockN>(first, params_.k_block_map, params_.k_tail_map, second, params_.v_block_map,
+                                   params_.v_tail_map, full, head, row, rows);
       } else {
-        load_pair<Config::kBlockN>(first, params_.q_block_map, params_.q_piece_map, second, params_.dout_block_map,
-                                   params_.dout_piece_map, full, head, row, rows);
+        load_pair<Config::kBlockN>(first, params_.q_block_map, params_.q_tail_map, second, params_.dout_block_map,
+                                   params_.dout_tail_map, full, head, row, rows);
       }
     }
     __syncwarp();
@@ -156,17 +156,17 @@ class Producer {
 
   // Till it has taken the last tail.
   __device__ __forceinline__ void wait_for_tail_warp() {
-    mbarrier_wait(shared_address(&shared_.tail_empty), shared_.tail_parity ^ 1);
+    mbarrier_wait(shared_address(&shared_.tail_empty), shared_.tail_phase ^ 1);
     __syncwarp();
-    if (leader_) shared_.tail_parity ^= 1;
+    if (leader_) shared_.tail_phase ^= 1;
     __syncwarp();
   }
 
   Memory& shared_;
   const Params& params_;
   const bool leader_;
-  Ring<Config::kKeptStages> kept_;
-  Ring<Config::kStages> streamed_;
+  PipelineState<Config::kKeptStages> kept_;
+  PipelineState<Config::kStages> streamed_;
 };
 
 // Zeroes what streamed blocks hold past their sequence's end. One warp.

@@ -1,7 +1,7 @@
 // Attention backward on Hopper: what a block keeps in shared memory, and the roles of a block.
 #pragma once
-#include "common/ptx/barrier.cuh"
 #include "attention/sm90_forward/shared.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace sm90::backward {
 
@@ -31,7 +31,7 @@ constexpr int kOperands = 2;  // of a pair: so many loads arrive on a barrier
 // Bytes of one buffer.
 template <class Config>
 struct Tiles {
-  static_assert(Config::kPieceRows == kPieceRows, "tensor maps of pieces have boxes of this many rows");
+  static_assert(Config::kTailBoxRows == kTailBoxRows, "tensor maps of pieces have boxes of this many rows");
   static constexpr int kKeptFirst = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
   static constexpr int kKeptSecond = Config::kPvTiles * Config::kBlockM * kSwizzleBytes;
   static constexpr int kStreamedFirst = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;
@@ -73,10 +73,11 @@ struct Shared {
   u64 tail_full;
   u64 tail_empty;
   TileInfo tile[Config::kKeptStages];
-  Ring<Config::kKeptStages> place[Config::kKeptStages];  // of each tile, for consumers that have no register to keep it
+  // Of each tile, for consumers that have no register to keep it.
+  PipelineState<Config::kKeptStages> place[Config::kKeptStages];
   BlockInfo block[Config::kStages];
   TailInfo tail;
-  u32 tail_parity;  // of the next pass of tail_empty; the producer's, which has no register for it
+  u32 tail_phase;  // of the next pass of tail_empty; the producer's, which has no register for it
   // As in sm90::Shared; "whole" needs nothing but the order.
   int schedule_total;
   int schedule_sequences;
@@ -100,7 +101,7 @@ constexpr int kConsumerReleases = Config::kConsumers * kWarpgroup / 32 * kArriva
 template <class Config>
 __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
   constexpr int kReleases = kConsumerReleases<Config>;
-  constexpr int kOrderWarps = Config::kScheduleOrdered ? 2 : 0;                    // see sm90_backward_turns.cuh
+  constexpr int kOrderWarps = Config::kScheduleOrdered ? 2 : 0;                    // see semaphore_warps.cuh
   constexpr int kOtherWarps = kOrderWarps > 0 ? kOrderWarps : Config::kStoreWarp;  // the storing one is one of those
   for (int i = 0; i < Config::kKeptStages; ++i) {
     mbarrier_init(shared_address(&shared.kept_full[i]), kOperands);
@@ -115,7 +116,7 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
   mbarrier_init(shared_address(&shared.tail_full), kOperands);
   mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config>);
   fence_mbarrier_init();
-  shared.tail_parity = 0;
+  shared.tail_phase = 0;
 }
 
 // Arrives in place of the loads of a pair.

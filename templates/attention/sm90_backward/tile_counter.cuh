@@ -6,7 +6,7 @@ namespace sm90::backward {
 
 // Numbers of a counter in global memory, each of which may be asked for before it is needed; used by one whole warp,
 // all lanes in step.
-class ItemNumbers {
+class TileCounter {
  public:
   __device__ __forceinline__ bool prepared() const { return prepared_; }
 

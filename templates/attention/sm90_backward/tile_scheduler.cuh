@@ -33,9 +33,9 @@ __device__ __forceinline__ Role grid_role() {
 
 // The one tile of this block, whose role is grid_role.
 template <class Spec, class Config, class Params>
-class GridSchedule {
+class GridTileScheduler {
  public:
-  __device__ __forceinline__ explicit GridSchedule(const Params& params) {
+  __device__ __forceinline__ explicit GridTileScheduler(const Params& params) {
     const u32 tiles = ceil_div(params.max_query_rows, Config::kBlockM);
     const u32 item = blockIdx.x / Config::kRoles, pair = item / tiles;
     const int place = static_cast<int>(item - pair * tiles), all = static_cast<int>(tiles);
@@ -65,9 +65,9 @@ class GridSchedule {
 
 // This block's tiles of one role, the list's kIndex-th; used by one whole warp, all lanes in step.
 template <int kIndex, class Spec, class Config, class Params>
-class ListSchedule {
+class ListTileScheduler {
  public:
-  __device__ __forceinline__ ListSchedule(const Shared<Config>& shared, const Params& params)
+  __device__ __forceinline__ ListTileScheduler(const Shared<Config>& shared, const Params& params)
       : shared_(shared), params_(params) {
     round_ = kIndex * items() / gridDim.x;  // in which the role before ends
   }
@@ -108,10 +108,10 @@ class ListSchedule {
   __device__ __forceinline__ int most_tiles() const { return ceil_div(params_.max_query_rows, Config::kBlockM); }
 
   __device__ __forceinline__ void take_sorted(u32 item, Tile& tile, Sequence& sequence) {
-    rank_ = find_rank(shared_.schedule_first, params_.batch, rank_, item);  // items only grow
-    const int within = static_cast<int>(item - shared_.schedule_first[rank_]);
-    sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[rank_]);
-    if constexpr (kKeepSequence<Spec, Config>) tile.sequence = shared_.schedule_order[rank_];
+    sorted_index_ = find_sorted_index(shared_.schedule_first, params_.batch, sorted_index_, item);  // items only grow
+    const int within = static_cast<int>(item - shared_.schedule_first[sorted_index_]);
+    sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[sorted_index_]);
+    if constexpr (kKeepSequence<Spec, Config>) tile.sequence = shared_.schedule_order[sorted_index_];
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kPairTiles && !shared_.schedule_paired) {
       tile.head = within % Spec::kHeads;
@@ -153,7 +153,7 @@ class ListSchedule {
   const Shared<Config>& shared_;
   const Params& params_;
   i64 round_ = 0;
-  int rank_ = 0;          // of the item's sequence
+  int sorted_index_ = 0;  // of the item's sequence
   int second_half_ = -1;  // tile still to do of the current pair
   u32 found_ = 0;         // bit i: round found_round_ + i of an unsorted list has a tile for this block
   i64 found_round_ = 0;

@@ -5,12 +5,12 @@
 // tile by its share of the columns of k: a part of dq, which is added to dq_parts in global memory or, in order, may
 // begin the sum there or end it. Where a block keeps sums in shared memory, it is multiplied on top of the one so far.
 #pragma once
-#include "attention/sm90_backward_fused/dq_accum.cuh"
-#include "attention/sm90_backward_fused/scores.cuh"
-#include "attention/sm90_backward_fused/shared.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
+#include "attention/sm90_backward_fused/dq_accum.cuh"
 #include "attention/sm90_backward_fused/per_sequence.cuh"
+#include "attention/sm90_backward_fused/scores.cuh"
+#include "attention/sm90_backward_fused/shared.cuh"
 
 namespace sm90::backward {
 
@@ -52,10 +52,10 @@ class FusedConsumer {
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
   __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[kept_.stage()]; }
-  __device__ __forceinline__ const BlockInfo& block() const { return shared_.block[ring_.stage()]; }
+  __device__ __forceinline__ const BlockInfo& block() const { return shared_.block[pipeline_.stage()]; }
 
   __device__ __forceinline__ bool open_tile() {
-    mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.parity());
+    mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.phase());
     return tile().role != Role::kNone;
   }
 
@@ -78,7 +78,7 @@ class FusedConsumer {
   //   issue S(i), add part(i-2) | S(i): activate, issue dP(i) and dv(i) | dP(i): differentiate, issue dk(i)
   //   | dS(i-1) of all warpgroups: stage dS(i), issue part(i-1) | all of it: announce dS(i)
   //
-  // In a fixed order without kept sums, dS(i-1) is waited for before dk(i); with "ordered", for its turn, too.
+  // In a fixed order without kept sums, dS(i-1) is waited for before dk(i); with "ordered", for its semaphore, too.
   //
   // No product is pending before and after.
   __device__ __forceinline__ void run_blocks() {
@@ -111,7 +111,7 @@ class FusedConsumer {
   }
 
   __device__ __forceinline__ void wait_for_block() {
-    mbarrier_wait(shared_address(&shared_.streamed_full[ring_.stage()]), ring_.parity());
+    mbarrier_wait(shared_address(&shared_.streamed_full[pipeline_.stage()]), pipeline_.phase());
   }
   __device__ __forceinline__ bool sees_block() const { return block().flags & BlockInfo::may(warpgroup_); }
 
@@ -163,8 +163,8 @@ class FusedConsumer {
     last_ = block().flags & BlockInfo::kLast;
     part_row_ = row_;
     row_ = block().line0 | order_of(block().flags);
-    release(shared_.streamed_empty[ring_.stage()]);
-    ring_.advance();
+    release(shared_.streamed_empty[pipeline_.stage()]);
+    pipeline_.advance();
     if constexpr (!kFirst) {
       wgmma_wait_group<0>();
       wgmma_keep_in_place(part_);
@@ -180,11 +180,11 @@ class FusedConsumer {
   // Of parts that others have begun, the last one.
   static __device__ __forceinline__ bool completes_sum(int row) { return (row & kOrder) == kEnds; }
 
-  // Until dS of the block before is there, the other buffer free again and, with "ordered", our turn has come; then its
-  // part may be multiplied, on top of the sum so far where that is kept, or that it completes.
+  // Until dS of the block before is there, the other buffer free again and, with "ordered", the semaphore at our value;
+  // then its part may be multiplied, on top of the sum so far where that is kept, or that it completes.
   __device__ __forceinline__ void begin_part() {
-    const Ring<kExchangeBuffers> before = staged_.previous();
-    mbarrier_wait(shared_address(&shared_.exchanged[before.stage()]), before.parity());
+    const PipelineState<kExchangeBuffers> before = staged_.previous();
+    mbarrier_wait(shared_address(&shared_.exchanged[before.stage()]), before.phase());
     if constexpr (kKeepsSums) {
       const int row = row_ & ~kOrder;
       if (KeptSum::has(row) && !(row_ & kBegins)) {
@@ -227,7 +227,7 @@ class FusedConsumer {
 
   __device__ __forceinline__ void issue_scores() {
     const u32 kept = wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) + own_lines());
-    const u32 streamed = wgmma_operand(shared_address(shared_.streamed_first[ring_.stage()]));
+    const u32 streamed = wgmma_operand(shared_address(shared_.streamed_first[pipeline_.stage()]));
     wgmma_fence();
     ScoreProduct::issue(own_.scores, kept, streamed);
     wgmma_commit_group();
@@ -235,16 +235,16 @@ class FusedConsumer {
 
   __device__ __forceinline__ void issue_gradients() {
     const u32 kept = wgmma_operand(shared_address(shared_.kept_second[kept_.stage()]) + own_lines());
-    const u32 streamed = wgmma_operand(shared_address(shared_.streamed_second[ring_.stage()]));
+    const u32 streamed = wgmma_operand(shared_address(shared_.streamed_second[pipeline_.stage()]));
     wgmma_fence();
     GradientProduct::issue(own_.gradients, kept, streamed);
     wgmma_commit_group();
   }
 
   __device__ __forceinline__ void issue_dv() {
-    const u32 dout = wgmma_operand(shared_address(shared_.streamed_second[ring_.stage()]), kRows * kSwizzleBytes);
+    const u32 dout = wgmma_operand(shared_address(shared_.streamed_second[pipeline_.stage()]), kRows * kSwizzleBytes);
     wgmma_fence();
-    SecondSum::issue(dv_, own_.probabilities, dout);
+    SecondSum::issue(dv_, own_.weights, dout);
     wgmma_commit_group();
   }
 
@@ -261,7 +261,7 @@ class FusedConsumer {
   }
 
   __device__ __forceinline__ void issue_dk() {
-    const u32 q = wgmma_operand(shared_address(shared_.streamed_first[ring_.stage()]), kRows * kSwizzleBytes);
+    const u32 q = wgmma_operand(shared_address(shared_.streamed_first[pipeline_.stage()]), kRows * kSwizzleBytes);
     wgmma_fence();
     FirstSum::issue(dk_, own_.score_gradients, q);
     wgmma_commit_group();
@@ -296,13 +296,13 @@ class FusedConsumer {
   FusedShared<Config>& shared_;
   const Params& params_;
   const int warpgroup_;
-  Ring<Config::kKeptStages> kept_;
-  Ring<Config::kStages> ring_;
-  Ring<kExchangeBuffers> staged_;  // the buffer that the begun block's dS is in, or will be
-  bool last_ = false;              // the tile has no further block
-  int row_ = 0;                    // first of the block before, and order_of it
-  int part_row_ = 0;               // of the block that part_ is of
-  Scores own_;                     // of the begun block
+  PipelineState<Config::kKeptStages> kept_;
+  PipelineState<Config::kStages> pipeline_;
+  PipelineState<kExchangeBuffers> staged_;  // the buffer that the begun block's dS is in, or will be
+  bool last_ = false;                       // the tile has no further block
+  int row_ = 0;                             // first of the block before, and order_of it
+  int part_row_ = 0;                        // of the block that part_ is of
+  Scores own_;                              // of the begun block
   float part_[Part::kSums];
   float dk_[Spec::kAttnDim / 2];
   float dv_[Spec::kHiddenDim / 2];

@@ -5,9 +5,9 @@
 #include "compiler/support/integers.h"
 #include "templates/attention/bias_gradients/following_kernels.h"
 #include "templates/attention/host/launch_slots.h"
+#include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_backward_fused/cost.h"
 #include "templates/attention/sm90_backward_fused/resources.h"
-#include "templates/attention/sm90/limits.h"
 #include "templates/common/sm90/machine.h"
 #include "templates/common/sm90/wgmma_printer.h"
 
@@ -29,12 +29,12 @@ void add_counter(LaunchPlan& plan) {
   add_workspace_region("taken_tiles", "u64*", {{constant_factor(kTaken)}, true}, plan);
 }
 
-// What blocks of the "ordered" schedule tell one another: turns, as many for each head as there are blocks of rows, and
-// one more for each sequence (turn_of in sm90_backward_order.cuh).
-void add_turns(const AttentionSpec& spec, const Signature& signature, LaunchPlan& plan) {
-  constexpr int64_t kTurn = 4;  // bytes
-  const GridFactor counters = constant_factor(kTurn * spec.params().heads);
-  add_workspace_region("turns", "u32*", {{size_factor(signature, "q", kBlockRows), counters}, true}, plan);
+// The dq semaphores of the "ordered" schedule: as many for each head as there are blocks of rows, and one more for each
+// sequence (semaphore_of in accumulation_order.cuh).
+void add_dq_semaphore(const AttentionSpec& spec, const Signature& signature, LaunchPlan& plan) {
+  constexpr int64_t kSemaphoreBytes = 4;
+  const GridFactor counters = constant_factor(kSemaphoreBytes * spec.params().heads);
+  add_workspace_region("dq_semaphore", "u32*", {{size_factor(signature, "q", kBlockRows), counters}, true}, plan);
   plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), counters}, true});
 }
 
@@ -80,8 +80,7 @@ std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
   return configs;
 }
 
-std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config& config,
-                                                 const DeviceSpec& device) {
+std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   std::vector<Rejection> reasons =
       sm90::general_rejections(params, config, device, "columns", "persistent ordered whole");
@@ -117,17 +116,16 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
   return reasons;
 }
 
-LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config,
-                                          const DeviceSpec& device) {
+LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   const FusedResources resources(spec, config);
   const Signature signature = spec.signature(Direction::kBackward);
 
   LaunchPlan plan;
-  plan.kernel_name =
-      fmt::format("{}_backward_fused_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}", attention_kernel_prefix(spec),
-                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
-                  config.stages, config.schedule, config.blocks_per_sm, config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name = fmt::format("{}_backward_fused_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}", attention_kernel_prefix(spec),
+                                 to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m,
+                                 config.block_n, config.stages, config.schedule, config.blocks_per_sm,
+                                 config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -138,14 +136,14 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
   // The members that the producer of both templates knows: of the operands, what is kept and what is streamed.
   for (const char* operand : {"k", "v"}) {
     plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
-    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_tail_map", operand), operand, sm90::kTailBoxRows));
   }
   for (const char* operand : {"q", "dout"}) {
     plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
-    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_tail_map", operand), operand, sm90::kTailBoxRows));
   }
   for (const char* output : {"dk", "dv"})
-    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kTailBoxRows));
   for (ParamSlot& slot : attention_common_slots(spec, Direction::kBackward)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);
   plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
@@ -156,7 +154,7 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
       constant_factor(kPartLines * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float)));
   if (deterministic(config)) {
     add_counter(plan);
-    if (config.schedule == "ordered") add_turns(spec, signature, plan);
+    if (config.schedule == "ordered") add_dq_semaphore(spec, signature, plan);
   } else {
     FollowingKernel convert;
     convert.kernel_name = plan.kernel_name + "_convert";

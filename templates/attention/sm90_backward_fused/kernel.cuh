@@ -10,11 +10,11 @@
 // sequence and head, and the sums (sm90_backward_whole.cuh). Results of both are the same in every run.
 #pragma once
 #include "attention/bias_gradients/kernels.cuh"
-#include "attention/sm90_backward_fused/consumer.cuh"
-#include "attention/sm90_backward_fused/semaphore_schedule.cuh"
 #include "attention/sm90_backward/producer.cuh"
-#include "attention/sm90_backward_fused/semaphore_warps.cuh"
+#include "attention/sm90_backward_fused/consumer.cuh"
 #include "attention/sm90_backward_fused/per_sequence.cuh"
+#include "attention/sm90_backward_fused/semaphore_schedule.cuh"
+#include "attention/sm90_backward_fused/semaphore_warps.cuh"
 
 namespace sm90::backward {
 
@@ -22,11 +22,11 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void produce_columns(FusedShared<Config>& shared, const Params& params) {
   Producer<Spec, Config, Params, FusedShared<Config>> producer(shared, params);
   if constexpr (Config::kScheduleOrdered) {
-    producer.template run<Role::kColumns>(OrderedSchedule<Spec, Config, Params>(shared, params));
+    producer.template run<Role::kColumns>(SemaphoreTileScheduler<Spec, Config, Params>(shared, params));
   } else if constexpr (Config::kScheduleWhole) {
-    producer.template run<Role::kColumns>(WholeSchedule<Spec, Config, Params>(shared, params));
+    producer.template run<Role::kColumns>(PerSequenceTileScheduler<Spec, Config, Params>(shared, params));
   } else {
-    producer.template run<Role::kColumns>(ListSchedule<0, Spec, Config, Params>(shared, params));
+    producer.template run<Role::kColumns>(ListTileScheduler<0, Spec, Config, Params>(shared, params));
   }
   producer.finish();
 }
@@ -54,8 +54,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   }
   if (params.batch <= Config::kScheduleSequences) {
     // The sort's counters live where blocks will be; the copy engine writes there next.
-    build_schedule<Spec, Config>(shared, shared.streamed_first, params.seq_offsets,
-                                 static_cast<int>(params.batch), params.total_rows);
+    build_schedule<Spec, Config>(shared, shared.streamed_first, params.seq_offsets, static_cast<int>(params.batch),
+                                 params.total_rows);
     fence_proxy_async();
   }
   __syncthreads();
@@ -67,8 +67,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     if (warp == kProducerWarp) produce_columns<Spec, Config>(shared, params);
     if (warp == kProducerWarp + 1) zero_tails<Config>(shared);
     if constexpr (Config::kScheduleOrdered) {
-      if (warp == kProducerWarp + 2) pass_turns_on<Spec, Config>(shared, params);
-      if (warp == kProducerWarp + 3) wait_for_turns<Spec, Config>(shared, params);
+      if (warp == kProducerWarp + 2) release_semaphores<Spec, Config>(shared, params);
+      if (warp == kProducerWarp + 3) wait_for_semaphores<Spec, Config>(shared, params);
     } else if constexpr (Config::kStoreWarp) {
       if (warp == kProducerWarp + 2) store_tiles<Spec, Config>(shared, params);
     }

@@ -1,24 +1,25 @@
 // Attention backward on Hopper, dS computed once: the "whole" schedule, of which a block of threads takes all tiles of
 // one (sequence, head), from the last one to the first, and where the sums of dq are between two tiles.
 //
-// A block of rows has its parts from the same threads then, each element from one of them: nobody waits for anybody, and
-// nothing is cleared. There is room in shared memory for the sums of kKeptSums blocks of rows, from the kFirstSum-th of
-// a sequence on: those before have one part only, which needs none. Others are in dq_parts, as in "ordered".
+// A block of rows has its parts from the same threads then, each element from one of them: nobody waits for anybody,
+// and nothing is cleared. There is room in shared memory for the sums of kKeptSums blocks of rows, from the
+// kFirstSum-th of a sequence on: those before have one part only, which needs none. Others are in dq_parts, as in
+// "ordered".
 #pragma once
-#include "common/ptx/ldst_shared.cuh"
 #include "attention/sequence.cuh"
-#include "attention/sm90_backward_fused/dq_accum.cuh"
-#include "attention/sm90_backward_fused/shared.cuh"
 #include "attention/sm90_backward/tile_counter.cuh"
 #include "attention/sm90_backward/tile_scheduler.cuh"
+#include "attention/sm90_backward_fused/dq_accum.cuh"
+#include "attention/sm90_backward_fused/shared.cuh"
+#include "common/ptx/ldst_shared.cuh"
 
 namespace sm90::backward {
 
 // This block's tiles; used by one whole warp, all lanes in step. Sequences are sorted as for "persistent".
 template <class Spec, class Config, class Params>
-class WholeSchedule {
+class PerSequenceTileScheduler {
  public:
-  __device__ __forceinline__ WholeSchedule(const Shared<Config>& shared, const Params& params)
+  __device__ __forceinline__ PerSequenceTileScheduler(const Shared<Config>& shared, const Params& params)
       : shared_(shared), params_(params) {
     prepare();
   }
@@ -50,7 +51,7 @@ class WholeSchedule {
  private:
   const Shared<Config>& shared_;
   const Params& params_;
-  ItemNumbers numbers_;
+  TileCounter numbers_;
   int tiles_left_ = 0;  // of the (sequence, head)
 };
 
@@ -60,9 +61,7 @@ struct KeptSum {
   using Part = DqPart<Spec, Config>;
 
   // Whether it is there. `row0`, here and below: the first of the block's rows.
-  static __device__ __forceinline__ bool has(int row0) {
-    return number_of(row0) < static_cast<u32>(Config::kKeptSums);
-  }
+  static __device__ __forceinline__ bool has(int row0) { return number_of(row0) < static_cast<u32>(Config::kKeptSums); }
 
   static __device__ __forceinline__ void load(const FusedShared<Config>& shared, int row0, float (&part)[Part::kSums]) {
     const u32 from = place_of(shared, row0);
@@ -73,7 +72,8 @@ struct KeptSum {
     }
   }
 
-  static __device__ __forceinline__ void store(FusedShared<Config>& shared, int row0, const float (&part)[Part::kSums]) {
+  static __device__ __forceinline__ void store(FusedShared<Config>& shared, int row0,
+                                               const float (&part)[Part::kSums]) {
     const u32 to = place_of(shared, row0);
 #pragma unroll
     for (int i = 0; i < Part::kSums; i += 4) {

@@ -15,8 +15,8 @@ struct FusedResources {
   FusedResources(const AttentionSpec& spec, const AttentionConfig& config);
 
   int64_t threads = 0;
-  int64_t piece_rows = kPieceRows;
-  int64_t roles = 1;  // of a tile
+  int64_t tail_box_rows = kTailBoxRows;
+  int64_t roles = 1;               // of a tile
   int64_t qk_tiles = 0;            // 64-column tiles of q and k
   int64_t pv_tiles = 0;            // of v and dout
   int64_t kept_stages = 0;         // buffers of the tile of k and v that a block keeps
@@ -40,25 +40,16 @@ struct FusedResources {
   // Those that the source has as constants.
   static constexpr auto fields() {
     using R = FusedResources;
-    return std::make_tuple(field("threads", &R::threads, ""),
-                           field("piece_rows", &R::piece_rows, ""),
-                           field("part_columns", &R::part_columns, ""),
-                           field("first_sum", &R::first_sum, ""),
-                           field("kept_sums", &R::kept_sums, ""),
-                           field("qk_tiles", &R::qk_tiles, ""),
-                           field("pv_tiles", &R::pv_tiles, ""),
-                           field("kept_stages", &R::kept_stages, ""),
-                           field("schedule_sequences", &R::schedule_sequences, ""),
-                           field("pair_tiles", &R::pair_tiles, ""),
-                           field("first_tile_first", &R::first_tile_first, ""),
-                           field("tiles_by_place", &R::tiles_by_place, ""),
-                           field("roles", &R::roles, ""),
-                           field("mask_first", &R::mask_first, ""),
-                           field("store_warp", &R::store_warp, ""),
-                           field("shared_bytes", &R::shared_bytes, ""),
-                           field("producer_registers", &R::producer_registers, ""),
-                           field("consumer_registers", &R::consumer_registers, ""),
-                           field("split", &R::split, ""));
+    return std::make_tuple(
+        field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
+        field("part_columns", &R::part_columns, ""), field("first_sum", &R::first_sum, ""),
+        field("kept_sums", &R::kept_sums, ""), field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
+        field("kept_stages", &R::kept_stages, ""), field("schedule_sequences", &R::schedule_sequences, ""),
+        field("pair_tiles", &R::pair_tiles, ""), field("first_tile_first", &R::first_tile_first, ""),
+        field("tiles_by_place", &R::tiles_by_place, ""), field("roles", &R::roles, ""),
+        field("mask_first", &R::mask_first, ""), field("store_warp", &R::store_warp, ""),
+        field("shared_bytes", &R::shared_bytes, ""), field("producer_registers", &R::producer_registers, ""),
+        field("consumer_registers", &R::consumer_registers, ""), field("split", &R::split, ""));
   }
 };
 

@@ -1,10 +1,10 @@
 // Attention backward on Hopper, dS computed once: what a consumer thread holds of a block of 64 rows, and how P and dS
 // come of S and dP.
 #pragma once
-#include "common/regions.cuh"
-#include "common/fragment_store.cuh"
 #include "attention/bias.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
+#include "common/fragment_store.cuh"
+#include "common/regions.cuh"
 
 namespace sm90::backward {
 
@@ -24,7 +24,7 @@ struct BlockScores {
 
   float scores[kScores];     // S, then the derivative
   float gradients[kScores];  // dP
-  u32 probabilities[kScores / 2];
+  u32 weights[kScores / 2];
   u32 score_gradients[kScores / 2];
 
   // P is rounded, and the derivative takes the place of S.
@@ -49,10 +49,10 @@ struct BlockScores {
         }
         scores[i + j] = dy;
       }
-      probabilities[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
+      weights[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
     }
     if constexpr (!Config::kMaskFirst) look_at_mask(place);
-    clear_invalid(probabilities);
+    clear_invalid(weights);
   }
 
   __device__ __forceinline__ void differentiate() {

@@ -13,9 +13,9 @@ namespace sm90::backward {
 
 // This block's tiles, as they come; used by one whole warp, all lanes in step.
 template <class Spec, class Config, class Params>
-class OrderedSchedule {
+class SemaphoreTileScheduler {
  public:
-  __device__ __forceinline__ OrderedSchedule(const Shared<Config>& shared, const Params& params)
+  __device__ __forceinline__ SemaphoreTileScheduler(const Shared<Config>& shared, const Params& params)
       : shared_(shared), params_(params) {
     prepare();
   }
@@ -33,9 +33,9 @@ class OrderedSchedule {
     prepare();
     const i64 item = numbers_.take();
     if (item >= shared_.schedule_total) return false;
-    rank_ = find_rank(shared_.schedule_first, params_.batch, rank_, static_cast<u32>(item));
-    const int within = static_cast<int>(item - shared_.schedule_first[rank_]);
-    tile.sequence = shared_.schedule_order[rank_];
+    sorted_index_ = find_sorted_index(shared_.schedule_first, params_.batch, sorted_index_, static_cast<u32>(item));
+    const int within = static_cast<int>(item - shared_.schedule_first[sorted_index_]);
+    tile.sequence = shared_.schedule_order[sorted_index_];
     sequence = sequence_of<Spec, Config>(params_, tile.sequence);
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     tile.head = within % Spec::kHeads;
@@ -76,9 +76,9 @@ class OrderedSchedule {
 
   const Shared<Config>& shared_;
   const Params& params_;
-  ItemNumbers numbers_;
-  int rank_ = 0;   // of the item's sequence
-  u32 found_ = 0;  // bit i: item first_item_ + i of a list by place is a tile, and this block's
+  TileCounter numbers_;
+  int sorted_index_ = 0;  // of the item's sequence
+  u32 found_ = 0;         // bit i: item first_item_ + i of a list by place is a tile, and this block's
   i64 first_item_ = 0;
 };
 

@@ -1,27 +1,28 @@
-// Attention backward on Hopper, parts of dq in order: the warp that waits for this block's turns, and the one that
-// gives them on, so that consumers wait neither for memory nor for their own additions.
+// Attention backward on Hopper, deterministic dq accumulation: the warp that waits for the semaphores of this CTA's
+// blocks of rows, and the one that releases them, so that consumers wait neither for memory nor for their own
+// additions.
 //
 // Both follow the blocks of rows that consumers work on, and give them back as those do.
 #pragma once
-#include "common/schedule/semaphore.cuh"
-#include "attention/sm90_backward_fused/shared.cuh"
 #include "attention/sm90_backward/accumulation_order.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
+#include "attention/sm90_backward_fused/shared.cuh"
+#include "common/schedule/semaphore.cuh"
 
 namespace sm90::backward {
 
-// This tile's turn of one block of rows.
-struct Turn {
+// The dq semaphore of one block of rows, as this tile needs it.
+struct DqSemaphore {
   u32* counter;
-  u32 begins_at;   // what the counter has to be before our part is added; 0: it is the first one
-  bool passed_on;  // another tile waits for it
+  u32 wait_value;  // what the counter has to be before our part is added; 0: it is the first one
+  bool awaited;    // another tile waits for it
 };
 
-// The turns of a tile's blocks, one after the other; used by one whole warp.
+// The semaphores of a tile's blocks, one after the other; used by one whole warp.
 template <class Spec, class Config, class Params>
-class Turns {
+class DqSemaphores {
  public:
-  __device__ __forceinline__ Turns(FusedShared<Config>& shared, const Params& params)
+  __device__ __forceinline__ DqSemaphores(FusedShared<Config>& shared, const Params& params)
       : shared_(shared), params_(params) {}
 
   __device__ __forceinline__ void begin(const TileInfo& tile) {
@@ -33,29 +34,29 @@ class Turns {
   __device__ __forceinline__ bool more() const { return more_; }
 
   // Waits until the next block is there.
-  __device__ __forceinline__ Turn look() {
-    const int stage = ring_.stage();
-    mbarrier_wait(shared_address(&shared_.streamed_full[stage]), ring_.parity());
+  __device__ __forceinline__ DqSemaphore look() {
+    const int stage = pipeline_.stage();
+    mbarrier_wait(shared_address(&shared_.streamed_full[stage]), pipeline_.phase());
     const BlockInfo block = shared_.block[stage];
     more_ = !(block.flags & BlockInfo::kLast);
-    return {turn_of<Spec, Config>(params_.turns, start_, sequence_, head_, block.line0), shared_.turn[stage],
-            !(block.flags & BlockInfo::kLastPart)};
+    return {semaphore_of<Spec, Config>(params_.dq_semaphore, start_, sequence_, head_, block.line0),
+            shared_.semaphore_value[stage], !(block.flags & BlockInfo::kLastPart)};
   }
   // Done with the block: its buffer may be loaded again.
   __device__ __forceinline__ void leave() {
-    release_warp<Config>(shared_.streamed_empty[ring_.stage()]);
-    ring_.advance();
+    release_warp<Config>(shared_.streamed_empty[pipeline_.stage()]);
+    pipeline_.advance();
   }
   __device__ __forceinline__ void leave_after_consumers() {
-    const Ring<Config::kStages> left = ring_;
+    const PipelineState<Config::kStages> left = pipeline_;
     leave();
-    mbarrier_wait(shared_address(&shared_.streamed_empty[left.stage()]), left.parity());
+    mbarrier_wait(shared_address(&shared_.streamed_empty[left.stage()]), left.phase());
   }
 
  private:
   FusedShared<Config>& shared_;
   const Params& params_;
-  Ring<Config::kStages> ring_;
+  PipelineState<Config::kStages> pipeline_;
   i64 start_ = 0;
   int sequence_ = 0, head_ = 0;
   bool more_ = false;
@@ -63,22 +64,22 @@ class Turns {
 
 // Lets the consumers add to a block of rows once the tile before has. One warp.
 template <class Spec, class Config, class Params>
-__device__ void wait_for_turns(FusedShared<Config>& shared, const Params& params) {
-  Turns<Spec, Config, Params> turns(shared, params);
-  Ring<kExchangeBuffers> part;
-  follow_tiles<Config>(shared, [&](const Ring<Config::kKeptStages>& kept) {
-    turns.begin(shared.tile[kept.stage()]);
+__device__ void wait_for_semaphores(FusedShared<Config>& shared, const Params& params) {
+  DqSemaphores<Spec, Config, Params> semaphores(shared, params);
+  PipelineState<kExchangeBuffers> part;
+  follow_tiles<Config>(shared, [&](const PipelineState<Config::kKeptStages>& kept) {
+    semaphores.begin(shared.tile[kept.stage()]);
     release_warp<Config>(shared.kept_empty[kept.stage()]);
-    while (turns.more()) {
-      const Turn turn = turns.look();
-      turns.leave();
-      if (threadIdx.x % 32 == 0 && turn.begins_at > 0) {
-        while (load_acquire(turn.counter) < turn.begins_at) {
+    while (semaphores.more()) {
+      const DqSemaphore semaphore = semaphores.look();
+      semaphores.leave();
+      if (threadIdx.x % 32 == 0 && semaphore.wait_value > 0) {
+        while (load_acquire(semaphore.counter) < semaphore.wait_value) {
         }
       }
       // Not before all have come to the barrier for the block but one before.
       u64& exchanged = shared.exchanged[part.stage()];
-      mbarrier_wait(shared_address(&exchanged), part.parity() ^ 1);
+      mbarrier_wait(shared_address(&exchanged), part.phase() ^ 1);
       release_warp<Config>(exchanged);
       part.advance();
     }
@@ -88,34 +89,34 @@ __device__ void wait_for_turns(FusedShared<Config>& shared, const Params& params
 // Tells the tile after that ours has added to a block of rows, and stores what the consumers have staged where that is
 // left to this warp. One warp.
 template <class Spec, class Config, class Params>
-__device__ void pass_turns_on(FusedShared<Config>& shared, const Params& params) {
-  Turns<Spec, Config, Params> turns(shared, params);
-  follow_tiles<Config>(shared, [&](const Ring<Config::kKeptStages>& kept) {
+__device__ void release_semaphores(FusedShared<Config>& shared, const Params& params) {
+  DqSemaphores<Spec, Config, Params> semaphores(shared, params);
+  follow_tiles<Config>(shared, [&](const PipelineState<Config::kKeptStages>& kept) {
     const int stage = kept.stage();
     const TileInfo& tile = shared.tile[stage];
-    const u32 next = turn_after(tile.line0 / Config::kBlockM, ceil_div(tile.rows, Config::kBlockM));
-    const auto pass_on = [next](const Turn& turn) {
-      if (threadIdx.x % 32 == 0 && turn.passed_on) raise_release(turn.counter, next);
+    const u32 next = value_after(tile.line0 / Config::kBlockM, ceil_div(tile.rows, Config::kBlockM));
+    const auto release = [next](const DqSemaphore& semaphore) {
+      if (threadIdx.x % 32 == 0 && semaphore.awaited) raise_release(semaphore.counter, next);
     };
-    turns.begin(tile);
+    semaphores.begin(tile);
     // Consumers give a block back after they have added to the last but one.
-    Turn last = {}, next_to_last = {};
-    while (turns.more()) {
-      const Turn turn = turns.look();
-      turns.leave_after_consumers();
-      pass_on(next_to_last);
+    DqSemaphore last = {}, next_to_last = {};
+    while (semaphores.more()) {
+      const DqSemaphore semaphore = semaphores.look();
+      semaphores.leave_after_consumers();
+      release(next_to_last);
       next_to_last = last;
-      last = turn;
+      last = semaphore;
     }
     // And the tile, or what they staged of it, after they have added to all.
     if constexpr (Config::kStoreWarp) {
-      mbarrier_wait(shared_address(&shared.kept_staged[stage]), kept.parity());
+      mbarrier_wait(shared_address(&shared.kept_staged[stage]), kept.phase());
     } else {
       release_warp<Config>(shared.kept_empty[stage]);
-      mbarrier_wait(shared_address(&shared.kept_empty[stage]), kept.parity());
+      mbarrier_wait(shared_address(&shared.kept_empty[stage]), kept.phase());
     }
-    pass_on(next_to_last);
-    pass_on(last);
+    release(next_to_last);
+    release(last);
     if constexpr (Config::kStoreWarp) {
       store_tile<Spec, Config>(shared, params, stage);
       release_warp<Config>(shared.kept_empty[stage]);

@@ -21,7 +21,7 @@ struct DqSums<Config, true> {
 template <class Config>
 struct FusedShared : Shared<Config>, DqSums<Config> {
   u64 exchanged[kExchangeBuffers];
-  u32 turn[Config::kStages];  // that a block is waited for with; only of "ordered"
+  u32 semaphore_value[Config::kStages];  // that a block's semaphore is waited for with; only of "ordered"
   alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];
 };
 

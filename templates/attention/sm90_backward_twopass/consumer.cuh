@@ -4,18 +4,18 @@
 // the role (wgmma, P or dS as the register operand: the accumulator layout of S is the operand layout). For columns, S
 // and dP come out transposed, and so are what the sums need.
 #pragma once
-#include "common/regions.cuh"
 #include "attention/bias.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
+#include "common/regions.cuh"
 
 namespace sm90::backward {
 
 // Where a consumer is in the rings: it goes on there in its other role.
 template <class Config>
 struct Position {
-  Ring<Config::kKeptStages> kept;
-  Ring<Config::kStages> streamed;
+  PipelineState<Config::kKeptStages> kept;
+  PipelineState<Config::kStages> streamed;
 };
 
 template <Role kRole, class Spec, class Config, class Params>
@@ -26,7 +26,7 @@ class Consumer {
         params_(params),
         warpgroup_(threadIdx.x / kWarpgroup),
         kept_(position.kept),
-        ring_(position.streamed) {}
+        pipeline_(position.streamed) {}
 
   // Works on the tiles of this role, up to the first that has another one.
   __device__ __forceinline__ Position<Config> run() {
@@ -38,7 +38,7 @@ class Consumer {
       if (!Config::kSchedulePersistent) break;  // a block has one tile
       kept_.advance();
     }
-    return {kept_, ring_};
+    return {kept_, pipeline_};
   }
 
  private:
@@ -56,13 +56,13 @@ class Consumer {
 
   // The descriptions stay in shared memory: there are no registers to spare for them.
   __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[kept_.stage()]; }
-  __device__ __forceinline__ const BlockInfo& block(const Ring<Config::kStages>& ring) const {
-    return shared_.block[ring.stage()];
+  __device__ __forceinline__ const BlockInfo& block(const PipelineState<Config::kStages>& state) const {
+    return shared_.block[state.stage()];
   }
 
   // Waits for the next tile's description and its operands. False when it has another role.
   __device__ __forceinline__ bool open_tile() {
-    mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.parity());
+    mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.phase());
     return tile().role == kRole;
   }
 
@@ -79,7 +79,7 @@ class Consumer {
         run_consecutive();
       } else {
         take_block();
-        release(shared_.streamed_empty[ring_.previous().stage()]);
+        release(shared_.streamed_empty[pipeline_.previous().stage()]);
       }
       if (last_) return;
     }
@@ -87,20 +87,20 @@ class Consumer {
 
   // Waits for the next block of the tile; whether this warpgroup's lines have anything to do with it.
   __device__ __forceinline__ bool peek_block() {
-    mbarrier_wait(shared_address(&shared_.streamed_full[ring_.stage()]), ring_.parity());
-    return block(ring_).flags & BlockInfo::may(warpgroup_);
+    mbarrier_wait(shared_address(&shared_.streamed_full[pipeline_.stage()]), pipeline_.phase());
+    return block(pipeline_).flags & BlockInfo::may(warpgroup_);
   }
 
   // Steps over the peeked block. Its stage is kept until its sums are done: till then it is pending.
   __device__ __forceinline__ void take_block() {
-    last_ = block(ring_).flags & BlockInfo::kLast;
-    ring_.advance();
+    last_ = block(pipeline_).flags & BlockInfo::kLast;
+    pipeline_.advance();
   }
 
   __device__ __forceinline__ void issue_scores() {
-    const int stage = ring_.stage();
+    const int stage = pipeline_.stage();
     if constexpr (!kTailWarp<Config>) {
-      const int lines = tile().rows - block(ring_).line0;
+      const int lines = tile().rows - block(pipeline_).line0;
       if (lines < Config::kBlockN) {
         zero_lines(shared_, stage, lines, threadIdx.x % kWarpgroup, kWarpgroup);
         fence_proxy_async();
@@ -123,13 +123,13 @@ class Consumer {
     if constexpr (kHasFirst) wgmma_keep_in_place(gradients_);
   }
 
-  __device__ __forceinline__ void issue_sums(const Ring<Config::kStages>& pending) {
+  __device__ __forceinline__ void issue_sums(const PipelineState<Config::kStages>& pending) {
     constexpr u32 kTileBytes = Config::kBlockN * kSwizzleBytes;
     const u32 first = wgmma_operand(shared_address(shared_.streamed_first[pending.stage()]), kTileBytes);
     const u32 second = wgmma_operand(shared_address(shared_.streamed_second[pending.stage()]), kTileBytes);
     wgmma_fence();
     if constexpr (kHasFirst) FirstSum::issue(first_sums_, score_gradients_, first);
-    if constexpr (kHasSecond) SecondSum::issue(second_sums_, probabilities_, second);
+    if constexpr (kHasSecond) SecondSum::issue(second_sums_, weights_, second);
     wgmma_commit_group();
   }
 
@@ -155,7 +155,7 @@ class Consumer {
   __device__ __forceinline__ void activate_under_mask() {
     const int rows = tile().rows, targets = tile().targets;
     int kept = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line(),
-        streamed = block(ring_).line0 + threadIdx.x % 4 * 2;
+        streamed = block(pipeline_).line0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(kept), "+r"(streamed));
     [[maybe_unused]] float2 factors;
@@ -180,7 +180,7 @@ class Consumer {
     return tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
   }
   __device__ __forceinline__ int thread_streamed() const {
-    return block(ring_).line0 + static_cast<int>(threadIdx.x) % 4 * 2;
+    return block(pipeline_).line0 + static_cast<int>(threadIdx.x) % 4 * 2;
   }
 
   // With the factor of the row of accumulator i. `factors`: of the rows of four accumulators, between calls in order.
@@ -202,14 +202,14 @@ class Consumer {
       if constexpr (kColumns) {
         bias.template add_transposed<kScores>(streamed, kept, scores_);
       } else {
-        bias.template add_fragment<Config::kBlockN>(kept, block(ring_).line0, scores_);
+        bias.template add_fragment<Config::kBlockN>(kept, block(pipeline_).line0, scores_);
       }
     }
   }
 
   __device__ __forceinline__ void activate() {
     add_bias();
-    if (block(ring_).flags & BlockInfo::must(warpgroup_)) {
+    if (block(pipeline_).flags & BlockInfo::must(warpgroup_)) {
       activate_seen();
     } else {
       activate_under_mask();
@@ -222,7 +222,7 @@ class Consumer {
       if constexpr (kHasFirst) {
         score_gradients_[i] = pack_pair<Spec::kDtypeBf16>(gradients_[2 * i], gradients_[2 * i + 1]);
       }
-      if constexpr (kHasSecond) probabilities_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
+      if constexpr (kHasSecond) weights_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
     }
   }
 
@@ -231,7 +231,7 @@ class Consumer {
   // their stages without this one's doing.
   __device__ __forceinline__ void run_consecutive() {
     while (!last_ && peek_block()) {
-      const Ring<Config::kStages> previous = ring_.previous();
+      const PipelineState<Config::kStages> previous = pipeline_.previous();
       if constexpr (kOverlap) {
         issue_scores();
         issue_sums(previous);
@@ -251,12 +251,12 @@ class Consumer {
       }
       round();
     }
-    const Ring<Config::kStages> pending = ring_.previous();
+    const PipelineState<Config::kStages> pending = pipeline_.previous();
     issue_sums(pending);
     finish_sums(pending);
   }
 
-  __device__ __forceinline__ void finish_sums(const Ring<Config::kStages>& pending) {
+  __device__ __forceinline__ void finish_sums(const PipelineState<Config::kStages>& pending) {
     wgmma_wait_group<0>();
     keep_sums_in_place();
     release(shared_.streamed_empty[pending.stage()]);
@@ -291,12 +291,12 @@ class Consumer {
   Shared<Config>& shared_;
   const Params& params_;
   const int warpgroup_;
-  Ring<Config::kKeptStages> kept_;
-  Ring<Config::kStages> ring_;
-  bool last_ = false;         // the block before ring_ is its tile's last
+  PipelineState<Config::kKeptStages> kept_;
+  PipelineState<Config::kStages> pipeline_;
+  bool last_ = false;         // the block before pipeline_ is its tile's last
   float scores_[kScores];     // S, then P
   float gradients_[kScores];  // dP, then dS
-  u32 probabilities_[kScores / 2];
+  u32 weights_[kScores / 2];
   u32 score_gradients_[kScores / 2];
   float first_sums_[kFirstSums];
   float second_sums_[kSecondSums];

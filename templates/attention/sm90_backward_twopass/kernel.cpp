@@ -6,9 +6,9 @@
 #include "compiler/plan/typed_skeleton.h"
 #include "templates/attention/bias_gradients/following_kernels.h"
 #include "templates/attention/host/launch_slots.h"
+#include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_backward_twopass/cost.h"
 #include "templates/attention/sm90_backward_twopass/resources.h"
-#include "templates/attention/sm90/limits.h"
 #include "templates/common/sm90/machine.h"
 #include "templates/common/sm90/wgmma_printer.h"
 
@@ -56,8 +56,7 @@ std::vector<AttentionConfig> Sm90BackwardTwopass::space(const Spec& spec) {
   return configs;
 }
 
-std::vector<Rejection> Sm90BackwardTwopass::reject(const Spec& spec, const Config& config,
-                                            const DeviceSpec& device) {
+std::vector<Rejection> Sm90BackwardTwopass::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   std::vector<Rejection> reasons =
       sm90::general_rejections(params, config, device, "rows or columns", "grid persistent");
@@ -87,10 +86,10 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
   const Signature signature = spec.signature(Direction::kBackward);
 
   LaunchPlan plan;
-  plan.kernel_name =
-      fmt::format("{}_backward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}", attention_kernel_prefix(spec),
-                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
-                  config.stages, config.schedule, config.blocks_per_sm, config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name = fmt::format("{}_backward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}", attention_kernel_prefix(spec),
+                                 to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m,
+                                 config.block_n, config.stages, config.schedule, config.blocks_per_sm,
+                                 config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -102,10 +101,10 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
   for (const char* operand : {"q", "k", "v", "dout"}) {
     plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
     plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
-    plan.slots.push_back(map_slot(fmt::format("{}_piece_map", operand), operand, sm90::kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_tail_map", operand), operand, sm90::kTailBoxRows));
   }
   for (const char* output : {"dq", "dk", "dv"})
-    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kPieceRows));
+    plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kTailBoxRows));
   for (ParamSlot& slot : attention_common_slots(spec, Direction::kBackward)) plan.slots.push_back(std::move(slot));
 
   plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);

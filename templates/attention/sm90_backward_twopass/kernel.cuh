@@ -6,8 +6,8 @@
 // bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/bias_gradients/kernels.cuh"
-#include "attention/sm90_backward_twopass/consumer.cuh"
 #include "attention/sm90_backward/producer.cuh"
+#include "attention/sm90_backward_twopass/consumer.cuh"
 
 namespace sm90::backward {
 
@@ -28,9 +28,9 @@ __device__ __forceinline__ void produce_role(Producer<Spec, Config, Params>& pro
                                              const Params& params) {
   constexpr Role kRole = role_at<Config>(kIndex);
   if constexpr (Config::kSchedulePersistent) {
-    producer.template run<kRole>(ListSchedule<kIndex, Spec, Config, Params>(shared, params));
+    producer.template run<kRole>(ListTileScheduler<kIndex, Spec, Config, Params>(shared, params));
   } else if (grid_role<Config>() == kRole) {
-    producer.template run<kRole>(GridSchedule<Spec, Config, Params>(params));
+    producer.template run<kRole>(GridTileScheduler<Spec, Config, Params>(params));
   }
 }
 
@@ -79,12 +79,12 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if constexpr (Config::kSchedulePersistent) {
     if (params.batch <= Config::kScheduleSequences) {
       // The sort's counters live where blocks will be; the copy engine writes there next.
-      build_schedule<Spec, Config>(shared, shared.streamed_first, params.seq_offsets,
-                                   static_cast<int>(params.batch), params.total_rows);
+      build_schedule<Spec, Config>(shared, shared.streamed_first, params.seq_offsets, static_cast<int>(params.batch),
+                                   params.total_rows);
       fence_proxy_async();
     }
   } else {
-    if (GridSchedule<Spec, Config, Params>(params).empty()) return;
+    if (GridTileScheduler<Spec, Config, Params>(params).empty()) return;
   }
   __syncthreads();
 

@@ -21,7 +21,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
 
   const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t kept) {
-    // Barriers (8 bytes), TileInfo (32), its place (4), BlockInfo (8), TailInfo (8) and its parity (4), then the
+    // Barriers (8 bytes), TileInfo (32), its place (4), BlockInfo (8), TailInfo (8) and its phase (4), then the
     // schedule.
     const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
@@ -44,7 +44,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   registers_needed = std::max(rows, columns);
 
   // As in sm90::Resources, but a producer does with less where consumers need it. It needs more to walk a list, with
-  // such a mask or a ring whose depth is no power of two.
+  // such a mask or a pipeline whose depth is no power of two.
   const int64_t even = even_registers(threads, config.blocks_per_sm);
   launch_registers = even;
   product_registers = std::max(params.attn_dim, params.hidden_dim) / 2 + 30;

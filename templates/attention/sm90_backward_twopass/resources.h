@@ -15,8 +15,8 @@ struct Resources {
   Resources(const AttentionSpec& spec, const AttentionConfig& config);
 
   int64_t threads = 0;
-  int64_t piece_rows = kPieceRows;
-  int64_t roles = 2;  // of a tile
+  int64_t tail_box_rows = kTailBoxRows;
+  int64_t roles = 2;               // of a tile
   int64_t qk_tiles = 0;            // 64-column tiles of q and k
   int64_t pv_tiles = 0;            // of v and dout
   int64_t kept_stages = 0;         // buffers of the tile that a block keeps while others stream past it
@@ -42,22 +42,15 @@ struct Resources {
   // Those that the source has as constants.
   static constexpr auto fields() {
     using R = Resources;
-    return std::make_tuple(field("threads", &R::threads, ""),
-                           field("piece_rows", &R::piece_rows, ""),
-                           field("qk_tiles", &R::qk_tiles, ""),
-                           field("pv_tiles", &R::pv_tiles, ""),
-                           field("kept_stages", &R::kept_stages, ""),
-                           field("schedule_sequences", &R::schedule_sequences, ""),
-                           field("pair_tiles", &R::pair_tiles, ""),
-                           field("first_tile_first", &R::first_tile_first, ""),
-                           field("roles", &R::roles, ""),
-                           field("store_warp", &R::store_warp, ""),
-                           field("shared_bytes", &R::shared_bytes, ""),
-                           field("producer_registers", &R::producer_registers, ""),
-                           field("consumer_registers", &R::consumer_registers, ""),
-                           field("overlap_rows", &R::overlap_rows, ""),
-                           field("overlap_columns", &R::overlap_columns, ""),
-                           field("split", &R::split, ""));
+    return std::make_tuple(
+        field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
+        field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
+        field("kept_stages", &R::kept_stages, ""), field("schedule_sequences", &R::schedule_sequences, ""),
+        field("pair_tiles", &R::pair_tiles, ""), field("first_tile_first", &R::first_tile_first, ""),
+        field("roles", &R::roles, ""), field("store_warp", &R::store_warp, ""),
+        field("shared_bytes", &R::shared_bytes, ""), field("producer_registers", &R::producer_registers, ""),
+        field("consumer_registers", &R::consumer_registers, ""), field("overlap_rows", &R::overlap_rows, ""),
+        field("overlap_columns", &R::overlap_columns, ""), field("split", &R::split, ""));
   }
 };
 

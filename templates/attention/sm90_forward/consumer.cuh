@@ -4,11 +4,11 @@
 // O += P v (wgmma, P as the register operand). There is no softmax, so blocks are independent: the product q k^T of the
 // next block is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
 #pragma once
-#include "common/regions.cuh"
-#include "common/fragment_store.cuh"
-#include "common/ptx/tma.cuh"
 #include "attention/bias.cuh"
 #include "attention/sm90_forward/split_kv.cuh"
+#include "common/fragment_store.cuh"
+#include "common/ptx/tma.cuh"
+#include "common/regions.cuh"
 
 namespace sm90 {
 
@@ -19,7 +19,7 @@ class Consumer {
       : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {}
 
   __device__ __forceinline__ void run() {
-    if (Config::kPingPong && warpgroup_ == Config::kConsumers - 1) pass_turn();
+    if (Config::kPingPong && warpgroup_ == Config::kConsumers - 1) warp_scheduler_barrier_arrive();
     while (true) {
       // No product is pending here.
       if (!in_tile_) {
@@ -35,15 +35,15 @@ class Consumer {
         if (last) close_tile();
         continue;
       }
-      await_turn();
+      warp_scheduler_barrier_sync();
       issue_scores();
-      pass_turn();
+      warp_scheduler_barrier_arrive();
       load_bias();
       wgmma_wait_group<0>();
       wgmma_keep_in_place(scores_);
       release_scores_operands();
       activate();
-      round_probabilities();
+      round_weights();
       run_overlapped();
     }
   }
@@ -54,21 +54,21 @@ class Consumer {
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
 
-  // With ping_pong, warpgroups issue their products in turns, once per column block: while one activates, another's
-  // products run, and they do not fall into step.
-  __device__ __forceinline__ void await_turn() {
-    if constexpr (Config::kPingPong) named_barrier_sync(kTurn + warpgroup_, 2 * kWarpgroup);
+  // Ping-pong scheduling, once per column block: while one warpgroup activates, another's products run, and they do not
+  // fall into step.
+  __device__ __forceinline__ void warp_scheduler_barrier_sync() {
+    if constexpr (Config::kPingPong) named_barrier_sync(kWarpSchedulerBarrier + warpgroup_, 2 * kWarpgroup);
   }
-  __device__ __forceinline__ void pass_turn() {
+  __device__ __forceinline__ void warp_scheduler_barrier_arrive() {
     if constexpr (Config::kPingPong) {
-      named_barrier_arrive(kTurn + (warpgroup_ + 1) % Config::kConsumers, 2 * kWarpgroup);
+      named_barrier_arrive(kWarpSchedulerBarrier + (warpgroup_ + 1) % Config::kConsumers, 2 * kWarpgroup);
     }
   }
 
   // Waits for the next tile's description and its q. False when there are no more tiles.
   __device__ __forceinline__ bool open_tile() {
     if (Config::kQueryStages == 1) release_stored();
-    mbarrier_wait(shared_address(&shared_.q_full[query_.stage()]), query_.parity());
+    mbarrier_wait(shared_address(&shared_.q_full[query_.stage()]), query_.phase());
     release_stored();
     tile_ = shared_.tile[query_.stage()];
     if (tile_.done) return false;
@@ -93,24 +93,24 @@ class Consumer {
 
   // Waits for the next block of the tile; whether this warpgroup's rows may see it.
   __device__ __forceinline__ bool peek_block() {
-    mbarrier_wait(shared_address(&shared_.k_full[ring_.stage()]), ring_.parity());
-    block_ = shared_.block[ring_.stage()];
+    mbarrier_wait(shared_address(&shared_.k_full[pipeline_.stage()]), pipeline_.phase());
+    block_ = shared_.block[pipeline_.stage()];
     return block_.flags & BlockInfo::may(warpgroup_);
   }
 
   __device__ __forceinline__ void skip_block() {
-    await_turn();
-    pass_turn();
-    release(shared_.k_empty[ring_.stage()]);
-    mbarrier_wait(shared_address(&shared_.v_full[ring_.stage()]), ring_.parity());
-    release(shared_.v_empty[ring_.stage()]);
-    ring_.advance();
+    warp_scheduler_barrier_sync();
+    warp_scheduler_barrier_arrive();
+    release(shared_.k_empty[pipeline_.stage()]);
+    mbarrier_wait(shared_address(&shared_.v_full[pipeline_.stage()]), pipeline_.phase());
+    release(shared_.v_empty[pipeline_.stage()]);
+    pipeline_.advance();
   }
 
   __device__ __forceinline__ void issue_scores() {
     const u32 q =
         wgmma_operand(shared_address(shared_.q[query_.stage()]) + warpgroup_ * kWarpgroupRows * kSwizzleBytes);
-    const u32 k = wgmma_operand(shared_address(shared_.k[ring_.stage()]));
+    const u32 k = wgmma_operand(shared_address(shared_.k[pipeline_.stage()]));
     wgmma_fence();
     QkProduct::issue(scores_, q, k);
     wgmma_commit_group();
@@ -128,9 +128,8 @@ class Consumer {
   // That of the current block, which takes its time as the product does.
   __device__ __forceinline__ void load_bias() {
     if constexpr (Config::kBiasAhead) {
-      with_bias([&](const auto& bias, int row) {
-        bias.template load_fragment<Config::kBlockN>(row, block_.line0, bias_);
-      });
+      with_bias(
+          [&](const auto& bias, int row) { bias.template load_fragment<Config::kBlockN>(row, block_.line0, bias_); });
     }
   }
 
@@ -142,23 +141,22 @@ class Consumer {
         scores_[2 * i + 1] += unpack_high<Spec::kDtypeBf16>(bias_[i]);
       }
     } else if constexpr (Spec::kRabHeads > 0) {
-      with_bias([&](const auto& bias, int row) {
-        bias.template add_fragment<Config::kBlockN>(row, block_.line0, scores_);
-      });
+      with_bias(
+          [&](const auto& bias, int row) { bias.template add_fragment<Config::kBlockN>(row, block_.line0, scores_); });
     }
   }
 
   // The product of the current block is done: k may be overwritten. The block becomes the pending one.
   __device__ __forceinline__ void release_scores_operands() {
-    release(shared_.k_empty[ring_.stage()]);
+    release(shared_.k_empty[pipeline_.stage()]);
     pending_last_ = block_.flags & BlockInfo::kLast;
     pending_rows_ = tile_.rows - block_.line0;
-    ring_.advance();
+    pipeline_.advance();
   }
 
   // O += P v of the pending block.
-  __device__ __forceinline__ void issue_outputs(const Ring<Config::kStages>& pending) {
-    mbarrier_wait(shared_address(&shared_.v_full[pending.stage()]), pending.parity());
+  __device__ __forceinline__ void issue_outputs(const PipelineState<Config::kStages>& pending) {
+    mbarrier_wait(shared_address(&shared_.v_full[pending.stage()]), pending.phase());
     if constexpr (!kTailWarp<Config>) {
       if (pending_rows_ < Config::kBlockN) {
         zero_rows(shared_, pending.stage(), pending_rows_, threadIdx.x % kWarpgroup, kWarpgroup);
@@ -168,7 +166,7 @@ class Consumer {
     }
     const u32 v = wgmma_operand(shared_address(shared_.v[pending.stage()]), Config::kBlockN * kSwizzleBytes);
     wgmma_fence();
-    PvProduct::issue(outputs_, probabilities_, v, started_);
+    PvProduct::issue(outputs_, weights_, v, started_);
     wgmma_commit_group();
     started_ = true;
   }
@@ -212,7 +210,7 @@ class Consumer {
   __device__ __forceinline__ void activate_pieces() {
     constexpr int kPieceColumns = 16, kPieceScores = kPieceColumns / 2;
     const int row0 = tile_.row0 + static_cast<int>(warp_uniform(warpgroup_ * kWarpgroupRows + warp_row()));
-    const int row1 = min(row0 + kPieceRows, tile_.rows) - 1;
+    const int row1 = min(row0 + kTailBoxRows, tile_.rows) - 1;
 #pragma unroll
     for (int piece = 0; piece < Config::kBlockN / kPieceColumns; ++piece) {
       const int column0 = block_.line0 + piece * kPieceColumns, first = piece * kPieceScores;
@@ -230,10 +228,10 @@ class Consumer {
   }
 
   // The accumulator layout of S is the register-operand layout of P.
-  __device__ __forceinline__ void round_probabilities() {
+  __device__ __forceinline__ void round_weights() {
 #pragma unroll
     for (int i = 0; i < kScores / 2; ++i) {
-      probabilities_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
+      weights_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
     }
   }
 
@@ -244,11 +242,11 @@ class Consumer {
   // pending.
   __device__ __forceinline__ void run_overlapped() {
     while (!pending_last_ && peek_block()) {
-      const Ring<Config::kStages> previous = ring_.previous();
-      await_turn();
+      const PipelineState<Config::kStages> previous = pipeline_.previous();
+      warp_scheduler_barrier_sync();
       issue_scores();
       issue_outputs(previous);
-      pass_turn();
+      warp_scheduler_barrier_arrive();
       load_bias();
       wgmma_wait_group<1>();
       wgmma_keep_in_place(scores_);
@@ -257,14 +255,14 @@ class Consumer {
       wgmma_wait_group<0>();
       wgmma_keep_in_place(outputs_);
       release(shared_.v_empty[previous.stage()]);
-      round_probabilities();
+      round_weights();
     }
     finish();
     if (pending_last_) close_tile();
   }
 
   __device__ __forceinline__ void finish() {
-    const Ring<Config::kStages> pending = ring_.previous();
+    const PipelineState<Config::kStages> pending = pipeline_.previous();
     issue_outputs(pending);
     wgmma_wait_group<0>();
     wgmma_keep_in_place(outputs_);
@@ -272,7 +270,7 @@ class Consumer {
   }
 
   // First of this warp's 16 rows within the warpgroup's.
-  __device__ __forceinline__ int warp_row() const { return threadIdx.x % kWarpgroup / 32 * kPieceRows; }
+  __device__ __forceinline__ int warp_row() const { return threadIdx.x % kWarpgroup / 32 * kTailBoxRows; }
 
   // First of this thread's two rows within the tile; the other is 8 further on.
   __device__ __forceinline__ int thread_row() const {
@@ -290,8 +288,7 @@ class Consumer {
       }
     }
     u32 words[kOutputs / 2];
-    const auto factors =
-        thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
+    const auto factors = thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
 #pragma unroll
     for (int i = 0; i < kOutputs / 2; ++i) {
       const float factor = of_half(factors, i % 2);
@@ -304,7 +301,7 @@ class Consumer {
     if constexpr (kStoreOverQuery<Config>) {
       // All warps of the warpgroup are past the products that read q.
       named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-      if (tile_.row0 + first + kPieceRows <= tile_.rows) {
+      if (tile_.row0 + first + kTailBoxRows <= tile_.rows) {
         store_over_query(words, first);
       } else {
         store_rows(words);
@@ -346,8 +343,8 @@ class Consumer {
   Shared<Config>& shared_;
   const Params& params_;
   const int warpgroup_;
-  Ring<Config::kQueryStages> query_;
-  Ring<Config::kStages> ring_;
+  PipelineState<Config::kQueryStages> query_;
+  PipelineState<Config::kStages> pipeline_;
   int pending_rows_ = 0;       // rows of the pending block that belong to the sequence; may exceed the block
   bool pending_last_ = false;  // it is its tile's last
   bool in_tile_ = false;       // tile_ is open: some of its blocks are still to come
@@ -357,7 +354,7 @@ class Consumer {
   BlockInfo block_;
   float scores_[kScores];
   u32 bias_[Config::kBiasAhead ? kScores / 2 : 1];  // pairs of the block's
-  u32 probabilities_[kScores / 2];
+  u32 weights_[kScores / 2];
   float outputs_[kOutputs];
 };
 

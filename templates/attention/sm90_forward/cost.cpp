@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "compiler/support/integers.h"
-#include "templates/attention/sm90_forward/resources.h"
 #include "templates/attention/host/tile_counts.h"
+#include "templates/attention/sm90_forward/resources.h"
 
 namespace hstujit::sm90 {
 
@@ -22,9 +22,9 @@ constexpr double kChain = 1.7;        // a warpgroup's products and activation, 
 constexpr double kPieces = 210;       // in its chain: a mask that is looked at in pieces of 16 columns
 constexpr double kTwoStages = 1.12;   // loads that are late for want of a third stage
 constexpr double kBlock = 285;        // barriers and the loop
-// Turns keep products apart, and lose by warpgroups whose blocks take different times.
-constexpr double kTurns = 0.92;
-constexpr double kTurnsInPieces = 1.11;
+// Ping-pong keeps products apart, and loses by warpgroups whose blocks take different times.
+constexpr double kPingPong = 0.92;
+constexpr double kPingPongInPieces = 1.11;
 
 // A row tile, during which its block works off no columns.
 constexpr double kTile = 3900;
@@ -93,7 +93,7 @@ TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& con
     tile += kOneQuery;
   }
   if (config.ping_pong) {
-    block *= resources.mask_in_pieces ? kTurnsInPieces : kTurns;
+    block *= resources.mask_in_pieces ? kPingPongInPieces : kPingPong;
     tile += kTileTurns;
   }
   return {block * consumers, tile / resident, kTileRows * static_cast<double>(params.hidden_dim) / 128 / resident};

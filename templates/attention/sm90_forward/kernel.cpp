@@ -3,12 +3,12 @@
 
 #include "compiler/plan/typed_skeleton.h"
 #include "templates/attention/host/launch_slots.h"
+#include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_forward/cost.h"
 #include "templates/attention/sm90_forward/delta_cost.h"
-#include "templates/attention/sm90/limits.h"
-#include "templates/common/sm90/machine.h"
 #include "templates/attention/sm90_forward/resources.h"
 #include "templates/attention/sm90_forward/small_batch_cost.h"
+#include "templates/common/sm90/machine.h"
 #include "templates/common/sm90/wgmma_printer.h"
 
 namespace hstujit {
@@ -71,10 +71,8 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
   return configs;
 }
 
-std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& config,
-                                             const DeviceSpec& device) {
-  std::vector<Rejection> reasons =
-      sm90::general_rejections(spec.params(), config, device, "rows", "grid persistent");
+std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
+  std::vector<Rejection> reasons = sm90::general_rejections(spec.params(), config, device, "rows", "grid persistent");
   if (config.schedule == "persistent" && spec.query_rows() != QueryRows::kAll) {
     reasons.push_back(
         {"schedule", fmt::format("schedule persistent sorts sequences by their rows in q, which {} has few "
@@ -82,7 +80,7 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
                                  spec.op())});
   }
   if (config.ping_pong && config.consumers < 2) {
-    reasons.push_back({"ping_pong", "products in turns need two consumers"});
+    reasons.push_back({"ping_pong", "ping-pong needs two consumers"});
   }
   if (config.share_columns) {
     if (spec.query_rows() != QueryRows::kAll) {
@@ -121,21 +119,21 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
   const Signature signature = spec.signature(Direction::kForward);
 
   LaunchPlan plan;
-  plan.kernel_name = fmt::format(
-      "{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", attention_kernel_prefix(spec), to_string(params.dtype),
-      params.attn_dim, params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule,
-      config.blocks_per_sm, config.ping_pong ? "_turns" : "", config.share_columns ? "_shared" : "",
-      config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name =
+      fmt::format("{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", attention_kernel_prefix(spec),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.ping_pong ? "_ping_pong" : "",
+                  config.share_columns ? "_split_kv" : "", config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
   const auto map_slot = [&](const char* name, const char* argument, int64_t rows) {
     return attention_map_slot(signature, name, argument, rows);
   };
-  plan.slots = {map_slot("q_map", "q", config.block_m),         map_slot("k_map", "k", config.block_n),
-                map_slot("v_map", "v", config.block_n),         map_slot("q_piece_map", "q", sm90::kPieceRows),
-                map_slot("k_piece_map", "k", sm90::kPieceRows), map_slot("v_piece_map", "v", sm90::kPieceRows)};
-  if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", sm90::kPieceRows));
+  plan.slots = {map_slot("q_map", "q", config.block_m),          map_slot("k_map", "k", config.block_n),
+                map_slot("v_map", "v", config.block_n),          map_slot("q_tail_map", "q", sm90::kTailBoxRows),
+                map_slot("k_tail_map", "k", sm90::kTailBoxRows), map_slot("v_tail_map", "v", sm90::kTailBoxRows)};
+  if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", sm90::kTailBoxRows));
   for (ParamSlot& slot : attention_common_slots(spec)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(spec, config.block_m);
   if (resources.split) {
@@ -148,7 +146,7 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
 }
 
 double Sm90Forward::estimate(const Spec& spec, const Config& config, const DeviceSpec& device,
-                               const ProblemSize& size) {
+                             const ProblemSize& size) {
   if (spec.query_rows() != QueryRows::kAll) return sm90::delta_estimate_ms(spec, config, device, size);
   if (size.small_batch) return sm90::small_batch_estimate_ms(spec, config, device, size);
   return sm90::estimate_ms(spec, config, device, size);

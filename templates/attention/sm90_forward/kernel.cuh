@@ -42,17 +42,17 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     prefetch_tensormap(params.q_map);
     prefetch_tensormap(params.k_map);
     prefetch_tensormap(params.v_map);
-    prefetch_tensormap(params.q_piece_map);
-    prefetch_tensormap(params.k_piece_map);
-    prefetch_tensormap(params.v_piece_map);
+    prefetch_tensormap(params.q_tail_map);
+    prefetch_tensormap(params.k_tail_map);
+    prefetch_tensormap(params.v_tail_map);
     init_barriers(shared);
     if constexpr (Config::kSplit) shared.tile[0].head = -1;
   }
   if constexpr (Config::kSchedulePersistent) {
     if (params.batch <= Config::kScheduleSequences) {
       // The sort's counters live where k will be; the copy engine writes there next.
-      build_schedule<Spec, Config>(shared, shared.k, params.seq_offsets,
-                                   static_cast<int>(params.batch), params.total_rows);
+      build_schedule<Spec, Config>(shared, shared.k, params.seq_offsets, static_cast<int>(params.batch),
+                                   params.total_rows);
       fence_proxy_async();
     }
   }

@@ -1,9 +1,9 @@
 // hstu_attention forward on Hopper: the producer warps, which walk tiles and column blocks and feed the pipeline, and
 // the tail warp, which zeroes V rows past the end of a sequence.
 #pragma once
-#include "common/regions.cuh"
-#include "common/ptx/tma.cuh"
 #include "attention/sm90_forward/tile_scheduler.cuh"
+#include "common/ptx/tma.cuh"
+#include "common/regions.cuh"
 
 namespace sm90 {
 
@@ -99,13 +99,13 @@ class VisibleBlocks : public BlockWalk<Config, VisibleBlocks<Config, View>> {
   // Of the tile's column blocks, those of one of the cluster's blocks: none where others have one each already.
   __device__ __forceinline__ void take_share(int rank) {
     const int blocks = ceil_div(column_end_ - line_, Config::kBlockN);
-    const int sharers = sharers_of<Config>(line_, column_end_);
-    if (rank >= sharers) {
+    const int splits = splits_of<Config>(line_, column_end_);
+    if (rank >= splits) {
       column_end_ = line_;
       return;
     }
-    column_end_ = min(column_end_, line_ + blocks * (rank + 1) / sharers * Config::kBlockN);
-    line_ += blocks * rank / sharers * Config::kBlockN;
+    column_end_ = min(column_end_, line_ + blocks * (rank + 1) / splits * Config::kBlockN);
+    line_ += blocks * rank / splits * Config::kBlockN;
   }
 
   const Sequence& sequence_;
@@ -114,9 +114,9 @@ class VisibleBlocks : public BlockWalk<Config, VisibleBlocks<Config, View>> {
 };
 
 // Loads kRows rows of one head from `row` on, of which the first `rows` belong to the sequence. At a sequence's end
-// only those are loaded, in pieces of kPieceRows: what follows in memory is of no use. By one lane.
+// only those are loaded, by tail boxes of kTailBoxRows: what follows in memory is of no use. By one lane.
 template <int kTiles, int kRows>
-__device__ __forceinline__ void load_operand(u32 destination, const TensorMap& map, const TensorMap& piece_map,
+__device__ __forceinline__ void load_operand(u32 destination, const TensorMap& map, const TensorMap& tail_map,
                                              u32 barrier, int head, int row, int rows) {
   if (rows >= kRows) {
     mbarrier_arrive_expect_tx(barrier, kTiles * kRows * kSwizzleBytes);
@@ -126,12 +126,12 @@ __device__ __forceinline__ void load_operand(u32 destination, const TensorMap& m
                               row);
     }
   } else {
-    mbarrier_arrive_expect_tx(barrier, kTiles * ceil_div(rows, kPieceRows) * kPieceRows * kSwizzleBytes);
+    mbarrier_arrive_expect_tx(barrier, kTiles * ceil_div(rows, kTailBoxRows) * kTailBoxRows * kSwizzleBytes);
 #pragma unroll 1  // code that is seldom run should not drive other code out of the instruction cache
-    for (int first = 0; first < rows; first += kPieceRows) {
+    for (int first = 0; first < rows; first += kTailBoxRows) {
 #pragma unroll 1
       for (int tile = 0; tile < kTiles; ++tile) {
-        cp_async_bulk_tensor_3d(destination + (tile * kRows + first) * kSwizzleBytes, piece_map, barrier,
+        cp_async_bulk_tensor_3d(destination + (tile * kRows + first) * kSwizzleBytes, tail_map, barrier,
                                 tile * kSwizzleColumns, head, row + first);
       }
     }
@@ -149,7 +149,7 @@ class Producer {
       : shared_(shared), params_(params), leader_(threadIdx.x % 32 == 0) {}
 
   __device__ __forceinline__ void run() {
-    Schedule<Spec, Config, Params> schedule(shared_, params_);
+    TileScheduler<Spec, Config, Params> schedule(shared_, params_);
     Tile tile;
     Sequence sequence;
     while (schedule.next(tile, sequence)) {
@@ -162,7 +162,7 @@ class Producer {
         const int rows = sequence.rows - block.line0;
         if (kQueriesAndKeys) load_keys(block, tile.head, row, rows);
         if (kValues) load_values(tile.head, row, rows);
-        ring_.advance();
+        pipeline_.advance();
       }
     }
     finish();
@@ -174,18 +174,17 @@ class Producer {
 
   __device__ __forceinline__ void load_query(const Tile& tile, const Sequence& sequence, int row0, bool has_blocks) {
     const u32 full = shared_address(&shared_.q_full[query_.stage()]);
-    mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.parity() ^ 1);
+    mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.phase() ^ 1);
     if (leader_) {
-      shared_.tile[query_.stage()] = {sequence.query_start, row0,       sequence.rows, sequence.targets,
-                                      tile.head,            has_blocks, 0};
+      shared_.tile[query_.stage()] = {sequence.query_start, row0, sequence.rows, sequence.targets, tile.head,
+                                      has_blocks,           0};
       if constexpr (Spec::kRabHeads > 0) {
         if (has_blocks) shared_.tile[query_.stage()].has_blocks = tile.sequence + 1;
       }
       if (has_blocks) {
-        load_operand<Config::kQkTiles, Config::kBlockM>(shared_address(shared_.q[query_.stage()]), params_.q_map,
-                                                        params_.q_piece_map, full, tile.head,
-                                                        static_cast<int>(sequence.query_start) + row0,
-                                                        sequence.rows - row0);
+        load_operand<Config::kQkTiles, Config::kBlockM>(
+            shared_address(shared_.q[query_.stage()]), params_.q_map, params_.q_tail_map, full, tile.head,
+            static_cast<int>(sequence.query_start) + row0, sequence.rows - row0);
       } else {
         mbarrier_arrive(full);
       }
@@ -196,30 +195,30 @@ class Producer {
 
   // `rows`: how many from `row` on belong to the sequence; may exceed the block.
   __device__ __forceinline__ void load_keys(const BlockInfo& block, int head, int row, int rows) {
-    const int s = ring_.stage();
-    mbarrier_wait(shared_address(&shared_.k_empty[s]), ring_.parity() ^ 1);
+    const int s = pipeline_.stage();
+    mbarrier_wait(shared_address(&shared_.k_empty[s]), pipeline_.phase() ^ 1);
     if (leader_) {
       const u32 full = shared_address(&shared_.k_full[s]);
       shared_.block[s] = block;
-      load_operand<Config::kQkTiles, Config::kBlockN>(shared_address(shared_.k[s]), params_.k_map, params_.k_piece_map,
+      load_operand<Config::kQkTiles, Config::kBlockN>(shared_address(shared_.k[s]), params_.k_map, params_.k_tail_map,
                                                       full, head, row, rows);
     }
     __syncwarp();
   }
 
   __device__ __forceinline__ void load_values(int head, int row, int rows) {
-    const int s = ring_.stage();
+    const int s = pipeline_.stage();
     // With one consumer, it zeroes the rows past the sequence's end itself.
     const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
-    mbarrier_wait(shared_address(&shared_.v_empty[s]), ring_.parity() ^ 1);
+    mbarrier_wait(shared_address(&shared_.v_empty[s]), pipeline_.phase() ^ 1);
     if (tail) {
-      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
-      tail_parity_ ^= 1;
+      mbarrier_wait(shared_address(&shared_.tail_empty), tail_phase_ ^ 1);
+      tail_phase_ ^= 1;
     }
     if (leader_) {
       const u32 full = tail ? shared_address(&shared_.tail_full) : shared_address(&shared_.v_full[s]);
       if (tail) shared_.tail = {s, rows};
-      load_operand<Config::kPvTiles, Config::kBlockN>(shared_address(shared_.v[s]), params_.v_map, params_.v_piece_map,
+      load_operand<Config::kPvTiles, Config::kBlockN>(shared_address(shared_.v[s]), params_.v_map, params_.v_tail_map,
                                                       full, head, row, rows);
     }
     __syncwarp();
@@ -228,14 +227,14 @@ class Producer {
   // Tells the consumers, and the tail warp, that there is nothing more.
   __device__ __forceinline__ void finish() {
     if (kQueriesAndKeys) {
-      mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.parity() ^ 1);
+      mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.phase() ^ 1);
       if (leader_) {
         shared_.tile[query_.stage()].done = 1;
         mbarrier_arrive(shared_address(&shared_.q_full[query_.stage()]));
       }
     }
     if (kValues && kTailWarp<Config>) {
-      mbarrier_wait(shared_address(&shared_.tail_empty), tail_parity_ ^ 1);
+      mbarrier_wait(shared_address(&shared_.tail_empty), tail_phase_ ^ 1);
       if (leader_) {
         shared_.tail.stage = -1;
         mbarrier_arrive(shared_address(&shared_.tail_full));
@@ -246,9 +245,9 @@ class Producer {
   Shared<Config>& shared_;
   const Params& params_;
   const bool leader_;
-  Ring<Config::kQueryStages> query_;
-  Ring<Config::kStages> ring_;
-  u32 tail_parity_ = 0;
+  PipelineState<Config::kQueryStages> query_;
+  PipelineState<Config::kStages> pipeline_;
+  u32 tail_phase_ = 0;
 };
 
 // Calls zero(stage, first line, lane, lanes) for what buffers hold past their sequence's end, as the producer announces
@@ -256,10 +255,10 @@ class Producer {
 template <class Config, class Memory, class Zero>
 __device__ __forceinline__ void follow_tails(Memory& shared, u64 (&full)[Config::kStages], const Zero& zero) {
   const int lane = threadIdx.x % 32;
-  u32 parity = 0;
+  u32 phase = 0;
   while (true) {
-    mbarrier_wait(shared_address(&shared.tail_full), parity);
-    parity ^= 1;
+    mbarrier_wait(shared_address(&shared.tail_full), phase);
+    phase ^= 1;
     const TailInfo tail = shared.tail;
     if (tail.stage < 0) return;
     zero(tail.stage, tail.first_row, lane, 32);

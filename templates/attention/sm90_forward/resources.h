@@ -19,7 +19,7 @@ struct Resources {
   Resources(const AttentionSpec& spec, const AttentionConfig& config);
 
   int64_t threads = 0;
-  int64_t piece_rows = kPieceRows;
+  int64_t tail_box_rows = kTailBoxRows;
   int64_t qk_tiles = 0;            // 64-column tiles of q and k
   int64_t pv_tiles = 0;            // of v
   int64_t query_stages = 0;        // q buffers: two let the next tile's q arrive early
@@ -40,20 +40,14 @@ struct Resources {
   // Those that the source has as constants.
   static constexpr auto fields() {
     using R = Resources;
-    return std::make_tuple(field("threads", &R::threads, ""),
-                           field("piece_rows", &R::piece_rows, ""),
-                           field("qk_tiles", &R::qk_tiles, ""),
-                           field("pv_tiles", &R::pv_tiles, ""),
-                           field("query_stages", &R::query_stages, ""),
-                           field("schedule_sequences", &R::schedule_sequences, ""),
-                           field("pair_tiles", &R::pair_tiles, ""),
-                           field("first_tile_first", &R::first_tile_first, ""),
-                           field("mask_in_pieces", &R::mask_in_pieces, ""),
-                           field("bias_ahead", &R::bias_ahead, ""),
-                           field("shared_bytes", &R::shared_bytes, ""),
-                           field("producer_registers", &R::producer_registers, ""),
-                           field("consumer_registers", &R::consumer_registers, ""),
-                           field("split", &R::split, ""));
+    return std::make_tuple(
+        field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
+        field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
+        field("query_stages", &R::query_stages, ""), field("schedule_sequences", &R::schedule_sequences, ""),
+        field("pair_tiles", &R::pair_tiles, ""), field("first_tile_first", &R::first_tile_first, ""),
+        field("mask_in_pieces", &R::mask_in_pieces, ""), field("bias_ahead", &R::bias_ahead, ""),
+        field("shared_bytes", &R::shared_bytes, ""), field("producer_registers", &R::producer_registers, ""),
+        field("consumer_registers", &R::consumer_registers, ""), field("split", &R::split, ""));
   }
 };
 

@@ -1,8 +1,8 @@
 // hstu_attention forward on Hopper: what a block keeps in shared memory.
 #pragma once
+#include "common/jagged.cuh"
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cluster.cuh"
-#include "common/jagged.cuh"
 #include "common/ptx/wgmma.cuh"
 
 namespace sm90 {
@@ -10,14 +10,14 @@ namespace sm90 {
 constexpr int kWarpgroup = 128;
 constexpr int kWarpgroupRows = 64;  // rows of one wgmma
 
-constexpr int kPieceRows = 16;  // rows of a box at the end of a sequence, and of one that a warp stores
+constexpr int kTailBoxRows = 16;  // rows of a box at the end of a sequence, and of one that a warp stores
 
 // One row tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {
-  i64 start;    // row of q and out that would hold the sequence's row 0
-  int row0;     // first row of the tile, within the sequence
-  int rows;     // n
-  int targets;  // t
+  i64 start;       // row of q and out that would hold the sequence's row 0
+  int row0;        // first row of the tile, within the sequence
+  int rows;        // n
+  int targets;     // t
   int head;        // with kSplit, -1 until there is a tile
   int has_blocks;  // 0: no column is visible to these rows, the output is zero; with a bias, else 1 + the
                    // sequence's number in the batch
@@ -46,7 +46,7 @@ struct TailInfo {
 // Bytes of one buffer.
 template <class Config>
 struct Tiles {
-  static_assert(Config::kPieceRows == kPieceRows, "tensor maps of pieces have boxes of this many rows");
+  static_assert(Config::kTailBoxRows == kTailBoxRows, "tail-box tensor maps have boxes of this many rows");
   static constexpr int kQueryBytes = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
   static constexpr int kKeyBytes = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;
   static constexpr int kValueBytes = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
@@ -72,14 +72,14 @@ struct Shared {
   TailInfo tail;
   int schedule_total;                                  // items of the persistent schedule
   int schedule_sequences;                              // that have rows
-  int schedule_paired;                                 // an item is a pair of row tiles, where the mask lets them be
-  u32 schedule_first[Config::kScheduleSequences + 1];  // items before the sequence of this rank
-  u16 schedule_order[Config::kScheduleSequences];      // rank -> sequence, longest first
+  int schedule_paired;                                 // a work tile is a pair of row tiles, where the mask allows
+  u32 schedule_first[Config::kScheduleSequences + 1];  // work tiles before the sequence at this index
+  u16 schedule_order[Config::kScheduleSequences];      // sorted index -> sequence, longest first
 };
 
-// Named barriers of a block. Ids from kTurn on: one for each consumer warpgroup, see Consumer::await_turn.
+// Named barriers of a CTA. Ids from kWarpSchedulerBarrier on: one for each consumer warpgroup, for ping-pong.
 constexpr int kWithinWarpgroup = 1;  // and one more for each further consumer warpgroup
-constexpr int kTurn = 8;
+constexpr int kWarpSchedulerBarrier = 8;
 
 // Whether outputs go through shared memory: over the q of their own tile, which is no longer needed and has the layout
 // that the copy engine stores from.
@@ -130,37 +130,36 @@ __device__ __forceinline__ int first_block(int begin) {
 // With kSplit: how many blocks of the cluster, the first ones, have some of the column blocks of a tile, which go from
 // first_block of what its rows see to `end`.
 template <class Config>
-__device__ __forceinline__ int sharers_of(int begin, int end) {
+__device__ __forceinline__ int splits_of(int begin, int end) {
   return min(max(ceil_div(end - begin, Config::kBlockN), 0), static_cast<int>(cluster_blocks()));
 }
 
-// Position in a ring of shared-memory stages, with the parity of the pass it is in: one register, since consumers have
-// none to spare.
+// Stage and phase of a pipeline in shared memory: one register, since consumers have none to spare.
 template <int kStages>
-class Ring {
+class PipelineState {
  public:
   __device__ __forceinline__ int stage() const { return kPowerOfTwo ? position_ % kStages : position_ >> 1; }
-  __device__ __forceinline__ u32 parity() const { return kPowerOfTwo ? position_ / kStages & 1 : position_ & 1; }
+  __device__ __forceinline__ u32 phase() const { return kPowerOfTwo ? position_ / kStages & 1 : position_ & 1; }
   __device__ __forceinline__ void advance() {
     if constexpr (kPowerOfTwo) {
       ++position_;
     } else {
-      position_ = stage() == kStages - 1 ? parity() ^ 1 : position_ + 2;
+      position_ = stage() == kStages - 1 ? phase() ^ 1 : position_ + 2;
     }
   }
-  __device__ __forceinline__ Ring previous() const {
-    Ring ring;
+  __device__ __forceinline__ PipelineState previous() const {
+    PipelineState state;
     if constexpr (kPowerOfTwo) {
-      ring.position_ = position_ - 1;
+      state.position_ = position_ - 1;
     } else {
-      ring.position_ = stage() == 0 ? (kStages - 1) * 2 + (parity() ^ 1) : position_ - 2;
+      state.position_ = stage() == 0 ? (kStages - 1) * 2 + (phase() ^ 1) : position_ - 2;
     }
-    return ring;
+    return state;
   }
 
  private:
   static constexpr bool kPowerOfTwo = (kStages & (kStages - 1)) == 0;
-  u32 position_ = 0;  // power of two: steps so far; else stage * 2 + parity
+  u32 position_ = 0;  // power of two: steps so far; else stage * 2 + phase
 };
 
 }  // namespace sm90

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "compiler/support/integers.h"
+#include "templates/attention/host/tile_counts.h"
 #include "templates/attention/sm90_forward/cost.h"
 #include "templates/attention/sm90_forward/resources.h"
-#include "templates/attention/host/tile_counts.h"
 
 namespace hstujit::sm90 {
 
@@ -17,14 +17,14 @@ namespace {
 // Clocks, and bytes per clock of one multiprocessor. Those of a block's parts are of the timeline of docs/journal.md,
 // entry 22, whose loop this is; the blocks of a small batch read k and v of few heads, which come from L2.
 constexpr double kSmBytes = 40;
-constexpr double kLatency = 1400;      // until a load arrives
-constexpr double kStartCycles = 6000;  // from a block's start to its first product
-constexpr double kEndCycles = 3000;    // from its last product to its end,
-constexpr double kAddCycles = 4500;    // and to add up the parts of a cluster
-constexpr double kNextCycles = 2500;   // between two tiles of a list: their ends overlap
-constexpr double kChainCycles = 400;   // of a column block, besides products and activation one after the other
-constexpr double kActivation = 0.7;    // what is not hidden of it
-constexpr double kTurnCycles = 100;    // of a column block, where products go in turns
+constexpr double kLatency = 1400;        // until a load arrives
+constexpr double kStartCycles = 6000;    // from a block's start to its first product
+constexpr double kEndCycles = 3000;      // from its last product to its end,
+constexpr double kAddCycles = 4500;      // and to add up the parts of a cluster
+constexpr double kNextCycles = 2500;     // between two tiles of a list: their ends overlap
+constexpr double kChainCycles = 400;     // of a column block, besides products and activation one after the other
+constexpr double kActivation = 0.7;      // what is not hidden of it
+constexpr double kPingPongCycles = 100;  // of a column block, with ping-pong
 constexpr double kLaunchCycles = 5000;
 constexpr double kClockKhz = 1.77e6;
 
@@ -35,12 +35,13 @@ int64_t cluster_of(const AttentionConfig& config, int64_t tiles, int64_t residen
 }
 
 // A column block of all consumers of a block, with `beside` blocks on a multiprocessor.
-double block_cycles(const AttentionSpec& spec, const AttentionConfig& config, const Resources& resources, double beside) {
+double block_cycles(const AttentionSpec& spec, const AttentionConfig& config, const Resources& resources,
+                    double beside) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto stage_bytes = static_cast<double>(config.block_n * (resources.qk_tiles + resources.pv_tiles) * 128);
   const auto [tensor, activation] = block_work(spec.params(), config.block_n);
   const double latency = kLatency / static_cast<double>(std::max<int64_t>(config.stages - 1, 1));
-  const double chain = kChainCycles + tensor + kActivation * activation + (config.ping_pong ? kTurnCycles : 0);
+  const double chain = kChainCycles + tensor + kActivation * activation + (config.ping_pong ? kPingPongCycles : 0);
   const double shared = std::max(tensor, activation) * consumers * beside;
   return std::max({stage_bytes * beside / kSmBytes, latency, chain, shared});
 }

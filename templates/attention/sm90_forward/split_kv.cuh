@@ -1,13 +1,13 @@
-// Attention forward on Hopper: a tile whose columns are shared out over a cluster of blocks. Each leaves its part of the
-// sums in its shared memory, in fp32; then each adds up and stores some of the rows, always in the order of the blocks,
-// so that the same launch gives the same bits.
+// Attention forward on Hopper: a tile whose columns are shared out over a cluster of blocks. Each leaves its part of
+// the sums in its shared memory, in fp32; then each adds up and stores some of the rows, always in the order of the
+// blocks, so that the same launch gives the same bits.
 #pragma once
-#include "common/ptx/cluster.cuh"
-#include "common/regions.cuh"
-#include "common/ptx/ldst_shared.cuh"
-#include "common/fragment_store.cuh"
 #include "attention/bias.cuh"
 #include "attention/sm90_forward/shared.cuh"
+#include "common/fragment_store.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/ldst_shared.cuh"
+#include "common/regions.cuh"
 
 namespace sm90 {
 
@@ -44,13 +44,13 @@ __device__ __forceinline__ void add_parts(const Shared<Config>& shared, const Pa
   // The sums of blocks without columns are not worth reading: of a causal mask, those of most blocks at the first rows.
   int begin, end;
   mask_columns(tile.row0, row_end - 1, tile.rows, tile.targets, begin, end);
-  const auto sharers = static_cast<u32>(sharers_of<Config>(first_block<Config>(begin), end));
+  const auto splits = static_cast<u32>(splits_of<Config>(first_block<Config>(begin), end));
   for (int i = cluster_rank() * Config::kThreads + threadIdx.x; i < pieces; i += blocks * Config::kThreads) {
     const int row = i / kPieces, column = i % kPieces * 4;
     const u32 address = parts + row * kPartRowBytes<Spec::kHiddenDim> + column * 4;
     float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 8  // as many reads on their way
-    for (u32 rank = 0; rank < sharers; ++rank) {
+    for (u32 rank = 0; rank < splits; ++rank) {
       const float4 part = ld_cluster_float4(cluster_address(address, rank));
       sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
     }

@@ -10,10 +10,10 @@
 // same and dealing them out round by round, in alternating direction, balances the blocks. Of few sequences, items are
 // single tiles: see pairs_pay.
 #pragma once
-#include "common/ptx/cluster.cuh"
-#include "common/regions.cuh"
 #include "attention/sequence.cuh"
 #include "attention/sm90_forward/shared.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/regions.cuh"
 
 namespace sm90 {
 
@@ -26,7 +26,7 @@ struct Tile {
 [[maybe_unused]] constexpr int kSortKeys = 64;  // sequences of at least this many row tiles count as equally long
 // Counts of items end here. No tensors that fit a GPU have so many, but offsets that overlap may ask for them, and a
 // count that wraps would send a block to heads and rows that are not there.
-[[maybe_unused]] constexpr u32 kMostItems = 0x7fffffff;
+[[maybe_unused]] constexpr u32 kMaxTiles = 0x7fffffff;
 
 __device__ __forceinline__ int items_of(int row_tiles, bool paired) { return paired ? (row_tiles + 1) / 2 : row_tiles; }
 
@@ -43,18 +43,18 @@ __device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) 
   return __reduce_add_sync(~0u, min(static_cast<u32>(own), most)) >= most;
 }
 
-// Counts of items of the lanes below this one, and of all lanes, up to kMostItems.
-struct ItemSums {
+// Counts of items of the lanes below this one, and of all lanes, up to kMaxTiles.
+struct TileSums {
   u32 before, all;
 };
 
-__device__ __forceinline__ ItemSums sum_items(u32 own) {
+__device__ __forceinline__ TileSums sum_tiles(u32 own) {
   const int lane = threadIdx.x % 32;
   u32 sum = own;
 #pragma unroll
   for (int d = 1; d < 32; d *= 2) {
     const u32 other = __shfl_up_sync(~0u, sum, d);
-    if (lane >= d) sum = min(sum + other, kMostItems);
+    if (lane >= d) sum = min(sum + other, kMaxTiles);
   }
   const u32 below = __shfl_up_sync(~0u, sum, 1);
   return {lane == 0 ? 0 : below, __shfl_sync(~0u, sum, 31)};
@@ -139,7 +139,7 @@ __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* o
         const int tiles = key < kSortKeys - 1 ? key : row_tiles(base + lane);
         const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : items_of(tiles, paired);
         const i64 items = static_cast<i64>(listed) * Spec::kHeads;
-        shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMostItems)));
+        shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMaxTiles)));
       }
       if ((peers & lanes_below) == 0) counts[key] += __popc(peers);
     }
@@ -153,7 +153,7 @@ __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* o
 #pragma unroll 1
   for (int group = warp; group < groups; group += kWarps) {
     const int rank = group * 32 + lane;
-    const ItemSums sums = sum_items(rank < batch ? shared.schedule_first[rank] : 0);
+    const TileSums sums = sum_tiles(rank < batch ? shared.schedule_first[rank] : 0);
     if (rank < batch) shared.schedule_first[rank] = sums.before;
     if (lane == 0) totals[group] = sums.all;
   }
@@ -162,9 +162,9 @@ __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* o
     u32 running = 0;
 #pragma unroll 1
     for (int base = 0; base < groups; base += 32) {
-      const ItemSums sums = sum_items(base + lane < groups ? totals[base + lane] : 0);
-      if (base + lane < groups) totals[base + lane] = min(running + sums.before, kMostItems);
-      running = min(running + sums.all, kMostItems);
+      const TileSums sums = sum_tiles(base + lane < groups ? totals[base + lane] : 0);
+      if (base + lane < groups) totals[base + lane] = min(running + sums.before, kMaxTiles);
+      running = min(running + sums.all, kMaxTiles);
     }
     if (lane == 0) {
       shared.schedule_first[batch] = running;
@@ -175,14 +175,14 @@ __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* o
   __syncthreads();
 #pragma unroll 1
   for (int rank = thread; rank < batch; rank += Config::kThreads) {
-    shared.schedule_first[rank] = min(shared.schedule_first[rank] + totals[rank / 32], kMostItems);
+    shared.schedule_first[rank] = min(shared.schedule_first[rank] + totals[rank / 32], kMaxTiles);
   }
 }
 
 // The rank of the sequence that an item of a sorted list belongs to, which is not below `rank`; looks at 32 of them at
 // a time. `firsts`: items before the sequence of each rank. By a whole warp.
 template <class Batch>
-__device__ __forceinline__ int find_rank(const u32* firsts, Batch batch, int rank, u32 item) {
+__device__ __forceinline__ int find_sorted_index(const u32* firsts, Batch batch, int rank, u32 item) {
   const int lane = threadIdx.x % 32;
   while (true) {
     const bool starts_after = rank + 1 + lane >= batch || firsts[rank + 1 + lane] > item;
@@ -196,13 +196,13 @@ __device__ __forceinline__ int find_rank(const u32* firsts, Batch batch, int ran
 // Walks this block's tiles; used by one whole warp, all lanes in step. Two warps that walk at the same time see the
 // same tiles.
 template <class Spec, class Config, class Params>
-class Schedule {
+class TileScheduler {
  public:
-  __device__ __forceinline__ Schedule(const Shared<Config>& shared, const Params& params)
+  __device__ __forceinline__ TileScheduler(const Shared<Config>& shared, const Params& params)
       : shared_(shared), params_(params), batch_(static_cast<int>(params.batch)) {
     if (!sorted()) return;
     if constexpr (Config::kFirstTileFirst) weigh_first_tiles();
-    find_item();
+    find_work_tile();
   }
 
   // The next tile that has rows, with its sequence; false when there is none. The arguments hold what the last call
@@ -260,7 +260,7 @@ class Schedule {
       const int others = tiles - 1;
       tile.head = at_first_tile_ ? within_ : within_ / others;
       tile.row_tile = at_first_tile_ ? 0 : others - (within_ - tile.head * others);
-      find_item();
+      find_work_tile();
       return true;
     }
     if (!Config::kPairTiles || shared_.schedule_paired) {
@@ -273,15 +273,15 @@ class Schedule {
       tile.head = within_ % Spec::kHeads;
       tile.row_tile = tiles - 1 - within_ / Spec::kHeads;
     }
-    find_item();
+    find_work_tile();
     return true;
   }
 
   // Finds this block's item of the next round and starts to load its sequence: the loads take longer than all the rest,
   // and are needed one call later.
-  __device__ __forceinline__ void find_item() {
+  __device__ __forceinline__ void find_work_tile() {
     if constexpr (Config::kFirstTileFirst) {
-      find_item_of_unequal();
+      find_work_tile_of_unequal();
       return;
     }
     const int across = round_ % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
@@ -295,9 +295,9 @@ class Schedule {
 
   // Ranks only grow from item to item.
   __device__ __forceinline__ void find_listed(u32 item) {
-    rank_ = find_rank(shared_.schedule_first, batch_, rank_, item);
-    within_ = static_cast<int>(item - shared_.schedule_first[rank_]);
-    load_sequence_of(rank_);
+    sorted_index_ = find_sorted_index(shared_.schedule_first, batch_, sorted_index_, item);
+    within_ = static_cast<int>(item - shared_.schedule_first[sorted_index_]);
+    load_sequence_of(sorted_index_);
   }
 
   __device__ __forceinline__ void load_sequence_of(int rank) {
@@ -320,7 +320,7 @@ class Schedule {
     lane_rounds_ = (first_end - first_begin + kTileColumns) / max(end - begin + kTileColumns, 1);
   }
 
-  __device__ __forceinline__ void find_item_of_unequal() {
+  __device__ __forceinline__ void find_work_tile_of_unequal() {
     const u32 firsts = static_cast<u32>(shared_.schedule_sequences) * Spec::kHeads;
     const bool weighed = shared_.schedule_sequences <= 32 && firsts <= gridDim.x;
     i64 first = blockIdx.x + static_cast<i64>(round_) * gridDim.x, listed = first - firsts;
@@ -361,9 +361,9 @@ class Schedule {
   bool at_first_tile_ = false;  // the item is the first tile of head `within_`
   int second_half_ = -1;        // row tile still to do of the current pair
   // The item after the current one, in a sorted schedule:
-  int rank_ = 0;     // of its sequence
-  int within_ = -1;  // its number within the sequence; < 0: there is none
-  int index_ = 0;    // the sequence's
+  int sorted_index_ = 0;  // of its sequence
+  int within_ = -1;       // its number within the sequence; < 0: there is none
+  int index_ = 0;         // the sequence's
   decltype(load_words(Params().seq_offsets, Params().seq_offsets, 0)) words_ = {};
 };
 

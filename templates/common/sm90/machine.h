@@ -16,7 +16,7 @@ inline constexpr int64_t kRegisterFile = 65536;  // 32-bit registers
 inline constexpr int64_t kMaxRegisters = 240;    // of a thread: leaves the compiler's reserve below the 255 there are
 
 // Rows of a box of the tensor maps for what lies at a sequence's end. The templates have it, too, and compare.
-inline constexpr int64_t kPieceRows = 16;
+inline constexpr int64_t kTailBoxRows = 16;
 
 // Of `blocks` blocks with `bytes` each.
 inline int64_t resident_bytes(int64_t bytes, int64_t blocks) { return (bytes + kReservedBytes) * blocks; }

@@ -97,7 +97,7 @@ TEST(BiasKernels, HaveTheAddressesOfWhatTheyRead) {
   HstuAttentionParams none = params;
   none.drab = none.dattn_scale = false;
   EXPECT_THAT(slots_like(plan_of(none, "sm_90a", kTwoPasses), "dout"),
-              ElementsAre("dout_map", "dout_block_map", "dout_piece_map"));
+              ElementsAre("dout_map", "dout_block_map", "dout_tail_map"));
 }
 
 // Row sums have a workspace of their own where the plan has none.

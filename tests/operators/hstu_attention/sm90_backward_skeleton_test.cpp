@@ -174,8 +174,8 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
         if (slot.kind != ParamSlot::Kind::kTensorMap) continue;
         const Argument& tensor = signature[static_cast<size_t>(slot.argument)];
         EXPECT_EQ(slot.map.box_columns, 64);
-        if (tensor.role == ArgumentRole::kOutput || slot.name == tensor.name + "_piece_map") {
-          EXPECT_EQ(slot.map.box_rows, 16) << slot.name;  // kPieceRows
+        if (tensor.role == ArgumentRole::kOutput || slot.name == tensor.name + "_tail_map") {
+          EXPECT_EQ(slot.map.box_rows, 16) << slot.name;  // kTailBoxRows
         } else if (slot.name == tensor.name + "_block_map") {
           EXPECT_EQ(slot.map.box_rows, config.attention().block_n);
         } else {
@@ -185,7 +185,7 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
       }
       std::set<std::string> needed = {"total_rows", "seq_offsets", "batch", "max_query_rows", "alpha", "inverse_scale"};
       for (const char* operand : {"q", "k", "v", "dout"}) {
-        for (const char* map : {"_map", "_block_map", "_piece_map"}) needed.insert(std::string(operand) + map);
+        for (const char* map : {"_map", "_block_map", "_tail_map"}) needed.insert(std::string(operand) + map);
       }
       for (const char* output : {"dq", "dk", "dv"}) {
         for (const char* member : {"", "_map", "_row_stride", "_head_stride"})

@@ -207,8 +207,8 @@ TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
         if (slot.kind != ParamSlot::Kind::kTensorMap) continue;
         const std::string& tensor = signature[static_cast<size_t>(slot.argument)].name;
         EXPECT_EQ(slot.map.box_columns, 64);
-        if (slot.name == tensor + "_piece_map" || slot.name == "out_map") {
-          EXPECT_EQ(slot.map.box_rows, 16);  // kPieceRows
+        if (slot.name == tensor + "_tail_map" || slot.name == "out_map") {
+          EXPECT_EQ(slot.map.box_rows, 16);  // kTailBoxRows
         } else {
           EXPECT_EQ(slot.name, tensor + "_map");
           EXPECT_EQ(slot.map.box_rows, tensor == "q" ? config.attention().block_m : config.attention().block_n);
@@ -216,7 +216,7 @@ TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
         EXPECT_LE(slot.map.box_rows, 256) << "the driver's limit";
       }
       std::set<std::string> needed = {
-          "q_map",        "k_map",       "v_map", "q_piece_map",    "k_piece_map",     "v_piece_map",    "out",
+          "q_map",        "k_map",       "v_map", "q_tail_map",     "k_tail_map",      "v_tail_map",     "out",
           "total_rows",   "seq_offsets", "batch", "out_row_stride", "out_head_stride", "max_query_rows", "alpha",
           "inverse_scale"};
       if (targets) needed.insert("num_targets");
