@@ -82,6 +82,7 @@ endfunction()
 
 # Every folder of tests/ that registers tests, or those of HSTUJIT_TEST_FOLDERS.
 function(hstujit_add_tests)
+  add_subdirectory(${PROJECT_SOURCE_DIR}/tests/fakes ${PROJECT_BINARY_DIR}/tests/fakes)
   file(GLOB lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/CMakeLists.txt
        ${PROJECT_SOURCE_DIR}/tests/operators/*/CMakeLists.txt)
   foreach(list IN LISTS lists)
@@ -90,6 +91,8 @@ function(hstujit_add_tests)
     if(HSTUJIT_TEST_FOLDERS AND NOT name IN_LIST HSTUJIT_TEST_FOLDERS)
       continue()
     endif()
-    add_subdirectory(${folder} ${PROJECT_BINARY_DIR}/tests/${name})
+    if(NOT name STREQUAL "fakes")
+      add_subdirectory(${folder} ${PROJECT_BINARY_DIR}/tests/${name})
+    endif()
   endforeach()
 endfunction()

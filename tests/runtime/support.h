@@ -15,7 +15,7 @@
 #include "compiler/support/files.h"
 #include "runtime/op.h"
 #include "runtime/tuning/problem_data.h"
-#include "tests/runtime/fake_cuda.h"
+#include "tests/fakes/fake_cuda.h"
 
 namespace hstujit::test {
 

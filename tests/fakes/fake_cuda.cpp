@@ -1,4 +1,4 @@
-#include "tests/runtime/fake_cuda.h"
+#include "tests/fakes/fake_cuda.h"
 
 #include <cstdlib>
 #include <cstring>
