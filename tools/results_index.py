@@ -41,7 +41,7 @@ KINDS = {
 PREAMBLE = """# Results
 
 Written by `tools/results_index.py`; a test keeps it in step. `bench/run_gpu.sh` makes the files on a machine with a GPU; what they
-mean is in [docs/performance.md](../../docs/performance.md). The names `half`, `sixth`, `ninth` and `sixteenth` are of runs over a part of the instances.
+mean is in [docs/performance.md](../../docs/performance.md). The names `half`, `third`, `sixth` and `ninth` are of runs over a part of the instances.
 
 """
 
