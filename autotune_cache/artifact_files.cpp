@@ -39,8 +39,8 @@ Status no_cubin(const Status& status) {
 Result<LoadedArtifact> load_once(const Folder& folder, const ArtifactFiles& files, std::string_view arch,
                                  std::string_view digest) {
   FileInfo info;
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, folder.read(files.metadata.filename(), kMostMetadataBytes, &info));
-  Result<std::string> cubin = folder.read(files.cubin.filename(), kMostCubinBytes);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, folder.read(files.metadata.filename(), kMaxMetadataBytes, &info));
+  Result<std::string> cubin = folder.read(files.cubin.filename(), kMaxCubinBytes);
   if (!cubin.ok()) return no_cubin(cubin.status());
   Result<LoadedArtifact> loaded = check_artifact(text, std::move(cubin).value(), arch, digest);
   if (loaded.ok()) loaded->last_used = info.nanoseconds;
@@ -51,12 +51,12 @@ Result<SeenArtifact> see_once(const Folder& folder, const ArtifactFiles& files, 
                               std::string_view digest) {
   SeenArtifact seen;
   FileInfo info;
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, folder.read(files.metadata.filename(), kMostMetadataBytes, &info));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, folder.read(files.metadata.filename(), kMaxMetadataBytes, &info));
   HSTUJIT_ASSIGN_OR_RETURN(seen.metadata, parse_metadata_of(text, arch, digest));
   FileInfo cubin;
   const auto header = folder.read_head(files.cubin.filename(), kCubinHeaderBytes, &cubin);
   if (!header.ok()) return no_cubin(header.status());
-  if (cubin.bytes != seen.metadata.size || cubin.bytes > kMostCubinBytes)
+  if (cubin.bytes != seen.metadata.size || cubin.bytes > kMaxCubinBytes)
     return of_another_size(cubin.bytes, seen.metadata);
   HSTUJIT_RETURN_IF_ERROR(check_cubin_arch(*header, arch));
   seen.bytes = info.bytes + cubin.bytes;

@@ -30,7 +30,7 @@ int64_t sweep_leftovers(const CacheTree& tree) {
 // Whether a look-up refuses a file by its size, which prune does not count then: a few bytes on the disk may claim any
 // size.
 bool is_too_large(const CacheItem& item) {
-  return item.info.bytes > (digest_of_file(item.name, ".json") ? kMostMetadataBytes : kMostCubinBytes);
+  return item.info.bytes > (digest_of_file(item.name, ".json") ? kMaxMetadataBytes : kMaxCubinBytes);
 }
 
 }  // namespace

@@ -33,17 +33,17 @@ ArtifactKey key_from_json(const Json& json) {
 // Of what a compiler says about a kernel: people read these numbers, and programs add them up.
 Status check_resources(const Json& resources) {
   if (!resources.is_object()) return Status(Code::kIo, "its resources are no JSON object");
-  constexpr double kMostBytes = 1LL << 31;
-  constexpr std::pair<const char*, double> kMost[] = {
-      {"registers", 65536},        {"spill_load_bytes", kMostBytes},    {"spill_store_bytes", kMostBytes},
-      {"stack_bytes", kMostBytes}, {"static_shared_bytes", kMostBytes}, {"compile_ms", 1e12}};
-  for (const auto& [name, most] : kMost) {
+  constexpr double kMaxBytes = 1LL << 31;
+  constexpr std::pair<const char*, double> kMax[] = {
+      {"registers", 65536},       {"spill_load_bytes", kMaxBytes},    {"spill_store_bytes", kMaxBytes},
+      {"stack_bytes", kMaxBytes}, {"static_shared_bytes", kMaxBytes}, {"compile_ms", 1e12}};
+  for (const auto& [name, max] : kMax) {
     const auto member = resources.find(name);
     if (member == resources.end()) continue;
     const double value = member->is_number() ? member->get<double>() : -1;
-    if (!(value >= 0 && value <= most)) {
+    if (!(value >= 0 && value <= max)) {
       return Status(Code::kIo, fmt::format("its resources say that {} is {}; allowed: a number from 0 to {}", name,
-                                           brief_json(*member), most));
+                                           brief_json(*member), max));
     }
   }
   return {};

@@ -23,12 +23,12 @@ Result<std::string> decompress(std::string_view frame) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
   if (context == nullptr) return Status(Code::kOutOfMemory, "the host's memory is used up");
   ZSTD_inBuffer input = {frame.data(), frame.size(), 0};
-  const size_t most = std::min(kMostBundleBytes, kMostUnpackedBytes + kMostUnpackedTimes * frame.size());
+  const size_t max = std::min(kMaxBundleBytes, kMaxUnpackedBytes + kMaxUnpackedTimes * frame.size());
   std::string bytes;
   size_t used = 0;
   while (true) {
-    if (used > most)
-      return Status(Code::kIo, fmt::format("its zstd frame of {} bytes unpacks to more than {}", frame.size(), most));
+    if (used > max)
+      return Status(Code::kIo, fmt::format("its zstd frame of {} bytes unpacks to more than {}", frame.size(), max));
     bytes.resize(used + (used / 2) + ZSTD_DStreamOutSize());
     ZSTD_outBuffer output = {bytes.data(), bytes.size(), used};
     const size_t left = ZSTD_decompressStream(context.get(), &output, &input);

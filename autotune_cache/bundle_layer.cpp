@@ -43,7 +43,7 @@ std::optional<EntryName> parse_name(const std::string& name) {
 }  // namespace
 
 Result<std::string> BundleLayer::read() const {
-  if (trust_ == Trust::kAll) return read_file(path(), kMostBundleBytes);
+  if (trust_ == Trust::kAll) return read_file(path(), kMaxBundleBytes);
   // Through the links that lead to it, and no further ones.
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path(), error);
@@ -51,7 +51,7 @@ Result<std::string> BundleLayer::read() const {
   if (const std::string problem = distrust_of_place(path()); !problem.empty())
     return Status(Code::kIo, fmt::format("cannot read {}: {}", quote(path()), problem));
   HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(file.parent_path(), trust_));
-  return folder.read(file.filename(), kMostBundleBytes);
+  return folder.read(file.filename(), kMaxBundleBytes);
 }
 
 Result<std::shared_ptr<const Bundle>> BundleLayer::load() const {
@@ -76,33 +76,33 @@ Status BundleLayer::health() const {
   return status_;
 }
 
-Result<std::string_view> BundleLayer::file(const std::filesystem::path& name, size_t most) const {
+Result<std::string_view> BundleLayer::file(const std::filesystem::path& name, size_t max) const {
   const Status none(Code::kNotFound, "it is not in the bundle");
   if (bundle() == nullptr) return none;
   const auto found = bundle_->files().find(name.native());
   if (found == bundle_->files().end()) return none;
   const std::string_view bytes = found->second;
-  if (bytes.size() <= most) return bytes;
+  if (bytes.size() <= max) return bytes;
   return Status(Code::kIo, fmt::format("{} has {} bytes; the most for a file of its kind is {}",
-                                       quote(name.filename().native()), bytes.size(), most));
+                                       quote(name.filename().native()), bytes.size(), max));
 }
 
 Result<LoadedArtifact> BundleLayer::find_artifact(std::string_view arch, std::string_view digest) const {
   const ArtifactFiles names(kNoRoot, arch, digest);
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view metadata, file(names.metadata, kMostMetadataBytes));
-  const Result<std::string_view> cubin = file(names.cubin, kMostCubinBytes);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view metadata, file(names.metadata, kMaxMetadataBytes));
+  const Result<std::string_view> cubin = file(names.cubin, kMaxCubinBytes);
   if (cubin.ok()) return check_artifact(metadata, std::string(*cubin), arch, digest);
   if (cubin.status().code() != Code::kNotFound) return cubin.status();
   return Status(Code::kIo, "the bundle has its metadata and no cubin");
 }
 
 Result<TuningRecord> BundleLayer::find_record(std::string_view digest) const {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view text, file(record_file(kNoRoot, digest), kMostRecordBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view text, file(record_file(kNoRoot, digest), kMaxRecordBytes));
   return parse_record(text, digest);
 }
 
 Result<ChoiceRecord> BundleLayer::find_choice(std::string_view digest) const {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view text, file(choice_file(kNoRoot, digest), kMostChoiceBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string_view text, file(choice_file(kNoRoot, digest), kMaxChoiceBytes));
   return parse_choice(text, digest);
 }
 

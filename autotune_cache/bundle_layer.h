@@ -36,8 +36,8 @@ class BundleLayer : public CacheLayer {
   Result<std::string> read() const;
   Result<std::shared_ptr<const Bundle>> load() const;
   // What the bundle has under that name, with the limits of a look-up in a directory: kNotFound when it has nothing,
-  // kIo when that is larger than `most` bytes.
-  Result<std::string_view> file(const std::filesystem::path& name, size_t most) const;
+  // kIo when that is larger than `max` bytes.
+  Result<std::string_view> file(const std::filesystem::path& name, size_t max) const;
 
   Trust trust_;
   Log log_;

@@ -64,10 +64,10 @@ Status problem_of_text(const CacheItem& item, const Place& place, const Find& fi
 Status no_folder(const Status& status) { return Status(Code::kNotFound, status.message()); }
 
 // The text of a record or a choice.
-Result<std::string> read_text(const CacheTree& tree, const fs::path& name, size_t most) {
+Result<std::string> read_text(const CacheTree& tree, const fs::path& name, size_t max) {
   const auto folder = tree.open(name.parent_path());
   if (!folder.ok()) return is_system_failure(folder.status()) ? folder.status() : no_folder(folder.status());
-  return folder->read(name.filename(), most);
+  return folder->read(name.filename(), max);
 }
 
 // Those that `find` reads, of the files below `folder` that are in their `place`, by digest.
@@ -94,12 +94,12 @@ Result<LoadedArtifact> DirectoryLayer::find_artifact(std::string_view arch, std:
 }
 
 Result<TuningRecord> DirectoryLayer::find_record(std::string_view digest) const {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_text(tree_, record_file(kNoRoot, digest), kMostRecordBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_text(tree_, record_file(kNoRoot, digest), kMaxRecordBytes));
   return parse_record(text, digest);
 }
 
 Result<ChoiceRecord> DirectoryLayer::find_choice(std::string_view digest) const {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_text(tree_, choice_file(kNoRoot, digest), kMostChoiceBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_text(tree_, choice_file(kNoRoot, digest), kMaxChoiceBytes));
   return parse_choice(text, digest);
 }
 

@@ -156,7 +156,7 @@ void TuningDatabase::drop_choice(const TuningKey& key, std::string_view generato
   const auto folder = user_->open(name.parent_path());
   if (!folder.ok()) return;
   if (noted_only) {
-    const auto text = folder->read(name.filename(), kMostChoiceBytes);
+    const auto text = folder->read(name.filename(), kMaxChoiceBytes);
     if (!text.ok()) return;
     const Result<ChoiceRecord> choice = parse_choice(*text, digest);
     if (choice.ok() && choice->exported) return;
@@ -184,7 +184,7 @@ Result<std::optional<TuningRecord>> TuningDatabase::store(const Folder& folder, 
                                                           const std::string& text) {
   const std::string name = record_file(kNoRoot, digest).filename();
   folder.remove_folder(name);  // nobody's, with the name of a record
-  HSTUJIT_ASSIGN_OR_RETURN(const std::optional<std::string> displaced, folder.exchange(name, text, kMostRecordBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::optional<std::string> displaced, folder.exchange(name, text, kMaxRecordBytes));
   Result<TuningRecord> record = parse_record(displaced.value_or(""), digest);
   return record.ok() ? std::optional(std::move(record).value()) : std::nullopt;
 }

@@ -47,11 +47,11 @@ struct TuningKey {
 // 64 hexadecimal digits over the named fields.
 std::string tuning_digest(const TuningKey& key);
 
-// What a candidate was timed in turns with. Clocks drift by some percent from run to run, and both meet the same.
+// What a candidate was timed alternately with. Clocks drift by some percent from run to run, and both meet the same.
 struct TimingBaseline {
   std::string config;         // JSON object; empty: unknown, as in records of libraries before this field
   std::string source_digest;  // as the candidate's
-  double median_us = 0;       // in turns with the candidate
+  double median_us = 0;       // alternately with the candidate
 
   bool operator==(const TimingBaseline&) const = default;
 };

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
-# again for sm90 with products in turns, the backward direction again with its fused kernel, launches of deterministic kernels compared
+# again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
 # bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, start-up. Three more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta rows startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
@@ -12,7 +12,7 @@
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused ordered whole deterministic emitted tune faults bench profile cliffs delta rows startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -95,24 +95,24 @@ fused='"skeleton": "attention/sm90_backward_fused", "block_n": 64'
 fused_persistent=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'
 fused_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "persistent"'  # two of k and v
 fused_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "persistent"'
-ordered=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "ordered"'
-ordered_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "ordered"'
-whole=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "whole"'
-whole_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "whole"'
+semaphore=$fused', "block_m": 128, "stages": 3, "consumers": 2, "blocks_per_sm": 1, "schedule": "semaphore"'
+semaphore_buffers=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "semaphore"'
+per_sequence=$fused', "block_m": 128, "stages": 2, "consumers": 2, "blocks_per_sm": 1, "schedule": "per_sequence"'
+per_sequence_narrow=$fused', "block_m": 64, "stages": 2, "consumers": 1, "blocks_per_sm": 2, "schedule": "per_sequence"'
 if step fused; then
   overridden fused fused_persistent "$fused_persistent" --direction backward --kind bf16,fp16
   overridden fused fused_buffers "$fused_buffers" --direction backward --kind bf16,fp16
   overridden fused fused_narrow "$fused_narrow" --direction backward --kind bf16,fp16
 fi
 
-if step ordered; then
-  overridden fused ordered "$ordered" --direction backward --kind bf16,fp16
-  overridden fused ordered_buffers "$ordered_buffers" --direction backward --kind bf16,fp16
+if step semaphore; then
+  overridden fused semaphore "$semaphore" --direction backward --kind bf16,fp16
+  overridden fused semaphore_buffers "$semaphore_buffers" --direction backward --kind bf16,fp16
 fi
 
-if step whole; then
-  overridden fused whole "$whole" --direction backward --kind bf16,fp16
-  overridden fused whole_narrow "$whole_narrow" --direction backward --kind bf16,fp16
+if step per_sequence; then
+  overridden fused per_sequence "$per_sequence" --direction backward --kind bf16,fp16
+  overridden fused per_sequence_narrow "$per_sequence_narrow" --direction backward --kind bf16,fp16
 fi
 
 if step deterministic; then
@@ -123,12 +123,12 @@ if step deterministic; then
     $hstujit run --config "$work/repeated.json" --check --repeat 200 --json --cache-dir "$cache" 2> "$work/log"
   }
   HSTUJIT_DETERMINISTIC=1 repeat > "$work/deterministic.out" || failed=1
-  HSTUJIT_OVERRIDE="{$ordered_buffers}" repeat > "$work/ordered.out" || failed=1
-  HSTUJIT_OVERRIDE="{$whole}" repeat > "$work/whole.out" || failed=1
+  HSTUJIT_OVERRIDE="{$semaphore_buffers}" repeat > "$work/semaphore.out" || failed=1
+  HSTUJIT_OVERRIDE="{$per_sequence}" repeat > "$work/per_sequence.out" || failed=1
   HSTUJIT_OVERRIDE="{$fused_persistent}" repeat > "$work/free.out"
   record deterministic "$work/deterministic.out" "$work/free.out" "$output/deterministic_$day.json" || failed=1
-  record deterministic "$work/ordered.out" "$work/free.out" "$output/deterministic_ordered_$day.json" || failed=1
-  record deterministic "$work/whole.out" "$work/free.out" "$output/deterministic_whole_$day.json" || failed=1
+  record deterministic "$work/semaphore.out" "$work/free.out" "$output/deterministic_semaphore_$day.json" || failed=1
+  record deterministic "$work/per_sequence.out" "$work/free.out" "$output/deterministic_per_sequence_$day.json" || failed=1
 fi
 
 if step random; then
@@ -158,7 +158,7 @@ if step emitted; then
 CONFIG
   {
     $hstujit emit --config "$work/emitted.json" --op clusters -o "$work/emitted" || failed=1
-    HSTUJIT_OVERRIDE="{$ordered}" $hstujit emit --config "$work/emitted.json" --op in_order -o "$work/emitted" || failed=1
+    HSTUJIT_OVERRIDE="{$semaphore}" $hstujit emit --config "$work/emitted.json" --op in_order -o "$work/emitted" || failed=1
   } > "$work/emitted.log" 2>&1
   for program in "$work"/emitted/*_main.cu; do
     build=$(sed -n 's|^// Build: ||p' "$program")

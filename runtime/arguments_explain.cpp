@@ -153,7 +153,7 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {}; it must be 0 or more", argument.name, failure.value);
       break;
     case Kind::kIntegerTooLarge:
-      text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.most);
+      text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.max);
       break;
     case Kind::kNotFinite:
       text = fmt::format("{} is {}; it must be a finite number", argument.name, values[failure.argument].real);

@@ -49,9 +49,9 @@ Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets)
       return fail(fmt::format("{}[{}] is {}; it must be at most {} = {}", axis.offsets, i, offsets[i], axis.symbol,
                               axis.total_rows));
     }
-    if (const int64_t rows = offsets[i] - offsets[i - 1]; rows > axis.most_rows) {
+    if (const int64_t rows = offsets[i] - offsets[i - 1]; rows > axis.max_rows) {
       return fail(fmt::format("sequence {} has {} rows by {}; {} = {} is allowed", i - 1, rows, axis.offsets,
-                              axis.most_rows_name, axis.most_rows));
+                              axis.max_rows_name, axis.max_rows));
     }
   }
   return {};
@@ -87,9 +87,9 @@ Status check_launch_data(const CudaDriver* driver, const Signature& signature, c
       const int offsets_index = find_argument(signature, dimension.offsets);
       if (offsets_index < 0 || checked.contains(dimension.offsets)) continue;
       JaggedAxis axis{dimension.offsets, dimension.symbol, values[i].tensor->shape[d], {}};
-      if (const int most = find_argument(signature, Semantic::kMaxRows, dimension.symbol); most >= 0) {
-        axis.most_rows_name = signature[static_cast<size_t>(most)].name;
-        axis.most_rows = values[most].integer;
+      if (const int max = find_argument(signature, Semantic::kMaxRows, dimension.symbol); max >= 0) {
+        axis.max_rows_name = signature[static_cast<size_t>(max)].name;
+        axis.max_rows = values[max].integer;
       }
       HSTUJIT_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, integers(offsets_index));
       HSTUJIT_RETURN_IF_ERROR(check_jagged(axis, offsets));

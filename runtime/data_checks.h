@@ -20,8 +20,8 @@ struct JaggedAxis {
   std::string_view offsets;  // the tensor's name
   std::string_view symbol;   // the axis' size: "L"
   int64_t total_rows = 0;    // the value of that
-  std::string_view most_rows_name;
-  int64_t most_rows = std::numeric_limits<int64_t>::max();  // of one sequence, and the argument that says so
+  std::string_view max_rows_name;
+  int64_t max_rows = std::numeric_limits<int64_t>::max();  // of one sequence, and the argument that says so
 };
 
 // kInvalidArgument with the first offset that is not allowed.

@@ -28,9 +28,9 @@ constexpr int kDefaultCompileJobs = 16;
 
 Result<int> compile_jobs_from(const Environment& environment) {
   HSTUJIT_ASSIGN_OR_RETURN(const int64_t jobs, environment.number(Env::kCompileJobs));
-  constexpr int kMost = 1024;
-  if (jobs > kMost) {
-    return Status(Code::kInvalidArgument, fmt::format("HSTUJIT_COMPILE_JOBS is {}; it may be {} at most", jobs, kMost));
+  constexpr int kMax = 1024;
+  if (jobs > kMax) {
+    return Status(Code::kInvalidArgument, fmt::format("HSTUJIT_COMPILE_JOBS is {}; it may be {} at most", jobs, kMax));
   }
   return jobs > 0 ? static_cast<int>(jobs) : std::min(available_threads(), kDefaultCompileJobs);
 }
@@ -134,7 +134,7 @@ Status Engine::freeze(const std::string& path) {
         Code::kInvalidArgument,
         "HSTUJIT_OVERRIDE and HSTUJIT_FROZEN are both set; an override would change what is frozen, unset one");
   }
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostChoicesBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxChoicesBytes));
   HSTUJIT_ASSIGN_OR_RETURN(frozen_, FrozenChoices::parse(text, path));
   log_.event(LogCategory::kDispatch, "frozen",
              {{"file", path}, {"checksum", frozen_->checksum()}, {"choices", frozen_->size()}});

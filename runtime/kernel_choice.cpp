@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/support/config_aliases.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
 #include "runtime/generator_keys.h"
@@ -51,7 +52,7 @@ Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* 
                   "HSTUJIT_OVERRIDE is " + quote(text) + "; allowed: a JSON object of config fields");
   }
   Json json = to_json(choice->config);
-  json.update(patch);
+  json.update(with_current_names(patch));
   const std::string reason = refusal(wanted, json, &choice->config);
   if (!reason.empty())
     return Status(Code::kUnsupported, fmt::format("HSTUJIT_OVERRIDE gives {}: {}", printable(dump_json(json)), reason));

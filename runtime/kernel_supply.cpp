@@ -10,7 +10,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kMostTried = 4;  // estimates, with the first
+constexpr size_t kMaxTried = 4;  // estimates, with the first
 
 // One look-up of supply_kernel.
 class Supplier {
@@ -61,7 +61,7 @@ class Supplier {
     std::optional<SuppliedKernel> best;  // of those that compile
     Status refused;                      // the first estimate's compile
     bool hit = true;                     // nothing was compiled for any
-    for (size_t i = 0; i < kMostTried; ++i) {
+    for (size_t i = 0; i < kMaxTried; ++i) {
       if (i == 1) estimates = list_estimates();
       if (i > 0 && i >= estimates.size()) break;
       if (i > 0) choice.config = estimates[i].config;

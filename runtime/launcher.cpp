@@ -52,19 +52,19 @@ int64_t product(const std::vector<GridFactor>& factors, const hstujit_value* val
 
 // Where each region of a workspace begins.
 struct WorkspaceLayout {
-  int64_t starts[WorkspacePlan::kMostRegions] = {};
+  int64_t starts[WorkspacePlan::kMaxRegions] = {};
   int64_t cleared = 0;  // bytes, from the beginning on
   int64_t bytes = 0;
 };
 
 // Saturates as product() does.
 WorkspaceLayout lay_out(const WorkspacePlan& plan, const hstujit_value* values) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / WorkspacePlan::kAlignment * WorkspacePlan::kAlignment;
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max() / WorkspacePlan::kAlignment * WorkspacePlan::kAlignment;
   WorkspaceLayout layout;
   for (size_t i = 0; i < plan.regions.size(); ++i) {
-    layout.starts[i] = layout.bytes < kMost ? round_up(layout.bytes, WorkspacePlan::kAlignment) : kMost;
+    layout.starts[i] = layout.bytes < kMax ? round_up(layout.bytes, WorkspacePlan::kAlignment) : kMax;
     const int64_t size = product(plan.regions[i].bytes, values);
-    if (__builtin_add_overflow(layout.starts[i], size, &layout.bytes)) layout.bytes = kMost;
+    if (__builtin_add_overflow(layout.starts[i], size, &layout.bytes)) layout.bytes = kMax;
     if (plan.regions[i].cleared) layout.cleared = layout.bytes;
   }
   return layout;
@@ -84,7 +84,7 @@ void* some_address(const std::vector<int>& outputs, const hstujit_value* values)
 
 int64_t blocks(const FollowingKernel& kernel, const hstujit_value* values) {
   const int64_t total = product(kernel.grid, values);
-  return kernel.most_blocks > 0 ? std::min(total, kernel.most_blocks) : total;
+  return kernel.max_blocks > 0 ? std::min(total, kernel.max_blocks) : total;
 }
 
 }  // namespace
@@ -95,9 +95,9 @@ Result<LauncherPtr> Launcher::create(CudaDriverPtr driver, ModulePtr module, con
   const std::shared_ptr<Launcher> launcher(
       new Launcher(std::move(driver), std::move(module), plan, std::move(checker)));
   HSTUJIT_RETURN_IF_ERROR(launcher->validate_plan(signature).with_context(plan.kernel_name));
-  if (plan.cluster.most > 1) {
+  if (plan.cluster.max > 1) {
     launcher->clusters_ =
-        resident_clusters(*launcher->driver_, launcher->module_->function(), block_shape(plan), plan.cluster.most);
+        resident_clusters(*launcher->driver_, launcher->module_->function(), block_shape(plan), plan.cluster.max);
   }
   return LauncherPtr(launcher);
 }
@@ -132,7 +132,7 @@ Status Launcher::check_divisors(const hstujit_value* values) const {
 
 int64_t Launcher::cluster_of(const hstujit_value* values, int64_t tiles) const {
   if (clusters_.empty()) return 1;
-  const int64_t shares = values[plan_.cluster.argument].integer / plan_.cluster.least;
+  const int64_t shares = values[plan_.cluster.argument].integer / plan_.cluster.min;
   int64_t cluster = std::min(static_cast<int64_t>(clusters_.size()) - 1, shares);
   while (cluster > 1 && clusters_[static_cast<size_t>(cluster)] < tiles) --cluster;
   return std::max<int64_t>(cluster, 1);
@@ -159,15 +159,15 @@ Status Launcher::explain_empty_grid(const hstujit_value* values) const {
 
 Status Launcher::check_grids(const hstujit_value* values, int64_t grid) const {
   const std::string* kernel = &plan_.kernel_name;
-  int64_t most = grid;
+  int64_t max = grid;
   for (const FollowingKernel& following : plan_.following) {
     const int64_t total = blocks(following, values);
-    if (total > most) kernel = &following.kernel_name;
-    most = std::max(most, total);
+    if (total > max) kernel = &following.kernel_name;
+    max = std::max(max, total);
   }
-  if (most <= kMaxBlocks) return {};
+  if (max <= kMaxBlocks) return {};
   return Status(Code::kInvalidArgument,
-                fmt::format("these sizes need {} blocks of {}; at most {} can be launched", most, *kernel, kMaxBlocks));
+                fmt::format("these sizes need {} blocks of {}; at most {} can be launched", max, *kernel, kMaxBlocks));
 }
 
 Status Launcher::check_workspace(const Workspace& workspace, int64_t bytes) const {
@@ -266,7 +266,7 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   HSTUJIT_RETURN_IF_ERROR(check_grids(values, grid));
   const WorkspaceLayout layout = lay_out(plan_.workspace, values);
   HSTUJIT_RETURN_IF_ERROR(check_workspace(workspace, layout.bytes));
-  void* regions[WorkspacePlan::kMostRegions] = {};
+  void* regions[WorkspacePlan::kMaxRegions] = {};
   for (size_t i = 0; i < plan_.workspace.regions.size(); ++i) {
     regions[i] = static_cast<std::byte*>(workspace.address) + layout.starts[i];
   }

@@ -65,9 +65,9 @@ Status Launcher::validate_factors(const std::vector<GridFactor>& factors, const 
 
 Status Launcher::validate_workspace(const Signature& signature) {
   const std::vector<WorkspaceRegion>& regions = plan_.workspace.regions;
-  if (regions.size() > WorkspacePlan::kMostRegions) {
+  if (regions.size() > WorkspacePlan::kMaxRegions) {
     return Status(Code::kInternal, fmt::format("a workspace of {} regions; at most {} are allowed", regions.size(),
-                                               WorkspacePlan::kMostRegions));
+                                               WorkspacePlan::kMaxRegions));
   }
   for (size_t i = 0; i < regions.size(); ++i) {
     HSTUJIT_RETURN_IF_ERROR(validate_factors(regions[i].bytes, signature));
@@ -93,8 +93,8 @@ Status Launcher::validate_plan(const Signature& signature) {
   for (const FollowingKernel& kernel : plan_.following) {
     HSTUJIT_RETURN_IF_ERROR(validate_factors(kernel.grid, signature).with_context(kernel.kernel_name));
   }
-  if (plan_.cluster.most > 1) {
-    if (!known(plan_.cluster.argument, signature) || !is_integer_[plan_.cluster.argument] || plan_.cluster.least < 1) {
+  if (plan_.cluster.max > 1) {
+    if (!known(plan_.cluster.argument, signature) || !is_integer_[plan_.cluster.argument] || plan_.cluster.min < 1) {
       return Status(Code::kInternal, "the cluster's size refers to no integer argument");
     }
   }

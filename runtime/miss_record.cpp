@@ -162,7 +162,7 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
 }
 
 Result<Recording> load_recording(const std::filesystem::path& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostRecordingBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxRecordingBytes));
   return parse_recording(text, path.string());
 }
 

@@ -32,10 +32,10 @@ Result<std::unique_ptr<Op>> Op::create(EnginePtr engine, OpOptions options) {
 
 Status Op::prepare(int64_t max_seq_len, int device) {
   if (max_seq_len_argument_ >= 0) {
-    const int64_t most = signature_[max_seq_len_argument_].most;
-    if (max_seq_len < 1 || max_seq_len > most) {
+    const int64_t max = signature_[max_seq_len_argument_].max;
+    if (max_seq_len < 1 || max_seq_len > max) {
       return Status(Code::kInvalidArgument,
-                    fmt::format("max_seq_len is {}; it must be between 1 and {}", max_seq_len, most));
+                    fmt::format("max_seq_len is {}; it must be between 1 and {}", max_seq_len, max));
     }
   }
   if (options_.backend == Backend::kHost) return prepare_host(max_seq_len);
@@ -67,18 +67,18 @@ Status Op::prepare_cuda(int64_t max_seq_len, int device) {
   const int64_t bucket = bucket_of(max_seq_len);
   if (table_.find(context.id, bucket) != nullptr) return {};
   HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec spec, engine_->device(context.ordinal));
-  const int64_t most_small = most_small_batch(options_.instance, options_.direction, bucket, spec);
+  const int64_t max_small = max_small_batch(options_.instance, options_.direction, bucket, spec);
   // The two are compiled side by side, and tuned one after the other: both would time on one device.
   const bool at_once = engine_->on_miss() != MissPolicy::kTune;
   std::future<Result<Choice>> small;
-  if (most_small > 0) {
+  if (max_small > 0) {
     const auto choose_small = [&] { return choose(context.ordinal, spec, {bucket, true}); };
     small = at_once ? start_async(choose_small) : std::async(std::launch::deferred, choose_small);
   }
   HSTUJIT_ASSIGN_OR_RETURN(Choice choice, choose(context.ordinal, spec, bucket));
-  Prepared prepared{context.context, context.id, bucket, nullptr, nullptr, most_small};
+  Prepared prepared{context.context, context.id, bucket, nullptr, nullptr, max_small};
   HSTUJIT_ASSIGN_OR_RETURN(prepared.launcher, load(context, std::move(choice)));
-  if (most_small > 0) {
+  if (max_small > 0) {
     HSTUJIT_ASSIGN_OR_RETURN(choice, small.get());
     HSTUJIT_ASSIGN_OR_RETURN(prepared.small_launcher, load(context, std::move(choice)));
   }

@@ -14,7 +14,7 @@ Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t co
   int64_t max_seq_len = 1;
   if (max_seq_len_argument_ >= 0) {
     max_seq_len = values[max_seq_len_argument_].integer;
-    const bool too_large = max_seq_len > signature_[max_seq_len_argument_].most;
+    const bool too_large = max_seq_len > signature_[max_seq_len_argument_].max;
     if (max_seq_len < 0 || too_large) {
       const auto kind = too_large ? ArgumentFailure::Kind::kIntegerTooLarge : ArgumentFailure::Kind::kNegativeInteger;
       return checker_.explain({kind, max_seq_len_argument_, 0, max_seq_len}, values, {});

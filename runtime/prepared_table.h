@@ -20,11 +20,11 @@ struct Prepared {
   unsigned long long context_id = 0;
   int64_t bucket = 0;
   LauncherPtr launcher;
-  LauncherPtr small_launcher = nullptr;  // of batches of at most `most_small` sequences; null where there is none
-  int64_t most_small = 0;
+  LauncherPtr small_launcher = nullptr;  // of batches of at most `max_small` sequences; null where there is none
+  int64_t max_small = 0;
 
   const Launcher& launcher_of(int64_t sequences) const {
-    return small_launcher && sequences <= most_small ? *small_launcher : *launcher;
+    return small_launcher && sequences <= max_small ? *small_launcher : *launcher;
   }
 };
 

@@ -27,15 +27,15 @@ int64_t tuning_length(const Signature& signature, const Instance& instance, int6
   return *std::max_element(instance.max_seq_lens.begin(), instance.max_seq_lens.end());
 }
 
-int64_t most_small_batch(const Instance& instance, Direction direction, int64_t bucket, const DeviceSpec& device) {
-  return instance.small_batches ? most_small_batch(*instance.spec, direction, bucket, device.sm_count) : 0;
+int64_t max_small_batch(const Instance& instance, Direction direction, int64_t bucket, const DeviceSpec& device) {
+  return instance.small_batches ? max_small_batch(*instance.spec, direction, bucket, device.sm_count) : 0;
 }
 
 Lengths tuning_lengths(const Instance& instance, Direction direction, const ProblemBucket& bucket,
                        const DeviceSpec& device) {
   const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket.rows);
   if (!bucket.small_batch) return make_lengths(instance, length);
-  return make_small_lengths(instance, length, most_small_batch(instance, direction, bucket.rows, device));
+  return make_small_lengths(instance, length, max_small_batch(instance, direction, bucket.rows, device));
 }
 
 }  // namespace hstujit

@@ -40,7 +40,7 @@ int64_t tuning_length(const Signature& signature, const Instance& instance, int6
 // How many sequences a small batch of the instance's bucket has at most on the device; 0 where it has no such batches,
 // or did not ask for a kernel of their own. The bucket's length counts, not that of a launch, so that each bucket has
 // one answer.
-int64_t most_small_batch(const Instance& instance, Direction direction, int64_t bucket, const DeviceSpec& device);
+int64_t max_small_batch(const Instance& instance, Direction direction, int64_t bucket, const DeviceSpec& device);
 
 // The batch that a bucket is timed with.
 Lengths tuning_lengths(const Instance& instance, Direction direction, const ProblemBucket& bucket,

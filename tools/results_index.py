@@ -10,6 +10,11 @@ import sys
 
 from bench_table import Mistake, ROOT, bring_in_step, load
 
+SEMAPHORE = "backward matrix and compute-sanitizer over one config of deterministic dq accumulation by semaphores"
+PER_SEQUENCE = "backward matrix and compute-sanitizer over one config of one CTA per (sequence, head)"
+SEMAPHORE_REPEATED = "as deterministic, of deterministic dq accumulation by semaphores"
+PER_SEQUENCE_REPEATED = "as deterministic, of one CTA per (sequence, head)"
+
 # What a file is, by its name without the date; the longest beginning counts.
 KINDS = {
     "backward_matrix": "every mask, data type and dimension, backward, against float64",
@@ -19,14 +24,14 @@ KINDS = {
     "delta": "attention of the last rows of sequences: `bench/delta.json`",
     "deterministic": "200 launches under load of each instance, bitwise compared, beside a kernel that is not deterministic",
     "deterministic_bench": "the benchmark with deterministic kernels, the cost model's choice",
-    "deterministic_ordered": "as deterministic, of the backward kernel in order",
-    "deterministic_whole": "as deterministic, of the backward kernel of whole sequences",
+    "deterministic_per_sequence": PER_SEQUENCE_REPEATED,
+    "deterministic_semaphore": SEMAPHORE_REPEATED,
     "emitted": "programs beside emitted source, built with nvcc and run",
     "faults": "candidates that crash, hang or write nothing, in the tuner",
     "fused": "backward matrix and compute-sanitizer over one config of the fused kernel",
     "matrix": "every mask, data type and dimension, forward, against float64",
-    "ordered": "backward matrix and compute-sanitizer over one config of the kernel in order",
-    "ping_pong": "matrix and compute-sanitizer with products in turns",
+    "per_sequence": PER_SEQUENCE,
+    "ping_pong": "matrix and compute-sanitizer with ping-pong scheduling",
     "profile": "the benchmark's cells under the profiler",
     "rows": "operators over rows: `bench/rows.json`",
     "rows_backward_matrix": "operators over rows, every data type, width and option, backward, against float64",
@@ -34,9 +39,14 @@ KINDS = {
     "random": "instances at random, forward, backward and of last rows, against float64",
     "ranks": "tuning shared out over two GPUs",
     "sanitizer": "memcheck and racecheck over small instances, forward",
+    "semaphore": SEMAPHORE,
     "startup": "a process's way to its first launch, with a cold and a warm cache",
     "tune": "tuning of a config's keys: winners, times, the untuned choice beside them",
-    "whole": "backward matrix and compute-sanitizer over one config of the kernel of whole sequences",
+    # Names of the schedules "semaphore" and "per_sequence" in earlier files.
+    "deterministic_ordered": SEMAPHORE_REPEATED,
+    "deterministic_whole": PER_SEQUENCE_REPEATED,
+    "ordered": SEMAPHORE,
+    "whole": PER_SEQUENCE,
 }
 PREAMBLE = """# Results
 

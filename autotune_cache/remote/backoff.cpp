@@ -7,9 +7,9 @@
 namespace hstujit {
 
 // Here a seed must differ between processes: those that failed together shall not come back together.
-Backoff::Backoff(Clock::duration first, Clock::duration most)
+Backoff::Backoff(Clock::duration first, Clock::duration max)
     : first_(first),
-      most_(most),
+      max_(max),
       random_(static_cast<unsigned>(::getpid()) ^ static_cast<unsigned>(Clock::now().time_since_epoch().count())) {}
 
 std::optional<uint64_t> Backoff::begin() {
@@ -25,7 +25,7 @@ void Backoff::failed(uint64_t attempt) {
   const std::lock_guard lock(mutex_);
   if (attempt != failures_) return;
   ++failures_;
-  delay_ = delay_ == Clock::duration::zero() ? first_ : std::min(2 * delay_, most_);
+  delay_ = delay_ == Clock::duration::zero() ? first_ : std::min(2 * delay_, max_);
   until_ = Clock::now() + jittered(delay_);
 }
 

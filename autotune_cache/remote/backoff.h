@@ -13,7 +13,7 @@ class Backoff {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Backoff(Clock::duration first, Clock::duration most);
+  Backoff(Clock::duration first, Clock::duration max);
 
   // Nothing while it is left alone; else what failed() wants to know. The first one after such a time goes alone: the
   // others wait for what it finds, another such time at most.
@@ -27,7 +27,7 @@ class Backoff {
   Clock::duration jittered(Clock::duration time);
 
   const Clock::duration first_;
-  const Clock::duration most_;
+  const Clock::duration max_;
   std::mutex mutex_;
   std::minstd_rand random_;
   uint64_t failures_ = 0;

@@ -70,7 +70,7 @@ const Result<Curl>& curl() {
 
 struct Body {
   std::string bytes;
-  size_t most = 0;
+  size_t max = 0;
   bool too_long = false;
   bool no_memory = false;
 };
@@ -78,7 +78,7 @@ struct Body {
 size_t take_bytes(char* data, size_t size, size_t count, void* user) {
   Body& body = *static_cast<Body*>(user);
   const size_t bytes = size * count;
-  if (bytes > body.most - body.bytes.size()) {
+  if (bytes > body.max - body.bytes.size()) {
     body.too_long = true;
     return 0;  // fewer than were given: libcurl ends the request
   }
@@ -162,7 +162,7 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   const std::string url = url_.base + request.path;
   std::array<char, CURL_ERROR_SIZE> reason = {};
   Body body;
-  body.most = request.most_bytes;
+  body.max = request.max_bytes;
   api.reset(handle);
   api.set(handle, CURLOPT_URL, url.c_str());
   api.set(handle, CURLOPT_NOSIGNAL, 1L);
@@ -208,7 +208,7 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
     answer.body = std::move(body.bytes);
   } else if (body.too_long) {
     answer.failure = "its answer is too long";
-    answer.detail = fmt::format("the answer has more than {} bytes", request.most_bytes);
+    answer.detail = fmt::format("the answer has more than {} bytes", request.max_bytes);
   } else if (body.no_memory) {
     answer.failure = answer.detail = "there is no memory for its answer";
   } else {

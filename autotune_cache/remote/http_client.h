@@ -24,7 +24,7 @@ struct HttpRequest {
   std::string method;                       // "GET" "PUT" "MKCOL"
   std::string path;                         // below the URL: "/ac/<digest>"
   std::string_view body;                    // of a PUT
-  size_t most_bytes = 65536;                // of the answer's body; a longer one is a failure
+  size_t max_bytes = 65536;                 // of the answer's body; a longer one is a failure
   const std::atomic<bool>* stop = nullptr;  // ends the request soon after it becomes true
 };
 

@@ -48,8 +48,8 @@ RemoteConnection::RemoteConnection(RemoteUrl url, const RemoteOptions& options, 
       name_(url_.base),
       options_(options),
       log_(std::move(log)),
-      backoff_(options.first_pause, options.most_pause),
-      upload_backoff_(options.first_pause, options.most_pause),
+      backoff_(options.first_pause, options.max_pause),
+      upload_backoff_(options.first_pause, options.max_pause),
       uploads_(options.upload) {}
 
 HttpClient* RemoteConnection::client() {
@@ -80,13 +80,13 @@ void RemoteConnection::failed(uint64_t attempt, const std::string& kind, const s
   log_once(kind, "remote_failed", path, reason);
 }
 
-Result<RemoteConnection::Fetched> RemoteConnection::get(const std::string& path, size_t most_bytes,
+Result<RemoteConnection::Fetched> RemoteConnection::get(const std::string& path, size_t max_bytes,
                                                         const std::atomic<bool>* stop, const Fetched* first) {
   const Status unusable(Code::kIo, "the remote cache does not answer");
   if (client() == nullptr) return unusable;
   const std::optional<uint64_t> attempt = first != nullptr ? first->attempt : backoff_.begin();
   if (!attempt) return unusable;
-  HttpAnswer answer = client_->send({"GET", path, {}, most_bytes, stop});
+  HttpAnswer answer = client_->send({"GET", path, {}, max_bytes, stop});
   if (answer.ok()) return Fetched{std::move(answer.body), *attempt};
   if (answer.status == kNotThere || answer.status == kGone) {
     backoff_.worked();

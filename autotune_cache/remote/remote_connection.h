@@ -19,11 +19,11 @@ namespace hstujit {
 struct RemoteOptions {
   bool upload = true;
   HttpTimes times;
-  std::chrono::milliseconds first_pause{5000};   // after a failure the remote is left alone
-  std::chrono::milliseconds most_pause{300000};  // twice as long each time, up to this
-  std::chrono::milliseconds last_wait{5000};     // for uploads, at the end
-  size_t most_uploads = 1024;                    // that wait
-  size_t most_upload_bytes = size_t{256} << 20;
+  std::chrono::milliseconds first_pause{5000};  // after a failure the remote is left alone
+  std::chrono::milliseconds max_pause{300000};  // twice as long each time, up to this
+  std::chrono::milliseconds last_wait{5000};    // for uploads, at the end
+  size_t max_uploads = 1024;                    // that wait
+  size_t max_upload_bytes = size_t{256} << 20;
 };
 
 class RemoteConnection {
@@ -37,7 +37,7 @@ class RemoteConnection {
   // Of "/ac/<digest>" or "/cas/<digest>". kNotFound when the remote has none, kIo when it is left alone or has failed
   // just now, which is logged already. What it gave is nobody's before accept or distrust. `first`: what the same entry
   // began with, when this is another part of it.
-  Result<Fetched> get(const std::string& path, size_t most_bytes, const std::atomic<bool>* stop = nullptr,
+  Result<Fetched> get(const std::string& path, size_t max_bytes, const std::atomic<bool>* stop = nullptr,
                       const Fetched* first = nullptr);
   void accept();
   // These bytes are not what was asked for. It becomes a failure as any other when it goes on.

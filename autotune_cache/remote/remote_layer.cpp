@@ -11,7 +11,7 @@
 namespace hstujit {
 namespace {
 
-constexpr size_t kMostMisses = 65536;  // that are remembered
+constexpr size_t kMaxMisses = 65536;  // that are remembered
 constexpr const char* kForked = "a forked child does without its parent's remote cache";
 
 std::string entry_path(std::string_view digest) { return "/ac/" + std::string(digest); }
@@ -35,7 +35,7 @@ struct RemoteLayer::State {
   }
   void remember_miss(std::string_view digest) {
     const std::lock_guard lock(mutex);
-    if (misses.size() >= kMostMisses) misses.clear();
+    if (misses.size() >= kMaxMisses) misses.clear();
     misses.emplace(digest);
   }
 
@@ -52,11 +52,11 @@ struct RemoteLayer::State {
 
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) {
     const std::string path = entry_path(digest);
-    const auto entry = connection.get(path, kMostMetadataBytes);
+    const auto entry = connection.get(path, kMaxMetadataBytes);
     if (!entry.ok()) return miss(digest, entry.status());
     const Result<ArtifactMetadata> metadata = parse_metadata(entry->body, digest);
     if (!metadata.ok()) return wrong(digest, *entry, path, metadata.status().message());
-    if (!is_digest(metadata->sha256) || metadata->size > kMostCubinBytes)
+    if (!is_digest(metadata->sha256) || metadata->size > kMaxCubinBytes)
       return wrong(digest, *entry, path, "its metadata names no cubin of an allowed size");
 
     const std::string cubin_path = bytes_path(metadata->sha256);
@@ -70,7 +70,7 @@ struct RemoteLayer::State {
 
   Result<TuningRecord> find_record(std::string_view digest, const std::atomic<bool>* stop) {
     const std::string path = entry_path(digest);
-    const auto entry = connection.get(path, kMostRecordBytes, stop);
+    const auto entry = connection.get(path, kMaxRecordBytes, stop);
     if (!entry.ok()) return miss(digest, entry.status());
     Result<TuningRecord> record = parse_record(entry->body, digest);
     if (!record.ok()) return wrong(digest, *entry, path, record.status().message());
@@ -105,7 +105,7 @@ RemoteLayer::RemoteLayer(RemoteUrl url, const RemoteOptions& options, const Log&
     : CacheLayer(url.base),
       state_(std::make_shared<State>(std::move(url), options, log)),
       owner_(::getpid()),
-      uploads_(options.most_uploads, options.most_upload_bytes, options.last_wait, log) {}
+      uploads_(options.max_uploads, options.max_upload_bytes, options.last_wait, log) {}
 
 bool RemoteLayer::in_forked_child() const { return ::getpid() != owner_; }
 

@@ -9,7 +9,7 @@
 namespace hstujit {
 namespace {
 
-constexpr int kMostPort = 65535;
+constexpr int kMaxPort = 65535;
 
 // "%41" is "A"; nothing when two hexadecimal digits do not follow a percent sign.
 std::optional<std::string> percent_decoded(std::string_view text) {
@@ -33,7 +33,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 bool is_port(std::string_view text) {
   int port = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), port);
-  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && port > 0 && port <= kMostPort;
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && port > 0 && port <= kMaxPort;
 }
 
 // "host", "host:80", "[::1]", "[::1]:80".

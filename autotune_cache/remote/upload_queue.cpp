@@ -32,9 +32,9 @@ struct UploadQueue::State {
   bool dropped = false;  // logged
 };
 
-UploadQueue::UploadQueue(size_t most_uploads, size_t most_bytes, std::chrono::milliseconds last_wait, Log log)
-    : most_uploads_(most_uploads),
-      most_bytes_(most_bytes),
+UploadQueue::UploadQueue(size_t max_uploads, size_t max_bytes, std::chrono::milliseconds last_wait, Log log)
+    : max_uploads_(max_uploads),
+      max_bytes_(max_bytes),
       last_wait_(last_wait),
       log_(std::move(log)),
       owner_(::getpid()),
@@ -109,8 +109,8 @@ bool UploadQueue::take(Waiting waiting) {
       std::find_if(all.begin(), all.end(), [&](const Waiting& other) { return other.name == waiting.name; });
   const bool replaces = same != all.end();
   const size_t others = state_->bytes - (replaces ? same->bytes : 0);
-  if (waiting.bytes > most_bytes_ || others > most_bytes_ - waiting.bytes) return false;
-  if (!replaces && all.size() >= most_uploads_) return false;
+  if (waiting.bytes > max_bytes_ || others > max_bytes_ - waiting.bytes) return false;
+  if (!replaces && all.size() >= max_uploads_) return false;
   state_->bytes = others + waiting.bytes;
   if (replaces) {
     *same = std::move(waiting);

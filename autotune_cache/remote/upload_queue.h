@@ -17,7 +17,7 @@ class UploadQueue {
   // `stop` becomes true when the queue ends and cannot wait any longer.
   using Upload = std::function<void(const std::atomic<bool>& stop)>;
 
-  UploadQueue(size_t most_uploads, size_t most_bytes, std::chrono::milliseconds last_wait, Log log);
+  UploadQueue(size_t max_uploads, size_t max_bytes, std::chrono::milliseconds last_wait, Log log);
   // Waits for what is queued, but no longer than `last_wait`; the rest is dropped.
   ~UploadQueue();
   UploadQueue(const UploadQueue&) = delete;
@@ -34,8 +34,8 @@ class UploadQueue {
   bool take(Waiting waiting);
   bool start();
 
-  const size_t most_uploads_;
-  const size_t most_bytes_;
+  const size_t max_uploads_;
+  const size_t max_bytes_;
   const std::chrono::milliseconds last_wait_;
   const Log log_;
   const int owner_;  // the process that has the thread: a forked child has none

@@ -11,9 +11,9 @@ namespace hstujit {
 
 namespace {
 
-std::string grid_text(const Signature& signature, const std::vector<GridFactor>& grid, int64_t most_blocks) {
+std::string grid_text(const Signature& signature, const std::vector<GridFactor>& grid, int64_t max_blocks) {
   const std::string blocks = product_text(signature, grid);
-  return most_blocks > 0 ? fmt::format("std::min<int64_t>({}, {})", blocks, most_blocks) : blocks;
+  return max_blocks > 0 ? fmt::format("std::min<int64_t>({}, {})", blocks, max_blocks) : blocks;
 }
 
 // Allocates it, with the offset of each region.
@@ -34,9 +34,9 @@ std::string print_workspace(const Signature& signature, const WorkspacePlan& wor
                     workspace.regions.size() - 1);
 }
 
-bool has_clusters(const LaunchPlan& plan) { return plan.cluster.most > 1; }
+bool has_clusters(const LaunchPlan& plan) { return plan.cluster.max > 1; }
 
-// `config` of the launch, where tiles are shared out.
+// `config` of the launch, with split-KV.
 std::string print_clusters(const Signature& signature, const LaunchPlan& plan) {
   if (!has_clusters(plan)) return "";
   return fmt::format(
@@ -44,7 +44,7 @@ std::string print_clusters(const Signature& signature, const LaunchPlan& plan) {
       "  cudaLaunchAttribute attribute = {{}};\n"
       "  const cudaLaunchConfig_t config = cluster_config(blocks * cluster, cluster, {1}, {2}, &attribute);\n",
       plan.kernel_name, plan.threads, plan.shared_memory, signature[static_cast<size_t>(plan.cluster.argument)].name,
-      plan.cluster.least, plan.cluster.most);
+      plan.cluster.min, plan.cluster.max);
 }
 
 // The body of the loop that is timed: all that one launch enqueues.
@@ -106,7 +106,7 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
   text += fmt::format("\n  const int64_t blocks = {};\n", grid_text(signature, plan.grid, plan.persistent_blocks));
   for (const FollowingKernel& kernel : plan.following) {
     text += fmt::format("  const int64_t {}_blocks = {};\n", kernel.kernel_name,
-                        grid_text(signature, kernel.grid, kernel.most_blocks));
+                        grid_text(signature, kernel.grid, kernel.max_blocks));
   }
   text += fmt::format(
       "  CHECK(cudaFuncSetAttribute({0}, cudaFuncAttributeMaxDynamicSharedMemorySize, {1}));\n"

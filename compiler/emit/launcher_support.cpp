@@ -29,16 +29,16 @@ struct Batch {
   std::vector<int64_t> offsets{0};
   int64_t rows() const { return offsets.back(); }
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
-  // `most` targets for each sequence, but no more than it has rows.
-  std::vector<int64_t> targets(int64_t most) const {
+  // `max` targets for each sequence, but no more than it has rows.
+  std::vector<int64_t> targets(int64_t max) const {
     std::vector<int64_t> counts;
-    for (size_t i = 1; i < offsets.size(); ++i) counts.push_back(std::min(most, offsets[i] - offsets[i - 1]));
+    for (size_t i = 1; i < offsets.size(); ++i) counts.push_back(std::min(max, offsets[i] - offsets[i - 1]));
     return counts;
   }
-  // Where the last rows of each sequence begin among those of all, and how many there are: `most`, or all it has.
-  std::vector<int64_t> query_offsets(int64_t most) const {
+  // Where the last rows of each sequence begin among those of all, and how many there are: `max`, or all it has.
+  std::vector<int64_t> query_offsets(int64_t max) const {
     std::vector<int64_t> result{0};
-    for (size_t i = 1; i < offsets.size(); ++i) result.push_back(result.back() + std::min(most, offsets[i] - offsets[i - 1]));
+    for (size_t i = 1; i < offsets.size(); ++i) result.push_back(result.back() + std::min(max, offsets[i] - offsets[i - 1]));
     return result;
   }
 };
@@ -140,17 +140,17 @@ static T* random_tensor(int64_t elements, Convert convert) {
   return config;
 }
 
-// How many blocks share a tile, as a cluster: as many as let the clusters of all tiles be resident at once, at most
-// `most`, and no more than have `least` of `rows` each.
+// How many CTAs share a tile, as a cluster: as many as let the clusters of all tiles be resident at once, at most
+// `max`, and no more than have `min` of `rows` each.
 template <typename Kernel>
-[[maybe_unused]] static int64_t cluster_size(Kernel* kernel, int threads, size_t shared_memory, int64_t tiles, int64_t rows, int64_t least, int64_t most) {
+[[maybe_unused]] static int64_t cluster_size(Kernel* kernel, int threads, size_t shared_memory, int64_t tiles, int64_t rows, int64_t min, int64_t max) {
   constexpr int64_t kPortable = 8;  // every device that has clusters runs this many blocks in one
-  if (most > kPortable && cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess) {
+  if (max > kPortable && cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
-    most = kPortable;
+    max = kPortable;
   }
   int64_t largest = 1;
-  for (int64_t size = 2; size <= std::min(most, rows / least); ++size) {
+  for (int64_t size = 2; size <= std::min(max, rows / min); ++size) {
     cudaLaunchAttribute attribute = {};
     const cudaLaunchConfig_t config = cluster_config(size, size, threads, shared_memory, &attribute);
     int clusters = 0;

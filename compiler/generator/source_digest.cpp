@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostSourceBytes = size_t{16} << 20;
+constexpr size_t kMaxSourceBytes = size_t{16} << 20;
 constexpr std::string_view kTemplates = "templates/";
 constexpr std::string_view kCommon = "templates/common/";
 constexpr std::string_view kOperatorBuilders = "compiler/ir/operators/";
@@ -101,7 +101,7 @@ class SourceTree {
       for (fs::recursive_directory_iterator at(root / folder, error), end; !error && at != end; at.increment(error)) {
         const std::string type = at->path().extension();
         if (type != ".h" && type != ".cpp" && type != ".cuh" && type != ".td") continue;
-        HSTUJIT_ASSIGN_OR_RETURN(std::string text, read_file(at->path(), kMostSourceBytes));
+        HSTUJIT_ASSIGN_OR_RETURN(std::string text, read_file(at->path(), kMaxSourceBytes));
         tree.files_.emplace(at->path().lexically_relative(root), parse(std::move(text), type == ".td"));
       }
       if (error) return file_error("list", root / folder, error.value());

@@ -21,7 +21,7 @@ struct LiftTile : mlir::PassWrapper<LiftTile, mlir::OperationPass<mlir::ModuleOp
     const mlir::Type index = builder.getIndexType(), truth = builder.getI1Type();
     auto tile = create_region_function(builder, mask.getLoc(), kMaskTile,
                                        builder.getFunctionType(mlir::SmallVector<mlir::Type>(6, index), {truth, truth}),
-                                       {"r0", "r1", "c0", "c1", "n", "t"}, {"must", "may"});
+                                       {"r0", "r1", "c0", "c1", "n", "t"}, {"full", "visible"});
     mlir::Block* body = tile.addEntryBlock();
     builder.setInsertionPointToStart(body);
     Ops ops(builder, mask.getLoc());

@@ -20,7 +20,7 @@ std::unique_ptr<mlir::Pass> create_bind_flags_pass();
 std::unique_ptr<mlir::Pass> create_outline_regions_pass();
 // Rewrites arith and math as a person would write them; runs the canonicalization patterns of the dialects too.
 std::unique_ptr<mlir::Pass> create_simplify_pass();
-// mask_valid over intervals: mask_tile(r0, r1, c0, c1, n, t) -> (must, may).
+// mask_valid over intervals: mask_tile(r0, r1, c0, c1, n, t) -> (full, visible).
 std::unique_ptr<mlir::Pass> create_lift_tile_pass();
 // mask_valid solved for one coordinate: mask_columns(r0, r1, n, t) -> (lo, hi) and mask_rows(c0, c1, n, t) -> (lo, hi).
 std::unique_ptr<mlir::Pass> create_derive_ranges_pass();

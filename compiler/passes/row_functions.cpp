@@ -22,12 +22,12 @@ std::vector<std::string> RowFunctions::statistics() const {
 }
 
 unsigned RowFunctions::max_sums() const {
-  unsigned most = 0;
+  unsigned max = 0;
   for (const RowRound& round : rounds) {
     mlir::func::FuncOp function = round.summands;
-    most = std::max(most, function.getNumResults());
+    max = std::max(max, function.getNumResults());
   }
-  return most;
+  return max;
 }
 
 RowFunctions find_row_functions(mlir::ModuleOp module) {

@@ -50,12 +50,12 @@ struct GridFactor {
   int64_t divisor = 1;
 };
 
-// Where tiles are few, several blocks share the work of one: the launch makes them clusters, as large as still lets all
-// of them be resident at once. A kernel learns of it from the size of its cluster alone.
+// Split-KV: where tiles are few, several CTAs share the work of one. The launch makes them clusters, as large as still
+// lets all of them be resident at once. A kernel learns of it from the size of its cluster alone.
 struct ClusterPlan {
-  int64_t most = 1;   // blocks of a cluster; 1: the kernel knows no clusters
-  int argument = 0;   // the integer argument that bounds what is shared out, rows of the longest sequence, and
-  int64_t least = 1;  // how many of them a block gets at least
+  int64_t max = 1;   // CTAs of a cluster; 1: the kernel knows no clusters
+  int argument = 0;  // the integer argument that bounds what is split, rows of the longest sequence, and
+  int64_t min = 1;   // how many of them a CTA gets at least
 };
 
 struct WorkspaceRegion {
@@ -67,7 +67,7 @@ struct WorkspaceRegion {
 // each at a multiple of kAlignment. Those that are cleared come first, so that one call clears them.
 struct WorkspacePlan {
   static constexpr int64_t kAlignment = 256;  // HSTUJIT_WORKSPACE_ALIGNMENT
-  static constexpr size_t kMostRegions = 8;
+  static constexpr size_t kMaxRegions = 8;
   std::vector<WorkspaceRegion> regions;
 };
 
@@ -78,7 +78,7 @@ struct FollowingKernel {
   std::string function;          // of the template; the kernel calls it as function<Spec, Config>(params)
   int threads = 0;               // per block
   std::vector<GridFactor> grid;  // blocks in x
-  int64_t most_blocks = 0;       // > 0: at most this many blocks are launched
+  int64_t max_blocks = 0;        // > 0: at most this many blocks are launched
   int resident_blocks = 0;  // > 0: of a multiprocessor at least, whatever registers that leaves; else nvrtc chooses
 };
 

@@ -33,7 +33,7 @@ struct Rejection {
   std::string detail;  // the sentence with the figures
 };
 
-// Integers of the generated source's Config, in the order of the source: "kept_stages" is Config::kKeptStages.
+// Integers of the generated source's Config, in the order of the source: "query_stages" is Config::kQueryStages.
 using Constants = std::vector<std::pair<std::string, int64_t>>;
 
 class Skeleton {

@@ -84,7 +84,7 @@ constexpr std::string_view kOpsAllowed = "a list of at least one operator instan
 Status too_many_kernels(const std::string& path, const std::string& what) {
   return Status(Code::kInvalidConfig,
                 fmt::format("{} has {}; allowed: at most {} kernels, one for each instance, direction and max_seq_len",
-                            path.empty() ? "the document" : path, what, kMostConfigKernels));
+                            path.empty() ? "the document" : path, what, kMaxConfigKernels));
 }
 
 std::vector<Instance> parse_instances(const Json& ops, const std::string& path, const Json& defaults,
@@ -94,7 +94,7 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     mistakes.check(path, value_error(path.empty() ? "the document" : path, ops, kOpsAllowed));
     return instances;
   }
-  if (ops.size() > kMostConfigKernels) {
+  if (ops.size() > kMaxConfigKernels) {
     mistakes.check(path, too_many_kernels(path, fmt::format("{} instances", ops.size())));
     return instances;
   }
@@ -121,7 +121,7 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     kernels += instance.directions.size() * instance.max_seq_lens.size();
     instances.push_back(std::move(instance));
   }
-  if (kernels > kMostConfigKernels) mistakes.check(path, too_many_kernels(path, fmt::format("{} kernels", kernels)));
+  if (kernels > kMaxConfigKernels) mistakes.check(path, too_many_kernels(path, fmt::format("{} kernels", kernels)));
   return instances;
 }
 
@@ -195,7 +195,7 @@ Result<Config> parse_config(std::string_view text, const std::string& origin, co
 }
 
 Result<Config> load_config(const fs::path& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostConfigBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxConfigBytes));
   return parse_config(text, path.string(), path.parent_path());
 }
 

@@ -113,7 +113,7 @@ Result<DeviceSpec> load_device_spec(const std::string& name_or_file) {
   Result<DeviceSpec> known = known_device(name_or_file);
   std::error_code ignored;
   if (known.ok() || !std::filesystem::is_regular_file(name_or_file, ignored)) return known;
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(name_or_file, kMostDeviceSpecBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(name_or_file, kMaxDeviceSpecBytes));
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_json_text(text, name_or_file));
   Mistakes mistakes;
   DeviceSpec device = parse_device_spec(json, "", mistakes);

@@ -161,9 +161,9 @@ void parse_size(const Json& json, const std::string& path, const fs::path& folde
     return;
   }
   std::vector<int64_t>& lengths = instance.max_seq_lens;
-  if (const size_t count = json["max_seq_len"].size(); count > kMostConfigKernels) {
+  if (const size_t count = json["max_seq_len"].size(); count > kMaxConfigKernels) {
     mistakes.check(place, Status(Code::kInvalidConfig, fmt::format("{} has {} entries; allowed: at most {}", place,
-                                                                   count, kMostConfigKernels)));
+                                                                   count, kMaxConfigKernels)));
     return;
   }
   lengths = parse_integers(json["max_seq_len"], place, kMaxSeqLenRules, mistakes);

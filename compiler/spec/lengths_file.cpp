@@ -47,7 +47,7 @@ Result<std::vector<int64_t>> parse_lengths_text(std::string_view text, const std
 }  // namespace
 
 Result<std::vector<int64_t>> read_lengths_file(const std::filesystem::path& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostLengthsBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxLengthsBytes));
   return within_memory(fmt::format("the lengths of {}", quote(path.native())),
                        [&] { return parse_lengths_text(text, path); });
 }

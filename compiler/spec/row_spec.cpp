@@ -18,7 +18,7 @@ namespace hstujit {
 namespace {
 
 // Rows that one thread of the reference takes at a time, at least.
-constexpr int64_t kLeastElements = 1 << 14;
+constexpr int64_t kMinElements = 1 << 14;
 
 std::string gradient_name(const RowOperand& operand) { return "d" + operand.name; }
 
@@ -185,7 +185,7 @@ void RowSpec::visit_rows(Direction direction, std::vector<HostValue>& values,
     tensor.reals.assign((row ? rows : 1) * width, 0);
     if (terms != nullptr) (*terms)[i].assign(row ? rows * width : 0, 0);
   }
-  const size_t block = std::max<size_t>(1, static_cast<size_t>(kLeastElements) / width);
+  const size_t block = std::max<size_t>(1, static_cast<size_t>(kMinElements) / width);
   const size_t blocks = (rows + block - 1) / block;
   // In float64 the order in which blocks are added is no matter.
   std::mutex adding;

@@ -90,7 +90,7 @@ struct Argument {
   std::vector<Dimension> shape;      // tensors; innermost stride must be 1, others are free
   int alignment = 1;                 // tensors: bytes that the data pointer and all outer strides must be multiples of
   std::string_view doc;
-  int64_t most = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
+  int64_t max = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
   Semantic semantic = Semantic::kData;
   std::string axis = {};  // the symbol of that axis, "L"; of all but kData
 };

@@ -6,15 +6,15 @@
 
 namespace hstujit {
 
-int64_t most_small_batch(const OpSpec& spec, Direction direction, int64_t rows, int64_t sm_count) {
+int64_t max_small_batch(const OpSpec& spec, Direction direction, int64_t rows, int64_t sm_count) {
   constexpr int64_t kTileRows = 64, kTilesPerSm = 2;
   const int64_t tiles = spec.small_batch_heads(direction) * ceil_div(std::max<int64_t>(rows, 1), kTileRows);
   return tiles == 0 ? 0 : kTilesPerSm * sm_count / tiles;
 }
 
-Lengths make_small_lengths(const Instance& instance, int64_t max_seq_len, int64_t most_sequences) {
+Lengths make_small_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_sequences) {
   Lengths lengths = make_lengths(instance, max_seq_len);
-  if (static_cast<int64_t>(lengths.rows.size()) <= most_sequences) return lengths;
+  if (static_cast<int64_t>(lengths.rows.size()) <= max_sequences) return lengths;
   lengths.rows = {max_seq_len};
   if (!lengths.num_targets.empty()) lengths.num_targets = {std::min(max_seq_len, instance.num_targets)};
   return lengths;

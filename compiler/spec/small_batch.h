@@ -13,10 +13,10 @@ namespace hstujit {
 
 // How many sequences a small batch has at most, where the longest one has `rows` rows; 0: one is too many, or the
 // operator makes no difference.
-int64_t most_small_batch(const OpSpec& spec, Direction direction, int64_t rows, int64_t sm_count);
+int64_t max_small_batch(const OpSpec& spec, Direction direction, int64_t rows, int64_t sm_count);
 
 // The batch that a kernel for small batches is timed on: the instance's own when that is one, else a single sequence
 // of `max_seq_len` rows.
-Lengths make_small_lengths(const Instance& instance, int64_t max_seq_len, int64_t most_sequences);
+Lengths make_small_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_sequences);
 
 }  // namespace hstujit

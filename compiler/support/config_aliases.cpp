@@ -1,6 +1,8 @@
 #include "compiler/support/config_aliases.h"
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "compiler/support/json.h"
 
@@ -22,18 +24,38 @@ constexpr Alias kSkeletons[] = {
     {"delta_hstu_attention/sm90", "attention/sm90_forward"},
 };
 
+constexpr Alias kFields[] = {{"share_columns", "split_kv"}};
+
+constexpr Alias kSchedules[] = {{"ordered", "semaphore"}, {"whole", "per_sequence"}};
+
+template <size_t kCount>
+std::string_view current_name(std::string_view name, const Alias (&aliases)[kCount]) {
+  for (const Alias& alias : aliases) {
+    if (alias.earlier == name) return alias.name;
+  }
+  return name;
+}
+
+template <size_t kCount>
+void rename_value(Json& config, const char* field, const Alias (&aliases)[kCount]) {
+  const auto found = config.find(field);
+  if (found == config.end() || !found->is_string()) return;
+  *found = std::string(current_name(found->get_ref<const std::string&>(), aliases));
+}
+
 }  // namespace
 
 Json with_current_names(Json config) {
-  const auto skeleton = config.is_object() ? config.find("skeleton") : config.end();
-  if (skeleton == config.end() || !skeleton->is_string()) return config;
-  for (const Alias& alias : kSkeletons) {
-    if (skeleton->get_ref<const std::string&>() == alias.earlier) {
-      *skeleton = alias.name;
-      break;
-    }
+  if (!config.is_object()) return config;
+  Json renamed = Json::object();
+  for (auto& [name, value] : config.items()) {
+    const std::string current(current_name(name, kFields));
+    // A field that is given by both names keeps the earlier one, which readers refuse.
+    renamed[config.contains(current) ? name : current] = std::move(value);
   }
-  return config;
+  rename_value(renamed, "skeleton", kSkeletons);
+  rename_value(renamed, "schedule", kSchedules);
+  return renamed;
 }
 
 }  // namespace hstujit

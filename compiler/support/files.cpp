@@ -51,7 +51,7 @@ struct Output {
 
 // The file at the end of path's links, as far as there are any: its place and what is there.
 Result<Output> follow_links(const std::filesystem::path& path) {
-  constexpr int kMostLinks = 40;  // as many as the system follows
+  constexpr int kMaxLinks = 40;  // as many as the system follows
   Output output{path, std::nullopt};
   struct stat info;
   for (int links = 0; ::lstat(output.path.c_str(), &info) == 0; ++links) {
@@ -61,7 +61,7 @@ Result<Output> follow_links(const std::filesystem::path& path) {
     }
     std::error_code error;
     const std::filesystem::path target = std::filesystem::read_symlink(output.path, error);
-    if (error || links == kMostLinks) return file_error("write", path, error ? error.value() : ELOOP);
+    if (error || links == kMaxLinks) return file_error("write", path, error ? error.value() : ELOOP);
     output.path = output.path.parent_path() / target;  // the target alone where it is absolute
   }
   if (errno != ENOENT) return file_error("write", path, errno);

@@ -164,11 +164,11 @@ Result<Descriptor> Folder::open_file(const std::string& name, FileInfo* info) co
   return descriptor;
 }
 
-Result<std::string> Folder::read(const std::string& name, size_t most, FileInfo* info) const {
+Result<std::string> Folder::read(const std::string& name, size_t max, FileInfo* info) const {
   FileInfo found;
   HSTUJIT_ASSIGN_OR_RETURN(const Descriptor descriptor, open_file(name, &found));
   if (info != nullptr) *info = found;
-  return read_to_end(descriptor.number(), found.bytes, path_ / name, most);
+  return read_to_end(descriptor.number(), found.bytes, path_ / name, max);
 }
 
 Result<std::string> Folder::read_head(const std::string& name, size_t count, FileInfo* info) const {
@@ -255,8 +255,7 @@ Status Folder::put_back(const std::string& temporary, const std::string& name, s
   return {};
 }
 
-Result<std::optional<std::string>> Folder::exchange(const std::string& name, std::string_view bytes,
-                                                    size_t most) const {
+Result<std::optional<std::string>> Folder::exchange(const std::string& name, std::string_view bytes, size_t max) const {
   HSTUJIT_ASSIGN_OR_RETURN(const std::string temporary, write_temporary(name, bytes));
   while (::renameat2(number(), temporary.c_str(), number(), name.c_str(), RENAME_EXCHANGE) != 0) {
     if (errno == ENOENT && ::linkat(number(), temporary.c_str(), number(), name.c_str(), 0) == 0) {
@@ -269,7 +268,7 @@ Result<std::optional<std::string>> Folder::exchange(const std::string& name, std
     return std::optional<std::string>();
   }
   std::optional<std::string> displaced;
-  if (Result<std::string> read_back = read(temporary, most); read_back.ok()) {
+  if (Result<std::string> read_back = read(temporary, max); read_back.ok()) {
     displaced = std::move(read_back).value();
   } else {
     struct stat info;

@@ -48,10 +48,10 @@ class Folder {
   // The names of all that is there, sorted.
   Result<std::vector<std::string>> names() const;
 
-  // The bytes of a regular file of at most `most` bytes, and what look() says of it. kNotFound when there is none,
+  // The bytes of a regular file of at most `max` bytes, and what look() says of it. kNotFound when there is none,
   // kOutOfMemory when there is no memory for it, and kIo for everything else. It waits for no pipe's writer, and reads
   // no device that has no end.
-  Result<std::string> read(const std::string& name, size_t most, FileInfo* info = nullptr) const;
+  Result<std::string> read(const std::string& name, size_t max, FileInfo* info = nullptr) const;
   // Its first bytes, at most `count`, whatever its size.
   Result<std::string> read_head(const std::string& name, size_t count, FileInfo* info) const;
 
@@ -64,7 +64,7 @@ class Folder {
   // handed to one writer only, so of several that merge what they find, none loses what another has written. A file
   // that cannot be read, or is not to be trusted, stays in its place, and the call fails; a folder that cannot be
   // synced is no failure. A file system that cannot exchange files gives nothing either.
-  Result<std::optional<std::string>> exchange(const std::string& name, std::string_view bytes, size_t most) const;
+  Result<std::optional<std::string>> exchange(const std::string& name, std::string_view bytes, size_t max) const;
 
   // Sets the time of the last write to the present, where this process may.
   void touch(const std::string& name) const;

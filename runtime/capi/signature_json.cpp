@@ -21,8 +21,8 @@ Json signature_json(const Signature& signature) {
       }
       entry["alignment"] = argument.alignment;
     }
-    if (argument.kind == ArgumentKind::kInt && argument.most != std::numeric_limits<int64_t>::max()) {
-      entry["most"] = argument.most;
+    if (argument.kind == ArgumentKind::kInt && argument.max != std::numeric_limits<int64_t>::max()) {
+      entry["max"] = argument.max;
     }
     if (argument.semantic != Semantic::kData) {
       entry["semantic"] = to_string(argument.semantic);

@@ -7,7 +7,7 @@
 namespace hstujit::capi {
 
 // [{"name", "kind": "tensor"|"float"|"int", "role": "input"|"output", "dtype", "shape": ["L", 4, 128], "alignment",
-// "most", "semantic": "offsets"|"counts"|"max_rows", "axis": "L", "doc"}]; dtype, shape and alignment for tensors only,
+// "max", "semantic": "offsets"|"counts"|"max_rows", "axis": "L", "doc"}]; dtype, shape and alignment for tensors only,
 // most (the largest value) for integers that have one, semantic and axis for integers about the rows of sequences.
 Json signature_json(const Signature& signature);
 

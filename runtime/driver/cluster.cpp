@@ -22,14 +22,14 @@ cuda::LaunchConfig launch_config(const BlockShape& block, int64_t blocks, cuda::
 }  // namespace
 
 std::vector<int64_t> resident_clusters(const CudaDriver& driver, cuda::Function function, const BlockShape& block,
-                                       int64_t most) {
+                                       int64_t max) {
   if (driver.launch_kernel_ex == nullptr || driver.occupancy_max_active_clusters == nullptr) return {};
-  if (most > kPortableBlocks &&
+  if (max > kPortableBlocks &&
       driver.function_set_attribute(function, cuda::kNonPortableClusterSizeAllowed, 1) != cuda::kSuccess) {
-    most = kPortableBlocks;
+    max = kPortableBlocks;
   }
-  std::vector<int64_t> resident(static_cast<size_t>(most + 1), 0);
-  for (int64_t cluster = 2; cluster <= most; ++cluster) {
+  std::vector<int64_t> resident(static_cast<size_t>(max + 1), 0);
+  for (int64_t cluster = 2; cluster <= max; ++cluster) {
     cuda::LaunchAttribute attribute = cluster_attribute(cluster);
     const cuda::LaunchConfig config = launch_config(block, cluster, nullptr, &attribute);
     int clusters = 0;

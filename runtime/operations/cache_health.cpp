@@ -94,10 +94,10 @@ std::vector<Finding> user_directory_findings(const std::string& path, const Path
              "let this user write it, or name another one by HSTUJIT_CACHE_DIR; one that is only to be read belongs in "
              "HSTUJIT_CACHE_PATH"}};
   }
-  if (health.free_bytes && *health.free_bytes < kLeastFreeBytes) {
+  if (health.free_bytes && *health.free_bytes < kMinFreeBytes) {
     return {{Severity::kWarning, "cache",
              fmt::format("the file system of the cache directory {} has {} MiB free, less than {}; {} once it is full",
-                         quote(path), *health.free_bytes >> 20, kLeastFreeBytes >> 20, kMemoryOnly),
+                         quote(path), *health.free_bytes >> 20, kMinFreeBytes >> 20, kMemoryOnly),
              "make room: hstujit cache prune --max-bytes SIZE removes the least recently used kernels, and "
              "HSTUJIT_CACHE_MAX_BYTES bounds them from then on"}};
   }

@@ -30,7 +30,7 @@ struct Finding {
 };
 
 // Less room than this is too little to start a job with: some hundred kernels.
-inline constexpr uint64_t kLeastFreeBytes = uint64_t{64} << 20;
+inline constexpr uint64_t kMinFreeBytes = uint64_t{64} << 20;
 // Clocks of machines that share a directory may differ by this much before anything goes wrong.
 inline constexpr std::chrono::minutes kClockTolerance{5};
 

@@ -70,8 +70,8 @@ std::vector<Task> with_small_batches(const std::vector<Task>& tasks, const Devic
 }
 
 Task task_of_batch(Task task, size_t sequences, const DeviceSpec& device) {
-  const int64_t most = most_small_batch(*task.instance, task.direction, task.bucket.rows, device);
-  task.bucket.small_batch = most > 0 && static_cast<int64_t>(sequences) <= most;
+  const int64_t max = max_small_batch(*task.instance, task.direction, task.bucket.rows, device);
+  task.bucket.small_batch = max > 0 && static_cast<int64_t>(sequences) <= max;
   return task;
 }
 

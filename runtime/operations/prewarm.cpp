@@ -47,9 +47,8 @@ void supply_group(Engine& engine, const DeviceSpec& device, KeyGroup& group, Sup
 // All of them on as many threads as compiles may be under way at once; progress comes from the calling thread.
 void supply_all(Engine& engine, const DeviceSpec& device, std::vector<KeyGroup>& groups, Supply supply,
                 const OperationOptions& options) {
-  const int most = engine.kernels().compile_jobs();
-  const auto jobs =
-      std::min(static_cast<size_t>(options.jobs > 0 ? std::min(options.jobs, most) : most), groups.size());
+  const int max = engine.kernels().compile_jobs();
+  const auto jobs = std::min(static_cast<size_t>(options.jobs > 0 ? std::min(options.jobs, max) : max), groups.size());
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::condition_variable changed;

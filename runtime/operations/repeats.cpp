@@ -15,13 +15,13 @@ class OtherWork {
   static Result<OtherWork> create(const CudaDriverPtr& driver, double milliseconds) {
     HSTUJIT_ASSIGN_OR_RETURN(DeviceStream stream, DeviceStream::create(driver));
     HSTUJIT_ASSIGN_OR_RETURN(DeviceBuffer memory, DeviceBuffer::allocate(driver, kBytes));
-    const double fills = std::clamp(2 * milliseconds / kFillMs, double{kFewestFills}, double{kMostFills});
+    const double fills = std::clamp(2 * milliseconds / kFillMs, double{kMinFills}, double{kMaxFills});
     return OtherWork(std::move(stream), std::move(memory), static_cast<int>(fills));
   }
 
   // From launch to launch another number of fills is ahead of it.
   Status begin(int launch) {
-    ahead_ = 1 + launch % kFewestFills;
+    ahead_ = 1 + launch % kMinFills;
     return fill(ahead_);
   }
   Status go_on() { return fill(fills_ - ahead_); }
@@ -31,8 +31,8 @@ class OtherWork {
  private:
   static constexpr size_t kBytes = size_t{64} << 20;
   static constexpr double kFillMs = 0.02;  // at some 3 TB/s; longer beside a launch
-  static constexpr int kFewestFills = 4;
-  static constexpr int kMostFills = 1000;
+  static constexpr int kMinFills = 4;
+  static constexpr int kMaxFills = 1000;
 
   OtherWork(DeviceStream stream, DeviceBuffer memory, int fills)
       : stream_(std::move(stream)), memory_(std::move(memory)), fills_(fills) {}

@@ -16,8 +16,8 @@ constexpr double kReferenceFlops = 2e9;
 // Elements of the tensors that have a part for each sequence, of a size that follows max_seq_len: the reference
 // computes in float64, in the memory of whatever machine tunes. As many as a sequence has of the largest usual tile and
 // one row more are always taken.
-constexpr int64_t kMostPartElements = int64_t{1} << 26;
-constexpr int64_t kLeastMost = 257;
+constexpr int64_t kMaxPartElements = int64_t{1} << 26;
+constexpr int64_t kMinLongest = 257;
 
 // Rows of q of the long sequence, where sequences may have different numbers of them: few, so that the reference can
 // afford a long one, in two tiles and a bit.
@@ -56,7 +56,7 @@ class Batch {
   Lengths lengths;
 
  private:
-  int64_t pick_up_to(int64_t most) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(most + 1)); }
+  int64_t pick_up_to(int64_t max) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(max + 1)); }
 
   int64_t pick_targets(size_t number, int64_t rows) {
     if (number % 4 == 3) return 0;
@@ -82,17 +82,17 @@ class Batch {
 int64_t affordable_length(const Signature& signature, int64_t sequences, int64_t max_seq_len) {
   const auto too_many = [&](int64_t length) {
     return std::any_of(signature.begin(), signature.end(), [&](const Argument& argument) {
-      return has_parts(argument) && part_elements(argument, length) > kMostPartElements / sequences;
+      return has_parts(argument) && part_elements(argument, length) > kMaxPartElements / sequences;
     });
   };
-  while (max_seq_len > kLeastMost && too_many(max_seq_len)) max_seq_len = std::max(max_seq_len * 3 / 4, kLeastMost);
+  while (max_seq_len > kMinLongest && too_many(max_seq_len)) max_seq_len = std::max(max_seq_len * 3 / 4, kMinLongest);
   return max_seq_len;
 }
 
 }  // namespace
 
 Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max_seq_len, uint64_t seed,
-                            int64_t most_sequences) {
+                            int64_t max_sequences) {
   const Signature signature = spec.signature(direction);
   std::vector<int64_t> rows = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33};
   for (const int64_t tile : {64, 80, 96, 128, 176, 192, 256}) {
@@ -111,7 +111,7 @@ Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max
   }
   std::shuffle(rows.begin(), rows.end(), batch.random());
   for (const int64_t n : rows) {
-    if (static_cast<int64_t>(batch.lengths.rows.size()) >= most_sequences) break;
+    if (static_cast<int64_t>(batch.lengths.rows.size()) >= max_sequences) break;
     if (n <= max_seq_len) batch.add(n);
   }
   batch.lengths.max_seq_len = max_seq_len;

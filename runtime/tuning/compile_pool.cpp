@@ -48,8 +48,8 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
     }
   }
   // One less than the process may have: a cold key that is asked for meanwhile need not wait for candidates.
-  const int most = std::max(1, engine.kernels().compile_jobs() - 1);
-  running_ = std::min(options.jobs > 0 ? std::min(options.jobs, most) : most, static_cast<int>(order_.size()));
+  const int max = std::max(1, engine.kernels().compile_jobs() - 1);
+  running_ = std::min(options.jobs > 0 ? std::min(options.jobs, max) : max, static_cast<int>(order_.size()));
   const int count = running_;
   const std::optional<CompileWorkerSetup> setup = worker_setup(engine, options.compile_limit_s);
   for (int i = 0; i <= count; ++i) workers_.push_back(setup ? std::make_unique<CompileWorker>(*setup) : nullptr);
@@ -133,7 +133,7 @@ std::optional<PoolResult> CompilePool::next() {
   std::unique_lock lock(mutex_);
   ready_.wait(lock, [&] { return !results_.empty() || running_ == 0; });
   if (results_.empty()) return std::nullopt;
-  // The heuristic's config first, whatever was faster to compile: the others are timed in turns with it.
+  // The heuristic's config first, whatever was faster to compile: the others are timed alternately with it.
   auto chosen = std::min_element(results_.begin(), results_.end(),
                                  [](const PoolResult& a, const PoolResult& b) { return a.index < b.index; });
   PoolResult result = std::move(*chosen);

@@ -51,10 +51,10 @@ int64_t sum(const std::vector<int64_t>& values) { return std::accumulate(values.
 // The leading sequences that have so many rows together, with inputs of at most so many elements in the parts that each
 // sequence has. One that has rows is among them, where there is any.
 Lengths leading(const Lengths& lengths, int64_t rows, const Signature& signature, int64_t elements) {
-  int64_t most = elements;
+  int64_t max = elements;
   for (const Argument& argument : signature) {
     if (argument.role == ArgumentRole::kInput && has_parts(argument))
-      most = std::min(most, elements / std::max<int64_t>(part_elements(argument, lengths.max_seq_len), 1));
+      max = std::min(max, elements / std::max<int64_t>(part_elements(argument, lengths.max_seq_len), 1));
   }
   Lengths first;
   first.max_seq_len = lengths.max_seq_len;
@@ -67,7 +67,7 @@ Lengths leading(const Lengths& lengths, int64_t rows, const Signature& signature
   }
   int64_t taken = 0;
   for (size_t i = 0; i < lengths.rows.size() && taken < rows; ++i) {
-    if (static_cast<int64_t>(i) >= most && taken > 0) break;
+    if (static_cast<int64_t>(i) >= max && taken > 0) break;
     taken += lengths.rows[i];
     first.rows.push_back(lengths.rows[i]);
     if (!lengths.num_targets.empty()) first.num_targets.push_back(lengths.num_targets[i]);

@@ -1,9 +1,9 @@
 // The tuner: times the search space of one key and writes what it found to the tuning database.
 //
 // Candidates come in the cost model's order. A pool of threads compiles them while this thread validates and times
-// those that are done. Each is timed in turns with the baseline, and what counts is the ratio: twice, then, unless that
-// was hopeless, a few times; the best few and the baseline meet once more at the end, with more repeats. The baseline
-// is the first candidate that passes validation: the heuristic's config, unless that is rejected.
+// those that are done. Each is timed alternately with the baseline, and what counts is the ratio: twice, then, unless
+// that was hopeless, a few times; the best few and the baseline meet once more at the end, with more repeats. The
+// baseline is the first candidate that passes validation: the heuristic's config, unless that is rejected.
 //
 // The winner is a config whose time, of this run or an earlier one, is of the source that would run today. A candidate
 // that the budget left out has no such time, unless it is the earlier winner, whose source is always looked at.
@@ -48,7 +48,7 @@ struct TunerOptions {
   double near_estimate = 1.25;
   double far_estimate = 1.5;
   double worst_estimate = 2.0;
-  int first_repeats = 2;   // of each candidate, in turns with the baseline
+  int first_repeats = 2;   // of each candidate, alternately with the baseline
   double hopeless = 2.0;   // slower than the best by this factor in each of those: not timed again
   int quick_repeats = 5;   // of the others
   int final_repeats = 25;  // of the finalists

@@ -16,14 +16,14 @@ class HeadBias {
   __device__ __forceinline__ float at(int row, int column) const {
     const bool valid = inside(row) && inside(column);
     if constexpr (Spec::kDtypeFp32) {
-      return __uint_as_float(ld_global_nc_u32(place(row, column), valid));
+      return __uint_as_float(ld_global_nc_u32(address(row, column), valid));
     } else {
-      return unpack_low<Spec::kDtypeBf16>(ld_global_nc_u16(place(row, column), valid));
+      return unpack_low<Spec::kDtypeBf16>(ld_global_nc_u16(address(row, column), valid));
     }
   }
 
   // 16-bit data of an accumulator fragment of 16 rows, as pairs: words[2 * i + half] is of row `row` + 8 * half and the
-  // columns `column0` + 8 * i + 2 * (lane % 4) and the next. `column0` is even: see kEvenBlocks.
+  // columns `column0` + 8 * i + 2 * (lane % 4) and the next. `column0` is even: see kEvenTiles.
   template <int kColumns>
   __device__ __forceinline__ void load_fragment(int row, int column0, u32 (&words)[kColumns / 4]) const {
     if (Spec::kAlignment >= 4 && column0 + kColumns <= rows_) {
@@ -53,41 +53,42 @@ class HeadBias {
   // one 8 further on.
   template <int kCount>
   __device__ __forceinline__ void add_transposed(int row, int column, float (&scores)[kCount]) const {
-    Pointer line = place(row, column);
+    Pointer row_address = address(row, column);
 #pragma unroll
     for (int i = 0; i < kCount; i += 4) {
 #pragma unroll
       for (int next = 0; next < 2; ++next) {
         const bool valid = inside(row + 2 * i + next);
-        const Pointer place = line + next * row_stride_;
-        scores[i + next] += unpack_low<Spec::kDtypeBf16>(ld_global_nc_u16(place, valid && inside(column)));
-        scores[i + 2 + next] += unpack_low<Spec::kDtypeBf16>(ld_global_nc_u16(place + 8, valid && inside(column + 8)));
+        const Pointer element = row_address + next * row_stride_;
+        scores[i + next] += unpack_low<Spec::kDtypeBf16>(ld_global_nc_u16(element, valid && inside(column)));
+        scores[i + 2 + next] +=
+            unpack_low<Spec::kDtypeBf16>(ld_global_nc_u16(element + 8, valid && inside(column + 8)));
       }
-      line += 8 * row_stride_;
+      row_address += 8 * row_stride_;
     }
   }
 
  private:
   using Pointer = decltype(Params().rab);
 
-  __device__ __forceinline__ bool inside(int line) const { return static_cast<u32>(line) < static_cast<u32>(rows_); }
-  __device__ __forceinline__ Pointer place(int row, int column) const { return data_ + (row * row_stride_ + column); }
+  __device__ __forceinline__ bool inside(int index) const { return static_cast<u32>(index) < static_cast<u32>(rows_); }
+  __device__ __forceinline__ Pointer address(int row, int column) const { return data_ + (row * row_stride_ + column); }
 
-  template <int kColumns, bool kWhole>
+  template <int kColumns, bool kFull>
   __device__ __forceinline__ void load_words(int row, int column0, u32 (&words)[kColumns / 4]) const {
     const int column = column0 + static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const bool valid = inside(row + 8 * half);
-      const Pointer line = place(row + 8 * half, column);
+      const Pointer row_address = address(row + 8 * half, column);
 #pragma unroll
       for (int i = 0; i < kColumns / 8; ++i) {
         u32& word = words[2 * i + half];
-        if constexpr (kWhole) {
-          word = ld_global_nc_u32(line + 8 * i, valid);
+        if constexpr (kFull) {
+          word = ld_global_nc_u32(row_address + 8 * i, valid);
         } else {
-          word = ld_global_nc_u16(line + 8 * i, valid && column + 8 * i < rows_) |
-                 ld_global_nc_u16(line + 8 * i + 1, valid && column + 8 * i + 1 < rows_) << 16;
+          word = ld_global_nc_u16(row_address + 8 * i, valid && column + 8 * i < rows_) |
+                 ld_global_nc_u16(row_address + 8 * i + 1, valid && column + 8 * i + 1 < rows_) << 16;
         }
       }
     }

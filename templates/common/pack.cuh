@@ -50,10 +50,10 @@ struct Pack {
   __device__ __forceinline__ void load(const void* address) {
 #pragma unroll
     for (int piece = 0; piece < kBytes / kPiece; ++piece) {
-      u32 part[kPieceWords];
-      ld_stream<kPiece, kOnce>(part, static_cast<const unsigned char*>(address) + piece * kPiece);
+      u32 piece_words[kPieceWords];
+      ld_stream<kPiece, kOnce>(piece_words, static_cast<const unsigned char*>(address) + piece * kPiece);
 #pragma unroll
-      for (int i = 0; i < kPieceWords; ++i) words[piece * kPieceWords + i] = part[i];
+      for (int i = 0; i < kPieceWords; ++i) words[piece * kPieceWords + i] = piece_words[i];
     }
   }
 
@@ -73,10 +73,10 @@ struct Pack {
   __device__ __forceinline__ void store(void* address) const {
 #pragma unroll
     for (int piece = 0; piece < kBytes / kPiece; ++piece) {
-      u32 part[kPieceWords];
+      u32 piece_words[kPieceWords];
 #pragma unroll
-      for (int i = 0; i < kPieceWords; ++i) part[i] = words[piece * kPieceWords + i];
-      st_stream<kPiece>(static_cast<unsigned char*>(address) + piece * kPiece, part);
+      for (int i = 0; i < kPieceWords; ++i) piece_words[i] = words[piece * kPieceWords + i];
+      st_stream<kPiece>(static_cast<unsigned char*>(address) + piece * kPiece, piece_words);
     }
   }
 };

@@ -6,8 +6,9 @@
 // valid(row, column) for a sequence of n rows whose last t are targets
 __device__ __forceinline__ bool mask_valid(int row, int col, int n, int t);
 
-// Over rows [r0, r1] and columns [c0, c1], inclusive: must = every pair is valid, may = at least one pair may be valid.
-__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may);
+// Over rows [r0, r1] and columns [c0, c1], inclusive: full = every pair is valid, visible = at least one pair may be
+// valid.
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& full, bool& visible);
 
 // Columns that rows [r0, r1] may see: [lo, hi), hi <= lo when there are none.
 __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi);

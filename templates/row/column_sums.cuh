@@ -1,6 +1,6 @@
-// Sums over all rows, in fp32: each thread adds up what its rows add to its columns, each CTA what its threads have, and
-// a second kernel the parts of all CTAs. Which rows belong together, and in which order parts are added, follows from the
-// sizes alone, so the same call gives the same bits.
+// Sums over all rows, in fp32: each thread adds up what its rows add to its columns, each CTA what its threads have,
+// and a second kernel the partial sums of all CTAs. Which rows belong together, and in which order partial sums are
+// added, follows from the sizes alone, so the same call gives the same bits.
 #pragma once
 #include "row/layout.cuh"
 
@@ -9,18 +9,19 @@ class ColumnSums {
  public:
   __device__ __forceinline__ void add(int sum, int chunk, int i, float value) { sums_[sum][chunk][i] += value; }
 
-  // To part blockIdx.x of the workspace, which has (parts, column sums, width) numbers. All threads of the CTA call.
-  __device__ __forceinline__ void write(float* parts) {
-    float* const part = parts + static_cast<i64>(blockIdx.x) * (Operands::kColumnSums * kWidth);
+  // To partial blockIdx.x of the workspace, which has (partials, column sums, width) numbers. All threads of the CTA
+  // call.
+  __device__ __forceinline__ void write(float* partials) {
+    float* const partial = partials + static_cast<i64>(blockIdx.x) * (Operands::kColumnSums * kWidth);
 #pragma unroll
     for (int sum = 0; sum < Operands::kColumnSums; ++sum) {
 #pragma unroll
       for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
         add_rows_of_warp(sums_[sum][chunk]);
         if constexpr (kHolders == 1) {
-          if (holds() && Layout::has(chunk)) store(part + sum * kWidth + Layout::column(chunk), sums_[sum][chunk]);
+          if (holds() && Layout::has(chunk)) store(partial + sum * kWidth + Layout::column(chunk), sums_[sum][chunk]);
         } else {
-          add_holders(sums_[sum][chunk], chunk, part + sum * kWidth);
+          add_holders(sums_[sum][chunk], chunk, partial + sum * kWidth);
         }
       }
     }
@@ -46,7 +47,7 @@ class ColumnSums {
     for (int i = 0; i < Layout::kVector; ++i) to[i] = sums[i];
   }
 
-  static __device__ __forceinline__ void add_holders(const float (&sums)[Layout::kVector], int chunk, float* part) {
+  static __device__ __forceinline__ void add_holders(const float (&sums)[Layout::kVector], int chunk, float* partial) {
     __shared__ __align__(16) unsigned char static_bytes[kHolders * kColumns * sizeof(float)];
     float* const shared = reinterpret_cast<float*>(static_bytes);
     const int holder = threadIdx.x / (Layout::kWarpsPerRow * 32);
@@ -59,25 +60,26 @@ class ColumnSums {
       float total = 0;
 #pragma unroll
       for (int other = 0; other < kHolders; ++other) total += shared[other * kColumns + i];
-      part[column] = total;
+      partial[column] = total;
     }
   }
 
   float sums_[at_least_one(Operands::kColumnSums)][Layout::kChunks][Layout::kVector] = {};
 };
 
-// The kernel that follows: a warp's 32 columns of a CTA, whose warps share out the parts.
+// The kernel that follows: a warp's 32 columns of a CTA, whose warps share out the partial sums.
 template <class Operands, int kWidth, class Params>
-__device__ __forceinline__ void add_parts(const Params& params) {
+__device__ __forceinline__ void add_partials(const Params& params) {
   constexpr int kWarps = 16, kColumns = Operands::kColumnSums * kWidth;
   __shared__ __align__(16) unsigned char static_bytes[kWarps * 32 * sizeof(float)];
   float* const shared = reinterpret_cast<float*>(static_bytes);
   const int column = blockIdx.x * 32 + threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int parts = params.rows > 0 ? *params.part_count : 0;
+  const int partials = params.rows > 0 ? *params.partial_count : 0;
   float sum = 0;
   if (column < kColumns) {
 #pragma unroll 4
-    for (int part = warp; part < parts; part += kWarps) sum += params.parts[static_cast<i64>(part) * kColumns + column];
+    for (int partial = warp; partial < partials; partial += kWarps)
+      sum += params.partials[static_cast<i64>(partial) * kColumns + column];
   }
   shared[threadIdx.x] = sum;
   __syncthreads();
@@ -90,8 +92,8 @@ __device__ __forceinline__ void add_parts(const Params& params) {
   rounded.set({sum});
 #pragma unroll
   for (int output = 0; output < Operands::kColumnSums; ++output) {
-    const int place = column - output * kWidth;
-    if (place < 0 || place >= kWidth) continue;
-    rounded.store(static_cast<unsigned char*>(outputs[output]) + place * Operands::Vector::kBytes);
+    const int index = column - output * kWidth;
+    if (index < 0 || index >= kWidth) continue;
+    rounded.store(static_cast<unsigned char*>(outputs[output]) + index * Operands::Vector::kBytes);
   }
 }

@@ -23,7 +23,7 @@ constexpr double kSchedulers = 4;        // of a multiprocessor
 constexpr double kRowInstructions = 70;  // of a thread for each row: addresses, statistics, shuffles, the loop
 constexpr double kAccess = 2;            // instructions of an access besides
 constexpr double kStartCycles = 4000;    // of a launch
-constexpr double kFollowCycles = 5000;   // of the kernel that adds up the parts of column sums
+constexpr double kFollowCycles = 5000;   // of the kernel that adds up the partial sums of column sums
 constexpr double kL2Bytes = 40;
 
 }  // namespace
@@ -64,8 +64,8 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
 
   double cycles = std::max({memory, issue, latency}) + 0.05 * (memory + issue + latency) + kStartCycles;
   if (sums > 0) {
-    const double part = static_cast<double>(config.blocks_per_sm) * sums * width * 4;
-    cycles += kFollowCycles + 2 * part / kBytes;
+    const double partial = static_cast<double>(config.blocks_per_sm) * sums * width * 4;
+    cycles += kFollowCycles + 2 * partial / kBytes;
   }
   return cycles / kClockKhz;
 }

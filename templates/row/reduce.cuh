@@ -19,13 +19,13 @@ class RowReducer {
     for (int i = 0; i < kSums; ++i) sums[i] += __shfl_xor_sync(~0u, sums[i], offset);
   }
 
-  // Two buffers take turns: who writes to one again has met all that read it at the barrier between.
+  // Two buffers alternate: who writes to one again has met all that read it at the barrier between.
   template <int kSums>
   __device__ __forceinline__ void across_warps(float (&sums)[kSums]) {
     constexpr int kWarps = Layout::kThreads / 32;
     __shared__ __align__(16) unsigned char static_bytes[2 * kWarps * kMaxSums * sizeof(float)];
-    float* const buffer = reinterpret_cast<float*>(static_bytes) + turn_ * kWarps * kMaxSums;
-    turn_ ^= 1;
+    float* const buffer = reinterpret_cast<float*>(static_bytes) + buffer_ * kWarps * kMaxSums;
+    buffer_ ^= 1;
     const int lane = threadIdx.x % 32;
     if (lane == 0) {
 #pragma unroll
@@ -39,5 +39,5 @@ class RowReducer {
     for (int offset = Layout::kWarpsPerRow / 2; offset > 0; offset /= 2) exchange(sums, offset);
   }
 
-  int turn_ = 0;
+  int buffer_ = 0;
 };

@@ -46,14 +46,14 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   const int64_t held = elements * row_inputs, loading = (config.stages - 1) * row_words;
   const int64_t chunk_vectors = vector_words / chunks;
   // Of long formulas it keeps results, too, that both the sums and the outputs are made of.
-  const auto kept = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);
-  const int64_t holding = kBase + sum_words + held + loading + kept * elements;
+  const auto live = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);
+  const int64_t holding = kBase + sum_words + held + loading + live * elements;
   hold_row =
       elements <= (sum_words > 0 ? kMaxHeldWithSums : kMaxHeldElements) && holding + chunk_vectors + 4 <= register_cap;
   hold_vectors = hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
   registers_needed = hold_vectors ? holding + vector_words
                      : hold_row   ? holding + chunk_vectors + 4
-                                  : kBase + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + kept * vector;
+                                  : kBase + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live * vector;
 }
 
 }  // namespace hstujit::row

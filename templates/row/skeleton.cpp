@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxThreads = 1024;  // of a CTA
 constexpr int64_t kMaxElements = 64;   // of a thread: loops over them are unrolled
-constexpr int64_t kLeastCapability = 80;
+constexpr int64_t kMinCapability = 80;
 
 // As in column_sums.cuh.
 constexpr int64_t kAddColumns = 32;
@@ -46,8 +46,8 @@ void add_column_sums(const RowInterface& interface, LaunchPlan& plan) {
   for (const RowOperand& output : interface.outputs)
     columns += output.kind == RowOperandKind::kColumnSum ? interface.width : 0;
   if (columns == 0) return;
-  plan.slots.push_back(workspace_slot("parts", "float*", 0));
-  plan.slots.push_back(workspace_slot("part_count", "int*", 1));
+  plan.slots.push_back(workspace_slot("partials", "float*", 0));
+  plan.slots.push_back(workspace_slot("partial_count", "int*", 1));
   const int64_t bytes = columns * static_cast<int64_t>(sizeof(float));
   plan.workspace.regions = {{{constant_factor(plan.persistent_blocks), constant_factor(bytes)}, false},
                             {{constant_factor(static_cast<int64_t>(sizeof(int32_t)))}, false}};
@@ -84,8 +84,8 @@ std::vector<RowConfig> space(const RowSpec& spec) {
 std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const RowConfig& config,
                               const DeviceSpec& device) {
   std::vector<Rejection> reasons;
-  if (device.capability() < kLeastCapability)
-    reasons.push_back({"arch", fmt::format("{} is older than sm_{}", device.arch, kLeastCapability)});
+  if (device.capability() < kMinCapability)
+    reasons.push_back({"arch", fmt::format("{} is older than sm_{}", device.arch, kMinCapability)});
   if (!well_formed(config)) {
     reasons.push_back({"threads_per_row", fmt::format("{} threads a row of {} warps: a power of two that divides them",
                                                       config.threads_per_row, config.warps)});

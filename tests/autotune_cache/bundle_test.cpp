@@ -127,7 +127,7 @@ TEST_F(BundleTest, EntriesAsLargeAsNoLookUpTakesAreRefused) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path("origin"))) {
     if (entry.is_regular_file())
-      files[entry.path().lexically_relative(path("origin")).native()] = *read_file(entry.path(), kMostRecordBytes);
+      files[entry.path().lexically_relative(path("origin")).native()] = *read_file(entry.path(), kMaxRecordBytes);
   }
   const auto padded = [&](const std::string& name, size_t bytes) {
     auto larger = files;
@@ -135,13 +135,13 @@ TEST_F(BundleTest, EntriesAsLargeAsNoLookUpTakesAreRefused) {
     return write(compressed(pack_bundle(larger)->bytes));
   };
   const std::string record = record_file(kNoRoot, digest).native(), metadata = names.metadata.native();
-  for (const auto& [name, most] : {std::pair(metadata, kMostMetadataBytes), {record, kMostRecordBytes}}) {
-    EXPECT_TRUE(import_into("taken", padded(name, most)).ok()) << name;
-    const std::string file = padded(name, most + 1);
+  for (const auto& [name, max] : {std::pair(metadata, kMaxMetadataBytes), {record, kMaxRecordBytes}}) {
+    EXPECT_TRUE(import_into("taken", padded(name, max)).ok()) << name;
+    const std::string file = padded(name, max + 1);
     const Status status = import_into("user", file).status();
     EXPECT_EQ(status.code(), Code::kIo) << name;
     EXPECT_THAT(status.message(),
-                HasSubstr(fmt::format("has {} bytes; the most for a file of its kind is {}", most + 1, most)));
+                HasSubstr(fmt::format("has {} bytes; the most for a file of its kind is {}", max + 1, max)));
     const CacheDirectories layer = {.user = path("user"), .read_only = {file}};
     ArtifactStore store(layer, log());
     TuningDatabase database(layer, log());

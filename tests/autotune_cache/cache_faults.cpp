@@ -67,22 +67,22 @@ bool one_of(long per_mille) {
 }
 
 void dawdle() {
-  static const long most = setting("CACHE_FAULTS_SLOW");
-  if (most > 0) usleep(static_cast<useconds_t>(one_of(100) ? most : most / 20));
+  static const long max = setting("CACHE_FAULTS_SLOW");
+  if (max > 0) usleep(static_cast<useconds_t>(one_of(100) ? max : max / 20));
 }
 
 // Of files: a client knows the folders that it made. Asks the kernel itself, so that no call here comes back to this
 // file.
 bool too_new(int folder, const char* path) {
-  static const long most = setting("CACHE_FAULTS_STALE");
-  if (most == 0 || !one_of(500)) return false;
+  static const long max = setting("CACHE_FAULTS_STALE");
+  if (max == 0 || !one_of(500)) return false;
   struct stat info;
   if (syscall(SYS_newfstatat, folder, path, &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
   if (!S_ISREG(info.st_mode)) return false;
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   const long age_ms = (now.tv_sec - info.st_ctim.tv_sec) * 1000 + (now.tv_nsec - info.st_ctim.tv_nsec) / 1000000;
-  return age_ms < most;
+  return age_ms < max;
 }
 
 int fail(int error) {

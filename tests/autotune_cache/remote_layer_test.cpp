@@ -425,7 +425,7 @@ TEST_F(RemoteLayerTest, AFullQueueDropsAndSaysSoOnce) {
     while (!open) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return memory(request);
   });
-  options_.most_uploads = 2;
+  options_.max_uploads = 2;
   options_.last_wait = std::chrono::seconds(60);
   options_.times = {.whole = std::chrono::seconds(60), .stalled = std::chrono::seconds(60)};
   {

@@ -110,7 +110,7 @@ TEST_F(HarmfulEntryTest, PipesAreAMiss) {
 TEST_F(HarmfulEntryTest, WhatThereIsNoMemoryForIsAMiss) {
   if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
   const ArtifactFiles files = files_of(sample_key());
-  const uint64_t size = kMostCubinBytes;
+  const uint64_t size = kMaxCubinBytes;
   replace(files.metadata, format_metadata({sample_key(), sample_info(), size, sha256_hex("")}));
   make_large(files.cubin, size);
   EXPECT_TRUE(with_little_memory([&] {
@@ -136,7 +136,7 @@ TEST_F(HarmfulBundleTest, ADeepManifestIsRefused) {
 }
 
 TEST_F(HarmfulBundleTest, ALargeOrEndlessFileIsRefused) {
-  make_large(path("bundle"), kMostBundleBytes + 1);
+  make_large(path("bundle"), kMaxBundleBytes + 1);
   EXPECT_THAT(BundleLayer(path("bundle"), Trust::kAll, log()).health().message(),
               HasSubstr("it has more than 4294967296 bytes"));
   EXPECT_THAT(BundleLayer("/dev/zero", Trust::kAll, log()).health().message(),

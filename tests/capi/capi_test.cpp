@@ -200,7 +200,7 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
   EXPECT_EQ(hstujit_op_argument(op, "nothing"), -1);
   for (const json& argument : signature) {
     const std::string name = argument["name"];
-    EXPECT_EQ(argument.value("most", int64_t{0}), name == "max_seq_len" ? int64_t{1} << 28 : 0) << name;
+    EXPECT_EQ(argument.value("max", int64_t{0}), name == "max_seq_len" ? int64_t{1} << 28 : 0) << name;
   }
   hstujit_value values[8] = {};
   EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, 0, nullptr), HSTUJIT_NOT_PREPARED);

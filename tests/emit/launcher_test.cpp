@@ -147,10 +147,10 @@ TEST(Launcher, LastRowsOfSequencesAreACountOrOffsets) {
 TEST(Launcher, FewTilesAreSharedOutOverClusters) {
   const Pair pair = emit_delta("attention/sm90_forward", "sm_90a", false);
   const LaunchPlan& plan = pair.kernel.plan;
-  EXPECT_THAT(pair.launcher,
-              HasSubstr(fmt::format(
-                  "  const int64_t cluster = cluster_size({}, {}, {}, blocks, max_seq_len, {}, {});\n",
-                  plan.kernel_name, plan.threads, plan.shared_memory, plan.cluster.least, plan.cluster.most)));
+  EXPECT_THAT(
+      pair.launcher,
+      HasSubstr(fmt::format("  const int64_t cluster = cluster_size({}, {}, {}, blocks, max_seq_len, {}, {});\n",
+                            plan.kernel_name, plan.threads, plan.shared_memory, plan.cluster.min, plan.cluster.max)));
   EXPECT_THAT(pair.launcher, HasSubstr("config = cluster_config(blocks * cluster, cluster, "));
   EXPECT_THAT(pair.launcher, HasSubstr(fmt::format("    CHECK(cudaLaunchKernelEx(&config, {}, params));\n"
                                                    "  }}\n",
@@ -183,14 +183,14 @@ TEST(Launcher, ClearsTheFirstRegionsOfAWorkspaceOnly) {
   const DeviceSpec device = *known_device("sm_90a");
   const Skeleton& skeleton = **find_skeleton("attention/sm90_backward_fused");
   std::vector<KernelConfig> space = skeleton.space(*spec);
-  const auto ordered =
-      std::find_if(space.begin(), space.end(), [](const auto& c) { return c.attention().schedule == "ordered"; });
-  ASSERT_NE(ordered, space.end());
+  const auto semaphore =
+      std::find_if(space.begin(), space.end(), [](const auto& c) { return c.attention().schedule == "semaphore"; });
+  ASSERT_NE(semaphore, space.end());
   const std::string text =
-      print_launcher(*spec, Direction::kBackward, skeleton.launch_plan(*spec, *ordered, device), device);
+      print_launcher(*spec, Direction::kBackward, skeleton.launch_plan(*spec, *semaphore, device), device);
   EXPECT_THAT(text, HasSubstr("  const int64_t region_1 = ceil_divide(region_0_end, 256) * 256;\n"));
   EXPECT_THAT(text, HasSubstr("  const size_t workspace_bytes = static_cast<size_t>(region_3_end);\n"));
-  EXPECT_THAT(text, HasSubstr("  params.dq_parts = reinterpret_cast<float*>(workspace + region_3);\n"));
+  EXPECT_THAT(text, HasSubstr("  params.dq_accum = reinterpret_cast<float*>(workspace + region_3);\n"));
   EXPECT_THAT(text, HasSubstr("    CHECK(cudaMemsetAsync(workspace, 0, region_3));\n"));
 }
 

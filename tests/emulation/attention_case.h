@@ -65,7 +65,7 @@ inline const std::vector<Json>& all_masks() {
   return masks;
 }
 
-// Tiles of 64 and 128 lines, one more or less.
+// Tiles of 64 and 128 rows, one more or less.
 inline Lengths hopper_lengths(bool targets) {
   Lengths lengths{.rows = {1, 65, 0, 200, 64, 127, 129}, .num_targets = {}, .max_seq_len = 200};
   if (targets) lengths.num_targets = {1, 5, 0, 20, 64, 0, 70};
@@ -88,7 +88,7 @@ class Case {
     }
     auto emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
     // The forward template refuses fewer blocks of a multiprocessor than cost nothing.
-    for (; !emitted.ok() && config.attention().blocks_per_sm < AttentionConfig::kMostBlocks;
+    for (; !emitted.ok() && config.attention().blocks_per_sm < AttentionConfig::kMaxBlocksPerSm;
          ++config.attention().blocks_per_sm) {
       emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
     }

@@ -101,7 +101,7 @@ TEST(EmulatedHopper, BackwardOfEveryShape) {
   }
 }
 
-// Sums that leave no registers for the products of the next block, and widths whose last tile is half empty.
+// Sums that leave no registers for the products of the next tile, and widths whose last tile is half empty.
 TEST(EmulatedHopper, BackwardOfWideRows) {
   for (const char* schedule : {"grid", "persistent"}) {
     check_hopper({{"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}, {"num_targets", true}},

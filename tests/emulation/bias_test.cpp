@@ -5,10 +5,10 @@
 namespace hstujit {
 namespace {
 
-// One row, tiles of 16, 32 and 64 lines and one more or less, empty ones; of an odd number, whose rows of the bias have
+// One row, tiles of 16, 32 and 64 rows and one more or less, empty ones; of an odd number, whose rows of the bias have
 // a last element without a neighbour.
-Lengths lengths_of(bool targets, int64_t most = 71) {
-  Lengths lengths{.rows = {1, 33, 0, most, 64, 31}, .num_targets = {}, .max_seq_len = most};
+Lengths lengths_of(bool targets, int64_t max = 71) {
+  Lengths lengths{.rows = {1, 33, 0, max, 64, 31}, .num_targets = {}, .max_seq_len = max};
   if (targets) lengths.num_targets = {1, 5, 0, 20, 16, 0};
   return lengths;
 }
@@ -17,11 +17,11 @@ KernelConfig ampere(int64_t block_m = 32, int64_t warps = 2, int64_t block_n = 3
   return ampere_tile(block_m, warps, block_n, stages);
 }
 
-void check(const Json& changes, Direction direction, const KernelConfig& config, int64_t most = 71,
+void check(const Json& changes, Direction direction, const KernelConfig& config, int64_t max = 71,
            unsigned cluster = 1) {
   const Json json = with(base(), changes);
   SCOPED_TRACE(fmt::format("{} {} {}", json.dump(), to_string(direction), describe(config)));
-  Case(json, direction, config, lengths_of(json.value("num_targets", false), most), cluster).check();
+  Case(json, direction, config, lengths_of(json.value("num_targets", false), max), cluster).check();
 }
 
 const Json kShared = {{"rab_heads", 1}};
@@ -62,7 +62,7 @@ TEST(EmulatedBias, HopperForward) {
 
 TEST(EmulatedBias, HopperForwardInClusters) {
   KernelConfig config = hopper_tile("sm90_forward", 1, 64, 2);
-  config.attention().share_columns = true;
+  config.attention().split_kv = true;
   check(kBoth, Direction::kForward, config, 201, 3);
   check(with(with(kBoth, kMasked), {{"max_attn_len", 21}}), Direction::kForward, config, 201, 2);
 }
@@ -92,8 +92,8 @@ TEST(EmulatedBias, HopperBackwardFused) {
   check(with(with(kOwn, kScalar), with(kMasked, {{"dtype", "fp16"}, {"attn_dim", 64}})), Direction::kBackward,
         hopper_tile("sm90_backward_fused", 1, 64, 3, "persistent", 2), 201);
   check(kRows, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent"), 200);
-  check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "ordered"), 200);
-  check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "whole"), 200);
+  check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "semaphore"), 200);
+  check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "per_sequence"), 200);
 }
 
 // Widths of several chunks, and of chunks that are not full.
@@ -107,7 +107,7 @@ TEST(EmulatedBias, GradientsOfEveryWidth) {
   check_width({{"dtype", "fp32"}}, 8, 136);
 }
 
-// Sequences that are longer than the launch says, too: the bias has no places for them.
+// Sequences that are longer than the launch says, too: the bias has no elements for them.
 TEST(EmulatedBias, SenselessIndicesStayInBounds) {
   const Json rows = {{"rab_heads", 1}, {"attn_scale", "rows"}}, scalar = {{"rab_heads", 2}, {"attn_scale", "scalar"}};
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
@@ -117,7 +117,7 @@ TEST(EmulatedBias, SenselessIndicesStayInBounds) {
                                               1, scalar);
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, hopper_tile("sm90_backward_twopass", 1, 32, 2), 1,
                                               scalar);
-  for (const char* schedule : {"persistent", "whole"}) {
+  for (const char* schedule : {"persistent", "per_sequence"}) {
     check_that_senseless_indices_stay_in_bounds(Direction::kBackward,
                                                 hopper_tile("sm90_backward_fused", 2, 64, 2, schedule), 1, rows);
   }

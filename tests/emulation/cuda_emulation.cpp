@@ -24,7 +24,7 @@ unsigned thread_number, block_rank, block_count;
 
 namespace {
 
-constexpr size_t kMostShared = 256 * 1024;
+constexpr size_t kMaxShared = 256 * 1024;
 constexpr size_t kAlignment = 1024;
 constexpr size_t kStack = 512 * 1024;
 constexpr unsigned kLanes = 32;
@@ -63,7 +63,7 @@ struct FreeMemory {
 
 struct Block {
   std::unique_ptr<unsigned char, FreeMemory> memory{
-      static_cast<unsigned char*>(std::aligned_alloc(kAlignment, kMostShared))};
+      static_cast<unsigned char*>(std::aligned_alloc(kAlignment, kMaxShared))};
   std::vector<Warp> warps;
   Meeting all;
   std::map<int, Meeting> named;
@@ -126,7 +126,7 @@ void start_cluster(const Grid& grid) {
     block.all = {};
     block.named.clear();
     block.alive = grid.threads;
-    std::memset(block.memory.get(), 0xff, kMostShared);  // NaN in every type
+    std::memset(block.memory.get(), 0xff, kMaxShared);  // NaN in every type
   }
   state.all = {};
   state.events.clear();
@@ -210,7 +210,7 @@ void meet_named(int id, unsigned threads) { meet(own_block().named[id], threads)
 void meet_cluster() { meet(state.all, state.alive); }
 
 void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel) {
-  if (grid.shared_bytes > kMostShared) throw std::runtime_error("more shared memory than there is");
+  if (grid.shared_bytes > kMaxShared) throw std::runtime_error("more shared memory than there is");
   std::mt19937 random(seed);
   state.kernel = &kernel;
   state.shared_bytes = grid.shared_bytes;

@@ -215,13 +215,13 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
         break;
     }
   }
-  constexpr size_t kMostStaticBytes = 48 * 1024;  // of shared memory
+  constexpr size_t kMaxStaticBytes = 48 * 1024;  // of shared memory
   // A list is walked by few, so that each block has several tiles; by all of them at the same time or one after the
   // other, as where the GPU is taken by others.
   constexpr int64_t kListBlocks = 3;
   const auto run = [&](size_t entry, const std::vector<GridFactor>& factors, bool list, emulation::Grid grid) {
-    const int64_t blocks = product_of(factors, values), most = list ? kListBlocks : blocks;
-    grid.blocks = static_cast<unsigned>(std::min(blocks, most)) * grid.cluster;
+    const int64_t blocks = product_of(factors, values), max = list ? kListBlocks : blocks;
+    grid.blocks = static_cast<unsigned>(std::min(blocks, max)) * grid.cluster;
     if (list && seed % 2 == 1) grid.cluster = grid.blocks;
     emulation::launch(grid, seed, [&] { entries_[entry](params); });
   };
@@ -229,7 +229,7 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
       {0, static_cast<unsigned>(plan_.threads), static_cast<size_t>(plan_.shared_memory), cluster});
   for (size_t i = 0; i < plan_.following.size(); ++i) {
     const FollowingKernel& kernel = plan_.following[i];
-    run(i + 1, kernel.grid, kernel.most_blocks > 0, {0, static_cast<unsigned>(kernel.threads), kMostStaticBytes});
+    run(i + 1, kernel.grid, kernel.max_blocks > 0, {0, static_cast<unsigned>(kernel.threads), kMaxStaticBytes});
   }
   workspace.check(plan_.kernel_name);
 }

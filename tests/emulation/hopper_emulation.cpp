@@ -83,7 +83,7 @@ struct Descriptor {
       : start((bits & 0x3fff) << 4), leading((bits >> 16 & 0x3fff) << 4), stride((bits >> 32 & 0x3fff) << 4) {
     if (bits >> 62 != 1) fail("wgmma: not the 128-byte swizzle");
   }
-  // K contiguous: element k of line i.
+  // K contiguous: element k of row i.
   unsigned line(unsigned i, unsigned k) const { return own(start + i / 8 * stride + i % 8 * 128 + k * 2); }
   // N contiguous.
   unsigned column(unsigned n, unsigned k) const {
@@ -147,9 +147,9 @@ void arrive(unsigned address, unsigned bytes) {
   barrier.complete_if_done();
 }
 
-void wait_barrier(unsigned address, unsigned parity) {
+void wait_barrier(unsigned address, unsigned phase) {
   const Barrier& barrier = barrier_at(address);
-  wait_until([&barrier, parity] { return (barrier.phase & 1) != parity; });
+  wait_until([&barrier, phase] { return (barrier.phase & 1) != phase; });
 }
 
 void sync_named(int id, unsigned threads) { meet_named(id, threads); }

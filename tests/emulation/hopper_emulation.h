@@ -14,7 +14,7 @@ namespace emulation {
 
 void init_barrier(unsigned address, unsigned arrivals);
 void arrive(unsigned address, unsigned bytes);
-void wait_barrier(unsigned address, unsigned parity);
+void wait_barrier(unsigned address, unsigned phase);
 void sync_named(int id, unsigned threads);
 void sync_warp();
 // Pieces of 128 bytes, swizzled.
@@ -123,7 +123,7 @@ inline void mbarrier_init(u32 barrier, u32 arrivals) { emulation::init_barrier(b
 inline void fence_mbarrier_init() {}
 inline void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) { emulation::arrive(barrier, bytes); }
 inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
-inline void mbarrier_wait(u32 barrier, u32 parity) { emulation::wait_barrier(barrier, parity); }
+inline void mbarrier_wait(u32 barrier, u32 phase) { emulation::wait_barrier(barrier, phase); }
 inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, static_cast<unsigned>(threads)); }
 void named_barrier_arrive(int id, int threads);  // of ping_pong, which is not emulated
 inline void fence_proxy_async() {}
@@ -157,7 +157,7 @@ inline void load_sum(const float* from, float& a, float& b, float& c, float& d) 
   d = from[3];
 }
 
-// In place of the stmatrix instructions of common/fragment_store.cuh: words[2 * block + half] has columns 8 * block + 2
+// In place of the stmatrix instructions of common/fragment_store.cuh: words[2 * group + half] has columns 8 * group + 2
 // * (lane % 4) and the next of row lane / 4 + 8 * half.
 template <int kColumns>
 void stage_fragment(u32 rows, int tile_bytes, const u32 (&words)[kColumns / 4]) {

@@ -1,4 +1,4 @@
-// The forward kernels for Hopper in emulation, alone and in clusters that share out the columns of a tile.
+// The forward kernels for Hopper in emulation, alone and in clusters that split the columns of a tile.
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {
@@ -10,7 +10,7 @@ KernelConfig forward_tile(int64_t consumers, int64_t block_n, int64_t stages, co
 
 KernelConfig shared_tile(int64_t block_n, int64_t stages) {
   KernelConfig config = forward_tile(1, block_n, stages);
-  config.attention().share_columns = true;
+  config.attention().split_kv = true;
   return config;
 }
 
@@ -26,7 +26,7 @@ TEST(EmulatedHopper, ForwardOfEveryShape) {
   check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 64}}, forward_tile(3, 80, 2, "persistent"));
 }
 
-// Clusters of as many blocks as there are column blocks, of more, and of numbers that do not divide them. Where the
+// Clusters of as many CTAs as there are KV tiles, of more, and of numbers that do not divide them. Where the
 // launch has room for no cluster, the kernel runs alone.
 TEST(EmulatedHopper, ClustersShareTheColumnsOfATile) {
   for (const unsigned cluster : {1, 2, 3, 16}) {
@@ -36,7 +36,7 @@ TEST(EmulatedHopper, ClustersShareTheColumnsOfATile) {
   check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 64}}, shared_tile(128, 3), 2);
 }
 
-// Of a window, and of columns that a mask leaves out between two ranges, some blocks have columns that no row sees.
+// Of a window, and of columns that a mask leaves out between two ranges, some KV tiles have columns that no row sees.
 TEST(EmulatedHopper, ClustersOfEveryMask) {
   for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), shared_tile(64, 2), 3);
 }

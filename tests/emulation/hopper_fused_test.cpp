@@ -27,39 +27,39 @@ TEST(EmulatedFused, EveryMask) {
   for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), fused(2, 2));
 }
 
-KernelConfig ordered(int64_t consumers, int64_t stages) { return fused(consumers, stages, 1, "ordered"); }
+KernelConfig semaphore(int64_t consumers, int64_t stages) { return fused(consumers, stages, 1, "semaphore"); }
 
 // Blocks run at the same time and one after the other, and results are the same bits.
-TEST(EmulatedFused, EveryShapeInOrder) {
-  check({{"dtype", "bf16"}}, ordered(2, 2));
-  check({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, ordered(1, 3));
-  check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}}, ordered(2, 3));
+TEST(EmulatedFused, EveryShapeWithSemaphores) {
+  check({{"dtype", "bf16"}}, semaphore(2, 2));
+  check({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, semaphore(1, 3));
+  check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}}, semaphore(2, 3));
 }
 
-TEST(EmulatedFused, EveryMaskInOrder) {
-  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), ordered(2, 2));
+TEST(EmulatedFused, EveryMaskWithSemaphores) {
+  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), semaphore(2, 2));
 }
 
-// Tiles between which a block of rows has nothing of its own: the far columns that all rows see, and a window.
-TEST(EmulatedFused, TurnsPassOverTilesThatABlockOfRowsDoesNotSee) {
+// Tiles between which a Q tile has nothing of its own: the far columns that all rows see, and a window.
+TEST(EmulatedFused, SemaphoresPassOverTilesThatAQTileDoesNotSee) {
   Lengths lengths{.rows = {700, 3, 450}, .num_targets = {}, .max_seq_len = 700};
-  Case(with(base(), {{"heads", 1}, {"sla_k1", 12}, {"sla_k2", 3}}), Direction::kBackward, ordered(1, 2), lengths)
+  Case(with(base(), {{"heads", 1}, {"sla_k1", 12}, {"sla_k2", 3}}), Direction::kBackward, semaphore(1, 2), lengths)
       .check();
 }
 
-KernelConfig whole(int64_t consumers, int64_t stages, int64_t blocks_per_sm = 1) {
-  return fused(consumers, stages, blocks_per_sm, "whole");
+KernelConfig per_sequence(int64_t consumers, int64_t stages, int64_t blocks_per_sm = 1) {
+  return fused(consumers, stages, blocks_per_sm, "per_sequence");
 }
 
-TEST(EmulatedFused, EveryShapeOfWholeSequences) {
-  check({{"dtype", "bf16"}}, whole(2, 2));
-  check({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, whole(1, 2, 2));
-  check({{"dtype", "bf16"}, {"attn_dim", 64}, {"hidden_dim", 40}, {"heads", 1}}, whole(1, 3));
-  check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}}, whole(2, 2));
+TEST(EmulatedFused, EveryShapePerSequence) {
+  check({{"dtype", "bf16"}}, per_sequence(2, 2));
+  check({{"dtype", "fp16"}, {"attn_dim", 64}, {"hidden_dim", 64}}, per_sequence(1, 2, 2));
+  check({{"dtype", "bf16"}, {"attn_dim", 64}, {"hidden_dim", 40}, {"heads", 1}}, per_sequence(1, 3));
+  check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 128}, {"heads", 1}}, per_sequence(2, 2));
 }
 
-TEST(EmulatedFused, EveryMaskOfWholeSequences) {
-  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), whole(2, 2));
+TEST(EmulatedFused, EveryMaskPerSequence) {
+  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), per_sequence(2, 2));
 }
 
 Json columns(int64_t width) { return {{"heads", 1}, {"dtype", "bf16"}, {"attn_dim", width}, {"hidden_dim", width}}; }
@@ -68,20 +68,20 @@ Json columns(int64_t width) { return {{"heads", 1}, {"dtype", "bf16"}, {"attn_di
 // 128 columns leave none.
 TEST(EmulatedFused, SumsThatHaveNoRoomAreInGlobalMemory) {
   Lengths lengths{.rows = {700, 3, 450, 448, 449}, .num_targets = {}, .max_seq_len = 700};
-  Case(with(base(), columns(64)), Direction::kBackward, whole(2, 2), lengths).check();
+  Case(with(base(), columns(64)), Direction::kBackward, per_sequence(2, 2), lengths).check();
   lengths.rows = {450, 3, 256, 257};
-  Case(with(base(), columns(128)), Direction::kBackward, whole(2, 2), lengths).check();
+  Case(with(base(), columns(128)), Direction::kBackward, per_sequence(2, 2), lengths).check();
   for (const Json& mask : {Json{{"contextual_seq_len", 5}, {"max_attn_len", 70}}, Json{{"sla_k1", 12}, {"sla_k2", 3}},
                            Json{{"causal", false}}}) {
-    Case(with(with(base(), columns(128)), mask), Direction::kBackward, whole(2, 2), lengths).check();
+    Case(with(with(base(), columns(128)), mask), Direction::kBackward, per_sequence(2, 2), lengths).check();
   }
 }
 
-// Every other tile has its blocks backwards, of which a producer looks at 32 at a time.
+// Every other tile has its Q tiles backwards, of which a producer looks at 32 at a time.
 TEST(EmulatedFused, BlocksBackwardsAcross32OfThem) {
   const Lengths lengths{.rows = {2200}, .num_targets = {}, .max_seq_len = 2200};
   const Json window = with(columns(128), {{"max_attn_len", 40}});
-  Case(with(base(), window), Direction::kBackward, whole(2, 2), lengths).check();
+  Case(with(base(), window), Direction::kBackward, per_sequence(2, 2), lengths).check();
 }
 
 // Two blocks of a multiprocessor sort 1024 sequences; of more, a list goes over all tiles there could be.
@@ -91,32 +91,32 @@ TEST(EmulatedFused, MoreSequencesThanAListSorts) {
   Case(base(), Direction::kBackward, fused(1, 2, 2), lengths).check();
 }
 
-TEST(EmulatedFused, MoreSequencesThanAListSortsInOrder) {
+TEST(EmulatedFused, MoreSequencesThanAListSortsWithSemaphores) {
   Lengths lengths{.rows = std::vector<int64_t>(2050, 0), .num_targets = {}, .max_seq_len = 70};
   for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
-  Case(base(), Direction::kBackward, ordered(1, 2), lengths).check();
+  Case(base(), Direction::kBackward, semaphore(1, 2), lengths).check();
 }
 
-TEST(EmulatedFused, MoreWholeSequencesThanAListSorts) {
+TEST(EmulatedFused, MoreSequencesThanAListSortsPerSequence) {
   Lengths lengths{.rows = std::vector<int64_t>(2050, 0), .num_targets = {}, .max_seq_len = 70};
   for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
-  Case(base(), Direction::kBackward, whole(1, 2), lengths).check();
+  Case(base(), Direction::kBackward, per_sequence(1, 2), lengths).check();
 }
 
 TEST(EmulatedFused, SenselessIndicesStayInBounds) {
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(1, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(2, 2));
-  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, ordered(1, 2));
-  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, whole(1, 2));
-  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, whole(2, 2), 1, columns(128));
-  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, ordered(1, 2), 1,
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, semaphore(1, 2));
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, per_sequence(1, 2));
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, per_sequence(2, 2), 1, columns(128));
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, semaphore(1, 2), 1,
                                               {{"contextual_seq_len", 0}, {"max_attn_len", 0}});
 }
 
 TEST(EmulatedFused, ASequencesNumbersStayInIt) {
   check_that_numbers_stay_in_their_sequence(fused(2, 2));
-  check_that_numbers_stay_in_their_sequence(ordered(1, 2));
-  check_that_numbers_stay_in_their_sequence(whole(1, 2));
+  check_that_numbers_stay_in_their_sequence(semaphore(1, 2));
+  check_that_numbers_stay_in_their_sequence(per_sequence(1, 2));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr size_t kMaxBytes = size_t{64} << 20;
 
 // What files of a digest may refer to although it is defined outside: parts of the mangled names and of the path.
 struct Allowed {
@@ -43,7 +43,7 @@ constexpr Allowed kAllowed[] = {
 };
 
 std::vector<std::string> lines_of(const std::string& path) {
-  const auto text = read_file(path, kMostBytes);
+  const auto text = read_file(path, kMaxBytes);
   EXPECT_TRUE(text.ok()) << text.status().message();
   std::vector<std::string> lines;
   std::istringstream stream(text.ok() ? *text : "");

@@ -19,7 +19,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr size_t kMostBytes = size_t{16} << 20;
+constexpr size_t kMaxBytes = size_t{16} << 20;
 constexpr const char* kLlvm = "22.1";
 constexpr const char* kCode = "\nint added_by_a_test;\n";
 
@@ -38,7 +38,7 @@ class SourceDigestTest : public ::testing::Test {
   }
 
   const fs::path& root() const { return folder_->path(); }
-  std::string read(const std::string& path) const { return *read_file(root() / path, kMostBytes); }
+  std::string read(const std::string& path) const { return *read_file(root() / path, kMaxBytes); }
   void write(const std::string& path, const std::string& text) const {
     fs::create_directories((root() / path).parent_path());
     std::ofstream(root() / path, std::ios::binary) << text;

@@ -68,7 +68,7 @@ def delta_instances():
                     yield instance(f"{mask}-{kind}-{delta}_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **type_parameters) | {
                         "op": "delta_hstu_attention", "jagged_queries": delta == "jagged", "delta_len": rows,
                         "max_seq_len": 2048, "lengths": DELTA_LENGTHS}
-        # One sequence: its columns are shared out over a cluster of blocks.
+        # One sequence: its columns are split over a cluster of CTAs.
         for rows in (1, 33, 100):
             yield instance(f"{mask}-bf16-alone{rows}", (128, 128), **MASKS[mask], dtype="bf16") | {
                 "op": "delta_hstu_attention", "delta_len": rows, "max_seq_len": 2048, "lengths": [2000]}
@@ -83,7 +83,7 @@ def many_instances():
 
 
 def few_instances():
-    """Batches so small that the columns of a tile are shared out over a cluster of blocks: of eight, of three and of two."""
+    """Batches so small that the columns of a tile are split over a cluster of CTAs: of eight, of three and of two."""
     for mask, parameters in MASKS.items():
         for kind, dims in (("bf16", (128, 128)), ("fp16", (64, 64)), ("bf16", (40, 40)), ("bf16", (64, 128))):
             for name, lengths in (("alone", [1000]), ("two", [65, 700]), ("three", [0, 129, 1024])):

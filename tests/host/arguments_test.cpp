@@ -40,11 +40,11 @@ TEST(HostArguments, SizesThatDoNotFitAreNamed) {
 // q has as many rows of each sequence as max_delta_len says, which stands behind it.
 Result<Arguments> bind_uniform(int64_t rows, int64_t counts, int64_t max_delta_len) {
   static const Signature signature = [] {
-    Argument most;
-    most.name = "max_delta_len";
-    most.kind = ArgumentKind::kInt;
+    Argument max;
+    max.name = "max_delta_len";
+    max.kind = ArgumentKind::kInt;
     return Signature{integers("q", Dimension::uniform("max_delta_len")), integers("counts", Dimension::of("B", 1)),
-                     most};
+                     max};
   }();
   alignas(16) static int32_t data[64] = {};
   static const int64_t stride = 1;

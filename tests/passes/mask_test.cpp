@@ -71,9 +71,9 @@ TEST(MaskTile, SoundAndMostlyExactOnSmallTiles) {
           }
         }
         const auto result = tile.integers({r0, r1, c0, c1, n, t});
-        ASSERT_TRUE(result[0] == 0 || all) << "must: " << describe(params) << "; rows " << r0 << " " << r1
+        ASSERT_TRUE(result[0] == 0 || all) << "full: " << describe(params) << "; rows " << r0 << " " << r1
                                            << ", columns " << c0 << " " << c1 << ", n " << n << ", t " << t;
-        ASSERT_TRUE(result[1] != 0 || !any) << "may: " << describe(params) << "; rows " << r0 << " " << r1
+        ASSERT_TRUE(result[1] != 0 || !any) << "visible: " << describe(params) << "; rows " << r0 << " " << r1
                                             << ", columns " << c0 << " " << c1 << ", n " << n << ", t " << t;
         ++tiles;
         exact += (result[0] != 0) == all && (result[1] != 0) == any;
@@ -169,13 +169,13 @@ TEST(MaskRanges, SoundAndTight) {
 
 // Nothing that a kernel computes from the regions leaves an int, for the longest sequence and the largest parameters.
 TEST(MaskRanges, NoIntegerOverflows) {
-  constexpr int64_t kMost = kMaxSeqLen, kPastTheEnd = 256;
+  constexpr int64_t kMax = kMaxSeqLen, kPastTheEnd = 256;
   int instances = 0;
   for (const bool causal : {true, false}) {
-    for (const int64_t context : {int64_t{0}, int64_t{1}, kMost}) {
-      for (const int64_t group : {int64_t{0}, int64_t{1}, int64_t{3}, kMost}) {  // 0: no targets
-        for (const auto& [window, full] : {std::pair<int64_t, int64_t>{0, 0}, {kMost - 1, 0}, {kMost - 1, kMost - 1}}) {
-          for (const auto& [k1, k2] : {std::pair<int64_t, int64_t>{0, 0}, {kMost, 0}, {0, kMost}, {kMost, kMost}}) {
+    for (const int64_t context : {int64_t{0}, int64_t{1}, kMax}) {
+      for (const int64_t group : {int64_t{0}, int64_t{1}, int64_t{3}, kMax}) {  // 0: no targets
+        for (const auto& [window, full] : {std::pair<int64_t, int64_t>{0, 0}, {kMax - 1, 0}, {kMax - 1, kMax - 1}}) {
+          for (const auto& [k1, k2] : {std::pair<int64_t, int64_t>{0, 0}, {kMax, 0}, {0, kMax}, {kMax, kMax}}) {
             HstuAttentionParams params = attention_params();
             params.causal = causal;
             params.contextual_seq_len = context;
@@ -193,7 +193,7 @@ TEST(MaskRanges, NoIntegerOverflows) {
             Regions regions = build_regions(params);
             Evaluator<> valid(regions.function(kMaskValid)), tile(regions.function(kMaskTile));
             Evaluator<> columns(regions.function(kMaskColumns)), rows(regions.function(kMaskRows));
-            for (const int64_t n : {int64_t{1}, kMost}) {
+            for (const int64_t n : {int64_t{1}, kMax}) {
               for (const int64_t t : {int64_t{0}, int64_t{1}, n}) {
                 for (const int64_t i : {int64_t{0}, n - 1, n + kPastTheEnd}) {
                   for (const int64_t j : {int64_t{0}, n - 1, n + kPastTheEnd}) {

@@ -1,5 +1,5 @@
 // A table of skeletons for the tests: three forward tilings of which the largest never fits, and one that is always
-// ruled out. The fastest that fits adds parts in a workspace in whatever order, and converts the sums in a second
+// ruled out. The fastest that fits adds partial sums in a workspace atomically, and converts the sums in a second
 // kernel.
 #include <fmt/format.h>
 

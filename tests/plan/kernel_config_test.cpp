@@ -128,9 +128,38 @@ TEST(ConfigAliases, SkeletonsOfEarlierLibrariesHaveNamesOfToday) {
     const nlohmann::ordered_json config = {{"skeleton", earlier}, {"stages", 3}};
     EXPECT_EQ(with_current_names(config).dump(), fmt::format(R"({{"skeleton":"{}","stages":3}})", name));
   }
-  for (const char* text : {"null", "[1]", R"({"stages":3})", R"({"skeleton":4})", R"({"skeleton":"of another"})"}) {
+}
+
+TEST(ConfigAliases, FieldsAndSchedulesOfEarlierLibrariesHaveNamesOfToday) {
+  for (const auto& [earlier, name] :
+       {std::pair(R"({"share_columns":true,"stages":3})", R"({"split_kv":true,"stages":3})"),
+        {R"({"schedule":"ordered"})", R"({"schedule":"semaphore"})"},
+        {R"({"schedule":"whole"})", R"({"schedule":"per_sequence"})"}}) {
+    EXPECT_EQ(with_current_names(nlohmann::ordered_json::parse(earlier)).dump(), name);
+  }
+}
+
+TEST(ConfigAliases, WhatHasNoEarlierNameIsGivenBackAsItIs) {
+  for (const char* text :
+       {"null", "[1]", R"({"stages":3})", R"({"skeleton":4})", R"({"skeleton":"of another"})", R"({"schedule":4})",
+        R"({"schedule":"persistent"})", R"({"split_kv":false,"share_columns":true})"}) {
     EXPECT_EQ(with_current_names(nlohmann::ordered_json::parse(text)).dump(), text);
   }
+}
+
+TEST(KernelConfig, AConfigOfAnEarlierLibraryIsRead) {
+  KernelConfig expected = config();
+  expected.attention().schedule = "per_sequence";
+  expected.attention().split_kv = true;
+  const auto parsed = parse_kernel_config({{"skeleton", "fake/usable"},
+                                           {"block_m", 128},
+                                           {"block_n", 64},
+                                           {"stages", 2},
+                                           {"consumers", 2},
+                                           {"schedule", "whole"},
+                                           {"share_columns", true}});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(*parsed, expected);
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ TEST(AdversarialLengths, CoverTilesAndStayWithinTheLimit) {
 TEST(AdversarialLengths, ASmallBatchHasTheLongSequence) {
   const auto spec = parse_op_spec({{"op", "hstu_attention"}, {"attn_dim", 64}, {"hidden_dim", 64}}, "");
   ASSERT_TRUE(spec.ok()) << spec.status().message();
-  for (const int64_t most : {1, 3}) {
-    const Lengths lengths = adversarial_lengths(**spec, Direction::kForward, 300, 1, most);
-    ASSERT_EQ(lengths.rows.size(), static_cast<size_t>(most));
+  for (const int64_t max : {1, 3}) {
+    const Lengths lengths = adversarial_lengths(**spec, Direction::kForward, 300, 1, max);
+    ASSERT_EQ(lengths.rows.size(), static_cast<size_t>(max));
     EXPECT_EQ(lengths.rows[0], 300);
   }
 }

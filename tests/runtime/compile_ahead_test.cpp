@@ -42,7 +42,7 @@ TEST_F(CompileAheadTest, TheOtherDirectionOfAnInstanceIsUnderWayWhenItIsAskedFor
   ASSERT_TRUE(forward->prepare(1024, 0).ok());
   ASSERT_TRUE(backward->prepare(1024, 0).ok());
   EXPECT_EQ(compiler_->compiles, 2);
-  EXPECT_EQ(compiler_->most_at_once, 2);
+  EXPECT_EQ(compiler_->max_at_once, 2);
 }
 
 TEST_F(CompileAheadTest, WhatTheInstanceDoesNotListIsNotCompiled) {

@@ -73,7 +73,7 @@ TEST_F(EngineTest, CompilesOfManyColdKeysAreBounded) {
   threads.clear();
   EXPECT_EQ(good, kThreads);
   EXPECT_EQ(compiler_->compiles, kThreads);
-  EXPECT_EQ(compiler_->most_at_once, 3);
+  EXPECT_EQ(compiler_->max_at_once, 3);
 }
 
 TEST_F(EngineTest, TheBoundOfCompilesIsANumberOfThreads) {
@@ -375,6 +375,14 @@ TEST_F(EngineTest, AnOverrideThatNoKernelCanHaveIsRefused) {
     EXPECT_THAT(status.message(), HasSubstr("allowed: an integer from")) << override;
   }
   EXPECT_EQ(compiler_->compiles, 0);
+}
+
+TEST_F(EngineTest, AnOverrideWithNamesOfEarlierLibrariesIsRead) {
+  values_["HSTUJIT_OVERRIDE"] = R"({"schedule": "grid", "share_columns": true})";
+  EXPECT_EQ(prepare(make_engine()).message(), "");
+  // A value is that of today, which this kernel happens not to have.
+  values_["HSTUJIT_OVERRIDE"] = R"({"schedule": "ordered"})";
+  EXPECT_THAT(prepare(make_engine()).message(), HasSubstr("schedule semaphore; allowed: grid, persistent"));
 }
 
 TEST_F(EngineTest, AnOverrideIsNotEchoedWhole) {

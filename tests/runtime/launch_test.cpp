@@ -233,9 +233,9 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
 }
 
 TEST(CheckJagged, NamesTheFirstMistake) {
-  const auto message = [](std::string_view offsets, const std::vector<int64_t>& values, int64_t most_rows) {
+  const auto message = [](std::string_view offsets, const std::vector<int64_t>& values, int64_t max_rows) {
     const bool all = offsets == "seq_offsets";
-    const JaggedAxis axis{offsets, all ? "L" : "Lq", 9, all ? "max_seq_len" : "max_delta_len", most_rows};
+    const JaggedAxis axis{offsets, all ? "L" : "Lq", 9, all ? "max_seq_len" : "max_delta_len", max_rows};
     return check_jagged(axis, values).message();
   };
   EXPECT_EQ(message("seq_offsets", {0, 3, 3, 9}, 6), "");

@@ -76,14 +76,14 @@ TEST_F(SmallBatchTest, TwoTilesOfAMultiprocessorAreFew) {
   const DeviceSpec device = *known_device("sm_90a");
   const Instance instance = instance_of(true);
   const OpSpec& spec = *instance.spec;
-  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 64, device.sm_count), 66);
-  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 1024, device.sm_count), 4);
-  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 1025, device.sm_count), 3);
-  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 4096, device.sm_count), 1);
-  EXPECT_EQ(most_small_batch(spec, Direction::kForward, 8192, device.sm_count), 0);
-  EXPECT_EQ(most_small_batch(spec, Direction::kBackward, 64, device.sm_count), 0);
-  EXPECT_EQ(most_small_batch(instance, Direction::kForward, 1024, device), 4);
-  EXPECT_EQ(most_small_batch(instance_of(false), Direction::kForward, 1024, device), 0);
+  EXPECT_EQ(max_small_batch(spec, Direction::kForward, 64, device.sm_count), 66);
+  EXPECT_EQ(max_small_batch(spec, Direction::kForward, 1024, device.sm_count), 4);
+  EXPECT_EQ(max_small_batch(spec, Direction::kForward, 1025, device.sm_count), 3);
+  EXPECT_EQ(max_small_batch(spec, Direction::kForward, 4096, device.sm_count), 1);
+  EXPECT_EQ(max_small_batch(spec, Direction::kForward, 8192, device.sm_count), 0);
+  EXPECT_EQ(max_small_batch(spec, Direction::kBackward, 64, device.sm_count), 0);
+  EXPECT_EQ(max_small_batch(instance, Direction::kForward, 1024, device), 4);
+  EXPECT_EQ(max_small_batch(instance_of(false), Direction::kForward, 1024, device), 0);
 }
 
 TEST_F(SmallBatchTest, TheNumberOfSequencesOfALaunchChoosesItsKernel) {
@@ -138,7 +138,7 @@ TEST_F(SmallBatchTest, BothKernelsAreCompiledSideBySide) {
   const auto engine = make_engine();
   ASSERT_TRUE(op_of(engine, instance_of(true))->prepare(1024, 0).ok());
   EXPECT_EQ(compiler_->compiles, 2);
-  EXPECT_EQ(compiler_->most_at_once, 2);
+  EXPECT_EQ(compiler_->max_at_once, 2);
   EXPECT_EQ(fake().module_loads, 2);
   ASSERT_TRUE(op_of(engine, instance_of(true, 8192))->prepare(8192, 0).ok());
   EXPECT_EQ(compiler_->compiles, 3) << "one sequence of 8192 rows is no small batch";
@@ -187,8 +187,8 @@ TEST_F(SmallBatchTest, WholeConfigsListBothKernelsOfABucket) {
   const auto choice = [&](const ProblemBucket& bucket) {
     return choose_kernel(*again, *config.instances[0].spec, Direction::kForward, *again->device(0), bucket)->config;
   };
-  EXPECT_TRUE(choice({1024, true}).attention().share_columns);
-  EXPECT_FALSE(choice(1024).attention().share_columns);
+  EXPECT_TRUE(choice({1024, true}).attention().split_kv);
+  EXPECT_FALSE(choice(1024).attention().split_kv);
 }
 
 TEST_F(SmallBatchTest, RunsAndTimingsSayWhichKernelTheyHad) {

@@ -42,7 +42,7 @@ class FakeCompiler final : public KernelCompiler {
   Result<Blobs> compile(const CompileRequest& request) const override {
     ++compiles;
     const int now = ++at_once;
-    for (int most = most_at_once; most < now && !most_at_once.compare_exchange_weak(most, now);) {
+    for (int max = max_at_once; max < now && !max_at_once.compare_exchange_weak(max, now);) {
     }
     std::this_thread::sleep_for(delay);
     --at_once;
@@ -67,7 +67,7 @@ class FakeCompiler final : public KernelCompiler {
 
   mutable std::atomic<int> compiles{0};
   mutable std::atomic<int> at_once{0};
-  mutable std::atomic<int> most_at_once{0};
+  mutable std::atomic<int> max_at_once{0};
   std::chrono::milliseconds delay{0};
   Status failure;
   std::string source_suffix;

@@ -148,7 +148,7 @@ TEST_F(WorkspaceTest, ASizeThatNoNumberHoldsIsTooLarge) {
 
 TEST_F(WorkspaceTest, IsLeftAloneWhereNobodyAsksForZeroes) {
   plan_.workspace.regions[0].cleared = false;
-  plan_.following[0].most_blocks = 4;
+  plan_.following[0].max_blocks = 4;
   memory_[0] = 0xFF;
   ASSERT_TRUE(launch(memory_).ok());
   ASSERT_EQ(fake().step_count, 2u);
@@ -233,7 +233,7 @@ TEST_F(WorkspaceTest, PlansThatContradictThemselvesAreRefused) {
   plan_.workspace.regions = {{{constant(4)}, false}, {{constant(4)}, true}};
   EXPECT_THAT(make_launcher().status().message(),
               HasSubstr("region 1 of the workspace is cleared and the one before is not"));
-  plan_.workspace.regions.assign(WorkspacePlan::kMostRegions + 1, {{constant(4)}, false});
+  plan_.workspace.regions.assign(WorkspacePlan::kMaxRegions + 1, {{constant(4)}, false});
   EXPECT_THAT(make_launcher().status().message(), HasSubstr("a workspace of 9 regions; at most 8 are allowed"));
 }
 

@@ -108,7 +108,7 @@ std::string describe(const Instance& instance, uint64_t seed) {
 // `may_cancel` mostly dot products that do.
 Instance tiny_instance(uint64_t seed, bool may_cancel) {
   std::mt19937_64 random(seed);
-  const auto up_to = [&](uint64_t most) { return static_cast<int64_t>(random() % (most + 1)); };
+  const auto up_to = [&](uint64_t max) { return static_cast<int64_t>(random() % (max + 1)); };
   const std::vector<std::string> scores = split(kHstuScores, ' ');
   HstuAttentionParams params = params_of(kKinds[up_to(3)], 8 * (1 + up_to(31)), 8 * (1 + up_to(31)),
                                          scores[static_cast<size_t>(up_to(scores.size() - 1))]);
@@ -233,7 +233,7 @@ double excess(const HstuAttentionParams& params, Direction direction, const Leng
 
 TEST(Closeness, OrdinaryInstancesAreHeldToTheBound) {
   std::mt19937_64 random(11);
-  const auto up_to = [&](uint64_t most) { return static_cast<int64_t>(random() % (most + 1)); };
+  const auto up_to = [&](uint64_t max) { return static_cast<int64_t>(random() % (max + 1)); };
   for (const Kind& kind : kKinds) {
     for (const Direction direction : kDirections) {
       // tf32 is the tightest by far.

@@ -343,15 +343,15 @@ TEST(Config, TheSizeOfABatchIsCountedWithoutDrawingIt) {
 }
 
 TEST(Config, CountsHaveOneBound) {
-  const std::string most = "268435456", more = "268435457";
-  EXPECT_TRUE(parse_config(one("\"rows\": " + most), "m", "").ok());
+  const std::string max = "268435456", more = "268435457";
+  EXPECT_TRUE(parse_config(one("\"rows\": " + max), "m", "").ok());
   for (const std::string field :
        {"\"rows\": ", "\"max_seq_len\": ", "\"max_seq_len\": 64, \"lengths\": {\"batch\": "}) {
     const std::string end = field.ends_with("\"batch\": ") ? "}" : "";
     for (const std::string& count : {more, std::string("18446744073709551615"), std::string("1e400")}) {
       const Status status = parse_config(one(field + count + end), "m", "").status();
       EXPECT_EQ(status.code(), Code::kInvalidConfig) << field << count;
-      EXPECT_THAT(status.message(), testing::AnyOf(HasSubstr(most), HasSubstr("out of range"))) << field << count;
+      EXPECT_THAT(status.message(), testing::AnyOf(HasSubstr(max), HasSubstr("out of range"))) << field << count;
     }
   }
 }

@@ -108,9 +108,9 @@ TEST(Expression, WhatIsBoundHasTheSameValues) {
 
 TEST(Expression, IntervalsHaveTheValueOfEveryPointInThem) {
   std::mt19937_64 random(1);
-  const auto interval = [&](int64_t most) -> Interval {
-    const auto a = static_cast<int64_t>(random() % static_cast<uint64_t>(most + 1));
-    const auto b = static_cast<int64_t>(random() % static_cast<uint64_t>(most + 1));
+  const auto interval = [&](int64_t max) -> Interval {
+    const auto a = static_cast<int64_t>(random() % static_cast<uint64_t>(max + 1));
+    const auto b = static_cast<int64_t>(random() % static_cast<uint64_t>(max + 1));
     return {std::min(a, b), std::max(a, b)};
   };
   for (uint64_t seed = 0; seed < 600; ++seed) {

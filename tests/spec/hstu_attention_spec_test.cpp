@@ -36,9 +36,9 @@ Json canonical(const char* extra) {
   return result.ok() ? (*result)->to_json() : Json();
 }
 
-int64_t signature_most(std::string_view argument) {
+int64_t signature_max(std::string_view argument) {
   const Signature signature = HstuAttentionSpec({.attn_dim = 8, .hidden_dim = 8}).signature(Direction::kForward);
-  return signature[static_cast<size_t>(find_argument(signature, argument))].most;
+  return signature[static_cast<size_t>(find_argument(signature, argument))].max;
 }
 
 TEST(HstuAttentionSpec, CanonicalJsonHasEveryFieldInOrderAndRoundTrips) {
@@ -143,7 +143,7 @@ TEST(HstuAttentionSpec, CountsOfRowsAreBounded) {
         error_of((R"({"num_targets": true, ")" + name + R"(": 268435457})").c_str()),
         AllOf(StartsWith("ops[2]." + name + " is 268435457; allowed: an integer from "), HasSubstr(" to 268435456")));
   }
-  EXPECT_EQ(signature_most("max_seq_len"), kMaxSeqLen);
+  EXPECT_EQ(signature_max("max_seq_len"), kMaxSeqLen);
 }
 
 TEST(HstuAttentionSpec, EqualMeaningsHaveOneForm) {

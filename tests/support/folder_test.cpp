@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr size_t kMost = 1000;
+constexpr size_t kMax = 1000;
 constexpr unsigned kNobody = 65534;
 
 class FolderTest : public ::testing::Test {
@@ -57,7 +57,7 @@ TEST_F(FolderTest, WhatIsWrittenIsReadAndListed) {
   ASSERT_TRUE(folder().write("b", "bytes").ok());
   ASSERT_TRUE(folder().make_folder("a").ok());
   FileInfo info;
-  EXPECT_EQ(*folder().read("b", kMost, &info), "bytes");
+  EXPECT_EQ(*folder().read("b", kMax, &info), "bytes");
   EXPECT_EQ(info.bytes, 5u);
   EXPECT_FALSE(info.is_folder);
   EXPECT_GT(info.nanoseconds, 0);
@@ -65,12 +65,12 @@ TEST_F(FolderTest, WhatIsWrittenIsReadAndListed) {
   EXPECT_EQ(*folder().read_head("b", 20, &info), "bytes");
   EXPECT_TRUE(folder().look("a")->is_folder);
   EXPECT_THAT(names(), ElementsAre("a", "b"));
-  EXPECT_EQ(folder().read("c", kMost).status().code(), Code::kNotFound);
+  EXPECT_EQ(folder().read("c", kMax).status().code(), Code::kNotFound);
   EXPECT_EQ(folder().look("c").status().code(), Code::kNotFound);
   EXPECT_EQ(folder().folder("c").status().code(), Code::kNotFound);
   EXPECT_EQ(folder().folder("b").status().code(), Code::kIo);
   EXPECT_EQ(folder().make_folder("b").status().code(), Code::kIo);
-  EXPECT_EQ(folder().read("a", kMost).status().code(), Code::kIo);
+  EXPECT_EQ(folder().read("a", kMax).status().code(), Code::kIo);
   EXPECT_TRUE(folder().remove("b").ok());
   EXPECT_TRUE(folder().remove("b").ok()) << "it is gone";
   EXPECT_FALSE(folder().remove("a").ok()) << "a folder";
@@ -81,7 +81,7 @@ TEST_F(FolderTest, NoLinkIsFollowed) {
   fs::create_symlink(outside("file"), path("file"));
   fs::create_symlink(outside("inner"), path("inner"));
   FileInfo info;
-  for (const Status& status : {folder().read("file", kMost).status(), folder().look("file").status(),
+  for (const Status& status : {folder().read("file", kMax).status(), folder().look("file").status(),
                                folder().read_head("file", 1, &info).status(), folder().look("inner").status(),
                                folder().folder("inner").status(), folder().make_folder("inner").status()}) {
     EXPECT_EQ(status.code(), Code::kIo);
@@ -95,11 +95,11 @@ TEST_F(FolderTest, NoLinkIsFollowed) {
   expect_outside_untouched();
 
   ASSERT_TRUE(folder().write("file", "new").ok());
-  EXPECT_EQ(*folder().read("file", kMost), "new") << "in place of the link";
-  const auto displaced = folder().exchange("inner", "new", kMost);
+  EXPECT_EQ(*folder().read("file", kMax), "new") << "in place of the link";
+  const auto displaced = folder().exchange("inner", "new", kMax);
   ASSERT_TRUE(displaced.ok()) << displaced.status().message();
   EXPECT_FALSE(displaced->has_value()) << "a link holds no bytes";
-  EXPECT_EQ(*folder().read("inner", kMost), "new");
+  EXPECT_EQ(*folder().read("inner", kMax), "new");
   fs::create_symlink(outside("file"), path("link"));
   ASSERT_TRUE(folder().remove("link").ok());
   EXPECT_THAT(names(), ElementsAre("file", "inner"));
@@ -132,12 +132,12 @@ TEST_F(FolderTest, WhatIsSwappedMeanwhileGivesNothingFromOutside) {
   });
   int good = 0;
   for (int i = 0; i < 4000; ++i) {
-    if (const auto read = folder().read("file", kMost); read.ok()) {
+    if (const auto read = folder().read("file", kMax); read.ok()) {
       EXPECT_EQ(*read, "good");
       ++good;
     }
     if (const auto inner = folder().folder("inner"); inner.ok()) {
-      EXPECT_EQ(*inner->read("file", kMost), "good");
+      EXPECT_EQ(*inner->read("file", kMax), "good");
     }
   }
   done = true;
@@ -148,14 +148,14 @@ TEST_F(FolderTest, WhatIsSwappedMeanwhileGivesNothingFromOutside) {
 
 TEST_F(FolderTest, OnlyRegularFilesOfAnAllowedSizeAreRead) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_THAT(folder().read("pipe", kMost).status().message(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(folder().read("pipe", kMax).status().message(), HasSubstr("it is no regular file"));
   EXPECT_THAT(folder().look("pipe").status().message(), HasSubstr("it is no regular file"));
   write("sparse", "");
   fs::resize_file(path("sparse"), uintmax_t{1} << 40);
-  EXPECT_THAT(folder().read("sparse", kMost).status().message(),
+  EXPECT_THAT(folder().read("sparse", kMax).status().message(),
               HasSubstr("it has more than 1000 bytes, the most for a file of its kind"));
-  write("largest", std::string(kMost, 'x'));
-  EXPECT_EQ(folder().read("largest", kMost)->size(), kMost);
+  write("largest", std::string(kMax, 'x'));
+  EXPECT_EQ(folder().read("largest", kMax)->size(), kMax);
 }
 
 TEST_F(FolderTest, WhatIsMadeIsItsOwnersWhateverTheUmask) {
@@ -175,15 +175,15 @@ TEST_F(FolderTest, WhatAnybodyMayWriteIsNotTrusted) {
   ASSERT_TRUE(fs::create_directory(path("inner")));
   for (const char* name : {"file", "inner"}) fs::permissions(path(name), fs::perms(0777));
   for (const Status& status :
-       {folder(Trust::kOwn).read("file", kMost).status(), folder(Trust::kOwn).look("file").status(),
+       {folder(Trust::kOwn).read("file", kMax).status(), folder(Trust::kOwn).look("file").status(),
         folder(Trust::kOwn).folder("inner").status(), folder(Trust::kOwn).make_folder("inner").status()}) {
     EXPECT_EQ(status.code(), Code::kIo);
     EXPECT_THAT(status.message(), HasSubstr("anybody may write it (mode 777)"));
   }
-  EXPECT_TRUE(folder(Trust::kAll).read("file", kMost).ok());
+  EXPECT_TRUE(folder(Trust::kAll).read("file", kMax).ok());
   EXPECT_TRUE(folder(Trust::kAll).folder("inner").ok());
   for (const char* name : {"file", "inner"}) fs::permissions(path(name), fs::perms(0775));
-  EXPECT_TRUE(folder(Trust::kOwn).read("file", kMost).ok()) << "a group may write it";
+  EXPECT_TRUE(folder(Trust::kOwn).read("file", kMax).ok()) << "a group may write it";
   EXPECT_TRUE(folder(Trust::kOwn).folder("inner").ok());
 }
 
@@ -193,23 +193,23 @@ TEST_F(FolderTest, WhatAnotherUserOwnsIsNotTrusted) {
   ASSERT_TRUE(fs::create_directory(path("inner")));
   for (const char* name : {"file", "inner"}) ASSERT_EQ(::chown(path(name).c_str(), kNobody, kNobody), 0);
   for (const Status& status :
-       {folder(Trust::kOwn).read("file", kMost).status(), folder(Trust::kOwn).look("file").status(),
+       {folder(Trust::kOwn).read("file", kMax).status(), folder(Trust::kOwn).look("file").status(),
         folder(Trust::kOwn).folder("inner").status()}) {
     EXPECT_EQ(status.code(), Code::kIo);
     EXPECT_THAT(status.message(), HasSubstr("it belongs to the user 65534, who is neither root nor the user 0"));
   }
-  EXPECT_TRUE(folder(Trust::kAll).read("file", kMost).ok());
-  const auto displaced = folder(Trust::kOwn).exchange("file", "new", kMost);
+  EXPECT_TRUE(folder(Trust::kAll).read("file", kMax).ok());
+  const auto displaced = folder(Trust::kOwn).exchange("file", "new", kMax);
   EXPECT_FALSE(displaced.ok()) << "another's file stays in its place";
-  EXPECT_EQ(*folder().read("file", kMost), "x");
+  EXPECT_EQ(*folder().read("file", kMax), "x");
   EXPECT_THAT(names(), ElementsAre("file", "inner"));
 }
 
 TEST_F(FolderTest, AnExchangeGivesWhatWasThere) {
-  const auto first = folder().exchange("a", "one", kMost);
+  const auto first = folder().exchange("a", "one", kMax);
   ASSERT_TRUE(first.ok()) << first.status().message();
   EXPECT_FALSE(first->has_value());
-  const auto second = folder().exchange("a", "two", kMost);
+  const auto second = folder().exchange("a", "two", kMax);
   ASSERT_TRUE(second.ok()) << second.status().message();
   EXPECT_EQ(*second, "one");
   EXPECT_EQ(*whole_file(path("a")), "two");
@@ -228,8 +228,8 @@ TEST_F(FolderTest, AnExchangeLosesNoBytes) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(1);
-    if (folder().exchange("secret", "new", kMost).ok()) ::_exit(2);
-    const auto displaced = folder().exchange("plain", "new", kMost);
+    if (folder().exchange("secret", "new", kMax).ok()) ::_exit(2);
+    const auto displaced = folder().exchange("plain", "new", kMax);
     ::_exit(displaced.ok() && *displaced == "two" ? 0 : 3);
   }
   int status = -1;

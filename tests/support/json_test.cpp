@@ -60,15 +60,15 @@ TEST(Json, ANulByteIsNoEnd) {
 }
 
 TEST(Json, RefusesWhatLiesTooDeep) {
-  constexpr size_t kMost = kMaxJsonDepth;
+  constexpr size_t kMax = kMaxJsonDepth;
   for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}"), std::pair("[{\"a\":", "}]")}) {
     const size_t levels = std::string_view(open).size() == 6 ? 2 : 1;
-    EXPECT_TRUE(parse_json(nested(kMost / levels, open, close)).ok()) << open;
-    EXPECT_THAT(mistake_in(nested(kMost / levels + 1, open, close)), HasSubstr("more than 64 deep")) << open;
+    EXPECT_TRUE(parse_json(nested(kMax / levels, open, close)).ok()) << open;
+    EXPECT_THAT(mistake_in(nested(kMax / levels + 1, open, close)), HasSubstr("more than 64 deep")) << open;
     // More than any stack holds, whole and torn.
     EXPECT_THAT(mistake_in(nested(1'000'000, open, close)), HasSubstr("more than 64 deep")) << open;
     EXPECT_THAT(mistake_in(nested(1'000'000, open, "")), HasSubstr("more than 64 deep")) << open;
-    EXPECT_TRUE(parse_json(nested(kMost, open, close), {.depth = kMaxReportDepth}).ok()) << open;
+    EXPECT_TRUE(parse_json(nested(kMax, open, close), {.depth = kMaxReportDepth}).ok()) << open;
     EXPECT_TRUE(json_or_null(nested(1'000'000, open, close)).is_null()) << open;
   }
   EXPECT_EQ(mistake_in("\n" + nested(65, "[", "]")), "2:65: lists and objects lie in each other more than 64 deep");

@@ -32,8 +32,8 @@ bool with_little_memory(const Body& body) {
   if (child == 0) {
     size_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
-    const rlim_t most = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
-    const rlimit limit = {most, most};
+    const rlim_t max = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
+    const rlimit limit = {max, max};
     if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(2);
     ::_exit(body() ? 0 : 1);
   }

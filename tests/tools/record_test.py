@@ -39,7 +39,7 @@ if environment != expected:
 
 # A step under an override: instances that it does not fit are named and are no failure; a wrong one is.
 RIGHT = {"name": "causal-bf16-64x64", "error": 0.1, "bound": 1.0, "agrees": True}
-REFUSED = {"name": "none-bf16-32x32", "failure": {"code": "unsupported", "message": "products in turns need two consumers"}}
+REFUSED = {"name": "none-bf16-32x32", "failure": {"code": "unsupported", "message": "ping-pong needs two consumers"}}
 WRONG = {"name": "none-bf16-64x64", "error": 2.0, "bound": 1.0, "agrees": False}
 BROKEN = {"name": "none-bf16-96x96", "failure": {"code": "driver_error", "message": "a launch failed"}}
 CLEAN = "  causal-bf16-64x64  agrees\n========= ERROR SUMMARY: 0 errors\n"
@@ -53,7 +53,7 @@ def overridden(runs, racecheck, step="ping_pong"):
 
 for step in ("ping_pong", "fused"):
     code, said, result = overridden([RIGHT, REFUSED], CLEAN, step)
-    if code != 0 or "refused: products in turns need two consumers" not in said or result["instances"] != 1 \
+    if code != 0 or "refused: ping-pong needs two consumers" not in said or result["instances"] != 1 \
             or result["refused"] != ["none-bf16-32x32"]:
         sys.exit(f"a refused instance of {step}: exit {code}, {said!r}, {result}")
 for runs, racecheck in (([RIGHT, WRONG], CLEAN), ([RIGHT, BROKEN], CLEAN), ([REFUSED], CLEAN), ([RIGHT], RACE)):

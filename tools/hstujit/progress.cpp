@@ -30,8 +30,8 @@ std::optional<double> TimeLeft::update(size_t done, size_t total, double seconds
 std::string time_left_text(double seconds) {
   constexpr double kMinute = 60;
   constexpr int kMinutesOfAnHour = 60;
-  constexpr double kMost = 1e6;  // seconds: what is beyond is no estimate
-  if (!(seconds < kMost)) return "days";
+  constexpr double kMax = 1e6;  // seconds: what is beyond is no estimate
+  if (!(seconds < kMax)) return "days";
   if (seconds < 1.5 * kMinute) return fmt::format("{} s", std::max(std::lround(seconds), 1L));
   const long minutes = std::lround(seconds / kMinute);
   if (minutes < kMinutesOfAnHour) return fmt::format("{} min", minutes);

@@ -56,9 +56,9 @@ Interval product(const Interval& a, const Interval& b) {
 Interval quotients(const Interval& a, const Interval& b) {
   if (b.low <= 0 && b.high >= 0) {  // by 0 it is 0, and never larger than the numerator
     if (b.is_point()) return {0, 0};
-    const int64_t most = std::max(saturated(Operator::kSub, 0, a.low), a.high);
+    const int64_t max = std::max(saturated(Operator::kSub, 0, a.low), a.high);
     const int64_t least = std::min(saturated(Operator::kSub, 0, a.high), a.low);
-    return {std::min<int64_t>(least, 0), std::max<int64_t>(most, 0)};
+    return {std::min<int64_t>(least, 0), std::max<int64_t>(max, 0)};
   }
   const int64_t corners[] = {quotient(a.low, b.low), quotient(a.low, b.high), quotient(a.high, b.low),
                              quotient(a.high, b.high)};

@@ -6,7 +6,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kMostSplits = 4;
+constexpr size_t kMaxSplits = 4;
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
@@ -40,7 +40,7 @@ void SpanSolver::solve_piece(std::span<const Interval> values, const Span& piece
   for (const Expression::Node& node : expression_.nodes()) evaluate(node, values, piece, values_[place++]);
   if (split_) {
     const int64_t split = *split_;
-    if (bend_ && splits_.size() < kMostSplits)
+    if (bend_ && splits_.size() < kMaxSplits)
       splits_.insert(std::upper_bound(splits_.begin(), splits_.end(), split), split);
     solve_piece(values, {piece.begin, split});
     solve_piece(values, {split, piece.end});

@@ -46,7 +46,7 @@ class SpanSolver {
     // In order of begin.
     void add(int64_t begin, int64_t end) {
       if (begin >= end) return;
-      if (size_ > 0 && (begin <= end_[size_ - 1] || size_ == kMost)) {
+      if (size_ > 0 && (begin <= end_[size_ - 1] || size_ == kMax)) {
         // They touch, or there is no place for another one, so that the gap goes.
         if (end > end_[size_ - 1]) end_[size_ - 1] = end;
       } else {
@@ -58,9 +58,9 @@ class SpanSolver {
     Span operator[](size_t i) const { return {begin_[i], end_[i]}; }
 
    private:
-    static constexpr size_t kMost = 8;
+    static constexpr size_t kMax = 8;
     size_t size_ = 0;
-    std::array<int64_t, kMost> begin_, end_;
+    std::array<int64_t, kMax> begin_, end_;
   };
   struct Value {
     Line line;

@@ -10,11 +10,11 @@ namespace hstujit {
 namespace {
 
 // As in bias_tiles.cuh.
-constexpr int64_t kLines = 64;
+constexpr int64_t kTileSize = 64;
 constexpr int kThreads = 128;
 constexpr int kSumThreads = 256;
 
-// Left to itself, the compiler spills for the sake of a third block.
+// Left to itself, the compiler spills for the sake of a third CTA.
 constexpr int kResidentBlocks = 2;
 
 class Kernels {
@@ -37,7 +37,7 @@ class Kernels {
  private:
   GridFactor batch() const { return batch_factor(signature_); }
 
-  GridFactor tiles() const { return scalar_factor(find_argument(signature_, "max_seq_len"), kLines); }
+  GridFactor tiles() const { return scalar_factor(find_argument(signature_, "max_seq_len"), kTileSize); }
 
   void add_kernel(const std::string& function, int threads, std::vector<GridFactor> grid) {
     FollowingKernel kernel;

@@ -5,11 +5,11 @@
 // order of heads and columns: no atomic additions, so that every run gives the same bits. fp32 data is multiplied as
 // the instance's `precision` says. Formulas: docs/ops.md.
 #pragma once
-#include "common/regions.cuh"
-#include "common/fragment_store.cuh"
 #include "attention/bias_gradients/tiles.cuh"
 #include "attention/sequence.cuh"
 #include "attention/sm80/store.cuh"
+#include "common/fragment_store.cuh"
+#include "common/regions.cuh"
 
 namespace bias_gradients {
 
@@ -27,8 +27,8 @@ struct Fragment {
   }
 
   // Bit 4 * j + e: the pair is valid.
-  __device__ __forceinline__ u32 valid(const Sequence& sequence, bool whole) const {
-    if (whole) return ~0u;
+  __device__ __forceinline__ u32 valid(const Sequence& sequence, bool full) const {
+    if (full) return ~0u;
     u32 bits = 0;
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -47,22 +47,22 @@ struct Fragment {
 
 // Whether some pairs of a tile are valid, and whether all are.
 template <class Spec>
-__device__ __forceinline__ void classify(const Sequence& sequence, int row0, int column0, bool& must, bool& may) {
+__device__ __forceinline__ void classify(const Sequence& sequence, int row0, int column0, bool& full, bool& visible) {
   const int rows = sequence.rows;
-  must = may = row0 < rows && column0 < rows;
-  if (!may) return;
+  full = visible = row0 < rows && column0 < rows;
+  if (!visible) return;
   if constexpr (!Spec::kMaskTrivial) {
-    mask_tile(row0, min(row0 + kLines, rows) - 1, column0, min(column0 + kLines, rows) - 1, rows, sequence.targets,
-              must, may);
+    mask_tile(row0, min(row0 + kTileSize, rows) - 1, column0, min(column0 + kTileSize, rows) - 1, rows,
+              sequence.targets, full, visible);
   }
-  must = must && row0 + kLines <= rows && column0 + kLines <= rows;
+  full = full && row0 + kTileSize <= rows && column0 + kTileSize <= rows;
 }
 
 // Stores this thread's elements of a tile of drab, of which `first` is element 0 of the head's square.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void store_tile(const Params& params, i64 first, int row0, int column0,
                                            const float (&sums)[kFragments][4]) {
-  const Fragment<Spec> place(row0, column0);
+  const Fragment<Spec> fragment(row0, column0);
   const int size = params.max_query_rows, t = static_cast<int>(threadIdx.x) % 4;
   if constexpr (!Spec::kDtypeFp32) {
     u32 words[2 * kFragments];
@@ -73,20 +73,20 @@ __device__ __forceinline__ void store_tile(const Params& params, i64 first, int 
         words[2 * j + half] = pack_pair<Spec::kDtypeBf16>(sums[j][2 * half], sums[j][2 * half + 1]);
       }
     }
-    const bool whole = Spec::kAlignment >= 16 && column0 + kLines <= size;
+    const bool full = Spec::kAlignment >= 16 && column0 + kTileSize <= size;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = place.row + 8 * half;
-      u16* line = params.drab + (first + row * params.drab_row_stride + column0);
-      if (whole) {
-        store_fragment_row<kLines>(line, words, half, row < size);
+      const int row = fragment.row + 8 * half;
+      u16* out = params.drab + (first + row * params.drab_row_stride + column0);
+      if (full) {
+        store_fragment_row<kTileSize>(out, words, half, row < size);
       } else if (row < size) {
 #pragma unroll
         for (int j = 0; j < kFragments; ++j) {
           const u32 word = words[2 * j + half];
           const int column = 8 * j + 2 * t;
-          if (column0 + column < size) line[column] = static_cast<u16>(word);
-          if (column0 + column + 1 < size) line[column + 1] = static_cast<u16>(word >> 16);
+          if (column0 + column < size) out[column] = static_cast<u16>(word);
+          if (column0 + column + 1 < size) out[column + 1] = static_cast<u16>(word >> 16);
         }
       }
     }
@@ -95,7 +95,7 @@ __device__ __forceinline__ void store_tile(const Params& params, i64 first, int 
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const int row = place.row_of(e), column = place.column_of(j, e);
+        const int row = fragment.row_of(e), column = fragment.column_of(j, e);
         if (row < size && column < size) {
           params.drab[first + row * params.drab_row_stride + column] = sums[j][e];
         }
@@ -109,11 +109,11 @@ template <class Spec, class Config, class Params>
 class BiasSums {
  public:
   __device__ __forceinline__ BiasSums(const Params& params, const Sequence& sequence, int bias_head, int row0,
-                                      int column0, bool must, bool may)
+                                      int column0, bool full, bool visible)
       : params_(params),
-        place_(row0, column0),
+        fragment_(row0, column0),
         bias_head_(bias_head),
-        valid_(may ? place_.valid(sequence, must) : 0) {
+        valid_(visible ? fragment_.valid(sequence, full) : 0) {
 #pragma unroll
     for (auto& fragment : sums_) {
 #pragma unroll
@@ -122,12 +122,12 @@ class BiasSums {
   }
 
   // What TilePairs::run() calls.
-  __device__ __forceinline__ bool next(Item& item) {
+  __device__ __forceinline__ bool next(KvTile& kv_tile) {
     if (heads_ == kHeads) return false;
-    item = {bias_head_ * kHeads + heads_++, place_.column};
+    kv_tile = {bias_head_ * kHeads + heads_++, fragment_.column};
     return true;
   }
-  __device__ __forceinline__ void add(const Item&, const Scores& scores, const Scores& gradients) {
+  __device__ __forceinline__ void add(const KvTile&, const Scores& scores, const Scores& gradients) {
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -144,7 +144,7 @@ class BiasSums {
     const auto factors = row_factors<Spec>(params_, start, rows);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float factor = factor_of(factors, place_.row + 8 * half);
+      const float factor = factor_of(factors, fragment_.row + 8 * half);
 #pragma unroll
       for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -161,7 +161,7 @@ class BiasSums {
   static constexpr int kHeads = Spec::kHeads / Spec::kRabHeads;
 
   const Params& params_;
-  const Fragment<Spec> place_;
+  const Fragment<Spec> fragment_;
   const int bias_head_;
   const u32 valid_;
   int heads_ = 0;  // so many are done
@@ -174,15 +174,15 @@ class RowSums {
  public:
   __device__ __forceinline__ RowSums(const Params& params, const Sequence& sequence, int row0)
       : params_(params), sequence_(sequence), row0_(row0) {
-    mask_columns(row0, min(row0 + kLines, sequence.rows) - 1, sequence.rows, sequence.targets, begin_, end_);
+    mask_columns(row0, min(row0 + kTileSize, sequence.rows) - 1, sequence.rows, sequence.targets, begin_, end_);
     begin_ = max(begin_, 0);
-    if constexpr (Config::kEvenBlocks) begin_ &= ~1;
+    if constexpr (Config::kEvenTiles) begin_ &= ~1;
     end_ = min(end_, sequence.rows);
     column_ = begin_;
   }
 
   // What TilePairs::run() calls.
-  __device__ __forceinline__ bool next(Item& item) {
+  __device__ __forceinline__ bool next(KvTile& kv_tile) {
     while (head_ < Spec::kHeads) {
       if (column_ >= end_) {
         ++head_;
@@ -190,18 +190,18 @@ class RowSums {
         if (begin_ >= end_) return false;
         continue;
       }
-      item = {head_, column_};
-      column_ += kLines;
-      bool must, may;
-      classify<Spec>(sequence_, row0_, item.column0, must, may);
-      if (may) return true;
+      kv_tile = {head_, column_};
+      column_ += kTileSize;
+      bool full, visible;
+      classify<Spec>(sequence_, row0_, kv_tile.column0, full, visible);
+      if (visible) return true;
     }
     return false;
   }
-  __device__ __forceinline__ void add(const Item& item, const Scores& scores, const Scores& gradients) {
-    bool must, may;
-    classify<Spec>(sequence_, row0_, item.column0, must, may);
-    const u32 valid = Fragment<Spec>(row0_, item.column0).valid(sequence_, must);
+  __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+    bool full, visible;
+    classify<Spec>(sequence_, row0_, kv_tile.column0, full, visible);
+    const u32 valid = Fragment<Spec>(row0_, kv_tile.column0).valid(sequence_, full);
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -214,13 +214,13 @@ class RowSums {
 
   // To sums[row of the tensor].
   __device__ __forceinline__ void store(float* sums) {
-    const Fragment<Spec> place(row0_, 0);
+    const Fragment<Spec> fragment(row0_, 0);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float sum = sums_[half];
       sum += __shfl_xor_sync(~0u, sum, 1);
       sum += __shfl_xor_sync(~0u, sum, 2);
-      const int row = place.row + 8 * half;
+      const int row = fragment.row + 8 * half;
       if (threadIdx.x % 4 == 0 && row < sequence_.rows) sums[sequence_.start + row] = sum;
     }
   }
@@ -236,38 +236,38 @@ class RowSums {
 
 }  // namespace bias_gradients
 
-// One block per (sequence, bias head, tile). Writes all of drab, zeroes where there is nothing to add up.
+// One CTA per (sequence, bias head, tile). Writes all of drab, zeroes where there is nothing to add up.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void bias_gradient(const Params& params) {
   using namespace bias_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
-  const u32 tiles = ceil_div(params.max_query_rows, kLines);
+  const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
   const u32 column_tile = blockIdx.x % tiles, row_tile = blockIdx.x / tiles % tiles;
   const u32 pair = blockIdx.x / tiles / tiles;
   const int bias_head = static_cast<int>(pair % Spec::kRabHeads), index = static_cast<int>(pair / Spec::kRabHeads);
-  const int row0 = static_cast<int>(row_tile) * kLines, column0 = static_cast<int>(column_tile) * kLines;
+  const int row0 = static_cast<int>(row_tile) * kTileSize, column0 = static_cast<int>(column_tile) * kTileSize;
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
   const i64 first = index * params.drab_batch_stride + bias_head * params.drab_head_stride;
-  bool must, may;
-  classify<Spec>(sequence, row0, column0, must, may);
-  BiasSums<Spec, Config, Params> sums(params, sequence, bias_head, row0, column0, must, may);
-  if (may) {
+  bool full, visible;
+  classify<Spec>(sequence, row0, column0, full, visible);
+  BiasSums<Spec, Config, Params> sums(params, sequence, bias_head, row0, column0, full, visible);
+  if (visible) {
     TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
     sums.finish(sequence.start, sequence.rows);
   }
   store_tile<Spec, Config>(params, first, row0, column0, sums.sums());
 }
 
-// One block per (sequence, tile of rows). Writes the rows of sequences: of dattn_scale, or of `row_sums` where the rows
+// One CTA per (sequence, tile of rows). Writes the rows of sequences: of dattn_scale, or of `row_sums` where the rows
 // have one factor in common.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void scale_gradient(const Params& params) {
   using namespace bias_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
-  const u32 tiles = ceil_div(params.max_query_rows, kLines);
+  const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
   const int index = static_cast<int>(blockIdx.x / tiles);
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
-  const int row0 = static_cast<int>(blockIdx.x % tiles) * kLines;
+  const int row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
   if (row0 >= sequence.rows) return;
   RowSums<Spec, Config, Params> sums(params, sequence, row0);
   TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
@@ -278,7 +278,7 @@ __device__ __forceinline__ void scale_gradient(const Params& params) {
   }
 }
 
-// One block, behind scale_gradient: dattn_scale of the one factor of all rows.
+// One CTA, behind scale_gradient: dattn_scale of the one factor of all rows.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void add_row_sums(const Params& params) {
   using namespace bias_gradients;
@@ -287,12 +287,12 @@ __device__ __forceinline__ void add_row_sums(const Params& params) {
   const i64 begin = min(max(static_cast<i64>(params.seq_offsets[0]), 0ll), max(end, 0ll));
   float sum = 0.0f;
   for (i64 row = begin + threadIdx.x; row < end; row += kSumThreads) sum += params.row_sums[row];
-  auto* const parts = reinterpret_cast<float*>(static_bytes);
-  parts[threadIdx.x] = sum;
+  auto* const partials = reinterpret_cast<float*>(static_bytes);
+  partials[threadIdx.x] = sum;
 #pragma unroll 1
   for (u32 half = kSumThreads / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
+    if (threadIdx.x < half) partials[threadIdx.x] += partials[threadIdx.x + half];
   }
-  if (threadIdx.x == 0) params.dattn_scale[0] = parts[0];
+  if (threadIdx.x == 0) params.dattn_scale[0] = partials[0];
 }

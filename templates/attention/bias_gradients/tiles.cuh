@@ -1,5 +1,5 @@
 // Attention backward: S and dP of tiles of 64 rows and 64 columns, by mma.sync, for the gradients that are sums over
-// heads. A block of threads has the rows; tiles follow one another through two buffers of chunks of head columns.
+// heads. A CTA has the rows; tiles follow one another through two buffers of chunks of head columns.
 #pragma once
 #include "attention/sm80/bias.cuh"
 #include "attention/sm80/load.cuh"
@@ -9,34 +9,34 @@
 
 namespace bias_gradients {
 
-constexpr int kLines = 64;  // rows and columns of a tile
-constexpr int kWarps = 4;   // each with 16 rows and all columns
+constexpr int kTileSize = 64;  // rows and columns of a tile
+constexpr int kWarps = 4;      // each with 16 rows and all columns
 constexpr int kThreads = 32 * kWarps;
 [[maybe_unused]] constexpr int kSumThreads = 256;  // of add_row_sums
-constexpr int kFragments = kLines / 8;
-constexpr int kMaxChunkBytes = 128;  // of a line: chunks of the head dimension pass by
+constexpr int kFragments = kTileSize / 8;
+constexpr int kMaxChunkBytes = 128;  // of a row: chunks of the head dimension pass by
 constexpr int kBuffers = 2;
-constexpr int kOperandBytes = kLines * kMaxChunkBytes;
+constexpr int kOperandBytes = kTileSize * kMaxChunkBytes;
 [[maybe_unused]] constexpr int kStaticBytes = kBuffers * 2 * kOperandBytes;
 
 using Scores = float[1][kFragments][4];  // of a warp: S, or dP
 
 // What sm80::Shape and sm80::Loader ask of a Config.
 struct Tiling {
-  static constexpr int kBlockM = kLines, kBlockN = kLines, kChunkColumns = kLines;
+  static constexpr int kBlockM = kTileSize, kBlockN = kTileSize, kChunkColumns = kTileSize;
   static constexpr int kWarps = bias_gradients::kWarps, kThreads = bias_gradients::kThreads;
   static constexpr int kQueryInRegisters = 0;
 };
 
-// Two tensors with kWidth columns whose lines are multiplied, in chunks of whole 16-byte pieces. The members are those
+// Two tensors with kWidth columns whose rows are multiplied, in chunks of whole 16-byte pieces. The members are those
 // of sm80::Shape that products use.
 template <class Spec, int kWidth>
 struct Factors {
   using Base = sm80::Shape<Spec, Tiling>;
   static constexpr sm80::Product kProduct = Base::kProduct;
-  static constexpr int kBytes = kWidth * Base::kElementBytes;  // of a line in global memory
+  static constexpr int kBytes = kWidth * Base::kElementBytes;  // of a row in global memory
   static constexpr int kChunks = ceil_div(kBytes, kMaxChunkBytes);
-  static constexpr int kQkBytes = ceil_div(kBytes, kChunks * sm80::kPieceBytes) * sm80::kPieceBytes;  // of a chunk
+  static constexpr int kQkBytes = ceil_div(kBytes, kChunks* sm80::kPieceBytes) * sm80::kPieceBytes;  // of a chunk
   static constexpr int kQkSteps = ceil_div(kQkBytes, sm80::kPieceStepBytes);
   static constexpr bool kQueryInRegisters = false;
   static constexpr int kRowTiles = Base::kRowTiles;
@@ -55,7 +55,7 @@ using Hidden = Factors<Spec, Spec::kHiddenDim>;
 template <class Spec>
 using Products = sm80::Products<Attn<Spec>>;
 
-struct Item {
+struct KvTile {
   int head;
   int column0;
 };
@@ -66,20 +66,20 @@ class TilePairs {
   __device__ __forceinline__ TilePairs(const Params& params, const Sequence& sequence, int index, u32 shared, int row0)
       : params_(params), sequence_(sequence), index_(index), shared_(shared), row0_(row0) {}
 
-  // All tiles of `job`, in its order. job.next(item): the next tile, or that there is none; job.add(item, scores,
+  // All tiles of `job`, in its order. job.next(kv_tile): the next tile, or that there is none; job.add(kv_tile, scores,
   // gradients): takes S / alpha and dP of a tile, elements outside of the sequence being anything.
   template <class Job>
   __device__ __forceinline__ void run(Job& job) {
-    Item item, following;
-    if (!job.next(item)) return;
-    load(item, 0, 0);
+    KvTile kv_tile, following;
+    if (!job.next(kv_tile)) return;
+    load(kv_tile, 0, 0);
     cp_async_commit_group();
     u32 buffer = 0;
     bool more = true;
     while (more) {
       more = job.next(following);
       Scores scores, gradients;
-      begin_scores(item, scores);
+      begin_scores(kv_tile, scores);
       sm80::clear_fragments(gradients);
 #pragma unroll 1
       for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -87,7 +87,7 @@ class TilePairs {
         round(chunk, buffer);
         __syncthreads();  // this buffer can be read, and the other one be filled
         if (chunk + 1 < kChunks) {
-          load(item, chunk + 1, buffer ^ 1);
+          load(kv_tile, chunk + 1, buffer ^ 1);
         } else if (more) {
           load(following, 0, buffer ^ 1);
         }
@@ -99,8 +99,8 @@ class TilePairs {
         }
         buffer ^= 1;
       }
-      job.add(item, scores, gradients);
-      item = following;
+      job.add(kv_tile, scores, gradients);
+      kv_tile = following;
     }
   }
 
@@ -113,59 +113,59 @@ class TilePairs {
   __device__ __forceinline__ u32 columns_tile(u32 buffer) const { return rows_tile(buffer) + kOperandBytes; }
 
   // S begins with the bias, where there is one.
-  __device__ __forceinline__ void begin_scores(const Item& item, Scores& scores) const {
+  __device__ __forceinline__ void begin_scores(const KvTile& kv_tile, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, index_, item.head, sequence_.rows);
+      const HeadBias<Spec, Params> bias(params_, index_, kv_tile.head, sequence_.rows);
       const int row = row0_ + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
-      sm80::begin_rows_with<Spec, Attn<Spec>>(bias, row, item.column0, scores);
+      sm80::begin_rows_with<Spec, Attn<Spec>>(bias, row, kv_tile.column0, scores);
     } else {
       sm80::clear_fragments(scores);
     }
   }
 
   // A chunk of q and k, or of dout and v.
-  __device__ __forceinline__ void load(const Item& item, int chunk, u32 buffer) const {
+  __device__ __forceinline__ void load(const KvTile& kv_tile, int chunk, u32 buffer) const {
     const auto& p = params_;
     if (chunk < Attn<Spec>::kChunks) {
-      load_lines<Attn<Spec>>(p.q, p.q_row_stride, p.q_head_stride, item.head, row0_, chunk, rows_tile(buffer));
-      load_lines<Attn<Spec>>(p.k, p.k_row_stride, p.k_head_stride, item.head, item.column0, chunk,
-                             columns_tile(buffer));
+      load_rows<Attn<Spec>>(p.q, p.q_row_stride, p.q_head_stride, kv_tile.head, row0_, chunk, rows_tile(buffer));
+      load_rows<Attn<Spec>>(p.k, p.k_row_stride, p.k_head_stride, kv_tile.head, kv_tile.column0, chunk,
+                            columns_tile(buffer));
     } else {
       chunk -= Attn<Spec>::kChunks;
-      load_lines<Hidden<Spec>>(p.dout, p.dout_row_stride, p.dout_head_stride, item.head, row0_, chunk,
-                               rows_tile(buffer));
-      load_lines<Hidden<Spec>>(p.v, p.v_row_stride, p.v_head_stride, item.head, item.column0, chunk,
-                               columns_tile(buffer));
+      load_rows<Hidden<Spec>>(p.dout, p.dout_row_stride, p.dout_head_stride, kv_tile.head, row0_, chunk,
+                              rows_tile(buffer));
+      load_rows<Hidden<Spec>>(p.v, p.v_row_stride, p.v_head_stride, kv_tile.head, kv_tile.column0, chunk,
+                              columns_tile(buffer));
     }
   }
 
-  // From line `line0` of the sequence on; what is past its end, or past the head's columns, becomes zero.
+  // From row `first` of the sequence on; what is past its end, or past the head's columns, becomes zero.
   template <class F, class Pointer>
-  __device__ __forceinline__ void load_lines(Pointer tensor, i64 row_stride, i64 head_stride, int head, int line0,
-                                             int chunk, u32 tile) const {
+  __device__ __forceinline__ void load_rows(Pointer tensor, i64 row_stride, i64 head_stride, int head, int first,
+                                            int chunk, u32 tile) const {
     const char* source = reinterpret_cast<const char*>(tensor) +
-                         ((sequence_.start + line0) * row_stride + head * head_stride) * kElementBytes +
+                         ((sequence_.start + first) * row_stride + head * head_stride) * kElementBytes +
                          chunk * F::kQkBytes;
-    const int lines = sequence_.rows - line0, bytes = F::kBytes - chunk * F::kQkBytes;
-    sm80::for_each_piece<kLines, F::QkTile::kRowBytes, Load::kPiece, kThreads>([&](int line, int byte) {
-      const bool valid = line < lines && byte < F::kQkBytes && byte < bytes;
-      Load::load_piece(tile + F::QkTile::offset(line, byte),
-                       source + (valid ? line * row_stride * kElementBytes + byte : 0), valid);
+    const int rows = sequence_.rows - first, bytes = F::kBytes - chunk * F::kQkBytes;
+    sm80::for_each_piece<kTileSize, F::QkTile::kRowBytes, Load::kPiece, kThreads>([&](int row, int byte) {
+      const bool valid = row < rows && byte < F::kQkBytes && byte < bytes;
+      Load::load_piece(tile + F::QkTile::offset(row, byte),
+                       source + (valid ? row * row_stride * kElementBytes + byte : 0), valid);
     });
   }
 
   __device__ __forceinline__ void round(int chunk, u32 buffer) const {
     if (chunk < Attn<Spec>::kChunks) {
-      round_lines<Attn<Spec>>(buffer);
+      round_rows<Attn<Spec>>(buffer);
     } else {
-      round_lines<Hidden<Spec>>(buffer);
+      round_rows<Hidden<Spec>>(buffer);
     }
   }
 
   template <class F>
-  __device__ __forceinline__ void round_lines(u32 buffer) const {
-    Load::template round<typename F::QkTile, kLines, F::QkTile::kRowBytes>(rows_tile(buffer));
-    Load::template round<typename F::QkTile, kLines, F::QkTile::kRowBytes>(columns_tile(buffer));
+  __device__ __forceinline__ void round_rows(u32 buffer) const {
+    Load::template round<typename F::QkTile, kTileSize, F::QkTile::kRowBytes>(rows_tile(buffer));
+    Load::template round<typename F::QkTile, kTileSize, F::QkTile::kRowBytes>(columns_tile(buffer));
   }
 
   template <class F>

@@ -35,7 +35,7 @@ ParamSlot factors_slot(const Signature& signature, const std::string& tensor, st
 }
 
 // The argument that bounds the rows of q of a sequence.
-int most_query_rows(const AttentionSpec& spec, const Signature& signature) {
+int max_query_rows(const AttentionSpec& spec, const Signature& signature) {
   return find_argument(signature, spec.query_rows() == QueryRows::kAll ? "max_seq_len" : "max_delta_len");
 }
 
@@ -97,7 +97,7 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   slots.push_back(slot(signature, "batch", Kind::kSize, "seq_offsets"));
   slots.back().bias = -1;
   slots.push_back(slot(signature, "max_query_rows", Kind::kInt, ""));
-  slots.back().argument = most_query_rows(spec, signature);
+  slots.back().argument = max_query_rows(spec, signature);
   slots.push_back(slot(signature, "alpha", Kind::kFloat, "alpha"));
   slots.push_back(slot(signature, "inverse_scale", Kind::kInverse, "scaling_seqlen"));
   slots.back().fallback = find_argument(signature, "max_seq_len");
@@ -145,7 +145,7 @@ GridFactor scalar_factor(int argument, int64_t divisor) {
 
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
   const Signature signature = spec.signature(direction);
-  return {scalar_factor(most_query_rows(spec, signature), block_m), constant_factor(spec.params().heads),
+  return {scalar_factor(max_query_rows(spec, signature), block_m), constant_factor(spec.params().heads),
           batch_factor(signature)};
 }
 
@@ -153,7 +153,7 @@ Constants attention_constants(const AttentionSpec& spec) {
   const bool delta = spec.query_rows() != QueryRows::kAll, jagged = spec.query_rows() == QueryRows::kLastJagged;
   const HstuAttentionParams& params = spec.params();
   const bool even = params.has_rab() && params.dtype != DataType::kFp32 && params.alignment >= 4;
-  return {{"delta", delta}, {"jagged_queries", jagged}, {"even_blocks", even}};
+  return {{"delta", delta}, {"jagged_queries", jagged}, {"even_tiles", even}};
 }
 
 std::string attention_kernel_prefix(const AttentionSpec& spec) {

@@ -40,12 +40,12 @@ GridFactor batch_factor(const Signature& signature);
 // ceil(integer argument / divisor)
 GridFactor scalar_factor(int argument, int64_t divisor);
 
-// Factors of "one block per (sequence, head, row tile)".
+// Factors of "one CTA per (sequence, head, row tile)".
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
                                        Direction direction = Direction::kForward);
 
-// Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether blocks of columns
-// begin at even ones, as pairs of the bias do: kEvenBlocks.
+// Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether kv_tiles of
+// columns begin at even ones, as pairs of the bias do: kEvenTiles.
 Constants attention_constants(const AttentionSpec& spec);
 
 // What kernel names begin with: the operator, "_jagged" where sequences have different numbers of rows in q, "_rab"

@@ -10,18 +10,18 @@ namespace hstujit {
 
 namespace {
 
-// The space of a template has a hundred configs of some ten tilings: what was counted for the last ones is kept.
+// The space of a template has a hundred configs of some ten tilings: what was counted for the last ones is cached.
 struct Counted {
   HstuAttentionParams params;
   SequenceSize sequence;
   int64_t block_m = 0, block_n = 0;
-  std::vector<int64_t> blocks;
+  std::vector<int64_t> kv_tiles;
 };
-constexpr size_t kMostCounted = 32;
+constexpr size_t kMaxCounted = 32;
 
-// Blocks of `block_n` columns, counted from the first visible column on, that a span reaches into.
-int64_t count_blocks(const std::vector<Span>& spans, int64_t block_n) {
-  int64_t total = 0, counted = 0;  // blocks below `counted` are in the total
+// KV tiles of `block_n` columns, counted from the first visible column on, that a span reaches into.
+int64_t count_tiles_of(const std::vector<Span>& spans, int64_t block_n) {
+  int64_t total = 0, counted = 0;  // kv_tiles below `counted` are in the total
   for (const Span& span : spans) {
     const int64_t begin = std::max(counted, (span.begin - spans.front().begin) / block_n);
     const int64_t end = ceil_div(span.end - spans.front().begin, block_n);
@@ -59,8 +59,8 @@ double balanced_batch(const ProblemSize& size) {
   return std::min(static_cast<double>(size.batch), std::max(kSequences, kRows / max_rows));
 }
 
-std::vector<int64_t> count_column_blocks(const HstuAttentionParams& params, const SequenceSize& sequence,
-                                         int64_t block_m, int64_t block_n) {
+std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
+                                    int64_t block_n) {
   thread_local std::vector<Counted> last;  // the latest one first
   const auto found = std::find_if(last.begin(), last.end(), [&](const Counted& counted) {
     return counted.block_m == block_m && counted.block_n == block_n && counted.sequence == sequence &&
@@ -68,18 +68,18 @@ std::vector<int64_t> count_column_blocks(const HstuAttentionParams& params, cons
   });
   if (found != last.end()) {
     std::rotate(last.begin(), found, found + 1);
-    return last.front().blocks;
+    return last.front().kv_tiles;
   }
-  std::vector<int64_t> blocks;
-  blocks.reserve(static_cast<size_t>(ceil_div(sequence.rows, block_m)));
+  std::vector<int64_t> kv_tiles;
+  kv_tiles.reserve(static_cast<size_t>(ceil_div(sequence.rows, block_m)));
   VisibleColumns visible(params, sequence.rows, sequence.targets);
   for (int64_t row = sequence.first; row < sequence.rows; row += block_m) {
     const int64_t end = std::min(row + block_m, sequence.rows);
-    blocks.push_back(count_blocks(visible.of(row, end - 1), block_n));
+    kv_tiles.push_back(count_tiles_of(visible.of(row, end - 1), block_n));
   }
-  if (last.size() == kMostCounted) last.pop_back();
-  last.insert(last.begin(), {params, sequence, block_m, block_n, blocks});
-  return blocks;
+  if (last.size() == kMaxCounted) last.pop_back();
+  last.insert(last.begin(), {params, sequence, block_m, block_n, kv_tiles});
+  return kv_tiles;
 }
 
 int64_t count_columns_of_last_rows(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t rows_of_q) {
@@ -94,9 +94,9 @@ int64_t count_columns_of_last_rows(const HstuAttentionParams& params, const Sequ
 TileCounts count_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
                        int64_t block_n) {
   TileCounts counts;
-  for (const int64_t blocks : count_column_blocks(params, sequence, block_m, block_n)) {
+  for (const int64_t kv_tiles : count_kv_tiles(params, sequence, block_m, block_n)) {
     counts.row_tiles += 1;
-    counts.column_blocks += static_cast<double>(blocks);
+    counts.kv_tiles += static_cast<double>(kv_tiles);
   }
   return counts;
 }

@@ -31,10 +31,10 @@ std::vector<SequenceSize> assumed_sequences(const HstuAttentionParams& params, c
 // they are: so many as have 256k rows, and at least 16.
 double balanced_batch(const ProblemSize& size);
 
-// How many column blocks each row tile of a sequence visits, first tile first: those with a column that some row of the
-// tile may see. Blocks begin at the first such column, as they do in the kernels.
-std::vector<int64_t> count_column_blocks(const HstuAttentionParams& params, const SequenceSize& sequence,
-                                         int64_t block_m, int64_t block_n);
+// How many column kv_tiles each row tile of a sequence visits, first tile first: those with a column that some row of
+// the tile may see. Blocks begin at the first such column, as they do in the kernels.
+std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
+                                    int64_t block_n);
 
 // How many columns the last `rows_of_q` rows of a sequence see.
 int64_t count_columns_of_last_rows(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t rows_of_q);
@@ -42,7 +42,7 @@ int64_t count_columns_of_last_rows(const HstuAttentionParams& params, const Sequ
 // Sums over the row tiles of one (sequence, head).
 struct TileCounts {
   double row_tiles = 0;
-  double column_blocks = 0;
+  double kv_tiles = 0;
 };
 TileCounts count_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
                        int64_t block_n);

@@ -9,7 +9,7 @@ namespace hstujit::sm80 {
 namespace {
 
 constexpr int kCapability = 80;
-constexpr int64_t kSharedPerBlock = 1024;  // what the system keeps for itself of each resident block
+constexpr int64_t kSharedPerBlock = 1024;  // what the system keeps for itself of each resident CTA
 
 }  // namespace
 
@@ -31,8 +31,8 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping-pong needs the consumer warpgroups of attention/sm90_forward"});
   }
-  if (config.share_columns) {
-    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  if (config.split_kv) {
+    reasons.push_back({"split_kv", "split_kv true; allowed: false, this template's CTAs form no clusters"});
   }
   if (is_ieee(params) && config.activation != "accurate") {
     reasons.push_back(
@@ -48,12 +48,12 @@ std::vector<Rejection> occupancy_limits(int64_t threads, int64_t shared_bytes, i
   const int64_t capacity = device.shared_memory + kSharedPerBlock;
   if (blocks * (shared_bytes + kSharedPerBlock) > capacity) {
     reasons.push_back({"shared_memory",
-                       fmt::format("{} block(s) of {} bytes of shared memory, and {} that the system keeps for each, "
+                       fmt::format("{} CTA(s) of {} bytes of shared memory, and {} that the system reserves for each, "
                                    "exceed the {} bytes of a multiprocessor",
                                    blocks, shared_bytes, kSharedPerBlock, capacity)});
   }
   if (blocks * threads > device.max_threads) {
-    reasons.push_back({"threads", fmt::format("{} block(s) of {} threads exceed the {} threads of a multiprocessor",
+    reasons.push_back({"threads", fmt::format("{} CTA(s) of {} threads exceed the {} threads of a multiprocessor",
                                               blocks, threads, device.max_threads)});
   }
   return reasons;

@@ -13,7 +13,7 @@ namespace hstujit::sm80 {
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const AttentionConfig& config,
                                           const DeviceSpec& device);
 
-// Why `blocks` blocks cannot be resident on one multiprocessor; empty when they can.
+// Why `blocks` CTAs cannot be resident on one multiprocessor; empty when they can.
 std::vector<Rejection> occupancy_limits(int64_t threads, int64_t shared_bytes, int64_t blocks,
                                         const DeviceSpec& device);
 

@@ -3,10 +3,10 @@
 // Only the head's own columns are read. Rows at and past `rows` are not read and become zero: whatever lies there
 // belongs to another sequence, and even multiplied by a zero it could leave a NaN.
 #pragma once
-#include "common/ptx/cp_async.cuh"
-#include "common/ptx/mma.cuh"
-#include "common/ptx/ldst_shared.cuh"
 #include "attention/sm80/shared.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/ldst_shared.cuh"
+#include "common/ptx/mma.cuh"
 
 namespace sm80 {
 
@@ -96,7 +96,7 @@ class Loader {
   }
 
  private:
-  template <class Tile, int kRows, int kBytes, bool kWhole>
+  template <class Tile, int kRows, int kBytes, bool kFull>
   static __device__ __forceinline__ void load_column(u32 tile, const char* source, i64 stride, int rows) {
     constexpr int kPerRow = kBytes / kPiece, kStep = Config::kThreads / kPerRow;
     const int row0 = static_cast<int>(threadIdx.x) / kPerRow, byte = static_cast<int>(threadIdx.x) % kPerRow * kPiece;
@@ -105,7 +105,7 @@ class Loader {
     for (int i = 0; i < ceil_div(kRows, kStep); ++i) {
       const int row = row0 + i * kStep;
       if (kRows % kStep != 0 && row >= kRows) return;
-      const bool valid = kWhole || row < rows;
+      const bool valid = kFull || row < rows;
       load_piece(tile + Tile::offset(row, byte), valid ? piece : source, valid);
       piece += kStep * stride;
     }

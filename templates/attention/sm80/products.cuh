@@ -1,16 +1,17 @@
 // hstu_attention on Ampere and Ada: the two matrix products of a chunk of columns, on tensor cores and in fp32.
 //
-// `S` says the shapes: Shape of a forward kernel, where q meets k and then P meets v, or Operand of a backward one, where
-// the same matrix is met twice: read `q` as the tile that stays, `k` and `v` as the one that passes.
+// `S` says the shapes: Shape of a forward kernel, where q meets k and then P meets v, or Operand of a backward one,
+// where the same matrix is met twice: read `q` as the tile that stays, `k` and `v` as the one that passes.
 //
-// Both classes have the same functions, multiply_scores() being add_scores() to zeroes, and the same fragments, those of
-// mma.sync: element e of fragment j of S is at row g + 8 * (e / 2) and column 8 * j + score_column(e % 2) of the chunk,
-// of O at column 8 * j + 2 * t + e % 2, with g = lane / 4 and t = lane % 4. `k`, `v` point at the chunk's first row.
+// Both classes have the same functions, multiply_scores() being add_scores() to zeroes, and the same fragments, those
+// of mma.sync: element e of fragment j of S is at row g + 8 * (e / 2) and column 8 * j + score_column(e % 2) of the
+// chunk, of O at column 8 * j + 2 * t + e % 2, with g = lane / 4 and t = lane % 4. `k`, `v` point at the chunk's first
+// row.
 #pragma once
-#include "common/ptx/mma.cuh"
-#include "common/ptx/ldst_shared.cuh"
-#include "common/fragment_store.cuh"
 #include "attention/sm80/shared.cuh"
+#include "common/fragment_store.cuh"
+#include "common/ptx/ldst_shared.cuh"
+#include "common/ptx/mma.cuh"
 
 namespace sm80 {
 
@@ -156,7 +157,7 @@ class TensorProducts {
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
           const float* pair = &p[i][2 * step + w / 2][w % 2 * 2];
-          a[i][w] = pack_pair<S::kProduct == Product::kBf16>(pair[0], pair[1]);
+          a[i][w] = pack_pair < S::kProduct == Product::kBf16 > (pair[0], pair[1]);
         }
       }
 #pragma unroll
@@ -194,10 +195,10 @@ class TensorProducts {
       }
 #pragma unroll
       for (int j = 0; j < S::kOutputTiles; ++j) {
-        const u32 place = S::VTile::at(v, v_[0], step * 8, j * kPieceStepBytes);
-        const u32 b0 = ld_shared_u32(place);
+        const u32 address = S::VTile::at(v, v_[0], step * 8, j * kPieceStepBytes);
+        const u32 b0 = ld_shared_u32(address);
         const u32 b1 = ld_shared_u32(kTwoLanes ? S::VTile::at(v, v_[kTwoLanes], step * 8, j * kPieceStepBytes)
-                                               : place + 4 * S::VTile::kRowBytes);
+                                               : address + 4 * S::VTile::kRowBytes);
 #pragma unroll
         for (int i = 0; i < S::kRowTiles; ++i) multiply(outputs[i][j], a[i], b0, b1);
       }

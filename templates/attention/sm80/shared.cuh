@@ -1,4 +1,4 @@
-// hstu_attention on Ampere and Ada: shared memory of a block, and the shapes that follow from Spec and Config.
+// hstu_attention on Ampere and Ada: shared memory of a CTA, and the shapes that follow from Spec and Config.
 #pragma once
 #include "common/types.cuh"
 

@@ -1,17 +1,17 @@
 // hstu_attention on Ampere and Ada: scaled, rounded once and stored, rows below n only.
 #pragma once
-#include "common/fragment_store.cuh"
 #include "attention/bias.cuh"
 #include "attention/sm80/shared.cuh"
+#include "common/fragment_store.cuh"
 
 namespace sm80 {
 
 // Stores of fp32 and of 16-bit data whose rows are not aligned to 16 bytes go straight from the fragments, as wide as
 // allowed.
 template <class Spec, class Config>
-__device__ __forceinline__ void store_pair(char* place, float low, float high) {
+__device__ __forceinline__ void store_pair(char* address, float low, float high) {
   if constexpr (Spec::kDtypeFp32) {
-    float* out = reinterpret_cast<float*>(place);
+    float* out = reinterpret_cast<float*>(address);
     if constexpr (Spec::kAlignment >= 8) {
       *reinterpret_cast<float2*>(out) = make_float2(low, high);
     } else {
@@ -21,9 +21,9 @@ __device__ __forceinline__ void store_pair(char* place, float low, float high) {
   } else {
     const u32 word = pack_pair<Spec::kDtypeBf16>(low, high);
     if constexpr (Spec::kAlignment >= 4) {
-      *reinterpret_cast<u32*>(place) = word;
+      *reinterpret_cast<u32*>(address) = word;
     } else {
-      u16* out = reinterpret_cast<u16*>(place);
+      u16* out = reinterpret_cast<u16*>(address);
       out[0] = static_cast<u16>(word);
       out[1] = static_cast<u16>(word >> 16);
     }
@@ -64,12 +64,12 @@ __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row,
         const int r = row + i * 16 + half * 8 + g;
         if (r >= rows) continue;
         const float scale = factor_of(factors, r);
-        char* line = out + r * row_bytes + 2 * t * kElementBytes;
+        char* row_address = out + r * row_bytes + 2 * t * kElementBytes;
 #pragma unroll
         for (int j = 0; j < S::kOutputTiles; ++j) {
           const float* pair = &outputs[i][j][2 * half];
           const float low = sees(i, half) ? pair[0] * scale : 0.0f, high = sees(i, half) ? pair[1] * scale : 0.0f;
-          store_pair<Spec, Config>(line + j * 8 * kElementBytes, low, high);
+          store_pair<Spec, Config>(row_address + j * 8 * kElementBytes, low, high);
         }
       }
     }

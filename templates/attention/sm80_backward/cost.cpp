@@ -17,9 +17,9 @@ constexpr double kSchedulers = 4;       // of a multiprocessor
 constexpr double kHidden = 2.5;         // warps per scheduler that hide one another's latencies
 constexpr double kScore = 1.5;          // a score with its derivative, over the score alone
 constexpr double kTileCycles = 5000;    // a tile's first loads and last stores
-constexpr double kEmptyCycles = 500;    // a block of threads past its sequence's end
-constexpr double kExposedCycles = 900;  // a block's loads, without a stage to run ahead
-constexpr double kBarrierCycles = 120;  // a block's barrier and loop
+constexpr double kEmptyCycles = 500;    // a CTA past its sequence's end
+constexpr double kExposedCycles = 900;  // a moving tile's loads, without a stage to run ahead
+constexpr double kBarrierCycles = 120;  // a moving tile's barrier and loop
 
 }  // namespace
 
@@ -31,29 +31,29 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
   const SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
   // Of rows and the columns that they see; of columns and the rows that see them there are about as many.
-  const TileCounts blocks = count_tiles(params, sequence, config.block_m, config.block_n);
+  const TileCounts tiles_read = count_tiles(params, sequence, config.block_m, config.block_n);
   const TileCounts chunks = count_tiles(params, sequence, resources.warp_rows, resources.chunk_columns);
 
-  const auto parts = static_cast<double>(resources.parts);
+  const auto roles = static_cast<double>(resources.roles);
   const auto attn = static_cast<double>(params.attn_dim), hidden = static_cast<double>(params.hidden_dim);
   // S, dP, dq; S, dP, dk, dv, and one S more where dk and dv are apart.
-  const double products = (resources.parts + 2) * attn + 3 * hidden;
-  const double pairs = chunks.column_blocks * static_cast<double>(resources.warp_rows * resources.chunk_columns);
+  const double products = (resources.roles + 2) * attn + 3 * hidden;
+  const double pairs = chunks.kv_tiles * static_cast<double>(resources.warp_rows * resources.chunk_columns);
   const double tensor_rate = params.dtype == DataType::kFp32 ? rates.tensor_16bit / 2 : rates.tensor_16bit;
   const double multiply = pairs * products / (is_ieee(params) ? rates.fma : tensor_rate);
   const double scores = kScore * (config.activation == "accurate" ? kAccurateFactor : 1);
-  const double activate = parts * pairs * scores / kMufu;
-  const double loads = parts * blocks.column_blocks * static_cast<double>(config.block_n * resources.row_bytes);
+  const double activate = roles * pairs * scores / kMufu;
+  const double loads = roles * tiles_read.kv_tiles * static_cast<double>(config.block_n * resources.row_bytes);
 
   const double resident = static_cast<double>(config.blocks_per_sm);
   const double overlapped =
       std::min(kHidden, std::max(1.0, static_cast<double>(config.warps) * resident / kSchedulers));
   const double work = std::max((multiply + activate) / overlapped, loads / rates.l2_bytes);
   const double exposed =
-      parts * blocks.column_blocks * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
-  const double tiles = parts * blocks.row_tiles * kTileCycles / resident;
+      roles * tiles_read.kv_tiles * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
+  const double tiles = roles * tiles_read.row_tiles * kTileCycles / resident;
   const double all_tiles = static_cast<double>(ceil_div(longest, config.block_m));
-  const double empty = parts * std::max(0.0, all_tiles - blocks.row_tiles) * kEmptyCycles / resident;
+  const double empty = roles * std::max(0.0, all_tiles - tiles_read.row_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);
   const double cycles = heads * (rates.issue * (work + exposed + tiles) + empty) / static_cast<double>(device.sm_count);

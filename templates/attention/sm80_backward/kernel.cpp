@@ -1,12 +1,12 @@
-// Host side of sm80_backward.cuh: attention backward for Ampere and Ada, and for what Hopper's template leaves.
+// Host side of sm80_backward: attention backward for Ampere and Ada, and for what Hopper's template leaves.
 #include <fmt/format.h>
 
 #include "compiler/plan/typed_skeleton.h"
 #include "templates/attention/bias_gradients/following_kernels.h"
 #include "templates/attention/host/launch_slots.h"
+#include "templates/attention/sm80/limits.h"
 #include "templates/attention/sm80_backward/cost.h"
 #include "templates/attention/sm80_backward/resources.h"
-#include "templates/attention/sm80/limits.h"
 #include "templates/attention/sm80_forward/resources.h"
 
 namespace hstujit {
@@ -39,7 +39,7 @@ std::vector<AttentionConfig> Sm80Backward::space(const Spec& spec) {
         for (const int64_t stages : {2, 1}) {
           for (const int64_t blocks_per_sm : {1, 2, 3}) {
             AttentionConfig config;
-                        config.block_m = block_m;
+            config.block_m = block_m;
             config.block_n = block_n;
             config.stages = stages;
             config.warps = warps;
@@ -54,8 +54,7 @@ std::vector<AttentionConfig> Sm80Backward::space(const Spec& spec) {
   return configs;
 }
 
-std::vector<Rejection> Sm80Backward::reject(const Spec& spec, const Config& config,
-                                                     const DeviceSpec& device) {
+std::vector<Rejection> Sm80Backward::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   std::vector<Rejection> reasons = sm80::general_rejections(params, config, device);
   if (!sm80::well_formed(config)) {
@@ -95,9 +94,9 @@ LaunchPlan Sm80Backward::launch_plan(const Spec& spec, const Config& config, con
   }
   for (ParamSlot& slot : attention_common_slots(spec, Direction::kBackward)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);
-  GridFactor parts;
-  parts.constant = resources.parts;
-  plan.grid.push_back(parts);
+  GridFactor roles;
+  roles.constant = resources.roles;
+  plan.grid.push_back(roles);
   add_gradient_kernels(spec, plan);
   return plan;
 }

@@ -1,6 +1,7 @@
-// Attention backward for Ampere and Ada (sm_80 and later): cp.async pipeline, mma.sync, one launch, no atomic additions.
+// Attention backward for Ampere and Ada (sm_80 and later): cp.async pipeline, mma.sync, one launch, no atomic
+// additions.
 //
-// A block of threads either owns a tile of rows, q and dout, past which blocks of k and v move, and sums dq; or it owns a
+// A CTA either owns a tile of rows, q and dout, past which tiles of k and v move, and sums dq; or it owns a
 // tile of columns, k and v, past which the q and dout of rows move that see them, and sums dk and dv. Both compute the
 // scores anew and nobody waits for another: the result is the same to the bit in every run. With (a, b) for what is
 // owned, (x, y) for what passes, both kinds are
@@ -8,19 +9,19 @@
 //   S = a x^T, dP = b y^T, P = score(S), dS = dP * score'(S) under the mask, da += dS x, db += P y (columns only)
 //
 // in chunks and in registers as forward does it. Where the sums of dk and dv are more than a thread's registers hold,
-// there are blocks for dk and others for dv. Formulas: docs/ops.md.
+// there are CTAs for dk and others for dv. Formulas: docs/ops.md.
 // Generated around it: see docs/generated-source.md.
 #pragma once
-#include "common/math.cuh"
-#include "common/regions.cuh"
 #include "attention/bias_gradients/kernels.cuh"
 #include "attention/sequence.cuh"
-#include "attention/sm80_backward/shared.cuh"
 #include "attention/sm80/bias.cuh"
-#include "attention/sm80/blocks.cuh"
 #include "attention/sm80/load.cuh"
+#include "attention/sm80/moving_tiles.cuh"
 #include "attention/sm80/products.cuh"
 #include "attention/sm80/store.cuh"
+#include "attention/sm80_backward/shared.cuh"
+#include "common/math.cuh"
+#include "common/regions.cuh"
 
 namespace sm80 {
 
@@ -30,9 +31,9 @@ struct ColumnsView {
   static __device__ __forceinline__ void range(int own0, int own1, const Sequence& s, int& begin, int& end) {
     mask_rows(own0, own1, s.rows, s.targets, begin, end);
   }
-  static __device__ __forceinline__ void tile(int own0, int own1, int other0, int other1, const Sequence& s, bool& must,
-                                              bool& may) {
-    mask_tile(other0, other1, own0, own1, s.rows, s.targets, must, may);
+  static __device__ __forceinline__ void tile(int own0, int own1, int other0, int other1, const Sequence& s, bool& full,
+                                              bool& visible) {
+    mask_tile(other0, other1, own0, own1, s.rows, s.targets, full, visible);
   }
   static __device__ __forceinline__ bool valid(int own, int other, const Sequence& s) {
     return mask_valid(other, own, s.rows, s.targets);
@@ -40,35 +41,35 @@ struct ColumnsView {
 };
 
 // A tensor as (row, head, column).
-struct Place {
+struct TensorRef {
   const void* data;
   i64 row_stride, head_stride;  // in elements
 };
 
-// What a block of threads computes: which tensors it owns, which pass by, and where its sums go.
+// What a CTA computes: which tensors it owns, which pass by, and where its sums go.
 struct OfQ {
   using View = RowsView;
   static constexpr bool kRows = true;
   static constexpr bool kAttnGradient = true, kHiddenGradient = false;
 
   template <class P>
-  static __device__ __forceinline__ Place own_attn(const P& p) {
+  static __device__ __forceinline__ TensorRef own_attn(const P& p) {
     return {p.q, p.q_row_stride, p.q_head_stride};
   }
   template <class P>
-  static __device__ __forceinline__ Place own_hidden(const P& p) {
+  static __device__ __forceinline__ TensorRef own_hidden(const P& p) {
     return {p.dout, p.dout_row_stride, p.dout_head_stride};
   }
   template <class P>
-  static __device__ __forceinline__ Place other_attn(const P& p) {
+  static __device__ __forceinline__ TensorRef other_attn(const P& p) {
     return {p.k, p.k_row_stride, p.k_head_stride};
   }
   template <class P>
-  static __device__ __forceinline__ Place other_hidden(const P& p) {
+  static __device__ __forceinline__ TensorRef other_hidden(const P& p) {
     return {p.v, p.v_row_stride, p.v_head_stride};
   }
   template <class P>
-  static __device__ __forceinline__ Place attn_gradient(const P& p) {
+  static __device__ __forceinline__ TensorRef attn_gradient(const P& p) {
     return {p.dq, p.dq_row_stride, p.dq_head_stride};
   }
 };
@@ -80,32 +81,32 @@ struct OfKAndV {
   static constexpr bool kAttnGradient = kK, kHiddenGradient = kV;
 
   template <class P>
-  static __device__ __forceinline__ Place own_attn(const P& p) {
+  static __device__ __forceinline__ TensorRef own_attn(const P& p) {
     return OfQ::other_attn(p);
   }
   template <class P>
-  static __device__ __forceinline__ Place own_hidden(const P& p) {
+  static __device__ __forceinline__ TensorRef own_hidden(const P& p) {
     return OfQ::other_hidden(p);
   }
   template <class P>
-  static __device__ __forceinline__ Place other_attn(const P& p) {
+  static __device__ __forceinline__ TensorRef other_attn(const P& p) {
     return OfQ::own_attn(p);
   }
   template <class P>
-  static __device__ __forceinline__ Place other_hidden(const P& p) {
+  static __device__ __forceinline__ TensorRef other_hidden(const P& p) {
     return OfQ::own_hidden(p);
   }
   template <class P>
-  static __device__ __forceinline__ Place attn_gradient(const P& p) {
+  static __device__ __forceinline__ TensorRef attn_gradient(const P& p) {
     return {p.dk, p.dk_row_stride, p.dk_head_stride};
   }
   template <class P>
-  static __device__ __forceinline__ Place hidden_gradient(const P& p) {
+  static __device__ __forceinline__ TensorRef hidden_gradient(const P& p) {
     return {p.dv, p.dv_row_stride, p.dv_head_stride};
   }
 };
 
-template <class Spec, class Config, class Params, class Part>
+template <class Spec, class Config, class Params, class Role>
 class BackwardWorker {
  public:
   __device__ __forceinline__ BackwardWorker(const Params& params, u32 shared, const Sequence& sequence, int head,
@@ -119,50 +120,50 @@ class BackwardWorker {
 
   __device__ __forceinline__ void run() {
     prepare();
-    walk_blocks<Config::kStages>(BlockCursor<Spec, Config, typename Part::View>(own0_, sequence_), *this);
+    walk_moving_tiles<Config::kStages>(MovingTileCursor<Spec, Config, typename Role::View>(own0_, sequence_), *this);
     // The derivative of the score has the factor alpha.
-    if constexpr (Part::kAttnGradient) store<Attn>(Part::attn_gradient(params_), attn_sums_);
-    if constexpr (Part::kHiddenGradient) store<Hidden>(Part::hidden_gradient(params_), hidden_sums_);
+    if constexpr (Role::kAttnGradient) store<Attn>(Role::attn_gradient(params_), attn_sums_);
+    if constexpr (Role::kHiddenGradient) store<Hidden>(Role::hidden_gradient(params_), hidden_sums_);
   }
 
-  // What walk_blocks() calls.
-  __device__ __forceinline__ void load_block(const Block& block, int stage) {
-    load<Config::kBlockN, true>(Part::other_attn(params_), Part::other_hidden(params_), block.first, stage_tile(stage));
+  // What walk_moving_tiles() calls.
+  __device__ __forceinline__ void load_moving(const MovingTile& tile, int stage) {
+    load<Config::kBlockN, true>(Role::other_attn(params_), Role::other_hidden(params_), tile.first, stage_tile(stage));
   }
 
-  __device__ __forceinline__ void round_own() { round<Config::kBlockM, Part::kAttnGradient>(own_tile()); }
-  __device__ __forceinline__ void round_block(int stage) { round<Config::kBlockN, true>(stage_tile(stage)); }
+  __device__ __forceinline__ void round_own() { round<Config::kBlockM, Role::kAttnGradient>(own_tile()); }
+  __device__ __forceinline__ void round_moving(int stage) { round<Config::kBlockN, true>(stage_tile(stage)); }
 
   __device__ __forceinline__ void own_arrived() {
     const int row = warp_own0_ - own0_;
     attn_.set_queries(own_tile() + row * Attn::QkTile::kRowBytes);
-    if constexpr (Part::kAttnGradient) {
+    if constexpr (Role::kAttnGradient) {
       hidden_.set_queries(own_tile() + Own::kHiddenOffset + row * Hidden::QkTile::kRowBytes);
     }
   }
 
-  // A block that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
-  __device__ __forceinline__ void multiply(const Block& block, int stage) {
+  // A tile that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
+  __device__ __forceinline__ void multiply(const MovingTile& tile, int stage) {
     if (warp_own0_ >= sequence_.rows) return;
-    if (block.must) {
+    if (tile.full) {
 #pragma unroll 1
       for (int chunk = 0; chunk < S::kChunks; ++chunk) {
-        multiply_chunk(stage, chunk, block.first + chunk * Config::kChunkColumns, true);
+        multiply_chunk(stage, chunk, tile.first + chunk * Config::kChunkColumns, true);
       }
       return;
     }
     const int own1 = min(warp_own0_ + S::kWarpRows, sequence_.rows) - 1;
 #pragma unroll 1
     for (int chunk = 0; chunk < S::kChunks; ++chunk) {
-      const int other0 = block.first + chunk * Config::kChunkColumns;
+      const int other0 = tile.first + chunk * Config::kChunkColumns;
       if (other0 >= sequence_.rows) return;
-      bool must = true, may = true;
+      bool full = true, visible = true;
       if constexpr (!Spec::kMaskTrivial) {
-        Part::View::tile(warp_own0_, own1, other0, min(other0 + Config::kChunkColumns, sequence_.rows) - 1, sequence_,
-                         must, may);
-        if (!may) continue;
+        Role::View::tile(warp_own0_, own1, other0, min(other0 + Config::kChunkColumns, sequence_.rows) - 1, sequence_,
+                         full, visible);
+        if (!visible) continue;
       }
-      multiply_chunk(stage, chunk, other0, must && other0 + Config::kChunkColumns <= sequence_.rows);
+      multiply_chunk(stage, chunk, other0, full && other0 + Config::kChunkColumns <= sequence_.rows);
     }
   }
 
@@ -175,7 +176,7 @@ class BackwardWorker {
   using Load = Loader<Spec, Config>;
   using Scores = typename S::Scores;
   // Rows that pass by have factors of their own.
-  static constexpr bool kWeighted = !Part::kRows && Spec::kAttnScaleRows;
+  static constexpr bool kWeighted = !Role::kRows && Spec::kAttnScaleRows;
 
   __device__ __forceinline__ u32 own_tile() const { return shared_; }
   __device__ __forceinline__ u32 stage_tile(int stage) const {
@@ -183,13 +184,13 @@ class BackwardWorker {
   }
 
   // `row` counts from the sequence's first.
-  __device__ __forceinline__ const char* address(const Place& place, int row) const {
-    return static_cast<const char*>(place.data) +
-           ((sequence_.start + row) * place.row_stride + head_ * place.head_stride) * S::kElementBytes;
+  __device__ __forceinline__ const char* address(const TensorRef& tensor, int row) const {
+    return static_cast<const char*>(tensor.data) +
+           ((sequence_.start + row) * tensor.row_stride + head_ * tensor.head_stride) * S::kElementBytes;
   }
 
   template <int kRows, bool kBoth>
-  __device__ __forceinline__ void load(const Place& attn, const Place& hidden, int row, u32 tile) const {
+  __device__ __forceinline__ void load(const TensorRef& attn, const TensorRef& hidden, int row, u32 tile) const {
     Load::template load<typename Attn::QkTile, kRows, Attn::kQkBytes>(
         tile, address(attn, row), attn.row_stride * S::kElementBytes, sequence_.rows - row);
     if constexpr (kBoth) {
@@ -216,36 +217,35 @@ class BackwardWorker {
   }
 
   __device__ __forceinline__ void prepare() {
-    if constexpr (Part::kAttnGradient) clear_fragments(attn_sums_);
-    if constexpr (Part::kHiddenGradient) clear_fragments(hidden_sums_);
+    if constexpr (Role::kAttnGradient) clear_fragments(attn_sums_);
+    if constexpr (Role::kHiddenGradient) clear_fragments(hidden_sums_);
     zero_padding<Config::kBlockM>(own_tile());
 #pragma unroll
     for (int stage = 0; stage < Config::kStages; ++stage) zero_padding<Config::kBlockN>(stage_tile(stage));
-    load<Config::kBlockM, Part::kAttnGradient>(Part::own_attn(params_), Part::own_hidden(params_), own0_, own_tile());
+    load<Config::kBlockM, Role::kAttnGradient>(Role::own_attn(params_), Role::own_hidden(params_), own0_, own_tile());
     cp_async_commit_group();
   }
 
-  __device__ __forceinline__ void multiply_chunk(int stage, int chunk, int other0, bool whole) {
+  __device__ __forceinline__ void multiply_chunk(int stage, int chunk, int other0, bool full) {
     const u32 x = stage_tile(stage) + chunk * Config::kChunkColumns * Attn::QkTile::kRowBytes;
-    const u32 y =
-        stage_tile(stage) + Other::kHiddenOffset + chunk * Config::kChunkColumns * Hidden::QkTile::kRowBytes;
+    const u32 y = stage_tile(stage) + Other::kHiddenOffset + chunk * Config::kChunkColumns * Hidden::QkTile::kRowBytes;
     Scores scores, gradients;
     multiply_scores(x, other0, scores);
-    if constexpr (Part::kAttnGradient) hidden_.multiply_scores(y, gradients);
-    if (whole) {
+    if constexpr (Role::kAttnGradient) hidden_.multiply_scores(y, gradients);
+    if (full) {
       activate<false>(scores, gradients, other0);
     } else {
       activate<true>(scores, gradients, other0);
     }
-    if constexpr (Part::kHiddenGradient) hidden_.multiply_outputs(y, scores, hidden_sums_);
-    if constexpr (Part::kAttnGradient) attn_.multiply_outputs(x, gradients, attn_sums_);
+    if constexpr (Role::kHiddenGradient) hidden_.multiply_outputs(y, scores, hidden_sums_);
+    if constexpr (Role::kAttnGradient) attn_.multiply_outputs(x, gradients, attn_sums_);
   }
 
   // S / alpha.
   __device__ __forceinline__ void multiply_scores(u32 x, int other0, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
       const HeadBias<Spec, Params> bias(params_, sequence_index<Spec>(params_), head_, sequence_.rows);
-      if constexpr (Part::kRows) {
+      if constexpr (Role::kRows) {
         begin_rows_with<Spec, Attn>(bias, thread_own(), other0, scores);
       } else {
         begin_columns_with<Attn>(bias, thread_own(), other0, scores);
@@ -274,10 +274,10 @@ class BackwardWorker {
       if constexpr (kMasked) {
         valid = other < sequence_.rows;
         if constexpr (!Spec::kMaskTrivial) {
-          valid = valid && Part::View::valid(own + 16 * i + 8 * (e / 2), other, sequence_);
+          valid = valid && Role::View::valid(own + 16 * i + 8 * (e / 2), other, sequence_);
         }
       }
-      if constexpr (Part::kAttnGradient) {
+      if constexpr (Role::kAttnGradient) {
         float y, dy;
         score_grad(scores[i][j][e], params_.alpha, y, dy);
         if constexpr (kWeighted) {
@@ -296,7 +296,7 @@ class BackwardWorker {
   }
 
   __device__ __forceinline__ auto factors() const {
-    if constexpr (Part::kRows) {
+    if constexpr (Role::kRows) {
       return row_factors<Spec>(params_, sequence_.start, sequence_.rows);
     } else {
       return common_factor<Spec>(params_);
@@ -304,10 +304,9 @@ class BackwardWorker {
   }
 
   template <class Shape_>
-  __device__ __forceinline__ void store(const Place& place, const typename Shape_::Outputs& sums) const {
-    store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(place, 0)), place.row_stride * S::kElementBytes,
-                                        warp_own0_,
-                                        sequence_.rows, sums, factors());
+  __device__ __forceinline__ void store(const TensorRef& tensor, const typename Shape_::Outputs& sums) const {
+    store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
+                                        warp_own0_, sequence_.rows, sums, factors());
   }
 
   const Params& params_;
@@ -324,28 +323,28 @@ class BackwardWorker {
 
 }  // namespace sm80
 
-// One block per (part, tile, sequence, head), the tiles first that are the longest under a causal mask: the last ones of
-// rows and the first ones of columns. Blocks past a sequence's end leave at once.
+// One CTA per (role, tile, sequence, head), the tiles first that are the longest under a causal mask: the last ones of
+// rows and the first ones of columns. CTAs past a sequence's end leave at once.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm80;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   static_assert(sizeof(BackwardShared<Spec, Config>) == Config::kSharedBytes,
-                "the host face and the template disagree on shared memory");
+                "the host side and the template disagree on shared memory");
 
   const int pairs = static_cast<int>(params.batch) * Spec::kHeads;
-  const int rank = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
-  const int part = rank % Config::kParts, index = rank / Config::kParts;
-  const int tile = part == 0 ? ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index : index;
+  const int work_tile = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
+  const int role = work_tile % Config::kRoles, index = work_tile / Config::kRoles;
+  const int tile = role == 0 ? ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index : index;
   const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
   const int own0 = tile * Config::kBlockM, head = pair % Spec::kHeads;
   if (own0 >= sequence.rows) return;
   const u32 shared = shared_address(shared_bytes);
-  if (part == 0) {
+  if (role == 0) {
     BackwardWorker<Spec, Config, Params, OfQ>(params, shared, sequence, head, own0).run();
-  } else if constexpr (Config::kParts == 2) {
+  } else if constexpr (Config::kRoles == 2) {
     BackwardWorker<Spec, Config, Params, OfKAndV<true, true>>(params, shared, sequence, head, own0).run();
-  } else if (part == 1) {
+  } else if (role == 1) {
     BackwardWorker<Spec, Config, Params, OfKAndV<true, false>>(params, shared, sequence, head, own0).run();
   } else {
     BackwardWorker<Spec, Config, Params, OfKAndV<false, true>>(params, shared, sequence, head, own0).run();

@@ -36,7 +36,7 @@ BackwardResources::BackwardResources(const HstuAttentionParams& params, const At
     return fragments * (sums / 2 + scores + 4 * (own ? steps : 1)) + kOtherRegisters + passing;
   };
   const bool split = needed(16, false, false) > register_cap;
-  parts = split ? 3 : 2;
+  roles = split ? 3 : 2;
   chunk_columns = 16;
   if (!is_ieee(params) && config.block_n % 32 == 0 && needed(32, false, split) <= register_cap) chunk_columns = 32;
   query_in_registers = !is_ieee(params) && needed(chunk_columns, true, split) <= register_cap;

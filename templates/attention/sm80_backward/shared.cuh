@@ -1,12 +1,12 @@
-// hstu_attention backward on Ampere and Ada: shared memory of a block, and the shapes that follow from Spec and Config.
+// hstu_attention backward on Ampere and Ada: shared memory of a CTA, and the shapes that follow from Spec and Config.
 #pragma once
 #include "attention/sm80/shared.cuh"
 
 namespace sm80 {
 
-// A matrix of kWidth columns that is multiplied twice: a tile that stays with the blocks that pass, transposed, into
-// scores or their gradients, then those with the same blocks into sums. The members are those of Shape that products
-// and stores use.
+// A matrix of kWidth columns that is multiplied twice: a stationary tile with the moving tiles, transposed, into
+// scores or their gradients, then those with the same moving tiles into sums. The members are those of Shape that
+// products and stores use.
 template <class Spec, class Config, int kWidth>
 struct Operand {
   using Base = Shape<Spec, Config>;

@@ -1,12 +1,12 @@
-// Host side of sm80.cuh: attention forward for Ampere and Ada, and a second opinion on Hopper.
+// Host side of sm80_forward: attention forward for Ampere and Ada, and a second opinion on Hopper.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "compiler/plan/typed_skeleton.h"
 #include "templates/attention/host/launch_slots.h"
-#include "templates/attention/sm80_forward/cost.h"
 #include "templates/attention/sm80/limits.h"
+#include "templates/attention/sm80_forward/cost.h"
 #include "templates/attention/sm80_forward/resources.h"
 
 namespace hstujit {
@@ -34,12 +34,12 @@ std::vector<AttentionConfig> Sm80Forward::space(const Spec& spec) {
   for (const int64_t block_m : {64, 128}) {
     for (const int64_t warps : {4, 8}) {
       for (const int64_t block_n : {64, 32, 128, 16}) {
-        // 16 columns are for wide rows of fp32, of which no more fit into the shared memory of an Ada block.
+        // 16 columns are for wide rows of fp32, of which no more fit into the shared memory of an Ada CTA.
         if (block_n == 16 && params.dtype != DataType::kFp32) continue;
         for (const int64_t stages : {2, 3, 1}) {
           for (const int64_t blocks_per_sm : {2, 1, 3}) {
             AttentionConfig config;
-                        config.block_m = block_m;
+            config.block_m = block_m;
             config.block_n = block_n;
             config.stages = stages;
             config.warps = warps;
@@ -54,8 +54,7 @@ std::vector<AttentionConfig> Sm80Forward::space(const Spec& spec) {
   return configs;
 }
 
-std::vector<Rejection> Sm80Forward::reject(const Spec& spec, const Config& config,
-                                             const DeviceSpec& device) {
+std::vector<Rejection> Sm80Forward::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   std::vector<Rejection> reasons = sm80::general_rejections(params, config, device);
   if (!sm80::well_formed(config)) {
@@ -78,11 +77,11 @@ std::vector<Rejection> Sm80Forward::reject(const Spec& spec, const Config& confi
   }
   if (!reasons.empty()) return reasons;
 
-  // One block more at the same price: that config compiles to the same code and is the better one.
+  // One CTA more at the same price: that config compiles to the same code and is the better one.
   AttentionConfig denser = config;
   denser.blocks_per_sm += 1;
   if (Resources(params, denser).register_cap == resources.register_cap && limits_of(denser.blocks_per_sm).empty()) {
-    reasons.push_back({"occupancy", fmt::format("{} blocks fit on a multiprocessor with the same {} registers a thread",
+    reasons.push_back({"occupancy", fmt::format("{} CTAs fit on a multiprocessor with the same {} registers a thread",
                                                 denser.blocks_per_sm, resources.register_cap)});
   }
   return reasons;
@@ -110,7 +109,7 @@ LaunchPlan Sm80Forward::launch_plan(const Spec& spec, const Config& config, cons
 }
 
 double Sm80Forward::estimate(const Spec& spec, const Config& config, const DeviceSpec& device,
-                               const ProblemSize& size) {
+                             const ProblemSize& size) {
   return sm80::estimate_ms(spec, config, device, size);
 }
 

@@ -1,20 +1,20 @@
-// Attention forward for Ampere and Ada (sm_80 and later): cp.async pipeline, mma.sync, one row tile a block.
+// Attention forward for Ampere and Ada (sm_80 and later): cp.async pipeline, mma.sync, one row tile a CTA.
 //
-// A block loads its rows of q once and walks over column blocks of k and v; each warp owns 16 or 32 rows of the tile. A
-// column block is worked off in chunks, S = q k^T, P = score(S) under the mask, O += P v, all in registers: there is no
-// softmax, so chunks are independent and the size of a block in shared memory does not decide how many registers are
+// A CTA loads its rows of q once and walks over KV tiles; each warp owns 16 or 32 rows of the tile. A
+// KV tile is worked off in chunks, S = q k^T, P = score(S) under the mask, O += P v, all in registers: there is no
+// softmax, so chunks are independent and the size of a KV tile in shared memory does not decide how many registers are
 // needed. bf16, fp16, fp32 by tf32 products, fp32 by fused multiply-adds. Of hstu_attention and
 // delta_hstu_attention; formulas: docs/ops.md.
 // Generated around it: see docs/generated-source.md.
 #pragma once
-#include "common/math.cuh"
-#include "common/regions.cuh"
 #include "attention/sequence.cuh"
 #include "attention/sm80/bias.cuh"
-#include "attention/sm80/blocks.cuh"
 #include "attention/sm80/load.cuh"
+#include "attention/sm80/moving_tiles.cuh"
 #include "attention/sm80/products.cuh"
 #include "attention/sm80/store.cuh"
+#include "common/math.cuh"
+#include "common/regions.cuh"
 
 namespace sm80 {
 
@@ -30,22 +30,22 @@ class Worker {
 
   __device__ __forceinline__ void run() {
     prepare();
-    walk_blocks<Config::kStages>(BlockCursor<Spec, Config, RowsView>(row0_, sequence_), *this);
-    char* out = reinterpret_cast<char*>(params_.out) + sequence_.query_start * params_.out_row_stride * S::kElementBytes +
+    walk_moving_tiles<Config::kStages>(MovingTileCursor<Spec, Config, RowsView>(row0_, sequence_), *this);
+    char* out = reinterpret_cast<char*>(params_.out) +
+                sequence_.query_start * params_.out_row_stride * S::kElementBytes +
                 head_ * params_.out_head_stride * S::kElementBytes;
-    store_outputs<Spec, Config, S>(
-        out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows, outputs_,
-        row_factors<Spec>(params_, sequence_.query_start, sequence_.rows));
+    store_outputs<Spec, Config, S>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
+                                   outputs_, row_factors<Spec>(params_, sequence_.query_start, sequence_.rows));
   }
 
-  // What walk_blocks() calls.
-  __device__ __forceinline__ void load_block(const Block& block, int stage) {
-    const int rows = sequence_.rows - block.first;
+  // What walk_moving_tiles() calls.
+  __device__ __forceinline__ void load_moving(const MovingTile& tile, int stage) {
+    const int rows = sequence_.rows - tile.first;
     Load::template load<typename S::QkTile, Config::kBlockN, S::kQkBytes>(
-        k_tile(stage), place(params_.k, params_.k_row_stride, params_.k_head_stride, sequence_.start + block.first),
+        k_tile(stage), address(params_.k, params_.k_row_stride, params_.k_head_stride, sequence_.start + tile.first),
         params_.k_row_stride * S::kElementBytes, rows);
     Load::template load<typename S::VTile, Config::kBlockN, S::kVBytes>(
-        v_tile(stage), place(params_.v, params_.v_row_stride, params_.v_head_stride, sequence_.start + block.first),
+        v_tile(stage), address(params_.v, params_.v_row_stride, params_.v_head_stride, sequence_.start + tile.first),
         params_.v_row_stride * S::kElementBytes, rows);
   }
 
@@ -53,24 +53,22 @@ class Worker {
     Load::template round<typename S::QkTile, Config::kBlockM, S::kQkBytes>(q_tile());
   }
 
-  __device__ __forceinline__ void own_arrived() {
-    products_.set_queries(q_tile() + warp_row0_ * S::QkTile::kRowBytes);
-  }
+  __device__ __forceinline__ void own_arrived() { products_.set_queries(q_tile() + warp_row0_ * S::QkTile::kRowBytes); }
 
-  __device__ __forceinline__ void round_block(int stage) {
+  __device__ __forceinline__ void round_moving(int stage) {
     Load::template round<typename S::QkTile, Config::kBlockN, S::kQkBytes>(k_tile(stage));
     Load::template round<typename S::VTile, Config::kBlockN, S::kVBytes>(v_tile(stage));
   }
 
-  // A block that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
-  __device__ __forceinline__ void multiply(const Block& block, int stage) {
+  // A KV tile that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
+  __device__ __forceinline__ void multiply(const MovingTile& tile, int stage) {
     const int row0 = row0_ + warp_row0_;
     if (row0 >= sequence_.rows) return;
-    if (block.must) {
+    if (tile.full) {
 #pragma unroll kUnrolledChunks
       for (int chunk = 0; chunk < S::kChunks; ++chunk) {
         Scores scores;
-        multiply_scores(k_chunk(stage, chunk), block.first + chunk * Config::kChunkColumns, scores);
+        multiply_scores(k_chunk(stage, chunk), tile.first + chunk * Config::kChunkColumns, scores);
         activate<false>(scores, 0);
         products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
       }
@@ -79,17 +77,17 @@ class Worker {
     const int row1 = min(row0 + S::kWarpRows, sequence_.rows) - 1;
 #pragma unroll 1
     for (int chunk = 0; chunk < S::kChunks; ++chunk) {
-      const int column0 = block.first + chunk * Config::kChunkColumns;
+      const int column0 = tile.first + chunk * Config::kChunkColumns;
       if (column0 >= sequence_.rows) return;
-      bool must = true, may = true;
+      bool full = true, visible = true;
       if constexpr (!Spec::kMaskTrivial) {
         const int column1 = min(column0 + Config::kChunkColumns, sequence_.rows) - 1;
-        mask_tile(row0, row1, column0, column1, sequence_.rows, sequence_.targets, must, may);
-        if (!may) continue;
+        mask_tile(row0, row1, column0, column1, sequence_.rows, sequence_.targets, full, visible);
+        if (!visible) continue;
       }
       Scores scores;
       multiply_scores(k_chunk(stage, chunk), column0, scores);
-      if (must && column0 + Config::kChunkColumns <= sequence_.rows) {
+      if (full && column0 + Config::kChunkColumns <= sequence_.rows) {
         activate<false>(scores, column0);
       } else {
         activate<true>(scores, column0);
@@ -116,7 +114,7 @@ class Worker {
 
   // The head's columns of a row.
   template <class Pointer>
-  __device__ __forceinline__ const char* place(Pointer tensor, i64 row_stride, i64 head_stride, i64 row) const {
+  __device__ __forceinline__ const char* address(Pointer tensor, i64 row_stride, i64 head_stride, i64 row) const {
     return reinterpret_cast<const char*>(tensor) + (row * row_stride + head_ * head_stride) * S::kElementBytes;
   }
 
@@ -128,7 +126,7 @@ class Worker {
       Load::template zero_padding<typename S::QkTile, Config::kBlockN, S::kQkBytes>(k_tile(stage));
     }
     Load::template load<typename S::QkTile, Config::kBlockM, S::kQkBytes>(
-        q_tile(), place(params_.q, params_.q_row_stride, params_.q_head_stride, sequence_.query_start + row0_),
+        q_tile(), address(params_.q, params_.q_row_stride, params_.q_head_stride, sequence_.query_start + row0_),
         params_.q_row_stride * S::kElementBytes, sequence_.rows - row0_);
     cp_async_commit_group();
   }
@@ -195,19 +193,19 @@ class Worker {
 
 }  // namespace sm80
 
-// One block per (row tile, sequence, head), the last row tiles of all sequences first: under a causal mask they are the
-// longest. Blocks past a sequence's end leave at once.
+// One CTA per (row tile, sequence, head), the last row tiles of all sequences first: under a causal mask they are the
+// longest. CTAs past a sequence's end leave at once.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm80;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   static_assert(sizeof(Shared<Spec, Config>) == Config::kSharedBytes,
-                "the host face and the template disagree on shared memory");
+                "the host side and the template disagree on shared memory");
 
   const int pairs = static_cast<int>(params.batch) * Spec::kHeads;
-  const int rank = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
+  const int index = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
   const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
-  const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - rank;
+  const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index;
   if (row_tile * Config::kBlockM >= sequence.rows - sequence.query_begin) return;
   const int row0 = sequence.query_begin + row_tile * Config::kBlockM;
   Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, pair % Spec::kHeads, row0).run();

@@ -48,9 +48,9 @@ Resources::Resources(const HstuAttentionParams& params, const AttentionConfig& c
   const int64_t steps = qk_row_bytes / kStepBytes;
   const auto needed = [&](int64_t chunk, bool query) {
     const int64_t accumulators = params.hidden_dim / 2 + chunk / 2;
-    const int64_t probabilities = is_ieee(params) ? 0 : chunk / 4;
+    const int64_t weights = is_ieee(params) ? 0 : chunk / 4;
     const int64_t passing = is_ieee(params) ? kVectorRegisters : 0;
-    return fragments * (accumulators + probabilities + 4 * (query ? steps : 1)) + kOtherRegisters + passing +
+    return fragments * (accumulators + weights + 4 * (query ? steps : 1)) + kOtherRegisters + passing +
            (params.alignment < 4 ? kGatherRegisters : 0) + (params.has_rab() ? kBiasRegisters : 0);
   };
   // Wide chunks use a fragment of q more often; their accumulators must fit. Without tensor cores k is what is reused.

@@ -1,5 +1,5 @@
-// What one block of the sm80 skeleton uses: shared memory, threads, registers, and the shapes that follow. The device
-// struct `sm80::Shared` has the same layout; the template asserts that its size is the same.
+// What one CTA of the sm80_forward skeleton uses: shared memory, threads, registers, and the shapes that follow. The
+// device struct `sm80::Shared` has the same layout; the template asserts that its size is the same.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace hstujit::sm80 {
 
 constexpr int64_t kStepBytes = 32;  // of an operand row, per matrix instruction
 
-// Registers that a thread of so many, in so many resident blocks of a multiprocessor, may have.
+// Registers that a thread of so many, in so many resident CTAs of a multiprocessor, may have.
 int64_t register_limit(int64_t threads, int64_t blocks);
 
 struct Resources {
@@ -21,7 +21,7 @@ struct Resources {
 
   int64_t threads = 0;
   int64_t warp_rows = 0;      // rows of the tile that a warp owns
-  int64_t chunk_columns = 0;  // columns of a block that are worked on at a time
+  int64_t chunk_columns = 0;  // columns of a KV tile that are worked on at a time
   bool query_in_registers = false;
   int64_t qk_row_bytes = 0;  // of q and k in shared memory: whole steps of a matrix instruction
   int64_t v_row_bytes = 0;
@@ -32,8 +32,7 @@ struct Resources {
   // Those that the source has as constants.
   static constexpr auto fields() {
     using R = Resources;
-    return std::make_tuple(field("threads", &R::threads, ""),
-                           field("chunk_columns", &R::chunk_columns, ""),
+    return std::make_tuple(field("threads", &R::threads, ""), field("chunk_columns", &R::chunk_columns, ""),
                            field("query_in_registers", &R::query_in_registers, ""),
                            field("shared_bytes", &R::shared_bytes, ""));
   }
@@ -42,7 +41,7 @@ struct Resources {
 // fp32 data multiplied by fused multiply-adds, without tensor cores.
 bool is_ieee(const HstuAttentionParams& params);
 
-// Whether the tile divides into warps of 16 or 32 rows and blocks into chunks.
+// Whether the tile divides into warps of 16 or 32 rows and KV tiles into chunks.
 bool well_formed(const AttentionConfig& config);
 
 }  // namespace hstujit::sm80

@@ -20,8 +20,7 @@ AttentionConfig tile_config(int64_t consumers, int64_t block_n, int64_t stages, 
 }
 
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const AttentionConfig& config,
-                                          const DeviceSpec& device, std::string_view lines,
-                                          std::string_view schedules) {
+                                          const DeviceSpec& device, std::string_view unit, std::string_view schedules) {
   std::vector<Rejection> reasons;
   if (device.arch != "sm_90a") {
     reasons.push_back({"arch", fmt::format("needs sm_90a (wgmma, TMA), the device is {}", device.arch)});
@@ -36,7 +35,7 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   if (config.consumers < 1 || config.consumers > 3 || config.block_m != 64 * config.consumers) {
     reasons.push_back(
         {"block_m", fmt::format("block_m {} with {} consumers; allowed: 64 {} for each of 1 to 3 consumers",
-                                config.block_m, config.consumers, lines)});
+                                config.block_m, config.consumers, unit)});
   }
   if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
     reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});
@@ -53,13 +52,13 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
   if (config.stages < 2) {
     reasons.push_back(
         {"stages",
-         fmt::format("stages {}; allowed: at least 2, a block is waited for while one is multiplied", config.stages)});
+         fmt::format("stages {}; allowed: at least 2, a tile is waited for while one is multiplied", config.stages)});
   }
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping_pong true; allowed: false, ping-pong is not part of this template"});
   }
-  if (config.share_columns) {
-    reasons.push_back({"share_columns", "share_columns true; allowed: false, this template's blocks form no clusters"});
+  if (config.split_kv) {
+    reasons.push_back({"split_kv", "split_kv true; allowed: false, this template's CTAs form no clusters"});
   }
   return reasons;
 }
@@ -67,17 +66,17 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
 std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t threads, int64_t shared_bytes,
                                         int64_t shared_bytes_resident, const DeviceSpec& device) {
   std::vector<Rejection> reasons;
-  // DeviceSpec has what one block may use; a multiprocessor has what it reserves for one block more.
+  // DeviceSpec has what one CTA may use; a multiprocessor has what it reserves for one CTA more.
   const int64_t shared_total = device.shared_memory + 1024;
   if (shared_bytes_resident > shared_total) {
     reasons.push_back(
         {"shared_memory",
-         fmt::format("{} blocks of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
+         fmt::format("{} CTAs of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
                      config.blocks_per_sm, shared_bytes, shared_total)});
   }
   if (threads * config.blocks_per_sm > device.max_threads) {
-    reasons.push_back({"threads", fmt::format("{} blocks of {} threads exceed {}", config.blocks_per_sm, threads,
-                                              device.max_threads)});
+    reasons.push_back(
+        {"threads", fmt::format("{} CTAs of {} threads exceed {}", config.blocks_per_sm, threads, device.max_threads)});
   }
   return reasons;
 }

@@ -9,19 +9,19 @@
 
 namespace hstujit::sm90 {
 
-// A config of tiles with 64 lines for each consumer, of the grid schedule.
+// A config of tiles with 64 unit for each consumer, of the grid schedule.
 AttentionConfig tile_config(int64_t consumers, int64_t block_n, int64_t stages, int64_t blocks_per_sm);
 
-// Why the device, the data, the tile or the schedule is nothing for a template; sizes are looked at elsewhere. `lines`
+// Why the device, the data, the tile or the schedule is nothing for a template; sizes are looked at elsewhere. `unit`
 // says what a tile consists of: "rows". `schedules` are those it has, with spaces between them.
 std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const AttentionConfig& config,
-                                          const DeviceSpec& device, std::string_view lines, std::string_view schedules);
+                                          const DeviceSpec& device, std::string_view unit, std::string_view schedules);
 
 // Why a config is nothing for the templates of the backward direction: what none of them has.
 std::vector<Rejection> backward_rejections(const AttentionConfig& config);
 
-// Why config.blocks_per_sm blocks cannot be resident on one multiprocessor; empty when they can. `shared_bytes` are
-// those of a block, `shared_bytes_resident` those of all of them with what the system reserves for each.
+// Why config.blocks_per_sm CTAs cannot be resident on one multiprocessor; empty when they can. `shared_bytes` are
+// those of a CTA, `shared_bytes_resident` those of all of them with what the system reserves for each.
 std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t threads, int64_t shared_bytes,
                                         int64_t shared_bytes_resident, const DeviceSpec& device);
 

@@ -1,14 +1,15 @@
-// Attention backward on Hopper: what a block keeps in shared memory, and the roles of a block.
+// Attention backward on Hopper: the shared memory of a CTA, and the roles of a tile.
 #pragma once
 #include "attention/sm90_forward/shared.cuh"
 #include "common/ptx/barrier.cuh"
 
 namespace sm90::backward {
 
-// A tile is kept while blocks stream past it; both are pairs of operands, of which the first has kAttnDim columns and
-// the second kHiddenDim. All that the roles compute alike is S = first first^T and dP = second second^T.
+// A stationary tile stays while moving tiles pass through the pipeline; both are pairs of operands, of which the first
+// has kAttnDim columns and the second kHiddenDim. All that the roles compute alike is S = first first^T and dP = second
+// second^T.
 //
-//            kept tile           streamed blocks     sums
+//            stationary tile     moving tiles        accumulators
 //  kRows     rows of q, dout     columns of k, v     dq += dS k
 //  kColumns  columns of k, v     rows of q, dout     dk += dS^T q, dv += P^T dout
 //  kKeys     columns of k, v     rows of q, dout     dk += dS^T q
@@ -16,7 +17,7 @@ namespace sm90::backward {
 //
 // A kernel has kRows and kColumns, or, where no registers hold two sums, kRows, kKeys and kValues.
 //
-// "Line" is a row of q and dout or a column, which is a row of k and v.
+// "Row" without more is a row of an operand: of q and dout, or of k and v, which is a column of S.
 enum class Role { kRows, kColumns, kKeys, kValues, kNone };
 
 // Roles in order: those that take longest come first.
@@ -31,67 +32,68 @@ constexpr int kOperands = 2;  // of a pair: so many loads arrive on a barrier
 // Bytes of one buffer.
 template <class Config>
 struct Tiles {
-  static_assert(Config::kTailBoxRows == kTailBoxRows, "tensor maps of pieces have boxes of this many rows");
-  static constexpr int kKeptFirst = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
-  static constexpr int kKeptSecond = Config::kPvTiles * Config::kBlockM * kSwizzleBytes;
-  static constexpr int kStreamedFirst = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;
-  static constexpr int kStreamedSecond = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
+  static_assert(Config::kTailBoxRows == kTailBoxRows, "tail-box tensor maps have boxes of this many rows");
+  static constexpr int kStationaryFirst = Config::kQkTiles * Config::kBlockM * kSwizzleBytes;
+  static constexpr int kStationarySecond = Config::kPvTiles * Config::kBlockM * kSwizzleBytes;
+  static constexpr int kMovingFirst = Config::kQkTiles * Config::kBlockN * kSwizzleBytes;
+  static constexpr int kMovingSecond = Config::kPvTiles * Config::kBlockN * kSwizzleBytes;
 };
 
-// Whether what tiles of columns add to dq is added in a fixed order (sm90_backward_order.cuh).
+// Whether what KV tiles add to dq is added in a fixed order (accumulation_order.cuh).
 template <class Config>
-constexpr bool kFixedOrder = Config::kScheduleOrdered || Config::kScheduleWhole;
+constexpr bool kFixedOrder = Config::kScheduleSemaphore || Config::kSchedulePerSequence;
 
 // Whether kernels have to know a tile's sequence by its number.
 template <class Spec, class Config>
-constexpr bool kKeepSequence = Spec::kRabHeads > 0 || Config::kScheduleOrdered;
+constexpr bool kKeepSequence = Spec::kRabHeads > 0 || Config::kScheduleSemaphore;
 
 // A tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {
   i64 start;    // row of the tensors that holds the sequence's row 0
-  int line0;    // first line of the tile, within the sequence
+  int row0;     // first row of the tile, within the sequence
   int rows;     // n
   int targets;  // t
   int head;
-  int has_blocks;  // 0: nothing has to do with these lines, their gradients are zero; else, where kKeepSequence, 1 +
-                   // the number of the sequence
-  Role role;       // kNone: no more tiles; the other members are unset
+  int has_work;  // 0: nothing has to do with these rows, their gradients are zero; else, where kKeepSequence, 1 +
+                 // the number of the sequence
+  Role role;     // kNone: no more tiles; the other members are unset
 };
 
 // Layout of operands as in sm90::Shared.
 template <class Config>
 struct Shared {
-  unsigned char kept_first[Config::kKeptStages][Tiles<Config>::kKeptFirst];
-  unsigned char kept_second[Config::kKeptStages][Tiles<Config>::kKeptSecond];
-  unsigned char streamed_first[Config::kStages][Tiles<Config>::kStreamedFirst];
-  unsigned char streamed_second[Config::kStages][Tiles<Config>::kStreamedSecond];
-  u64 kept_full[Config::kKeptStages];
-  u64 kept_empty[Config::kKeptStages];
-  u64 kept_staged[Config::kKeptStages];
-  u64 streamed_full[Config::kStages];
-  u64 streamed_empty[Config::kStages];
+  unsigned char stationary_first[Config::kStationaryStages][Tiles<Config>::kStationaryFirst];
+  unsigned char stationary_second[Config::kStationaryStages][Tiles<Config>::kStationarySecond];
+  unsigned char moving_first[Config::kStages][Tiles<Config>::kMovingFirst];
+  unsigned char moving_second[Config::kStages][Tiles<Config>::kMovingSecond];
+  u64 stationary_full[Config::kStationaryStages];
+  u64 stationary_empty[Config::kStationaryStages];
+  u64 stationary_staged[Config::kStationaryStages];
+  u64 moving_full[Config::kStages];
+  u64 moving_empty[Config::kStages];
   u64 tail_full;
   u64 tail_empty;
-  TileInfo tile[Config::kKeptStages];
-  // Of each tile, for consumers that have no register to keep it.
-  PipelineState<Config::kKeptStages> place[Config::kKeptStages];
-  BlockInfo block[Config::kStages];
+  TileInfo tile[Config::kStationaryStages];
+  // Of each tile, for consumers that have no register for it.
+  PipelineState<Config::kStationaryStages> stationary_state[Config::kStationaryStages];
+  MovingTileInfo moving_tile[Config::kStages];
   TailInfo tail;
   u32 tail_phase;  // of the next pass of tail_empty; the producer's, which has no register for it
-  // As in sm90::Shared; "whole" needs nothing but the order.
+  // As in sm90::Shared; "per_sequence" needs nothing but the order.
   int schedule_total;
   int schedule_sequences;
   int schedule_paired;
-  u32 schedule_first[(Config::kScheduleWhole ? 0 : Config::kScheduleSequences) + 1];
+  u32 schedule_first[(Config::kSchedulePerSequence ? 0 : Config::kScheduleSequences) + 1];
   u16 schedule_order[Config::kScheduleSequences];
 };
 
-// Zeroes the lines from `first_line` on of a streamed block: they belong to the next sequence. What a tile has to do
+// Zeroes the rows from `first_row` on of a moving tile: they belong to the next sequence. What a tile has to do
 // with them is 0, but 0 * NaN is NaN.
 template <class Config>
-__device__ __forceinline__ void zero_lines(Shared<Config>& shared, int stage, int first_line, int thread, int threads) {
-  zero_operand_rows<Config::kQkTiles, Config::kBlockN>(shared.streamed_first[stage], first_line, thread, threads);
-  zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.streamed_second[stage], first_line, thread, threads);
+__device__ __forceinline__ void zero_tail_rows(Shared<Config>& shared, int stage, int first_row, int thread,
+                                               int threads) {
+  zero_operand_rows<Config::kQkTiles, Config::kBlockN>(shared.moving_first[stage], first_row, thread, threads);
+  zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.moving_second[stage], first_row, thread, threads);
 }
 
 // Arrivals of all consumer warps.
@@ -101,17 +103,17 @@ constexpr int kConsumerReleases = Config::kConsumers * kWarpgroup / 32 * kArriva
 template <class Config>
 __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
   constexpr int kReleases = kConsumerReleases<Config>;
-  constexpr int kOrderWarps = Config::kScheduleOrdered ? 2 : 0;                    // see semaphore_warps.cuh
+  constexpr int kOrderWarps = Config::kScheduleSemaphore ? 2 : 0;                  // see semaphore_warps.cuh
   constexpr int kOtherWarps = kOrderWarps > 0 ? kOrderWarps : Config::kStoreWarp;  // the storing one is one of those
-  for (int i = 0; i < Config::kKeptStages; ++i) {
-    mbarrier_init(shared_address(&shared.kept_full[i]), kOperands);
-    mbarrier_init(shared_address(&shared.kept_empty[i]),
+  for (int i = 0; i < Config::kStationaryStages; ++i) {
+    mbarrier_init(shared_address(&shared.stationary_full[i]), kOperands);
+    mbarrier_init(shared_address(&shared.stationary_empty[i]),
                   (Config::kStoreWarp ? 0 : kReleases) + kOtherWarps * kArrivalsPerWarp<Config>);
-    mbarrier_init(shared_address(&shared.kept_staged[i]), kReleases);
+    mbarrier_init(shared_address(&shared.stationary_staged[i]), kReleases);
   }
   for (int i = 0; i < Config::kStages; ++i) {
-    mbarrier_init(shared_address(&shared.streamed_full[i]), kOperands);
-    mbarrier_init(shared_address(&shared.streamed_empty[i]), kReleases + kOrderWarps * kArrivalsPerWarp<Config>);
+    mbarrier_init(shared_address(&shared.moving_full[i]), kOperands);
+    mbarrier_init(shared_address(&shared.moving_empty[i]), kReleases + kOrderWarps * kArrivalsPerWarp<Config>);
   }
   mbarrier_init(shared_address(&shared.tail_full), kOperands);
   mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config>);

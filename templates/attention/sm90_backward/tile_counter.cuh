@@ -1,4 +1,4 @@
-// Attention backward on Hopper: how blocks of threads take the next item of a list, whichever of them is free.
+// Attention backward on Hopper: how CTAs take the next work tile of a list, whichever of them is free.
 #pragma once
 #include "common/schedule/semaphore.cuh"
 
@@ -15,7 +15,7 @@ class TileCounter {
     prepared_ = true;
   }
 
-  // A number that no other block gets, nor this one again; after prepare().
+  // A number that no other CTA gets, nor this one again; after prepare().
   __device__ __forceinline__ i64 take() {
     prepared_ = false;
     return static_cast<i64>(__shfl_sync(~0u, number_, 0));

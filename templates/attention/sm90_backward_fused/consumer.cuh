@@ -1,9 +1,11 @@
-// Attention backward on Hopper, dS computed once: a consumer warpgroup, which owns 64 columns of each tile.
+// Attention backward on Hopper, dS computed once: a consumer warpgroup, which owns 64 columns of each KV
+// tile.
 //
-// Per block of 64 rows: S^T and dP^T (wgmma, both operands in shared memory), P and dS under the mask, in registers, dv
-// += P^T dout and dk += dS^T q. dS goes through shared memory, and each warpgroup multiplies that of all columns of the
-// tile by its share of the columns of k: a part of dq, which is added to dq_parts in global memory or, in order, may
-// begin the sum there or end it. Where a block keeps sums in shared memory, it is multiplied on top of the one so far.
+// Per Q tile of 64 rows: S^T and dP^T (wgmma, both operands in shared memory), P and dS under the mask, in registers,
+// dv += P^T dout and dk += dS^T q. dS goes through shared memory, and each warpgroup multiplies that of all columns of
+// the KV tile by its share of the columns of k: a partial of dq, which is added to dq_accum in global memory atomically
+// or, in a fixed order, may begin the sum there or end it. Where a CTA has dq_accum in shared memory, it is multiplied
+// on top of the one so far.
 #pragma once
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
@@ -24,104 +26,106 @@ class FusedConsumer {
     while (open_tile()) {
       clear_sums(dk_);
       clear_sums(dv_);
-      row_ = part_row_ = kNoRow;
-      if (tile().has_blocks) {
+      row_ = partial_row_ = kNoRow;
+      if (tile().has_work) {
         zero_past_end();
-        run_blocks();
+        run_q_tiles();
       }
       store();
-      kept_.advance();
+      stationary_.advance();
     }
   }
 
  private:
-  using Part = DqPart<Spec, Config>;
-  using KeptSum = backward::KeptSum<Spec, Config>;
-  using Scores = BlockScores<Spec, Config, Params>;
+  using Partial = DqPartial<Spec, Config>;
+  using SmemDqAccum = backward::SmemDqAccum<Spec, Config>;
+  using Scores = TileScores<Spec, Config, Params>;
   static constexpr int kRows = Scores::kRows;
-  // A tile's first block has code of its own where no registers are left for a part beside S: instructions that do not
-  // fit the cache cost more than a product.
+  // A KV tile's first Q tile has code of its own where no registers are left for a partial beside S: instructions that
+  // do not fit the cache cost more than a product.
   static constexpr bool kPeelFirst = Spec::kAttnDim + Spec::kHiddenDim > 192;
-  static constexpr bool kFixed = kFixedOrder<Config>, kKeepsSums = Config::kKeptSums > 0;
+  static constexpr bool kFixed = kFixedOrder<Config>, kUsesSmemAccum = Config::kSmemAccumTiles > 0;
   // What is loaded from global memory takes its time.
-  static constexpr bool kBeginEarly = kFixed && !kKeepsSums;
-  static constexpr int kBegins = 1, kEnds = 2;  // of the sums of a block of dq: this tile has the first part, the last
+  static constexpr bool kBeginEarly = kFixed && !kUsesSmemAccum;
+  static constexpr int kBegins = 1,
+                       kEnds = 2;  // of the sums of a Q tile of dq: this KV tile has the first partial, the last
   static constexpr int kOrder = kBegins | kEnds;
   static constexpr int kNoRow = 1 << 30;  // past the end of every sequence: nothing is added
   static_assert(Config::kBlockN == kRows);
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
-  __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[kept_.stage()]; }
-  __device__ __forceinline__ const BlockInfo& block() const { return shared_.block[pipeline_.stage()]; }
+  __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[stationary_.stage()]; }
+  __device__ __forceinline__ const MovingTileInfo& q_tile() const { return shared_.moving_tile[pipeline_.stage()]; }
 
   __device__ __forceinline__ bool open_tile() {
-    mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.phase());
+    mbarrier_wait(shared_address(&shared_.stationary_full[stationary_.stage()]), stationary_.phase());
     return tile().role != Role::kNone;
   }
 
-  // Columns past the end of the sequence have no dS, but what is in their place of k would be multiplied by it.
+  // Columns past the end of the sequence have no dS, but what is there in k would be multiplied by it.
   __device__ __forceinline__ void zero_past_end() {
-    const int columns = tile().rows - tile().line0;
+    const int columns = tile().rows - tile().row0;
     if (columns >= Config::kBlockM) return;
     constexpr int kThreads = Config::kConsumers * kWarpgroup;
-    zero_operand_rows<Config::kQkTiles, Config::kBlockM>(shared_.kept_first[kept_.stage()], columns, threadIdx.x,
-                                                         kThreads);
-    zero_operand_rows<Config::kPvTiles, Config::kBlockM>(shared_.kept_second[kept_.stage()], columns, threadIdx.x,
-                                                         kThreads);
+    zero_operand_rows<Config::kQkTiles, Config::kBlockM>(shared_.stationary_first[stationary_.stage()], columns,
+                                                         threadIdx.x, kThreads);
+    zero_operand_rows<Config::kPvTiles, Config::kBlockM>(shared_.stationary_second[stationary_.stage()], columns,
+                                                         threadIdx.x, kThreads);
     fence_proxy_async();
     named_barrier_sync(kAllConsumers, kThreads);
   }
 
-  // The part of dq of a block is multiplied one block later, so that warpgroups need not keep in step, and added up
-  // once S of the next is on its way. For block i, with waits as |:
+  // The partial of dq of a Q tile is multiplied one Q tile later, so that warpgroups need not keep in step, and added
+  // up once S of the next is on its way. For Q tile i, with waits as |:
   //
-  //   issue S(i), add part(i-2) | S(i): activate, issue dP(i) and dv(i) | dP(i): differentiate, issue dk(i)
-  //   | dS(i-1) of all warpgroups: stage dS(i), issue part(i-1) | all of it: announce dS(i)
+  //   issue S(i), add partial(i-2) | S(i): activate, issue dP(i) and dv(i) | dP(i): differentiate, issue dk(i)
+  //   | dS(i-1) of all warpgroups: stage dS(i), issue partial(i-1) | all of it: announce dS(i)
   //
-  // In a fixed order without kept sums, dS(i-1) is waited for before dk(i); with "ordered", for its semaphore, too.
+  // In a fixed order without sums in shared memory, dS(i-1) is waited for before dk(i); with "semaphore", for its
+  // semaphore, too.
   //
   // No product is pending before and after.
-  __device__ __forceinline__ void run_blocks() {
+  __device__ __forceinline__ void run_q_tiles() {
     if constexpr (kPeelFirst) {
-      work_on_block<true>();
+      work_on_q_tile<true>();
     } else {
-      // The part multiplied beside the first block belongs to none.
-      clear_sums(part_);
+      // The partial multiplied beside the first Q tile belongs to none.
+      clear_sums(partial_);
       wgmma_wait_group<0>();
-      wgmma_keep_in_place(part_);
+      wgmma_keep_in_place(partial_);
       last_ = false;
     }
-    while (!last_) work_on_block<false>();
-    put_part();
-    begin_part();
-    issue_part();
+    while (!last_) work_on_q_tile<false>();
+    put_partial();
+    begin_partial();
+    issue_dq();
     wgmma_wait_group<0>();
-    wgmma_keep_in_place(part_);
-    part_row_ = row_;
+    wgmma_keep_in_place(partial_);
+    partial_row_ = row_;
   }
 
   template <bool kFirst>
-  __device__ __forceinline__ void work_on_block() {
-    wait_for_block();
-    if (sees_block()) {
+  __device__ __forceinline__ void work_on_q_tile() {
+    wait_for_q_tile();
+    if (sees_q_tile()) {
       multiply<kFirst>();
     } else {
       stand_by<kFirst>();
     }
   }
 
-  __device__ __forceinline__ void wait_for_block() {
-    mbarrier_wait(shared_address(&shared_.streamed_full[pipeline_.stage()]), pipeline_.phase());
+  __device__ __forceinline__ void wait_for_q_tile() {
+    mbarrier_wait(shared_address(&shared_.moving_full[pipeline_.stage()]), pipeline_.phase());
   }
-  __device__ __forceinline__ bool sees_block() const { return block().flags & BlockInfo::may(warpgroup_); }
+  __device__ __forceinline__ bool sees_q_tile() const { return q_tile().flags & MovingTileInfo::visible(warpgroup_); }
 
   template <bool kFirst>
   __device__ __forceinline__ void multiply() {
     issue_scores();
-    if constexpr (!kFirst) put_part();
+    if constexpr (!kFirst) put_partial();
     wgmma_wait_group<0>();
     wgmma_keep_in_place(own_.scores);
-    own_.activate(params_, {tile(), block(), warpgroup_});
+    own_.activate(params_, {tile(), q_tile(), warpgroup_});
     issue_gradients();
     issue_dv();
     wgmma_wait_group<1>();
@@ -131,12 +135,12 @@ class FusedConsumer {
       // Before dk; dv is done by now, and its operand's registers are of use.
       wgmma_wait_group<0>();
       wgmma_keep_in_place(dv_);
-      begin_part();
+      begin_partial();
     }
     issue_dk();
-    if constexpr (!kBeginEarly && !kFirst) begin_part();
+    if constexpr (!kBeginEarly && !kFirst) begin_partial();
     stage_exchange();
-    if constexpr (!kFirst) issue_part();
+    if constexpr (!kFirst) issue_dq();
     wgmma_wait_group<kFirst ? 0 : 1>();
     wgmma_keep_in_place(dk_);
     wgmma_keep_in_place(dv_);
@@ -149,107 +153,110 @@ class FusedConsumer {
 #pragma unroll
     for (int i = 0; i < Scores::kScores / 2; ++i) own_.score_gradients[i] = 0;
     if constexpr (!kFirst) {
-      put_part();
-      begin_part();
+      put_partial();
+      begin_partial();
     }
     stage_exchange();
-    if constexpr (!kFirst) issue_part();
+    if constexpr (!kFirst) issue_dq();
     step<kFirst>();
   }
 
-  // Gives the block back; waits for the part of the one before.
+  // Gives the Q tile back; waits for the partial of the one before.
   template <bool kFirst>
   __device__ __forceinline__ void step() {
-    last_ = block().flags & BlockInfo::kLast;
-    part_row_ = row_;
-    row_ = block().line0 | order_of(block().flags);
-    release(shared_.streamed_empty[pipeline_.stage()]);
+    last_ = q_tile().flags & MovingTileInfo::kLast;
+    partial_row_ = row_;
+    row_ = q_tile().row0 | order_of(q_tile().flags);
+    release(shared_.moving_empty[pipeline_.stage()]);
     pipeline_.advance();
     if constexpr (!kFirst) {
       wgmma_wait_group<0>();
-      wgmma_keep_in_place(part_);
+      wgmma_keep_in_place(partial_);
     }
     announce();
   }
 
-  // What row_ and part_row_ say of a block besides its first row, which is a multiple of kRows.
+  // What row_ and partial_row_ say of a Q tile besides its first row, which is a multiple of kRows.
   static __device__ __forceinline__ int order_of(int flags) {
-    return kFixed ? (flags & BlockInfo::kFirstPart ? kBegins : 0) | (flags & BlockInfo::kLastPart ? kEnds : 0) : 0;
+    return kFixed ? (flags & MovingTileInfo::kFirstPartial ? kBegins : 0) |
+                        (flags & MovingTileInfo::kLastPartial ? kEnds : 0)
+                  : 0;
   }
 
-  // Of parts that others have begun, the last one.
+  // Of partials that others have begun, the last one.
   static __device__ __forceinline__ bool completes_sum(int row) { return (row & kOrder) == kEnds; }
 
-  // Until dS of the block before is there, the other buffer free again and, with "ordered", the semaphore at our value;
-  // then its part may be multiplied, on top of the sum so far where that is kept, or that it completes.
-  __device__ __forceinline__ void begin_part() {
+  // Until dS of the Q tile before is there, the other buffer free again and, with "semaphore", the semaphore at our
+  // value; then its partial may be multiplied, on top of the sum so far where that is in shared memory, or that it
+  // completes.
+  __device__ __forceinline__ void begin_partial() {
     const PipelineState<kExchangeBuffers> before = staged_.previous();
     mbarrier_wait(shared_address(&shared_.exchanged[before.stage()]), before.phase());
-    if constexpr (kKeepsSums) {
+    if constexpr (kUsesSmemAccum) {
       const int row = row_ & ~kOrder;
-      if (KeptSum::has(row) && !(row_ & kBegins)) {
-        KeptSum::load(shared_, row, part_);
+      if (SmemDqAccum::has(row) && !(row_ & kBegins)) {
+        SmemDqAccum::load(shared_, row, partial_);
         return;
       }
     }
     if constexpr (kFixed) {
       if (completes_sum(row_)) {
-        Part::load(params_.dq_parts, tile(), row_ & ~kOrder, part_);
+        Partial::load(params_.dq_accum, tile(), row_ & ~kOrder, partial_);
       } else {
-        clear_sums(part_);
+        clear_sums(partial_);
       }
     }
   }
 
-  // The part that was multiplied last, if there is one.
-  __device__ __forceinline__ void put_part() {
+  // The partial that was multiplied last, if there is one.
+  __device__ __forceinline__ void put_partial() {
     if constexpr (kFixed) {
-      const int row = part_row_ & ~kOrder;
-      if (part_row_ & kEnds) {
-        Part::round(params_, tile(), row, part_);
+      const int row = partial_row_ & ~kOrder;
+      if (partial_row_ & kEnds) {
+        Partial::round(params_, tile(), row, partial_);
         return;
       }
-      if constexpr (kKeepsSums) {
-        if (KeptSum::has(row)) {
-          KeptSum::store(shared_, row, part_);
+      if constexpr (kUsesSmemAccum) {
+        if (SmemDqAccum::has(row)) {
+          SmemDqAccum::store(shared_, row, partial_);
           return;
         }
       }
-      if (part_row_ & kBegins) {
-        Part::store(params_.dq_parts, tile(), row, part_);
+      if (partial_row_ & kBegins) {
+        Partial::store(params_.dq_accum, tile(), row, partial_);
         return;
       }
     }
-    Part::add(params_.dq_parts, tile(), part_row_, part_);
+    Partial::add(params_.dq_accum, tile(), partial_row_, partial_);
   }
 
-  __device__ __forceinline__ u32 own_lines() const { return warpgroup_ * kWarpgroupRows * kSwizzleBytes; }
+  __device__ __forceinline__ u32 own_rows() const { return warpgroup_ * kWarpgroupRows * kSwizzleBytes; }
 
   __device__ __forceinline__ void issue_scores() {
-    const u32 kept = wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) + own_lines());
-    const u32 streamed = wgmma_operand(shared_address(shared_.streamed_first[pipeline_.stage()]));
+    const u32 stationary = wgmma_operand(shared_address(shared_.stationary_first[stationary_.stage()]) + own_rows());
+    const u32 moving = wgmma_operand(shared_address(shared_.moving_first[pipeline_.stage()]));
     wgmma_fence();
-    ScoreProduct::issue(own_.scores, kept, streamed);
+    ScoreProduct::issue(own_.scores, stationary, moving);
     wgmma_commit_group();
   }
 
   __device__ __forceinline__ void issue_gradients() {
-    const u32 kept = wgmma_operand(shared_address(shared_.kept_second[kept_.stage()]) + own_lines());
-    const u32 streamed = wgmma_operand(shared_address(shared_.streamed_second[pipeline_.stage()]));
+    const u32 stationary = wgmma_operand(shared_address(shared_.stationary_second[stationary_.stage()]) + own_rows());
+    const u32 moving = wgmma_operand(shared_address(shared_.moving_second[pipeline_.stage()]));
     wgmma_fence();
-    GradientProduct::issue(own_.gradients, kept, streamed);
+    GradientProduct::issue(own_.gradients, stationary, moving);
     wgmma_commit_group();
   }
 
   __device__ __forceinline__ void issue_dv() {
-    const u32 dout = wgmma_operand(shared_address(shared_.streamed_second[pipeline_.stage()]), kRows * kSwizzleBytes);
+    const u32 dout = wgmma_operand(shared_address(shared_.moving_second[pipeline_.stage()]), kRows * kSwizzleBytes);
     wgmma_fence();
     SecondSum::issue(dv_, own_.weights, dout);
     wgmma_commit_group();
   }
 
   __device__ __forceinline__ void stage_exchange() {
-    stage_fragment<kRows>(shared_address(shared_.exchange[staged_.stage()]) + own_lines() + warp_line() * kSwizzleBytes,
+    stage_fragment<kRows>(shared_address(shared_.exchange[staged_.stage()]) + own_rows() + warp_row() * kSwizzleBytes,
                           0, own_.score_gradients);
     fence_proxy_async();
   }
@@ -261,49 +268,49 @@ class FusedConsumer {
   }
 
   __device__ __forceinline__ void issue_dk() {
-    const u32 q = wgmma_operand(shared_address(shared_.streamed_first[pipeline_.stage()]), kRows * kSwizzleBytes);
+    const u32 q = wgmma_operand(shared_address(shared_.moving_first[pipeline_.stage()]), kRows * kSwizzleBytes);
     wgmma_fence();
     FirstSum::issue(dk_, own_.score_gradients, q);
     wgmma_commit_group();
   }
 
-  __device__ __forceinline__ void issue_part() {
-    const int column = warpgroup_ * Part::kColumns;
+  __device__ __forceinline__ void issue_dq() {
+    const int column = warpgroup_ * Partial::kColumns;
     const u32 scores = wgmma_operand(shared_address(shared_.exchange[staged_.previous().stage()]));
     const u32 k =
-        wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) +
+        wgmma_operand(shared_address(shared_.stationary_first[stationary_.stage()]) +
                           column / kSwizzleColumns * Config::kBlockM * kSwizzleBytes + column % kSwizzleColumns * 2,
                       Config::kBlockM * kSwizzleBytes);
     wgmma_fence();
-    PartProduct::issue(part_, scores, k);
+    DqProduct::issue(partial_, scores, k);
     wgmma_commit_group();
   }
 
   __device__ __forceinline__ void store() {
-    const int stage = kept_.stage();
+    const int stage = stationary_.stage();
     // All warpgroups are past the products that read k.
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
-    const int line = warpgroup_ * kWarpgroupRows + warp_line();
+    const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
     const float factor = common_factor<Spec>(params_);
-    stage_lines<Spec::kAttnDim, Spec, Config>(dk_, factor, shared_.kept_first[stage], line);
-    stage_lines<Spec::kHiddenDim, Spec, Config>(dv_, factor, shared_.kept_second[stage], line);
+    stage_rows<Spec::kAttnDim, Spec, Config>(dk_, factor, shared_.stationary_first[stage], tile_row);
+    stage_rows<Spec::kHiddenDim, Spec, Config>(dv_, factor, shared_.stationary_second[stage], tile_row);
     fence_proxy_async();
-    put_part();  // not before: the fence waits for additions under way
-    kept_ = shared_.place[stage];
-    give_back_lines<Role::kColumns, Spec>(shared_, params_, stage, line);
+    put_partial();  // not before: the fence waits for additions under way
+    stationary_ = shared_.stationary_state[stage];
+    release_rows<Role::kColumns, Spec>(shared_, params_, stage, tile_row);
   }
 
   FusedShared<Config>& shared_;
   const Params& params_;
   const int warpgroup_;
-  PipelineState<Config::kKeptStages> kept_;
+  PipelineState<Config::kStationaryStages> stationary_;
   PipelineState<Config::kStages> pipeline_;
-  PipelineState<kExchangeBuffers> staged_;  // the buffer that the begun block's dS is in, or will be
-  bool last_ = false;                       // the tile has no further block
-  int row_ = 0;                             // first of the block before, and order_of it
-  int part_row_ = 0;                        // of the block that part_ is of
-  Scores own_;                              // of the begun block
-  float part_[Part::kSums];
+  PipelineState<kExchangeBuffers> staged_;  // the buffer that the begun Q tile's dS is in, or will be
+  bool last_ = false;                       // the tile has no further Q tile
+  int row_ = 0;                             // first of the Q tile before, and order_of it
+  int partial_row_ = 0;                     // of the Q tile that partial_ is of
+  Scores own_;                              // of the begun Q tile
+  float partial_[Partial::kSums];
   float dk_[Spec::kAttnDim / 2];
   float dv_[Spec::kHiddenDim / 2];
 };

@@ -1,4 +1,4 @@
-// Host side of sm90_backward_fused.cuh: attention backward for Hopper, S and dP computed once.
+// Host side of sm90_backward_fused: attention backward for Hopper, S and dP computed once.
 #include <fmt/format.h>
 
 #include "compiler/plan/typed_skeleton.h"
@@ -17,24 +17,24 @@ namespace {
 
 using sm90::backward::FusedResources;
 
-constexpr int64_t kBlockRows = 64;
-// Of the layout of dq_parts: the template has them, too, and compares.
-constexpr int64_t kPartGroup = 16;
-constexpr int64_t kPartLines = 8;
+constexpr int64_t kQTileRows = 64;
+// Of the layout of dq_accum: the template has them, too, and compares.
+constexpr int64_t kDqAccumGroup = 16;
+constexpr int64_t kDqAccumRows = 8;
 constexpr int kConvertThreads = 256;
 
-// What blocks take the next tile, or sequence and head, by.
+// The counter from which CTAs take the next tile, or the next (sequence, head).
 void add_counter(LaunchPlan& plan) {
   constexpr int64_t kTaken = 8;  // bytes
   add_workspace_region("taken_tiles", "u64*", {{constant_factor(kTaken)}, true}, plan);
 }
 
-// The dq semaphores of the "ordered" schedule: as many for each head as there are blocks of rows, and one more for each
+// The dq semaphores of the "semaphore" schedule: as many for each head as there are Q tiles, and one more for each
 // sequence (semaphore_of in accumulation_order.cuh).
 void add_dq_semaphore(const AttentionSpec& spec, const Signature& signature, LaunchPlan& plan) {
   constexpr int64_t kSemaphoreBytes = 4;
   const GridFactor counters = constant_factor(kSemaphoreBytes * spec.params().heads);
-  add_workspace_region("dq_semaphore", "u32*", {{size_factor(signature, "q", kBlockRows), counters}, true}, plan);
+  add_workspace_region("dq_semaphore", "u32*", {{size_factor(signature, "q", kQTileRows), counters}, true}, plan);
   plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), counters}, true});
 }
 
@@ -46,7 +46,7 @@ struct Sm90BackwardFused {
 
   static std::vector<Config> space(const Spec& spec);
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
-  // In a persistent list, parts of dq are added in the order in which blocks come to it.
+  // "persistent" adds partials of dq atomically, in the order in which CTAs come to it.
   static bool deterministic(const Config& config) { return config.schedule != "persistent"; }
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
   static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize& size) {
@@ -64,18 +64,18 @@ std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
     int64_t blocks_per_sm;
   };
   const auto add = [&](const Shape& shape, int64_t stages, const char* schedule) {
-    configs.push_back(sm90::tile_config(shape.consumers, kBlockRows, stages, shape.blocks_per_sm));
+    configs.push_back(sm90::tile_config(shape.consumers, kQTileRows, stages, shape.blocks_per_sm));
     configs.back().schedule = schedule;
   };
   for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
     for (const int64_t stages : {2, 3, 4}) add(shape, stages, "persistent");
     // One warpgroup alone on a multiprocessor has nobody to fill in while it waits.
     if (shape.consumers * shape.blocks_per_sm > 1) {
-      for (const int64_t stages : {2, 3}) add(shape, stages, "whole");
+      for (const int64_t stages : {2, 3}) add(shape, stages, "per_sequence");
     }
-    // Blocks that share a multiprocessor hold one another up where they wait in order.
+    // CTAs that share a multiprocessor hold one another up where they wait for semaphores.
     if (shape.blocks_per_sm > 1) continue;
-    for (const int64_t stages : {2, 3}) add(shape, stages, "ordered");
+    for (const int64_t stages : {2, 3}) add(shape, stages, "semaphore");
   }
   return configs;
 }
@@ -83,24 +83,23 @@ std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
 std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   std::vector<Rejection> reasons =
-      sm90::general_rejections(params, config, device, "columns", "persistent ordered whole");
-  if (config.block_n != kBlockRows) {
+      sm90::general_rejections(params, config, device, "columns", "persistent semaphore per_sequence");
+  if (config.block_n != kQTileRows) {
     reasons.push_back(
-        {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kBlockRows)});
+        {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kQTileRows)});
   }
   for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
   if (!reasons.empty()) return reasons;
   const FusedResources resources(spec, config);
   // The columns of a warpgroup begin at a tile of 64, or end before the next.
-  const int64_t columns = resources.part_columns;
+  const int64_t columns = resources.dq_columns;
   const bool fits_tiles =
       config.consumers == 1 || columns % sm90::kTileColumns == 0 || (columns > 0 && sm90::kTileColumns % columns == 0);
-  if (params.attn_dim % (config.consumers * kPartGroup) != 0 || !fits_tiles) {
+  if (params.attn_dim % (config.consumers * kDqAccumGroup) != 0 || !fits_tiles) {
     reasons.push_back(
-        {"head_dim",
-         fmt::format("{} columns of q cannot be shared out to {} consumers, each with a multiple of {} that "
-                     "divides {} or is a multiple of it",
-                     params.attn_dim, config.consumers, kPartGroup, sm90::kTileColumns)});
+        {"head_dim", fmt::format("{} columns of q cannot be split over {} consumers, each with a multiple of {} that "
+                                 "divides {} or is a multiple of it",
+                                 params.attn_dim, config.consumers, kDqAccumGroup, sm90::kTileColumns)});
   }
   for (Rejection& reason : sm90::occupancy_limits(config, resources.threads, resources.shared_bytes,
                                                   resources.shared_bytes_resident, device)) {
@@ -133,13 +132,13 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
   const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
     return attention_map_slot(signature, name, argument, rows);
   };
-  // The members that the producer of both templates knows: of the operands, what is kept and what is streamed.
+  // The members that the producer of both templates knows: of the operands, the stationary and the moving tiles.
   for (const char* operand : {"k", "v"}) {
     plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
     plan.slots.push_back(map_slot(fmt::format("{}_tail_map", operand), operand, sm90::kTailBoxRows));
   }
   for (const char* operand : {"q", "dout"}) {
-    plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
+    plan.slots.push_back(map_slot(fmt::format("{}_moving_map", operand), operand, config.block_n));
     plan.slots.push_back(map_slot(fmt::format("{}_tail_map", operand), operand, sm90::kTailBoxRows));
   }
   for (const char* output : {"dk", "dv"})
@@ -149,29 +148,29 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
   plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
 
   // As many groups of rows as q has, the last one rounded up.
-  const GridFactor groups = size_factor(signature, "q", kPartLines);
+  const GridFactor groups = size_factor(signature, "q", kDqAccumRows);
   const GridFactor group_bytes =
-      constant_factor(kPartLines * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float)));
+      constant_factor(kDqAccumRows * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float)));
   if (deterministic(config)) {
     add_counter(plan);
-    if (config.schedule == "ordered") add_dq_semaphore(spec, signature, plan);
+    if (config.schedule == "semaphore") add_dq_semaphore(spec, signature, plan);
   } else {
     FollowingKernel convert;
     convert.kernel_name = plan.kernel_name + "_convert";
-    convert.function = "convert_parts";
+    convert.function = "convert_dq";
     convert.threads = kConvertThreads;
     convert.grid = {groups};
     plan.following.push_back(std::move(convert));
   }
-  add_workspace_region("dq_parts", "float*", {{groups, group_bytes}, !deterministic(config)}, plan);
+  add_workspace_region("dq_accum", "float*", {{groups, group_bytes}, !deterministic(config)}, plan);
   add_gradient_kernels(spec, plan);
   return plan;
 }
 
 Constants Sm90BackwardFused::constants(const Spec& spec, const Config& config) {
   Constants constants = constants_of(FusedResources(spec, config));
-  constants.emplace_back("part_lines", kPartLines);
-  constants.emplace_back("part_group", kPartGroup);
+  constants.emplace_back("dq_accum_rows", kDqAccumRows);
+  constants.emplace_back("dq_accum_group", kDqAccumGroup);
   for (auto& constant : attention_constants(spec)) constants.push_back(std::move(constant));
   return constants;
 }
@@ -179,12 +178,12 @@ Constants Sm90BackwardFused::constants(const Spec& spec, const Config& config) {
 std::string Sm90BackwardFused::instruction_wrappers(const Spec& spec, const Config& config) {
   const auto& params = spec.params();
   return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh) + "\n" +
-         sm90::print_wgmma("PartProduct", {.dtype = params.dtype,
-                                           .n = FusedResources(spec, config).part_columns,
-                                           .k = config.block_m,
-                                           .a = sm90::OperandA::kSharedTransposed,
-                                           .accumulate = deterministic(config) ? sm90::Accumulate::kAlways
-                                                                               : sm90::Accumulate::kFresh});
+         sm90::print_wgmma(
+             "DqProduct", {.dtype = params.dtype,
+                           .n = FusedResources(spec, config).dq_columns,
+                           .k = config.block_m,
+                           .a = sm90::OperandA::kSharedTransposed,
+                           .accumulate = deterministic(config) ? sm90::Accumulate::kAlways : sm90::Accumulate::kFresh});
 }
 
 }  // namespace

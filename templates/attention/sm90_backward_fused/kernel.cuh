@@ -1,13 +1,13 @@
 // Attention backward for Hopper (sm_90a), S and dP computed once: TMA, mbarrier pipeline, wgmma, warp specialisation.
 //
-// Each block has tiles of columns, for which it sums up dk and dv over row blocks. What a tile gives to dq of a block
-// of rows is added to dq_parts, fp32 in a workspace: five products, where sm90_backward.cuh has seven. bf16 and fp16.
+// Each CTA has KV tiles, for which it accumulates dk and dv over Q tiles. The partial of dq that a KV tile has for a Q
+// tile is added to dq_accum, fp32 in a workspace: five products, where sm90_backward_twopass has seven. bf16 and fp16.
 // Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 //
-// "persistent": in whatever order blocks come to it, so that results differ in their last bits from run to run.
-// dq_parts is zero at first, and a second kernel rounds it to dq. "ordered": tiles wait for one another, the first one
-// stores its part and the last one rounds the sum (sm90_backward_order.cuh). "whole": a block has all tiles of a
-// sequence and head, and the sums (sm90_backward_whole.cuh). Results of both are the same in every run.
+// "persistent": atomically, so that results differ in their last bits from run to run.
+// dq_accum is zero at first, and a second kernel rounds it to dq. "semaphore": tiles wait for one another, the first
+// one stores its partial and the last one rounds the sum (accumulation_order.cuh). "per_sequence": a CTA has all tiles
+// of a (sequence, head), and the sums (per_sequence.cuh). Results of both are the same in every run.
 #pragma once
 #include "attention/bias_gradients/kernels.cuh"
 #include "attention/sm90_backward/producer.cuh"
@@ -21,9 +21,9 @@ namespace sm90::backward {
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void produce_columns(FusedShared<Config>& shared, const Params& params) {
   Producer<Spec, Config, Params, FusedShared<Config>> producer(shared, params);
-  if constexpr (Config::kScheduleOrdered) {
+  if constexpr (Config::kScheduleSemaphore) {
     producer.template run<Role::kColumns>(SemaphoreTileScheduler<Spec, Config, Params>(shared, params));
-  } else if constexpr (Config::kScheduleWhole) {
+  } else if constexpr (Config::kSchedulePerSequence) {
     producer.template run<Role::kColumns>(PerSequenceTileScheduler<Spec, Config, Params>(shared, params));
   } else {
     producer.template run<Role::kColumns>(ListTileScheduler<0, Spec, Config, Params>(shared, params));
@@ -38,23 +38,23 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90::backward;
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  using Block = FusedShared<Config>;
-  static_assert(sizeof(Block) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Block) < 1024,
-                "the host face and the template disagree on shared memory");
-  Block& shared = *reinterpret_cast<Block*>(shared_bytes);
+  using SharedMemory = FusedShared<Config>;
+  static_assert(sizeof(SharedMemory) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(SharedMemory) < 1024,
+                "the host side and the template disagree on shared memory");
+  SharedMemory& shared = *reinterpret_cast<SharedMemory*>(shared_bytes);
   const int warp = threadIdx.x / 32;
 
   if (threadIdx.x == 0) {
     prefetch_tensormap(params.k_map);
     prefetch_tensormap(params.v_map);
-    prefetch_tensormap(params.q_block_map);
-    prefetch_tensormap(params.dout_block_map);
+    prefetch_tensormap(params.q_moving_map);
+    prefetch_tensormap(params.dout_moving_map);
     init_exchange(shared);
     backward::init_barriers<Config>(shared);
   }
   if (params.batch <= Config::kScheduleSequences) {
-    // The sort's counters live where blocks will be; the copy engine writes there next.
-    build_schedule<Spec, Config>(shared, shared.streamed_first, params.seq_offsets, static_cast<int>(params.batch),
+    // The sort's counters live where moving tiles will be; the copy engine writes there next.
+    build_schedule<Spec, Config>(shared, shared.moving_first, params.seq_offsets, static_cast<int>(params.batch),
                                  params.total_rows);
     fence_proxy_async();
   }
@@ -66,7 +66,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     setmaxnreg_dec<Config::kProducerRegisters>();
     if (warp == kProducerWarp) produce_columns<Spec, Config>(shared, params);
     if (warp == kProducerWarp + 1) zero_tails<Config>(shared);
-    if constexpr (Config::kScheduleOrdered) {
+    if constexpr (Config::kScheduleSemaphore) {
       if (warp == kProducerWarp + 2) release_semaphores<Spec, Config>(shared, params);
       if (warp == kProducerWarp + 3) wait_for_semaphores<Spec, Config>(shared, params);
     } else if constexpr (Config::kStoreWarp) {
@@ -78,8 +78,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   }
 }
 
-// The second kernel: a block has 8 rows.
+// The second kernel: a CTA has 8 rows.
 template <class Spec, class Config, class Params>
-__device__ __forceinline__ void convert_parts(const Params& params) {
-  sm90::backward::convert_parts_of_block<Spec>(params);
+__device__ __forceinline__ void convert_dq(const Params& params) {
+  sm90::backward::convert_dq_rows<Spec>(params);
 }

@@ -1,10 +1,10 @@
-// Attention backward on Hopper, dS computed once: the "whole" schedule, of which a block of threads takes all tiles of
+// Attention backward on Hopper, dS computed once: the "per_sequence" schedule, of which a CTA takes all KV tiles of
 // one (sequence, head), from the last one to the first, and where the sums of dq are between two tiles.
 //
-// A block of rows has its parts from the same threads then, each element from one of them: nobody waits for anybody,
-// and nothing is cleared. There is room in shared memory for the sums of kKeptSums blocks of rows, from the
-// kFirstSum-th of a sequence on: those before have one part only, which needs none. Others are in dq_parts, as in
-// "ordered".
+// A Q tile has its partials from the same threads then, each element from one of them: nobody waits for anybody,
+// and nothing is cleared. There is room in shared memory for the sums of kSmemAccumTiles Q tiles, from the
+// kFirstSmemAccumTile-th of a sequence on: those before have one partial only, which needs none. Others are in
+// dq_accum, as in "semaphore".
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm90_backward/tile_counter.cuh"
@@ -15,7 +15,7 @@
 
 namespace sm90::backward {
 
-// This block's tiles; used by one whole warp, all lanes in step. Sequences are sorted as for "persistent".
+// This CTA's tiles; used by one whole warp, all lanes in step. Sequences are sorted as for "persistent".
 template <class Spec, class Config, class Params>
 class PerSequenceTileScheduler {
  public:
@@ -26,58 +26,61 @@ class PerSequenceTileScheduler {
 
   // May be called before next(): a while before, as a number takes its time.
   __device__ __forceinline__ void prepare() {
-    if (tiles_left_ != 0 || numbers_.prepared()) return;
-    numbers_.prepare(params_.taken_tiles);
+    if (tiles_left_ != 0 || tile_counter_.prepared()) return;
+    tile_counter_.prepare(params_.taken_tiles);
   }
 
   // False when there is no further tile.
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
     while (tiles_left_ == 0) {
       prepare();
-      const i64 item = numbers_.take();
-      if (item >= params_.batch * Spec::kHeads) return false;
-      const int rank = static_cast<int>(item / Spec::kHeads);
+      const i64 work_tile = tile_counter_.take();
+      if (work_tile >= params_.batch * Spec::kHeads) return false;
+      const int sorted_index = static_cast<int>(work_tile / Spec::kHeads);
       const bool sorted = params_.batch <= Config::kScheduleSequences;
-      tile.head = static_cast<int>(item % Spec::kHeads);
-      tile.sequence = sorted ? shared_.schedule_order[rank] : rank;
+      tile.head = static_cast<int>(work_tile % Spec::kHeads);
+      tile.sequence = sorted ? shared_.schedule_order[sorted_index] : sorted_index;
       sequence = sequence_of<Spec, Config>(params_, tile.sequence);
       tiles_left_ = ceil_div(sequence.rows, Config::kBlockM);
       if (sorted && tiles_left_ == 0) return false;  // so it is with all others
     }
-    tile.line_tile = --tiles_left_;
+    tile.index = --tiles_left_;
     return true;
   }
 
  private:
   const Shared<Config>& shared_;
   const Params& params_;
-  TileCounter numbers_;
+  TileCounter tile_counter_;
   int tiles_left_ = 0;  // of the (sequence, head)
 };
 
-// What a thread holds of the sum of a block of rows of dq, in shared memory between two parts.
+// What a thread holds of the sum of a Q tile of dq, in shared memory between two partials.
 template <class Spec, class Config>
-struct KeptSum {
-  using Part = DqPart<Spec, Config>;
+struct SmemDqAccum {
+  using Partial = DqPartial<Spec, Config>;
 
-  // Whether it is there. `row0`, here and below: the first of the block's rows.
-  static __device__ __forceinline__ bool has(int row0) { return number_of(row0) < static_cast<u32>(Config::kKeptSums); }
+  // Whether it is there. `row0`, here and below: the first of the tile's rows.
+  static __device__ __forceinline__ bool has(int row0) {
+    return number_of(row0) < static_cast<u32>(Config::kSmemAccumTiles);
+  }
 
-  static __device__ __forceinline__ void load(const FusedShared<Config>& shared, int row0, float (&part)[Part::kSums]) {
-    const u32 from = place_of(shared, row0);
+  static __device__ __forceinline__ void load(const FusedShared<Config>& shared, int row0,
+                                              float (&partial)[Partial::kSums]) {
+    const u32 from = address_of(shared, row0);
 #pragma unroll
-    for (int i = 0; i < Part::kSums; i += 4) {
+    for (int i = 0; i < Partial::kSums; i += 4) {
       const float4 four = ld_shared_float4(from + i / 4 * kNext);
-      part[i] = four.x, part[i + 1] = four.y, part[i + 2] = four.z, part[i + 3] = four.w;
+      partial[i] = four.x, partial[i + 1] = four.y, partial[i + 2] = four.z, partial[i + 3] = four.w;
     }
   }
 
   static __device__ __forceinline__ void store(FusedShared<Config>& shared, int row0,
-                                               const float (&part)[Part::kSums]) {
-    const u32 to = place_of(shared, row0);
+                                               const float (&partial)[Partial::kSums]) {
+    const u32 to = address_of(shared, row0);
 #pragma unroll
-    for (int i = 0; i < Part::kSums; i += 4) {
-      st_shared_float4(to + i / 4 * kNext, part[i], part[i + 1], part[i + 2], part[i + 3]);
+    for (int i = 0; i < Partial::kSums; i += 4) {
+      st_shared_float4(to + i / 4 * kNext, partial[i], partial[i + 1], partial[i + 2], partial[i + 3]);
     }
   }
 
@@ -85,11 +88,11 @@ struct KeptSum {
   static constexpr u32 kNext = Config::kConsumers * kWarpgroup * sizeof(float4);
 
   static __device__ __forceinline__ u32 number_of(int row0) {
-    return static_cast<u32>(row0 / Config::kBlockN - Config::kFirstSum);
+    return static_cast<u32>(row0 / Config::kBlockN - Config::kFirstSmemAccumTile);
   }
-  static __device__ __forceinline__ u32 place_of(const FusedShared<Config>& shared, int row0) {
-    static_assert(sizeof(shared.sums[0]) == Part::kSums / 4 * kNext, "each thread has fours of its own");
-    return shared_address(shared.sums) + number_of(row0) * (Part::kSums / 4 * kNext) + threadIdx.x * sizeof(float4);
+  static __device__ __forceinline__ u32 address_of(const FusedShared<Config>& shared, int row0) {
+    static_assert(sizeof(shared.sums[0]) == Partial::kSums / 4 * kNext, "each thread has fours of its own");
+    return shared_address(shared.sums) + number_of(row0) * (Partial::kSums / 4 * kNext) + threadIdx.x * sizeof(float4);
   }
 };
 

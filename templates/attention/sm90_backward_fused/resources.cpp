@@ -11,76 +11,77 @@ namespace hstujit::sm90::backward {
 
 namespace {
 
-constexpr int64_t kExchangeBuffers = 2;  // as in sm90_backward_fused_shared.cuh
+constexpr int64_t kExchangeBuffers = 2;  // as in shared.cuh
 
-// Blocks of rows that begin a sequence and have a part of dq from one tile of columns only.
-int64_t rows_of_one_part(const HstuAttentionParams& params, const AttentionConfig& config) {
+// Q tiles that begin a sequence and have a partial of dq from one KV tile only.
+int64_t q_tiles_of_one_partial(const HstuAttentionParams& params, const AttentionConfig& config) {
   return params.causal && !first_rows_see_all(params) ? config.block_m / config.block_n : 0;
 }
 
 // Buffers of k and v, and sequences that a list can sort.
-struct Share {
-  int64_t kept, sequences;
+struct Buffers {
+  int64_t stationary, sequences;
 };
 
 // Of what there is of shared memory, the first that fits is taken: two buffers before a long list, and that before
 // sums. `alone`: on the multiprocessor.
-std::vector<Share> shares_of(bool whole, bool alone, bool mask_first) {
-  // Sums of "whole" come before a longer list: one of 384 leaves room for two of 64 columns. One buffer was slower
-  // there, whatever else had its room.
-  if (!alone) return whole ? std::vector<Share>{{2, 384}} : std::vector<Share>{{2, 1024}, {1, 1024}};
+std::vector<Buffers> buffers_of(bool per_sequence, bool alone, bool mask_first) {
+  // Sums of "per_sequence" come before a longer list: one of 384 leaves room for two of 64 columns. One buffer was
+  // slower there, whatever else had its room.
+  if (!alone) return per_sequence ? std::vector<Buffers>{{2, 384}} : std::vector<Buffers>{{2, 1024}, {1, 1024}};
   // A second buffer is worth a shorter list where registers hold which one is in use.
   if (mask_first) return {{2, 2048}, {1, 2048}};
-  return {{2, 2048}, {2, whole ? 1024 : 448}, {1, 2048}};
+  return {{2, 2048}, {2, per_sequence ? 1024 : 448}, {1, 2048}};
 }
 
 }  // namespace
 
 FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig& config) {
   const HstuAttentionParams& params = spec.params();
-  const bool whole = config.schedule == "whole";
+  const bool per_sequence = config.schedule == "per_sequence";
   threads = 128 * (config.consumers + 1);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
   pair_tiles = config.schedule == "persistent" && tiles_pair_up(params);
-  tiles_by_place = first_rows_see_all(params);
-  part_columns = params.attn_dim / config.consumers;
+  last_tiles_first = first_rows_see_all(params);
+  dq_columns = params.attn_dim / config.consumers;
   const bool row_factors = params.attn_scale == "rows";
   mask_first = is_long_mask(params) || params.has_rab() || row_factors;
 
-  const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
-  const auto total = [&](int64_t kept, int64_t sequences) {
+  const int64_t row_bytes = (qk_tiles + pv_tiles) * kSwizzleBytes;
+  const auto total = [&](int64_t stationary, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
-    const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
-    const int64_t counts = whole ? 0 : sequences;
+    const int64_t small =
+        stationary * (24 + 32 + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
+    const int64_t counts = per_sequence ? 0 : sequences;
     const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
-    return (kept * config.block_m + config.stages * config.block_n) * line +
+    return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +
            kExchangeBuffers * config.block_m * kSwizzleBytes + round_up(small + schedule, int64_t{1024});
   };
-  // Sums, S, which becomes the derivative, dP or the part of dq, addresses and loop state.
+  // Sums, S, which becomes the derivative, dP or the partial of dq, addresses and loop state.
   const int64_t scores = config.block_n / 2, state = row_factors ? 48 : 32;
-  registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, part_columns / 2) + state;
+  registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, dq_columns / 2) + state;
 
   producer_registers = 56;
   consumer_registers =
       consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
 
-  const auto fits = [&](const Share& share) {
-    return resident_bytes(total(share.kept, share.sequences), config.blocks_per_sm) <= kSharedLimit;
+  const auto fits = [&](const Buffers& buffers) {
+    return resident_bytes(total(buffers.stationary, buffers.sequences), config.blocks_per_sm) <= kSharedLimit;
   };
-  const std::vector<Share> shares = shares_of(whole, config.blocks_per_sm == 1, mask_first);
-  auto share = std::find_if(shares.begin(), shares.end(), fits);
-  if (share == shares.end()) --share;  // refused where it takes too much
-  kept_stages = share->kept;
-  store_warp = kept_stages > 1;
-  schedule_sequences = share->sequences;
-  shared_bytes = total(kept_stages, schedule_sequences);
-  if (whole) {
+  const std::vector<Buffers> candidates = buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first);
+  auto buffers = std::find_if(candidates.begin(), candidates.end(), fits);
+  if (buffers == candidates.end()) --buffers;  // refused where it takes too much
+  stationary_stages = buffers->stationary;
+  store_warp = stationary_stages > 1;
+  schedule_sequences = buffers->sequences;
+  shared_bytes = total(stationary_stages, schedule_sequences);
+  if (per_sequence) {
     const int64_t sum_bytes = config.block_n * params.attn_dim * static_cast<int64_t>(sizeof(float));
     const int64_t room = kSharedLimit / config.blocks_per_sm - kReservedBytes - shared_bytes;
-    first_sum = rows_of_one_part(params, config);
-    kept_sums = std::max(room, int64_t{0}) / sum_bytes;
-    shared_bytes += kept_sums * sum_bytes;
+    first_smem_accum_tile = q_tiles_of_one_partial(params, config);
+    smem_accum_tiles = std::max(room, int64_t{0}) / sum_bytes;
+    shared_bytes += smem_accum_tiles * sum_bytes;
   }
   shared_bytes_resident = resident_bytes(shared_bytes, config.blocks_per_sm);
 }

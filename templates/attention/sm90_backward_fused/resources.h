@@ -1,4 +1,4 @@
-// What one block of the sm90_backward_fused skeleton uses: shared memory, threads, registers. The device struct
+// What one CTA of the sm90_backward_fused skeleton uses: shared memory, threads, registers. The device struct
 // `sm90::backward::FusedShared` has the same layout; the template asserts that it fits.
 #pragma once
 
@@ -19,20 +19,21 @@ struct FusedResources {
   int64_t roles = 1;               // of a tile
   int64_t qk_tiles = 0;            // 64-column tiles of q and k
   int64_t pv_tiles = 0;            // of v and dout
-  int64_t kept_stages = 0;         // buffers of the tile of k and v that a block keeps
+  int64_t stationary_stages = 0;   // buffers of the stationary tile of k and v
   int64_t schedule_sequences = 0;  // sequences that a list can sort
-  bool tiles_by_place = false;     // "ordered": the last tiles of all sequences come first
-  bool pair_tiles = false;         // an item is a pair of tiles whose costs add up to a constant
-  int64_t part_columns = 0;        // columns of dq of each consumer warpgroup
-  int64_t first_sum = 0;           // "whole": blocks of rows of a sequence before this one have one part of dq each,
-  int64_t kept_sums = 0;           // and as many from this one on have their sums in shared memory
-  bool mask_first = false;         // the mask is looked at before the activation, where it takes many registers
+  bool last_tiles_first = false;   // "semaphore": the last tiles of all sequences come first
+  bool pair_tiles = false;         // a work tile is a pair of tiles whose costs add up to a constant
+  int64_t dq_columns = 0;          // columns of dq of each consumer warpgroup
+  int64_t first_smem_accum_tile =
+      0;                         // "per_sequence": Q tiles of a sequence before this one have one partial of dq each,
+  int64_t smem_accum_tiles = 0;  // and as many from this one on have their sums in shared memory
+  bool mask_first = false;       // the mask is looked at before the activation, where it takes many registers
   // What the schedule and the producer of both directions ask for.
   bool first_tile_first = false;
   bool split = false;
   bool store_warp = false;  // a warp of its own stores what is done
   int64_t shared_bytes = 0;
-  int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each
+  int64_t shared_bytes_resident = 0;  // of all CTAs of a multiprocessor, with what the system reserves for each
   int64_t producer_registers = 0;     // per thread, after setmaxnreg
   int64_t consumer_registers = 0;
   int64_t registers_needed = 0;  // estimate for a consumer thread
@@ -42,12 +43,12 @@ struct FusedResources {
     using R = FusedResources;
     return std::make_tuple(
         field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
-        field("part_columns", &R::part_columns, ""), field("first_sum", &R::first_sum, ""),
-        field("kept_sums", &R::kept_sums, ""), field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
-        field("kept_stages", &R::kept_stages, ""), field("schedule_sequences", &R::schedule_sequences, ""),
-        field("pair_tiles", &R::pair_tiles, ""), field("first_tile_first", &R::first_tile_first, ""),
-        field("tiles_by_place", &R::tiles_by_place, ""), field("roles", &R::roles, ""),
-        field("mask_first", &R::mask_first, ""), field("store_warp", &R::store_warp, ""),
+        field("dq_columns", &R::dq_columns, ""), field("first_smem_accum_tile", &R::first_smem_accum_tile, ""),
+        field("smem_accum_tiles", &R::smem_accum_tiles, ""), field("qk_tiles", &R::qk_tiles, ""),
+        field("pv_tiles", &R::pv_tiles, ""), field("stationary_stages", &R::stationary_stages, ""),
+        field("schedule_sequences", &R::schedule_sequences, ""), field("pair_tiles", &R::pair_tiles, ""),
+        field("first_tile_first", &R::first_tile_first, ""), field("last_tiles_first", &R::last_tiles_first, ""),
+        field("roles", &R::roles, ""), field("mask_first", &R::mask_first, ""), field("store_warp", &R::store_warp, ""),
         field("shared_bytes", &R::shared_bytes, ""), field("producer_registers", &R::producer_registers, ""),
         field("consumer_registers", &R::consumer_registers, ""), field("split", &R::split, ""));
   }

@@ -1,4 +1,4 @@
-// Attention backward on Hopper, dS computed once: what a consumer thread holds of a block of 64 rows, and how P and dS
+// Attention backward on Hopper, dS computed once: what a consumer thread holds of a Q tile of 64 rows, and how P and dS
 // come of S and dP.
 #pragma once
 #include "attention/bias.cuh"
@@ -9,17 +9,17 @@
 namespace sm90::backward {
 
 // Accumulator i of a thread is at column (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 columns of the tile and row 8 * (i
-// / 4) + 2 * (lane % 4) + (i & 1) of the block.
+// / 4) + 2 * (lane % 4) + (i & 1) of the Q tile.
 template <class Spec, class Config, class Params>
-struct BlockScores {
-  // Where the warpgroup's columns and the block are.
-  struct Place {
+struct TileScores {
+  // Where the warpgroup's columns and the Q tile are.
+  struct Coordinates {
     const TileInfo& tile;
-    const BlockInfo& block;
+    const MovingTileInfo& q_tile;
     int warpgroup;
   };
 
-  static constexpr int kRows = 64;           // of a block
+  static constexpr int kRows = 64;           // of a Q tile
   static constexpr int kScores = kRows / 2;  // fp32 accumulators of S a thread holds, and of dP
 
   float scores[kScores];     // S, then the derivative
@@ -27,15 +27,15 @@ struct BlockScores {
   u32 weights[kScores / 2];
   u32 score_gradients[kScores / 2];
 
-  // P is rounded, and the derivative takes the place of S.
-  __device__ __forceinline__ void activate(const Params& params, const Place& place) {
-    if constexpr (Config::kMaskFirst) look_at_mask(place);
-    add_bias(params, place);
+  // P is rounded, and the derivative takes the at of S.
+  __device__ __forceinline__ void activate(const Params& params, const Coordinates& at) {
+    if constexpr (Config::kMaskFirst) look_at_mask(at);
+    add_bias(params, at);
     [[maybe_unused]] float2 factors;  // of the rows of four accumulators
 #pragma unroll
     for (int i = 0; i < kScores; i += 2) {
       if constexpr (Spec::kAttnScaleRows) {
-        if (i % 4 == 0) factors = row_factors_of(params, place, thread_row(place) + i * 2);
+        if (i % 4 == 0) factors = row_factors_of(params, at, q_row(at) + i * 2);
       }
       float y[2];
 #pragma unroll
@@ -51,7 +51,7 @@ struct BlockScores {
       }
       weights[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
     }
-    if constexpr (!Config::kMaskFirst) look_at_mask(place);
+    if constexpr (!Config::kMaskFirst) look_at_mask(at);
     clear_invalid(weights);
   }
 
@@ -65,13 +65,13 @@ struct BlockScores {
 
  private:
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
-  __device__ __forceinline__ void look_at_mask(const Place& place) {
-    if (place.block.flags & BlockInfo::must(place.warpgroup)) {
+  __device__ __forceinline__ void look_at_mask(const Coordinates& at) {
+    if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) {
       valid_ = ~0u;
     } else {
-      const int rows = place.tile.rows, targets = place.tile.targets;
-      int column0 = place.tile.line0 + place.warpgroup * kWarpgroupRows + thread_line();
-      int row0 = thread_row(place);
+      const int rows = at.tile.rows, targets = at.tile.targets;
+      int column0 = at.tile.row0 + at.warpgroup * kWarpgroupRows + thread_row();
+      int row0 = q_row(at);
       asm volatile("" : "+r"(column0), "+r"(row0));
       valid_ = 0;
 #pragma unroll
@@ -82,22 +82,22 @@ struct BlockScores {
     }
   }
 
-  // First of this thread's rows of the block, within the sequence.
-  static __device__ __forceinline__ int thread_row(const Place& place) {
-    return place.block.line0 + static_cast<int>(threadIdx.x) % 4 * 2;
+  // First of this thread's rows of the Q tile, within the sequence.
+  static __device__ __forceinline__ int q_row(const Coordinates& at) {
+    return at.q_tile.row0 + static_cast<int>(threadIdx.x) % 4 * 2;
   }
 
-  __device__ __forceinline__ float2 row_factors_of(const Params& params, const Place& place, int row) const {
-    return RowFactors<Params>(params, place.tile.start, place.tile.rows).pair(row);
+  __device__ __forceinline__ float2 row_factors_of(const Params& params, const Coordinates& at, int row) const {
+    return RowFactors<Params>(params, at.tile.start, at.tile.rows).pair(row);
   }
 
-  __device__ __forceinline__ void add_bias(const Params& params, const Place& place) {
+  __device__ __forceinline__ void add_bias(const Params& params, const Coordinates& at) {
     if constexpr (Spec::kRabHeads > 0) {
-      int sequence = place.tile.has_blocks - 1, row = thread_row(place);
-      int column = place.tile.line0 + place.warpgroup * kWarpgroupRows + thread_line();
+      int sequence = at.tile.has_work - 1, row = q_row(at);
+      int column = at.tile.row0 + at.warpgroup * kWarpgroupRows + thread_row();
       // As in look_at_mask().
       asm volatile("" : "+r"(sequence), "+r"(row), "+r"(column));
-      HeadBias<Spec, Params>(params, sequence, place.tile.head, place.tile.rows)
+      HeadBias<Spec, Params>(params, sequence, at.tile.head, at.tile.rows)
           .template add_transposed<kScores>(row, column, scores);
     }
   }

@@ -1,4 +1,4 @@
-// Attention backward on Hopper, dS computed once: what a block keeps in shared memory beyond what both ways keep.
+// Attention backward on Hopper, dS computed once: the shared memory of a CTA beyond what both ways have.
 #pragma once
 #include "attention/sm90_backward/shared.cuh"
 
@@ -7,28 +7,29 @@ namespace sm90::backward {
 constexpr int kExchangeBuffers = 2;  // one is written while others still multiply by the other
 constexpr int kAllConsumers = 4;     // named barrier of all consumer warpgroups
 
-// Of "whole", what each consumer thread has of the sums of dq that its block keeps (sm90_backward_whole.cuh).
-template <class Config, bool kKept = (Config::kKeptSums > 0)>
-struct DqSums {};
+// Of "per_sequence", what each consumer thread has of the sums of dq that its CTA has in shared memory
+// (per_sequence.cuh).
+template <class Config, bool kInSmem = (Config::kSmemAccumTiles > 0)>
+struct DqAccumStorage {};
 template <class Config>
-struct DqSums<Config, true> {
-  static constexpr int kFours = Config::kBlockN * Config::kPartColumns / kWarpgroup / 4;
-  alignas(16) float4 sums[Config::kKeptSums][kFours][Config::kConsumers * kWarpgroup];
+struct DqAccumStorage<Config, true> {
+  static constexpr int kFours = Config::kBlockN * Config::kDqColumns / kWarpgroup / 4;
+  alignas(16) float4 sums[Config::kSmemAccumTiles][kFours][Config::kConsumers * kWarpgroup];
 };
 
-// `exchange` is dS of a block, transposed: [column of the tile][row of the block], 128-byte swizzled. Each consumer
-// warpgroup writes its columns' lines, and all read all of them.
+// `exchange` is dS of a Q tile, transposed: [column of the KV tile][row of the Q tile], 128-byte swizzled. Each
+// consumer warpgroup writes its columns' rows, and all read all of them.
 template <class Config>
-struct FusedShared : Shared<Config>, DqSums<Config> {
+struct FusedShared : Shared<Config>, DqAccumStorage<Config> {
   u64 exchanged[kExchangeBuffers];
-  u32 semaphore_value[Config::kStages];  // that a block's semaphore is waited for with; only of "ordered"
+  u32 semaphore_value[Config::kStages];  // that a Q tile's semaphore is waited for with; only of "semaphore"
   alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];
 };
 
 template <class Config>
 __device__ __forceinline__ void init_exchange(FusedShared<Config>& shared) {
-  // "ordered": another warp arrives when parts of the block may be added.
-  constexpr int kReleases = kConsumerReleases<Config> + (Config::kScheduleOrdered ? kArrivalsPerWarp<Config> : 0);
+  // "semaphore": another warp arrives when partials of the Q tile may be added.
+  constexpr int kReleases = kConsumerReleases<Config> + (Config::kScheduleSemaphore ? kArrivalsPerWarp<Config> : 0);
   for (int i = 0; i < kExchangeBuffers; ++i) mbarrier_init(shared_address(&shared.exchanged[i]), kReleases);
 }
 

@@ -1,8 +1,8 @@
-// Attention backward on Hopper: a consumer warpgroup, which owns 64 lines of each tile.
+// Attention backward on Hopper: a consumer warpgroup, which owns 64 rows of each tile.
 //
-// Per block: S and dP (wgmma, both operands in shared memory), P and dS under the mask, in registers, and the sums of
-// the role (wgmma, P or dS as the register operand: the accumulator layout of S is the operand layout). For columns, S
-// and dP come out transposed, and so are what the sums need.
+// Per moving tile: S and dP (wgmma, both operands in shared memory), P and dS under the mask, in registers, and the
+// sums of the role (wgmma, P or dS as the register operand: the accumulator layout of S is the operand layout). For
+// columns, S and dP come out transposed, and so are what the sums need.
 #pragma once
 #include "attention/bias.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
@@ -11,11 +11,11 @@
 
 namespace sm90::backward {
 
-// Where a consumer is in the rings: it goes on there in its other role.
+// Where a consumer is in the pipelines: it goes on there in its other role.
 template <class Config>
 struct Position {
-  PipelineState<Config::kKeptStages> kept;
-  PipelineState<Config::kStages> streamed;
+  PipelineState<Config::kStationaryStages> stationary;
+  PipelineState<Config::kStages> moving;
 };
 
 template <Role kRole, class Spec, class Config, class Params>
@@ -25,28 +25,28 @@ class Consumer {
       : shared_(shared),
         params_(params),
         warpgroup_(threadIdx.x / kWarpgroup),
-        kept_(position.kept),
-        pipeline_(position.streamed) {}
+        stationary_(position.stationary),
+        pipeline_(position.moving) {}
 
   // Works on the tiles of this role, up to the first that has another one.
   __device__ __forceinline__ Position<Config> run() {
     while (open_tile()) {
       if constexpr (kHasFirst) clear_sums(first_sums_);
       if constexpr (kHasSecond) clear_sums(second_sums_);
-      if (tile().has_blocks) run_blocks();
+      if (tile().has_work) run_moving_tiles();
       store();
-      if (!Config::kSchedulePersistent) break;  // a block has one tile
-      kept_.advance();
+      if (!Config::kSchedulePersistent) break;  // a CTA has one tile
+      stationary_.advance();
     }
-    return {kept_, pipeline_};
+    return {stationary_, pipeline_};
   }
 
  private:
   static constexpr bool kColumns = kRole != Role::kRows;
   static constexpr bool kHasFirst = kRole != Role::kValues;                              // sums: dq or dk
   static constexpr bool kHasSecond = kRole == Role::kColumns || kRole == Role::kValues;  // dv
-  static constexpr bool kWeighted = kColumns && Spec::kAttnScaleRows;  // streamed rows have factors of their own
-  // The products of the next block are issued before the sums of this one, where registers hold both.
+  static constexpr bool kWeighted = kColumns && Spec::kAttnScaleRows;  // moving rows have factors of their own
+  // The products of the next moving tile are issued before the sums of this one, where registers hold both.
   static constexpr bool kOverlap = kHasSecond ? Config::kOverlapColumns : Config::kOverlapRows;
   static constexpr int kScores = Config::kBlockN / 2;       // fp32 accumulators of S a thread holds, and of dP
   static constexpr int kFirstSums = Spec::kAttnDim / 2;     // of dq or dk
@@ -55,66 +55,68 @@ class Consumer {
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
 
   // The descriptions stay in shared memory: there are no registers to spare for them.
-  __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[kept_.stage()]; }
-  __device__ __forceinline__ const BlockInfo& block(const PipelineState<Config::kStages>& state) const {
-    return shared_.block[state.stage()];
+  __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[stationary_.stage()]; }
+  __device__ __forceinline__ const MovingTileInfo& moving_tile(const PipelineState<Config::kStages>& state) const {
+    return shared_.moving_tile[state.stage()];
   }
 
   // Waits for the next tile's description and its operands. False when it has another role.
   __device__ __forceinline__ bool open_tile() {
-    mbarrier_wait(shared_address(&shared_.kept_full[kept_.stage()]), kept_.phase());
+    mbarrier_wait(shared_address(&shared_.stationary_full[stationary_.stage()]), stationary_.phase());
     return tile().role == kRole;
   }
 
-  // The tile's blocks. No product is pending before and after.
-  __device__ __forceinline__ void run_blocks() {
+  // The tile's moving tiles. No product is pending before and after.
+  __device__ __forceinline__ void run_moving_tiles() {
     while (true) {
-      if (peek_block()) {
+      if (peek_moving()) {
         issue_scores();
         wgmma_wait_group<0>();
         keep_scores_in_place();
         activate();
-        take_block();
+        take_moving();
         round();
         run_consecutive();
       } else {
-        take_block();
-        release(shared_.streamed_empty[pipeline_.previous().stage()]);
+        take_moving();
+        release(shared_.moving_empty[pipeline_.previous().stage()]);
       }
       if (last_) return;
     }
   }
 
-  // Waits for the next block of the tile; whether this warpgroup's lines have anything to do with it.
-  __device__ __forceinline__ bool peek_block() {
-    mbarrier_wait(shared_address(&shared_.streamed_full[pipeline_.stage()]), pipeline_.phase());
-    return block(pipeline_).flags & BlockInfo::may(warpgroup_);
+  // Waits for the next moving tile of the tile; whether this warpgroup's rows have anything to do with it.
+  __device__ __forceinline__ bool peek_moving() {
+    mbarrier_wait(shared_address(&shared_.moving_full[pipeline_.stage()]), pipeline_.phase());
+    return moving_tile(pipeline_).flags & MovingTileInfo::visible(warpgroup_);
   }
 
-  // Steps over the peeked block. Its stage is kept until its sums are done: till then it is pending.
-  __device__ __forceinline__ void take_block() {
-    last_ = block(pipeline_).flags & BlockInfo::kLast;
+  // Steps over the peeked moving tile. Its stage is held until its sums are done: till then it is pending.
+  __device__ __forceinline__ void take_moving() {
+    last_ = moving_tile(pipeline_).flags & MovingTileInfo::kLast;
     pipeline_.advance();
   }
 
   __device__ __forceinline__ void issue_scores() {
     const int stage = pipeline_.stage();
     if constexpr (!kTailWarp<Config>) {
-      const int lines = tile().rows - block(pipeline_).line0;
-      if (lines < Config::kBlockN) {
-        zero_lines(shared_, stage, lines, threadIdx.x % kWarpgroup, kWarpgroup);
+      const int rows = tile().rows - moving_tile(pipeline_).row0;
+      if (rows < Config::kBlockN) {
+        zero_tail_rows(shared_, stage, rows, threadIdx.x % kWarpgroup, kWarpgroup);
         fence_proxy_async();
         named_barrier_sync(kWithinWarpgroup, kWarpgroup);
       }
     }
-    const u32 lines = warpgroup_ * kWarpgroupRows * kSwizzleBytes;
-    const u32 kept_first = wgmma_operand(shared_address(shared_.kept_first[kept_.stage()]) + lines);
-    const u32 kept_second = wgmma_operand(shared_address(shared_.kept_second[kept_.stage()]) + lines);
-    const u32 streamed_first = wgmma_operand(shared_address(shared_.streamed_first[stage]));
-    const u32 streamed_second = wgmma_operand(shared_address(shared_.streamed_second[stage]));
+    const u32 own_rows = warpgroup_ * kWarpgroupRows * kSwizzleBytes;
+    const u32 stationary_first =
+        wgmma_operand(shared_address(shared_.stationary_first[stationary_.stage()]) + own_rows);
+    const u32 stationary_second =
+        wgmma_operand(shared_address(shared_.stationary_second[stationary_.stage()]) + own_rows);
+    const u32 moving_first = wgmma_operand(shared_address(shared_.moving_first[stage]));
+    const u32 moving_second = wgmma_operand(shared_address(shared_.moving_second[stage]));
     wgmma_fence();
-    ScoreProduct::issue(scores_, kept_first, streamed_first);
-    if constexpr (kHasFirst) GradientProduct::issue(gradients_, kept_second, streamed_second);
+    ScoreProduct::issue(scores_, stationary_first, moving_first);
+    if constexpr (kHasFirst) GradientProduct::issue(gradients_, stationary_second, moving_second);
     wgmma_commit_group();
   }
 
@@ -125,8 +127,8 @@ class Consumer {
 
   __device__ __forceinline__ void issue_sums(const PipelineState<Config::kStages>& pending) {
     constexpr u32 kTileBytes = Config::kBlockN * kSwizzleBytes;
-    const u32 first = wgmma_operand(shared_address(shared_.streamed_first[pending.stage()]), kTileBytes);
-    const u32 second = wgmma_operand(shared_address(shared_.streamed_second[pending.stage()]), kTileBytes);
+    const u32 first = wgmma_operand(shared_address(shared_.moving_first[pending.stage()]), kTileBytes);
+    const u32 second = wgmma_operand(shared_address(shared_.moving_second[pending.stage()]), kTileBytes);
     wgmma_fence();
     if constexpr (kHasFirst) FirstSum::issue(first_sums_, score_gradients_, first);
     if constexpr (kHasSecond) SecondSum::issue(second_sums_, weights_, second);
@@ -138,8 +140,8 @@ class Consumer {
     if constexpr (kHasSecond) wgmma_keep_in_place(second_sums_);
   }
 
-  // Accumulator i of a thread is at line (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 lines of the tile and line 8 * (i
-  // / 4) + 2 * (lane % 4) + (i & 1) of the block. P takes the place of S, and dS that of dP.
+  // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows of the tile and row 8 * (i
+  // / 4) + 2 * (lane % 4) + (i & 1) of the moving tile. P takes the place of S, and dS that of dP.
   __device__ __forceinline__ void activate_seen() {
     [[maybe_unused]] float2 factors;
 #pragma unroll
@@ -154,15 +156,15 @@ class Consumer {
 
   __device__ __forceinline__ void activate_under_mask() {
     const int rows = tile().rows, targets = tile().targets;
-    int kept = tile().line0 + warpgroup_ * kWarpgroupRows + thread_line(),
-        streamed = block(pipeline_).line0 + threadIdx.x % 4 * 2;
+    int stationary = tile().row0 + warpgroup_ * kWarpgroupRows + thread_row(),
+        moving = moving_tile(pipeline_).row0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
-    asm volatile("" : "+r"(kept), "+r"(streamed));
+    asm volatile("" : "+r"(stationary), "+r"(moving));
     [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
-      const int kept_line = kept + (i & 2 ? 8 : 0), streamed_line = streamed + i / 4 * 8 + (i & 1);
-      const int row = kColumns ? streamed_line : kept_line, column = kColumns ? kept_line : streamed_line;
+      const int stationary_row = stationary + (i & 2 ? 8 : 0), moving_row = moving + i / 4 * 8 + (i & 1);
+      const int row = kColumns ? moving_row : stationary_row, column = kColumns ? stationary_row : moving_row;
       const bool valid = mask_valid(row, column, rows, targets) && (!kColumns || row < rows);
       float y, dy;
       score_grad(scores_[i], params_.alpha, y, dy);
@@ -175,41 +177,41 @@ class Consumer {
     }
   }
 
-  // First of this thread's lines of the tile and of the block, within the sequence.
-  __device__ __forceinline__ int thread_kept() const {
-    return tile().line0 + warpgroup_ * kWarpgroupRows + thread_line();
+  // First of this thread's rows of the tile and of the moving tile, within the sequence.
+  __device__ __forceinline__ int thread_stationary() const {
+    return tile().row0 + warpgroup_ * kWarpgroupRows + thread_row();
   }
-  __device__ __forceinline__ int thread_streamed() const {
-    return block(pipeline_).line0 + static_cast<int>(threadIdx.x) % 4 * 2;
+  __device__ __forceinline__ int thread_moving() const {
+    return moving_tile(pipeline_).row0 + static_cast<int>(threadIdx.x) % 4 * 2;
   }
 
   // With the factor of the row of accumulator i. `factors`: of the rows of four accumulators, between calls in order.
   __device__ __forceinline__ void weigh(int i, float2& factors, float& y, float& dy) const {
     if (i % 4 == 0) {
-      factors = RowFactors<Params>(params_, tile().start, tile().rows).pair(thread_streamed() + i * 2);
+      factors = RowFactors<Params>(params_, tile().start, tile().rows).pair(thread_moving() + i * 2);
     }
     const float factor = of_half(factors, i % 2);
     y *= factor;
     dy *= factor;
   }
 
-  // Addresses are computed here, not kept in registers across blocks: the accumulators need them.
+  // Addresses are computed here, not kept in registers across moving tiles: the accumulators need them.
   __device__ __forceinline__ void add_bias() {
     if constexpr (Spec::kRabHeads > 0) {
-      int sequence = tile().has_blocks - 1, kept = thread_kept(), streamed = thread_streamed();
-      asm volatile("" : "+r"(sequence), "+r"(kept), "+r"(streamed));
+      int sequence = tile().has_work - 1, stationary = thread_stationary(), moving = thread_moving();
+      asm volatile("" : "+r"(sequence), "+r"(stationary), "+r"(moving));
       const HeadBias<Spec, Params> bias(params_, sequence, tile().head, tile().rows);
       if constexpr (kColumns) {
-        bias.template add_transposed<kScores>(streamed, kept, scores_);
+        bias.template add_transposed<kScores>(moving, stationary, scores_);
       } else {
-        bias.template add_fragment<Config::kBlockN>(kept, block(pipeline_).line0, scores_);
+        bias.template add_fragment<Config::kBlockN>(stationary, moving_tile(pipeline_).row0, scores_);
       }
     }
   }
 
   __device__ __forceinline__ void activate() {
     add_bias();
-    if (block(pipeline_).flags & BlockInfo::must(warpgroup_)) {
+    if (moving_tile(pipeline_).flags & MovingTileInfo::full(warpgroup_)) {
       activate_seen();
     } else {
       activate_under_mask();
@@ -226,11 +228,11 @@ class Consumer {
     }
   }
 
-  // With one block pending, goes on while the tile's very next block is to be multiplied, too; leaves nothing pending.
-  // A warpgroup that waits for a later one with a block pending needs two stages: others may skip it, but give back
-  // their stages without this one's doing.
+  // With one moving tile pending, goes on while the tile's very next moving tile is to be multiplied, too; leaves
+  // nothing pending. A warpgroup that waits for a later one with a moving tile pending needs two stages: others may
+  // skip it, but give back their stages without this one's doing.
   __device__ __forceinline__ void run_consecutive() {
-    while (!last_ && peek_block()) {
+    while (!last_ && peek_moving()) {
       const PipelineState<Config::kStages> previous = pipeline_.previous();
       if constexpr (kOverlap) {
         issue_scores();
@@ -238,7 +240,7 @@ class Consumer {
         wgmma_wait_group<1>();
         keep_scores_in_place();
         activate();
-        take_block();
+        take_moving();
         finish_sums(previous);
       } else {
         issue_sums(previous);
@@ -247,7 +249,7 @@ class Consumer {
         wgmma_wait_group<0>();
         keep_scores_in_place();
         activate();
-        take_block();
+        take_moving();
       }
       round();
     }
@@ -259,41 +261,41 @@ class Consumer {
   __device__ __forceinline__ void finish_sums(const PipelineState<Config::kStages>& pending) {
     wgmma_wait_group<0>();
     keep_sums_in_place();
-    release(shared_.streamed_empty[pending.stage()]);
+    release(shared_.moving_empty[pending.stage()]);
   }
 
   __device__ __forceinline__ void store() {
-    const int stage = kept_.stage();
+    const int stage = stationary_.stage();
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-    const int line = warpgroup_ * kWarpgroupRows + warp_line();
+    const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
     const auto factors = this->factors();
     if constexpr (kHasFirst) {
-      stage_lines<Spec::kAttnDim, Spec, Config>(first_sums_, factors, shared_.kept_first[stage], line);
+      stage_rows<Spec::kAttnDim, Spec, Config>(first_sums_, factors, shared_.stationary_first[stage], tile_row);
     }
     if constexpr (kHasSecond) {
-      stage_lines<Spec::kHiddenDim, Spec, Config>(second_sums_, factors, shared_.kept_second[stage], line);
+      stage_rows<Spec::kHiddenDim, Spec, Config>(second_sums_, factors, shared_.stationary_second[stage], tile_row);
     }
     fence_proxy_async();
-    kept_ = shared_.place[stage];
-    give_back_lines<kRole, Spec>(shared_, params_, stage, line);
+    stationary_ = shared_.stationary_state[stage];
+    release_rows<kRole, Spec>(shared_, params_, stage, tile_row);
   }
 
-  // Of the sums of the thread's lines.
+  // Of the sums of the thread's rows.
   __device__ __forceinline__ auto factors() const {
     if constexpr (kColumns) {
       return common_factor<Spec>(params_);
     } else {
-      return thread_factors(row_factors<Spec>(params_, tile().start, tile().rows), thread_kept());
+      return thread_factors(row_factors<Spec>(params_, tile().start, tile().rows), thread_stationary());
     }
   }
 
   Shared<Config>& shared_;
   const Params& params_;
   const int warpgroup_;
-  PipelineState<Config::kKeptStages> kept_;
+  PipelineState<Config::kStationaryStages> stationary_;
   PipelineState<Config::kStages> pipeline_;
-  bool last_ = false;         // the block before pipeline_ is its tile's last
+  bool last_ = false;         // the moving tile before pipeline_ is its tile's last
   float scores_[kScores];     // S, then P
   float gradients_[kScores];  // dP, then dS
   u32 weights_[kScores / 2];

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "compiler/support/integers.h"
-#include "templates/attention/sm90_backward_twopass/resources.h"
 #include "templates/attention/host/tile_counts.h"
+#include "templates/attention/sm90_backward_twopass/resources.h"
 
 namespace hstujit::sm90::backward {
 
@@ -15,18 +15,18 @@ namespace {
 // Times are in units of one cycle in which a multiprocessor's tensor cores are at their peak. The constants were
 // searched at random over 570 timings of the nine cells of bench/grid.json on an H200 (docs/journal.md, entry 26): each
 // cell's choice is within 5 % of the best timed config. Only their ratios count, and to the other template's estimates.
-constexpr double kActivation = 2.5;   // a multiprocessor's transcendentals and what goes with them, over their peak
-constexpr double kChain = 1.42;       // a warpgroup's products and activation, one after the other, over both peaks
-constexpr double kOverlapped = 0.7;   // of that, where the next products run during an activation
-constexpr double kFewColumns = 0.6;   // of the wait for operands that few columns at a time read from shared memory
-constexpr double kBlock = 100;        // barriers and the loop
-constexpr double kTile = 2600;        // of a list: what no load of the next tile hides
-constexpr double kTileLines = 1360;   // for 64 lines of 256 columns of kept operands
-constexpr double kTargetMask = 200;   // of targets, looked at in each role, not once as where dS is computed once
-constexpr double kOneTile = 3700;     // of a list whose tile has no second buffer
-constexpr double kGridTile = 9900;    // of a grid: start, barriers and first loads
-constexpr double kEmptyBlock = 1500;  // past the end of its sequence
-constexpr double kListTail = 2.26;    // longest tiles, at whose end others wait: the items of a list do not balance
+constexpr double kActivation = 2.5;  // a multiprocessor's transcendentals and what goes with them, over their peak
+constexpr double kChain = 1.42;      // a warpgroup's products and activation, one after the other, over both peaks
+constexpr double kOverlapped = 0.7;  // of that, where the next products run during an activation
+constexpr double kFewColumns = 0.6;  // of the wait for operands that few columns at a time read from shared memory
+constexpr double kMovingTile = 100;  // barriers and the loop
+constexpr double kTile = 2600;       // of a list: what no load of the next tile hides
+constexpr double kTileRows = 1360;   // for 64 rows of 256 columns of stationary operands
+constexpr double kTargetMask = 200;  // of targets, looked at in each role, not once as where dS is computed once
+constexpr double kOneTile = 3700;    // of a list whose tile has no second buffer
+constexpr double kGridTile = 9900;   // of a grid: start, barriers and first loads
+constexpr double kEmptyCta = 1500;   // past the end of its sequence
+constexpr double kListTail = 2.26;   // longest tiles, at whose end others wait: the work tiles of a list do not balance
 constexpr double kGridTail = 0.36;
 constexpr double kLaunch = 5000;
 // The estimates of the sm80 template are 1.3 to 2.6 times these; measured were 1.4 to 2.3.
@@ -35,8 +35,8 @@ constexpr double kUnitsPerMs = 2.7e6;
 // A stage is held from the first product with it to the last, so that few of them are free for loads.
 double late_loads(int64_t stages) { return stages <= 2 ? 1.4 : stages == 3 ? 1.15 : stages == 4 ? 1.03 : 1; }
 
-// The time that a block of each role takes, of all consumer warpgroups.
-double roles_block(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources) {
+// The time that a moving tile of each role takes, of all consumer warpgroups.
+double roles_moving_tile(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const auto columns = static_cast<double>(config.block_n);
@@ -46,17 +46,17 @@ double roles_block(const HstuAttentionParams& params, const AttentionConfig& con
   const double second_sum = elements * static_cast<double>(params.hidden_dim) / 2048;
   const double scores = slow * first_sum, gradients = slow * second_sum;
   const double activation = kActivation * elements / 16;
-  const auto block = [&](double tensor, bool overlap) {
+  const auto moving_tile = [&](double tensor, bool overlap) {
     const double chain = kChain * (tensor + activation) * (overlap ? kOverlapped : 1);
     const double slowest = std::max({chain / (consumers * resident), tensor, activation});
-    return slowest * consumers * late_loads(config.stages) + kBlock;
+    return slowest * consumers * late_loads(config.stages) + kMovingTile;
   };
-  const double rows = block(scores + gradients + first_sum, resources.overlap_rows);
+  const double rows = moving_tile(scores + gradients + first_sum, resources.overlap_rows);
   if (!resources.split_columns) {
-    return rows + block(scores + gradients + first_sum + second_sum, resources.overlap_columns);
+    return rows + moving_tile(scores + gradients + first_sum + second_sum, resources.overlap_columns);
   }
   const double keys = rows;
-  return rows + keys + block(scores + second_sum, resources.overlap_columns);
+  return rows + keys + moving_tile(scores + second_sum, resources.overlap_columns);
 }
 
 }  // namespace
@@ -68,12 +68,12 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const bool persistent = config.schedule == "persistent";
-  const double block = roles_block(params, config, resources), roles = static_cast<double>(resources.roles);
+  const double moving_tile = roles_moving_tile(params, config, resources), roles = static_cast<double>(resources.roles);
   const double tile = kTile + (params.num_targets ? kTargetMask : 0) +
-                      (!persistent                  ? kGridTile
-                       : resources.kept_stages == 1 ? kOneTile
-                                                    : 0);
-  const double lines = kTileLines * static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
+                      (!persistent                        ? kGridTile
+                       : resources.stationary_stages == 1 ? kOneTile
+                                                          : 0);
+  const double row_cost = kTileRows * static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
   const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
   // Means over the assumed sequences. What columns stream is what rows do, counted from the other side.
@@ -81,14 +81,14 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const auto lengths = static_cast<double>(sequences.size());
   double work = 0, longest = 0;
   for (const SequenceSize& sequence : sequences) {
-    const std::vector<int64_t> blocks = count_column_blocks(params, sequence, config.block_m, config.block_n);
-    for (const int64_t count : blocks) {
-      work += static_cast<double>(count) * block + roles * tile / resident;
-      longest = std::max(longest, static_cast<double>(count) * block / roles);
+    const std::vector<int64_t> moving_tiles = count_kv_tiles(params, sequence, config.block_m, config.block_n);
+    for (const int64_t count : moving_tiles) {
+      work += static_cast<double>(count) * moving_tile + roles * tile / resident;
+      longest = std::max(longest, static_cast<double>(count) * moving_tile / roles);
     }
-    work += roles * static_cast<double>(ceil_div(sequence.rows, int64_t{64})) * lines / resident;
+    work += roles * static_cast<double>(ceil_div(sequence.rows, int64_t{64})) * row_cost / resident;
     if (!persistent) {
-      work += roles * std::max(0.0, all_tiles - static_cast<double>(blocks.size())) * kEmptyBlock / resident;
+      work += roles * std::max(0.0, all_tiles - static_cast<double>(moving_tiles.size())) * kEmptyCta / resident;
     }
   }
 

@@ -1,4 +1,4 @@
-// Host side of sm90_backward.cuh: attention backward for Hopper.
+// Host side of sm90_backward_twopass: attention backward for Hopper.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -97,10 +97,10 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
   const auto map_slot = [&](const std::string& name, const char* argument, int64_t rows) {
     return attention_map_slot(signature, name, argument, rows);
   };
-  // Each operand is kept as a tile by one role and streamed in blocks by the other.
+  // Each operand is the stationary tile of one role and the moving tile of the other.
   for (const char* operand : {"q", "k", "v", "dout"}) {
     plan.slots.push_back(map_slot(fmt::format("{}_map", operand), operand, config.block_m));
-    plan.slots.push_back(map_slot(fmt::format("{}_block_map", operand), operand, config.block_n));
+    plan.slots.push_back(map_slot(fmt::format("{}_moving_map", operand), operand, config.block_n));
     plan.slots.push_back(map_slot(fmt::format("{}_tail_map", operand), operand, sm90::kTailBoxRows));
   }
   for (const char* output : {"dq", "dk", "dv"})

@@ -1,8 +1,8 @@
 // Attention backward for Hopper (sm_90a): TMA, mbarrier pipeline, wgmma, warp specialisation. Deterministic, without
 // workspace.
 //
-// Each block has a tile of rows, for which it sums up dq over column blocks, or a tile of columns, for which it sums up
-// dk and dv over row blocks, or one of both: S and dP are computed in each role, so no sum is shared between blocks.
+// Each CTA has a tile of rows, for which it sums up dq over KV tiles, or a tile of columns, for which it sums up
+// dk and dv over Q tiles, or one of both: S and dP are computed in each role, so no sum is shared between CTAs.
 // bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/bias_gradients/kernels.cuh"
@@ -17,10 +17,10 @@ __device__ __forceinline__ void prefetch_tensormaps(const Params& params) {
   prefetch_tensormap(params.k_map);
   prefetch_tensormap(params.v_map);
   prefetch_tensormap(params.dout_map);
-  prefetch_tensormap(params.q_block_map);
-  prefetch_tensormap(params.k_block_map);
-  prefetch_tensormap(params.v_block_map);
-  prefetch_tensormap(params.dout_block_map);
+  prefetch_tensormap(params.q_moving_map);
+  prefetch_tensormap(params.k_moving_map);
+  prefetch_tensormap(params.v_moving_map);
+  prefetch_tensormap(params.dout_moving_map);
 }
 
 template <int kIndex, class Spec, class Config, class Params>
@@ -66,10 +66,10 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90::backward;
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  using Block = backward::Shared<Config>;
-  static_assert(sizeof(Block) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Block) < 128,
-                "the host face and the template disagree on shared memory");
-  Block& shared = *reinterpret_cast<Block*>(shared_bytes);
+  using SharedMemory = backward::Shared<Config>;
+  static_assert(sizeof(SharedMemory) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(SharedMemory) < 128,
+                "the host side and the template disagree on shared memory");
+  SharedMemory& shared = *reinterpret_cast<SharedMemory*>(shared_bytes);
   const int warp = threadIdx.x / 32;
 
   if (threadIdx.x == 0) {
@@ -78,8 +78,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   }
   if constexpr (Config::kSchedulePersistent) {
     if (params.batch <= Config::kScheduleSequences) {
-      // The sort's counters live where blocks will be; the copy engine writes there next.
-      build_schedule<Spec, Config>(shared, shared.streamed_first, params.seq_offsets, static_cast<int>(params.batch),
+      // The sort's counters live where moving tiles will be; the copy engine writes there next.
+      build_schedule<Spec, Config>(shared, shared.moving_first, params.seq_offsets, static_cast<int>(params.batch),
                                    params.total_rows);
       fence_proxy_async();
     }

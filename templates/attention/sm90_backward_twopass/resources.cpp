@@ -10,7 +10,7 @@ namespace hstujit::sm90::backward {
 
 Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const HstuAttentionParams& params = spec.params();
-  // Of three blocks with a warpgroup of producers, a consumer would have no more than of three with a warp.
+  // Of three CTAs with a warpgroup of producers, a consumer would have no more than of three with a warp.
   const bool producer_warpgroup = config.consumers > 1 || config.blocks_per_sm < 3;
   threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
@@ -19,13 +19,14 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   pair_tiles = persistent && tiles_pair_up(params);
   schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
-  const int64_t line = (qk_tiles + pv_tiles) * kSwizzleBytes;
-  const auto total = [&](int64_t kept) {
-    // Barriers (8 bytes), TileInfo (32), its place (4), BlockInfo (8), TailInfo (8) and its phase (4), then the
-    // schedule.
-    const int64_t small = kept * (24 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
+  const int64_t row_bytes = (qk_tiles + pv_tiles) * kSwizzleBytes;
+  const auto total = [&](int64_t stationary) {
+    // Barriers (8 bytes), TileInfo (32), its PipelineState (4), MovingTileInfo (8), TailInfo (8) and its phase (4),
+    // then the schedule.
+    const int64_t small = stationary * (24 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
-    return (kept * config.block_m + config.stages * config.block_n) * line + round_up(small + schedule, int64_t{128});
+    return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +
+           round_up(small + schedule, int64_t{128});
   };
   // Sums, S and dP, addresses and loop state, and what the compiler keeps of so many elements at a time.
   const int64_t scores = config.block_n, words = config.block_n / 4;
@@ -36,8 +37,8 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   // Addresses of the bias, and some of it on its way.
   const int64_t bias = params.has_rab() ? 12 : 0;
   const int64_t rows = params.attn_dim / 2 + scores + state + mask + bias;
-  constexpr int64_t kMostColumns = 256;  // of both sums
-  split_columns = params.attn_dim + params.hidden_dim > kMostColumns;
+  constexpr int64_t kMaxColumns = 256;  // of both sums
+  split_columns = params.attn_dim + params.hidden_dim > kMaxColumns;
   if (split_columns) roles = 3;
   const int64_t values = params.hidden_dim / 2 + scores / 2 + state + mask + bias;
   const int64_t columns = split_columns ? values : rows + params.hidden_dim / 2;
@@ -48,15 +49,15 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const int64_t even = even_registers(threads, config.blocks_per_sm);
   launch_registers = even;
   product_registers = std::max(params.attn_dim, params.hidden_dim) / 2 + 30;
-  const bool odd_ring = (config.stages & (config.stages - 1)) != 0;
-  const int64_t least = persistent && (long_mask || odd_ring) ? 48 : 40;
+  const bool odd_stages = (config.stages & (config.stages - 1)) != 0;
+  const int64_t least = persistent && (long_mask || odd_stages) ? 48 : 40;
   consumer_registers = even;
   for (int64_t producer = 56; producer_warpgroup && producer >= least; producer -= 8) {
     producer_registers = producer;
     consumer_registers = consumer_share(even, config.consumers, producer);
     if (registers_needed <= consumer_registers) break;
   }
-  // P and dS as packed pairs take the place of S and dP, unless those of the next block are on their way.
+  // P and dS as packed pairs take the place of S and dP, unless those of the next moving tile are on their way.
   constexpr int64_t kOverlapState = 20;
   overlap_rows = rows + words + kOverlapState <= consumer_registers;
   overlap_columns = columns + (split_columns ? 1 : 2) * words + kOverlapState <= consumer_registers;
@@ -64,8 +65,8 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
   // A second buffer lets the next tile's operands arrive early, and takes registers.
   const bool room = registers_needed + 12 <= consumer_registers && resident(total(2)) <= kSharedLimit;
-  kept_stages = persistent && room ? 2 : 1;
-  shared_bytes = total(kept_stages);
+  stationary_stages = persistent && room ? 2 : 1;
+  shared_bytes = total(stationary_stages);
   shared_bytes_resident = resident(shared_bytes);
 }
 

@@ -1,8 +1,8 @@
 // hstu_attention forward on Hopper: a consumer warpgroup, which owns 64 rows of each tile.
 //
-// Per column block: S = q k^T (wgmma, both operands in shared memory), P = score(S) under the mask, in registers, and
-// O += P v (wgmma, P as the register operand). There is no softmax, so blocks are independent: the product q k^T of the
-// next block is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
+// Per KV tile: S = q k^T (wgmma, both operands in shared memory), P = score(S) under the mask, in registers, and
+// O += P v (wgmma, P as the register operand). There is no softmax, so KV tiles are independent: the product q k^T of
+// the next KV tile is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
 #pragma once
 #include "attention/bias.cuh"
 #include "attention/sm90_forward/split_kv.cuh"
@@ -24,14 +24,14 @@ class Consumer {
       // No product is pending here.
       if (!in_tile_) {
         if (!open_tile()) return;
-        if (!tile_.has_blocks) {
+        if (!tile_.has_work) {
           close_tile();
           continue;
         }
       }
-      if (!peek_block()) {
-        const bool last = block_.flags & BlockInfo::kLast;
-        skip_block();
+      if (!peek_kv_tile()) {
+        const bool last = kv_tile_.flags & MovingTileInfo::kLast;
+        skip_kv_tile();
         if (last) close_tile();
         continue;
       }
@@ -54,7 +54,7 @@ class Consumer {
 
   __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
 
-  // Ping-pong scheduling, once per column block: while one warpgroup activates, another's products run, and they do not
+  // Ping-pong scheduling, once per KV tile: while one warpgroup activates, another's products run, and they do not
   // fall into step.
   __device__ __forceinline__ void warp_scheduler_barrier_sync() {
     if constexpr (Config::kPingPong) named_barrier_sync(kWarpSchedulerBarrier + warpgroup_, 2 * kWarpgroup);
@@ -91,14 +91,14 @@ class Consumer {
     storing_ = false;
   }
 
-  // Waits for the next block of the tile; whether this warpgroup's rows may see it.
-  __device__ __forceinline__ bool peek_block() {
+  // Waits for the next KV tile of the tile; whether this warpgroup's rows may see it.
+  __device__ __forceinline__ bool peek_kv_tile() {
     mbarrier_wait(shared_address(&shared_.k_full[pipeline_.stage()]), pipeline_.phase());
-    block_ = shared_.block[pipeline_.stage()];
-    return block_.flags & BlockInfo::may(warpgroup_);
+    kv_tile_ = shared_.moving_tile[pipeline_.stage()];
+    return kv_tile_.flags & MovingTileInfo::visible(warpgroup_);
   }
 
-  __device__ __forceinline__ void skip_block() {
+  __device__ __forceinline__ void skip_kv_tile() {
     warp_scheduler_barrier_sync();
     warp_scheduler_barrier_arrive();
     release(shared_.k_empty[pipeline_.stage()]);
@@ -116,20 +116,20 @@ class Consumer {
     wgmma_commit_group();
   }
 
-  // The block's bias, which `use` is given with the thread's first row. Addresses are computed here, not kept in
-  // registers across blocks: the accumulators need them.
+  // The KV tile's bias, which `use` is given with the thread's first row. Addresses are computed here, not kept in
+  // registers across KV tiles: the accumulators need them.
   template <class Use>
   __device__ __forceinline__ void with_bias(const Use& use) const {
-    int sequence = tile_.has_blocks - 1, row = tile_.row0 + thread_row();
+    int sequence = tile_.has_work - 1, row = tile_.row0 + thread_row();
     asm volatile("" : "+r"(sequence), "+r"(row));
     use(HeadBias<Spec, Params>(params_, sequence, tile_.head, tile_.rows), row);
   }
 
-  // That of the current block, which takes its time as the product does.
+  // That of the current KV tile, which takes its time as the product does.
   __device__ __forceinline__ void load_bias() {
     if constexpr (Config::kBiasAhead) {
       with_bias(
-          [&](const auto& bias, int row) { bias.template load_fragment<Config::kBlockN>(row, block_.line0, bias_); });
+          [&](const auto& bias, int row) { bias.template load_fragment<Config::kBlockN>(row, kv_tile_.row0, bias_); });
     }
   }
 
@@ -142,19 +142,19 @@ class Consumer {
       }
     } else if constexpr (Spec::kRabHeads > 0) {
       with_bias(
-          [&](const auto& bias, int row) { bias.template add_fragment<Config::kBlockN>(row, block_.line0, scores_); });
+          [&](const auto& bias, int row) { bias.template add_fragment<Config::kBlockN>(row, kv_tile_.row0, scores_); });
     }
   }
 
-  // The product of the current block is done: k may be overwritten. The block becomes the pending one.
+  // The product of the current KV tile is done: k may be overwritten. The KV tile becomes the pending one.
   __device__ __forceinline__ void release_scores_operands() {
     release(shared_.k_empty[pipeline_.stage()]);
-    pending_last_ = block_.flags & BlockInfo::kLast;
-    pending_rows_ = tile_.rows - block_.line0;
+    pending_last_ = kv_tile_.flags & MovingTileInfo::kLast;
+    pending_rows_ = tile_.rows - kv_tile_.row0;
     pipeline_.advance();
   }
 
-  // O += P v of the pending block.
+  // O += P v of the pending KV tile.
   __device__ __forceinline__ void issue_outputs(const PipelineState<Config::kStages>& pending) {
     mbarrier_wait(shared_address(&shared_.v_full[pending.stage()]), pending.phase());
     if constexpr (!kTailWarp<Config>) {
@@ -180,10 +180,10 @@ class Consumer {
 
   __device__ __forceinline__ void activate_scores_under_mask(int first, int count) {
     int row = tile_.row0 + thread_row();
-    // What the mask derives from the row is computed here, not kept in registers across blocks: the accumulators need
+    // What the mask derives from the row is computed here, not kept in registers across KV tiles: the accumulators need
     // them.
     asm volatile("" : "+r"(row));
-    const int column = block_.line0 + threadIdx.x % 4 * 2;
+    const int column = kv_tile_.row0 + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = first; i < first + count; ++i) {
       const bool valid = mask_valid(row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets);
@@ -196,7 +196,7 @@ class Consumer {
     // Few rows: whole warps have none.
     if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
     add_bias();
-    if (block_.flags & BlockInfo::must(warpgroup_)) {
+    if (kv_tile_.flags & MovingTileInfo::full(warpgroup_)) {
       activate_scores(0, kScores);
     } else if constexpr (Config::kMaskInPieces) {
       activate_pieces();
@@ -205,20 +205,20 @@ class Consumer {
     }
   }
 
-  // A block that some of the warpgroup's rows see in part, in pieces of 16 columns by the warp's 16 rows: most of them
-  // are seen whole, or not at all. Pays where the mask takes many instructions.
+  // A KV tile that some of the warpgroup's rows see partially, in pieces of 16 columns by the warp's 16 rows: most of
+  // them are seen in full, or not at all. Pays where the mask takes many instructions.
   __device__ __forceinline__ void activate_pieces() {
     constexpr int kPieceColumns = 16, kPieceScores = kPieceColumns / 2;
     const int row0 = tile_.row0 + static_cast<int>(warp_uniform(warpgroup_ * kWarpgroupRows + warp_row()));
     const int row1 = min(row0 + kTailBoxRows, tile_.rows) - 1;
 #pragma unroll
     for (int piece = 0; piece < Config::kBlockN / kPieceColumns; ++piece) {
-      const int column0 = block_.line0 + piece * kPieceColumns, first = piece * kPieceScores;
-      bool must, may;
-      mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, must, may);
-      if (must) {
+      const int column0 = kv_tile_.row0 + piece * kPieceColumns, first = piece * kPieceScores;
+      bool full, visible;
+      mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, full, visible);
+      if (full) {
         activate_scores(first, kPieceScores);
-      } else if (may) {
+      } else if (visible) {
         activate_scores_under_mask(first, kPieceScores);
       } else {
 #pragma unroll
@@ -235,13 +235,13 @@ class Consumer {
     }
   }
 
-  // The rule that keeps the pipeline alive: a warpgroup never waits for a later block's v while a product is pending,
-  // because the pending one holds the stage that v may need. It finishes the product before it skips a block.
+  // The rule that keeps the pipeline alive: a warpgroup never waits for a later KV tile's v while a product is pending,
+  // because the pending one holds the stage that v may need. It finishes the product before it skips a KV tile.
   //
-  // With one block pending, goes on while the tile's very next block can be overlapped with it; returns with nothing
-  // pending.
+  // With one KV tile pending, goes on while the tile's very next KV tile can be overlapped with it; returns with
+  // nothing pending.
   __device__ __forceinline__ void run_overlapped() {
-    while (!pending_last_ && peek_block()) {
+    while (!pending_last_ && peek_kv_tile()) {
       const PipelineState<Config::kStages> previous = pipeline_.previous();
       warp_scheduler_barrier_sync();
       issue_scores();
@@ -281,8 +281,8 @@ class Consumer {
     if constexpr (Config::kSplit) {
       if (cluster_blocks() > 1) {
         named_barrier_sync(kWithinWarpgroup, kWarpgroup);  // k and v are no longer read
-        store_part<Spec::kHiddenDim>(parts_address(shared_) + thread_row() * kPartRowBytes<Spec::kHiddenDim>, outputs_,
-                                     started_);
+        store_partial<Spec::kHiddenDim>(partials_address(shared_) + thread_row() * kPartialRowBytes<Spec::kHiddenDim>,
+                                        outputs_, started_);
         release(shared_.q_empty[query_.stage()]);
         return;
       }
@@ -332,8 +332,8 @@ class Consumer {
     __syncwarp();
     if (threadIdx.x % 32 == 0) {
 #pragma unroll
-      for (int part = 0; part < Config::kPvTiles; ++part) {
-        store_bulk_tensor_3d(rows + part * kTileBytes, params_.out_map, part * kSwizzleColumns, tile_.head,
+      for (int tile = 0; tile < Config::kPvTiles; ++tile) {
+        store_bulk_tensor_3d(rows + tile * kTileBytes, params_.out_map, tile * kSwizzleColumns, tile_.head,
                              static_cast<int>(tile_.start) + tile_.row0 + first);
       }
       bulk_commit_group();
@@ -345,15 +345,15 @@ class Consumer {
   const int warpgroup_;
   PipelineState<Config::kQueryStages> query_;
   PipelineState<Config::kStages> pipeline_;
-  int pending_rows_ = 0;       // rows of the pending block that belong to the sequence; may exceed the block
+  int pending_rows_ = 0;       // rows of the pending KV tile that belong to the sequence; may exceed the KV tile
   bool pending_last_ = false;  // it is its tile's last
-  bool in_tile_ = false;       // tile_ is open: some of its blocks are still to come
+  bool in_tile_ = false;       // tile_ is open: some of its KV tiles are still to come
   bool storing_ = false;       // the q buffer before query_ is not given back yet
   bool started_ = false;       // outputs_ holds a product of the tile
   TileInfo tile_;
-  BlockInfo block_;
+  MovingTileInfo kv_tile_;
   float scores_[kScores];
-  u32 bias_[Config::kBiasAhead ? kScores / 2 : 1];  // pairs of the block's
+  u32 bias_[Config::kBiasAhead ? kScores / 2 : 1];  // pairs of the KV tile's
   u32 weights_[kScores / 2];
   float outputs_[kOutputs];
 };

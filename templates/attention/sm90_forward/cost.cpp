@@ -16,51 +16,52 @@ namespace {
 // searched at random over 1900 timings on an H200, 32 keys (docs/journal.md, entry 21): only their ratios count. Of the
 // keys whose choice was timed, each choice is within 6 % of the best timed config.
 
-// A column block of one consumer warpgroup.
+// A KV tile of one consumer warpgroup.
 constexpr double kActivation = 1.43;  // a multiprocessor's transcendentals and what goes with them, over their peak
 constexpr double kChain = 1.7;        // a warpgroup's products and activation, one after the other, over both peaks
 constexpr double kPieces = 210;       // in its chain: a mask that is looked at in pieces of 16 columns
 constexpr double kTwoStages = 1.12;   // loads that are late for want of a third stage
-constexpr double kBlock = 285;        // barriers and the loop
-// Ping-pong keeps products apart, and loses by warpgroups whose blocks take different times.
+constexpr double kKvTile = 285;       // barriers and the loop
+// Ping-pong keeps products apart, and loses by warpgroups whose KV tiles take different times.
 constexpr double kPingPong = 0.92;
 constexpr double kPingPongInPieces = 1.11;
 
-// A row tile, during which its block works off no columns.
+// A row tile, during which its CTA works off no columns.
 constexpr double kTile = 3900;
-constexpr double kTileRows = 3000;    // for 64 rows of q and 128 columns of output
-constexpr double kTileTurns = 800;    // the first turn and the last
-constexpr double kOneQuery = 4000;    // of a list: no second buffer takes the next tile's q early
-constexpr double kGridTile = 6900;    // of a grid: start, barriers and first loads, which a list hides
-constexpr double kEmptyBlock = 1500;  // of a grid: past the end of its sequence
+constexpr double kTileRows = 3000;     // for 64 rows of q and 128 columns of output
+constexpr double kTilePingPong = 800;  // the first step of ping-pong and the last
+constexpr double kOneQuery = 4000;     // of a list: no second buffer takes the next tile's q early
+constexpr double kGridTile = 6900;     // of a grid: start, barriers and first loads, which a list hides
+constexpr double kEmptyCta = 1500;     // of a grid: past the end of its sequence
 
-// How tiles balance. A static list deals its items out as if at random, and the slowest of some 100 blocks is about 3
-// standard deviations above the mean. A grid's blocks start as others end: at its end half of the longest tile is idle.
+// How tiles balance. A static list deals its work tiles out as if at random, and the slowest of some 100 CTAs is about
+// 3 standard deviations above the mean. A grid's CTAs start as others end: at its end half of the longest tile is idle.
 constexpr double kDeviations = 3.25;
 constexpr double kGridTail = 0.5;
 
-// Clusters have nothing to share out where tiles are many; no tuning run is to time what is then another grid.
-constexpr double kNothingToShare = 4;
+// Clusters have nothing to split where tiles are many; no tuning run is to time what is then another grid.
+constexpr double kNothingToSplit = 4;
 
 constexpr double kLaunch = 5000;
 constexpr double kUnitsPerMs = 2.8e6;
 
-// The time of a multiprocessor that parts of a row tile take, shared with the other blocks on it.
+// The time of a multiprocessor that the steps of a row tile take, shared with the other CTAs on it.
 struct TileCost {
-  double block = 0;  // a column block of all consumer warpgroups
-  double tile = 0;   // what a tile takes once
-  double rows = 0;   // what each 64 of its rows take once
+  double kv_tile = 0;  // a KV tile of all consumer warpgroups
+  double tile = 0;     // what a tile takes once
+  double rows = 0;     // what each 64 of its rows take once
 };
 
-// Items of the persistent list: pairs of the first and the last row tile, the second and the last but one, or tiles.
-std::vector<double> list_items(const std::vector<double>& tiles, bool in_pairs) {
+// Work tiles of the persistent list: pairs of the first and the last row tile, the second and the last but one, or
+// tiles.
+std::vector<double> list_work_tiles(const std::vector<double>& tiles, bool in_pairs) {
   if (!in_pairs) return tiles;
-  std::vector<double> items;
+  std::vector<double> work_tiles;
   for (size_t low = 0, high = tiles.size(); low < high; ++low) {
     --high;
-    items.push_back(low == high ? tiles[low] : tiles[low] + tiles[high]);
+    work_tiles.push_back(low == high ? tiles[low] : tiles[low] + tiles[high]);
   }
-  return items;
+  return work_tiles;
 }
 
 double sum(const std::vector<double>& values) {
@@ -79,13 +80,13 @@ double squared_deviations(const std::vector<double>& values) {
 TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
-  const auto [tensor, activation] = block_work(params, config.block_n);
+  const auto [tensor, activation] = kv_tile_work(params, config.block_n);
   const double chain = kChain * (tensor + activation) + (resources.mask_in_pieces ? kPieces : 0);
 
   // The slowest of a warpgroup's own chain of steps, which others fill up, and of the units that all of them share.
-  double block = std::max({chain / (consumers * resident), tensor, kActivation * activation});
-  if (config.stages == 2) block *= kTwoStages;
-  block += kBlock;
+  double kv_tile = std::max({chain / (consumers * resident), tensor, kActivation * activation});
+  if (config.stages == 2) kv_tile *= kTwoStages;
+  kv_tile += kKvTile;
   double tile = kTile;
   if (config.schedule != "persistent") {
     tile += kGridTile;
@@ -93,15 +94,15 @@ TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& con
     tile += kOneQuery;
   }
   if (config.ping_pong) {
-    block *= resources.mask_in_pieces ? kPingPongInPieces : kPingPong;
-    tile += kTileTurns;
+    kv_tile *= resources.mask_in_pieces ? kPingPongInPieces : kPingPong;
+    tile += kTilePingPong;
   }
-  return {block * consumers, tile / resident, kTileRows * static_cast<double>(params.hidden_dim) / 128 / resident};
+  return {kv_tile * consumers, tile / resident, kTileRows * static_cast<double>(params.hidden_dim) / 128 / resident};
 }
 
 }  // namespace
 
-BlockWork block_work(const HstuAttentionParams& params, int64_t block_n) {
+KvTileWork kv_tile_work(const HstuAttentionParams& params, int64_t block_n) {
   const double elements = 64.0 * static_cast<double>(block_n);
   const double width = static_cast<double>(round_up(params.attn_dim, int64_t{16}) + params.hidden_dim);
   return {elements * width / 2048, elements / 16};
@@ -122,19 +123,19 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const auto lengths = static_cast<double>(sequences.size());
   double work = 0, deviations = 0, longest_tile = 0;
   for (const SequenceSize& sequence : sequences) {
-    std::vector<double> tiles;  // by themselves, all blocks of a tile in a row
-    for (const int64_t blocks : count_column_blocks(params, sequence, config.block_m, config.block_n)) {
-      tiles.push_back(static_cast<double>(blocks) * cost.block + cost.tile);
+    std::vector<double> tiles;  // by themselves, all KV tiles of a row tile in a row
+    for (const int64_t kv_tiles : count_kv_tiles(params, sequence, config.block_m, config.block_n)) {
+      tiles.push_back(static_cast<double>(kv_tiles) * cost.kv_tile + cost.tile);
     }
-    // A warpgroup skips the blocks that none of its own 64 rows sees, and leaves the units to the others.
+    // A warpgroup skips the KV tiles that none of its own 64 rows sees, and leaves the units to the others.
     const TileCounts warpgroups = count_tiles(params, sequence, 64, config.block_n);
     const auto row_tiles = static_cast<double>(tiles.size());
-    work += warpgroups.column_blocks * cost.block / static_cast<double>(config.consumers) + row_tiles * cost.tile +
+    work += warpgroups.kv_tiles * cost.kv_tile / static_cast<double>(config.consumers) + row_tiles * cost.tile +
             warpgroups.row_tiles * cost.rows;
     if (persistent) {
-      deviations += squared_deviations(list_items(tiles, resources.pair_tiles));
+      deviations += squared_deviations(list_work_tiles(tiles, resources.pair_tiles));
     } else {
-      work += std::max(0.0, all_tiles - row_tiles) * kEmptyBlock / resident;
+      work += std::max(0.0, all_tiles - row_tiles) * kEmptyCta / resident;
       longest_tile = std::max(longest_tile, *std::max_element(tiles.begin(), tiles.end()));
     }
   }
@@ -144,12 +145,12 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const double heads = static_cast<double>(params.heads) * balanced / static_cast<double>(device.sm_count);
   double time = heads * work / lengths;
   if (persistent) {
-    const double variance = heads * deviations / lengths / resident;  // of the sum of one block's items
+    const double variance = heads * deviations / lengths / resident;  // of the sum of one CTA's work tiles
     time += kDeviations * resident * std::sqrt(variance);
   } else {
     time += kGridTail * resident * longest_tile;
   }
-  return (time * batch / balanced + kLaunch) / kUnitsPerMs * (config.share_columns ? kNothingToShare : 1);
+  return (time * batch / balanced + kLaunch) / kUnitsPerMs * (config.split_kv ? kNothingToSplit : 1);
 }
 
 }  // namespace hstujit::sm90

@@ -6,12 +6,12 @@
 
 namespace hstujit::sm90 {
 
-// What one warpgroup does in one column block, in cycles of a multiprocessor's units at their peak.
-struct BlockWork {
+// What one warpgroup does in one KV tile, in cycles of a multiprocessor's units at their peak.
+struct KvTileWork {
   double tensor = 0;      // both products
   double activation = 0;  // one transcendental an element
 };
-BlockWork block_work(const HstuAttentionParams& params, int64_t block_n);
+KvTileWork kv_tile_work(const HstuAttentionParams& params, int64_t block_n);
 
 // `config` must be one that the skeleton does not reject for its tile.
 double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,

@@ -16,10 +16,10 @@ namespace {
 constexpr double kDeviceBytes = 19;    // that it gets when all of them read
 constexpr double kSmBytes = 40;        // when few do
 constexpr double kLatency = 1400;      // until a load arrives
-constexpr double kStartCycles = 6000;  // from a block's start to its first product
+constexpr double kStartCycles = 6000;  // from a CTA's start to its first product
 constexpr double kEndCycles = 3000;    // from its last product to its end,
-constexpr double kAddCycles = 4500;    // and to add up the parts of a cluster
-constexpr double kChainCycles = 400;   // of a column block, besides products and activation one after the other
+constexpr double kAddCycles = 4500;    // and to add up the partials of a cluster
+constexpr double kChainCycles = 400;   // of a KV tile, besides products and activation one after the other
 constexpr double kActivation = 0.7;    // what is not hidden of it
 constexpr double kLaunchCycles = 5000;
 constexpr double kClockKhz = 1.77e6;
@@ -33,25 +33,25 @@ double cycles(const AttentionSpec& spec, const AttentionConfig& config, const De
       count_columns_of_last_rows(params, assumed_sequence(params, static_cast<double>(rows)), size.delta_rows);
   const int64_t tiles = std::max<int64_t>(ceil_div(size.delta_rows, config.block_m) * params.heads * size.batch, 1);
   const int64_t resident = device.sm_count * config.blocks_per_sm;
-  const int64_t room = std::min({kMostSharers, resident / tiles, columns / (kLeastShare * config.block_n)});
+  const int64_t room = std::min({kMaxSplits, resident / tiles, columns / (kMinSplitTiles * config.block_n)});
   const int64_t cluster = resources.split ? std::max<int64_t>(room, 1) : 1;
   const int64_t blocks = tiles * cluster;
   const double rounds = std::ceil(static_cast<double>(blocks) / static_cast<double>(resident));
-  const double column_blocks =
+  const double kv_tiles =
       std::ceil(static_cast<double>(ceil_div(columns, config.block_n)) / static_cast<double>(cluster));
 
   const auto stage_bytes = static_cast<double>(config.block_n * (resources.qk_tiles + resources.pv_tiles) * 128);
   const double busy_sms = static_cast<double>(std::min(blocks, device.sm_count));
-  const double beside = static_cast<double>(std::min(blocks, resident)) / busy_sms;  // blocks on a multiprocessor
+  const double beside = static_cast<double>(std::min(blocks, resident)) / busy_sms;  // CTAs on a multiprocessor
   const double rate = std::min(kSmBytes, kDeviceBytes * static_cast<double>(device.sm_count) / busy_sms);
   const double loads = stage_bytes * beside / rate;
   const double latency = kLatency / static_cast<double>(std::max<int64_t>(config.stages - 1, 1));
-  const auto [tensor, activation] = block_work(params, config.block_n);
+  const auto [tensor, activation] = kv_tile_work(params, config.block_n);
   const double chain = kChainCycles + tensor + kActivation * activation;
   const double shared = std::max(tensor, activation) * static_cast<double>(config.consumers) * beside;
-  // Blocks beside one another hide each other's begins and ends.
+  // CTAs beside one another hide each other's begins and ends.
   const double ends = (kStartCycles + (cluster > 1 ? kAddCycles : kEndCycles)) / beside;
-  return rounds * (ends + column_blocks * std::max({loads, latency, chain, shared})) + kLaunchCycles;
+  return rounds * (ends + kv_tiles * std::max({loads, latency, chain, shared})) + kLaunchCycles;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Host side of sm90.cuh: attention forward for Hopper.
+// Host side of sm90_forward: attention forward for Hopper.
 #include <fmt/format.h>
 
 #include "compiler/plan/typed_skeleton.h"
@@ -64,7 +64,7 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
     for (const int64_t block_n : {64, 128}) {
       for (const int64_t stages : {2, 3, 4}) {
         configs.push_back(sm90::tile_config(1, block_n, stages, blocks_per_sm));
-        configs.back().share_columns = true;
+        configs.back().split_kv = true;
       }
     }
   }
@@ -82,26 +82,24 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
   if (config.ping_pong && config.consumers < 2) {
     reasons.push_back({"ping_pong", "ping-pong needs two consumers"});
   }
-  if (config.share_columns) {
+  if (config.split_kv) {
     if (spec.query_rows() != QueryRows::kAll) {
-      reasons.push_back(
-          {"share_columns", fmt::format("share_columns true; allowed: false, {} shares out the columns of "
-                                        "every tile of one consumer",
-                                        spec.op())});
+      reasons.push_back({"split_kv", fmt::format("split_kv true; allowed: false, {} splits the columns of "
+                                                 "every tile of one consumer",
+                                                 spec.op())});
     } else if (config.consumers != 1 || config.schedule != "grid") {
-      reasons.push_back(
-          {"share_columns", fmt::format("share_columns with {} consumers and schedule {}; allowed: with 1 "
-                                        "consumer and schedule grid",
-                                        config.consumers, config.schedule)});
+      reasons.push_back({"split_kv", fmt::format("split_kv with {} consumers and schedule {}; allowed: with 1 "
+                                                 "consumer and schedule grid",
+                                                 config.consumers, config.schedule)});
     }
   }
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
-  if (config.share_columns && !resources.part_fits) {
+  if (config.split_kv && !resources.partial_fits) {
     reasons.push_back(
-        {"share_columns", fmt::format("the sums of {} rows and {} columns do not fit where {} stages of {} "
-                                      "columns of k and v were",
-                                      config.block_m, spec.params().hidden_dim, config.stages, config.block_n)});
+        {"split_kv", fmt::format("the sums of {} rows and {} columns do not fit where {} stages of {} "
+                                 "columns of k and v were",
+                                 config.block_m, spec.params().hidden_dim, config.stages, config.block_n)});
     return reasons;
   }
   reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,
@@ -123,7 +121,7 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
       fmt::format("{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", attention_kernel_prefix(spec),
                   to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
                   config.stages, config.schedule, config.blocks_per_sm, config.ping_pong ? "_ping_pong" : "",
-                  config.share_columns ? "_split_kv" : "", config.activation == "mufu" ? "" : "_" + config.activation);
+                  config.split_kv ? "_split_kv" : "", config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -137,9 +135,9 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
   for (ParamSlot& slot : attention_common_slots(spec)) plan.slots.push_back(std::move(slot));
   plan.grid = attention_grid(spec, config.block_m);
   if (resources.split) {
-    plan.cluster = {.most = sm90::kMostSharers,
+    plan.cluster = {.max = sm90::kMaxSplits,
                     .argument = find_argument(signature, "max_seq_len"),
-                    .least = sm90::kLeastShare * config.block_n};
+                    .min = sm90::kMinSplitTiles * config.block_n};
   }
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   return plan;

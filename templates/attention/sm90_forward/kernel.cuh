@@ -1,7 +1,7 @@
 // Attention forward for Hopper (sm_90a): TMA, mbarrier pipeline, wgmma, warp specialisation. Of hstu_attention and
 // delta_hstu_attention.
 //
-// Producer warps load q tiles and k, v blocks; each consumer warpgroup owns 64 rows of the tile. bf16 and
+// Producer warps load Q tiles and KV tiles; each consumer warpgroup owns 64 rows of the tile. bf16 and
 // fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/sm90_forward/consumer.cuh"
@@ -34,7 +34,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   static_assert(sizeof(Shared<Config>) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Shared<Config>) < 128,
-                "the host face and the template disagree on shared memory");
+                "the host side and the template disagree on shared memory");
   Shared<Config>& shared = *reinterpret_cast<Shared<Config>*>(shared_bytes);
   const int warp = threadIdx.x / 32;
 
@@ -78,8 +78,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if constexpr (Config::kSplit) {
     if (cluster_blocks() > 1) {
       cluster_sync();
-      add_parts<Spec, Config>(shared, params);
-      cluster_sync_reads();  // no block ends while another one reads its shared memory
+      add_partials<Spec, Config>(shared, params);
+      cluster_sync_reads();  // no CTA ends while another one reads its shared memory
     }
   }
 }

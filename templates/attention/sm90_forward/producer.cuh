@@ -1,4 +1,4 @@
-// hstu_attention forward on Hopper: the producer warps, which walk tiles and column blocks and feed the pipeline, and
+// hstu_attention forward on Hopper: the producer warps, which walk tiles and KV tiles and feed the pipeline, and
 // the tail warp, which zeroes V rows past the end of a sequence.
 #pragma once
 #include "attention/sm90_forward/tile_scheduler.cuh"
@@ -7,105 +7,105 @@
 
 namespace sm90 {
 
-// The mask as a tile of rows sees it, which walks blocks of columns.
+// The mask as a tile of rows sees it, which walks KV tiles.
 struct RowsView {
   static __device__ __forceinline__ void range(int r0, int r1, const Sequence& sequence, int& begin, int& end) {
     mask_columns(r0, r1, sequence.rows, sequence.targets, begin, end);
   }
-  static __device__ __forceinline__ void tile(int r0, int r1, int c0, int c1, const Sequence& sequence, bool& must,
-                                              bool& may) {
-    mask_tile(r0, r1, c0, c1, sequence.rows, sequence.targets, must, may);
+  static __device__ __forceinline__ void tile(int r0, int r1, int c0, int c1, const Sequence& sequence, bool& full,
+                                              bool& visible) {
+    mask_tile(r0, r1, c0, c1, sequence.rows, sequence.targets, full, visible);
   }
 };
 
-// Of one block of columns and a tile of rows: which warpgroups' rows see some or all of it. It may end past what the
+// Of one KV tile and a tile of rows: which warpgroups' rows see some or all of it. It may end past what the
 // tile sees, at `column_end`.
 template <class Config, class View>
-__device__ __forceinline__ int flags_of_block(const Sequence& sequence, int row0, int first_column, int column_end) {
+__device__ __forceinline__ int mask_flags(const Sequence& sequence, int row0, int first_column, int column_end) {
   int flags = 0;
 #pragma unroll 1  // producers have few registers
   for (int w = 0; w < Config::kConsumers; ++w) {
     const int first_row = row0 + w * kWarpgroupRows;
-    bool must = false, may = false;
+    bool full = false, visible = false;
     if (first_row < sequence.rows && first_column < column_end) {
       View::tile(first_row, min(first_row + kWarpgroupRows, sequence.rows) - 1, first_column,
-                 first_column + Config::kBlockN - 1, sequence, must, may);
+                 first_column + Config::kBlockN - 1, sequence, full, visible);
     }
-    flags |= (may ? BlockInfo::may(w) : 0) | (must ? BlockInfo::must(w) : 0);
+    flags |= (visible ? MovingTileInfo::visible(w) : 0) | (full ? MovingTileInfo::full(w) : 0);
   }
   return flags;
 }
 
 template <class Config>
-constexpr int kMayFlags = BlockInfo::may(Config::kConsumers) - 1;
+constexpr int kVisibleFlags = MovingTileInfo::visible(Config::kConsumers) - 1;
 
-// A tile's blocks, in ascending order unless asked for otherwise. Used by one whole warp, all lanes in step: each lane
-// classifies one block, so that 32 blocks cost one evaluation of the mask. `Derived` has classify(), which looks at 32
-// blocks from line_ on, and at further ones where the tile has none of these.
+// A tile's moving tiles, in ascending order unless asked for otherwise. Used by one whole warp, all lanes in step: each
+// lane classifies one KV tile, so that 32 KV tiles cost one evaluation of the mask. `Derived` has classify(), which
+// looks at 32 KV tiles from first_row_ on, and at further ones where the tile has none of these.
 template <class Config, class Derived>
-class BlockWalk {
+class MovingTileWalk {
  public:
   __device__ __forceinline__ bool empty() const { return visible_ == 0; }
 
   // The first one, or the last one of the 32.
   template <bool kLast = false>
-  __device__ __forceinline__ BlockInfo pop() {
+  __device__ __forceinline__ MovingTileInfo pop() {
     const int index = kLast ? 31 - __clz(visible_) : __ffs(visible_) - 1;
-    BlockInfo block = {line_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
+    MovingTileInfo tile = {first_row_ + index * Config::kBlockN, __shfl_sync(~0u, flags_, index)};
     visible_ &= kLast ? ~(1u << index) : visible_ - 1;
     if (visible_ == 0) {
-      line_ += 32 * Config::kBlockN;
+      first_row_ += 32 * Config::kBlockN;
       static_cast<Derived*>(this)->classify();
     }
-    if (visible_ == 0) block.flags |= BlockInfo::kLast;
-    return block;
+    if (visible_ == 0) tile.flags |= MovingTileInfo::kLast;
+    return tile;
   }
 
  protected:
-  int line_;         // first line of block 0 of the bit masks
-  u32 visible_ = 0;  // bit i: block i, counted from line_, is still to come
-  int flags_;        // BlockInfo::flags of the block of this lane
+  int first_row_;    // first row of KV tile 0 of the bit masks
+  u32 visible_ = 0;  // bit i: KV tile i, counted from first_row_, is still to come
+  int flags_;        // MovingTileInfo::flags of the KV tile of this lane
 };
 
-// The column blocks of a tile that some of its rows may see. With a View that turns the mask round, the row blocks of a
+// The KV tiles of a tile that some of its rows may see. With a View that turns the mask round, the Q tiles of a
 // tile of columns.
 template <class Config, class View = RowsView>
-class VisibleBlocks : public BlockWalk<Config, VisibleBlocks<Config, View>> {
+class VisibleTiles : public MovingTileWalk<Config, VisibleTiles<Config, View>> {
  public:
-  __device__ __forceinline__ VisibleBlocks(const Sequence& sequence, int row0, int row_end)
+  __device__ __forceinline__ VisibleTiles(const Sequence& sequence, int row0, int row_end)
       : sequence_(sequence), row0_(row0) {
-    View::range(row0, row_end - 1, sequence, line_, column_end_);
-    line_ = first_block<Config>(line_);
-    if constexpr (Config::kSplit) take_share(static_cast<int>(cluster_rank()));
+    View::range(row0, row_end - 1, sequence, first_row_, column_end_);
+    first_row_ = first_kv_column<Config>(first_row_);
+    if constexpr (Config::kSplit) take_split(static_cast<int>(cluster_rank()));
     classify();
   }
 
   // Those that end before column_end_.
   __device__ __forceinline__ void classify() {
-    for (; line_ < column_end_; line_ += 32 * Config::kBlockN) {
-      const int first_column = line_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
-      flags_ = flags_of_block<Config, View>(sequence_, row0_, first_column, column_end_);
-      visible_ = __ballot_sync(~0u, flags_ & kMayFlags<Config>);
+    for (; first_row_ < column_end_; first_row_ += 32 * Config::kBlockN) {
+      const int first_column = first_row_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
+      flags_ = mask_flags<Config, View>(sequence_, row0_, first_column, column_end_);
+      visible_ = __ballot_sync(~0u, flags_ & kVisibleFlags<Config>);
       if (visible_ != 0) return;
     }
   }
 
  private:
-  using Walk = BlockWalk<Config, VisibleBlocks>;
+  using Walk = MovingTileWalk<Config, VisibleTiles>;
+  using Walk::first_row_;
   using Walk::flags_;
-  using Walk::line_;
   using Walk::visible_;
 
-  // Of the tile's column blocks, those of one of the cluster's blocks: none where others have one each already.
-  __device__ __forceinline__ void take_share(int rank) {
-    const int blocks = ceil_div(column_end_ - line_, Config::kBlockN);
-    const int splits = splits_of<Config>(line_, column_end_);
+  // Of the tile's KV tiles, those of one of the cluster's CTAs: none where others have one each already.
+  __device__ __forceinline__ void take_split(int rank) {
+    const int tiles = ceil_div(column_end_ - first_row_, Config::kBlockN);
+    const int splits = splits_of<Config>(first_row_, column_end_);
     if (rank >= splits) {
-      column_end_ = line_;
+      column_end_ = first_row_;
       return;
     }
-    column_end_ = min(column_end_, line_ + blocks * (rank + 1) / splits * Config::kBlockN);
-    line_ += blocks * rank / splits * Config::kBlockN;
+    column_end_ = min(column_end_, first_row_ + tiles * (rank + 1) / splits * Config::kBlockN);
+    first_row_ += tiles * rank / splits * Config::kBlockN;
   }
 
   const Sequence& sequence_;
@@ -154,13 +154,13 @@ class Producer {
     Sequence sequence;
     while (schedule.next(tile, sequence)) {
       const int row0 = sequence.query_begin + tile.row_tile * Config::kBlockM;
-      VisibleBlocks<Config> blocks(sequence, row0, min(row0 + Config::kBlockM, sequence.rows));
-      if (kQueriesAndKeys) load_query(tile, sequence, row0, !blocks.empty());
-      while (!blocks.empty()) {
-        const BlockInfo block = blocks.pop();
-        const int row = static_cast<int>(sequence.start) + block.line0;
-        const int rows = sequence.rows - block.line0;
-        if (kQueriesAndKeys) load_keys(block, tile.head, row, rows);
+      VisibleTiles<Config> kv_tiles(sequence, row0, min(row0 + Config::kBlockM, sequence.rows));
+      if (kQueriesAndKeys) load_query(tile, sequence, row0, !kv_tiles.empty());
+      while (!kv_tiles.empty()) {
+        const MovingTileInfo kv_tile = kv_tiles.pop();
+        const int row = static_cast<int>(sequence.start) + kv_tile.row0;
+        const int rows = sequence.rows - kv_tile.row0;
+        if (kQueriesAndKeys) load_keys(kv_tile, tile.head, row, rows);
         if (kValues) load_values(tile.head, row, rows);
         pipeline_.advance();
       }
@@ -172,16 +172,16 @@ class Producer {
   static constexpr bool kQueriesAndKeys = kLoads != Loads::kValues;
   static constexpr bool kValues = kLoads != Loads::kQueriesAndKeys;
 
-  __device__ __forceinline__ void load_query(const Tile& tile, const Sequence& sequence, int row0, bool has_blocks) {
+  __device__ __forceinline__ void load_query(const Tile& tile, const Sequence& sequence, int row0, bool has_work) {
     const u32 full = shared_address(&shared_.q_full[query_.stage()]);
     mbarrier_wait(shared_address(&shared_.q_empty[query_.stage()]), query_.phase() ^ 1);
     if (leader_) {
-      shared_.tile[query_.stage()] = {sequence.query_start, row0, sequence.rows, sequence.targets, tile.head,
-                                      has_blocks,           0};
+      shared_.tile[query_.stage()] = {
+          sequence.query_start, row0, sequence.rows, sequence.targets, tile.head, has_work, 0};
       if constexpr (Spec::kRabHeads > 0) {
-        if (has_blocks) shared_.tile[query_.stage()].has_blocks = tile.sequence + 1;
+        if (has_work) shared_.tile[query_.stage()].has_work = tile.sequence + 1;
       }
-      if (has_blocks) {
+      if (has_work) {
         load_operand<Config::kQkTiles, Config::kBlockM>(
             shared_address(shared_.q[query_.stage()]), params_.q_map, params_.q_tail_map, full, tile.head,
             static_cast<int>(sequence.query_start) + row0, sequence.rows - row0);
@@ -193,13 +193,13 @@ class Producer {
     query_.advance();
   }
 
-  // `rows`: how many from `row` on belong to the sequence; may exceed the block.
-  __device__ __forceinline__ void load_keys(const BlockInfo& block, int head, int row, int rows) {
+  // `rows`: how many from `row` on belong to the sequence; may exceed the KV tile.
+  __device__ __forceinline__ void load_keys(const MovingTileInfo& kv_tile, int head, int row, int rows) {
     const int s = pipeline_.stage();
     mbarrier_wait(shared_address(&shared_.k_empty[s]), pipeline_.phase() ^ 1);
     if (leader_) {
       const u32 full = shared_address(&shared_.k_full[s]);
-      shared_.block[s] = block;
+      shared_.moving_tile[s] = kv_tile;
       load_operand<Config::kQkTiles, Config::kBlockN>(shared_address(shared_.k[s]), params_.k_map, params_.k_tail_map,
                                                       full, head, row, rows);
     }
@@ -250,7 +250,7 @@ class Producer {
   u32 tail_phase_ = 0;
 };
 
-// Calls zero(stage, first line, lane, lanes) for what buffers hold past their sequence's end, as the producer announces
+// Calls zero(stage, first row, lane, lanes) for what buffers hold past their sequence's end, as the producer announces
 // it, and arrives at the buffer's barrier of `full`. One warp.
 template <class Config, class Memory, class Zero>
 __device__ __forceinline__ void follow_tails(Memory& shared, u64 (&full)[Config::kStages], const Zero& zero) {
@@ -272,7 +272,7 @@ __device__ __forceinline__ void follow_tails(Memory& shared, u64 (&full)[Config:
 // Zeroes V rows past their sequence's end.
 template <class Config>
 __device__ void zero_tails(Shared<Config>& shared) {
-  follow_tails<Config>(shared, shared.v_full, [&](auto... lines) { zero_rows(shared, lines...); });
+  follow_tails<Config>(shared, shared.v_full, [&](auto... rows) { zero_rows(shared, rows...); });
 }
 
 }  // namespace sm90

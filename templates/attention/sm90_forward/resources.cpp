@@ -22,12 +22,12 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
   const int64_t stage = (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
-  // The sums that a block leaves to its cluster take the place of k and v.
-  const int64_t part = config.block_m * (params.hidden_dim + 8) * 4;
-  part_fits = part <= config.stages * stage;
-  split = (spec.query_rows() != QueryRows::kAll || config.share_columns) && config.consumers == 1 && part_fits;
+  // The sums that a CTA leaves to its cluster take the place of k and v.
+  const int64_t partial = config.block_m * (params.hidden_dim + 8) * 4;
+  partial_fits = partial <= config.stages * stage;
+  split = (spec.query_rows() != QueryRows::kAll || config.split_kv) && config.consumers == 1 && partial_fits;
   const auto total = [&](int64_t queries) {
-    // Barriers (8 bytes), TileInfo (32), BlockInfo (8), TailInfo (8), then the schedule.
+    // Barriers (8 bytes), TileInfo (32), MovingTileInfo (8), TailInfo (8), then the schedule.
     const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
     return queries * query + config.stages * stage + round_up(small + schedule, int64_t{128});
@@ -48,8 +48,8 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it.
   if (mask_in_pieces && !producer_warpgroup) registers_needed += 28;
   if (params.has_rab()) {
-    // Addresses, and the bias of 16 columns; that of a block, loaded while its product runs, where there is room. Found
-    // by compiling, as the others; the widest outputs leave none.
+    // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.
+    // Found by compiling, as the others; the widest outputs leave none.
     registers_needed += params.hidden_dim > 192 ? 36 : 12;
     if (mask_in_pieces && producer_warpgroup) registers_needed += config.block_n > 96 ? 40 : 8;
     bias_ahead = registers_needed + config.block_n / 4 + 8 <= consumer_registers;

@@ -1,5 +1,5 @@
-// What one block of the sm90 skeleton uses: shared memory, threads, registers. The device struct `sm90::Shared` has the
-// same layout; the template asserts that it fits.
+// What one CTA of the sm90_forward skeleton uses: shared memory, threads, registers. The device struct `sm90::Shared`
+// has the same layout; the template asserts that it fits.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace hstujit::sm90 {
 
-// Of the clusters that share the columns of a tile.
-constexpr int64_t kMostSharers = 16;  // blocks of the largest one that Hopper runs
-constexpr int64_t kLeastShare = 2;    // column blocks that are worth a block of their own
+// Split-KV: the clusters that share the columns of a tile.
+constexpr int64_t kMaxSplits = 16;     // CTAs of the largest one that Hopper runs
+constexpr int64_t kMinSplitTiles = 2;  // KV tiles that are worth a CTA of their own
 
 struct Resources {
   Resources(const AttentionSpec& spec, const AttentionConfig& config);
@@ -24,14 +24,14 @@ struct Resources {
   int64_t pv_tiles = 0;            // of v
   int64_t query_stages = 0;        // q buffers: two let the next tile's q arrive early
   int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
-  bool pair_tiles = false;         // an item is a pair of row tiles whose costs add up to a constant
+  bool pair_tiles = false;         // a work tile is a pair of row tiles whose costs add up to a constant
   bool first_tile_first = false;   // the first row tile of a sequence is by far the longest
-  bool part_fits = false;          // a block's sums fit where its k and v were
-  bool split = false;              // the columns of a tile may be shared out over a cluster of blocks
-  bool bias_ahead = false;         // a block's bias is loaded while its product runs
+  bool partial_fits = false;       // a CTA's sums fit where its k and v were
+  bool split = false;              // the columns of a tile may be split over a cluster of CTAs
+  bool bias_ahead = false;         // a KV tile's bias is loaded while its product runs
   bool mask_in_pieces = false;     // the mask takes many instructions: it is evaluated only where it differs
   int64_t shared_bytes = 0;
-  int64_t shared_bytes_resident = 0;  // of all blocks of a multiprocessor, with what the system reserves for each
+  int64_t shared_bytes_resident = 0;  // of all CTAs of a multiprocessor, with what the system reserves for each
   int64_t producer_registers =
       0;  // per thread, after setmaxnreg; 0: the producer is one warp and setmaxnreg is not used
   int64_t consumer_registers = 0;

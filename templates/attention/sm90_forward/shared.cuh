@@ -1,4 +1,4 @@
-// hstu_attention forward on Hopper: what a block keeps in shared memory.
+// hstu_attention forward on Hopper: the shared memory of a CTA.
 #pragma once
 #include "common/jagged.cuh"
 #include "common/ptx/barrier.cuh"
@@ -14,30 +14,30 @@ constexpr int kTailBoxRows = 16;  // rows of a box at the end of a sequence, and
 
 // One row tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {
-  i64 start;       // row of q and out that would hold the sequence's row 0
-  int row0;        // first row of the tile, within the sequence
-  int rows;        // n
-  int targets;     // t
-  int head;        // with kSplit, -1 until there is a tile
-  int has_blocks;  // 0: no column is visible to these rows, the output is zero; with a bias, else 1 + the
-                   // sequence's number in the batch
-  int done;        // 1: no more tiles; the other members are unset
+  i64 start;     // row of q and out that would hold the sequence's row 0
+  int row0;      // first row of the tile, within the sequence
+  int rows;      // n
+  int targets;   // t
+  int head;      // with kSplit, -1 until there is a tile
+  int has_work;  // 0: no column is visible to these rows, the output is zero; with a bias, else 1 + the
+                 // sequence's number in the batch
+  int done;      // 1: no more tiles; the other members are unset
 };
 
-// One column block of the current tile; a row block where the tile has columns (backward).
-struct BlockInfo {
-  int line0;  // its first line, within the sequence
+// A moving tile of the current tile: a KV tile, or a Q tile where the stationary tile has columns (backward).
+struct MovingTileInfo {
+  int row0;  // its first row of the operand, within the sequence
   int flags;
 
-  static constexpr int kLast = 1 << 16;       // the tile's last block
-  static constexpr int kFirstPart = 1 << 17;  // of sums of several tiles: this one begins that of the block,
-  static constexpr int kLastPart = 1 << 18;   // and this one ends it
+  static constexpr int kLast = 1 << 16;          // the tile's last one
+  static constexpr int kFirstPartial = 1 << 17;  // of sums of several tiles: this one begins that of the Q tile,
+  static constexpr int kLastPartial = 1 << 18;   // and this one ends it
   // Rows of consumer warpgroup `w` see some / all of its columns.
-  static constexpr __device__ int may(int w) { return 1 << w; }
-  static constexpr __device__ int must(int w) { return 1 << (8 + w); }
+  static constexpr __device__ int visible(int w) { return 1 << w; }
+  static constexpr __device__ int full(int w) { return 1 << (8 + w); }
 };
 
-// A V block that reaches past its sequence: rows from `first_row` on must be zeroed before anybody multiplies by them.
+// A V tile that reaches past its sequence: rows from `first_row` on must be zeroed before anybody multiplies by them.
 struct TailInfo {
   int stage;  // < 0: no more tails
   int first_row;
@@ -68,9 +68,9 @@ struct Shared {
   u64 tail_full;
   u64 tail_empty;
   TileInfo tile[Config::kQueryStages];
-  BlockInfo block[Config::kStages];
+  MovingTileInfo moving_tile[Config::kStages];
   TailInfo tail;
-  int schedule_total;                                  // items of the persistent schedule
+  int schedule_total;                                  // work tiles of the persistent schedule
   int schedule_sequences;                              // that have rows
   int schedule_paired;                                 // a work tile is a pair of row tiles, where the mask allows
   u32 schedule_first[Config::kScheduleSequences + 1];  // work tiles before the sequence at this index
@@ -103,7 +103,7 @@ __device__ __forceinline__ void zero_operand_rows(unsigned char* operand, int fi
   }
 }
 
-// Of a V block: the rows belong to the next sequence, and their P is 0, but 0 * NaN is NaN.
+// Of a V tile: the rows belong to the next sequence, and their P is 0, but 0 * NaN is NaN.
 template <class Config>
 __device__ __forceinline__ void zero_rows(Shared<Config>& shared, int stage, int first_row, int thread, int threads) {
   zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.v[stage], first_row, thread, threads);
@@ -121,14 +121,14 @@ __device__ __forceinline__ void release_warp(u64& barrier) {
   if (Config::kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
 }
 
-// The first column of a tile's blocks, whose rows see columns from `begin` on. Pairs of the bias are at even columns.
+// The first column of a tile's KV tiles, whose rows see columns from `begin` on. Pairs of the bias are at even columns.
 template <class Config>
-__device__ __forceinline__ int first_block(int begin) {
-  return Config::kEvenBlocks ? begin & ~1 : begin;
+__device__ __forceinline__ int first_kv_column(int begin) {
+  return Config::kEvenTiles ? begin & ~1 : begin;
 }
 
-// With kSplit: how many blocks of the cluster, the first ones, have some of the column blocks of a tile, which go from
-// first_block of what its rows see to `end`.
+// With kSplit: how many CTAs of the cluster, the first ones, have some of the KV tiles of a tile, which go from
+// first_kv_column of what its rows see to `end`.
 template <class Config>
 __device__ __forceinline__ int splits_of(int begin, int end) {
   return min(max(ceil_div(end - begin, Config::kBlockN), 0), static_cast<int>(cluster_blocks()));

@@ -1,6 +1,6 @@
-// Attention forward on Hopper: a tile whose columns are shared out over a cluster of blocks. Each leaves its part of
+// Attention forward on Hopper: a tile whose columns are split over a cluster of CTAs. Each leaves its partial of
 // the sums in its shared memory, in fp32; then each adds up and stores some of the rows, always in the order of the
-// blocks, so that the same launch gives the same bits.
+// CTAs, so that the same launch gives the same bits.
 #pragma once
 #include "attention/bias.cuh"
 #include "attention/sm90_forward/shared.cuh"
@@ -13,46 +13,46 @@ namespace sm90 {
 
 // fp32 sums lie where k and v were, a row after the other; the padding spreads a fragment's rows over the banks.
 template <int kColumns>
-constexpr int kPartRowBytes = (kColumns + 8) * 4;
+constexpr int kPartialRowBytes = (kColumns + 8) * 4;
 
 template <class Config>
-__device__ __forceinline__ u32 parts_address(const Shared<Config>& shared) {
+__device__ __forceinline__ u32 partials_address(const Shared<Config>& shared) {
   return shared_address(shared.k);
 }
 
 // This thread's fragment of a warpgroup's 64 rows. `row` is the address of its first one.
 template <int kColumns>
-__device__ __forceinline__ void store_part(u32 row, const float (&sums)[kColumns / 2], bool started) {
+__device__ __forceinline__ void store_partial(u32 row, const float (&sums)[kColumns / 2], bool started) {
   const u32 first = row + threadIdx.x % 4 * 8;
 #pragma unroll
   for (int i = 0; i < kColumns / 4; ++i) {
-    const u32 address = first + i / 2 * 32 + i % 2 * 8 * kPartRowBytes<kColumns>;
+    const u32 address = first + i / 2 * 32 + i % 2 * 8 * kPartialRowBytes<kColumns>;
     st_shared_float2(address, started ? sums[2 * i] : 0.0f, started ? sums[2 * i + 1] : 0.0f);
   }
 }
 
-// Adds up the parts of the cluster's tile and stores them. By all threads of all its blocks.
+// Adds up the partials of the cluster's tile and stores them. By all threads of all its CTAs.
 template <class Spec, class Config, class Params>
-__device__ __forceinline__ void add_parts(const Shared<Config>& shared, const Params& params) {
+__device__ __forceinline__ void add_partials(const Shared<Config>& shared, const Params& params) {
   constexpr int kPieces = Spec::kHiddenDim / 4;
-  static_assert(Config::kBlockM * kPartRowBytes<Spec::kHiddenDim> <= sizeof(shared.k) + sizeof(shared.v),
-                "the host face accepts tiles whose parts fit where k and v were");
+  static_assert(Config::kBlockM * kPartialRowBytes<Spec::kHiddenDim> <= sizeof(shared.k) + sizeof(shared.v),
+                "the host side accepts tiles whose partials fit where k and v were");
   const TileInfo& tile = shared.tile[0];
   if (tile.head < 0) return;
   const int row_end = min(tile.row0 + Config::kBlockM, tile.rows), pieces = (row_end - tile.row0) * kPieces;
-  const u32 parts = parts_address(shared), blocks = cluster_blocks();
-  // The sums of blocks without columns are not worth reading: of a causal mask, those of most blocks at the first rows.
+  const u32 partials = partials_address(shared), blocks = cluster_blocks();
+  // The sums of CTAs without columns are not worth reading: of a causal mask, those of most CTAs at the first rows.
   int begin, end;
   mask_columns(tile.row0, row_end - 1, tile.rows, tile.targets, begin, end);
-  const auto splits = static_cast<u32>(splits_of<Config>(first_block<Config>(begin), end));
+  const auto splits = static_cast<u32>(splits_of<Config>(first_kv_column<Config>(begin), end));
   for (int i = cluster_rank() * Config::kThreads + threadIdx.x; i < pieces; i += blocks * Config::kThreads) {
     const int row = i / kPieces, column = i % kPieces * 4;
-    const u32 address = parts + row * kPartRowBytes<Spec::kHiddenDim> + column * 4;
+    const u32 address = partials + row * kPartialRowBytes<Spec::kHiddenDim> + column * 4;
     float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 8  // as many reads on their way
     for (u32 rank = 0; rank < splits; ++rank) {
-      const float4 part = ld_cluster_float4(cluster_address(address, rank));
-      sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
+      const float4 partial = ld_cluster_float4(cluster_address(address, rank));
+      sum.x += partial.x, sum.y += partial.y, sum.z += partial.z, sum.w += partial.w;
     }
     const float factor = factor_of(row_factors<Spec>(params, tile.start, tile.rows), tile.row0 + row);
     const u32 low = pack_pair<Spec::kDtypeBf16>(sum.x * factor, sum.y * factor);

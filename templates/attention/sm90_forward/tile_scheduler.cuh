@@ -1,14 +1,14 @@
-// hstu_attention forward on Hopper: which row tiles a block works on, in which order.
+// hstu_attention forward on Hopper: which row tiles a CTA works on, in which order.
 //
-// "grid": one block per (sequence, head, row tile), last row tile first; blocks past a sequence's end leave at once.
-// With kSplit a cluster of blocks, as large as the launch makes it, shares the columns of one tile: of a causal mask's
-// first row tiles, some of its blocks have none. Where contextual rows see everything and others only a window, the
+// "grid": one CTA per (sequence, head, row tile), last row tile first; CTAs past a sequence's end leave at once.
+// With kSplit a cluster of CTAs, as large as the launch makes it, splits the columns of one tile: of a causal mask's
+// first row tiles, some of its CTAs have none. Where contextual rows see everything and others only a window, the
 // first row tiles are by far the longest and go before all others. "persistent": the grid fills the GPU once and each
-// block walks a static list. Sequences are sorted by length, longest first; row tiles of one (sequence, head) are
-// neighbours in the list, so that blocks running at the same time share k and v in L2. Under a causal mask row tile r
-// costs about r + 1 column blocks, so an item is a pair of row tiles (r, last - r): all items of a sequence cost the
-// same and dealing them out round by round, in alternating direction, balances the blocks. Of few sequences, items are
-// single tiles: see pairs_pay.
+// CTA walks a static list. Sequences are sorted by length, longest first; row tiles of one (sequence, head) are
+// neighbours in the list, so that CTAs running at the same time share k and v in L2. Under a causal mask row tile r
+// costs about r + 1 KV tiles, so a work tile is a pair of row tiles (r, last - r): all work tiles of a sequence cost
+// the same and dealing them out round by round, in alternating direction, balances the CTAs. Of few sequences, work
+// tiles are single tiles: see pairs_pay.
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm90_forward/shared.cuh"
@@ -24,13 +24,15 @@ struct Tile {
 };
 
 [[maybe_unused]] constexpr int kSortKeys = 64;  // sequences of at least this many row tiles count as equally long
-// Counts of items end here. No tensors that fit a GPU have so many, but offsets that overlap may ask for them, and a
-// count that wraps would send a block to heads and rows that are not there.
+// Counts of work tiles end here. No tensors that fit a GPU have so many, but offsets that overlap may ask for them, and
+// a count that wraps would send a CTA to heads and rows that are not there.
 [[maybe_unused]] constexpr u32 kMaxTiles = 0x7fffffff;
 
-__device__ __forceinline__ int items_of(int row_tiles, bool paired) { return paired ? (row_tiles + 1) / 2 : row_tiles; }
+__device__ __forceinline__ int work_tiles_of(int row_tiles, bool paired) {
+  return paired ? (row_tiles + 1) / 2 : row_tiles;
+}
 
-// Whether an item is a pair of row tiles. Few pairs do not share out evenly: then single tiles, the longest of all
+// Whether a work tile is a pair of row tiles. Few pairs do not share out evenly: then single tiles, the longest of all
 // heads first, leave less of the grid idle. By whole warps; the same for all of them.
 template <class Spec, class Config, class RowTiles>
 __device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) {
@@ -38,12 +40,12 @@ __device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) 
   constexpr int kRounds = 4;  // of pairs, that balance
   if (batch > 32) return true;
   const int lane = threadIdx.x % 32;
-  const int own = lane < batch ? items_of(row_tiles(lane), true) : 0;
-  const u32 most = kRounds * gridDim.x / Spec::kHeads;  // of each sequence: sums do not overflow
-  return __reduce_add_sync(~0u, min(static_cast<u32>(own), most)) >= most;
+  const int own = lane < batch ? work_tiles_of(row_tiles(lane), true) : 0;
+  const u32 limit = kRounds * gridDim.x / Spec::kHeads;  // of each sequence: sums do not overflow
+  return __reduce_add_sync(~0u, min(static_cast<u32>(own), limit)) >= limit;
 }
 
-// Counts of items of the lanes below this one, and of all lanes, up to kMaxTiles.
+// Counts of work tiles of the lanes below this one, and of all lanes, up to kMaxTiles.
 struct TileSums {
   u32 before, all;
 };
@@ -60,10 +62,11 @@ __device__ __forceinline__ TileSums sum_tiles(u32 own) {
   return {lane == 0 ? 0 : below, __shfl_sync(~0u, sum, 31)};
 }
 
-// Sorts the sequences by number of row tiles and, but for "whole", counts items; called by all threads of the block,
-// before the barriers are used. `scratch` is a buffer of the pipeline. Every block computes the same order: the sort is
-// stable and uses no atomics. It runs once in a launch, so its loops are not unrolled: that would cost more to compile
-// than it saves. What takes its time is the loads from global memory: each offset is loaded once, many at a time.
+// Sorts the sequences by number of row tiles and, but for "per_sequence", counts work tiles; called by all threads of
+// the CTA, before the barriers are used. `scratch` is a buffer of the pipeline. Every CTA computes the same order: the
+// sort is stable and uses no atomics. It runs once in a launch, so its loops are not unrolled: that would cost more to
+// compile than it saves. What takes its time is the loads from global memory: each offset is loaded once, many at a
+// time.
 template <class Spec, class Config, class Memory, class Scratch, class Offset>
 __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* offsets, int batch, i64 total_rows) {
   constexpr int kWarps = Config::kThreads / 32;
@@ -99,8 +102,8 @@ __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* o
     __syncwarp();
   }
   __syncthreads();
-  // counts[warp][key] becomes the first rank of that warp's sequences of that key; longer keys and lower warps come
-  // first.
+  // counts[warp][key] becomes the first sorted index of that warp's sequences of that key; longer keys and lower warps
+  // come first.
   if (warp == 0) {
     u32 running = 0;
 #pragma unroll 1
@@ -115,12 +118,12 @@ __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* o
         if (lane >= d) before += other;
       }
       const u32 group_total = __shfl_sync(~0u, before, 31);
-      u32 rank = running + before - total;
-      if (key == 0) shared.schedule_sequences = static_cast<int>(rank);  // none follows that has rows
+      u32 sorted_index = running + before - total;
+      if (key == 0) shared.schedule_sequences = static_cast<int>(sorted_index);  // none follows that has rows
       for (int w = 0; w < kWarps; ++w) {
         const u16 count = all_counts[w * kSortKeys + key];
-        all_counts[w * kSortKeys + key] = static_cast<u16>(rank);
-        rank += count;
+        all_counts[w * kSortKeys + key] = static_cast<u16>(sorted_index);
+        sorted_index += count;
       }
       running += group_total;
     }
@@ -131,30 +134,30 @@ __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* o
     const bool valid = base + lane < last;
     const int key = valid ? keys[base + lane] : kSortKeys;
     const u32 peers = __match_any_sync(~0u, key);
-    const int rank = valid ? counts[key] + __popc(peers & lanes_below) : 0;
+    const int sorted_index = valid ? counts[key] + __popc(peers & lanes_below) : 0;
     __syncwarp();
     if (valid) {
-      shared.schedule_order[rank] = static_cast<u16>(base + lane);
-      if constexpr (!Config::kScheduleWhole) {
+      shared.schedule_order[sorted_index] = static_cast<u16>(base + lane);
+      if constexpr (!Config::kSchedulePerSequence) {
         const int tiles = key < kSortKeys - 1 ? key : row_tiles(base + lane);
-        const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : items_of(tiles, paired);
-        const i64 items = static_cast<i64>(listed) * Spec::kHeads;
-        shared.schedule_first[rank] = static_cast<u32>(min(items, static_cast<i64>(kMaxTiles)));
+        const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : work_tiles_of(tiles, paired);
+        const i64 work_tiles = static_cast<i64>(listed) * Spec::kHeads;
+        shared.schedule_first[sorted_index] = static_cast<u32>(min(work_tiles, static_cast<i64>(kMaxTiles)));
       }
       if ((peers & lanes_below) == 0) counts[key] += __popc(peers);
     }
     __syncwarp();
   }
   __syncthreads();
-  if constexpr (Config::kScheduleWhole) return;
-  // schedule_first: counts -> exclusive prefix sums, of 32 ranks by themselves, then of all.
-  u32* totals = reinterpret_cast<u32*>(&scratch);  // of 32 ranks; the counters are no longer needed
+  if constexpr (Config::kSchedulePerSequence) return;
+  // schedule_first: counts -> exclusive prefix sums, of 32 sorted indices by themselves, then of all.
+  u32* totals = reinterpret_cast<u32*>(&scratch);  // of 32 sorted indices; the counters are no longer needed
   const int groups = ceil_div(batch, 32);
 #pragma unroll 1
   for (int group = warp; group < groups; group += kWarps) {
-    const int rank = group * 32 + lane;
-    const TileSums sums = sum_tiles(rank < batch ? shared.schedule_first[rank] : 0);
-    if (rank < batch) shared.schedule_first[rank] = sums.before;
+    const int sorted_index = group * 32 + lane;
+    const TileSums sums = sum_tiles(sorted_index < batch ? shared.schedule_first[sorted_index] : 0);
+    if (sorted_index < batch) shared.schedule_first[sorted_index] = sums.before;
     if (lane == 0) totals[group] = sums.all;
   }
   __syncthreads();
@@ -174,26 +177,27 @@ __device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* o
   }
   __syncthreads();
 #pragma unroll 1
-  for (int rank = thread; rank < batch; rank += Config::kThreads) {
-    shared.schedule_first[rank] = min(shared.schedule_first[rank] + totals[rank / 32], kMaxTiles);
+  for (int sorted_index = thread; sorted_index < batch; sorted_index += Config::kThreads) {
+    shared.schedule_first[sorted_index] =
+        min(shared.schedule_first[sorted_index] + totals[sorted_index / 32], kMaxTiles);
   }
 }
 
-// The rank of the sequence that an item of a sorted list belongs to, which is not below `rank`; looks at 32 of them at
-// a time. `firsts`: items before the sequence of each rank. By a whole warp.
+// The sorted index of the sequence that a work tile of a sorted list belongs to, which is not below `sorted_index`;
+// looks at 32 of them at a time. `firsts`: work tiles before the sequence of each sorted index. By a whole warp.
 template <class Batch>
-__device__ __forceinline__ int find_sorted_index(const u32* firsts, Batch batch, int rank, u32 item) {
+__device__ __forceinline__ int find_sorted_index(const u32* firsts, Batch batch, int sorted_index, u32 work_tile) {
   const int lane = threadIdx.x % 32;
   while (true) {
-    const bool starts_after = rank + 1 + lane >= batch || firsts[rank + 1 + lane] > item;
+    const bool starts_after = sorted_index + 1 + lane >= batch || firsts[sorted_index + 1 + lane] > work_tile;
     const u32 after = __ballot_sync(~0u, starts_after);
     const int steps = after == 0 ? 32 : __ffs(after) - 1;
-    rank += steps;
-    if (steps < 32) return rank;
+    sorted_index += steps;
+    if (steps < 32) return sorted_index;
   }
 }
 
-// Walks this block's tiles; used by one whole warp, all lanes in step. Two warps that walk at the same time see the
+// Walks this CTA's tiles; used by one whole warp, all lanes in step. Two warps that walk at the same time see the
 // same tiles.
 template <class Spec, class Config, class Params>
 class TileScheduler {
@@ -217,27 +221,27 @@ class TileScheduler {
     return Config::kSchedulePersistent && batch_ <= Config::kScheduleSequences;
   }
 
-  // Items in (sequence, head, row tile) order, some of them empty; in a list in (row tile, sequence, head) order, so
-  // that blocks get as many of each row tile. `stride` 0: a block has one item only.
+  // Work tiles in (sequence, head, row tile) order, some of them empty; in a list in (row tile, sequence, head) order,
+  // so that CTAs get as many of each row tile. `stride` 0: a CTA has one work tile only.
   __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence, u32 stride) {
     const int tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
     const i64 total = static_cast<i64>(tiles) * Spec::kHeads * batch_;
 #pragma unroll 1
     while (true) {
       if (round_ > 0 && stride == 0) return false;
-      const i64 item = (Config::kSplit ? cluster_index() : blockIdx.x) + static_cast<i64>(round_++) * stride;
-      if (item >= total) return false;
+      const i64 work_tile = (Config::kSplit ? cluster_index() : blockIdx.x) + static_cast<i64>(round_++) * stride;
+      if (work_tile >= total) return false;
       const i64 pairs = static_cast<i64>(Spec::kHeads) * batch_;
       i64 pair;
-      if (Config::kFirstTileFirst && item < pairs) {
-        pair = item;
+      if (Config::kFirstTileFirst && work_tile < pairs) {
+        pair = work_tile;
         tile.row_tile = 0;
       } else {
-        const i64 rest = Config::kFirstTileFirst ? item - pairs : item;
+        const i64 rest = Config::kFirstTileFirst ? work_tile - pairs : work_tile;
         const int others = Config::kFirstTileFirst ? tiles - 1 : tiles;
-        const i64 place = stride == 0 ? rest % others : rest / pairs;
-        pair = stride == 0 ? rest / others : rest - place * pairs;
-        tile.row_tile = tiles - 1 - static_cast<int>(place);
+        const i64 index = stride == 0 ? rest % others : rest / pairs;
+        pair = stride == 0 ? rest / others : rest - index * pairs;
+        tile.row_tile = tiles - 1 - static_cast<int>(index);
       }
       tile.head = static_cast<int>(pair % Spec::kHeads);
       sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
@@ -264,9 +268,9 @@ class TileScheduler {
       return true;
     }
     if (!Config::kPairTiles || shared_.schedule_paired) {
-      const int items = items_of(tiles, Config::kPairTiles);
-      tile.head = within_ / items;
-      const int position = within_ - tile.head * items;
+      const int work_tiles = work_tiles_of(tiles, Config::kPairTiles);
+      tile.head = within_ / work_tiles;
+      const int position = within_ - tile.head * work_tiles;
       tile.row_tile = tiles - 1 - position;
       if (Config::kPairTiles && position != tiles - 1 - position) second_half_ = position;
     } else {
@@ -277,8 +281,8 @@ class TileScheduler {
     return true;
   }
 
-  // Finds this block's item of the next round and starts to load its sequence: the loads take longer than all the rest,
-  // and are needed one call later.
+  // Finds this CTA's work tile of the next round and starts to load its sequence: the loads take longer than all the
+  // rest, and are needed one call later.
   __device__ __forceinline__ void find_work_tile() {
     if constexpr (Config::kFirstTileFirst) {
       find_work_tile_of_unequal();
@@ -293,21 +297,21 @@ class TileScheduler {
     find_listed(static_cast<u32>(wide));
   }
 
-  // Ranks only grow from item to item.
-  __device__ __forceinline__ void find_listed(u32 item) {
-    sorted_index_ = find_sorted_index(shared_.schedule_first, batch_, sorted_index_, item);
-    within_ = static_cast<int>(item - shared_.schedule_first[sorted_index_]);
+  // Sorted indices only grow from work tile to work tile.
+  __device__ __forceinline__ void find_listed(u32 work_tile) {
+    sorted_index_ = find_sorted_index(shared_.schedule_first, batch_, sorted_index_, work_tile);
+    within_ = static_cast<int>(work_tile - shared_.schedule_first[sorted_index_]);
     load_sequence_of(sorted_index_);
   }
 
-  __device__ __forceinline__ void load_sequence_of(int rank) {
-    index_ = shared_.schedule_order[rank];
+  __device__ __forceinline__ void load_sequence_of(int sorted_index) {
+    index_ = shared_.schedule_order[sorted_index];
     words_ = load_words(params_.seq_offsets, num_targets_of<Spec>(params_), index_);
   }
 
   // With kFirstTileFirst the first tiles of all sequences and heads are dealt out first, and the list has the others.
-  // A first tile takes as long as several others, so a block that has one leaves out as many rounds of them. Each lane
-  // knows that number of the sequence of its rank.
+  // A first tile takes as long as several others, so a CTA that has one leaves out as many rounds of them. Each lane
+  // knows that number of the sequence of its sorted index.
   __device__ __forceinline__ void weigh_first_tiles() {
     const int lane = threadIdx.x % 32;
     if (lane >= shared_.schedule_sequences) return;
@@ -356,11 +360,11 @@ class TileScheduler {
   const Params& params_;
   const int batch_;
   int round_ = 0;
-  int lane_rounds_ = 0;         // of the others, that the first tile of the sequence of this lane's rank takes
+  int lane_rounds_ = 0;         // of the others, that the first tile of the sequence of this lane's sorted index takes
   i64 dealt_ = 0;               // of the others, in earlier rounds
-  bool at_first_tile_ = false;  // the item is the first tile of head `within_`
+  bool at_first_tile_ = false;  // the work tile is the first tile of head `within_`
   int second_half_ = -1;        // row tile still to do of the current pair
-  // The item after the current one, in a sorted schedule:
+  // The work tile after the current one, in a sorted schedule:
   int sorted_index_ = 0;  // of its sequence
   int within_ = -1;       // its number within the sequence; < 0: there is none
   int index_ = 0;         // the sequence's

@@ -20,8 +20,8 @@ __device__ __forceinline__ void mbarrier_arrive(u32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Waits until the phase of this parity has completed.
-__device__ __forceinline__ void mbarrier_wait(u32 barrier, u32 parity) {
+// Waits until the phase with this lowest bit has completed.
+__device__ __forceinline__ void mbarrier_wait(u32 barrier, u32 phase) {
   asm volatile(
       "{\n"
       ".reg .pred done;\n"
@@ -31,7 +31,7 @@ __device__ __forceinline__ void mbarrier_wait(u32 barrier, u32 parity) {
       "bra again;\n"
       "finished:\n"
       "}\n" ::"r"(barrier),
-      "r"(parity)
+      "r"(phase)
       : "memory");
 }
 

@@ -1,4 +1,4 @@
-// Sums of several blocks in global memory.
+// Sums of several CTAs in global memory.
 #pragma once
 #include "common/types.cuh"
 

@@ -1,10 +1,10 @@
 // Warpgroup matrix multiply: operands and ordering. The instructions themselves are generated in the exact shapes
-// a kernel needs (see the skeleton's prelude).
+// a kernel needs (instruction_wrappers of its skeleton).
 #pragma once
 #include "common/types.cuh"
 
-constexpr int kSwizzleBytes = 128;                    // row pitch of every operand tile in shared memory
-constexpr int kSwizzleColumns = kSwizzleBytes / 2;    // 16-bit elements per row of a tile
+constexpr int kSwizzleBytes = 128;                  // row pitch of every operand tile in shared memory
+constexpr int kSwizzleColumns = kSwizzleBytes / 2;  // 16-bit elements per row of a tile
 
 // The value of lane 0, in a form that the compiler knows to be the same in the whole warp.
 __device__ __forceinline__ u32 warp_uniform(u32 value) { return __shfl_sync(~0u, value, 0); }

@@ -1,8 +1,8 @@
-// What blocks of a grid tell one another through global memory, in counters that are zero at first.
+// What CTAs of a grid tell one another through global memory, in counters that are zero at first.
 #pragma once
 #include "common/types.cuh"
 
-// The next number, from 0 on, of all blocks that ask.
+// The next number, from 0 on, of all CTAs that ask.
 __device__ __forceinline__ u64 take_number(u64* counter) {
   u64 number;
   asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], 1;" : "=l"(number) : "l"(counter) : "memory");

@@ -1,4 +1,4 @@
-// What a multiprocessor of sm_90 has, and how the blocks of a Hopper kernel share it.
+// What a multiprocessor of sm_90 has, and how the CTAs of a Hopper kernel share it.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@ namespace hstujit::sm90 {
 inline constexpr int64_t kSwizzleBytes = 128;
 inline constexpr int64_t kTileColumns = 64;      // 16-bit elements in kSwizzleBytes
 inline constexpr int64_t kSharedLimit = 233472;  // bytes of shared memory of a multiprocessor
-inline constexpr int64_t kReservedBytes = 1024;  // of them, for each block
+inline constexpr int64_t kReservedBytes = 1024;  // of them, for each CTA
 inline constexpr int64_t kRegisterFile = 65536;  // 32-bit registers
 inline constexpr int64_t kMaxRegisters = 240;    // of a thread: leaves the compiler's reserve below the 255 there are
 
 // Rows of a box of the tensor maps for what lies at a sequence's end. The templates have it, too, and compare.
 inline constexpr int64_t kTailBoxRows = 16;
 
-// Of `blocks` blocks with `bytes` each.
+// Of `blocks` CTAs with `bytes` each.
 inline int64_t resident_bytes(int64_t bytes, int64_t blocks) { return (bytes + kReservedBytes) * blocks; }
 
 // Registers of each thread at launch, when the file is shared out evenly. Warps are dealt out to the four partitions,

@@ -21,7 +21,7 @@ int64_t step_offset(int64_t step, bool k_contiguous, int64_t rows) {
   return step / kStepsPerTile * rows * kRowUnits + step % kStepsPerTile * (kStep * 2 / kOffsetUnit);
 }
 
-// The lines that put a step's descriptor into register `name`; its upper word says how far apart groups of 8 rows are,
+// The rows that put a step's descriptor into register `name`; its upper word says how far apart groups of 8 rows are,
 // 1024 bytes, and which swizzle.
 std::string print_descriptor(char name, int64_t operand, int64_t offset) {
   return fmt::format(
@@ -98,7 +98,8 @@ std::string print_wgmma(const std::string& name, const WgmmaProduct& product) {
       fmt::arg("flag_input", argument ? ", \"r\"(static_cast<int>(accumulate))" : ""));
 }
 
-std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config, Accumulate scores) {
+std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config,
+                                    Accumulate scores) {
   const auto lines_product = [&](const char* name, int64_t width) {
     return print_wgmma(name, {.dtype = params.dtype,
                               .n = config.block_n,

@@ -9,12 +9,12 @@ __device__ void kernel_main(const Params& params) {
   Rows<Spec, Config, Operands, Row, Sums, Params> rows(params);
   rows.run();
   if constexpr (Operands::kColumnSums > 0) {
-    rows.column_sums().write(params.parts);
-    if (blockIdx.x == 0 && threadIdx.x == 0) *params.part_count = gridDim.x;
+    rows.column_sums().write(params.partials);
+    if (blockIdx.x == 0 && threadIdx.x == 0) *params.partial_count = gridDim.x;
   }
 }
 
 template <class Spec, class Config, class Params>
 __device__ void add_column_sums(const Params& params) {
-  add_parts<Operands, Spec::kWidth>(params);
+  add_partials<Operands, Spec::kWidth>(params);
 }

@@ -5,7 +5,7 @@ module {
     %2 = arith.andi %0, %1 : i1
     return %2 : i1
   }
-  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "must"}, i1 {hstu.name = "may"}) {
+  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "full"}, i1 {hstu.name = "visible"}) {
     %0 = arith.cmpi sle, %arg3, %arg0 : index
     %1 = arith.cmpi sle, %arg2, %arg1 : index
     %2 = arith.cmpi slt, %arg3, %arg4 : index

@@ -19,7 +19,7 @@ module {
     %14 = arith.andi %12, %13 : i1
     return %14 : i1
   }
-  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "must"}, i1 {hstu.name = "may"}) {
+  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "full"}, i1 {hstu.name = "visible"}) {
     %c4 = arith.constant 4 : index
     %c0 = arith.constant 0 : index
     %0 = arith.cmpi sle, %arg3, %arg0 : index

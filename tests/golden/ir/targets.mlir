@@ -10,7 +10,7 @@ module {
     %7 = arith.andi %5, %6 : i1
     return %7 : i1
   }
-  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "must"}, i1 {hstu.name = "may"}) {
+  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "full"}, i1 {hstu.name = "visible"}) {
     %0 = arith.cmpi sle, %arg3, %arg0 : index
     %1 = arith.cmpi sle, %arg2, %arg1 : index
     %2 = arith.subi %arg4, %arg5 : index

@@ -13,7 +13,7 @@ module {
     %8 = arith.andi %6, %7 : i1
     return %8 : i1
   }
-  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "must"}, i1 {hstu.name = "may"}) {
+  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "full"}, i1 {hstu.name = "visible"}) {
     %c64 = arith.constant 64 : index
     %c256 = arith.constant 256 : index
     %0 = arith.cmpi sle, %arg3, %arg0 : index

@@ -2,9 +2,9 @@ __device__ __forceinline__ bool mask_valid(int row, int col, int n, int t) {
   return abs(row - col) <= 128 && col < n;
 }
 
-__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may) {
-  must = max(c1 - r0, r1 - c0) <= 128 && c1 < n;
-  may = max(max(r0 - c1, c0 - r1), 0) <= 128 && c0 < n;
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& full, bool& visible) {
+  full = max(c1 - r0, r1 - c0) <= 128 && c1 < n;
+  visible = max(max(r0 - c1, c0 - r1), 0) <= 128 && c0 < n;
 }
 
 __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi) {

@@ -4,13 +4,13 @@ __device__ __forceinline__ bool mask_valid(int row, int col, int n, int t) {
   return ((col <= row && (b0 || row == col)) || (row < 6 && b0)) && col < n;
 }
 
-__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may) {
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& full, bool& visible) {
   const int i0 = n - t;
   const bool b0 = i0 >= 6;
   const bool b1 = c1 < i0 && b0;
   const bool b2 = c0 < i0 && b0;
-  must = ((c1 <= r0 && (b1 || (r0 >= c1 && r1 <= c0))) || (r1 < 6 && b1)) && c1 < n;
-  may = ((c0 <= r1 && (b2 || (r0 <= c1 && r1 >= c0))) || (r0 < 6 && b2)) && c0 < n;
+  full = ((c1 <= r0 && (b1 || (r0 >= c1 && r1 <= c0))) || (r1 < 6 && b1)) && c1 < n;
+  visible = ((c0 <= r1 && (b2 || (r0 <= c1 && r1 >= c0))) || (r0 < 6 && b2)) && c0 < n;
 }
 
 __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi) {

@@ -2,9 +2,9 @@ __device__ __forceinline__ bool mask_valid(int row, int col, int n, int t) {
   return col < n;
 }
 
-__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may) {
-  must = c1 < n;
-  may = c0 < n;
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& full, bool& visible) {
+  full = c1 < n;
+  visible = c0 < n;
 }
 
 __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi) {

@@ -3,10 +3,10 @@ __device__ __forceinline__ bool mask_valid(int row, int col, int n, int t) {
   return ((row < i0 && col <= row && (col < 16 || col > row - 128)) || (row >= i0 && col < i0)) && col < n;
 }
 
-__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may) {
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& full, bool& visible) {
   const int i0 = max(n - t, 0);
-  must = ((r1 < i0 && c1 <= r0 && (c1 < 16 || c0 > r1 - 128)) || (r0 >= i0 && c1 < i0)) && c1 < n;
-  may = ((r0 < i0 && c0 <= r1 && (c0 < 16 || c1 > r0 - 128)) || (r1 >= i0 && c0 < i0)) && c0 < n;
+  full = ((r1 < i0 && c1 <= r0 && (c1 < 16 || c0 > r1 - 128)) || (r0 >= i0 && c1 < i0)) && c1 < n;
+  visible = ((r0 < i0 && c0 <= r1 && (c0 < 16 || c1 > r0 - 128)) || (r1 >= i0 && c0 < i0)) && c0 < n;
 }
 
 __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi) {

@@ -4,12 +4,12 @@ __device__ __forceinline__ bool mask_valid(int row, int col, int n, int t) {
   return b0 && (col < i0 || (col >= min(max(row - i0, 0) / 4 * 4 + i0, row) && b0)) && col < n;
 }
 
-__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may) {
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& full, bool& visible) {
   const bool b0 = c1 <= r0;
   const bool b1 = c0 <= r1;
   const int i0 = n - t;
-  must = b0 && (c1 < i0 || (c0 >= min(max(r1 - i0, 0) / 4 * 4 + i0, r1) && b0)) && c1 < n;
-  may = b1 && (c0 < i0 || (c1 >= min(max(r0 - i0, 0) / 4 * 4 + i0, r0) && b1)) && c0 < n;
+  full = b0 && (c1 < i0 || (c0 >= min(max(r1 - i0, 0) / 4 * 4 + i0, r1) && b0)) && c1 < n;
+  visible = b1 && (c0 < i0 || (c1 >= min(max(r0 - i0, 0) / 4 * 4 + i0, r0) && b1)) && c0 < n;
 }
 
 __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi) {

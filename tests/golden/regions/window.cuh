@@ -2,10 +2,10 @@ __device__ __forceinline__ bool mask_valid(int row, int col, int n, int t) {
   return col <= row && (row - col <= 256 || row >= n - 64) && col < n;
 }
 
-__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& must, bool& may) {
+__device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, int t, bool& full, bool& visible) {
   const int i0 = n - 64;
-  must = c1 <= r0 && (r1 - c0 <= 256 || r0 >= i0) && c1 < n;
-  may = c0 <= r1 && (r0 - c1 <= 256 || r1 >= i0) && c0 < n;
+  full = c1 <= r0 && (r1 - c0 <= 256 || r0 >= i0) && c1 < n;
+  visible = c0 <= r1 && (r0 - c1 <= 256 || r1 >= i0) && c0 < n;
 }
 
 __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& lo, int& hi) {

@@ -109,32 +109,32 @@ TEST(DeltaSkeletons, TheSourceSaysWhichRowsQHas) {
   EXPECT_EQ(constant(all, "attention/sm90_forward", "split"), "0") << "hstu_attention has rows enough";
 }
 
-TEST(DeltaSkeletons, OneConsumerSharesColumnsWithItsCluster) {
+TEST(DeltaSkeletons, OneConsumerSplitsColumnsOverItsCluster) {
   const DeltaHstuAttentionSpec spec(params_of(128, 128, DataType::kBf16, false));
   const Skeleton& sm90 = skeleton("attention/sm90_forward");
   bool alone = false, shared = false;
   for (const KernelConfig& config : configs_for(spec, hopper(), "attention/sm90_forward")) {
     const LaunchPlan plan = sm90.launch_plan(spec, config, hopper());
     if (config.attention().consumers > 1) {
-      EXPECT_EQ(plan.cluster.most, 1);
+      EXPECT_EQ(plan.cluster.max, 1);
       alone = true;
       continue;
     }
     shared = true;
-    EXPECT_EQ(plan.cluster.most, 16);
+    EXPECT_EQ(plan.cluster.max, 16);
     EXPECT_EQ(argument_of(spec, plan.cluster.argument), "max_seq_len");
-    EXPECT_GE(plan.cluster.least, config.attention().block_n);
+    EXPECT_GE(plan.cluster.min, config.attention().block_n);
   }
   EXPECT_TRUE(alone && shared);
 }
 
 // Sums of 64 rows take the place of k and v; two consumers' would not.
-TEST(DeltaSkeletons, PartsFitWhereKeysAndValuesWere) {
+TEST(DeltaSkeletons, PartialsFitWhereKeysAndValuesWere) {
   for (const auto& [attn_dim, hidden_dim] : {std::pair{8, 256}, {8, 8}, {128, 128}, {256, 256}}) {
     const DeltaHstuAttentionSpec spec(params_of(attn_dim, hidden_dim, DataType::kBf16, false));
     for (const KernelConfig& config : configs_for(spec, hopper(), "attention/sm90_forward")) {
       const LaunchPlan plan = skeleton("attention/sm90_forward").launch_plan(spec, config, hopper());
-      if (plan.cluster.most == 1) continue;
+      if (plan.cluster.max == 1) continue;
       const int64_t tiles = (attn_dim + 63) / 64 + (hidden_dim + 63) / 64;
       EXPECT_LE(config.attention().block_m * (hidden_dim + 8) * 4,
                 config.attention().stages * tiles * config.attention().block_n * 128);
@@ -142,7 +142,7 @@ TEST(DeltaSkeletons, PartsFitWhereKeysAndValuesWere) {
   }
 }
 
-// docs/journal.md, entry 22: of one sequence of 16384 rows a tile that is not shared out takes 134 us, and 21 us with a
+// docs/journal.md, entry 22: of one sequence of 16384 rows a tile that is not split takes 134 us, and 21 us with a
 // cluster.
 TEST(DeltaSkeletons, TheFirstChoiceSharesItsTilesOut) {
   for (const int64_t length : {1024, 4096, 16384}) {
@@ -189,16 +189,16 @@ TEST(DeltaSkeletons, NoListSortedByRowsOfQ) {
   for (const KernelConfig& offered : sm90.space(spec)) EXPECT_EQ(offered.attention().schedule, "grid");
 }
 
-// Clusters share out the columns of every tile of one consumer: a config that says so would be another name for it.
+// Clusters split the columns of every tile of one consumer: a config that says so would be another name for it.
 TEST(DeltaSkeletons, SharedColumnsAreNoChoice) {
   const DeltaHstuAttentionSpec spec(params_of(64, 64, DataType::kBf16, false));
   const Skeleton& sm90 = skeleton("attention/sm90_forward");
   KernelConfig config = configs_for(spec, hopper(), "attention/sm90_forward").front();
-  config.attention().share_columns = true;
+  config.attention().split_kv = true;
   std::vector<std::string> reasons;
   for (const Rejection& rejection : sm90.reject(spec, config, hopper())) reasons.push_back(rejection.reason);
-  EXPECT_THAT(reasons, Contains("share_columns"));
-  for (const KernelConfig& offered : sm90.space(spec)) EXPECT_FALSE(offered.attention().share_columns);
+  EXPECT_THAT(reasons, Contains("split_kv"));
+  for (const KernelConfig& offered : sm90.space(spec)) EXPECT_FALSE(offered.attention().split_kv);
 }
 
 }  // namespace

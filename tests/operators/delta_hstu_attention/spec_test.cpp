@@ -99,9 +99,9 @@ TEST(DeltaHstuAttentionSpec, ADenseQHasTheSameRowsOfEachSequence) {
   EXPECT_EQ(shape_of(signature, "k"), "(L, 3, 64)");
   EXPECT_EQ(shape_of(signature, "v"), "(L, 3, 32)");
   EXPECT_EQ(shape_of(signature, "out"), "(B*max_delta_len, 3, 32)");
-  const Argument& most = signature[static_cast<size_t>(find_argument(signature, "max_delta_len"))];
-  EXPECT_EQ(most.kind, ArgumentKind::kInt);
-  EXPECT_EQ(most.most, kMaxSeqLen);
+  const Argument& max = signature[static_cast<size_t>(find_argument(signature, "max_delta_len"))];
+  EXPECT_EQ(max.kind, ArgumentKind::kInt);
+  EXPECT_EQ(max.max, kMaxSeqLen);
 }
 
 TEST(DeltaHstuAttentionSpec, AJaggedQHasOffsetsOfItsOwn) {

@@ -97,7 +97,7 @@ TEST(BiasKernels, HaveTheAddressesOfWhatTheyRead) {
   HstuAttentionParams none = params;
   none.drab = none.dattn_scale = false;
   EXPECT_THAT(slots_like(plan_of(none, "sm_90a", kTwoPasses), "dout"),
-              ElementsAre("dout_map", "dout_block_map", "dout_tail_map"));
+              ElementsAre("dout_map", "dout_moving_map", "dout_tail_map"));
 }
 
 // Row sums have a workspace of their own where the plan has none.
@@ -116,7 +116,7 @@ TEST(BiasKernels, AddUpRowsInAWorkspace) {
   const Skeleton& fused = **find_skeleton(kFused);
   const KernelConfig config = accepted_of(fused, spec, *known_device("sm_90a")).front();
   const LaunchPlan plan = fused.launch_plan(spec, config, *known_device("sm_90a"));
-  EXPECT_THAT(functions_of(plan), ElementsAre("convert_parts", "bias_gradient", "scale_gradient", "add_row_sums"));
+  EXPECT_THAT(functions_of(plan), ElementsAre("convert_dq", "bias_gradient", "scale_gradient", "add_row_sums"));
   EXPECT_TRUE(plan.workspace.regions[0].cleared);
   EXPECT_EQ(plan.workspace.regions[0].bytes[1].constant, 8 * params.heads * params.attn_dim * 4);
 }
@@ -167,7 +167,7 @@ TEST_F(BiasKernelsCompiled, HopperBackwardFused) {
   for (const KernelConfig& config : accepted_of(**find_skeleton(kFused), spec, on)) {
     if (schedules.insert(config.attention().schedule).second) expect_fits(spec, Direction::kBackward, config, on);
   }
-  EXPECT_THAT(schedules, ElementsAre("ordered", "persistent", "whole"));
+  EXPECT_THAT(schedules, ElementsAre("per_sequence", "persistent", "semaphore"));
 }
 
 // Room is short for the widest: there are configs for them all the same.

@@ -1,4 +1,4 @@
-// Host face of templates/attention/sm80_backward/kernel.cuh: every problem has a config on every device, and figures
+// Host side of templates/attention/sm80_backward/kernel.cuh: every problem has a config on every device, and figures
 // add up.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -91,7 +91,7 @@ TEST(Sm80BackwardSkeleton, RejectsWhatItCannotDo) {
   EXPECT_THAT(reasons([](auto&) {}, device("sm_80")), testing::IsEmpty());
   EXPECT_THAT(reasons([](auto& c) { c.attention().schedule = "persistent"; }, device("sm_80")), Contains("schedule"));
   EXPECT_THAT(reasons([](auto& c) { c.attention().ping_pong = true; }, device("sm_80")), Contains("ping_pong"));
-  EXPECT_THAT(reasons([](auto& c) { c.attention().share_columns = true; }, device("sm_80")), Contains("share_columns"));
+  EXPECT_THAT(reasons([](auto& c) { c.attention().split_kv = true; }, device("sm_80")), Contains("split_kv"));
   EXPECT_THAT(reasons([](auto& c) { c.attention().activation = "mufu"; }, device("sm_80")), Contains("activation"));
   EXPECT_THAT(reasons([](auto& c) { c.attention().block_m = 0; }, device("sm_80")), Contains("tile"));
   EXPECT_THAT(reasons([](auto& c) { c.attention().block_n = 24; }, device("sm_80")), Contains("tile"));
@@ -127,16 +127,16 @@ TEST(Sm80BackwardSkeleton, SharedMemoryIsThatOfTheLayout) {
 
 // dk and dv of 256 columns each are more than the registers of a thread hold.
 TEST(Sm80BackwardSkeleton, WideColumnsAreSummedByBlocksOfTheirOwn) {
-  for (const auto& [width, parts] : {std::pair{64, 2}, std::pair{256, 3}}) {
+  for (const auto& [width, roles] : {std::pair{64, 2}, std::pair{256, 3}}) {
     const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
     const KernelConfig config = accepted(spec, device("sm_90a")).front();
-    EXPECT_EQ(constant(spec, config, "parts"), parts);
+    EXPECT_EQ(constant(spec, config, "roles"), roles);
     const LaunchPlan plan = backward().launch_plan(spec, config, device("sm_90a"));
     int64_t constants = 1;
     for (const GridFactor& factor : plan.grid) {
       if (factor.source == GridFactor::Source::kConstant) constants *= factor.constant;
     }
-    EXPECT_EQ(constants, parts * spec.params().heads);
+    EXPECT_EQ(constants, roles * spec.params().heads);
   }
 }
 

@@ -1,4 +1,4 @@
-// Host face of templates/attention/sm80_forward/kernel.cuh: every problem has a config on every device, and figures add
+// Host side of templates/attention/sm80_forward/kernel.cuh: every problem has a config on every device, and figures add
 // up.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -103,8 +103,8 @@ TEST(Sm80Skeleton, RejectsWhatItCannotDo) {
   other.attention().ping_pong = true;
   EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("ping_pong"));
   other = config;
-  other.attention().share_columns = true;
-  EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("share_columns"));
+  other.attention().split_kv = true;
+  EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("split_kv"));
   other = config;
   other.attention().activation = "mufu";
   EXPECT_THAT(reasons(other, device("sm_80")), testing::Contains("activation"));

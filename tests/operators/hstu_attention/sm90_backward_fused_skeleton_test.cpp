@@ -1,4 +1,4 @@
-// Host face of templates/attention/sm90_backward_fused/kernel.cuh: what Hopper gets a config for, what is refused and
+// Host side of templates/attention/sm90_backward_fused/kernel.cuh: what Hopper gets a config for, what is refused and
 // why, and figures that add up; with a libnvrtc, that kernels compile without spills.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,14 +43,14 @@ TEST(Sm90BackwardFused, ServesSumsOf256ColumnsTogether) {
   }
 }
 
-TEST(Sm90BackwardFused, IsDeterministicInOrderAndOfWholeSequences) {
+TEST(Sm90BackwardFused, IsDeterministicWithSemaphoresAndPerSequence) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
   std::set<std::string> schedules;
   for (const KernelConfig& config : skeleton().space(spec)) {
     schedules.insert(config.attention().schedule);
     EXPECT_EQ(skeleton().deterministic(config), config.attention().schedule != "persistent");
   }
-  EXPECT_EQ(schedules, (std::set<std::string>{"ordered", "persistent", "whole"}));
+  EXPECT_EQ(schedules, (std::set<std::string>{"semaphore", "persistent", "per_sequence"}));
   ProblemSize size;
   size.max_seq_len = 16384;
   const auto choice = [&](bool deterministic) {
@@ -59,17 +59,17 @@ TEST(Sm90BackwardFused, IsDeterministicInOrderAndOfWholeSequences) {
   EXPECT_EQ(choice(false).skeleton, skeleton().name());
   EXPECT_EQ(choice(false).attention().schedule, "persistent");
   EXPECT_EQ(choice(true).skeleton, skeleton().name());
-  EXPECT_EQ(choice(true).attention().schedule, "ordered");
+  EXPECT_EQ(choice(true).attention().schedule, "semaphore");
 }
 
-// Where all tiles add to contextual rows, they wait for one another there: those of all sequences take turns.
+// Where all tiles add to contextual rows, they wait for one another there: those of all sequences alternate.
 TEST(Sm90BackwardFused, TilesThatAddToContextualRowsAreListedByPlace) {
   HstuAttentionParams params = make_params(DataType::kBf16, 128, 128);
   const auto by_place = [&] {
     const HstuAttentionSpec spec(params);
     std::set<int64_t> values;
     for (const KernelConfig& config : accepted(spec)) {
-      values.insert(constant_of(skeleton(), spec, config, "tiles_by_place"));
+      values.insert(constant_of(skeleton(), spec, config, "last_tiles_first"));
     }
     return values;
   };
@@ -127,18 +127,19 @@ TEST(Sm90BackwardFused, SharesOfColumnsFitTheTilesOfK) {
   }
 }
 
-// Operands, two buffers of dS, which are a line of 64 rows of 16 bits for each column of the tile, and fp32 sums of 64
+// Operands, two buffers of dS, which are 64 rows of 16 bits for each column of the tile, and fp32 sums of 64
 // rows of dq.
 TEST(Sm90BackwardFused, SharedMemoryHoldsTheOperandsTheExchangeAndSums) {
   for (const HstuAttentionSpec& spec : matrix_specs()) {
     const int64_t tiles = (spec.params().attn_dim + 63) / 64 + (spec.params().hidden_dim + 63) / 64;
     for (const KernelConfig& config : accepted(spec)) {
-      const int64_t kept = constant_of(skeleton(), spec, config, "kept_stages") * config.attention().block_m;
-      const int64_t sums = constant_of(skeleton(), spec, config, "kept_sums");
-      const int64_t held = 128 * (tiles * (kept + config.attention().stages * config.attention().block_n) +
+      const int64_t stationary =
+          constant_of(skeleton(), spec, config, "stationary_stages") * config.attention().block_m;
+      const int64_t sums = constant_of(skeleton(), spec, config, "smem_accum_tiles");
+      const int64_t held = 128 * (tiles * (stationary + config.attention().stages * config.attention().block_n) +
                                   2 * config.attention().block_m) +
                            sums * 64 * spec.params().attn_dim * 4;
-      if (config.attention().schedule != "whole") {
+      if (config.attention().schedule != "per_sequence") {
         EXPECT_EQ(sums, 0);
       }
       const int64_t bytes = skeleton().launch_plan(spec, config, hopper()).shared_memory;
@@ -151,17 +152,17 @@ TEST(Sm90BackwardFused, SharedMemoryHoldsTheOperandsTheExchangeAndSums) {
 }
 
 // What is left beside two buffers of k and v: at 64 columns the sums of 320 rows, from the first rows on that have
-// parts of two tiles, at 128 none. Contextual rows have parts of every tile.
-TEST(Sm90BackwardFused, WholeSequencesKeepSumsWhereThereIsRoom) {
+// partials of two tiles, at 128 none. Contextual rows have partials of every tile.
+TEST(Sm90BackwardFused, DqAccumIsInSharedMemoryWhereThereIsRoom) {
   const auto sums = [&](HstuAttentionParams params, int64_t consumers, int64_t blocks_per_sm) {
     const HstuAttentionSpec spec(params);
     std::vector<int64_t> values;
     for (const KernelConfig& config : accepted(spec)) {
-      if (config.attention().schedule != "whole" || config.attention().stages != 2 ||
+      if (config.attention().schedule != "per_sequence" || config.attention().stages != 2 ||
           config.attention().consumers != consumers)
         continue;
       EXPECT_EQ(config.attention().blocks_per_sm, blocks_per_sm);
-      for (const char* name : {"kept_stages", "first_sum", "kept_sums"}) {
+      for (const char* name : {"stationary_stages", "first_smem_accum_tile", "smem_accum_tiles"}) {
         values.push_back(constant_of(skeleton(), spec, config, name));
       }
     }
@@ -207,38 +208,39 @@ int64_t product_of(const Signature& signature, const std::vector<GridFactor>& fa
   return result;
 }
 
-// One fp32 dq, its rows rounded up to groups of 8. In any order it is zero at first, and a kernel that has a block for
-// each group follows; otherwise it is not, and counters are: one for the list and, in order, for each head as many
-// turns as there may be blocks of rows.
+// One fp32 dq, its rows rounded up to groups of 8. With atomics it is zero at first, and a kernel that has a CTA for
+// each group follows; otherwise it is not, and counters are: one for the list and, with "semaphore", for each head as
+// many semaphores as there may be Q tiles.
 TEST(Sm90BackwardFused, TheWorkspaceIsOneDq) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 128);
   const Signature signature = spec.signature(Direction::kBackward);
   for (const KernelConfig& config : accepted(spec)) {
     const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
     const std::vector<WorkspaceRegion>& regions = plan.workspace.regions;
-    const bool ordered = config.attention().schedule == "ordered", whole = config.attention().schedule == "whole";
-    ASSERT_EQ(regions.size(), ordered ? 4u : whole ? 2u : 1u);
-    ASSERT_EQ(plan.following.size(), ordered || whole ? 0u : 1u);
-    EXPECT_EQ(regions.back().cleared, !ordered && !whole);
+    const bool semaphore = config.attention().schedule == "semaphore",
+               per_sequence = config.attention().schedule == "per_sequence";
+    ASSERT_EQ(regions.size(), semaphore ? 4u : per_sequence ? 2u : 1u);
+    ASSERT_EQ(plan.following.size(), semaphore || per_sequence ? 0u : 1u);
+    EXPECT_EQ(regions.back().cleared, !semaphore && !per_sequence);
     for (const int64_t rows : {1, 8, 9, 1000}) {
       const int64_t rounded = (rows + 7) / 8 * 8;
       EXPECT_EQ(product_of(signature, regions.back().bytes, rows), rounded * 4 * 64 * 4);
-      if (ordered || whole) {
+      if (semaphore || per_sequence) {
         EXPECT_EQ(product_of(signature, regions[0].bytes, rows), 8);
         EXPECT_TRUE(regions[0].cleared);
       } else {
         EXPECT_EQ(product_of(signature, plan.following[0].grid, rows), rounded / 8);
-        EXPECT_EQ(plan.following[0].function, "convert_parts");
+        EXPECT_EQ(plan.following[0].function, "convert_dq");
       }
-      if (ordered) {
-        const int64_t turns = (product_of(signature, regions[1].bytes, rows) +  //
-                               product_of(signature, regions[2].bytes, rows)) /
-                              (4 * 4);
-        EXPECT_GE(turns, rows / 64 + kSequences) << "of each head";
-        EXPECT_LE(turns, rows / 64 + kSequences + 2);
+      if (semaphore) {
+        const int64_t semaphores = (product_of(signature, regions[1].bytes, rows) +  //
+                                    product_of(signature, regions[2].bytes, rows)) /
+                                   (4 * 4);
+        EXPECT_GE(semaphores, rows / 64 + kSequences) << "of each head";
+        EXPECT_LE(semaphores, rows / 64 + kSequences + 2);
       }
     }
-    if (ordered) {
+    if (semaphore) {
       EXPECT_TRUE(regions[1].cleared && regions[2].cleared);
     }
     EXPECT_EQ(plan.persistent_blocks, hopper().sm_count * config.attention().blocks_per_sm);
@@ -276,8 +278,8 @@ TEST(Sm90BackwardFused, EstimatesGrowWithTheProblem) {
   }
 }
 
-// Short sequences are taken whole, of long ones there are too few for that: as measured (docs/performance.md). Of 128
-// columns and 1024 rows, whole sequences and tiles in order are within 4 %.
+// Short sequences are one CTA's, of long ones there are too few for that: as measured (docs/performance.md). Of 128
+// columns and 1024 rows, "per_sequence" and "semaphore" are within 4 %.
 TEST(Sm90BackwardFused, IsTheChoiceOfHopper) {
   ProblemSize size;
   const auto choice = [&](int64_t width, int64_t length) {
@@ -286,8 +288,8 @@ TEST(Sm90BackwardFused, IsTheChoiceOfHopper) {
     const KernelConfig config = *heuristic_config(spec, Direction::kBackward, hopper(), size);
     return config.skeleton == skeleton().name() ? config.attention().schedule : "two passes";
   };
-  for (const int64_t length : {256, 1024}) EXPECT_EQ(choice(64, length), "whole") << length;
-  for (const int64_t length : {256, 1024}) EXPECT_EQ(choice(128, length), "whole") << length;
+  for (const int64_t length : {256, 1024}) EXPECT_EQ(choice(64, length), "per_sequence") << length;
+  for (const int64_t length : {256, 1024}) EXPECT_EQ(choice(128, length), "per_sequence") << length;
   for (const int64_t length : {4096, 8192, 16384}) EXPECT_EQ(choice(128, length), "persistent") << length;
 }
 

@@ -1,4 +1,4 @@
-// Host face of templates/attention/sm90_backward_twopass/kernel.cuh: what Hopper gets a config for, what is refused and
+// Host side of templates/attention/sm90_backward_twopass/kernel.cuh: what Hopper gets a config for, what is refused and
 // why, and figures that add up; with a libnvrtc, that kernels compile without spills.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(Sm90Backward, EveryHeadDimensionHasAConfig) {
   for (const HstuAttentionSpec& spec : matrix_specs()) EXPECT_FALSE(accepted(spec).empty()) << spec.to_json();
 }
 
-// Sums of dk and dv of 256 columns together are what registers hold; wider ones are blocks of their own.
+// Sums of dk and dv of 256 columns together are what registers hold; wider ones are CTAs of their own.
 TEST(Sm90Backward, WideSumsAreRolesOfTheirOwn) {
   for (const HstuAttentionSpec& spec : matrix_specs()) {
     const int64_t roles = spec.params().attn_dim + spec.params().hidden_dim > 256 ? 3 : 2;
@@ -114,19 +114,19 @@ TEST(Sm90Backward, RejectsShapesThatItDoesNotHave) {
   }
   for (const int64_t lines : {0, 24, 272})
     EXPECT_THAT(with([&](KernelConfig& c) { c.attention().block_n = lines; }), Contains("block_n")) << lines;
-  // A consumer waits for a block while it still holds the stage of the one before.
+  // A consumer waits for a tile while it still holds the stage of the one before.
   EXPECT_THAT(with([&](KernelConfig& c) { c.attention().stages = 1; }), Contains("stages"));
   EXPECT_THAT(with([&](KernelConfig& c) { c.attention().ping_pong = true; }), Contains("ping_pong"));
-  EXPECT_THAT(with([&](KernelConfig& c) { c.attention().share_columns = true; }), Contains("share_columns"));
+  EXPECT_THAT(with([&](KernelConfig& c) { c.attention().split_kv = true; }), Contains("split_kv"));
 }
 
-// Both roles keep a pair of tiles and stream pairs of blocks, tiles of 64 columns in rows of 128 bytes.
+// Both roles have a pair of stationary tiles and pairs of moving ones, tiles of 64 columns in rows of 128 bytes.
 TEST(Sm90Backward, SharedMemoryHoldsTheOperands) {
   for (const HstuAttentionSpec& spec : matrix_specs()) {
     const int64_t tiles = (spec.params().attn_dim + 63) / 64 + (spec.params().hidden_dim + 63) / 64;
     for (const KernelConfig& config : accepted(spec)) {
-      const int64_t kept = constant(spec, config, "kept_stages") * config.attention().block_m;
-      const int64_t operands = 128 * tiles * (kept + config.attention().stages * config.attention().block_n);
+      const int64_t stationary = constant(spec, config, "stationary_stages") * config.attention().block_m;
+      const int64_t operands = 128 * tiles * (stationary + config.attention().stages * config.attention().block_n);
       const int64_t bytes = skeleton().launch_plan(spec, config, hopper()).shared_memory;
       EXPECT_EQ(constant(spec, config, "shared_bytes"), bytes);
       EXPECT_GT(bytes, operands);
@@ -176,7 +176,7 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
         EXPECT_EQ(slot.map.box_columns, 64);
         if (tensor.role == ArgumentRole::kOutput || slot.name == tensor.name + "_tail_map") {
           EXPECT_EQ(slot.map.box_rows, 16) << slot.name;  // kTailBoxRows
-        } else if (slot.name == tensor.name + "_block_map") {
+        } else if (slot.name == tensor.name + "_moving_map") {
           EXPECT_EQ(slot.map.box_rows, config.attention().block_n);
         } else {
           EXPECT_EQ(slot.name, tensor.name + "_map");
@@ -185,7 +185,7 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
       }
       std::set<std::string> needed = {"total_rows", "seq_offsets", "batch", "max_query_rows", "alpha", "inverse_scale"};
       for (const char* operand : {"q", "k", "v", "dout"}) {
-        for (const char* map : {"_map", "_block_map", "_tail_map"}) needed.insert(std::string(operand) + map);
+        for (const char* map : {"_map", "_moving_map", "_tail_map"}) needed.insert(std::string(operand) + map);
       }
       for (const char* output : {"dq", "dk", "dv"}) {
         for (const char* member : {"", "_map", "_row_stride", "_head_stride"})
@@ -198,7 +198,7 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
   }
 }
 
-// A block for each role of each tile of the longest sequence.
+// A CTA for each role of each tile of the longest sequence.
 TEST(Sm90Backward, TheGridHasEachRoleOfEachTile) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
   const Signature signature = spec.signature(Direction::kBackward);
@@ -260,8 +260,8 @@ KernelConfig first_choice(const HstuAttentionSpec& spec, int64_t max_seq_len) {
   return *heuristic_config(spec, Direction::kBackward, hopper(), size);
 }
 
-// Narrow blocks read the kept tile from shared memory so often that the tensor cores wait, and two warpgroups share
-// what one block streams.
+// Narrow moving tiles read the stationary tile from shared memory so often that the tensor cores wait, and two
+// warpgroups share what one CTA loads.
 TEST(Sm90Backward, LongSequencesGetTwoConsumersAndBlocksOf64) {
   for (const int64_t width : {64, 128}) {
     const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
@@ -288,7 +288,7 @@ TEST_F(Sm90BackwardCompiled, EveryCandidateOf64And128) {
   for (const int64_t width : {64, 128}) {
     const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
     for (const KernelConfig& config : accepted(spec)) {
-      // The ring's depth is a constant, and a list adds little to a grid: few of them stand for all.
+      // The pipeline's depth is a constant, and a list adds little to a grid: few of them stand for all.
       if (config.attention().stages == 2 && (config.attention().schedule == "grid" || config.attention().block_n == 64))
         expect_fits(spec, config);
     }

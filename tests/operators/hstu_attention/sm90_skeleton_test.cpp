@@ -1,4 +1,4 @@
-// Host face of templates/attention/sm90_forward/kernel.cuh: what Hopper gets a config for, what is refused and why, and
+// Host side of templates/attention/sm90_forward/kernel.cuh: what Hopper gets a config for, what is refused and why, and
 // figures that add up.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -118,33 +118,33 @@ TEST(Sm90Skeleton, RejectsShapesThatItDoesNotHave) {
 // Of a tile that one consumer works on alone, whose sums fit where its k and v were.
 TEST(Sm90Skeleton, ColumnsAreSharedOutInGridsOfOneConsumer) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
-  size_t sharing = 0;
+  size_t split = 0;
   for (const KernelConfig& config : accepted(spec)) {
     const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
-    EXPECT_EQ(constant(spec, config, "split"), config.attention().share_columns);
-    EXPECT_EQ(plan.cluster.most, config.attention().share_columns ? 16 : 1);
-    if (!config.attention().share_columns) continue;
-    ++sharing;
+    EXPECT_EQ(constant(spec, config, "split"), config.attention().split_kv);
+    EXPECT_EQ(plan.cluster.max, config.attention().split_kv ? 16 : 1);
+    if (!config.attention().split_kv) continue;
+    ++split;
     EXPECT_EQ(spec.signature(Direction::kForward)[static_cast<size_t>(plan.cluster.argument)].name, "max_seq_len");
-    EXPECT_EQ(plan.cluster.least, 2 * config.attention().block_n);
+    EXPECT_EQ(plan.cluster.min, 2 * config.attention().block_n);
     KernelConfig changed = config;
     changed.attention().schedule = "persistent";
-    EXPECT_THAT(reasons(spec, changed, hopper()), Contains("share_columns"));
+    EXPECT_THAT(reasons(spec, changed, hopper()), Contains("split_kv"));
     changed = config;
     changed.attention().consumers = 2;
     changed.attention().block_m = 128;
-    EXPECT_THAT(reasons(spec, changed, hopper()), Contains("share_columns"));
+    EXPECT_THAT(reasons(spec, changed, hopper()), Contains("split_kv"));
   }
-  EXPECT_GT(sharing, 0u);
+  EXPECT_GT(split, 0u);
   KernelConfig config;
   config.skeleton = skeleton().name();
   config.attention().block_m = config.attention().block_n = 64;
   config.attention().stages = 2;
   config.attention().consumers = 1;
-  config.attention().share_columns = true;
+  config.attention().split_kv = true;
   EXPECT_THAT(reasons(spec, config, hopper()), IsEmpty());
   config.attention().block_n = 16;
-  EXPECT_THAT(reasons(spec, config, hopper()), Contains("share_columns")) << "34 KiB of sums, 16 of k and v";
+  EXPECT_THAT(reasons(spec, config, hopper()), Contains("split_kv")) << "34 KiB of sums, 16 of k and v";
 }
 
 // Operands are tiles of 64 columns in rows of 128 bytes; barriers and the schedule are what is left.
@@ -307,17 +307,17 @@ TEST(Sm90Skeleton, TheFirstChoiceForOneMaskOfEqualTilesIsNoGrid) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
   for (int64_t length = 256; length <= 65536; length *= 2) {
     EXPECT_EQ(first_choice(spec, length).attention().schedule, "persistent") << length;
-    EXPECT_FALSE(first_choice(spec, length).attention().share_columns) << length;
+    EXPECT_FALSE(first_choice(spec, length).attention().split_kv) << length;
   }
 }
 
 // docs/journal.md, entry 22: a launch takes 9 us where its blocks have next to nothing to do, adding up included.
 TEST(Sm90Skeleton, TheFirstChoiceForFewTilesSharesThemOut) {
-  const auto estimate_of = [](int64_t rows, int64_t batch, bool sharing) {
+  const auto estimate_of = [](int64_t rows, int64_t batch, bool split) {
     const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
     double best = std::numeric_limits<double>::infinity();
     for (const KernelConfig& config : accepted(spec)) {
-      if (config.attention().share_columns != sharing) continue;
+      if (config.attention().split_kv != split) continue;
       best = std::min(best, skeleton().estimate(spec, config, hopper(), {rows, batch, 1, 64, true}));
     }
     return best;
@@ -325,7 +325,7 @@ TEST(Sm90Skeleton, TheFirstChoiceForFewTilesSharesThemOut) {
   EXPECT_NEAR(estimate_of(1024, 1, false), 0.019, 0.003) << "as timed";
   EXPECT_LT(estimate_of(1024, 1, true), 0.75 * estimate_of(1024, 1, false));
   EXPECT_LT(estimate_of(512, 4, true), estimate_of(512, 4, false));
-  // There is room for no cluster, and nothing to share out.
+  // There is room for no cluster, and nothing to split.
   EXPECT_GE(estimate_of(4096, 1, true), estimate_of(4096, 1, false));
   EXPECT_GE(estimate_of(64, 1, true), estimate_of(64, 1, false));
 }

@@ -1,4 +1,4 @@
-// Column blocks that cost models count, against the mask itself.
+// KV tiles that cost models count, against the mask itself.
 #include "templates/attention/host/tile_counts.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ void expect_counts_of_mask(HstuAttentionParams params) {
       for (const int64_t rows : {52, 64, 129, 300}) {
         for (const auto& [m, n] : {std::pair<int64_t, int64_t>{64, 64}, {192, 64}, {128, 96}, {16, 8}}) {
           const SequenceSize sequence{rows, targets};
-          EXPECT_EQ(count_column_blocks(params, sequence, m, n), blocks_of_mask(params, sequence, m, n))
+          EXPECT_EQ(count_kv_tiles(params, sequence, m, n), blocks_of_mask(params, sequence, m, n))
               << HstuAttentionSpec(params).to_json() << " rows " << rows << ", targets " << targets << ", " << m << "x"
               << n;
         }
@@ -61,7 +61,7 @@ void expect_counts_of_mask(HstuAttentionParams params) {
 TEST(TileCounts, PlainMask) { expect_counts_of_mask({}); }
 TEST(TileCounts, FullMask) {
   const HstuAttentionParams params{.causal = false, .full_mask = true};
-  EXPECT_EQ(count_column_blocks(params, {200, 0}, 64, 96), (std::vector<int64_t>{3, 3, 3, 3}));
+  EXPECT_EQ(count_kv_tiles(params, {200, 0}, 64, 96), (std::vector<int64_t>{3, 3, 3, 3}));
 }
 TEST(TileCounts, Windows) {
   for (const int64_t window : {1, 20, 100, 400}) expect_counts_of_mask({.max_attn_len = window});
@@ -70,11 +70,11 @@ TEST(TileCounts, Windows) {
 TEST(TileCounts, AWindowEndsOnBothSidesWhenNotCausal) {
   HstuAttentionParams params;
   params.max_attn_len = 50;
-  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).column_blocks, 1 + 15 * 2) << "causal: [row - 50, row + 63]";
+  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).kv_tiles, 1 + 15 * 2) << "causal: [row - 50, row + 63]";
   params.causal = false;
-  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).column_blocks, 2 + 14 * 3 + 2) << "[row - 50, row + 63 + 50]";
+  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).kv_tiles, 2 + 14 * 3 + 2) << "[row - 50, row + 63 + 50]";
   params.max_attn_len = 0;
-  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).column_blocks, 16 * 16);
+  EXPECT_EQ(count_tiles(params, {1024, 0}, 64, 64).kv_tiles, 16 * 16);
 }
 
 TEST(TileCounts, FullTails) {
@@ -98,18 +98,17 @@ TEST(TileCounts, SemiLocal) {
 // By hand: what makes context-1k and window-full-1k of bench/cliffs.json slow in a static list.
 TEST(TileCounts, FirstAndLastTilesAreTheLongOnes) {
   const SequenceSize sequence{640, 0};
-  EXPECT_EQ(count_column_blocks({.contextual_seq_len = 32}, sequence, 128, 64),
-            (std::vector<int64_t>{10, 4, 6, 8, 10}));
-  EXPECT_EQ(count_column_blocks({.max_attn_len = 128, .min_full_attn_seq_len = 64}, sequence, 128, 64),
+  EXPECT_EQ(count_kv_tiles({.contextual_seq_len = 32}, sequence, 128, 64), (std::vector<int64_t>{10, 4, 6, 8, 10}));
+  EXPECT_EQ(count_kv_tiles({.max_attn_len = 128, .min_full_attn_seq_len = 64}, sequence, 128, 64),
             (std::vector<int64_t>{2, 4, 4, 4, 10}));
 }
 
 TEST(TileCounts, SumsAreThoseOfTheTiles) {
   const HstuAttentionParams params{.max_attn_len = 100, .contextual_seq_len = 32};
-  const std::vector<int64_t> blocks = count_column_blocks(params, {1000, 0}, 64, 64);
+  const std::vector<int64_t> blocks = count_kv_tiles(params, {1000, 0}, 64, 64);
   const TileCounts counts = count_tiles(params, {1000, 0}, 64, 64);
   EXPECT_EQ(counts.row_tiles, static_cast<double>(blocks.size()));
-  EXPECT_EQ(counts.column_blocks, static_cast<double>(std::accumulate(blocks.begin(), blocks.end(), int64_t{0})));
+  EXPECT_EQ(counts.kv_tiles, static_cast<double>(std::accumulate(blocks.begin(), blocks.end(), int64_t{0})));
 }
 
 // Sequences shorter than their contextual rows, and targets alone: no sense in them, but they are launched.
@@ -119,7 +118,7 @@ TEST(TileCounts, OddSequencesHaveNoNegativeCounts) {
       for (const int64_t window : {0, 16}) {
         const HstuAttentionParams params{
             .num_targets = true, .max_attn_len = window, .min_full_attn_seq_len = window * 4, .contextual_seq_len = 32};
-        for (const int64_t blocks : count_column_blocks(params, {rows, targets}, 64, 64)) {
+        for (const int64_t blocks : count_kv_tiles(params, {rows, targets}, 64, 64)) {
           EXPECT_GE(blocks, 0);
           EXPECT_LE(blocks, 2);
         }
@@ -139,11 +138,11 @@ TEST(TileCounts, TargetsAreAssumedWhereTheMaskHasThem) {
 TEST(TileCounts, TilesBeginWithTheFirstRowOfQ) {
   HstuAttentionParams params;
   params.max_attn_len = 100;
-  const auto all = count_column_blocks(params, {1024, 0}, 64, 64);
-  const auto last = count_column_blocks(params, {1024, 0, 832}, 64, 64);
+  const auto all = count_kv_tiles(params, {1024, 0}, 64, 64);
+  const auto last = count_kv_tiles(params, {1024, 0, 832}, 64, 64);
   ASSERT_EQ(last.size(), 3u);
   EXPECT_TRUE(std::equal(last.begin(), last.end(), all.end() - 3));
-  EXPECT_EQ(count_column_blocks(params, {1024, 0, 1023}, 64, 64).size(), 1u);
+  EXPECT_EQ(count_kv_tiles(params, {1024, 0, 1023}, 64, 64).size(), 1u);
 }
 
 TEST(TileCounts, LastRowsSeeWhatTheMaskSays) {

@@ -96,12 +96,12 @@ TEST_F(LendingTest, TuningChecksOverPoisonAndTimesAllThatALaunchEnqueues) {
   ASSERT_TRUE(grid.ok() && persistent.ok());
   // The adversarial batch has more rows than this one, and some that are nobody's.
   const Lengths adversarial = adversarial_lengths(*instance.spec, Direction::kForward, 256, 20261120);
-  const auto most = static_cast<size_t>((adversarial.total_rows() + 70) * 100);
+  const auto max = static_cast<size_t>((adversarial.total_rows() + 70) * 100);
   fake().step_count = 0;
   EXPECT_EQ(bench.validate(*grid).code(), Code::kCheckFailed) << "the fake GPU writes nothing";
-  EXPECT_THAT(steps(most), ElementsAre("255", "fake_128", "fake_convert"));
+  EXPECT_THAT(steps(max), ElementsAre("255", "fake_128", "fake_convert"));
   EXPECT_EQ(bench.validate(*persistent).code(), Code::kCheckFailed);
-  EXPECT_THAT(steps(most), ElementsAre("255", "0", "fake_128", "fake_convert"));
+  EXPECT_THAT(steps(max), ElementsAre("255", "0", "fake_128", "fake_convert"));
   ASSERT_TRUE(bench.time({*persistent}, 1).ok());
   const std::vector<std::string> once = {"0", "fake_128", "fake_convert"};
   std::vector<std::string> twice = once;

@@ -72,7 +72,7 @@ size_t print_report(const Json& report, const Options& options) {
 
 // A bare list of entries of "ops", which the library reads as a config; anything else was meant for --config.
 Result<ConfigPtr> load_grid(const std::string& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostConfigBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxConfigBytes));
   const Result<Json> json = parse_json(text, {.comments = true});
   if (json.ok() && !json->is_array()) {
     return Status(Code::kInvalidConfig,

@@ -157,7 +157,7 @@ Status export_bundle(const CacheOptions& options) {
   hstujit_cache_export_options given = HSTUJIT_INIT(hstujit_cache_export_options);
   if (!options.op.empty()) given.op = options.op.c_str();
   HSTUJIT_ASSIGN_OR_RETURN(Report report, report_of(&hstujit_cache_export, context.get(), archive.c_str(), &given));
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string bytes, read_file(archive, kMostBundleBytes));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string bytes, read_file(archive, kMaxBundleBytes));
   HSTUJIT_ASSIGN_OR_RETURN(const std::string frame, compress(bytes));
   HSTUJIT_RETURN_IF_ERROR(write_file_atomically(file, frame));
   report.json["path"] = options.file;

@@ -1,8 +1,8 @@
 // Attention backward on the host.
 //
-// An item is a block of rows of one sequence and head, of one side. On the row side the block is of q and dout, walks
+// An item is a tile of rows of one sequence and head, of one side. On the row side the tile is of q and dout, walks
 // the columns that it may see, and sums dq; on the column side it is of k and v, walks the rows that may see it, and
-// sums dk and dv. Both sides do the same with the roles exchanged: a is the block's q or k, b its dout or v, x and y
+// sums dk and dv. Both sides do the same with the roles exchanged: a is the item's q or k, b its dout or v, x and y
 // are the other two of a tile, and for each register tile that mask_tile does not rule out
 //
 //   s = a * xT, dp = b * yT, ds = dp * score'(s), p = score(s) under the mask
@@ -11,7 +11,7 @@
 // Each side computes s and dp anew, so that no two items write the same element and none waits for another. Everything
 // stays in fp32, and the sums are rounded once.
 //
-// A bias is added to s. Its gradient has items of its own, since several heads may share one: a block of rows of a head
+// A bias is added to s. Its gradient has items of its own, since several heads may share one: a tile of rows of a head
 // of drab walks all columns, sums ds over the heads, and writes 0 where there are no pairs, also in rows and columns
 // behind the sequence. Rows of q leave sum(p * dp) of their head for dattn_scale (HostOperator::finish).
 #include <algorithm>
@@ -34,7 +34,7 @@ struct Side {
   const char *a, *b, *x, *y;
   const char *da, *db;  // what a side has not is null
 
-  bool rows() const { return which != kColumnSide; }  // whether the block is of rows
+  bool rows() const { return which != kColumnSide; }  // whether the tile is of rows
 };
 
 constexpr Side kSides[] = {{kRowSide, "q", "dout", "k", "v", "dq", nullptr},
@@ -107,10 +107,10 @@ class BackwardEmitter {
         side.which == kRowSide ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
     emit_.loop(other, other_end, kTileRows, [&, last = other_end](Value tile) {
       const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), last);
-      emit_.when(may_see(side, begin, end, tile, tile_end).may,
+      emit_.when(visibility(side, begin, end, tile, tile_end).visible,
                  [&] { emit_tile(side, tile, tile_end, padded_rows, item_.at(kHead)); });
     });
-    // The slope has the factor alpha. Factors of rows of q are in the weights already where those are not the block's.
+    // The slope has the factor alpha. Factors of rows of q are in the weights already where those are not the item's.
     const bool done = !side.rows() && item_.scales_rows();
     const Emitter::RowFactor factor = done ? [this](Value) { return emit_.real(1); } : item_.factors(first);
     emit_.write_rows(da_, factor, item_.rows_of(side.da, params_.attn_dim, first), rows);
@@ -122,7 +122,7 @@ class BackwardEmitter {
     });
   }
 
-  // A block of rows of a head of drab, with all columns. Of rows behind the sequence the item's sequence is empty.
+  // A tile of rows of a head of drab, with all columns. Of rows behind the sequence the item's sequence is empty.
   void emit_bias_side() {
     const Value begin = item_.at(kBegin), end = item_.at(kEnd), n = item_.at(kSequenceRows), zero = emit_.integer(0);
     const Value rows = emit_.sub(end, begin);
@@ -133,7 +133,7 @@ class BackwardEmitter {
     emit_.loop(zero, n, kTileRows, [&](Value tile) {
       const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), n);
       emit_.clear(dbias_, padded_rows);
-      emit_.when(item_.may_see(begin, end, tile, tile_end).may, [&] {
+      emit_.when(item_.visibility(begin, end, tile, tile_end).visible, [&] {
         emit_.loop(zero, emit_.integer(item_.heads_of_bias()), 1, [&](Value member) {
           const Value head = emit_.add(group, member);
           emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first, head), rows, padded_rows, a_);
@@ -148,8 +148,9 @@ class BackwardEmitter {
     emit_.clear_block(item_.bias_of("drab", item_.at(kHead), begin, n), rows, columns);
   }
 
-  AttentionItem::Visibility may_see(const Side& side, Value own, Value own_end, Value other, Value other_end) {
-    return side.rows() ? item_.may_see(own, own_end, other, other_end) : item_.may_see(other, other_end, own, own_end);
+  AttentionItem::Visibility visibility(const Side& side, Value own, Value own_end, Value other, Value other_end) {
+    return side.rows() ? item_.visibility(own, own_end, other, other_end)
+                       : item_.visibility(other, other_end, own, own_end);
   }
 
   void emit_tile(const Side& side, Value other, Value other_end, Value padded_rows, Value head) {
@@ -175,13 +176,13 @@ class BackwardEmitter {
       emit_.loop(zero, padded_count, tile.columns(), [&](Value offset) {
         const Value begin = emit_.add(other, offset);
         const Value padded_end = emit_.add(begin, emit_.integer(tile.columns()));
-        const auto visible = may_see(side, own, own_end, begin, emit_.min(padded_end, other_end));
-        emit_.when(visible.may, [&] {
+        const auto pairs = visibility(side, own, own_end, begin, emit_.min(padded_end, other_end));
+        emit_.when(pairs.visible, [&] {
           multiply_transposed(a_, row, x_transposed_, offset, params_.attn_dim, s_);
           multiply_transposed(b_, row, y_transposed_, offset, params_.hidden_dim, dp_);
-          const Value whole = emit_.both(visible.must, emit_.le(padded_end, other_end));
+          const Value full = emit_.both(pairs.full, emit_.le(padded_end, other_end));
           emit_.when(
-              whole, [&] { emit_gradients(side, row, offset, other, false); },
+              full, [&] { emit_gradients(side, row, offset, other, false); },
               [&] { emit_gradients(side, row, offset, other, true); });
           if (side.da != nullptr) accumulate(dp_, x_, offset, wide_.attn, da_, row);
           if (side.db != nullptr) accumulate(s_, y_, offset, wide_.hidden, db_, row);
@@ -190,7 +191,7 @@ class BackwardEmitter {
     });
   }
 
-  // bias_ becomes the bias of the block's rows, or columns, and of those of the tile.
+  // bias_ becomes the bias of the item's rows, or columns, and of those of the tile.
   void stage_bias(const Side& side, Value other, Value count, Value padded_count, Value head) {
     const Value begin = item_.at(kBegin), rows = emit_.sub(item_.at(kEnd), begin), bias_head = item_.bias_head(head);
     if (side.rows()) {
@@ -235,7 +236,7 @@ class BackwardEmitter {
 
   // In place, one row at a time: products to weights in s, and gradients of weights to gradients of products in dp.
   // Where the mask or the end of the sequence says so, both are zero. The register tile is `item_row` behind the first
-  // of the block and `offset` behind `first_other`, the first of the tile in memory.
+  // of the item and `offset` behind `first_other`, the first of the tile in memory.
   void emit_gradients(const Side& side, Value item_row, Value offset, Value first_other, bool masked) {
     const RegisterTile& tile = emit_.tile();
     const bool slopes = side.which == kRowSide && has("dattn_scale");

@@ -1,6 +1,6 @@
 // Attention forward on the host.
 //
-// An item is a block of rows of one sequence and head. It walks the columns that the block may see in tiles: a tile of
+// An item is a tile of rows of one sequence and head. It walks the columns that those may see in tiles: a tile of
 // k (transposed) and v goes to scratch as fp32, then, for each register tile of rows and columns that mask_tile does
 // not rule out, scores = q * kT, weights = score(scores) under the mask, sums += weights * v. Everything stays in fp32,
 // the weights too, and the sums are rounded once: closer to the reference than a tensor core, which rounds the weights
@@ -47,7 +47,8 @@ class ForwardEmitter {
     const auto [first_column, column_end] = item_.columns_of_rows(begin, end);
     emit_.loop(first_column, column_end, kTileColumns, [&, column_end = column_end](Value column) {
       const Value tile_end = emit_.min(emit_.add(column, emit_.integer(kTileColumns)), column_end);
-      emit_.when(item_.may_see(begin, end, column, tile_end).may, [&] { emit_tile(column, tile_end, padded_rows); });
+      emit_.when(item_.visibility(begin, end, column, tile_end).visible,
+                 [&] { emit_tile(column, tile_end, padded_rows); });
     });
     emit_.write_rows(sums_, item_.factors(first_query), item_.rows_of("out", params_.hidden_dim, first_query), rows);
     return item_.status();
@@ -73,17 +74,17 @@ class ForwardEmitter {
       emit_.loop(emit_.integer(0), padded_count, tile.columns(), [&](Value offset) {
         const Value begin = emit_.add(column, offset);
         const Value padded_end = emit_.add(begin, emit_.integer(tile.columns()));
-        const auto visible = item_.may_see(first_row, row_end, begin, emit_.min(padded_end, column_end));
-        emit_.when(visible.may, [&] {
+        const auto pairs = item_.visibility(first_row, row_end, begin, emit_.min(padded_end, column_end));
+        emit_.when(pairs.visible, [&] {
           const Value depth_zero = emit_.integer(0);
           emit_.multiply_tile(emit_.address(queries_, row, depth_zero), queries_.width,
                               emit_.address(keys_, depth_zero, offset), keys_.width, weights_at(depth_zero),
                               weights_.width, tile.vectors, params_.attn_dim,
                               /*accumulate=*/false);
           // Padding must have weight zero, which only the mask gives it whatever the score is.
-          const Value whole = emit_.both(visible.must, emit_.le(padded_end, column_end));
+          const Value full = emit_.both(pairs.full, emit_.le(padded_end, column_end));
           emit_.when(
-              whole, [&] { emit_weights(row, offset, column, false); },
+              full, [&] { emit_weights(row, offset, column, false); },
               [&] { emit_weights(row, offset, column, true); });
           const int64_t step = output_vectors_ * tile.lanes;
           emit_.loop(depth_zero, emit_.integer(values_.width), step, [&](Value output) {

@@ -41,7 +41,7 @@ Emitter::Values AttentionItem::region(mlir::func::FuncOp function, const Emitter
   return zeros;
 }
 
-AttentionItem::Visibility AttentionItem::may_see(Value row, Value row_end, Value column, Value column_end) {
+AttentionItem::Visibility AttentionItem::visibility(Value row, Value row_end, Value column, Value column_end) {
   const Value one = emit().integer(1);
   const auto result = region(mask_tile_, {row, emit().sub(row_end, one), column, emit().sub(column_end, one),
                                           at(kSequenceRows), at(kTargets)});

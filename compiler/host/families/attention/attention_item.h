@@ -10,7 +10,7 @@
 
 namespace hstujit {
 
-// Coordinates of an item: a block of rows of one sequence and head; kBegin and kEnd count from the sequence's first.
+// Coordinates of an item: a tile of rows of one sequence and head; kBegin and kEnd count from the sequence's first.
 enum Coordinate : size_t {
   kSequenceStart,
   kSequenceRows,
@@ -19,12 +19,12 @@ enum Coordinate : size_t {
   kBegin,
   kEnd,
   kQueryStart,          // forward: row of q and out that would hold the sequence's row 0
-  kSide = kQueryStart,  // backward: what the block is of, an AttentionSide
+  kSide = kQueryStart,  // backward: what the tile is of, an AttentionSide
   kSequence,            // number of the sequence in the batch
 };
 
-// Backward computes dq of a block of rows (of q and dout), dk and dv of a block of columns (rows of k and v), and drab
-// of a block of rows and all columns that there can be; kHead is then a head of drab.
+// Backward computes dq of a tile of rows (of q and dout), dk and dv of a tile of columns (rows of k and v), and drab
+// of a tile of rows and all columns that there can be; kHead is then a head of drab.
 enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide };
 
 class AttentionItem {
@@ -34,7 +34,7 @@ class AttentionItem {
 
   using Value = mlir::Value;
   struct Visibility {
-    Value must, may;
+    Value full, visible;
   };
 
   const HstuAttentionParams& params() const { return *params_; }
@@ -53,8 +53,8 @@ class AttentionItem {
   int64_t heads_of_bias() const { return params_->heads / params_->rab_heads; }
   Value round_up(Value value, int64_t multiple) const;
 
-  // Calls of region functions. Rows and columns of may_see and of the spans are [begin, end).
-  Visibility may_see(Value row, Value row_end, Value column, Value column_end);
+  // Calls of region functions. Rows and columns of visibility and of the spans are [begin, end).
+  Visibility visibility(Value row, Value row_end, Value column, Value column_end);
   std::pair<Value, Value> columns_of_rows(Value row, Value row_end) { return span(mask_columns_, row, row_end); }
   std::pair<Value, Value> rows_of_columns(Value column, Value column_end) {
     return span(mask_rows_, column, column_end);

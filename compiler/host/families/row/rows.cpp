@@ -24,7 +24,7 @@ using mlir::Value;
 
 // Of one launch, at most; and elements of an item, at least.
 constexpr int64_t kMaxItems = 128;
-constexpr int64_t kLeastElements = 16384;
+constexpr int64_t kMinElements = 16384;
 
 // Coordinates of an item.
 constexpr size_t kBegin = 0, kEnd = 1, kItem = 2;
@@ -215,7 +215,7 @@ class HostRows final : public HostOperator {
 
  private:
   int64_t rows_of_item(int64_t rows) const {
-    return std::max({int64_t{1}, ceil_div(rows, kMaxItems), kLeastElements / interface_.width});
+    return std::max({int64_t{1}, ceil_div(rows, kMaxItems), kMinElements / interface_.width});
   }
   int64_t item_count(const Arguments& arguments) const {
     const int64_t rows = arguments.symbol("L");

@@ -52,7 +52,7 @@ Signature AttentionSpec::signature(Direction direction) const {
     argument.name = name;
     argument.kind = ArgumentKind::kInt;
     argument.doc = doc;
-    argument.most = kMaxSeqLen;
+    argument.max = kMaxSeqLen;
     argument.semantic = Semantic::kMaxRows;
     argument.axis = axis;
     return argument;

@@ -99,8 +99,8 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Len
   }
   values.push_back(scalar_value(static_cast<double>(lengths.max_seq_len)));
   if (query_rows_ != QueryRows::kAll) {
-    const auto most = std::max_element(lengths.delta_rows.begin(), lengths.delta_rows.end());
-    values.push_back(scalar_value(most == lengths.delta_rows.end() ? 0 : static_cast<double>(*most)));
+    const auto max = std::max_element(lengths.delta_rows.begin(), lengths.delta_rows.end());
+    values.push_back(scalar_value(max == lengths.delta_rows.end() ? 0 : static_cast<double>(*max)));
   }
   values.push_back(scalar_value(1.0 / static_cast<double>(p.attn_dim)));
   values.push_back(scalar_value(0));
