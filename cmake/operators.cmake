@@ -1,3 +1,35 @@
+# hstujit_operator_table(OUT file [ROOTS folders]): operator_table(), of the folders compiler/spec/operators/<op>/, each
+# of which defines parse_<op> and schema_<op>. ROOTS: trees beside the repository's that have operators, too.
+function(hstujit_operator_table)
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "OUT" "ROOTS")
+  hstujit_generate_registry(
+    OUT ${ARG_OUT}
+    ROOTS ${ARG_ROOTS}
+    GLOB compiler/spec/operators/*/*.cpp
+    NAME "^compiler/spec/operators/([a-z0-9_]+)/"
+    INCLUDES "\"compiler/spec/operator_table.h\""
+    DECLARE "OpSpecPtr parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes); nlohmann::ordered_json schema_@NAME@();"
+    ENTRY "{\"@NAME@\", &parse_@NAME@, &schema_@NAME@}"
+    TABLE "const std::vector<OperatorEntry>& operator_table()"
+    ELEMENT "OperatorEntry")
+endfunction()
+
+# hstujit_operator_builders(OUT file [ROOTS folders]): operator_builders(), of the files compiler/ir/operators/<op>.cpp,
+# each of which defines build_<op>.
+function(hstujit_operator_builders)
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "OUT" "ROOTS")
+  hstujit_generate_registry(
+    OUT ${ARG_OUT}
+    ROOTS ${ARG_ROOTS}
+    GLOB compiler/ir/operators/*.cpp
+    NAME "^compiler/ir/operators/([a-z0-9_]+)\\.cpp$"
+    INCLUDES "\"compiler/ir/build.h\""
+    DECLARE "Result<Module> build_@NAME@(mlir::MLIRContext& context, const OpSpec& spec);"
+    ENTRY "{\"@NAME@\", &build_@NAME@}"
+    TABLE "const std::vector<OperatorBuilder>& operator_builders()"
+    ELEMENT "OperatorBuilder")
+endfunction()
+
 # hstujit_check_operators(root): fails unless every family of operators below `root` is whole and every file of an
 # operator belongs to one, so that a missing or misspelt file is found here and not by the first user who calls the
 # operator.

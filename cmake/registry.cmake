@@ -4,7 +4,7 @@
 # follows from the file's; the generated source declares them all and returns their table, in alphabetical order.
 #
 #   OUT       the generated file
-#   GLOB      pattern below the repository root
+#   GLOB      pattern below the repository root, and below those of ROOTS, where there are any
 #   RECURSE   the pattern's last part is looked for in all folders below the rest of it
 #   NAME      how an entry's name is made from the path: a regular expression with one or two groups, joined by "_", which stands for "/", too
 #   SIBLING   optional: only files with a file of this extension and the same stem beside them count
@@ -14,15 +14,9 @@
 #   TABLE     the signature of the function that returns the table, and ELEMENT the type of its elements
 #   NAMES     optional: a variable that receives the list of names
 #
-# Example, in compiler/spec/CMakeLists.txt: each folder defines parse_<op> and schema_<op>.
-#   hstujit_generate_registry(OUT ${CMAKE_CURRENT_BINARY_DIR}/operators.cpp
-#     GLOB compiler/spec/operators/*/*.cpp NAME "^compiler/spec/operators/([a-z0-9_]+)/"
-#     INCLUDES "<nlohmann/json.hpp>" "\"compiler/spec/operator_table.h\""
-#     DECLARE "OpSpecPtr parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes); nlohmann::ordered_json schema_@NAME@();"
-#     ENTRY "{\"@NAME@\", &parse_@NAME@, &schema_@NAME@}"
-#     TABLE "const std::vector<OperatorEntry>& operator_table()" ELEMENT "OperatorEntry")
+# cmake/operators.cmake has examples.
 function(hstujit_generate_registry)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "RECURSE" "OUT;GLOB;NAME;SIBLING;DECLARE;ENTRY;TABLE;ELEMENT;NAMES" "INCLUDES")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "RECURSE" "OUT;GLOB;NAME;SIBLING;DECLARE;ENTRY;TABLE;ELEMENT;NAMES" "INCLUDES;ROOTS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hstujit_generate_registry: unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -30,23 +24,25 @@ function(hstujit_generate_registry)
   if(ARG_RECURSE)
     set(glob GLOB_RECURSE)
   endif()
-  file(${glob} files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_GLOB})
   set(names)
-  foreach(file IN LISTS files)
-    if(ARG_SIBLING)
-      cmake_path(REPLACE_EXTENSION file ${ARG_SIBLING} OUTPUT_VARIABLE sibling)
-      if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${sibling})
-        continue()
+  foreach(root IN ITEMS ${PROJECT_SOURCE_DIR} ${ARG_ROOTS})
+    file(${glob} files RELATIVE ${root} CONFIGURE_DEPENDS ${root}/${ARG_GLOB})
+    foreach(file IN LISTS files)
+      if(ARG_SIBLING)
+        cmake_path(REPLACE_EXTENSION file ${ARG_SIBLING} OUTPUT_VARIABLE sibling)
+        if(NOT EXISTS ${root}/${sibling})
+          continue()
+        endif()
       endif()
-    endif()
-    if(file MATCHES "${ARG_NAME}")
-      set(name ${CMAKE_MATCH_1})
-      if(CMAKE_MATCH_2)
-        string(APPEND name _${CMAKE_MATCH_2})
+      if(file MATCHES "${ARG_NAME}")
+        set(name ${CMAKE_MATCH_1})
+        if(CMAKE_MATCH_2)
+          string(APPEND name _${CMAKE_MATCH_2})
+        endif()
+        string(REPLACE / _ name ${name})
+        list(APPEND names ${name})
       endif()
-      string(REPLACE / _ name ${name})
-      list(APPEND names ${name})
-    endif()
+    endforeach()
   endforeach()
   list(REMOVE_DUPLICATES names)
   list(SORT names)

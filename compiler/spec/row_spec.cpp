@@ -113,6 +113,12 @@ RowInterface RowSpec::interface(Direction direction) const {
   return backward;
 }
 
+bool RowSpec::has_vectors() const {
+  const std::vector<RowOperand> inputs = forward_interface().inputs;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const RowOperand& input) { return input.kind == RowOperandKind::kVector; });
+}
+
 int64_t RowSpec::vector_alignment(DataType dtype) const {
   const auto together = alignment() / static_cast<int64_t>(size_of(this->dtype()));
   return std::min<int64_t>(16, together * static_cast<int64_t>(size_of(dtype)));

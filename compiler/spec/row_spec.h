@@ -1,9 +1,8 @@
 // What the operators of the row family have in common: each row of the outputs follows from that row of the inputs, and
 // gradients of vectors are sums over all rows.
 //
-// An operator says which operands it has and writes its float64 reference for one row; signature, inputs, bytes and
-// bounds follow here, and the kernels from the IR (compiler/ir/row_builder.h). Its parameters have at least the fields
-// of RowParams.
+// An operator (compiler/spec/row_operator.h) says which operands it has and writes its float64 reference for one row;
+// signature, inputs, bytes and bounds follow here, and the kernels from the IR (compiler/ir/row_builder.h).
 #pragma once
 
 #include <functional>
@@ -65,6 +64,7 @@ class RowSpec : public OpSpec {
   // Additions, multiplications and their like for each element, about.
   virtual double operations(Direction direction) const = 0;
   DataType dtype() const { return forward_interface().outputs.front().dtype; }  // of rows
+  bool has_vectors() const;                                                     // among the inputs
 
   // Rows of inputs, gradients of outputs, vectors, scalars, then the outputs.
   Signature signature(Direction direction) const override;

@@ -10,6 +10,7 @@
 #include "compiler/plan/search_space.h"
 #include "tests/emulation/emulated_kernel.h"
 #include "tests/host/host_call.h"
+#include "tests/row/row_cases.h"
 
 namespace hstujit {
 namespace {
@@ -91,12 +92,7 @@ TEST(EmulatedRows, EveryType) {
 }
 
 TEST(EmulatedRows, EveryOption) {
-  for (const bool weight : {true, false}) {
-    for (const bool other : {true, false}) {
-      check(layer_norm(72, {{"weight", weight}, {"bias", other}}), row_config(8, 4, 2), 21);
-      check(rms_norm(72, {{"weight", weight}, {"silu", other}}), row_config(8, 4, 2), 21);
-    }
-  }
+  for (const RowCase& row : row_cases({{"width", 72}})) check(row.json, row_config(8, 4, 2), 21);
 }
 
 // No row at all, fewer than a CTA takes, and more than one time for each CTA.

@@ -9,8 +9,12 @@ cannot use tensor maps, so they check the sm80 kernels on the same masks.
 """
 
 import argparse
+import itertools
 import json
+import pathlib
 import sys
+
+OPERATORS = pathlib.Path(__file__).resolve().parent.parent / "operators"
 
 LENGTHS = [0, 1, 63, 64, 65, 127, 128, 129, 0, 191, 192, 193, 2, 700, 1, 0]
 LONGEST = 1024
@@ -130,16 +134,17 @@ ROW_TYPES = {
     "fp16_weight": {"dtype": "fp16", "weight_dtype": "fp16"},
     "fp32": {"dtype": "fp32"},
 }
-ROW_OPERATORS = {
-    "layer_norm": {"op": "layer_norm"},
-    "layer_norm_weight": {"op": "layer_norm", "bias": False},
-    "layer_norm_bias": {"op": "layer_norm", "weight": False},
-    "layer_norm_plain": {"op": "layer_norm", "weight": False, "bias": False},
-    "rms_norm": {"op": "rms_norm"},
-    "rms_norm_plain": {"op": "rms_norm", "weight": False},
-    "rms_norm_silu": {"op": "rms_norm", "silu": True},
-    "rms_norm_plain_silu": {"op": "rms_norm", "weight": False, "silu": True},
-}
+
+
+def row_operators():
+    """Name and parameters of every operator of the row family: what tests/operators/<op>/cases.json lists, each with each."""
+    for file in sorted(OPERATORS.glob("*/cases.json")):
+        operator = file.parent.name
+        listed = json.loads(file.read_text(encoding="utf-8"))
+        for values in itertools.product(*listed.values()):
+            chosen = dict(zip(listed, values))
+            suffix = [parameter if value is True else value for parameter, value in chosen.items() if value is True or isinstance(value, str)]
+            yield "_".join([operator, *suffix]), {"op": operator, **chosen}
 
 
 def row_instances():
@@ -147,8 +152,8 @@ def row_instances():
     for width in ROW_WIDTHS:
         number = 0
         for kind, type_parameters in ROW_TYPES.items():
-            for operator, parameters in ROW_OPERATORS.items():
-                if kind.endswith("_weight") and operator.endswith(("plain", "plain_silu")):
+            for operator, parameters in row_operators():
+                if kind.endswith("_weight") and not parameters.get("weight") and not parameters.get("bias"):
                     continue  # there is nothing of that type
                 rows = ROW_COUNTS[number % len(ROW_COUNTS)]
                 number += 1
@@ -194,7 +199,7 @@ def small_instances():
         if name in ("causal-bf16-rab2_rows_128x128", "groups-fp16-rab1_scalar_40x72", "none-tf32-rab1_scalar_40x72",
                     "context_window_full_targets-bf16-rab2_rows_alone"):
             yield {**chosen, "max_seq_len": 256, "lengths": [250] if "alone" in name else [0, 1, 65, 129, 256]}
-        if name.startswith(("rows_bf16-layer_norm_100x", "rows_fp16-rms_norm_silu_1024x", "rows_fp32-layer_norm_7x")):
+        if name.startswith(("rows_bf16-layer_norm_weight_bias_100x", "rows_fp16-rms_norm_weight_silu_1024x", "rows_fp32-layer_norm_weight_bias_7x")):
             yield {**chosen, "rows": 131}
         if name == "causal-bf16-many_128x128":
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}

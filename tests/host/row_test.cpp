@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/host/host_call.h"
+#include "tests/row/row_cases.h"
 
 namespace hstujit {
 namespace {
@@ -34,18 +35,8 @@ void check(const Json& json, int64_t rows) {
   }
 }
 
-const std::vector<Json>& operators() {
-  static const std::vector<Json> all = {{{"op", "layer_norm"}},
-                                        {{"op", "layer_norm"}, {"weight", false}, {"bias", false}},
-                                        {{"op", "layer_norm"}, {"weight", false}},
-                                        {{"op", "rms_norm"}},
-                                        {{"op", "rms_norm"}, {"weight", false}, {"silu", true}},
-                                        {{"op", "rms_norm"}, {"silu", true}}};
-  return all;
-}
-
 TEST(HostRows, EveryOperator) {
-  for (const Json& op : operators()) check(with(op, {{"width", 50}}), 41);
+  for (const RowCase& row : row_cases({{"width", 50}})) check(row.json, 41);
 }
 
 TEST(HostRows, EveryType) {

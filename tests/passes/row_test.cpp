@@ -6,8 +6,9 @@
 
 #include "compiler/passes/region_functions.h"
 #include "tests/golden/golden.h"
+#include "tests/passes/build_row.h"
 #include "tests/passes/evaluate.h"
-#include "tests/passes/row_cases.h"
+#include "tests/row/row_cases.h"
 
 namespace hstujit {
 namespace {
@@ -99,7 +100,7 @@ TEST(RowFunctions, AgreeWithTheReference) {
   constexpr size_t kRows = 3;
   const Lengths lengths{.rows = {kRows}, .num_targets = {}, .max_seq_len = kRows};
   for (const int64_t width : {2, 7, 64}) {
-    for (const auto& [name, spec] : row_cases(width)) {
+    for (const auto& [name, op, json, spec] : row_cases({{"width", width}})) {
       for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
         SCOPED_TRACE(name + " " + std::string(to_string(direction)) + " " + std::to_string(width));
         std::vector<HostValue> values = spec->make_inputs(direction, lengths, 1), expected = values;
@@ -119,19 +120,27 @@ TEST(RowFunctions, AgreeWithTheReference) {
 // A sum is computed as soon as what it adds up is known: backward needs no more rounds than forward, but where the
 // gradient of silu depends on the row's scale.
 TEST(RowFunctions, SumsDoNotWaitForOneAnother) {
-  for (const auto& [name, spec] : row_cases(64)) {
-    const size_t forward_rounds = name.starts_with("layer_norm") ? 2 : 1;
-    const RowModule forward = build_row(*spec, Direction::kForward), backward = build_row(*spec, Direction::kBackward);
-    EXPECT_EQ(find_row_functions(*forward.module).rounds.size(), forward_rounds) << name;
-    EXPECT_EQ(find_row_functions(*backward.module).rounds.size(), name.ends_with("silu") ? 2 : forward_rounds) << name;
+  const auto rounds = [](const Json& json, Direction direction) {
+    const OpSpecPtr spec = parse_op_spec(json, "spec").value();
+    const RowModule row = build_row(*spec, direction);
+    return find_row_functions(*row.module).rounds.size();
+  };
+  const Json layer_norm = {{"op", "layer_norm"}, {"width", 64}}, rms_norm = {{"op", "rms_norm"}, {"width", 64}};
+  Json with_silu = rms_norm;
+  with_silu["silu"] = true;
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    EXPECT_EQ(rounds(layer_norm, direction), 2u);
+    EXPECT_EQ(rounds(rms_norm, direction), 1u);
+    EXPECT_EQ(rounds(with_silu, direction), direction == Direction::kForward ? 1u : 2u);
   }
 }
 
 TEST(RowFunctions, MatchGoldenFiles) {
-  for (const auto& [name, spec] : row_cases(64)) {
+  for (const auto& [name, op, json, spec] : row_cases({{"width", 64}})) {
     for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
       const RowModule row = build_row(*spec, direction);
-      expect_golden("ir/" + name + "_" + std::string(to_string(direction)) + ".mlir", to_text(*row.module));
+      expect_golden(name + "_" + std::string(to_string(direction)) + ".mlir", to_text(*row.module),
+                    std::filesystem::path(HSTUJIT_SOURCE_DIR) / "tests" / "operators" / op / "golden");
     }
   }
 }

@@ -1,8 +1,8 @@
 // Kernels of the row family compile without spills: those that run untuned, and of one problem all that may be tuned.
 #include "compiler/plan/search_space.h"
 #include "compiler/spec/operators/layer_norm/spec.h"
-#include "compiler/spec/operators/rms_norm/spec.h"
-#include "tests/operators/hstu_attention/compiled_kernels.h"
+#include "tests/nvrtc/compiled_kernels.h"
+#include "tests/row/row_cases.h"
 
 namespace hstujit {
 namespace {
@@ -34,16 +34,9 @@ TEST_F(RowKernels, UntunedFitEveryWidth) {
 }
 
 TEST_F(RowKernels, UntunedFitEveryOption) {
-  for (const bool weight : {true, false}) {
-    RmsNormParams params;
-    params.width = 512;
-    params.weight = weight;
-    params.silu = true;
-    for (const DataType dtype : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
-      params.dtype = params.weight_dtype = dtype;
-      make_canonical(params, weight);
-      expect_untuned_fits(RmsNormSpec(params));
-    }
+  for (const char* dtype : {"bf16", "fp16", "fp32"}) {
+    for (const RowCase& row : row_cases({{"width", 512}, {"dtype", dtype}, {"weight_dtype", dtype}}))
+      expect_untuned_fits(*row.spec);
   }
 }
 

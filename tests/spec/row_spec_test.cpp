@@ -1,10 +1,13 @@
-// Specs of the row family: parameters and their canonical form, signatures, and the reference by hand.
+// Specs of the row family: parameters and their canonical form, signatures, and gradients of the references.
 #include "compiler/spec/row_spec.h"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tests/row/row_cases.h"
+#include "tests/row/row_values.h"
 
 namespace hstujit {
 namespace {
@@ -70,85 +73,31 @@ TEST(RowSpec, WorkCountsBytesOnce) {
   EXPECT_EQ((*norm)->work(Direction::kBackward, lengths).bytes, 3 * 10 * 100 * 2 + 3 * 100 * 4);
 }
 
-// Values by argument, of x with two rows and four columns.
-std::vector<HostValue> values_of(const OpSpec& spec, Direction direction, const std::vector<double>& x,
-                                 const std::vector<double>& dout) {
-  const Signature signature = spec.signature(direction);
-  std::vector<HostValue> values(signature.size());
-  const auto set = [&](const char* name, std::vector<double> reals) {
-    const int index = find_argument(signature, name);
-    if (index < 0) return;
-    HostTensor& tensor = values[static_cast<size_t>(index)].tensor;
-    tensor.shape = {4};
-    if (signature[static_cast<size_t>(index)].shape.size() == 2) tensor.shape = {2, 4};
-    tensor.reals = std::move(reals);
-  };
-  set("x", x);
-  set("dout", dout);
-  set("weight", {1, 2, 0.5, -1});
-  set("bias", {10, 20, 30, 40});
-  spec.reference(direction, {{2}, {}, 2, {}}, values);
-  return values;
-}
-
-void expect_near(const std::vector<double>& actual, const std::vector<double>& expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-12) << i;
-}
-
-TEST(RowSpec, LayerNormByHand) {
-  const auto spec = parse(R"({"op": "layer_norm", "width": 4, "dtype": "fp32"})");
-  // Deviations -3, -1, 1, 3 of variance 5; twice that in the second row, so n is the same.
-  const double s = 1 / std::sqrt(5.0);
-  const auto forward = values_of(**spec, Direction::kForward, {1, 3, 5, 7, -6, -2, 2, 6}, {});
-  const std::vector<double> row = {10 - 3 * s, 20 - 2 * s, 30 + 0.5 * s, 40 - 3 * s};
-  std::vector<double> both = row;
-  both.insert(both.end(), row.begin(), row.end());
-  expect_near(forward.back().tensor.reals, both);
-
-  const auto backward = values_of(**spec, Direction::kBackward, {1, 3, 5, 7, -6, -2, 2, 6}, {1, 0, 0, 0, 0, 0, 2, 0});
-  // Row 0: g = (1, 0, 0, 0), mean of g 1/4, mean of g * n -3s/4. Row 1: g = (0, 0, 1, 0), 1/4 and s/4, over twice s.
-  const auto dx = [&](double g, double n, double mean_gn, double scale) {
-    return (g - 0.25 - n * s * mean_gn) * scale;
-  };
-  expect_near(backward[4].tensor.reals, {dx(1, -3, -0.75 * s, s), dx(0, -1, -0.75 * s, s), dx(0, 1, -0.75 * s, s),
-                                         dx(0, 3, -0.75 * s, s), dx(0, -3, 0.25 * s, s / 2), dx(0, -1, 0.25 * s, s / 2),
-                                         dx(1, 1, 0.25 * s, s / 2), dx(0, 3, 0.25 * s, s / 2)});
-  expect_near(backward[5].tensor.reals, {-3 * s, 0, 2 * s, 0});
-  expect_near(backward[6].tensor.reals, {1, 0, 2, 0});
-}
-
-TEST(RowSpec, RmsNormByHand) {
-  const auto spec = parse(R"({"op": "rms_norm", "width": 4, "dtype": "fp32", "silu": true})");
-  // Mean square 25 and 100.
-  const auto forward = values_of(**spec, Direction::kForward, {1, 5, 5, 7, 2, 10, 10, 14}, {});
-  const auto silu = [](double z) { return z / (1 + std::exp(-z)); };
-  const std::vector<double> row = {silu(0.2), silu(2), silu(0.5), silu(-1.4)};
-  for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(forward.back().tensor.reals[i], row[i % 4], 1e-12);
-}
-
 // Gradients against differences of the forward direction.
 TEST(RowSpec, GradientsAreThoseOfForward) {
-  for (const char* json :
-       {R"({"op": "layer_norm", "width": 4, "dtype": "fp32"})", R"({"op": "rms_norm", "width": 4, "dtype": "fp32"})",
-        R"({"op": "rms_norm", "width": 4, "dtype": "fp32", "silu": true})"}) {
-    const auto spec = parse(json);
-    const std::vector<double> x = {0.3, -1.2, 2.5, 0.1, 1.5, 0.4, -0.7, 0.2}, dout = {1, -2, 0.5, 3, -1, 0.2, 0.6, 2};
-    const auto loss = [&](const std::vector<double>& at) {
-      const auto out = values_of(**spec, Direction::kForward, at, {}).back().tensor.reals;
-      double sum = 0;
-      for (size_t i = 0; i < out.size(); ++i) sum += out[i] * dout[i];
-      return sum;
+  const std::vector<double> x = {0.3, -1.2, 2.5, 0.1, 1.5, 0.4, -0.7, 0.2}, dout = {1, -2, 0.5, 3, -1, 0.2, 0.6, 2};
+  for (const auto& [name, op, json, spec] : row_cases({{"width", 4}, {"dtype", "fp32"}})) {
+    const Signature signature = spec->signature(Direction::kForward), gradients = spec->signature(Direction::kBackward);
+    const auto loss = [&](const RowValues& at) {
+      const auto out = reference_of(*spec, Direction::kForward, 2, at).back().tensor.reals;
+      return std::inner_product(out.begin(), out.end(), dout.begin(), 0.0);
     };
-    const auto backward = values_of(**spec, Direction::kBackward, x, dout);
-    const int dx = find_argument((*spec)->signature(Direction::kBackward), "dx");
-    for (size_t i = 0; i < x.size(); ++i) {
-      std::vector<double> up = x, down = x;
-      constexpr double kStep = 1e-5;
-      up[i] += kStep;
-      down[i] -= kStep;
-      EXPECT_NEAR(backward[static_cast<size_t>(dx)].tensor.reals[i], (loss(up) - loss(down)) / (2 * kStep), 1e-7)
-          << json << " " << i;
+    RowValues values = {{"x", x}, {"dout", dout}, {"weight", {1, 2, 0.5, -1}}, {"bias", {10, 20, 30, 40}}};
+    const std::vector<HostValue> backward = reference_of(*spec, Direction::kBackward, 2, values);
+    for (size_t k = 0; k < gradients.size(); ++k) {
+      if (gradients[k].role != ArgumentRole::kOutput) continue;
+      std::vector<double>& input = values.at(gradients[k].name.substr(1));
+      for (size_t i = 0; i < input.size(); ++i) {
+        constexpr double kStep = 1e-5;
+        const double before = input[i];
+        input[i] = before + kStep;
+        const double up = loss(values);
+        input[i] = before - kStep;
+        const double down = loss(values);
+        input[i] = before;
+        EXPECT_NEAR(backward[k].tensor.reals[i], (up - down) / (2 * kStep), 1e-7)
+            << name << " " << gradients[k].name << " " << i;
+      }
     }
   }
 }

@@ -12,7 +12,7 @@
 #include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
-#include "tests/operators/hstu_attention/compiled_kernels.h"
+#include "tests/nvrtc/compiled_kernels.h"
 #include "tests/operators/hstu_attention/skeleton_cases.h"
 
 namespace hstujit {

@@ -11,7 +11,7 @@
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "templates/attention/sm90_backward_fused/resources.h"
-#include "tests/operators/hstu_attention/compiled_kernels.h"
+#include "tests/nvrtc/compiled_kernels.h"
 #include "tests/operators/hstu_attention/skeleton_cases.h"
 
 namespace hstujit {

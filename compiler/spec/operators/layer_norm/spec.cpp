@@ -3,22 +3,10 @@
 namespace hstujit {
 
 OpSpecPtr parse_layer_norm(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const size_t before = mistakes.count();
-  LayerNormParams params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() == before) check_row_params(params, path, mistakes);
-  if (mistakes.count() != before) return nullptr;
-  make_canonical(params, params.weight || params.bias);
-  return std::make_shared<LayerNormSpec>(params);
+  return parse_row_operator<LayerNormSpec>(json, path, mistakes);
 }
 
 Json schema_layer_norm() { return fields_schema<LayerNormParams>(); }
-
-Json LayerNormSpec::to_json() const {
-  Json json = {{"op", "layer_norm"}};
-  json.update(fields_to_json(params_));
-  return json;
-}
 
 RowInterface LayerNormSpec::forward_interface() const {
   RowInterface interface{params_.width, {}, {}};

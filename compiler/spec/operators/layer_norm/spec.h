@@ -1,17 +1,15 @@
 // layer_norm: rows less their mean, over their deviation (docs/ops.md, "layer_norm").
 #pragma once
 
-#include <tuple>
-
-#include "compiler/spec/row_spec.h"
+#include "compiler/spec/row_operator.h"
 
 namespace hstujit {
 
 struct LayerNormParams : RowParams {
+  static constexpr std::string_view kOp = "layer_norm";
+
   bool weight = true;
   bool bias = true;
-
-  bool operator==(const LayerNormParams&) const = default;
 
   static constexpr auto fields() {
     using P = LayerNormParams;
@@ -23,22 +21,15 @@ struct LayerNormParams : RowParams {
 
 // Forward: x (L,D), [weight (D)], [bias (D)], eps (float), out (L,D). Backward: x, dout (L,D), [weight], eps, dx (L,D),
 // [dweight (D)], [dbias (D)].
-class LayerNormSpec final : public RowSpec {
+class LayerNormSpec final : public RowOperator<LayerNormParams> {
  public:
-  explicit LayerNormSpec(LayerNormParams params) : params_(std::move(params)) {}
+  using RowOperator::RowOperator;
 
-  const LayerNormParams& params() const { return params_; }
-  std::string_view op() const override { return "layer_norm"; }
-  nlohmann::ordered_json to_json() const override;
-  int64_t alignment() const override { return params_.alignment; }
   double operations(Direction direction) const override;
 
  protected:
   RowInterface forward_interface() const override;
   void reference_row(Direction direction, ReferenceRow& row) const override;
-
- private:
-  LayerNormParams params_;
 };
 
 }  // namespace hstujit

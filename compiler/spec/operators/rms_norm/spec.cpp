@@ -3,22 +3,10 @@
 namespace hstujit {
 
 OpSpecPtr parse_rms_norm(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const size_t before = mistakes.count();
-  RmsNormParams params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() == before) check_row_params(params, path, mistakes);
-  if (mistakes.count() != before) return nullptr;
-  make_canonical(params, params.weight);
-  return std::make_shared<RmsNormSpec>(params);
+  return parse_row_operator<RmsNormSpec>(json, path, mistakes);
 }
 
 Json schema_rms_norm() { return fields_schema<RmsNormParams>(); }
-
-Json RmsNormSpec::to_json() const {
-  Json json = {{"op", "rms_norm"}};
-  json.update(fields_to_json(params_));
-  return json;
-}
 
 RowInterface RmsNormSpec::forward_interface() const {
   RowInterface interface{params_.width, {}, {}};

@@ -1,17 +1,15 @@
 // rms_norm: rows over their root mean square (docs/ops.md, "rms_norm").
 #pragma once
 
-#include <tuple>
-
-#include "compiler/spec/row_spec.h"
+#include "compiler/spec/row_operator.h"
 
 namespace hstujit {
 
 struct RmsNormParams : RowParams {
+  static constexpr std::string_view kOp = "rms_norm";
+
   bool weight = true;
   bool silu = false;
-
-  bool operator==(const RmsNormParams&) const = default;
 
   static constexpr auto fields() {
     using P = RmsNormParams;
@@ -23,22 +21,15 @@ struct RmsNormParams : RowParams {
 
 // Forward: x (L,D), [weight (D)], eps (float), out (L,D). Backward: x, dout (L,D), [weight], eps, dx (L,D),
 // [dweight (D)].
-class RmsNormSpec final : public RowSpec {
+class RmsNormSpec final : public RowOperator<RmsNormParams> {
  public:
-  explicit RmsNormSpec(RmsNormParams params) : params_(std::move(params)) {}
+  using RowOperator::RowOperator;
 
-  const RmsNormParams& params() const { return params_; }
-  std::string_view op() const override { return "rms_norm"; }
-  nlohmann::ordered_json to_json() const override;
-  int64_t alignment() const override { return params_.alignment; }
   double operations(Direction direction) const override;
 
  protected:
   RowInterface forward_interface() const override;
   void reference_row(Direction direction, ReferenceRow& row) const override;
-
- private:
-  RmsNormParams params_;
 };
 
 }  // namespace hstujit

@@ -1,0 +1,54 @@
+// An operator of the row family over a struct of its parameters, which has at least the fields of RowParams and says
+// what configs call the operator:
+//
+//   struct RmsNormParams : RowParams { static constexpr std::string_view kOp = "rms_norm"; ... };
+//   class RmsNormSpec final : public RowOperator<RmsNormParams> { ... };
+//   OpSpecPtr parse_rms_norm(const Json& json, const std::string& path, Mistakes& mistakes) {
+//     return parse_row_operator<RmsNormSpec>(json, path, mistakes);
+//   }
+//   Json schema_rms_norm() { return fields_schema<RmsNormParams>(); }
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "compiler/spec/row_spec.h"
+
+namespace hstujit {
+
+template <typename P>
+class RowOperator : public RowSpec {
+ public:
+  using Params = P;
+
+  explicit RowOperator(P params) : params_(std::move(params)) {}
+
+  const P& params() const { return params_; }
+  std::string_view op() const final { return P::kOp; }
+  int64_t alignment() const final { return params_.alignment; }
+  nlohmann::ordered_json to_json() const final {
+    Json json = {{"op", P::kOp}};
+    json.update(fields_to_json(params_));
+    return json;
+  }
+
+ protected:
+  P params_;
+};
+
+// parse_<op>: a Spec in its canonical form, or null where there are mistakes.
+template <typename Spec>
+OpSpecPtr parse_row_operator(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const size_t before = mistakes.count();
+  typename Spec::Params params;
+  read_fields(json, path, params, mistakes, {"op"});
+  if (mistakes.count() == before) check_row_params(params, path, mistakes);
+  if (mistakes.count() != before) return nullptr;
+  make_canonical(params, Spec(params).has_vectors());
+  return std::make_shared<Spec>(std::move(params));
+}
+
+}  // namespace hstujit

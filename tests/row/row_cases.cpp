@@ -1,0 +1,62 @@
+#include "tests/row/row_cases.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#ifndef HSTUJIT_OPERATOR_TESTS
+#define HSTUJIT_OPERATOR_TESTS HSTUJIT_SOURCE_DIR "/tests/operators"
+#endif
+
+namespace hstujit {
+
+namespace {
+
+std::vector<std::filesystem::path> case_files() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& folder : std::filesystem::directory_iterator(HSTUJIT_OPERATOR_TESTS)) {
+    if (std::filesystem::path file = folder.path() / "cases.json"; std::filesystem::exists(file))
+      files.push_back(std::move(file));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+RowCase with(const RowCase& before, const std::string& parameter, const Json& value) {
+  RowCase result = before;
+  result.json[parameter] = value;
+  if (value == true) result.name += "_" + parameter;
+  if (value.is_string()) result.name += "_" + value.get<std::string>();
+  return result;
+}
+
+}  // namespace
+
+std::vector<RowCase> row_cases(const Json& common) {
+  std::vector<RowCase> all;
+  for (const std::filesystem::path& file : case_files()) {
+    const std::string op = file.parent_path().filename().native();
+    RowCase plain{op, op, {{"op", op}}, nullptr};
+    plain.json.update(common);
+    std::vector<RowCase> cases = {plain};
+    for (const auto& [parameter, values] : Json::parse(std::ifstream(file)).items()) {
+      std::vector<RowCase> more;
+      for (const RowCase& before : cases) {
+        for (const Json& value : values) more.push_back(with(before, parameter, value));
+      }
+      cases = std::move(more);
+    }
+    for (RowCase& row : cases) {
+      Result<OpSpecPtr> spec = parse_op_spec(row.json, row.name);
+      if (!spec.ok()) throw std::runtime_error(file.native() + ": " + spec.status().message());
+      row.spec = std::dynamic_pointer_cast<const RowSpec>(*spec);
+      if (!row.spec) throw std::runtime_error(file.native() + ": " + op + " is not of the row family");
+      all.push_back(std::move(row));
+    }
+  }
+  if (all.empty()) throw std::runtime_error("no cases.json in " HSTUJIT_OPERATOR_TESTS);
+  return all;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,26 @@
+// Instances of every operator of the row family, which the tests of all layers go over. An operator says in
+// tests/operators/<op>/cases.json which values of its parameters are tried, each with each:
+//
+//   {"weight": [true, false], "silu": [true, false]}
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "compiler/spec/row_spec.h"
+
+namespace hstujit {
+
+struct RowCase {
+  std::string name;  // "rms_norm_weight_silu": the operator, and what is on
+  std::string op;
+  nlohmann::ordered_json json;  // as a config has it
+  std::shared_ptr<const RowSpec> spec;
+};
+
+// `common` are parameters that all of them have, and have at least "width".
+std::vector<RowCase> row_cases(const nlohmann::ordered_json& common);
+
+}  // namespace hstujit
