@@ -8,7 +8,6 @@
 
 #include "compiler/support/integers.h"
 #include "runtime/driver/cluster.h"
-#include "runtime/driver/tensor_map.h"
 
 namespace hstujit {
 
@@ -183,6 +182,23 @@ Status Launcher::check_workspace(const Workspace& workspace, int64_t bytes) cons
                             given, plan_.kernel_name, bytes, kWorkspaceAlignment));
 }
 
+TensorMapView Launcher::map_view(const ParamSlot& slot, const hstujit_value* values) const {
+  const DLTensor& tensor = *values[slot.argument].tensor;
+  TensorMapView view;
+  view.dtype = dtypes_[slot.argument];
+  // A map has elements at an address, which may be any where there are none: the kernel copies none.
+  const bool empty = is_empty(tensor);
+  view.data = empty ? some_address(outputs_, values) : tensor_data(tensor);
+  int64_t dense = 1;
+  for (size_t i = 0; i < slot.map.axes.size(); ++i) {
+    const int dimension = slot.map.axes[i].dimension;
+    view.sizes[i] = std::max<int64_t>(tensor.shape[dimension], 1);
+    view.strides[i] = empty ? dense : tensor_stride(tensor, dimension);
+    dense *= view.sizes[i];
+  }
+  return view;
+}
+
 cuda::Error Launcher::pack(const hstujit_value* values, void* const* regions, std::byte* parameters) const {
   for (size_t i = 0; i < plan_.slots.size(); ++i) {
     const ParamSlot& slot = plan_.slots[i];
@@ -211,19 +227,9 @@ cuda::Error Launcher::pack(const hstujit_value* values, void* const* regions, st
         break;
       }
       case Kind::kTensorMap: {
-        const DLTensor& tensor = *value.tensor;
-        TensorMapView view{dtypes_[slot.argument], tensor_data(tensor),      tensor.shape[0],         tensor.shape[1],
-                           tensor.shape[2],        tensor_stride(tensor, 0), tensor_stride(tensor, 1)};
-        if (view.rows == 0) {
-          // A map has a row at an address, which may be any: the kernel copies none.
-          view.rows = 1;
-          view.head_stride = view.columns;
-          view.data = some_address(outputs_, values);
-        }
         auto* const map = reinterpret_cast<cuda::TensorMap*>(destination);
-        if (const cuda::Error error = encode_tensor_map(*driver_, view, slot.map, map); error != cuda::kSuccess) {
-          return error;
-        }
+        const cuda::Error error = encode_tensor_map(*driver_, map_view(slot, values), slot.map, map);
+        if (error != cuda::kSuccess) return error;
         break;
       }
       case Kind::kWorkspace:

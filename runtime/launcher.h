@@ -8,6 +8,7 @@
 #include "compiler/plan/launch_plan.h"
 #include "runtime/arguments.h"
 #include "runtime/driver/module.h"
+#include "runtime/driver/tensor_map.h"
 
 namespace hstujit {
 
@@ -57,6 +58,7 @@ class Launcher {
   Status clear_sums(const hstujit_value* values, cuda::Stream stream) const;
   Status enqueue_main(int64_t grid, int64_t cluster, cuda::Stream stream, void** arguments) const;
   Status enqueue_following(const hstujit_value* values, cuda::Stream stream, void** arguments) const;
+  TensorMapView map_view(const ParamSlot& slot, const hstujit_value* values) const;
   cuda::Error pack(const hstujit_value* values, void* const* regions, std::byte* parameters) const;
 
   CudaDriverPtr driver_;
@@ -67,7 +69,7 @@ class Launcher {
   std::vector<bool> is_integer_;            // by argument: a scalar's member of hstujit_value
   std::vector<DataType> dtypes_;            // by argument
   std::vector<int> outputs_;                // all of them
-  std::vector<int> sums_;                   // those of a constant size: sums over all sequences
+  std::vector<int> sums_;                   // those that are accumulated
   std::vector<const ParamSlot*> divisors_;  // slots that hold one over an argument
   std::vector<int> mapped_;                 // arguments that kernels read through a tensor map
   std::vector<int64_t> clusters_;           // by size: how many are resident at a time; empty without clusters

@@ -1,6 +1,10 @@
 // What Launcher::create checks: that a plan and a signature fit each other.
 #include <fmt/format.h>
 
+#include <bit>
+#include <string_view>
+#include <vector>
+
 #include "runtime/launcher.h"
 
 namespace hstujit {
@@ -11,6 +15,32 @@ using Kind = ParamSlot::Kind;
 using Source = GridFactor::Source;
 
 bool known(int index, const Signature& signature) { return index >= 0 && index < static_cast<int>(signature.size()); }
+
+// The driver's rules for boxes without interleaving, and that a map leaves out no dimension.
+Status validate_map(const ParamSlot& slot, const Argument& argument) {
+  constexpr int kMaxBox = 256;
+  const TensorMapPlan& map = slot.map;
+  const auto refused = [&](std::string_view rule) {
+    return Status(Code::kInternal, fmt::format("parameter {}: a tensor map {}", slot.name, rule));
+  };
+  const size_t rank = argument.shape.size();
+  if (rank == 0 || rank > TensorMapPlan::kMaxRank || map.axes.size() != rank || !has_tensor_map_type(argument.dtype))
+    return refused("has every dimension of a tensor of rank 1 to 5, of bf16, fp16 or fp32");
+  std::vector<bool> seen(rank, false);
+  for (const TensorMapPlan::Axis& axis : map.axes) {
+    const auto dimension = static_cast<size_t>(axis.dimension);
+    if (dimension >= rank || seen[dimension]) return refused("has every dimension of its tensor once");
+    seen[dimension] = true;
+    if (axis.box < 1 || axis.box > kMaxBox) return refused("has boxes of 1 to 256 elements along each dimension");
+  }
+  if (map.axes.front().dimension + 1 != static_cast<int>(rank)) return refused("begins with the innermost dimension");
+  const auto line = static_cast<int>(size_of(argument.dtype)) * map.axes.front().box;
+  const int swizzle = map.swizzle_bytes;
+  if (line % 16 != 0 || (swizzle != 0 && (swizzle < 32 || swizzle > 128 || !std::has_single_bit(unsigned(swizzle)))) ||
+      (swizzle != 0 && line > swizzle))
+    return refused("has boxes whose innermost axis takes a multiple of 16 bytes, and no more than the swizzle's");
+  return {};
+}
 
 }  // namespace
 
@@ -33,13 +63,7 @@ Status Launcher::validate_slot(const ParamSlot& slot, const Signature& signature
   if (slot.kind == Kind::kInt && is_integer_[slot.argument]) checker_.require_int32(slot.argument);
   if (slot.kind == Kind::kInverse) divisors_.push_back(&slot);
   if (slot.kind != Kind::kTensorMap) return {};
-  if (rank != 3 || size_of(argument.dtype) != 2 || slot.map.box_columns < 1 || slot.map.box_columns > 64 ||
-      slot.map.box_rows < 1 || slot.map.box_rows > 256) {
-    return Status(Code::kInternal,
-                  fmt::format("parameter {}: a tensor map needs a rank-3 tensor of 16-bit elements and a "
-                              "box of at most 64 columns and 256 rows",
-                              slot.name));
-  }
+  HSTUJIT_RETURN_IF_ERROR(validate_map(slot, argument));
   if (driver_->tensor_map_encode_tiled == nullptr) {
     return Status(Code::kUnsupported,
                   fmt::format("the CUDA driver, version {}, has no cuTensorMapEncodeTiled: a driver for CUDA 12 or "
@@ -82,7 +106,7 @@ Status Launcher::validate_plan(const Signature& signature) {
   for (const Argument& argument : signature) {
     if (argument.role == ArgumentRole::kOutput) {
       outputs_.push_back(static_cast<int>(is_integer_.size()));
-      if (argument.shape.size() == 1 && argument.shape[0].is_constant()) sums_.push_back(outputs_.back());
+      if (argument.accumulated) sums_.push_back(outputs_.back());
     }
     is_integer_.push_back(argument.kind == ArgumentKind::kInt);
     dtypes_.push_back(argument.dtype);

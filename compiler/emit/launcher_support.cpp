@@ -91,9 +91,10 @@ static T* random_tensor(int64_t elements, Convert convert) {
   return upload(values);
 }
 
-// Tensor map over (rows, heads, columns), innermost last, 128-byte swizzle.
-[[maybe_unused]] static TensorMap encode_map(void* data, CUtensorMapDataType type, int element_bytes, int64_t rows, int64_t heads, int64_t columns,
-                            int box_columns, int box_rows) {
+// Tensor map whose axes have these sizes and strides, in elements, and boxes; the innermost one comes first.
+template <size_t rank>
+[[maybe_unused]] static TensorMap encode_map(void* data, CUtensorMapDataType type, int element_bytes, const int64_t (&sizes)[rank],
+                                             const int64_t (&strides)[rank], const cuuint32_t (&box)[rank], CUtensorMapSwizzle swizzle) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
 #if CUDART_VERSION >= 12050
@@ -106,13 +107,15 @@ static T* random_tensor(int64_t elements, Convert convert) {
     std::exit(1);
   }
   alignas(64) CUtensorMap map;
-  const cuuint64_t sizes[3] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(heads), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t strides[2] = {static_cast<cuuint64_t>(columns * element_bytes),
-                                 static_cast<cuuint64_t>(heads * columns * element_bytes)};
-  const cuuint32_t box[3] = {static_cast<cuuint32_t>(box_columns), 1, static_cast<cuuint32_t>(box_rows)};
-  const cuuint32_t steps[3] = {1, 1, 1};
+  cuuint64_t extents[rank], bytes[rank];
+  cuuint32_t steps[rank];
+  for (size_t i = 0; i < rank; ++i) {
+    extents[i] = static_cast<cuuint64_t>(sizes[i]);
+    bytes[i] = static_cast<cuuint64_t>(strides[i] * element_bytes);
+    steps[i] = 1;
+  }
   const CUresult result = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
-      &map, type, 3, data, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      &map, type, rank, data, extents, bytes + 1, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
     std::fprintf(stderr, "cuTensorMapEncodeTiled failed with %d\n", static_cast<int>(result));

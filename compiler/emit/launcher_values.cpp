@@ -1,9 +1,11 @@
 #include "compiler/emit/launcher_values.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "compiler/emit/expression.h"
 #include "compiler/spec/sequence_rows.h"
@@ -185,6 +187,21 @@ std::string declare_argument(const Signature& signature, const Argument& argumen
   return fmt::format("  {}* const {} = upload({});\n", type.name, argument.name, values);
 }
 
+std::string map_text(const Signature& signature, const Argument& argument, const TensorMapPlan& map) {
+  std::vector<std::string> sizes, strides;
+  std::vector<int> box;
+  for (const TensorMapPlan::Axis& axis : map.axes) {
+    const auto dimension = static_cast<size_t>(axis.dimension);
+    sizes.push_back(size_text(signature, argument.shape[dimension]));
+    strides.push_back(elements_text(signature, argument, dimension + 1));
+    box.push_back(axis.box);
+  }
+  const std::string swizzle = map.swizzle_bytes == 0 ? "NONE" : fmt::format("{}B", map.swizzle_bytes);
+  return fmt::format("encode_map({}, {}, {}, {{{}}}, {{{}}}, {{{}}}, CU_TENSOR_MAP_SWIZZLE_{})", argument.name,
+                     device_type(argument.dtype).tensor_map, size_of(argument.dtype), fmt::join(sizes, ", "),
+                     fmt::join(strides, ", "), fmt::join(box, ", "), swizzle);
+}
+
 std::string slot_value(const Signature& signature, const ParamSlot& slot) {
   const Argument& argument = signature[static_cast<size_t>(slot.argument)];
   const auto dimension = static_cast<size_t>(slot.dimension);
@@ -203,10 +220,7 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
       return fmt::format("1.0f / static_cast<float>({0} > 0 ? {0} : {1})", argument.name,
                          signature[static_cast<size_t>(slot.fallback)].name);
     case ParamSlot::Kind::kTensorMap:
-      return fmt::format("encode_map({}, {}, {}, {}, {}, {}, {}, {})", argument.name,
-                         device_type(argument.dtype).tensor_map, size_of(argument.dtype),
-                         size_text(signature, argument.shape[0]), size_text(signature, argument.shape[1]),
-                         size_text(signature, argument.shape[2]), slot.map.box_columns, slot.map.box_rows);
+      return map_text(signature, argument, slot.map);
     case ParamSlot::Kind::kWorkspace:
       return fmt::format("reinterpret_cast<{}>(workspace + region_{})", slot.type, slot.region);
   }

@@ -11,10 +11,15 @@
 
 namespace hstujit {
 
+// How bulk copies see a tensor: as boxes, whose elements beyond the tensor are 0.
 struct TensorMapPlan {
-  // A tensor map over (rows L, heads H, dim D) of a rank-3 tensor: dimensions (D, H, L), innermost first.
-  int box_columns = 0;  // elements of D per box, with 128-byte swizzle
-  int box_rows = 0;     // rows per box
+  static constexpr size_t kMaxRank = 5;
+  struct Axis {
+    int dimension = 0;  // of the tensor
+    int box = 1;        // elements of a box, 1 to 256
+  };
+  std::vector<Axis> axes;   // every dimension of the tensor once, in the order of coordinates: the innermost one first
+  int swizzle_bytes = 128;  // 0, 32, 64 or 128; a box's innermost axis takes no more
 };
 
 struct ParamSlot {
@@ -25,7 +30,7 @@ struct ParamSlot {
     kFloat,      // scalar argument as float                                          4 bytes
     kInt,        // scalar argument as int32_t                                        4 bytes
     kInverse,    // 1 / (argument > 0 ? argument : argument `fallback`), as float     4 bytes
-    kTensorMap,  // CUtensorMap of tensor `argument`                                128 bytes, 64-byte aligned
+    kTensorMap,  // CUtensorMap of tensor `argument`, as `map` says                128 bytes, 64-byte aligned
     kWorkspace,  // address of region `region` of the workspace                       8 bytes
   };
   std::string name;  // member of the device struct

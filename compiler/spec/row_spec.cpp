@@ -140,8 +140,8 @@ Signature RowSpec::signature(Direction direction) const {
     if (row) result.shape.push_back(Dimension::of(std::string(kSequenceAxis)));
     result.shape.push_back(Dimension::constant(interface.width));
     const int64_t loaded = row ? alignment() : vector_alignment(operand.dtype);
-    result.alignment =
-        static_cast<int>(operand.kind == RowOperandKind::kColumnSum ? int64_t(size_of(operand.dtype)) : loaded);
+    result.accumulated = operand.kind == RowOperandKind::kColumnSum;
+    result.alignment = static_cast<int>(result.accumulated ? int64_t(size_of(operand.dtype)) : loaded);
     return result;
   };
   Signature signature;

@@ -92,7 +92,8 @@ struct Argument {
   std::string_view doc;
   int64_t max = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
   Semantic semantic = Semantic::kData;
-  std::string axis = {};  // the symbol of that axis, "L"; of all but kData
+  std::string axis = {};     // the symbol of that axis, "L"; of all but kData
+  bool accumulated = false;  // outputs: a sum over all rows of the batch, which is 0 where there are none
 };
 
 // For messages: "(L, 4, 64)".

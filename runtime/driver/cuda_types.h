@@ -54,9 +54,9 @@ enum FunctionAttribute : int {
 
 enum CaptureStatus : int { kCaptureNone = 0, kCaptureActive = 1, kCaptureInvalidated = 2 };
 
-enum TensorMapType : int { kTensorMapFloat16 = 6, kTensorMapBfloat16 = 9 };
+enum TensorMapType : int { kTensorMapFloat16 = 6, kTensorMapFloat32 = 7, kTensorMapBfloat16 = 9 };
 enum TensorMapInterleave : int { kInterleaveNone = 0 };
-enum TensorMapSwizzle : int { kSwizzle128B = 3 };
+enum TensorMapSwizzle : int { kSwizzleNone = 0, kSwizzle32B = 1, kSwizzle64B = 2, kSwizzle128B = 3 };
 enum TensorMapPromotion : int { kPromotionL2_256B = 3 };
 enum TensorMapFill : int { kFillZeros = 0 };
 

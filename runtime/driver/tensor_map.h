@@ -1,4 +1,4 @@
-// Tensor maps: how a kernel's bulk copies see a rank-3 tensor of 16-bit elements.
+// Tensor maps: how a kernel's bulk copies see a tensor.
 #pragma once
 
 #include "compiler/plan/launch_plan.h"
@@ -7,18 +7,17 @@
 
 namespace hstujit {
 
-// A (rows L, heads H, columns D) tensor; strides in elements, the innermost one is 1.
+// A tensor with elements, its dimensions in the order of a TensorMapPlan's axes.
 struct TensorMapView {
   DataType dtype = DataType::kBf16;
   void* data = nullptr;
-  int64_t rows = 0;
-  int64_t heads = 0;
-  int64_t columns = 0;
-  int64_t row_stride = 0;
-  int64_t head_stride = 0;
+  int64_t sizes[TensorMapPlan::kMaxRank] = {};
+  int64_t strides[TensorMapPlan::kMaxRank] = {};  // elements; the first one is 1
 };
 
-// Fills `map` with dimensions (D, H, L), boxes of {box_columns, 1, box_rows}, 128-byte swizzle, zeros out of bounds.
+// Whether a driver encodes maps of this type.
+bool has_tensor_map_type(DataType dtype);
+
 // The driver must have cuTensorMapEncodeTiled; no allocation, no formatting.
 cuda::Error encode_tensor_map(const CudaDriver& driver, const TensorMapView& view, const TensorMapPlan& plan,
                               cuda::TensorMap* map);

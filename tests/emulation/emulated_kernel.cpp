@@ -208,7 +208,7 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
       case Kind::kTensorMap:
         put(params, offsets[i],
             EmulatedTensorMap{value.data, value.shape[2], value.shape[1], value.shape[0], value.strides[1],
-                              value.strides[0], slot.map.box_rows});
+                              value.strides[0], slot.map.axes.at(2).box});
         break;
       case Kind::kWorkspace:
         put(params, offsets[i], workspace.region(slot.region));

@@ -1,5 +1,6 @@
 #include "tests/fakes/fake_cuda.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -273,7 +274,8 @@ EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
   return 0;
 }
 EXPORT int cuTensorMapEncodeTiled(void*, int type, uint32_t rank, void* address, const uint64_t* dimensions,
-                                  const uint64_t* strides, const uint32_t* box, const uint32_t*, int, int, int, int) {
+                                  const uint64_t* strides, const uint32_t* box, const uint32_t*, int, int swizzle, int,
+                                  int) {
   FAIL_IF_ASKED();
   // As the driver does.
   constexpr int kInvalidValue = 1;
@@ -285,8 +287,10 @@ EXPORT int cuTensorMapEncodeTiled(void*, int type, uint32_t rank, void* address,
   const std::lock_guard<std::mutex> lock(last_launch());
   ++state.tensor_maps;
   state.map_type = type;
-  std::memcpy(state.dimensions, dimensions, sizeof(state.dimensions));
-  std::memcpy(state.strides, strides, sizeof(state.strides));
-  std::memcpy(state.box, box, sizeof(state.box));
+  state.map_rank = rank;
+  state.swizzle = swizzle;
+  std::copy_n(dimensions, rank, state.dimensions);
+  std::copy_n(strides, rank - 1, state.strides);
+  std::copy_n(box, rank, state.box);
   return 0;
 }

@@ -47,9 +47,12 @@ struct FakeCuda {
   unsigned shared_memory = 0;
   unsigned char parameters[4096] = {};  // Launcher::kMaxParameterBytes
   // The last tensor map.
-  uint64_t dimensions[3] = {};
-  uint64_t strides[2] = {};
-  uint32_t box[3] = {};
+  // Of the last map, as far as it has axes.
+  uint32_t map_rank = 0;
+  uint64_t dimensions[5] = {};
+  uint64_t strides[4] = {};  // bytes
+  uint32_t box[5] = {};
+  int swizzle = 0;
   int map_type = 0;
 
   void reset() {

@@ -49,7 +49,7 @@ TEST_F(LaunchTest, AMapOfNoRowsHasAnAlignedAddressOfAnOutputWithElements) {
   map.name = "q";
   map.kind = ParamSlot::Kind::kTensorMap;
   map.argument = find_argument(signature, "q");
-  map.map = {64, 64};
+  map.map = {{{2, 64}, {1, 1}, {0, 64}}, 128};
   plan.slots = {map};
   const auto launcher = make_launcher(signature, plan);
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();

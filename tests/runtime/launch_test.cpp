@@ -192,7 +192,7 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
                 slot(Kind::kTensorMap, "q")};
   plan.slots[3].bias = -1;
   plan.slots[4].fallback = find_argument(signature, "max_seq_len");
-  plan.slots[6].map = {64, 128};
+  plan.slots[6].map = {{{2, 64}, {1, 1}, {0, 128}}, 128};
   GridFactor factor;
   factor.source = GridFactor::Source::kScalar;
   factor.argument = find_argument(signature, "max_seq_len");
@@ -221,9 +221,10 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   EXPECT_EQ(read(3, int64_t{0}), 134);
   EXPECT_FLOAT_EQ(read(4, 0.0f), 1.0f / 200);
   EXPECT_EQ(read(5, int32_t{0}), 200);
-  EXPECT_THAT(seen.dimensions, ::testing::ElementsAre(64, 2, 135));
-  EXPECT_THAT(seen.strides, ::testing::ElementsAre(128, 256));
-  EXPECT_THAT(seen.box, ::testing::ElementsAre(64, 1, 128));
+  EXPECT_EQ(seen.map_rank, 3u);
+  EXPECT_THAT(std::vector(seen.dimensions, seen.dimensions + 3), ::testing::ElementsAre(64, 2, 135));
+  EXPECT_THAT(std::vector(seen.strides, seen.strides + 2), ::testing::ElementsAre(128, 256));
+  EXPECT_THAT(std::vector(seen.box, seen.box + 3), ::testing::ElementsAre(64, 1, 128));
   EXPECT_EQ(seen.map_type, 9);
 
   plan.persistent_blocks = 0;

@@ -52,7 +52,8 @@ std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const 
 
 ParamSlot attention_map_slot(const Signature& signature, std::string name, std::string_view tensor, int64_t rows) {
   ParamSlot result = slot(signature, std::move(name), ParamSlot::Kind::kTensorMap, tensor);
-  result.map = {64, static_cast<int>(rows)};
+  // (columns, heads, rows): 64 elements of 2 bytes are one line of the swizzle.
+  result.map = {{{2, 64}, {1, 1}, {0, static_cast<int>(rows)}}, 128};
   return result;
 }
 

@@ -173,14 +173,16 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
         EXPECT_EQ(slot.kind == ParamSlot::Kind::kPointer, !slot.type.empty()) << slot.name;
         if (slot.kind != ParamSlot::Kind::kTensorMap) continue;
         const Argument& tensor = signature[static_cast<size_t>(slot.argument)];
-        EXPECT_EQ(slot.map.box_columns, 64);
+        ASSERT_EQ(slot.map.axes.size(), 3u);
+        EXPECT_EQ(slot.map.axes[0].box, 64);
+        const int box_rows = slot.map.axes[2].box;
         if (tensor.role == ArgumentRole::kOutput || slot.name == tensor.name + "_tail_map") {
-          EXPECT_EQ(slot.map.box_rows, 16) << slot.name;  // kTailBoxRows
+          EXPECT_EQ(box_rows, 16) << slot.name;  // kTailBoxRows
         } else if (slot.name == tensor.name + "_moving_map") {
-          EXPECT_EQ(slot.map.box_rows, config.attention().block_n);
+          EXPECT_EQ(box_rows, config.attention().block_n);
         } else {
           EXPECT_EQ(slot.name, tensor.name + "_map");
-          EXPECT_EQ(slot.map.box_rows, config.attention().block_m);
+          EXPECT_EQ(box_rows, config.attention().block_m);
         }
       }
       std::set<std::string> needed = {"total_rows", "seq_offsets", "batch", "max_query_rows", "alpha", "inverse_scale"};

@@ -206,14 +206,16 @@ TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
         EXPECT_EQ(slot.kind == ParamSlot::Kind::kPointer, !slot.type.empty()) << slot.name;
         if (slot.kind != ParamSlot::Kind::kTensorMap) continue;
         const std::string& tensor = signature[static_cast<size_t>(slot.argument)].name;
-        EXPECT_EQ(slot.map.box_columns, 64);
+        ASSERT_EQ(slot.map.axes.size(), 3u);
+        EXPECT_EQ(slot.map.axes[0].box, 64);
+        const int box_rows = slot.map.axes[2].box;
         if (slot.name == tensor + "_tail_map" || slot.name == "out_map") {
-          EXPECT_EQ(slot.map.box_rows, 16);  // kTailBoxRows
+          EXPECT_EQ(box_rows, 16);  // kTailBoxRows
         } else {
           EXPECT_EQ(slot.name, tensor + "_map");
-          EXPECT_EQ(slot.map.box_rows, tensor == "q" ? config.attention().block_m : config.attention().block_n);
+          EXPECT_EQ(box_rows, tensor == "q" ? config.attention().block_m : config.attention().block_n);
         }
-        EXPECT_LE(slot.map.box_rows, 256) << "the driver's limit";
+        EXPECT_LE(box_rows, 256) << "the driver's limit";
       }
       std::set<std::string> needed = {
           "q_map",        "k_map",       "v_map", "q_tail_map",     "k_tail_map",      "v_tail_map",     "out",

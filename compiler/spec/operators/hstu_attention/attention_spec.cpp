@@ -44,8 +44,11 @@ Signature AttentionSpec::signature(Direction direction) const {
     return argument;
   };
   const auto factors = [&](const char* name, ArgumentRole role, std::string_view doc) {
-    const Dimension size = p.attn_scale == "rows" ? query_rows : Dimension::constant(1);
-    return Argument{name, ArgumentKind::kTensor, role, DataType::kFp32, {size}, static_cast<int>(sizeof(float)), doc};
+    const bool of_rows = p.attn_scale == "rows";
+    Argument argument{name, ArgumentKind::kTensor, role, DataType::kFp32, {}, static_cast<int>(sizeof(float)), doc};
+    argument.shape = {of_rows ? query_rows : Dimension::constant(1)};
+    argument.accumulated = role == ArgumentRole::kOutput && !of_rows;
+    return argument;
   };
   const auto max_rows = [](const char* name, std::string_view axis, std::string_view doc) {
     Argument argument;
