@@ -10,11 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json with(Json json, const Json& changes) {
-  json.update(changes);
-  return json;
-}
-
 void check(const Json& json, int64_t rows) {
   const OpSpecPtr spec = make_spec(json);
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
