@@ -58,7 +58,7 @@ Result<std::shared_ptr<const Bundle>> BundleLayer::load() const {
   HSTUJIT_ASSIGN_OR_RETURN(std::string bytes, read());
   auto unpacked = Bundle::unpack(std::move(bytes));
   if (unpacked.ok()) return unpacked;
-  return unpacked.status().with_context(fmt::format("the file {} is no whole bundle", path()));
+  return unpacked.status().with_context(fmt::format("the file {} is no whole bundle", printable(path())));
 }
 
 const Bundle* BundleLayer::bundle() const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hstujit {
 
@@ -141,7 +142,7 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
       if (expected.not_negative && value < 0) return {Kind::kNegativeInteger, index, 0, value};
       if (value > signature_[index].max) return {Kind::kIntegerTooLarge, index, 0, value};
       if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
-    } else if (!std::isfinite(values[index].real)) {
+    } else if (!(std::abs(values[index].real) <= std::numeric_limits<float>::max())) {
       return {Kind::kNotFinite, index};
     }
   }

@@ -46,7 +46,8 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
 
 Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::string& origin) {
   const auto wrong = [&](const std::string& what) {
-    return Status(Code::kInvalidConfig, fmt::format("{}: {}; it must be a file of hstujit freeze", origin, what));
+    return Status(Code::kInvalidConfig,
+                  fmt::format("{}: {}; it must be a file of hstujit freeze", printable(origin), what));
   };
   const Result<Json> json = parse_checked_json(text, kFormat);
   if (!json.ok()) return wrong(json.status().message());
@@ -66,7 +67,7 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
       return Status(Code::kInvalidConfig,
                     fmt::format("{}: its choice {} is of the generator {}, and this library has the generator {}; make "
                                 "the file anew with hstujit freeze of this build",
-                                origin, describe(*config), printable(generator), own));
+                                printable(origin), describe(*config), printable(generator), own));
     }
     const auto [place, added] = choices.configs_.emplace(key, *config);
     if (!added && place->second != *config) {

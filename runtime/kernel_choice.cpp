@@ -46,16 +46,18 @@ std::string refusal(const Wanted& wanted, const nlohmann::ordered_json& json, Ke
 Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* choice) {
   const std::string text = engine.environment().text(Env::kOverride);
   if (text.empty()) return {};
-  const Json patch = json_or_null(text);
-  if (!patch.is_object()) {
+  const Result<Json> patch = parse_json(text);
+  if (!patch.ok() || !patch->is_object()) {
     return Status(Code::kInvalidArgument,
-                  "HSTUJIT_OVERRIDE is " + quote(text) + "; allowed: a JSON object of config fields");
+                  fmt::format("HSTUJIT_OVERRIDE is {}{}; allowed: a JSON object of config fields", quote(text),
+                              patch.ok() ? "" : " (" + patch.status().message() + ")"));
   }
   Json json = to_json(choice->config);
-  json.update(with_current_names(patch));
+  json.update(with_current_names(*patch));
   const std::string reason = refusal(wanted, json, &choice->config);
   if (!reason.empty())
-    return Status(Code::kUnsupported, fmt::format("HSTUJIT_OVERRIDE gives {}: {}", printable(dump_json(json)), reason));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("HSTUJIT_OVERRIDE gives {}: {}", printable(dump_json(json)), reason));
   choice->source = ChoiceSource::kOverride;
   choice->exported = false;
   choice->why = "HSTUJIT_OVERRIDE over " + choice->why;

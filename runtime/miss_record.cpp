@@ -129,7 +129,7 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
   std::map<std::string, size_t> known;  // by digest of the key
   size_t skipped = 0;
   const auto skip = [&](size_t line, const Status& why) {
-    if (skipped++ == 0) recording.warning = fmt::format("{}:{}: {}", origin, line, why.message());
+    if (skipped++ == 0) recording.warning = fmt::format("{}:{}: {}", printable(origin), line, why.message());
   };
   for (size_t line = 1; !text.empty(); ++line) {
     const size_t end = text.find('\n');
@@ -157,7 +157,7 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
   if (skipped == 1) recording.warning += "; the line is skipped";
   if (skipped > 1) recording.warning += fmt::format("; this and {} more lines are skipped", skipped - 1);
   if (!recording.misses.empty()) return recording;
-  return Status(Code::kInvalidConfig, skipped == 0 ? fmt::format("{}: no recorded miss in it", origin)
+  return Status(Code::kInvalidConfig, skipped == 0 ? fmt::format("{}: no recorded miss in it", printable(origin))
                                                    : fmt::format("no recorded miss is left: {}", recording.warning));
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/support/credentials.h"
 #include "compiler/support/descriptor.h"
 #include "compiler/support/dynamic_library.h"
 #include "compiler/support/write_signals.h"
@@ -213,7 +214,8 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
     answer.failure = answer.detail = "there is no memory for its answer";
   } else {
     answer.failure = api.text(code);
-    answer.detail = reason.front() != '\0' ? reason.data() : api.text(code);
+    // libcurl shows the URL of a proxy as it is.
+    answer.detail = hide_credentials(reason.front() != '\0' ? reason.data() : api.text(code));
   }
   // The buffers end here, the handle may not.
   api.set(handle, CURLOPT_ERRORBUFFER, nullptr);

@@ -82,9 +82,11 @@ constexpr std::string_view kOpsAllowed = "a list of at least one operator instan
 
 // Each takes a look at the cost model or more: a list without an end shall not keep a program busy for hours.
 Status too_many_kernels(const std::string& path, const std::string& what) {
-  return Status(Code::kInvalidConfig,
-                fmt::format("{} has {}; allowed: at most {} kernels, one for each instance, direction and max_seq_len",
-                            path.empty() ? "the document" : path, what, kMaxConfigKernels));
+  return Status(
+      Code::kInvalidConfig,
+      fmt::format("{} has {}; allowed: at most {} kernels, one for each instance, direction and max_seq_len, and "
+                  "another one where it has small_batches",
+                  path.empty() ? "the document" : path, what, kMaxConfigKernels));
 }
 
 std::vector<Instance> parse_instances(const Json& ops, const std::string& path, const Json& defaults,
@@ -118,7 +120,7 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     }
     defaults_told.apply(entry, own);
     mistakes.add(std::move(own));
-    kernels += instance.directions.size() * instance.max_seq_lens.size();
+    kernels += instance.directions.size() * instance.max_seq_lens.size() * (instance.small_batches ? 2 : 1);
     instances.push_back(std::move(instance));
   }
   if (kernels > kMaxConfigKernels) mistakes.check(path, too_many_kernels(path, fmt::format("{} kernels", kernels)));

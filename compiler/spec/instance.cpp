@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "compiler/spec/aliases.h"
@@ -71,7 +72,8 @@ Result<Direction> parse_direction_of(const Json& json, const std::string& path, 
 std::vector<Direction> parse_directions(const Json& json, const std::string& path, const OpSpec* spec,
                                         Mistakes& mistakes) {
   std::vector<Direction> directions;
-  if (!json.is_array() || json.empty()) {
+  constexpr size_t kDirections = 2;
+  if (!json.is_array() || json.empty() || json.size() > kDirections) {
     mistakes.check(path, value_error(path, json, "a list of \"forward\", \"backward\" or both"));
     return directions;
   }
@@ -100,7 +102,14 @@ std::vector<int64_t> parse_integers(const Json& json, const std::string& path, c
   values.resize(json.size());
   for (size_t index = 0; index < json.size(); ++index) {
     // There may be millions of them: a place is written down for a mistake only.
-    if (read_field(json[index], rules, path, values[index]).ok()) continue;
+    if (json[index].is_number_integer() && allowed_by(rules, json[index])) {
+      values[index] = json[index].get<int64_t>();
+      continue;
+    }
+    if (mistakes.full()) {
+      mistakes.count_one();
+      continue;
+    }
     const std::string place = fmt::format("{}[{}]", path, index);
     mistakes.check(place, read_field(json[index], rules, place, values[index]));
   }
@@ -139,6 +148,7 @@ LengthSource parse_lengths(const Json& json, const std::string& path, const fs::
 // max_seq_len with lengths, or rows alone: a problem without sequences is one sequence of so many rows.
 void parse_size(const Json& json, const std::string& path, const fs::path& folder, Instance& instance,
                 Mistakes& mistakes) {
+  constexpr FieldRules kRowsRules{"rows", "rows of the whole problem", 0, kMaxSeqLen};
   const std::string place = join_path(path, "max_seq_len");
   if (json.contains("rows")) {
     const std::string rows_place = join_path(path, "rows");
@@ -148,16 +158,24 @@ void parse_size(const Json& json, const std::string& path, const fs::path& folde
                      value_error(rows_place, json["rows"], fmt::format("rows alone, or {} without it", other)));
       return;
     }
-    const FieldRules rules{"rows", "rows of the whole problem", 0, kMaxSeqLen};
     int64_t rows = 0;
-    mistakes.check(rows_place, read_field(json["rows"], rules, rows_place, rows));
+    mistakes.check(rows_place, read_field(json["rows"], kRowsRules, rows_place, rows));
     instance.max_seq_lens = instance.lengths.list = {rows};
     return;
   }
   if (json.contains("lengths"))
     instance.lengths = parse_lengths(json["lengths"], join_path(path, "lengths"), folder, mistakes);
   if (!json.contains("max_seq_len")) {
-    mistakes.miss(place, describe_rules(kMaxSeqLenRules, 1) + ", or a list of them");
+    const bool sequences =
+        instance.spec == nullptr ||
+        find_argument(instance.spec->signature(instance.spec->supports(Direction::kForward) ? Direction::kForward
+                                                                                            : Direction::kBackward),
+                      Semantic::kMaxRows) >= 0;
+    if (sequences) {
+      mistakes.miss(place, describe_rules(kMaxSeqLenRules, 1) + ", or a list of them");
+    } else {
+      mistakes.miss(join_path(path, "rows"), describe_rules(kRowsRules, 1));
+    }
     return;
   }
   std::vector<int64_t>& lengths = instance.max_seq_lens;
@@ -205,9 +223,9 @@ double parse_alpha(const Json& json, const std::string& path, const OpSpec* spec
   if (json.contains("alpha")) {
     const Json& alpha = json["alpha"];
     const std::string place = join_path(path, "alpha");
-    const bool finite = alpha.is_number() && std::isfinite(alpha.get<double>());
-    if (finite) return alpha.get<double>();
-    mistakes.check(place, value_error(place, alpha, "a finite number"));
+    const bool fits = alpha.is_number() && std::abs(alpha.get<double>()) <= std::numeric_limits<float>::max();
+    if (fits) return alpha.get<double>();
+    mistakes.check(place, value_error(place, alpha, "a finite number of fp32"));
   }
   const Json parameters = spec == nullptr ? Json::object() : spec->to_json();
   return parameters.contains("attn_dim") ? 1.0 / parameters["attn_dim"].get<double>() : 1.0;
@@ -234,9 +252,10 @@ Json parameters_of(const Json& json) {
 }  // namespace
 
 std::vector<std::string_view> instance_field_names(std::string_view op) {
-  std::vector<std::string_view> names = {"name", "op", "directions", "max_seq_len", "lengths", "rows", "alpha"};
-  // Operators on the last rows of sequences, whose launches say a max_delta_len, have this parameter.
+  std::vector<std::string_view> names = {"name", "op", "directions", "max_seq_len", "lengths", "rows"};
   const Json parameters = operator_schema(op)["properties"];
+  if (parameters.contains("attn_dim")) names.emplace_back("alpha");
+  // Operators on the last rows of sequences, whose launches say a max_delta_len, have this parameter.
   if (parameters.contains("jagged_queries")) {
     names.emplace_back("delta_len");
   } else if (parameters.contains("heads")) {

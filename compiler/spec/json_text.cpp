@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include "compiler/support/json.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
 Result<Json> parse_json_text(std::string_view text, const std::string& origin) {
   Result<Json> json = parse_json(text, {.comments = true});
   if (json.ok()) return json;
-  return Status(json.status().code(), fmt::format("{}:{}", origin, json.status().message()));
+  return Status(json.status().code(), fmt::format("{}:{}", printable(origin), json.status().message()));
 }
 
 }  // namespace hstujit

@@ -34,6 +34,10 @@ class Mistakes {
   bool expects(const std::string& path) const { return expected_.contains(path); }
   void miss(const std::string& path, std::string_view allowed);
 
+  // Whether any further one is only counted: its sentence need not be made.
+  bool full() const { return kept_.size() >= kReported; }
+  void count_one() { ++more_; }
+
   bool empty() const { return kept_.empty(); }
   size_t count() const { return kept_.size() + more_; }
   std::vector<Mistake>& kept() { return kept_; }

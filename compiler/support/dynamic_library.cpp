@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compiler/support/files.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
@@ -34,7 +35,7 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& what, const std::
     if (candidate.find('/') != std::string::npos) {
       const Status status = check_regular_file("load", candidate);
       if (status.code() == Code::kIo) {
-        tried += fmt::format("{}{} ({})", tried.empty() ? "" : "; ", candidate, status.message());
+        tried += fmt::format("{}{} ({})", tried.empty() ? "" : "; ", printable(candidate), status.message());
         continue;
       }
     }
@@ -48,7 +49,7 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& what, const std::
       library.path_ = path_of(handle);
       return library;
     }
-    tried += fmt::format("{}{} ({})", tried.empty() ? "" : "; ", candidate, loader_reason());
+    tried += fmt::format("{}{} ({})", tried.empty() ? "" : "; ", printable(candidate), printable(loader_reason()));
   }
   return Status(code, fmt::format("{} was not found; tried: {}", what, tried.empty() ? "nothing" : tried));
 }

@@ -178,7 +178,8 @@ Result<bool> Environment::flag(Env id) const {
 Result<int64_t> Environment::number(Env id) const {
   const std::string value = text(id);
   const Status failure(Code::kInvalidArgument,
-                       fmt::format("{} is {}; allowed: a number from 0, with K, M, G or T behind it or nothing",
+                       fmt::format("{} is {}; allowed: an integer from 0 to 2^63 - 1, with K, M, G or T behind it or "
+                                   "nothing",
                                    environment_variable(id).name, quote(value)));
   int64_t number = 0;
   const char* end = value.data() + value.size();

@@ -63,12 +63,48 @@ size_t opening_quote(std::string_view read) {
   return at;
 }
 
+// Where more than kMaxJsonBlanks blanks and characters of comments stand in one place; npos where nowhere. The parser
+// keeps all of them for its message.
+size_t find_long_gap(std::string_view text, bool comments) {
+  enum class In { kValue, kString, kLine, kComment } in = In::kValue;
+  size_t gap = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at], next = at + 1 < text.size() ? text[at + 1] : '\0';
+    if (in == In::kString) {
+      if (c == '\\') ++at;
+      if (c == '"') in = In::kValue;
+      continue;
+    }
+    if (in == In::kValue && comments && c == '/' && (next == '/' || next == '*')) {
+      in = next == '/' ? In::kLine : In::kComment;
+    } else if (in == In::kLine && c == '\n') {
+      in = In::kValue;
+    } else if (in == In::kComment && c == '*' && next == '/') {
+      in = In::kValue;
+      gap += 2;
+      ++at;
+      continue;
+    } else if (in == In::kValue && c != ' ' && c != '\n' && c != '\t' && c != '\r') {
+      gap = 0;
+      if (c == '"') in = In::kString;
+      continue;
+    }
+    if (++gap > kMaxJsonBlanks) return at;
+  }
+  return std::string_view::npos;
+}
+
 // Builds the value out of the parser's events. No recursion: what is open is a list.
 class Builder {
  public:
   Builder(std::string_view text, const JsonRules& rules) : text_(text), rules_(rules), seen_(text.data()) {}
 
   Result<Json> build() {
+    if (const size_t gap = find_long_gap(text_, rules_.comments); gap != std::string_view::npos) {
+      return Status(Code::kInvalidConfig,
+                    fmt::format("{}: more than {} blanks and characters of comments stand in one place",
+                                position(text_, gap), kMaxJsonBlanks));
+    }
     const Cursor begin(text_.data(), &seen_);
     const Cursor end(text_.data() + text_.size(), &seen_);
     const bool whole = Json::sax_parse(begin, end, this, Json::input_format_t::json, /*strict=*/true, rules_.comments);
@@ -105,6 +141,8 @@ class Builder {
       return fail(opening_quote(read), fmt::format("the name {} stands twice in one object; each may stand once",
                                                    quote(name, kLongestText)));
     }
+    if (names_.back().size() > kMaxJsonNames)
+      return fail_here(fmt::format("an object has more than {} names", kMaxJsonNames));
     // The object itself would look through all of its names first.
     open_.back()->get_ref<Json::object_t&>().emplace_back(std::move(name), nullptr);
     return true;
@@ -134,15 +172,20 @@ class Builder {
   }
 
   bool add(Json&& value) {
+    if (!count()) return false;
     place(std::move(value));
     return true;
   }
 
+  bool count() {
+    return ++values_ <= kMaxJsonValues || fail_here(fmt::format("the text has more than {} values", kMaxJsonValues));
+  }
+
   bool open(Json&& value) {
     if (open_.size() >= static_cast<size_t>(rules_.depth)) {
-      return fail(static_cast<size_t>(seen_ - text_.data()) - 1,
-                  fmt::format("lists and objects lie in each other more than {} deep", rules_.depth));
+      return fail_here(fmt::format("lists and objects lie in each other more than {} deep", rules_.depth));
     }
+    if (!count()) return false;
     if (value.is_object()) names_.emplace_back();
     open_.push_back(place(std::move(value)));  // stays where it is: its parent takes no other until it is closed
     return true;
@@ -159,6 +202,11 @@ class Builder {
     return last == std::string_view::npos ? '\0' : text_[last];
   }
 
+  // At the last byte that the parser has taken.
+  bool fail_here(std::string mistake) {
+    return fail(static_cast<size_t>(seen_ - text_.data()) - 1, std::move(mistake));
+  }
+
   bool fail(size_t byte, std::string mistake) {
     mistake_at_ = byte;
     mistake_ = std::move(mistake);
@@ -171,6 +219,7 @@ class Builder {
   Json root_;
   std::vector<Json*> open_;
   std::vector<std::set<std::string>> names_;  // per open object
+  size_t values_ = 0;
   size_t mistake_at_ = 0;
   std::string mistake_;
 };

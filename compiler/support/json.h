@@ -19,6 +19,12 @@ inline constexpr int kMaxJsonDepth = 64;
 // For what this library has made out of such texts, a report or a message to a worker: they lie in it.
 inline constexpr int kMaxReportDepth = 2 * kMaxJsonDepth;
 
+// How much a text may hold, so that a hostile one costs a second and no more: values in all, names in one object, and
+// blanks and characters of comments in one place.
+inline constexpr size_t kMaxJsonValues = size_t{1} << 22;
+inline constexpr size_t kMaxJsonNames = size_t{1} << 17;
+inline constexpr size_t kMaxJsonBlanks = size_t{1} << 16;
+
 struct JsonRules {
   bool comments = false;  // whether // and /* */ are allowed
   int depth = kMaxJsonDepth;

@@ -19,7 +19,7 @@ inline constexpr size_t kMaxBundleBytes = size_t{4} << 30;
 // What a zstd frame unpacks to, since a few bytes may claim any size: so much, and this many times its own size.
 // Kernels shrink to a tenth.
 inline constexpr size_t kMaxUnpackedBytes = size_t{64} << 20;
-inline constexpr size_t kMaxUnpackedTimes = 100;
+inline constexpr size_t kMaxUnpackedTimes = 32;
 
 // Of people and their programs. Parsed JSON takes some ten times the bytes of its text.
 inline constexpr size_t kMaxConfigBytes = size_t{64} << 20;  // of a config or a grid

@@ -8,6 +8,7 @@
 #include "autotune_cache/remote/remote_url.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/arch.h"
+#include "compiler/support/credentials.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/suggest.h"
@@ -54,7 +55,7 @@ class Doctor {
   static Json missing(const Status& status) { return {{"ok", false}, {"problem", status.message()}}; }
 
   void add(Severity severity, const std::string& about, const std::string& problem, const std::string& what_to_do) {
-    findings_.push_back({severity, about, problem, what_to_do});
+    findings_.push_back({severity, about, hide_credentials(problem), what_to_do});
   }
   void add(std::vector<Finding> findings) {
     std::move(findings.begin(), findings.end(), std::back_inserter(findings_));
@@ -221,9 +222,10 @@ class Doctor {
     std::vector<std::string_view> known;
     for (const EnvVariable& variable : environment_variables()) {
       known.push_back(variable.name);
-      if (environment.is_set(variable.id)) variables[std::string(variable.name)] = environment.text(variable.id);
+      if (environment.is_set(variable.id))
+        variables[std::string(variable.name)] = hide_credentials(environment.text(variable.id));
     }
-    // A report is sent to others, and the URL may hold a password.
+    // A report is sent to others, and a URL may hold a password, also one that came into the wrong variable.
     if (const auto remote = variables.find("HSTUJIT_REMOTE_CACHE"); remote != variables.end()) {
       const auto url = parse_remote_url(remote->get<std::string>());
       *remote = url.ok() ? url->base : "(no URL)";

@@ -117,8 +117,11 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   const ArtifactKey key = artifact_key(kernel.request);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(key));
   row["key"] = digest;
-  row["key_fields"] = Json::object();
-  for (const auto& [name, value] : key.named_fields()) row["key_fields"][name] = value;
+  row["key_fields"] = {{"schema", kArtifactSchema}};
+  for (const auto& [name, value] : key.named_fields()) {
+    if (name != "option") row["key_fields"][name] = value;
+  }
+  row["key_fields"]["options"] = key.options;
   const KernelBinaryPtr& binary = kernel.binary;
   row["cache"] = {{"hit", binary != nullptr}, {"searched", engine.kernels().store().directories().in_order()}};
   if (binary == nullptr) {

@@ -120,10 +120,18 @@ Status check_memory(const Signature& signature, const BatchSize& batch, int64_t 
   for (const auto& [name, share] : shares) {
     if (share >= kWorthNaming * needed) names.push_back(name);
   }
-  return Status(Code::kOutOfMemory,
-                fmt::format("{} of {} sequences with max_seq_len {} take {:.3g} bytes to generate; the machine has "
-                            "{:.3g}, so the config must have fewer sequences or a smaller max_seq_len",
-                            fmt::join(names, " and "), batch.sequences, max_seq_len, needed, memory));
+  const bool sequences = find_argument(signature, Semantic::kMaxRows, kSequenceAxis) >= 0;
+  const bool last_rows = find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0;
+  const std::string size = sequences ? fmt::format("{} sequences with max_seq_len {}{}", batch.sequences, max_seq_len,
+                                                   last_rows ? fmt::format(" and {} rows of q", batch.delta_rows) : "")
+                                     : fmt::format("{} rows", batch.rows);
+  const std::string_view smaller = !sequences  ? "fewer rows"
+                                   : last_rows ? "fewer sequences, or a smaller max_seq_len or delta_len"
+                                               : "fewer sequences or a smaller max_seq_len";
+  return Status(
+      Code::kOutOfMemory,
+      fmt::format("{} of {} take {:.3g} bytes to generate; the machine has {:.3g}, so the config must have {}",
+                  fmt::join(names, " and "), size, needed, memory, smaller));
 }
 
 BatchSize size_of_batch(const Lengths& lengths) {

@@ -216,6 +216,18 @@ TEST_F(DoctorTest, FilesFromTheFuture) {
   expect_only("warning, cache: 1 files in", "the clocks of this machine and of another");
 }
 
+TEST_F(DoctorTest, AUrlInTheWrongVariableKeepsItsPassword) {
+  for (const char* name : {"HSTUJIT_ON_MISS", "HSTUJIT_CACHE_MAX_BYTES", "HSTUJIT_REMOTE_UPLOAD", "HSTUJIT_RECORD"}) {
+    const auto before = values_;
+    values_[name] = "https://user:secret/word@host/cache";
+    const std::string report = diagnosed().dump();
+    EXPECT_EQ(report.find("secret"), std::string::npos) << report;
+    EXPECT_EQ(report.find("word@"), std::string::npos) << report;
+    EXPECT_NE(report.find("https://***@host/cache"), std::string::npos) << report;
+    values_ = before;
+  }
+}
+
 TEST_F(DoctorTest, VariablesWithWhichNoContextCanBeCreated) {
   for (const auto& [name, value] : std::map<std::string, std::string>{{"HSTUJIT_ON_MISS", "panic"},
                                                                       {"HSTUJIT_LENGTH_MODE", "short"},

@@ -371,7 +371,7 @@ TEST_F(EngineTest, AnOverrideThatNoKernelCanHaveIsRefused) {
   for (const char* override : {R"({"blocks_per_sm": 0})", R"({"stages": 0})", R"({"block_n": -16})"}) {
     values_["HSTUJIT_OVERRIDE"] = override;
     const Status status = prepare(make_engine());
-    EXPECT_EQ(status.code(), Code::kUnsupported) << override;
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << override;
     EXPECT_THAT(status.message(), HasSubstr("allowed: an integer from")) << override;
   }
   EXPECT_EQ(compiler_->compiles, 0);

@@ -319,11 +319,50 @@ TEST(Config, AsksForABoundedNumberOfKernels) {
   EXPECT_THAT(
       parse_config(one(lengths(6'000) + R"(, "directions": ["forward", "backward"])"), "m", "").status().message(),
       HasSubstr("ops has 12000 kernels; allowed: at most 10000 kernels, one for each instance, direction and"));
+  EXPECT_THAT(parse_config(one(lengths(6'000) + R"(, "small_batches": true)"), "m", "").status().message(),
+              HasSubstr("ops has 12000 kernels; allowed: at most 10000 kernels"));
   std::string ops = "{\"version\": 1, \"ops\": [1";
   for (int i = 0; i < 10'000; ++i) ops += ",1";
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(parse_config(ops + "]}", "m", "").status().message(), HasSubstr("ops has 10001 instances; allowed: "));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+// Beyond the mistakes that are reported, no sentence is made for one.
+TEST(Config, MillionsOfMistakesTakeSeconds) {
+  std::string texts = "\"\"", names, directions = "\"forward\"";
+  for (int i = 0; i < 2'000'000; ++i) texts += ",\"\"";
+  for (int i = 0; i < 130'000; ++i) names += fmt::format(",\"n{}\":0", i);
+  for (int i = 0; i < 100'000; ++i) directions += ",\"forward\"";
+  const auto start = std::chrono::steady_clock::now();
+  const auto mistakes_of = [](const std::string& fields) {
+    return parse_config(one(fields), "m", "").status().message();
+  };
+  EXPECT_THAT(mistakes_of("\"max_seq_len\": 8, \"lengths\": [" + texts + "]"), HasSubstr("and 1999981 more"));
+  EXPECT_THAT(mistakes_of("\"max_seq_len\": 8" + names), HasSubstr("and 129980 more"));
+  EXPECT_THAT(mistakes_of("\"max_seq_len\": 8, \"directions\": [" + directions + "]"),
+              HasSubstr("allowed: a list of \"forward\", \"backward\" or both"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}
+
+TEST(Config, AlphaFitsIntoFp32) {
+  EXPECT_TRUE(parse_config(one(R"("max_seq_len": 8, "alpha": -3e38)"), "m", "").ok());
+  for (const char* alpha : {"3.5e38", "-1e41", "1e300"}) {
+    EXPECT_THAT(parse_config(one(fmt::format(R"("max_seq_len": 8, "alpha": {})", alpha)), "m", "").status().message(),
+                HasSubstr("allowed: a finite number of fp32"));
+  }
+}
+
+TEST(Config, AnOperatorWithoutSequencesHasRowsAndNoAlpha) {
+  const auto mistakes_of = [](const std::string& fields) {
+    return parse_config(R"({"version": 1, "ops": [{"name": "n", "op": "rms_norm", "width": 8)" + fields + "}]}", "m",
+                        "")
+        .status()
+        .message();
+  };
+  EXPECT_EQ(mistakes_of(R"(, "rows": 3)"), "");
+  EXPECT_THAT(mistakes_of(""), HasSubstr("ops[0].rows is missing; allowed: an integer from 0 to 268435456 (rows of"));
+  EXPECT_THAT(mistakes_of(R"(, "rows": 3, "alpha": 1)"), HasSubstr("ops[0].alpha (value 1) is not a known field"));
 }
 
 TEST(Config, TheSizeOfABatchIsCountedWithoutDrawingIt) {

@@ -77,6 +77,10 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"cache", "prune", "--nvrtc", "12.8", "--max-bytes", "1"}, "is required and 2 were given"},
       {{"cache", "prune", "--nvrtc", ""}, "\"\" is no version of NVRTC"},
       {{"cache", "prune", "--max-bytes", "big"}, "\"big\" is no size"},
+      {{"cache", "prune", "--max-bytes", "0", "--cache-dir", ""}, "--cache-dir: is empty; leave it out"},
+      {{"check", "--config", "a", "--op", ""}, "--op: is empty; leave it out"},
+      {{"cache", "export", ""}, "is empty; leave it out"},
+      {{"tune", "--config", "a", "--budget", "2147483648"}, "such as 60s, up to 2147483647s"},
   };
   for (const Mistake& mistake : mistakes) {
     const Outcome outcome = hstujit_tool(mistake.arguments);
@@ -114,6 +118,29 @@ TEST(Recording, AFileOfOtherLinesIsNamed) {
   const Outcome outcome = hstujit_tool({"tune", "--from", scratch.file("misses", "{\"name\": \"old\"}\n")});
   EXPECT_EQ(outcome.code, kBadRequest);
   EXPECT_THAT(outcome.err, HasSubstr("misses:1: no whole line of HSTUJIT_RECORD"));
+}
+
+// A path may hold anything, and a sentence about it is one line.
+TEST(Paths, ThatHoldLineEndsAreEscaped) {
+  const Scratch scratch;
+  const std::string path = scratch.file("a\n\tfake: all is well", "{}");
+  const std::string config = scratch.config();
+  const std::vector<std::pair<std::vector<std::string>, Variables>> runs = {
+      {{"tune", "--from", path}, {}},
+      {{"bench", "--grid", path}, {}},
+      {{"check", "--config", path}, {}},
+      {{"cache", "import", path, "--cache-dir", scratch.cache()}, {}},
+      {{"cache", "ls", "--cache-dir", scratch.cache()}, {{"HSTUJIT_FROZEN", path}}},
+      {{"run", "--backend", "host", "--config", config}, {{"HSTUJIT_HOST_LIBRARY", path}}},
+      {{"prewarm", "--arch", "sm_90a", "--config", config, "--cache-dir", scratch.cache()},
+       {{"HSTUJIT_COMPILER_LIBRARY", path}}}};
+  for (const auto& [arguments, variables] : runs) {
+    const Outcome outcome = hstujit_tool(arguments, variables);
+    EXPECT_NE(outcome.code, kDone) << testing::PrintToString(arguments);
+    EXPECT_EQ((outcome.out + outcome.err).find('\t'), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("\nhstujit: fake"), std::string::npos) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("a\\n\\tfake: all is well"));
+  }
 }
 
 TEST(Config, MalformedJsonIsNamedByLineAndColumn) {

@@ -46,6 +46,7 @@ ExitCode run(int argc, char** argv) {
   hstujit::add_manual(app, action);
   try {
     app.parse(argc, argv);
+    hstujit::check_not_empty(app);
   } catch (const CLI::ParseError& error) {
     return hstujit::refuse(app, error);
   }

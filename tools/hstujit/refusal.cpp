@@ -45,6 +45,15 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
 
 }  // namespace
 
+void check_not_empty(const CLI::App& app) {
+  const CLI::App& command = named_command(app);
+  for (const CLI::Option* option : command.get_options()) {
+    const std::vector<std::string>& results = option->results();
+    if (std::any_of(results.begin(), results.end(), [](const std::string& text) { return text.empty(); }))
+      throw CLI::ValidationError(option->get_name(), "is empty; leave it out, or give it a value");
+  }
+}
+
 ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {  // --help, --version
     std::ostringstream text;

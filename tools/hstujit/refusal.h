@@ -7,7 +7,11 @@
 
 namespace hstujit {
 
-// `error` as app.parse has thrown it.
+// Throws CLI::ValidationError where an option or argument was given an empty text, as by a shell's variable that is not
+// set: what it would stand for instead is nobody's wish.
+void check_not_empty(const CLI::App& app);
+
+// `error` as app.parse or check_not_empty has thrown it.
 ExitCode refuse(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace hstujit

@@ -36,9 +36,11 @@ Result<double> parse_duration(std::string_view text) {
     if (number->rest == "m" || number->rest == "min") factor = 60;
     if (number->rest == "h") factor = 3600;
   }
-  if (factor == 0 || number->value <= 0) {
+  constexpr double kLongest = 2147483647;  // as a config's budget_s
+  if (factor == 0 || number->value <= 0 || number->value * factor > kLongest) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} is no duration; allowed: a number above 0 with s, m or h, such as 60s", quote(text)));
+                  fmt::format("{} is no duration; allowed: a number above 0 with s, m or h, such as 60s, up to {:.0f}s",
+                              quote(text), kLongest));
   }
   return number->value * factor;
 }
@@ -50,8 +52,8 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   double bytes = -1;
   if (number && number->value >= 0) {
     std::string_view unit = number->rest;
-    if (!unit.empty() && unit.back() == 'B') unit.remove_suffix(1);
-    if (!unit.empty() && unit.back() == 'i' && unit.size() == 2) unit.remove_suffix(1);
+    if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b')) unit.remove_suffix(1);
+    if (unit.size() == 2 && (unit.back() == 'i' || unit.back() == 'I')) unit.remove_suffix(1);
     const char letter = unit.empty() ? '\0' : static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0])));
     const size_t power = unit.empty() ? 0 : kUnits.find(letter) + 1;
     const bool known = unit.empty() || (unit.size() == 1 && power > 0);

@@ -7,6 +7,7 @@
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
+#include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
@@ -76,7 +77,7 @@ Result<ConfigPtr> load_grid(const std::string& path) {
   const Result<Json> json = parse_json(text, {.comments = true});
   if (json.ok() && !json->is_array()) {
     return Status(Code::kInvalidConfig,
-                  fmt::format("{}: a grid is a JSON list of op instances; a config goes to --config", path));
+                  fmt::format("{}: a grid is a JSON list of op instances; a config goes to --config", printable(path)));
   }
   return load_config(path);
 }
