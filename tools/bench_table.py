@@ -118,7 +118,8 @@ def origin(path, report):
         f"{environment['gpu']} ({environment['arch']}), driver for CUDA {driver_version(environment['driver'])}, NVRTC {nvrtc}, "
         f"{environment['date']};",
         f"cold L2, median of {report['repeats']} launches, from `bench/results/{path.name}`.",
-        f"The limit is what the ceilings of the same run allow: a copy at {ceilings['copy_gb_per_s']:,.0f} GB/s{matmul}.",
+        f"The limit is the shortest time at speeds of the same run: a copy at {ceilings['copy_gb_per_s']:,.0f} GB/s{matmul}.",
+        "Behind ± is the spread of the launches; cold L2: each finds none of its data there.",
         "",
     ]
 
