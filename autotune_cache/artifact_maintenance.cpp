@@ -6,6 +6,7 @@
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/artifact_state.h"
 #include "autotune_cache/artifact_store.h"
+#include "compiler/support/files.h"
 #include "compiler/support/folder.h"
 #include "compiler/support/read_limits.h"
 
@@ -51,11 +52,14 @@ std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_,
 
 PruneReport ArtifactStore::prune(const PruneRequest& request) {
   PruneReport report;
-  if (user_ == nullptr || !user_->health().ok()) return report;
+  if (user_ == nullptr) return report;
+  report.unread = user_->health();
+  if (!report.unread.ok()) return report;
   report.leftovers = sweep_leftovers(*user_);
 
   std::map<std::pair<std::string, std::string>, Candidate> found;
   for_each_artifact_file(*user_, [&](const std::string& arch, const CacheItem& item) {
+    if (is_system_failure(item.problem)) report.unread = item.problem;
     auto digest = digest_of_file(item.name, ".cubin");
     if (!digest) digest = digest_of_file(item.name, ".json");
     if (!digest) digest = digest_of_note(item.name).first;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
+#include <vector>
 
 #include "compiler/support/text.h"
 
@@ -12,17 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string distrust_of_folders_above(const fs::path& path) {
-  for (fs::path folder = path.parent_path(); !folder.empty(); folder = folder.parent_path()) {
-    struct stat info;
-    if (::stat(folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0) {
-      return fmt::format(
-          "anybody may put another one in its place, since everybody may write the folder {} (mode {:o})",
-          quote(folder.native()), info.st_mode & 07777);
-    }
-    if (folder == folder.root_path()) break;
-  }
-  return {};
+// Why something else may be put into this folder by anybody; empty when not.
+std::string distrust_of_folder(const fs::path& folder) {
+  struct stat info;
+  if (::lstat(folder.c_str(), &info) != 0 || (info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) return {};
+  return fmt::format("anybody may put another one in its place, since everybody may write the folder {} (mode {:o})",
+                     quote(folder.native()), info.st_mode & 07777);
 }
 
 }  // namespace
@@ -38,9 +35,43 @@ std::string distrust(const struct stat& info) {
 }
 
 std::string distrust_of_place(const fs::path& path) {
+  constexpr int kMaxLinks = 40;  // as many as the system follows
   std::error_code error;
-  if (std::string written = distrust_of_folders_above(fs::absolute(path, error)); !written.empty()) return written;
-  return distrust_of_folders_above(fs::canonical(path, error));
+  const fs::path absolute = fs::absolute(path, error);
+  fs::path reached = absolute.root_path();
+  // What is still to be walked, the next part last.
+  std::vector<fs::path> rest;
+  const auto walk_next = [&](const fs::path& parts) {
+    const fs::path relative = parts.relative_path();
+    const auto at = static_cast<std::ptrdiff_t>(rest.size());
+    rest.insert(rest.end(), relative.begin(), relative.end());
+    std::reverse(rest.begin() + at, rest.end());
+  };
+  walk_next(absolute);
+  for (int links = 0; !rest.empty();) {
+    const fs::path part = rest.back();
+    rest.pop_back();
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      reached = reached.parent_path();
+      continue;
+    }
+    if (std::string folder = distrust_of_folder(reached); !folder.empty()) return folder;
+    struct stat info;
+    const fs::path next = reached / part;
+    if (::lstat(next.c_str(), &info) != 0) return {};
+    if (!S_ISLNK(info.st_mode)) {
+      reached = next;
+      continue;
+    }
+    if (info.st_uid != 0 && info.st_uid != ::geteuid())
+      return fmt::format("the link {} belongs to the user {}", quote(next.native()), info.st_uid);
+    const fs::path target = fs::read_symlink(next, error);
+    if (error || ++links > kMaxLinks) return {};  // nobody can open it
+    if (target.is_absolute()) reached = target.root_path();
+    walk_next(target);
+  }
+  return {};
 }
 
 }  // namespace hstujit

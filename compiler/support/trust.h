@@ -18,8 +18,8 @@ enum class Trust {
 std::string distrust(const struct stat& info);
 
 // Why the place of `path`, which exists, is not to be trusted: anybody may put something else there, since everybody
-// may write a folder above it and the folder has no sticky bit. Looks at the folders of the path as it is written, and
-// at those of the place that its links lead to. Empty when there is none.
+// may write a folder on the way and the folder has no sticky bit, or a link on the way is another user's. Looks at
+// every folder and link that opening the path goes through. Empty when there is none.
 std::string distrust_of_place(const std::filesystem::path& path);
 
 }  // namespace hstujit

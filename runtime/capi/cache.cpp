@@ -22,6 +22,7 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
   HSTUJIT_REQUIRE(report, "where the text goes");
   const PruneReport pruned = context->engine->kernels().store().prune(request);
+  HSTUJIT_RETURN_IF_ERROR(pruned.unread);
   const Json json = {{"removed", pruned.removed},         {"removed_bytes", pruned.removed_bytes},
                      {"not_removed", pruned.not_removed}, {"kept", pruned.kept},
                      {"kept_bytes", pruned.kept_bytes},   {"leftovers", pruned.leftovers}};

@@ -278,6 +278,15 @@ TEST_F(PruneTest, WhatCannotBeRemovedIsKept) {
   for (int i = 0; i < 2; ++i) fs::permissions(files_of(key(i)).cubin.parent_path(), fs::perms(0755));
 }
 
+TEST_F(PruneTest, ACacheThatCannotBeReadIsNoEmptyOne) {
+  EXPECT_TRUE(without_open_files([&] {
+    const PruneReport report = ArtifactStore(user_only(), Log()).prune({.max_bytes = 0, .nvrtc = {}});
+    return is_system_failure(report.unread) && report.removed == 0;
+  }));
+  EXPECT_THAT(present(), ::testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_TRUE(ArtifactStore(user_only(), Log()).prune({.max_bytes = {}, .nvrtc = "none"}).unread.ok());
+}
+
 TEST_F(PruneTest, KeepsWhatThisProcessUses) {
   ArtifactStore store(user_only(), log());
   ASSERT_TRUE(store.find(key(1)).has_value());

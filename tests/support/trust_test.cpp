@@ -55,5 +55,30 @@ TEST(Trust, OfAPlaceIsThatOfTheFoldersAbove) {
   EXPECT_THAT(distrust_of_place(other / "link"), HasSubstr(open.native()));
 }
 
+// A link in a safe folder leads through one that everybody may write, and from there to a safe place.
+TEST(Trust, OfAPlaceIsThatOfEveryFolderOnTheWay) {
+  const auto temporary = TempDir::create();
+  ASSERT_TRUE(temporary.ok());
+  const fs::path root = temporary->path();
+  for (const char* name : {"safe", "open", "target"}) ASSERT_TRUE(fs::create_directory(root / name));
+  fs::create_symlink("../target", root / "open" / "link");
+  fs::create_symlink("../open/link", root / "safe" / "cache");
+  fs::create_symlink(root / "safe" / "." / "cache", root / "safe" / "twice");
+  for (const char* name : {"cache", "twice"}) {
+    fs::permissions(root / "open", fs::perms(0755));
+    EXPECT_EQ(distrust_of_place(root / "safe" / name), "");
+    fs::permissions(root / "open", fs::perms(0777));
+    EXPECT_THAT(distrust_of_place(root / "safe" / name), HasSubstr((root / "open").native() + "\" (mode 777)"));
+    EXPECT_THAT(distrust_of_place(root / "safe" / name / "inner"), HasSubstr((root / "open").native()));
+  }
+  EXPECT_EQ(distrust_of_place(root / "safe" / ".." / "target"), "");
+  fs::create_symlink("circle", root / "safe" / "circle");
+  EXPECT_EQ(distrust_of_place(root / "safe" / "circle"), "") << "nobody can open it";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a link away";
+  fs::permissions(root / "open", fs::perms(0755));
+  ASSERT_EQ(::lchown((root / "open" / "link").c_str(), 65534, 65534), 0);
+  EXPECT_THAT(distrust_of_place(root / "safe" / "cache"), HasSubstr("belongs to the user 65534"));
+}
+
 }  // namespace
 }  // namespace hstujit
