@@ -40,7 +40,8 @@ std::vector<RowCase> row_cases(const Json& common) {
     RowCase plain{op, op, {{"op", op}}, nullptr};
     plain.json.update(common);
     std::vector<RowCase> cases = {plain};
-    for (const auto& [parameter, values] : Json::parse(std::ifstream(file)).items()) {
+    const Json parameters = Json::parse(std::ifstream(file));  // lives as long as what items() goes over
+    for (const auto& [parameter, values] : parameters.items()) {
       std::vector<RowCase> more;
       for (const RowCase& before : cases) {
         for (const Json& value : values) more.push_back(with(before, parameter, value));
