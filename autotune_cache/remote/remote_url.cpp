@@ -49,9 +49,9 @@ bool is_host(std::string_view text) {
 Status refused(std::string_view mistake) {
   return Status(
       Code::kInvalidArgument,
-      fmt::format("HSTUJIT_REMOTE_CACHE {}; allowed: http://host[:port][/path] or https://host[:port][/path], with "
-                  "user:password@ before the host or nothing, and without blanks, \"?\", \"#\" and \"\\\" (its value "
-                  "is not shown here: it may hold a password)",
+      fmt::format("HSTUJIT_REMOTE_CACHE {}; allowed: http://host[:port][/path] or https://host[:port][/path], with a "
+                  "user and password before the host or nothing, and without blanks, \"?\", \"#\" and \"\\\" (its "
+                  "value is not shown here: it may hold a password)",
                   mistake));
 }
 

@@ -34,7 +34,7 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   for (const RowOperand& input : interface.inputs) {
     if (input.kind == RowOperandKind::kRow) ++row_inputs;
     if (input.kind == RowOperandKind::kRow) row_words += chunks * words_of(input, vector);
-    if (input.kind == RowOperandKind::kVector) vector_words += chunks * words_of(input, vector);
+    if (input.kind == RowOperandKind::kVector) vector_words += chunks * vector;
   }
   for (const RowOperand& output : interface.outputs) {
     if (output.kind == RowOperandKind::kColumnSum) sum_words += chunks * vector;

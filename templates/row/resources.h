@@ -16,7 +16,7 @@ struct Resources {
   int64_t vectors = 0;        // of a row
   int64_t chunks = 0;         // of a row: vectors of a thread
   int64_t row_words = 0;      // registers for a thread's share of a row, all inputs
-  int64_t vector_words = 0;   // the same of the inputs that all rows share
+  int64_t vector_words = 0;   // the same of the inputs that all rows share, as fp32: they are converted once
   int64_t sum_words = 0;      // of column sums
   int64_t register_cap = 0;   // of a thread, at the config's CTAs per multiprocessor
   bool hold_row = false;      // a row stays in registers from its first use to the last

@@ -15,6 +15,7 @@ namespace hstujit {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string compressed(const std::string& bytes) {
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
@@ -136,7 +137,8 @@ TEST_F(BundleTest, EntriesAsLargeAsNoLookUpTakesAreRefused) {
   };
   const std::string record = record_file(kNoRoot, digest).native(), metadata = names.metadata.native();
   for (const auto& [name, max] : {std::pair(metadata, kMaxMetadataBytes), {record, kMaxRecordBytes}}) {
-    EXPECT_TRUE(import_into("taken", padded(name, max)).ok()) << name;
+    // At the limit it is read, and the reader of JSON has limits of its own.
+    EXPECT_THAT(import_into("taken", padded(name, max)).status().message(), Not(HasSubstr("the most for a file")));
     const std::string file = padded(name, max + 1);
     const Status status = import_into("user", file).status();
     EXPECT_EQ(status.code(), Code::kIo) << name;

@@ -42,7 +42,7 @@ TEST_F(MapTest, OfRankTwoInFp32WithoutSwizzle) {
   EXPECT_EQ(fake().map_type, 7);
   EXPECT_EQ(fake().swizzle, 0);
   EXPECT_THAT(std::vector(fake().dimensions, fake().dimensions + 2), ElementsAre(96, 5));
-  EXPECT_EQ(fake().strides[0], static_cast<uint64_t>(launch.tensor("x").strides[0]) * 4);
+  EXPECT_EQ(fake().strides[0], 96u * 4);
   EXPECT_THAT(std::vector(fake().box, fake().box + 2), ElementsAre(24, 3));
 }
 
@@ -53,9 +53,7 @@ TEST_F(MapTest, OfRankFourInAnyOrder) {
   EXPECT_EQ(fake().map_rank, 4u);
   EXPECT_EQ(fake().swizzle, 2);
   EXPECT_THAT(std::vector(fake().dimensions, fake().dimensions + 4), ElementsAre(64, 2, 64, 2));
-  const int64_t* const strides = launch.tensor("rab").strides;
-  EXPECT_THAT(std::vector(fake().strides, fake().strides + 3),
-              ElementsAre(strides[1] * 2, strides[2] * 2, strides[0] * 2));
+  EXPECT_THAT(std::vector(fake().strides, fake().strides + 3), ElementsAre(64 * 64 * 2, 64 * 2, 2 * 64 * 64 * 2));
 }
 
 TEST_F(MapTest, ThatTheDriverWouldRefuseIsAMistakeOfThePlan) {
