@@ -12,20 +12,6 @@ namespace {
 
 using Kind = ArgumentFailure::Kind;
 
-uint8_t dlpack_code(DataType type) {
-  switch (type) {
-    case DataType::kBf16:
-      return kDLBfloat;
-    case DataType::kFp16:
-    case DataType::kFp32:
-      return kDLFloat;
-    case DataType::kInt32:
-    case DataType::kInt64:
-      return kDLInt;
-  }
-  return kDLInt;
-}
-
 // That no two elements of an output are one: from the smallest stride to the largest, each must step over all that the
 // smaller ones span. Layouts that interleave without meeting are refused with them; nobody makes such.
 ArgumentFailure check_apart(int index, const DLTensor& tensor) {
@@ -61,8 +47,9 @@ Status ArgumentChecker::read_signature() {
     checked.integer = argument.kind == ArgumentKind::kInt;
     checked.output = argument.role == ArgumentRole::kOutput;
     if (checked.tensor) {
-      checked.code = dlpack_code(argument.dtype);
-      checked.bits = static_cast<uint8_t>(8 * size_of(argument.dtype));
+      const DLDataType type = dlpack_type(argument.dtype);
+      checked.code = type.code;
+      checked.bits = type.bits;
       checked.alignment = std::max(argument.alignment, static_cast<int>(size_of(argument.dtype)));
     }
     HSTUJIT_RETURN_IF_ERROR(read_shape(argument, checked));

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "compiler/spec/sequence_rows.h"
+
 namespace hstujit {
 
 namespace {
@@ -54,6 +56,10 @@ Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets)
                               axis.max_rows_name, axis.max_rows));
     }
   }
+  if (axis.all_rows && !offsets.empty() && offsets.back() != axis.total_rows) {
+    return fail(fmt::format("{}[{}] is {}; it must be {} = {}, since rows behind the last sequence would count, too",
+                            axis.offsets, offsets.size() - 1, offsets.back(), axis.symbol, axis.total_rows));
+  }
   return {};
 }
 
@@ -87,6 +93,7 @@ Status check_launch_data(const CudaDriver* driver, const Signature& signature, c
       const int offsets_index = find_argument(signature, dimension.offsets);
       if (offsets_index < 0 || checked.contains(dimension.offsets)) continue;
       JaggedAxis axis{dimension.offsets, dimension.symbol, values[i].tensor->shape[d], {}};
+      axis.all_rows = every_row_counts(signature);
       if (const int max = find_argument(signature, Semantic::kMaxRows, dimension.symbol); max >= 0) {
         axis.max_rows_name = signature[static_cast<size_t>(max)].name;
         axis.max_rows = values[max].integer;

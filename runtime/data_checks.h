@@ -22,6 +22,7 @@ struct JaggedAxis {
   int64_t total_rows = 0;    // the value of that
   std::string_view max_rows_name;
   int64_t max_rows = std::numeric_limits<int64_t>::max();  // of one sequence, and the argument that says so
+  bool all_rows = false;                                   // there must be none behind the last sequence
 };
 
 // kInvalidArgument with the first offset that is not allowed.

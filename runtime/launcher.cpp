@@ -169,19 +169,6 @@ Status Launcher::check_grids(const hstujit_value* values, int64_t grid) const {
                 fmt::format("these sizes need {} blocks of {}; at most {} can be launched", max, *kernel, kMaxBlocks));
 }
 
-Status Launcher::check_workspace(const Workspace& workspace, int64_t bytes) const {
-  const bool placed =
-      workspace.address != nullptr && reinterpret_cast<uintptr_t>(workspace.address) % kWorkspaceAlignment == 0;
-  if (bytes == 0 || (placed && workspace.bytes >= static_cast<size_t>(bytes))) return {};
-  const std::string given = workspace.address == nullptr
-                                ? "a null pointer"
-                                : fmt::format("{} with {} bytes", workspace.address, workspace.bytes);
-  return Status(Code::kInvalidArgument,
-                fmt::format("workspace is {}; {} needs {} bytes of device memory for these sizes, at a multiple of {} "
-                            "(hstujit_workspace_size says how many)",
-                            given, plan_.kernel_name, bytes, kWorkspaceAlignment));
-}
-
 TensorMapView Launcher::map_view(const ParamSlot& slot, const hstujit_value* values) const {
   const DLTensor& tensor = *values[slot.argument].tensor;
   TensorMapView view;
@@ -271,7 +258,7 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   grid *= cluster;
   HSTUJIT_RETURN_IF_ERROR(check_grids(values, grid));
   const WorkspaceLayout layout = lay_out(plan_.workspace, values);
-  HSTUJIT_RETURN_IF_ERROR(check_workspace(workspace, layout.bytes));
+  HSTUJIT_RETURN_IF_ERROR(check_workspace(workspace, layout.bytes, plan_.kernel_name));
   void* regions[WorkspacePlan::kMaxRegions] = {};
   for (size_t i = 0; i < plan_.workspace.regions.size(); ++i) {
     regions[i] = static_cast<std::byte*>(workspace.address) + layout.starts[i];

@@ -9,21 +9,14 @@
 #include "runtime/arguments.h"
 #include "runtime/driver/module.h"
 #include "runtime/driver/tensor_map.h"
+#include "runtime/workspace.h"
 
 namespace hstujit {
-
-// Device memory that a launch borrows from its caller.
-struct Workspace {
-  void* address = nullptr;
-  size_t bytes = 0;
-};
 
 class Launcher {
  public:
   // Bytes of kernel parameters that every supported device takes.
   static constexpr size_t kMaxParameterBytes = 4096;
-  // What the driver's allocations are aligned to, so that a kernel may read its workspace in any way.
-  static constexpr size_t kWorkspaceAlignment = HSTUJIT_WORKSPACE_ALIGNMENT;
 
   // kUnsupported when the plan asks for what this driver cannot do, kInternal when plan and signature disagree.
   static Result<std::shared_ptr<const Launcher>> create(CudaDriverPtr driver, ModulePtr module,
@@ -50,7 +43,6 @@ class Launcher {
   Status validate_factors(const std::vector<GridFactor>& factors, const Signature& signature);
   Status check_map_rows(const hstujit_value* values) const;
   Status check_grids(const hstujit_value* values, int64_t grid) const;
-  Status check_workspace(const Workspace& workspace, int64_t bytes) const;
   int64_t cluster_of(const hstujit_value* values, int64_t tiles) const;
   Status explain_empty_grid(const hstujit_value* values) const;
   Status check_divisors(const hstujit_value* values) const;

@@ -44,6 +44,11 @@ bool inner_rows_share(const DLTensor& a, const DLTensor& b, int dimension, int64
 
 }  // namespace
 
+DLDataType dlpack_type(DataType type) {
+  const uint8_t code = is_integer(type) ? kDLInt : type == DataType::kBf16 ? kDLBfloat : kDLFloat;
+  return {code, static_cast<uint8_t>(8 * size_of(type)), 1};
+}
+
 int64_t tensor_stride(const DLTensor& tensor, int dimension) {
   if (tensor.strides != nullptr) return tensor.strides[dimension];
   int64_t stride = 1;

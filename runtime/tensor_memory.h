@@ -3,9 +3,12 @@
 
 #include <cstdint>
 
+#include "compiler/spec/types.h"
 #include "hstujit/hstujit.h"
 
 namespace hstujit {
+
+DLDataType dlpack_type(DataType type);
 
 // First element, and stride of one dimension in elements (a tensor without strides is contiguous).
 inline char* tensor_data(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }

@@ -19,6 +19,8 @@ KernelConfig::Tunables defaults_of(Family family) {
       return AttentionConfig();
     case Family::kRow:
       return RowConfig();
+    case Family::kProgram:  // has no kernels
+      break;
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/spec/program.h"
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
@@ -120,7 +121,11 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     }
     defaults_told.apply(entry, own);
     mistakes.add(std::move(own));
-    kernels += instance.directions.size() * instance.max_seq_lens.size() * (instance.small_batches ? 2 : 1);
+    for (const Direction direction : instance.directions) {
+      const Program* const program = instance.spec == nullptr ? nullptr : instance.spec->program(direction);
+      kernels += (program == nullptr ? 1 : program->steps.size()) * instance.max_seq_lens.size() *
+                 (instance.small_batches ? 2 : 1);
+    }
     instances.push_back(std::move(instance));
   }
   if (kernels > kMaxConfigKernels) mistakes.check(path, too_many_kernels(path, fmt::format("{} kernels", kernels)));

@@ -74,6 +74,8 @@ struct Instance {
   bool small_batches = false;  // launches of few tiles get a kernel of their own, tuned by itself (small_batch.h)
 };
 
+using InstancePtr = std::shared_ptr<const Instance>;
+
 struct Config {
   std::optional<DeviceSpec> device;
   Tuning tuning;

@@ -1,12 +1,23 @@
-// A family of operators: those that share skeletons, a lowering for the host, configs and a measure of a problem's size.
+// A family of operators: those that share skeletons, a lowering for the host, configs and a measure of a problem's
+// size. Programs (program.h) have kernels of other families only.
 #pragma once
 
 #include <string_view>
 
 namespace hstujit {
 
-enum class Family { kAttention, kRow };
+enum class Family { kAttention, kRow, kProgram };
 
-constexpr std::string_view to_string(Family family) { return family == Family::kAttention ? "attention" : "row"; }
+constexpr std::string_view to_string(Family family) {
+  switch (family) {
+    case Family::kAttention:
+      return "attention";
+    case Family::kRow:
+      return "row";
+    case Family::kProgram:
+      return "program";
+  }
+  return "";
+}
 
 }  // namespace hstujit

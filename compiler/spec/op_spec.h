@@ -53,6 +53,8 @@ struct HostValue {
   double scalar = 0;
 };
 
+struct Program;
+
 class OpSpec {
  public:
   virtual ~OpSpec() = default;
@@ -63,6 +65,8 @@ class OpSpec {
   // Whether this operator has that direction; the functions below may be called for it only then, but for work().
   virtual bool supports(Direction direction) const = 0;
   virtual Signature signature(Direction direction) const = 0;
+  // The steps of an operator that is a program of others; null where it has kernels of its own (program.h).
+  virtual const Program* program(Direction) const { return nullptr; }
   virtual Work work(Direction direction, const Lengths& lengths) const = 0;
 
   // Tiles that each 64 rows of a sequence make, one for each head, where small batches have kernels of their own

@@ -1,5 +1,6 @@
 #include "compiler/spec/sequence_rows.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace hstujit {
@@ -21,6 +22,14 @@ bool has_sequence_rows(const Argument& argument) { return has_rows(argument) && 
 bool has_jagged_rows(const Argument& argument) { return has_rows(argument) && argument.shape[0].is_jagged(); }
 
 bool counts_all_rows(const Argument& argument) { return argument.shape[0].symbol == kSequenceAxis; }
+
+bool every_row_counts(const Signature& signature) {
+  const auto any = [&](bool (*holds)(const Argument&)) {
+    return std::any_of(signature.begin(), signature.end(), holds);
+  };
+  return any(has_jagged_rows) &&
+         any([](const Argument& argument) { return has_rows(argument) && is_plain(argument.shape[0]); });
+}
 
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
   return counts_all_rows(argument) ? lengths.rows : lengths.delta_rows;

@@ -22,6 +22,9 @@ bool has_sequence_rows(const Argument& argument);
 // Whether it is jagged: rows behind the last sequence are nobody's, and a launch may have some.
 bool has_jagged_rows(const Argument& argument);
 
+// Whether rows count that no sequence has: some argument's rows are cut at sequences, and some other's are not.
+bool every_row_counts(const Signature& signature);
+
 // For an argument that has rows: how many of each sequence.
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths);
 // Whether those are all rows of each sequence, and not its rows of q.

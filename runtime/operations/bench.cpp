@@ -23,8 +23,21 @@ struct Timed {
   DeviceBuffer workspace;
   Work work;
   Lengths lengths;
-  KernelChoice choice;
+  std::vector<std::pair<Task, KernelChoice>> kernels;  // one, or those of a program's steps
 };
+
+Result<std::vector<std::pair<Task, KernelChoice>>> choices_of(Engine& engine, const Config& config,
+                                                              const DeviceSpec& device, const Task& launch,
+                                                              size_t sequences) {
+  std::vector<std::pair<Task, KernelChoice>> kernels;
+  for (const Task& listed : kernels_of(engine, config, launch)) {
+    const Task kernel = task_of_batch(listed, sequences, device);
+    HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose_kernel(engine, *kernel.instance->spec, kernel.direction,
+                                                                device, kernel.bucket, kernel.restriction));
+    kernels.emplace_back(kernel, std::move(choice));
+  }
+  return kernels;
+}
 
 Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const OperationOptions& options,
                          const DeviceSpec& device, const DeviceTimer& timer, const Task& listed) {
@@ -38,15 +51,14 @@ Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const Op
                                                                     options.seed, task.instance->alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, options.device));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceBuffer workspace, make_workspace(driver, *op, problem, timer.stream()));
-  HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose_kernel(*engine, *task.instance->spec, task.direction, device,
-                                                              task.bucket, task.restriction));
+  HSTUJIT_ASSIGN_OR_RETURN(auto kernels, choices_of(*engine, config, device, listed, lengths.rows.size()));
   return Timed{task,
                std::move(op),
                std::move(problem),
                std::move(workspace),
                task.instance->spec->work(task.direction, lengths),
                lengths,
-               std::move(choice)};
+               std::move(kernels)};
 }
 
 Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceilings) {
@@ -57,8 +69,20 @@ Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceili
   const double limit_s = std::max(memory_s, compute_s);
   row["rows"] = timed.lengths.total_rows();
   if (!timed.lengths.delta_rows.empty()) row["query_rows"] = timed.lengths.total_delta_rows();
-  row["config"] = to_json(timed.choice.config);
-  timed.choice.write(row);
+  const auto write_choice = [](const KernelChoice& choice, Json& json) {
+    json["config"] = to_json(choice.config);
+    choice.write(json);
+  };
+  if (timed.task.instance->spec->program(timed.task.direction) == nullptr) {
+    write_choice(timed.kernels.front().second, row);
+  } else {
+    row["steps"] = Json::array();
+    for (const auto& [kernel, choice] : timed.kernels) {
+      Json step = {{"op", kernel.instance->spec->op()}, {"direction", to_string(kernel.direction)}};
+      write_choice(choice, step);
+      row["steps"].push_back(std::move(step));
+    }
+  }
   row["median_ms"] = time.median_ms;
   row["spread"] = time.spread;
   row["samples"] = time.samples;
@@ -93,7 +117,7 @@ Json environment_json(Engine& engine, const CudaDriver& driver, const DeviceSpec
 
 OperationResult bench(const EnginePtr& engine, const Config& config, const OperationOptions& options) {
   OperationResult result;
-  const auto tasks = list_tasks(*engine, config, options.op_name);
+  const auto tasks = list_launches(*engine, config, options.op_name);
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = engine->device(options.device);
   if (!device.ok()) return {Json::object(), device.status()};

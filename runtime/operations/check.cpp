@@ -21,10 +21,10 @@ Result<std::optional<DeviceSpec>> known_target(Engine& engine, const Config& con
 }
 
 // The lengths of the config, by what decides about the kernel that they are launched with.
-using Group = std::tuple<const Instance*, Direction, int64_t>;
+using Group = std::tuple<std::string, Direction, int64_t>;
 using LengthsOfGroups = std::map<Group, Json>;
 
-Group group_of(const Task& task) { return {task.instance, task.direction, task.bucket.rows}; }
+Group group_of(const Task& task) { return {task.instance->name, task.direction, task.bucket.rows}; }
 
 LengthsOfGroups group(const std::vector<Task>& tasks) {
   LengthsOfGroups groups;
@@ -58,7 +58,7 @@ Status add_kernel(Engine& engine, const DeviceSpec& device, const Task& key, Jso
 }  // namespace
 
 OperationResult check(Engine& engine, const Config& config, const OperationOptions& options) {
-  const auto tasks = list_tasks(engine, config, options.op_name);
+  const auto tasks = list_kernels(engine, config, options.op_name);
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = known_target(engine, config, options);
   if (!device.ok()) return {Json::object(), device.status()};
@@ -68,9 +68,12 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
   const LengthsOfGroups lengths = group(*tasks);
   OperationResult result;
   Json instances = Json::array();
+  std::map<std::string, size_t> places;  // of instances, by name
   for (const Task& key : keys) {
     const Instance& instance = *key.instance;
-    if (instances.empty() || instances.back()["name"] != instance.name) {
+    // Kernels of one instance need not follow one another: those of a program's step stand where the step does.
+    const auto [place, added] = places.emplace(instance.name, instances.size());
+    if (added) {
       const Json spec = instance.spec->to_json();
       instances.push_back({{"name", instance.name},
                            {"op", instance.spec->op()},
@@ -87,7 +90,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
         result.fail(status.with_context(key.label()));
       }
     }
-    instances.back()["keys"].push_back(std::move(json));
+    instances[place->second]["keys"].push_back(std::move(json));
   }
   result.report = {{"valid", true},
                    {"device", *device ? to_json(**device) : Json(nullptr)},

@@ -49,8 +49,9 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
   const std::filesystem::path folder = options.directory.empty() ? "." : options.directory;
   // Instances that differ in nothing that a kernel's name says would write the same files: each has a folder of its own
   // unless there is only one.
-  const bool several = std::any_of(tasks->begin(), tasks->end(),
-                                   [&](const Task& task) { return task.instance != tasks->front().instance; });
+  const bool several = std::any_of(tasks->begin(), tasks->end(), [&](const Task& task) {
+    return task.instance->name != tasks->front().instance->name;
+  });
   Json rows = Json::array();
   for (const Task& task : all) {
     Json row = task.to_json();

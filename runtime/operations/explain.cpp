@@ -145,7 +145,7 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
 
 OperationResult explain(Engine& engine, const Config& config, const OperationOptions& options) {
   OperationResult result;
-  const auto tasks = list_tasks(engine, config, options.op_name);
+  const auto tasks = list_kernels(engine, config, options.op_name);
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "runtime/problem_bucket.h"
+#include "runtime/program_op.h"
 
 namespace hstujit {
 
@@ -32,30 +33,60 @@ Restriction restriction_of(const Engine& engine, const Config& config) {
   return {.deterministic = engine.deterministic() || config.tuning.deterministic};
 }
 
-Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name) {
+Result<std::vector<Task>> list_launches(const Engine& engine, const Config& config, const std::string& op_name) {
   if (!op_name.empty()) HSTUJIT_RETURN_IF_ERROR(config.find(op_name).status());
   const LengthMode mode = length_mode_of(engine, config);
   const Restriction restriction = restriction_of(engine, config);
   std::vector<Task> tasks;
   for (const Instance& instance : config.instances) {
     if (!op_name.empty() && instance.name != op_name) continue;
+    const InstancePtr borrowed(InstancePtr(), &instance);
     for (const Direction direction : instance.directions) {
       const Signature signature = instance.spec->signature(direction);
       for (const int64_t length : instance.max_seq_lens) {
-        tasks.push_back({&instance, direction, length, problem_bucket(signature, mode, length, instance.max_seq_lens),
-                         restriction});
+        tasks.push_back(
+            {borrowed, direction, length, problem_bucket(signature, mode, length, instance.max_seq_lens), restriction});
       }
     }
   }
   return tasks;
 }
 
+std::vector<Task> kernels_of(const Engine& engine, const Config& config, const Task& launch) {
+  const Program* const program = launch.instance->spec->program(launch.direction);
+  if (program == nullptr) return {launch};
+  std::vector<Task> kernels;
+  for (const ProgramStep& step : program->steps) {
+    Task kernel = launch;
+    kernel.instance = std::make_shared<const Instance>(step_instance(*launch.instance, step));
+    kernel.direction = step.direction;
+    kernel.bucket = problem_bucket(step.spec->signature(step.direction), length_mode_of(engine, config),
+                                   launch.max_seq_len, launch.instance->max_seq_lens);
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+Result<std::vector<Task>> list_kernels(const Engine& engine, const Config& config, const std::string& op_name) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> launches, list_launches(engine, config, op_name));
+  std::set<std::tuple<std::string, Direction, int64_t>> seen;  // by name, which no two instances share
+  std::vector<Task> kernels;
+  for (const Task& launch : launches) {
+    for (Task& kernel : kernels_of(engine, config, launch)) {
+      // A program's backward may begin with steps of its forward.
+      if (seen.emplace(kernel.instance->name, kernel.direction, kernel.max_seq_len).second)
+        kernels.push_back(std::move(kernel));
+    }
+  }
+  return kernels;
+}
+
 Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, const std::string& op_name) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> tasks, list_tasks(engine, config, op_name));
-  std::set<std::tuple<const Instance*, Direction, ProblemBucket>> seen;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> kernels, list_kernels(engine, config, op_name));
+  std::set<std::tuple<std::string_view, Direction, ProblemBucket>> seen;
   std::vector<Task> keys;
-  for (const Task& task : tasks) {
-    if (seen.emplace(task.instance, task.direction, task.bucket).second) keys.push_back(task);
+  for (const Task& kernel : kernels) {
+    if (seen.emplace(kernel.instance->name, kernel.direction, kernel.bucket).second) keys.push_back(kernel);
   }
   return keys;
 }

@@ -47,9 +47,9 @@ struct OperationResult {
   }
 };
 
-// One kernel that the config asks for.
+// One launch that the config asks for, or one kernel of it.
 struct Task {
-  const Instance* instance = nullptr;
+  InstancePtr instance;
   Direction direction = Direction::kForward;
   int64_t max_seq_len = 0;
   ProblemBucket bucket = 0;
@@ -65,8 +65,13 @@ LengthMode length_mode_of(const Engine& engine, const Config& config);
 // What the config asks for, or HSTUJIT_DETERMINISTIC does.
 Restriction restriction_of(const Engine& engine, const Config& config);
 
-// Every (instance, direction, max_seq_len), in the config's order. kNotFound for an unknown name.
-Result<std::vector<Task>> list_tasks(const Engine& engine, const Config& config, const std::string& op_name);
+// Every (instance, direction, max_seq_len), in the config's order: what is launched. The config outlives the tasks.
+// kNotFound for an unknown name.
+Result<std::vector<Task>> list_launches(const Engine& engine, const Config& config, const std::string& op_name);
+// The kernels of a launch: its own, or those of a program's steps, each of the instance step_instance() gives.
+std::vector<Task> kernels_of(const Engine& engine, const Config& config, const Task& launch);
+// The kernels of every launch.
+Result<std::vector<Task>> list_kernels(const Engine& engine, const Config& config, const std::string& op_name);
 // The same with one task per bucket of an instance and direction.
 Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, const std::string& op_name);
 // Each task and, where its instance asks for one and the bucket has small batches on the device, that of their kernel.

@@ -108,7 +108,7 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
 
 OperationResult run(const EnginePtr& engine, const Config& config, const OperationOptions& options) {
   OperationResult result;
-  const auto tasks = list_tasks(*engine, config, options.op_name);
+  const auto tasks = list_launches(*engine, config, options.op_name);
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   Json rows = Json::array();
   for (const Task& task : *tasks) {

@@ -170,7 +170,7 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
   for (size_t done = 0; done < chosen.size(); ++done) {
     const MissRecord& miss = recording.misses[chosen[done]];
     const Instance& instance = recording.config.instances[chosen[done]];
-    const Task task{&instance,
+    const Task task{InstancePtr(InstancePtr(), &instance),
                     instance.directions.front(),
                     miss.length,
                     {miss.key.bucket, miss.key.small_batch},

@@ -157,7 +157,7 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   problem.signature = problem.spec->signature(direction);
   HSTUJIT_RETURN_IF_ERROR(check_memory(problem.signature, size_of_batch(lengths), lengths.max_seq_len, kDrawnBytes));
   problem.values = problem.spec->make_inputs(direction, lengths, seed);
-  problem.extra_rows = extra_rows;
+  problem.extra_rows = every_row_counts(problem.signature) ? 0 : extra_rows;
 
   const size_t count = problem.signature.size();
   problem.values.resize(count);
@@ -269,12 +269,11 @@ LaunchValues::LaunchValues(const ProblemData& problem, const std::vector<void*>&
     if (argument.kind == ArgumentKind::kFloat) values_[i].real = scalar;
     if (argument.kind == ArgumentKind::kInt) values_[i].integer = static_cast<int64_t>(scalar);
     if (argument.kind != ArgumentKind::kTensor) continue;
-    const uint8_t code = is_integer(argument.dtype) ? kDLInt : argument.dtype == DataType::kBf16 ? kDLBfloat : kDLFloat;
     DLTensor& tensor = tensors_[i];
     tensor.data = data[i];
     tensor.device = device;
     tensor.ndim = static_cast<int32_t>(shapes_[i].size());
-    tensor.dtype = {code, static_cast<uint8_t>(8 * size_of(argument.dtype)), 1};
+    tensor.dtype = dlpack_type(argument.dtype);
     tensor.shape = shapes_[i].data();
     tensor.strides = strides_.empty() || strides_[i].empty() ? nullptr : strides_[i].data();
     tensor.byte_offset = problem.offsets.empty() ? 0 : problem.offsets[i];

@@ -1,7 +1,8 @@
 // One problem instance with data: inputs as a kernel sees them, poisoned outputs, and the float64 answer.
 //
 // Outputs are filled with bytes 0xFF, a NaN in every floating-point type: an element that a kernel leaves out shows.
-// Jagged axes get extra rows after the last sequence, which a kernel must neither use nor write.
+// Jagged axes get extra rows after the last sequence, which a kernel must neither use nor write, unless every row of
+// the operator's counts.
 #pragma once
 
 #include <cstddef>

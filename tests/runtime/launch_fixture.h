@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/launcher.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

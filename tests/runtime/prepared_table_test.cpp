@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "runtime/launcher.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

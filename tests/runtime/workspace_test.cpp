@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/launcher.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

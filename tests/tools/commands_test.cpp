@@ -246,6 +246,27 @@ TEST(Host, RunsBackwardAndAgreesWithTheReference) {
   for (const auto& row : runs) EXPECT_EQ(row["agrees"], true) << row.dump();
 }
 
+// A program: steps one after the other, each the operator that it is.
+TEST(Host, RunsNormAndAttentionInOneLaunch) {
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1,
+      "defaults": {"op": "norm_attention", "heads": 2, "attn_dim": 32, "hidden_dim": 64, "max_seq_len": 256,
+                   "lengths": [20, 0, 256, 1], "directions": ["forward", "backward"]},
+      "ops": [{"name": "layer", "num_targets": 3}, {"name": "rms", "norm": "rms_norm", "dtype": "fp16"},
+              {"name": "exact", "dtype": "fp32", "precision": "ieee", "weight": false, "rab_heads": 1},
+              {"name": "full", "dtype": "fp32", "causal": false, "max_attn_len": -1}]})");
+  const Outcome outcome =
+      hstujit_tool({"run", "--config", config, "--backend", "host", "--check", "--json"}, {{"HSTUJIT_CHECK", "1"}});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto runs = outcome.json()["runs"];
+  ASSERT_EQ(runs.size(), 8u);
+  for (const auto& row : runs) EXPECT_EQ(row["agrees"], true) << row.dump();
+  const Outcome checked = hstujit_tool({"check", "--config", config, "--arch", "sm_90a", "--op", "layer"});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("layer/layer_norm: layer_norm, 2 keys"));
+  EXPECT_THAT(checked.out, HasSubstr("layer/hstu_attention: hstu_attention, 2 keys"));
+}
+
 TEST(Host, RunsLastRowsOfSequencesAndAgreesWithTheReference) {
   const Scratch scratch;
   const std::string config = scratch.file("config.json", R"({"version": 1,

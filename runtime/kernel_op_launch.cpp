@@ -3,13 +3,13 @@
 #include <limits>
 
 #include "runtime/data_checks.h"
-#include "runtime/op.h"
+#include "runtime/kernel_op.h"
 
 namespace hstujit {
 
-Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t count) const {
+Result<const Launcher*> KernelOp::find_launcher(const hstujit_value* values, size_t count) const {
   if (values == nullptr || count != signature_.size()) {
-    return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
+    return wrong_count(values, count);
   }
   int64_t max_seq_len = 1;
   if (max_seq_len_argument_ >= 0) {
@@ -22,14 +22,7 @@ Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t co
   }
   const CudaDriver* const driver = driver_.load(std::memory_order_acquire);
   if (driver == nullptr) return not_prepared(max_seq_len);
-  cuda::Context context = nullptr;
-  HSTUJIT_CUDA_CHECK(*driver, context_get_current(&context));
-  if (context == nullptr) {
-    return Status(Code::kNotPrepared,
-                  fmt::format("no CUDA context is current in the calling thread; a launch of {} {} runs in the current "
-                              "one (cudaSetDevice or cuCtxSetCurrent makes it so), where hstujit_prepare was called",
-                              spec().op(), to_string(options_.direction)));
-  }
+  HSTUJIT_ASSIGN_OR_RETURN(const cuda::Context context, current_context_of(*driver));
   unsigned long long context_id = 0;
   if (const cuda::Error error = context_identity(*driver, context, &context_id); error != cuda::kSuccess) {
     return driver->failure(error, "cuCtxGetId", __FILE__, __LINE__);
@@ -40,7 +33,8 @@ Result<const Launcher*> Op::find_launcher(const hstujit_value* values, size_t co
   return &prepared->launcher_of(sequences_of(values));
 }
 
-Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream, const Workspace& workspace) const {
+Status KernelOp::launch(const hstujit_value* values, size_t count, cuda::Stream stream,
+                        const Workspace& workspace) const {
   if (options_.backend == Backend::kHost) return launch_host(values, count);
   HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
   if (engine_->check()) {
@@ -54,13 +48,13 @@ Status Op::launch(const hstujit_value* values, size_t count, cuda::Stream stream
 }
 
 // Before the values are checked: whoever has none, or a wrong tensor, is told so by either launcher.
-int64_t Op::sequences_of(const hstujit_value* values) const {
+int64_t KernelOp::sequences_of(const hstujit_value* values) const {
   constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
   const DLTensor* const offsets = offsets_argument_ >= 0 ? values[offsets_argument_].tensor : nullptr;
   return offsets == nullptr || offsets->ndim != 1 || offsets->shape == nullptr ? kMany : offsets->shape[0] - 1;
 }
 
-Status Op::launch_host(const hstujit_value* values, size_t count) const {
+Status KernelOp::launch_host(const hstujit_value* values, size_t count) const {
   const Placement placement{false, 0};
   bool nothing_to_write = false;
   const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write);
@@ -73,10 +67,10 @@ Status Op::launch_host(const hstujit_value* values, size_t count) const {
   return host_.load(std::memory_order_acquire)->launch(signature_, values);
 }
 
-Result<size_t> Op::workspace_size(const hstujit_value* values, size_t count) const {
+Result<size_t> KernelOp::workspace_size(const hstujit_value* values, size_t count) const {
   if (options_.backend == Backend::kHost) {
     if (values != nullptr && count == signature_.size()) return size_t{0};
-    return checker_.explain({ArgumentFailure::Kind::kCount, 0, 0, static_cast<int64_t>(count)}, values, {});
+    return wrong_count(values, count);
   }
   HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
   return launcher->workspace_size(values, count);

@@ -1,0 +1,153 @@
+#include "compiler/spec/program_spec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "compiler/spec/rounding.h"
+#include "compiler/spec/sequence_rows.h"
+
+namespace hstujit {
+
+namespace {
+
+int64_t elements_of(const std::vector<int64_t>& shape, size_t first) {
+  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(first), shape.end(), int64_t{1},
+                         std::multiplies<>());
+}
+
+// Calls copy(place in `columns`, place in `value`) for each row: `count` elements of one, from `first_column` on.
+template <typename Copy>
+void for_each_row(int64_t rows, int64_t count, int64_t width, int64_t first_column, const Copy& copy) {
+  for (int64_t row = 0; row < rows; ++row) copy(row * count, row * width + first_column);
+}
+
+// The columns of a value's rows that an argument of this shape stands for.
+HostTensor columns_of(const HostTensor& value, int64_t first_column, const Argument& argument) {
+  HostTensor columns;
+  columns.shape = {value.shape[0]};
+  for (size_t d = 1; d < argument.shape.size(); ++d) columns.shape.push_back(argument.shape[d].bias);
+  const int64_t count = elements_of(columns.shape, 1);
+  columns.reals.resize(static_cast<size_t>(value.shape[0] * count));
+  for_each_row(value.shape[0], count, elements_of(value.shape, 1), first_column, [&](int64_t to, int64_t from) {
+    std::copy_n(value.reals.begin() + from, count, columns.reals.begin() + to);
+  });
+  return columns;
+}
+
+// Its inverse. A value without data gets those of `whole`, with zeroes.
+void place_columns(const HostTensor& columns, int64_t first_column, const Argument& whole, HostTensor& value) {
+  const int64_t rows = columns.shape[0], count = elements_of(columns.shape, 1);
+  if (value.shape.empty()) {
+    value.shape = {rows};
+    for (size_t d = 1; d < whole.shape.size(); ++d) value.shape.push_back(whole.shape[d].bias);
+    value.reals.resize(static_cast<size_t>(elements_of(value.shape, 0)));
+  }
+  for_each_row(rows, count, elements_of(value.shape, 1), first_column, [&](int64_t from, int64_t to) {
+    std::copy_n(columns.reals.begin() + from, count, value.reals.begin() + to);
+  });
+}
+
+void place(HostValue own, const ProgramOperand& operand, const Argument& whole, HostValue& value) {
+  if (operand.columns) {
+    place_columns(own.tensor, operand.first_column, whole, value.tensor);
+  } else {
+    value = std::move(own);
+  }
+}
+
+double bytes_of(const Argument& argument, const Lengths& lengths) {
+  if (argument.kind != ArgumentKind::kTensor) return 0;
+  double lines = 1;
+  if (has_rows(argument)) {
+    lines = static_cast<double>(counts_all_rows(argument) ? lengths.total_rows() : lengths.total_delta_rows());
+  } else if (has_parts(argument) || is_integer(argument.dtype)) {
+    lines = static_cast<double>(lengths.rows.size());
+  }
+  const bool vector = argument.shape.size() == 1 && argument.shape[0].is_constant();
+  const int64_t elements = vector ? argument.shape[0].bias : part_elements(argument, lengths.max_seq_len);
+  return lines * static_cast<double>(elements) * static_cast<double>(size_of(argument.dtype));
+}
+
+}  // namespace
+
+const Program* ProgramSpec::program(Direction direction) const {
+  if (direction == Direction::kForward) return &forward_;
+  return backward_ ? &*backward_ : nullptr;
+}
+
+Work ProgramSpec::work(Direction direction, const Lengths& lengths) const {
+  const Program* const program = this->program(direction);
+  if (program == nullptr) return {};
+  Work work;
+  for (const ProgramStep& step : program->steps) work.flops += step.spec->work(step.direction, lengths).flops;
+  for (const Argument& argument : program->arguments) work.bytes += bytes_of(argument, lengths);
+  return work;
+}
+
+int64_t ProgramSpec::small_batch_heads(Direction direction) const {
+  int64_t heads = 0;
+  for (const ProgramStep& step : program(direction)->steps)
+    heads = std::max(heads, step.spec->small_batch_heads(step.direction));
+  return heads;
+}
+
+std::vector<HostValue> ProgramSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
+  const Program& program = *this->program(direction);
+  std::vector<HostValue> values(program.arguments.size());
+  std::set<std::pair<int, int64_t>> drawn;  // values, and their first columns, -1 of whole ones
+  for (const ProgramStep& step : program.steps) {
+    const Signature signature = step.spec->signature(step.direction);
+    std::vector<HostValue> own = step.spec->make_inputs(step.direction, lengths, seed);
+    for (size_t i = 0; i < signature.size(); ++i) {
+      const ProgramOperand& operand = step.operands[i];
+      if (signature[i].role != ArgumentRole::kInput || program.is_temporary(operand.value)) continue;
+      if (drawn.contains({operand.value, -1})) continue;
+      if (drawn.emplace(operand.value, operand.columns ? operand.first_column : -1).second) {
+        place(std::move(own[i]), operand, program.value(operand.value), values[static_cast<size_t>(operand.value)]);
+      }
+    }
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;  // the steps' inputs are independent of each other
+  }
+  return values;
+}
+
+void ProgramSpec::reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const {
+  const Program& program = *this->program(direction);
+  std::vector<HostValue> all = std::move(values);
+  all.resize(program.arguments.size() + program.temporaries.size());
+  for (const ProgramStep& step : program.steps) {
+    const Signature signature = step.spec->signature(step.direction);
+    std::vector<HostValue> own(signature.size());
+    for (size_t i = 0; i < signature.size(); ++i) {
+      if (signature[i].role != ArgumentRole::kInput) continue;
+      const ProgramOperand& operand = step.operands[i];
+      const HostValue& value = all[static_cast<size_t>(operand.value)];
+      own[i] = operand.columns ? HostValue{columns_of(value.tensor, operand.first_column, signature[i]), 0} : value;
+    }
+    step.spec->reference(step.direction, lengths, own);
+    for (size_t i = 0; i < signature.size(); ++i) {
+      if (signature[i].role != ArgumentRole::kOutput) continue;
+      const ProgramOperand& operand = step.operands[i];
+      if (program.is_temporary(operand.value)) {
+        for (double& real : own[i].tensor.reals) real = round_to(signature[i].dtype, real);
+      }
+      place(std::move(own[i]), operand, program.value(operand.value), all[static_cast<size_t>(operand.value)]);
+    }
+  }
+  all.resize(program.arguments.size());
+  values = std::move(all);
+}
+
+double ProgramSpec::error_bound(Direction direction) const {
+  double squares = 0;
+  for (const ProgramStep& step : program(direction)->steps) {
+    const double bound = step.spec->error_bound(step.direction);
+    squares += bound * bound;
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,41 @@
+// Where the temporaries of a program lie in the workspace of a launch, and the workspaces of its steps.
+//
+// Tensors that are never needed at the same time have one slot. Which share one follows from the steps, once; how large
+// a slot is follows from the sizes of a launch, and is that of the largest of its tensors.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "compiler/spec/program.h"
+
+namespace hstujit {
+
+class ProgramLayout {
+ public:
+  static constexpr size_t kMaxSlots = 16;
+
+  // Bytes of each slot, as they grow, and where it begins.
+  struct Slots {
+    std::array<int64_t, kMaxSlots> bytes{};
+    std::array<int64_t, kMaxSlots> starts{};
+    int64_t total = 0;
+  };
+
+  explicit ProgramLayout(const Program& program);
+
+  // By number of the temporary, and of the step.
+  size_t slot_of_temporary(size_t temporary) const { return temporaries_[temporary]; }
+  size_t slot_of_step(size_t step) const { return steps_[step]; }
+  size_t count() const { return count_; }
+
+  // From the bytes of each slot: its start, at multiples of the workspace's alignment, and the total.
+  void place(Slots& slots) const;
+
+ private:
+  std::vector<size_t> temporaries_, steps_;
+  size_t count_ = 0;
+};
+
+}  // namespace hstujit

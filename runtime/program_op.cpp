@@ -1,0 +1,87 @@
+#include "runtime/program_op.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/driver/device.h"
+
+namespace hstujit {
+
+Instance step_instance(const Instance& program, const ProgramStep& step) {
+  Instance instance = program;
+  instance.name = fmt::format("{}/{}", program.name, step.name);
+  instance.spec = step.spec;
+  std::erase_if(instance.directions, [&](Direction direction) { return !step.spec->supports(direction); });
+  instance.small_batches = program.small_batches && step.spec->small_batch_heads(step.direction) > 0;
+  return instance;
+}
+
+Result<std::unique_ptr<ProgramOp>> ProgramOp::create(EnginePtr engine, OpOptions options) {
+  HSTUJIT_ASSIGN_OR_RETURN(ArgumentChecker checker,
+                           ArgumentChecker::create(options.instance.spec->signature(options.direction)));
+  std::unique_ptr<ProgramOp> op(new ProgramOp(std::move(engine), std::move(options), std::move(checker)));
+  const Program& program = op->program_;
+  size_t most = program.arguments.size() + program.temporaries.size();
+  for (const ProgramStep& step : program.steps) most = std::max(most, step.operands.size());
+  if (most > kMaxValues || op->layout_.count() > ProgramLayout::kMaxSlots) {
+    return Status(
+        Code::kUnsupported,
+        fmt::format("{} {} has {} values and {} tensors between its steps at a time; a launch has room for {} "
+                    "and {}",
+                    op->spec().op(), to_string(op->direction()), most, op->layout_.count(), kMaxValues,
+                    ProgramLayout::kMaxSlots));
+  }
+  HSTUJIT_RETURN_IF_ERROR(op->find_rows());
+  for (const ProgramStep& step : program.steps) {
+    OpOptions own = op->options_;
+    own.instance = step_instance(op->options_.instance, step);
+    own.direction = step.direction;
+    HSTUJIT_ASSIGN_OR_RETURN(auto created, KernelOp::create(op->engine_, std::move(own)));
+    op->steps_.push_back(std::move(created));
+  }
+  return op;
+}
+
+Status ProgramOp::find_rows() {
+  for (const Argument& temporary : program_.temporaries) {
+    const std::string& symbol = temporary.shape[0].symbol;
+    const auto is_rows = [&](const Dimension& dimension) {
+      return dimension.symbol == symbol && dimension.factor == 1 && dimension.bias == 0 && !dimension.follows_integer();
+    };
+    const size_t before = rows_.size();
+    for (size_t i = 0; i < signature_.size() && rows_.size() == before; ++i) {
+      const auto found = std::find_if(signature_[i].shape.begin(), signature_[i].shape.end(), is_rows);
+      if (found != signature_[i].shape.end())
+        rows_.push_back({i, static_cast<int>(found - signature_[i].shape.begin())});
+    }
+    if (rows_.size() == before) {
+      return Status(Code::kInternal,
+                    fmt::format("no argument of {} says how many rows {} has", spec().op(), temporary.name));
+    }
+  }
+  return {};
+}
+
+Status ProgramOp::prepare_host(int64_t max_seq_len) {
+  for (const auto& step : steps_) HSTUJIT_RETURN_IF_ERROR(step->prepare(max_seq_len, -1));
+  return {};
+}
+
+Status ProgramOp::prepare_cuda(int64_t max_seq_len, int device) {
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine_->driver());
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextGuard guard, ContextGuard::enter(driver, device));
+  const DeviceContext& context = guard.device();
+  HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec spec, engine_->device(context.ordinal));
+  std::vector<KernelOp::Pending> pending;
+  for (const auto& step : steps_) {
+    const auto where = step == steps_.back() ? KernelOp::Where::kHere : KernelOp::Where::kOwnThread;
+    pending.push_back(step->begin(context, spec, max_seq_len, where));
+  }
+  // The last one first: it is compiled by this thread, while others compile the rest.
+  for (size_t i = steps_.size(); i-- > 0;) HSTUJIT_RETURN_IF_ERROR(steps_[i]->finish(context, std::move(pending[i])));
+  driver_.store(driver.get(), std::memory_order_release);
+  return {};
+}
+
+}  // namespace hstujit

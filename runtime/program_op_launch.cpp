@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "runtime/data_checks.h"
+#include "runtime/program_op.h"
+
+namespace hstujit {
+
+namespace {
+
+// A tensor with room for its shape.
+struct Tensor {
+  DLTensor tensor;
+  std::array<int64_t, kMaxRank> shape, strides;
+};
+
+// `columns` of the rows of `whole`, in the shape that a step's argument has behind its rows.
+void view_columns(const DLTensor& whole, const Argument& argument, int64_t first_column, Tensor& view) {
+  view.tensor = whole;
+  view.tensor.ndim = static_cast<int32_t>(argument.shape.size());
+  view.tensor.shape = view.shape.data();
+  view.tensor.strides = view.strides.data();
+  view.tensor.byte_offset += static_cast<uint64_t>(first_column) * size_of(argument.dtype);
+  int64_t dense = 1;
+  for (size_t d = argument.shape.size(); d-- > 1;) {
+    view.shape[d] = argument.shape[d].bias;
+    view.strides[d] = dense;
+    dense *= view.shape[d];
+  }
+  view.shape[0] = whole.shape[0];
+  view.strides[0] = tensor_stride(whole, 0);
+}
+
+}  // namespace
+
+struct ProgramOp::Values {
+  std::array<hstujit_value, kMaxValues> all;  // the program's arguments, then its temporaries
+  std::array<Tensor, kMaxValues> temporaries;
+  ProgramLayout::Slots slots;
+
+  // Those of one step at a time.
+  std::array<hstujit_value, kMaxValues> step;
+  std::array<Tensor, kMaxValues> views;
+
+  // `memory`: of the slots, null before it is known.
+  void place_temporaries(const ProgramLayout& layout, size_t count, std::byte* memory) {
+    for (size_t t = 0; t < count; ++t) temporaries[t].tensor.data = memory + slots.starts[layout.slot_of_temporary(t)];
+  }
+
+  void take_step(const ProgramStep& program_step, const Signature& signature) {
+    for (size_t i = 0; i < signature.size(); ++i) {
+      const ProgramOperand& operand = program_step.operands[i];
+      step[i] = all[static_cast<size_t>(operand.value)];
+      if (!operand.columns) continue;
+      view_columns(*step[i].tensor, signature[i], operand.first_column, views[i]);
+      step[i].tensor = &views[i].tensor;
+    }
+  }
+};
+
+Status ProgramOp::arrange(const hstujit_value* values, size_t count, Values& all) const {
+  if (values == nullptr || count != signature_.size()) return wrong_count(values, count);
+  Placement placement{options_.backend == Backend::kCuda, 0};
+  if (placement.on_device) {
+    const CudaDriver* const driver = driver_.load(std::memory_order_acquire);
+    if (driver == nullptr) return not_prepared(max_seq_len_argument_ < 0 ? 1 : values[max_seq_len_argument_].integer);
+    HSTUJIT_RETURN_IF_ERROR(current_context_of(*driver).status());
+    HSTUJIT_CUDA_CHECK(*driver, context_get_device(&placement.ordinal));
+  }
+  bool nothing_to_write = false;
+  const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write);
+  if (!failure.none()) return checker_.explain(failure, values, placement);
+
+  std::copy_n(values, count, all.all.begin());
+  for (size_t t = 0; t < program_.temporaries.size(); ++t) {
+    const Argument& argument = program_.temporaries[t];
+    const DLTensor& counted = *values[rows_[t].argument].tensor;
+    Tensor& own = all.temporaries[t];
+    own.tensor = counted;
+    own.tensor.dtype = dlpack_type(argument.dtype);
+    own.tensor.byte_offset = 0;
+    own.tensor.ndim = static_cast<int32_t>(argument.shape.size());
+    own.tensor.shape = own.shape.data();
+    own.tensor.strides = nullptr;
+    own.shape[0] = counted.shape[rows_[t].dimension];
+    own.shape[1] = argument.shape[1].bias;
+    all.all[count + t].tensor = &own.tensor;
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(own.shape[0], own.shape[1] * static_cast<int64_t>(size_of(argument.dtype)), &bytes) ||
+        bytes > std::numeric_limits<int64_t>::max() / static_cast<int64_t>(2 * ProgramLayout::kMaxSlots)) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("{} has {} rows; with so many, {} has more bytes than there can be",
+                                signature_[rows_[t].argument].name, own.shape[0], argument.name));
+    }
+    int64_t& slot = all.slots.bytes[layout_.slot_of_temporary(t)];
+    slot = std::max(slot, bytes);
+  }
+  // Sizes alone decide about the steps' workspaces, wherever the temporaries will lie: here at addresses that no tensor
+  // has.
+  constexpr uintptr_t kNowhere = uintptr_t{1} << 62;
+  layout_.place(all.slots);
+  all.place_temporaries(layout_, program_.temporaries.size(), reinterpret_cast<std::byte*>(kNowhere));
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    all.take_step(program_.steps[s], steps_[s]->signature());
+    const Result<size_t> bytes = steps_[s]->workspace_size(all.step.data(), program_.steps[s].operands.size());
+    if (!bytes.ok()) return bytes.status().with_context(std::string(spec().op()));
+    int64_t& slot = all.slots.bytes[layout_.slot_of_step(s)];
+    slot = std::max(slot, static_cast<int64_t>(*bytes));
+  }
+  layout_.place(all.slots);
+  return {};
+}
+
+Status ProgramOp::run(Values& all, std::byte* memory, cuda::Stream stream) const {
+  all.place_temporaries(layout_, program_.temporaries.size(), memory);
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    all.take_step(program_.steps[s], steps_[s]->signature());
+    const size_t slot = layout_.slot_of_step(s);
+    const Workspace own{memory + all.slots.starts[slot], static_cast<size_t>(all.slots.bytes[slot])};
+    const Status status = steps_[s]->launch(all.step.data(), program_.steps[s].operands.size(), stream, own);
+    if (!status.ok()) return status.with_context(std::string(spec().op()));
+  }
+  return {};
+}
+
+Status ProgramOp::launch(const hstujit_value* values, size_t count, cuda::Stream stream,
+                         const Workspace& workspace) const {
+  Values all;
+  HSTUJIT_RETURN_IF_ERROR(arrange(values, count, all));
+  if (options_.backend == Backend::kCuda) {
+    HSTUJIT_RETURN_IF_ERROR(check_workspace(workspace, all.slots.total, spec().op()));
+    if (engine_->check()) {
+      const CudaDriver* const driver = driver_.load(std::memory_order_acquire);
+      HSTUJIT_RETURN_IF_ERROR(check_launch_data(driver, signature_, values, stream));
+    }
+    return run(all, static_cast<std::byte*>(workspace.address), stream);
+  }
+  HSTUJIT_RETURN_IF_ERROR(check_launch_data(nullptr, signature_, values, nullptr));
+  constexpr std::align_val_t kAligned{Workspace::kAlignment};
+  const auto free = [](std::byte* memory) { operator delete(memory, kAligned, std::nothrow); };
+  const std::unique_ptr<std::byte, decltype(free)> memory(
+      static_cast<std::byte*>(operator new(static_cast<size_t>(all.slots.total), kAligned, std::nothrow)), free);
+  if (memory == nullptr) {
+    return Status(Code::kOutOfMemory, fmt::format("{} needs {} bytes for what its steps leave to each other",
+                                                  spec().op(), all.slots.total));
+  }
+  return run(all, memory.get(), stream);
+}
+
+Result<size_t> ProgramOp::workspace_size(const hstujit_value* values, size_t count) const {
+  Values all;
+  HSTUJIT_RETURN_IF_ERROR(arrange(values, count, all));
+  return options_.backend == Backend::kHost ? size_t{0} : static_cast<size_t>(all.slots.total);
+}
+
+}  // namespace hstujit

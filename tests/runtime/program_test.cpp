@@ -1,0 +1,220 @@
+// Ops of programs against the fake driver: what is compiled, what is launched in which order, and on which memory.
+#include "compiler/spec/program.h"
+
+#include <thread>
+
+#include "runtime/operations/operation.h"
+#include "runtime/program_layout.h"
+#include "runtime/program_op.h"
+#include "tests/runtime/support.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr int64_t kRows = 135, kWidth = 2 * 3 * 64;  // rows of the lengths below
+constexpr int64_t kMatrix = kRows * kWidth * 2;      // bytes of a temporary
+
+class ProgramTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    engine_ = make_engine();
+    context_ = std::make_unique<CurrentContext>(*engine_);
+  }
+
+  static Instance instance_of(const Json& more = Json::object()) {
+    Json json = {{"name", "layer"},
+                 {"op", "norm_attention"},
+                 {"heads", 2},
+                 {"attn_dim", 64},
+                 {"hidden_dim", 64},
+                 {"max_seq_len", {128, 256}},
+                 {"lengths", {5, 0, 130}},
+                 {"directions", {"forward", "backward"}}};
+    json.update(more);
+    auto instance = parse_instance(json, "test", "");
+    EXPECT_TRUE(instance.ok()) << instance.status().message();
+    return *instance;
+  }
+  std::unique_ptr<Op> op_of(Direction direction, Backend backend = Backend::kCuda) {
+    auto op = Op::create(engine_, {instance_of(), direction, backend, LengthMode::kPow2, {}});
+    EXPECT_TRUE(op.ok()) << op.status().message();
+    return std::move(*op);
+  }
+  static FakeLaunch values_of(Direction direction, DLDeviceType type = kDLCUDA) {
+    return FakeLaunch(instance_of(), {{5, 0, 130}, {}, 200, {}}, type, direction);
+  }
+  // Kernels launched since reset(), without what their names say of the config; "" for a fill.
+  static std::vector<std::string> launched() {
+    std::vector<std::string> kernels;
+    for (unsigned i = 0; i < fake().step_count; ++i) {
+      const std::string kernel = fake().steps[i].kernel;
+      kernels.push_back(kernel.substr(0, kernel.find("_bf16")));
+    }
+    return kernels;
+  }
+
+  EnginePtr engine_;
+  std::unique_ptr<CurrentContext> context_;
+};
+
+TEST_F(ProgramTest, LaunchesItsStepsInOrder) {
+  const auto op = op_of(Direction::kForward);
+  ASSERT_TRUE(op->prepare(256, -1).ok());
+  FakeLaunch launch = values_of(Direction::kForward);
+  const auto bytes = op->workspace_size(launch.values.data(), launch.values.size());
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  EXPECT_EQ(*bytes, static_cast<size_t>(kMatrix + 255) / 256 * 256) << "the norm's result";
+  alignas(256) static std::byte memory[kMatrix + 256];
+  fake().step_count = 0;
+  fake().capturing = 1;  // nothing in it is forbidden during a capture
+  const Status status = op->launch(launch.values.data(), launch.values.size(), nullptr, {memory, *bytes});
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_THAT(launched(), ElementsAre("layer_norm_forward", StartsWith("hstu_attention_forward")));
+}
+
+TEST_F(ProgramTest, BackwardSharesKernelsWithForwardAndWithTheOperatorsAlone) {
+  const auto forward = op_of(Direction::kForward), backward = op_of(Direction::kBackward);
+  ASSERT_TRUE(forward->prepare(256, -1).ok());
+  ASSERT_TRUE(backward->prepare(256, -1).ok());
+  EXPECT_EQ(compiler_->compiles, 4) << "two operators, two directions";
+  const auto alone = parse_instance({{"name", "norm"},
+                                     {"op", "layer_norm"},
+                                     {"width", kWidth},
+                                     {"rows", 10},
+                                     {"directions", {"forward", "backward"}}},
+                                    "test", "");
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  const auto norm = Op::create(engine_, {*alone, Direction::kForward, Backend::kCuda, LengthMode::kPow2, {}});
+  ASSERT_TRUE(norm.ok()) << norm.status().message();
+  ASSERT_TRUE((*norm)->prepare(1, -1).ok());
+  EXPECT_EQ(compiler_->compiles, 4);
+
+  FakeLaunch launch = values_of(Direction::kBackward);
+  const auto size = backward->workspace_size(launch.values.data(), launch.values.size());
+  ASSERT_TRUE(size.ok()) << size.status().message();
+  const size_t bytes = *size;
+  EXPECT_GE(bytes, static_cast<size_t>(2 * kMatrix));
+  std::vector<std::byte> memory(bytes + 256);
+  void* address = memory.data();
+  size_t space = memory.size();
+  address = std::align(256, bytes, address, space);
+  fake().step_count = 0;
+  const Status status = backward->launch(launch.values.data(), launch.values.size(), nullptr, {address, bytes});
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::vector<std::string> kernels = launched();
+  std::erase(kernels, "");  // fills
+  ASSERT_GE(kernels.size(), 3u);
+  EXPECT_EQ(kernels.front(), "layer_norm_forward");
+  EXPECT_THAT(kernels[1], StartsWith("hstu_attention_backward"));
+  EXPECT_THAT(kernels[kernels.size() - 2], StartsWith("layer_norm_backward"));
+}
+
+TEST_F(ProgramTest, KernelsOfStepsAreCompiledSideBySide) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core compiles one kernel after the other";
+  values_["HSTUJIT_COMPILE_JOBS"] = "2";
+  engine_ = make_engine();
+  compiler_->delay = std::chrono::milliseconds(200);
+  Json json = Json::object();
+  json["directions"] = {"forward"};
+  auto op = Op::create(engine_, {instance_of(json), Direction::kForward, Backend::kCuda, LengthMode::kPow2, {}});
+  ASSERT_TRUE((*op)->prepare(256, -1).ok());
+  EXPECT_EQ(compiler_->max_at_once, 2);
+}
+
+TEST_F(ProgramTest, WhatIsWrongIsSaidOfTheProgram) {
+  const auto op = op_of(Direction::kForward);
+  FakeLaunch launch = values_of(Direction::kForward);
+  const auto refused = [&](Code code, const std::string& part, const Workspace& workspace = {}) {
+    const Status status = op->launch(launch.values.data(), launch.values.size(), nullptr, workspace);
+    EXPECT_EQ(status.code(), code);
+    EXPECT_THAT(status.message(), HasSubstr(part));
+  };
+  refused(Code::kNotPrepared, "no kernel of norm_attention forward is prepared for max_seq_len 200 (bucket 256)");
+  ASSERT_TRUE(op->prepare(128, -1).ok());
+  refused(Code::kNotPrepared, "norm_attention: no kernel of hstu_attention forward is prepared for max_seq_len 200");
+  ASSERT_TRUE(op->prepare(256, -1).ok());
+  fake().step_count = 0;
+  refused(Code::kInvalidArgument, "workspace is a null pointer; norm_attention needs 103680 bytes of device memory");
+  alignas(256) static std::byte memory[kMatrix + 256];
+  refused(Code::kInvalidArgument, "norm_attention needs 103680 bytes", {memory, kMatrix - 1});
+  refused(Code::kInvalidArgument, "norm_attention needs 103680 bytes", {memory + 16, kMatrix});
+  launch.tensor("x").shape[1] = 383;
+  refused(Code::kInvalidArgument, "x.shape[1] is 383; it must be 384, shape (L, 384)");
+  EXPECT_EQ(op->launch(launch.values.data(), 3, nullptr).code(), Code::kInvalidArgument);
+  EXPECT_EQ(op->launch(nullptr, launch.values.size(), nullptr).code(), Code::kInvalidArgument);
+  EXPECT_EQ(op->workspace_size(nullptr, 0).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(fake().step_count, 0u) << "no step was launched";
+}
+
+TEST_F(ProgramTest, RowsBehindTheLastSequenceAreRefusedWhereDataIsChecked) {
+  values_["HSTUJIT_CHECK"] = "1";
+  engine_ = make_engine();
+  const auto op = op_of(Direction::kForward);
+  ASSERT_TRUE(op->prepare(256, -1).ok());
+  FakeLaunch launch = values_of(Direction::kForward);
+  alignas(256) static std::byte memory[kMatrix + 256];
+  const auto status = [&] {
+    return op->launch(launch.values.data(), launch.values.size(), nullptr, {memory, sizeof(memory)});
+  };
+  EXPECT_TRUE(status().ok()) << status().message();
+  reinterpret_cast<int64_t*>(launch.tensor("seq_offsets").data)[3] = 134;
+  EXPECT_EQ(status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(status().message(), HasSubstr("seq_offsets[3] is 134; it must be L = 135"));
+}
+
+TEST_F(ProgramTest, WithoutSequencesSumsAreZeroAndNothingElseRuns) {
+  const auto op = op_of(Direction::kBackward);
+  ASSERT_TRUE(op->prepare(256, -1).ok());
+  FakeLaunch launch(instance_of(), {{}, {}, 200, {}}, kDLCUDA, Direction::kBackward);
+  fake().step_count = 0;
+  const Status status = op->launch(launch.values.data(), launch.values.size(), nullptr);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_THAT(launched(), ElementsAre("", "")) << "dweight and dbias";
+}
+
+TEST_F(ProgramTest, AConfigListsTheKernelsOfItsSteps) {
+  Config config;
+  config.instances = {instance_of()};
+  const auto keys = list_keys(*engine_, config, "layer");
+  ASSERT_TRUE(keys.ok());
+  std::vector<std::string> labels;
+  for (const Task& key : *keys) labels.push_back(key.label() + ", bucket " + to_string(key.bucket));
+  EXPECT_THAT(
+      labels,
+      ElementsAre("layer/layer_norm forward 128, bucket 1", "layer/hstu_attention forward 128, bucket 128",
+                  "layer/hstu_attention forward 256, bucket 256", "layer/hstu_attention backward 128, bucket 128",
+                  "layer/layer_norm backward 128, bucket 1", "layer/hstu_attention backward 256, bucket 256"));
+  EXPECT_EQ(list_launches(*engine_, config, "")->size(), 4u);
+}
+
+TEST(ProgramLayout, TensorsThatAreNotNeededTogetherShareMemory) {
+  const auto instance = parse_op_spec(
+      {{"op", "norm_attention"}, {"heads", 1}, {"attn_dim", 8}, {"hidden_dim", 8}, {"max_attn_len", 4}}, "");
+  const Program& program = *(*instance)->program(Direction::kBackward);
+  const ProgramLayout layout(program);
+  // normed lives in steps 0 and 1, dnormed in 1 and 2.
+  EXPECT_NE(layout.slot_of_temporary(0), layout.slot_of_temporary(1));
+  EXPECT_EQ(layout.count(), 3u);
+  for (size_t step = 0; step < 3; ++step) {
+    if (step < 2) {
+      EXPECT_NE(layout.slot_of_step(step), layout.slot_of_temporary(0)) << step;
+    }
+    if (step > 0) {
+      EXPECT_NE(layout.slot_of_step(step), layout.slot_of_temporary(1)) << step;
+    }
+  }
+  ProgramLayout::Slots slots;
+  slots.bytes = {1, 0, 257};
+  layout.place(slots);
+  EXPECT_EQ(slots.starts[1], 256);
+  EXPECT_EQ(slots.starts[2], 256);
+  EXPECT_EQ(slots.total, 256 + 512);
+}
+
+}  // namespace
+}  // namespace hstujit::test
