@@ -22,8 +22,8 @@ std::string constant_name(std::string_view field);
 // kUnsupported for a parameter that is none of these, or an integer that an int does not hold.
 Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
                                std::optional<bool> mask_trivial);
-// The fields of which `user`, the text of the instruction wrappers and the operator's templates, names a constant, and all of
-// `derived`: a field that a template does not read leaves no trace in its source.
+// The fields of which `user`, the text of the instruction wrappers and the operator's templates, names a constant, and
+// all of `derived`: a field that a template does not read leaves no trace in its source.
 std::string print_config(const KernelConfig& config, const Constants& derived, std::string_view user);
 std::string print_params(const std::vector<ParamSlot>& slots);
 

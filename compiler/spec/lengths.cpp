@@ -62,7 +62,8 @@ BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   Lengths lengths;
   lengths.max_seq_len = max_seq_len;
-  const bool queries = takes(instance, Semantic::kMaxRows, kQueryAxis), targets = takes(instance, Semantic::kCounts, kSequenceAxis);
+  const bool queries = takes(instance, Semantic::kMaxRows, kQueryAxis),
+             targets = takes(instance, Semantic::kCounts, kSequenceAxis);
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
     lengths.rows.push_back(rows);
     if (queries) lengths.delta_rows.push_back(instance.delta_lens[b % instance.delta_lens.size()]);

@@ -38,6 +38,7 @@ std::string print_wgmma(const std::string& name, const WgmmaProduct& product);
 
 // Those that both templates of the backward direction have: ScoreProduct, S; GradientProduct, dP; FirstSum, dq or dk;
 // SecondSum, dv. `scores`: kFresh or kNever, of S and dP.
-std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config, Accumulate scores);
+std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config,
+                                    Accumulate scores);
 
 }  // namespace hstujit::sm90

@@ -1,13 +1,12 @@
 // How a launch of attention is cut into items, and which function computes one.
-#include "compiler/host/operator.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "compiler/host/families/attention/attention_item.h"
-#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+#include "compiler/host/operator.h"
 #include "compiler/spec/limits.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
 #include "compiler/support/integers.h"
 
 namespace hstujit {

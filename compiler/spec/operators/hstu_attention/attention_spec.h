@@ -1,8 +1,8 @@
 // What hstu_attention and delta_hstu_attention have in common: every template, the IR and the host backend take this.
 #pragma once
 
-#include "compiler/spec/operators/hstu_attention/params.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
 
 namespace hstujit {
 
