@@ -25,6 +25,7 @@ int64_t sweep_leftovers(const CacheTree& tree) {
   };
   for_each_artifact_file(tree, [&](const std::string&, const CacheItem& item) { sweep(item); });
   tree.walk(tuning_root(kNoRoot), 1, nullptr, sweep);
+  tree.walk(choices_root(kNoRoot), 1, nullptr, sweep);
   return removed;
 }
 

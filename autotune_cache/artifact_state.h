@@ -15,7 +15,8 @@ struct ArtifactStore::State {
   std::set<std::string> in_use;                           // digests that this store found or put
   std::set<std::pair<std::string, std::string>> dropped;  // digest, and SHA-256 of the cubin
   std::set<std::string> warned;                           // paths and problems that were logged already
-  uint64_t written = 0;                                   // bytes put since the last prune
+  NotKept not_kept;
+  uint64_t written = 0;  // bytes put since the last prune
   bool pruned = false;
 };
 

@@ -103,6 +103,7 @@ bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const Ar
   }
   if (const Status status = check_cubin_arch(cubin, key.arch); !status.ok()) {
     log_.event(LogCategory::kCache, "not_stored", {{"digest", *digest}, {"reason", status.message()}});
+    state_->not_kept.add(*digest, status.message());
     return false;
   }
   {
@@ -116,15 +117,25 @@ bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const Ar
   return keep(metadata, *digest, cubin);
 }
 
+NotKept::Summary ArtifactStore::not_kept() const { return state_->not_kept.summary(); }
+
 bool ArtifactStore::keep(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) {
-  if (user_ == nullptr) return false;
-  const ArtifactFiles files(kNoRoot, metadata.key.arch, digest);
-  const auto folder = user_->make(files.folder());
-  if (!folder.ok()) return false;  // which is logged
-  if (const Status status = save_artifact(*folder, files, metadata, cubin); !status.ok()) {
-    warn_once("write " + user_->root(), "directory_not_writable", user_->root(), status.message());
+  if (user_ == nullptr) {
+    state_->not_kept.add(digest, "no cache directory may be written");
     return false;
   }
+  const ArtifactFiles files(kNoRoot, metadata.key.arch, digest);
+  const auto folder = user_->make(files.folder());
+  if (!folder.ok()) {  // which is logged
+    state_->not_kept.add(digest, folder.status().message());
+    return false;
+  }
+  if (const Status status = save_artifact(*folder, files, metadata, cubin); !status.ok()) {
+    warn_once("write " + user_->root(), "directory_not_writable", user_->root(), status.message());
+    state_->not_kept.add(digest, status.message());
+    return false;
+  }
+  state_->not_kept.remove(digest);
   log_.event(LogCategory::kCache, "stored", {{"digest", digest}, {"bytes", cubin.size()}});
   prune_sometimes(cubin.size());
   return true;

@@ -14,6 +14,7 @@
 
 #include "autotune_cache/cache_key.h"
 #include "autotune_cache/cache_layer.h"
+#include "autotune_cache/not_kept.h"
 #include "compiler/support/log.h"
 #include "compiler/support/status.h"
 
@@ -71,6 +72,9 @@ class ArtifactStore {
   // Keeps a cubin in the user directory; an entry that is good already is left as it is. True when the directory has
   // it; bytes that are no cubin are not kept. What is new is offered to the other layers.
   bool put(const ArtifactKey& key, std::string_view cubin, const ArtifactInfo& info);
+
+  // The entries that put, or a look-up in a remote layer, could not keep until now.
+  NotKept::Summary not_kept() const;
 
   // Keeps notes beside an entry of the user directory, in place of those that are there.
   void annotate(const ArtifactKey& key, const std::vector<ArtifactNote>& notes);

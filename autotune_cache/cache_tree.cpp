@@ -76,7 +76,7 @@ Result<Folder> CacheTree::open_root() const {
 
 Status CacheTree::health() const {
   const auto root = Folder::open(root_, trust_);
-  if (!root.ok()) return is_system_failure(root.status()) ? root.status() : Status();
+  if (!root.ok()) return root.status().code() == Code::kNotFound ? Status() : root.status();
   Status status = open_root().status();
   if (!status.ok()) log_once("directory_not_used", root_, status);
   return status;

@@ -41,6 +41,10 @@ Status check_cubin_arch(std::string_view bytes, std::string_view arch) {
   if (header.e_machine == EM_NONE) return {};
   if (header.e_machine != kMachineCuda)
     return Status(Code::kIo, fmt::format("the cubin is for the machine {} of ELF, not for a GPU", header.e_machine));
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+      header.e_ident[EI_VERSION] != EV_CURRENT) {
+    return Status(Code::kIo, "the cubin is an ELF image, but no 64-bit little-endian one of version 1");
+  }
   const std::optional<int> own = arch_in(header);
   if (!own || own == arch_number(arch)) return {};
   return Status(Code::kIo, fmt::format("the cubin is for sm_{}, and its key says {}", *own, quote(arch)));

@@ -60,6 +60,11 @@ Status problem_of_text(const CacheItem& item, const Place& place, const Find& fi
   return find(*digest).status();
 }
 
+// A temporary file of a writer that may still be at it.
+bool is_being_written(const CacheItem& item) {
+  return item.problem.ok() && is_abandoned_temporary(item.name) && !is_older_than(item.info.nanoseconds, kLeftoverAge);
+}
+
 // A folder that does not count is none.
 Status no_folder(const Status& status) { return Status(Code::kNotFound, status.message()); }
 
@@ -134,6 +139,7 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
   if (const Status status = health(); !status.ok()) return {{path(), status.message(), is_system_failure(status)}};
   std::vector<VerifiedFile> report;
   const auto add = [&](const CacheItem& item, const Status& status) {
+    if (is_being_written(item)) return;
     report.push_back({(fs::path(path()) / item.name).native(), status.message(), is_system_failure(status)});
   };
   for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {

@@ -210,15 +210,20 @@ Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record)
       HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(known, record));
       if (attempt > 0 && contains(stored->record, merged)) return stored->record;
     }
-    if (user_ == nullptr) return merged;
+    const auto not_kept = [&](const std::string& reason) {
+      not_kept_.add(digest, reason);
+      return merged;
+    };
+    if (user_ == nullptr) return not_kept("no cache directory may be written");
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));
     const auto folder = user_->make(record_file(kNoRoot, digest).parent_path());
-    if (!folder.ok()) return merged;  // which is logged
+    if (!folder.ok()) return not_kept(folder.status().message());  // which is logged
     const Result<std::optional<TuningRecord>> displaced = store(*folder, digest, text);
     if (!displaced.ok()) {
       warn_once("write " + user_->root(), "directory_not_writable", displaced.status().message());
-      return merged;
+      return not_kept(displaced.status().message());
     }
+    not_kept_.remove(digest);
     // Written since it was looked for: what it has is in no file now.
     if (*displaced && !contains(merged, **displaced)) {
       HSTUJIT_ASSIGN_OR_RETURN(displaced_before, merge_records(displaced_before, **displaced));

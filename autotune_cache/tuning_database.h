@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "autotune_cache/cache_layer.h"
+#include "autotune_cache/not_kept.h"
 #include "autotune_cache/tuning_record.h"
 #include "compiler/support/log.h"
 
@@ -60,6 +61,9 @@ class TuningDatabase {
   // Returns the merged record, stored or not; kInvalidArgument when the record itself is wrong.
   Result<TuningRecord> add(const TuningRecord& record);
 
+  // The records that add could not keep until now.
+  NotKept::Summary not_kept() const { return not_kept_.summary(); }
+
   // All readable records, by layer, then digest; a key may be in several layers.
   std::vector<StoredRecord> list() const;
 
@@ -83,7 +87,8 @@ class TuningDatabase {
   CacheLayers layers_;
   const CacheTree* user_;  // what is written, of the first layer; null: nothing
   Log log_;
-  std::mutex mutex_;                           // held for a look into what follows only
+  std::mutex mutex_;  // held for a look into what follows only
+  NotKept not_kept_;
   std::set<std::string> warned_;               // paths that were logged already
   std::map<std::string, ChoiceRecord> noted_;  // by digest: what this process has chosen
 };

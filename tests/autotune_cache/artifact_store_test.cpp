@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "cache_fixture.h"
 #include "tests/support/whole_file.h"
 
@@ -20,6 +22,20 @@ using ::testing::IsEmpty;
 using ArtifactStoreTest = CacheTest;
 
 const std::string kCubin = cubin_of(std::string("cubin\0bytes", 11));
+
+TEST_F(ArtifactStoreTest, SaysWhatItCouldNotKeepUntilItHas) {
+  ArtifactStore store(user_only(), log());
+  {
+    std::ofstream(path("user")) << "no folder";
+  }
+  EXPECT_FALSE(store.put(sample_key(), kCubin, sample_info()));
+  EXPECT_FALSE(store.put(sample_key("{}"), kCubin, sample_info()));
+  EXPECT_EQ(store.not_kept().entries, 2);
+  EXPECT_THAT(store.not_kept().reason, ::testing::HasSubstr(path("user")));
+  std::filesystem::remove(path("user"));
+  EXPECT_TRUE(store.put(sample_key(), kCubin, sample_info()));
+  EXPECT_EQ(store.not_kept().entries, 1);
+}
 
 TEST_F(ArtifactStoreTest, RoundTrip) {
   ArtifactStore writer(user_only(), log());
@@ -146,7 +162,9 @@ TEST_F(ArtifactStoreTest, CacheDirectoryThatIsAFile) {
   EXPECT_FALSE(store.put(sample_key(R"({"block_m":64})"), kCubin, sample_info()));
   EXPECT_EQ(events("directory_not_used"), 1);  // logged once, not per entry
   EXPECT_EQ(lines_.size(), 2u) << "and the look-up's miss";
-  EXPECT_THAT(store.verify(), IsEmpty());
+  const std::vector<VerifiedFile> bad = store.verify();
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_EQ(bad[0].path, path("user"));
   EXPECT_EQ(store.prune({.max_bytes = 0, .nvrtc = {}}).removed, 0);
 }
 
@@ -315,9 +333,21 @@ TEST_F(PruneTest, SweepsOldLeftoversOnly) {
   ASSERT_TRUE(write_file_atomically(old_file, "half").ok());
   ASSERT_TRUE(write_file_atomically(new_file, "half").ok());
   set_age(old_file, std::chrono::hours(2));
+  const fs::path choices = fs::path(path("user")) / "v1" / "choices" / "ab";
+  fs::create_directories(choices);
+  const fs::path old_choice = choices / ".y.json.0123456789abcdef.tmp";
+  ASSERT_TRUE(write_file_atomically(old_choice, "half").ok());
+  set_age(old_choice, std::chrono::hours(2));
+  // A running writer's file is nobody's fault.
+  std::vector<std::string> bad;
+  for (const VerifiedFile& file : ArtifactStore(user_only(), log()).verify()) {
+    if (!file.problem.empty()) bad.push_back(file.path);
+  }
+  EXPECT_THAT(bad, ::testing::UnorderedElementsAre(old_file.native(), old_choice.native()));
   fs::remove(files_of(key(1)).metadata);  // as a writer killed 39 hours ago would have left it
   const PruneReport report = ArtifactStore(user_only(), log()).prune({});
-  EXPECT_EQ(report.leftovers, 2);
+  EXPECT_EQ(report.leftovers, 3);
+  EXPECT_FALSE(fs::exists(old_choice));
   EXPECT_FALSE(fs::exists(old_file));
   EXPECT_TRUE(fs::exists(new_file));
   EXPECT_THAT(present(), ::testing::ElementsAre(0, 2, 3));

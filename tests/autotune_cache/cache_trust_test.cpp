@@ -26,6 +26,9 @@ const std::string kTrustedCubin = cubin_of("the bytes of a cubin");
 // Bytes that pass for a cubin of one architecture, as NVRTC 13 writes its header.
 std::string cubin_for(unsigned char arch) {
   std::string bytes = kTrustedCubin;
+  bytes[4] = 2;  // 64 bits,
+  bytes[5] = 1;  // little-endian,
+  bytes[6] = 1;  // of version 1
   bytes[8] = 8;
   bytes[18] = static_cast<char>(190);
   bytes[49] = static_cast<char>(arch);
@@ -213,9 +216,12 @@ TEST_F(CacheTrustTest, ACubinOfAnotherArchitectureIsRefused) {
   of_version_7[48] = 80;
   std::string of_the_host = kTrustedCubin;
   of_the_host[18] = 62;
+  std::string of_32_bits = cubin_for(90);
+  of_32_bits[4] = 1;
   const std::string other_sm = "the cubin is for sm_80, and its key says \"sm_90a\"";
   for (const auto& [cubin, problem] :
        {std::pair(cubin_for(80), other_sm), std::pair(of_version_7, other_sm),
+        std::pair(of_32_bits, std::string("the cubin is an ELF image, but no 64-bit little-endian one of version 1")),
         std::pair(of_the_host, std::string("the cubin is for the machine 62 of ELF, not for a GPU"))}) {
     store_it(cubin);
     lines_.clear();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 #include <set>
 
 #include "cache_fixture.h"
@@ -51,6 +52,24 @@ TEST(TuningRecordTest, AKeyOfAnyBatchSaysNothingOfSmallOnes) {
   const auto read = parse_record(text, tuning_digest(record.key));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_TRUE(read->key.small_batch);
+}
+
+TEST_F(TuningDatabaseTest, SaysWhatItCouldNotKeepUntilItHas) {
+  const TuningRecord record = sample_record({{sample_config(64), kWorkload, "s", 20, 1}});
+  TuningDatabase database(CacheDirectories{.user = path("user"), .read_only = {}}, log());
+  EXPECT_EQ(database.not_kept().entries, 0);
+  {
+    std::ofstream(path("user")) << "no folder";
+  }
+  ASSERT_TRUE(database.add(record).ok());
+  EXPECT_EQ(database.not_kept().entries, 1);
+  EXPECT_THAT(database.not_kept().reason, HasSubstr(path("user")));
+  fs::remove(path("user"));
+  ASSERT_TRUE(database.add(record).ok());
+  EXPECT_EQ(database.not_kept().entries, 0);
+  TuningDatabase none(CacheDirectories{.user = {}, .read_only = {path("user")}}, log());
+  ASSERT_TRUE(none.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
+  EXPECT_EQ(none.not_kept().reason, "no cache directory may be written");
 }
 
 TEST(TuningRecordTest, WinnerIsTheLeastMedian) {

@@ -1,0 +1,38 @@
+// What a store could not write into the user directory, so that whoever is there to fill a cache can say so.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace hstujit {
+
+// Thread-safe.
+class NotKept {
+ public:
+  struct Summary {
+    int64_t entries = 0;
+    std::string reason;  // of one of them; empty without any
+  };
+
+  void add(const std::string& digest, const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    reasons_.insert_or_assign(digest, reason);
+  }
+  // A later attempt has kept it.
+  void remove(const std::string& digest) {
+    const std::lock_guard lock(mutex_);
+    reasons_.erase(digest);
+  }
+  Summary summary() const {
+    const std::lock_guard lock(mutex_);
+    return {static_cast<int64_t>(reasons_.size()), reasons_.empty() ? std::string() : reasons_.begin()->second};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> reasons_;  // by digest
+};
+
+}  // namespace hstujit
