@@ -28,11 +28,18 @@ if(TARGET hstujit_pages)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT runtime)
 endif()
 
-# The pages for users, which link to one another and to SECURITY.md as in the repository.
-set(pages cache-format cli config deployment environment generated-source host-backend numerics ops parameters performance reports tuning)
-list(TRANSFORM pages REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/docs/\\1.md")
+# The pages, which link to one another as in the repository.
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT dev)
-install(FILES ${PROJECT_SOURCE_DIR}/SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/images DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT dev)
+# What these link to beside pages is not installed: the text of the link stays.
+foreach(page IN ITEMS README CHANGELOG CONTRIBUTING SECURITY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${page}.md)
+  file(READ ${PROJECT_SOURCE_DIR}/${page}.md text)
+  string(REGEX REPLACE "\\[([^]]*)\\]\\((LICENSE|(bench|examples|include|templates)/[^)]*)\\)" "\\1" text "${text}")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/pages/${page}.md CONTENT "${text}" @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/pages/${page}.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev)
+endforeach()
 # Configs of the examples name the schema as ../../hstujit.schema.json.
 install(FILES ${PROJECT_SOURCE_DIR}/hstujit.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
@@ -50,7 +57,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/hstujit-config-version.cm
 install(FILES ${PROJECT_BINARY_DIR}/hstujit-config.cmake ${PROJECT_BINARY_DIR}/hstujit-config-version.cmake
         DESTINATION ${package} COMPONENT dev)
 
-# Read by the library after every cache directory; runtime/shipped_records.h has the way there.
+# Read by the library after every cache directory; runtime/engine/shipped_records.h has the way there.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/autotune_cache/records DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit
         COMPONENT runtime)
 

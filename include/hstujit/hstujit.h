@@ -135,7 +135,8 @@ HSTUJIT_API void hstujit_config_destroy(hstujit_config* config);
 HSTUJIT_API hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_text* out);
 
 /* ---- op ---- */
-/* Instance `name` of a config, whose tuning.length_mode and tuning.deterministic hold for it. */
+/* Instance `name` of a config, whose tuning.length_mode and tuning.deterministic hold for it. HSTUJIT_LENGTH_MODE wins
+ * over the former where it is set; either asks for the latter. */
 HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_config* config,
                                                   const char* name, hstujit_direction direction,
                                                   hstujit_backend backend, hstujit_op** out);
