@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, start-up. Three more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun.
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, programs, start-up. Three more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows programs startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
 # RANDOM_BACKEND=host runs it without a GPU.
-# BINARY_FOLDER holds hstujit, bench_startup and test_gpu_faults (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
+# BINARY_FOLDER holds hstujit, bench_startup, test_gpu_faults and test_gpu_program (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows programs startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -246,6 +246,16 @@ if step rows; then
     $hstujit bench --config "$here/rows.json" --cache-dir "$work/rows" --out "$work/rows_$times.out" || failed=1
   done
   record rows "$work/rows_untuned.out" "$work/rows_tuned.out" "$output/rows_$day.json" || failed=1
+fi
+
+if step programs; then
+  for direction in forward backward; do
+    matrix --only program_ --direction $direction > "$work/programs_$direction.json"
+    $hstujit prewarm --config "$work/programs_$direction.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
+    $hstujit run --config "$work/programs_$direction.json" --check --json --cache-dir "$cache" > "$work/programs_$direction.out" 2> "$work/log" || failed=1
+    record matrix "$work/programs_$direction.out" "$output/programs_${direction}_matrix_$day.json" || failed=1
+  done
+  "$binaries/test_gpu_program" || failed=1
 fi
 
 if step faults; then

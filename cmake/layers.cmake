@@ -41,7 +41,7 @@ set(HSTUJIT_ALLOWED_tools support)
 set(HSTUJIT_LINK_ONLY_plan skeletons)
 
 # Headers that describe a boundary between products: the other side of it may include them.
-set(HSTUJIT_BOUNDARY_HEADERS compiler/driver/compiler_api.h compiler/host/host_api.h runtime/tuning/worker_api.h)
+set(HSTUJIT_BOUNDARY_HEADERS compiler/driver/compiler_api.h compiler/host/host_api.h runtime/tuning/worker/worker_api.h)
 
 # Fails the configuration unless layer `name` may use every layer of the remaining arguments.
 function(hstujit_check_layer name)

@@ -67,6 +67,12 @@ DeviceSpec parse_device_spec(const Json& json, const std::string& path, Mistakes
     mistakes.check(place,
                    value_error(place, device.name, fmt::format("printable text of at most {} bytes", kLongestName)));
   }
+  constexpr int kHopper = 90;
+  if (mistakes.count() == before && device.capability() == kHopper && device.arch != "sm_90a") {
+    const std::string place = join_path(path, "arch");
+    mistakes.check(
+        place, value_error(place, device.arch, "\"sm_90a\" of Hopper, whose instructions its kernels use", "sm_90a"));
+  }
   if (mistakes.count() == before && device.capability() < 0) {
     const std::string place = join_path(path, "arch");
     mistakes.check(place, value_error(place, device.arch, "a compute architecture such as \"sm_80\" or \"sm_90a\""));

@@ -145,37 +145,37 @@ LengthSource parse_lengths(const Json& json, const std::string& path, const fs::
   return source;
 }
 
-// max_seq_len with lengths, or rows alone: a problem without sequences is one sequence of so many rows.
-void parse_size(const Json& json, const std::string& path, const fs::path& folder, Instance& instance,
-                Mistakes& mistakes) {
+bool takes(std::string_view op, std::string_view name) {
+  const std::vector<std::string_view> names = instance_field_names(op);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_operator(std::string_view op) {
+  const auto operators = operator_names();
+  return std::find(operators.begin(), operators.end(), op) != operators.end();
+}
+
+// max_seq_len with lengths or, of an operator without sequences, rows: it is one sequence of so many.
+void parse_size(const Json& json, std::string_view op, const std::string& path, const fs::path& folder,
+                Instance& instance, Mistakes& mistakes) {
   constexpr FieldRules kRowsRules{"rows", "rows of the whole problem", 0, kMaxSeqLen};
-  const std::string place = join_path(path, "max_seq_len");
-  if (json.contains("rows")) {
-    const std::string rows_place = join_path(path, "rows");
-    for (const char* other : {"max_seq_len", "lengths"}) {
-      if (!json.contains(other)) continue;
-      mistakes.check(rows_place,
-                     value_error(rows_place, json["rows"], fmt::format("rows alone, or {} without it", other)));
-      return;
-    }
+  if (is_operator(op) && takes(op, "rows")) {
+    const std::string place = join_path(path, "rows");
     int64_t rows = 0;
-    mistakes.check(rows_place, read_field(json["rows"], kRowsRules, rows_place, rows));
+    if (json.contains("rows")) {
+      mistakes.check(place, read_field(json["rows"], kRowsRules, place, rows));
+    } else {
+      mistakes.miss(place, describe_rules(kRowsRules, 1));
+    }
     instance.max_seq_lens = instance.lengths.list = {rows};
     return;
   }
   if (json.contains("lengths"))
     instance.lengths = parse_lengths(json["lengths"], join_path(path, "lengths"), folder, mistakes);
+  const std::string place = join_path(path, "max_seq_len");
   if (!json.contains("max_seq_len")) {
-    const bool sequences =
-        instance.spec == nullptr ||
-        find_argument(instance.spec->signature(instance.spec->supports(Direction::kForward) ? Direction::kForward
-                                                                                            : Direction::kBackward),
-                      Semantic::kMaxRows) >= 0;
-    if (sequences) {
-      mistakes.miss(place, describe_rules(kMaxSeqLenRules, 1) + ", or a list of them");
-    } else {
-      mistakes.miss(join_path(path, "rows"), describe_rules(kRowsRules, 1));
-    }
+    if (!is_operator(op) && json.contains("rows")) return;  // of an operator that nobody knows
+    mistakes.miss(place, describe_rules(kMaxSeqLenRules, 1) + ", or a list of them");
     return;
   }
   std::vector<int64_t>& lengths = instance.max_seq_lens;
@@ -234,10 +234,7 @@ double parse_alpha(const Json& json, const std::string& path, const OpSpec* spec
 // What the operator reads: neither the instance's own fields nor any that nobody has.
 Json parameters_of(const Json& json) {
   const auto op = json.find("op");
-  const auto operators = operator_names();
-  if (op == json.end() || !op->is_string() ||
-      std::find(operators.begin(), operators.end(), op->get_ref<const std::string&>()) == operators.end())
-    return json;
+  if (op == json.end() || !op->is_string() || !is_operator(op->get_ref<const std::string&>())) return json;
   const std::vector<std::string_view> own = instance_field_names(op->get_ref<const std::string&>());
   const std::vector<std::string>& all = entry_field_names(op->get_ref<const std::string&>());
   Json parameters = Json::object();
@@ -252,9 +249,13 @@ Json parameters_of(const Json& json) {
 }  // namespace
 
 std::vector<std::string_view> instance_field_names(std::string_view op) {
-  std::vector<std::string_view> names = {"name", "op", "directions", "max_seq_len", "lengths", "rows"};
+  std::vector<std::string_view> names = {"name", "op", "directions"};
   const Json parameters = operator_schema(op)["properties"];
-  if (parameters.contains("attn_dim")) names.emplace_back("alpha");
+  if (parameters.contains("attn_dim")) {
+    names.insert(names.end(), {"max_seq_len", "lengths", "alpha"});
+  } else {
+    names.emplace_back("rows");
+  }
   // Operators on the last rows of sequences, whose launches say a max_delta_len, have this parameter.
   if (parameters.contains("jagged_queries")) {
     names.emplace_back("delta_len");
@@ -301,13 +302,22 @@ Instance parse_instance(const Json& json, const std::string& path, const fs::pat
   instance.name = parse_name(json, path, mistakes);
   instance.directions = parse_directions(json.value("directions", Json::array({"forward"})),
                                          join_path(path, "directions"), spec, mistakes);
-  parse_size(json, path, folder, instance, mistakes);
+  parse_size(json, op, path, folder, instance, mistakes);
   if (json.contains("delta_len"))
     instance.delta_lens = parse_delta_len(json["delta_len"], join_path(path, "delta_len"), spec, mistakes);
   if (json.contains("small_batches")) {
     const std::string place = join_path(path, "small_batches");
     const FieldRules rules{"small_batches", ""};
     mistakes.check(place, read_field(json["small_batches"], rules, place, instance.small_batches));
+    const auto has_one = [&](Direction direction) { return spec->small_batch_heads(direction) > 0; };
+    if (instance.small_batches && spec != nullptr && !instance.directions.empty() &&
+        std::none_of(instance.directions.begin(), instance.directions.end(), has_one)) {
+      mistakes.check(place,
+                     Status(Code::kInvalidConfig,
+                            fmt::format("{} is true, but {} has kernels for small batches forward only; allowed: "
+                                        "false, or directions with \"forward\"",
+                                        place, spec->op())));
+    }
   }
   instance.alpha = parse_alpha(json, path, spec, mistakes);
   return instance;

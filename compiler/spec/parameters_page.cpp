@@ -39,10 +39,10 @@ std::string row_text(const std::string& name, const Json& rules, bool required) 
 std::string parameters_page() {
   std::string page =
       "# Parameters of operators\n\n"
-      "Written by `make docs` from the field lists that validate them; a test keeps the two equal. What they mean for "
-      "the\n"
-      "result is in [ops.md](ops.md); the fields that every entry of a config has beside them are in "
-      "[config.md](config.md#ops).\n";
+      "Written by `make docs` from the field lists that validate them; a test keeps the two equal. [ops.md](ops.md) "
+      "says\n"
+      "what they mean for the result, [config.md](config.md#ops) which fields every entry of a config has beside "
+      "them.\n";
   for (const std::string_view op : operator_names()) {
     page += fmt::format("\n## {}\n\n| parameter | default | allowed | |\n|---|---|---|---|\n", op);
     const Json schema = operator_schema(op);

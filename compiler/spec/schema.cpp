@@ -53,6 +53,9 @@ Json instance_properties(std::string_view op) {
                          {"description", "launch argument alpha in generated calls; 1 / attn_dim when left out"}};
   const std::vector<std::string_view> names = instance_field_names(op);
   const auto has = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  for (const char* name : {"max_seq_len", "lengths", "rows", "alpha"}) {
+    if (!has(name)) properties.erase(name);
+  }
   if (has("small_batches")) {
     properties["small_batches"] = {
         {"type", "boolean"},
@@ -93,7 +96,7 @@ Json config_schema() {
     defaults.update(parameters);
     properties["op"] = {{"const", std::string(op)}};
     properties.update(parameters);
-    entries.push_back(object_schema(std::move(properties), {"name", "op"}));
+    entries.push_back(object_schema(std::move(properties), {"name"}));
   }
   defaults.erase("name");
   Json device = Json::object();
@@ -106,10 +109,19 @@ Json config_schema() {
   properties["device"] = device;
   properties["tuning"] = object_schema_of<Tuning>();
   properties["defaults"] = object_schema(std::move(defaults));
-  properties["ops"] = list_of({{"oneOf", entries}});
+  properties["ops"] = list_of({{"anyOf", entries}});
 
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "hstu-jit config"}};
   schema.update(object_schema(std::move(properties), {"version", "ops"}));
+  // An entry says its operator, unless the defaults do.
+  schema["if"] = {{"type", "object"},
+                  {"required", {"defaults"}},
+                  {"properties", {{"defaults", {{"type", "object"}, {"required", {"op"}}}}}}};
+  schema["else"]["properties"]["ops"]["items"]["required"] = Json::array({"op"});
+  // A bare list of entries is a config, too.
+  schema["type"] = {"object", "array"};
+  schema["minItems"] = 1;
+  schema["items"]["allOf"] = Json::array({{{"$ref", "#/properties/ops/items"}}, {{"required", Json::array({"op"})}}});
   return schema;
 }
 

@@ -12,6 +12,10 @@ bool is_plain(const Dimension& dimension) { return dimension.symbol == kSequence
 
 }  // namespace
 
+bool has_sequences(const Signature& signature) {
+  return find_argument(signature, Semantic::kMaxRows, kSequenceAxis) >= 0;
+}
+
 bool has_rows(const Argument& argument) {
   return argument.kind == ArgumentKind::kTensor && !argument.shape.empty() &&
          (argument.shape[0].is_jagged() || argument.shape[0].is_uniform() || is_plain(argument.shape[0]));

@@ -12,6 +12,9 @@ namespace hstujit {
 // has no others.
 inline constexpr std::string_view kSequenceAxis = "L", kQueryAxis = "Lq";
 
+// Whether launches say a max_seq_len.
+bool has_sequences(const Signature& signature);
+
 // Whether the argument's first axis holds the rows of all sequences: a jagged or a uniform one, or L of a problem
 // without sequences.
 bool has_rows(const Argument& argument);

@@ -31,7 +31,7 @@ const std::vector<EnvVariable>& environment_variables() {
        "Read-only caches that are searched after the cache directory, in order."},
       {Env::kCacheMaxBytes, kNumber, "HSTUJIT_CACHE_MAX_BYTES", "4G", "",
        "Size that the cache directory is kept below, least recently used entries first to go; `0` means unbounded "
-       "(in `cache prune --max-bytes` it removes everything). "
+       "(in `cache prune --max-bytes` it removes all kernels). "
        "`K`, `M`, `G` and `T` are powers of 1024."},
       {Env::kTrustCache, kFlag, "HSTUJIT_TRUST_CACHE", "0", "",
        "`1`: caches are used whoever owns their folders and files, and whoever may write them, as in a directory that "
@@ -98,14 +98,33 @@ const std::vector<EnvVariable>& environment_variables() {
 
 const EnvVariable& environment_variable(Env id) { return environment_variables()[static_cast<size_t>(id)]; }
 
+namespace {
+
+// One item of a list, in lines of at most 120 columns.
+std::string list_item(const std::string& text) {
+  constexpr size_t kColumns = 120;
+  std::string item = "-";
+  size_t column = item.size();
+  for (const std::string& word : split(text, ' ')) {
+    if (column + 1 + word.size() > kColumns) {
+      item += "\n ";
+      column = 1;
+    }
+    item += " " + word;
+    column += 1 + word.size();
+  }
+  return item + "\n";
+}
+
+}  // namespace
+
 std::string environment_page() {
   std::string page =
       "# Environment variables\n\n"
       "Written by `make docs` from the table in compiler/support/env.cpp; a test keeps the two equal.\n"
-      "An empty variable counts as unset. What a program sets through the API wins over the environment.\n";
+      "An empty variable counts as unset. What an option of the API says wins over the environment.\n";
   page += fmt::format("Where `{}` or `{}` is asked for, `{}` and `{}` are taken, too.\n\n", kNo[0], kYes[0],
                       fmt::join(kNo + 1, std::end(kNo), "`, `"), fmt::join(kYes + 1, std::end(kYes), "`, `"));
-  page += "| variable | values | default | meaning |\n|---|---|---|---|\n";
   for (const EnvVariable& variable : environment_variables()) {
     std::string values;
     switch (variable.kind) {
@@ -131,8 +150,8 @@ std::string environment_page() {
         values = fmt::format("any of `{}`, separated by commas", fmt::join(split(variable.allowed, '|'), "`, `"));
         break;
     }
-    const std::string fallback = variable.fallback.empty() ? "" : fmt::format("`{}`", variable.fallback);
-    page += fmt::format("| `{}` | {} | {} | {} |\n", variable.name, values, fallback, variable.doc);
+    const std::string fallback = variable.fallback.empty() ? "" : fmt::format("; default `{}`", variable.fallback);
+    page += list_item(fmt::format("**`{}`** ({}{}). {}", variable.name, values, fallback, variable.doc));
   }
   return page;
 }

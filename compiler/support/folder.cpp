@@ -186,7 +186,8 @@ Result<std::string> Folder::read_head(const std::string& name, size_t count, Fil
   return bytes;
 }
 
-// Named ".<name>.<16 digits>.tmp"; with the user's umask, which mkstemp would ignore.
+// Named ".<name>.<16 digits>.tmp", which no failure says: whoever reads that knows `name`. With the user's umask, which
+// mkstemp would ignore.
 Result<Descriptor> Folder::create_temporary(const std::string& name, std::string* temporary) const {
   // What is only believed where it is this user's own is made so that it will be, whatever the umask.
   const mode_t mode = trust_ == Trust::kOwn ? 0664 : 0666;
@@ -197,7 +198,7 @@ Result<Descriptor> Folder::create_temporary(const std::string& name, std::string
     Descriptor descriptor(
         openat_retrying(number(), temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
     if (descriptor.valid()) return descriptor;
-    if (errno != EEXIST) return file_error("create", path_ / *temporary, errno);
+    if (errno != EEXIST) return file_error("create", path_ / name, errno);
   }
 }
 
@@ -212,7 +213,7 @@ Result<std::string> Folder::write_temporary(const std::string& name, std::string
   if (error == 0) error = close_error;
   if (error == 0) return temporary;
   ::unlinkat(number(), temporary.c_str(), 0);
-  return file_error("write", path_ / temporary, error);
+  return file_error("write", path_ / name, error);
 }
 
 // Some network file systems cannot do it (EINVAL): the file is in place all the same.

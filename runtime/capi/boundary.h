@@ -10,9 +10,9 @@
 
 #include "compiler/spec/config.h"
 #include "hstujit/hstujit.h"
-#include "runtime/engine.h"
-#include "runtime/miss_record.h"
-#include "runtime/op.h"
+#include "runtime/dispatch/op.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/miss_record.h"
 
 struct hstujit_context {
   hstujit::EnginePtr engine;

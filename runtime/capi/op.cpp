@@ -1,4 +1,5 @@
 // Ops: from JSON to a launch.
+#include <algorithm>
 #include <cstring>
 
 #include "compiler/spec/fields_json.h"
@@ -40,7 +41,11 @@ Result<Instance> read_instance(const char* text, std::vector<int64_t>* listed) {
   if (!json.is_object()) return value_error("op", json, "a JSON object with \"op\"");
   const bool lists_lengths = json.contains("max_seq_len");
   if (!json.contains("name")) json["name"] = "op";
-  if (!json.contains("max_seq_len") && !json.contains("rows")) json["max_seq_len"] = kUsualLength;
+  const std::vector<std::string>& names =
+      entry_field_names(json.contains("op") && json["op"].is_string() ? json["op"].get<std::string>() : "");
+  for (const char* size : {"max_seq_len", "rows"}) {
+    if (!json.contains(size) && std::find(names.begin(), names.end(), size) != names.end()) json[size] = kUsualLength;
+  }
   Mistakes mistakes;
   Instance instance = parse_instance(json, "", "", mistakes);
   HSTUJIT_RETURN_IF_ERROR(mistakes.status());

@@ -1,7 +1,7 @@
-#include "runtime/tuning/device_bench.h"
-#include "runtime/tuning/worker_api.h"
-#include "runtime/tuning/worker_problem.h"
-#include "runtime/tuning/worker_server.h"
+#include "runtime/tuning/timing/device_bench.h"
+#include "runtime/tuning/worker/worker_api.h"
+#include "runtime/tuning/worker/worker_problem.h"
+#include "runtime/tuning/worker/worker_server.h"
 
 namespace hstujit {
 

@@ -1,11 +1,11 @@
-#include "runtime/kernel_choice.h"
+#include "runtime/dispatch/kernel_choice.h"
 
 #include <fmt/format.h>
 
 #include "compiler/support/config_aliases.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
-#include "runtime/generator_keys.h"
+#include "runtime/engine/generator_keys.h"
 
 namespace hstujit {
 

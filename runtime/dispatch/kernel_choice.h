@@ -7,8 +7,8 @@
 
 #include "autotune_cache/tuning_database.h"
 #include "compiler/plan/search_space.h"
-#include "runtime/engine.h"
-#include "runtime/problem_bucket.h"
+#include "runtime/dispatch/problem_bucket.h"
+#include "runtime/engine/engine.h"
 
 namespace hstujit {
 

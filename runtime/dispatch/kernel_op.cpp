@@ -1,4 +1,4 @@
-#include "runtime/kernel_op.h"
+#include "runtime/dispatch/kernel_op.h"
 
 #include <fmt/format.h>
 

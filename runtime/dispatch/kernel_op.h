@@ -9,10 +9,10 @@
 #include <memory>
 #include <mutex>
 
-#include "runtime/launcher.h"
-#include "runtime/op.h"
-#include "runtime/prepared_table.h"
-#include "runtime/wanted_kernel.h"
+#include "runtime/dispatch/op.h"
+#include "runtime/dispatch/prepared_table.h"
+#include "runtime/dispatch/wanted_kernel.h"
+#include "runtime/launch/launcher.h"
 
 namespace hstujit {
 

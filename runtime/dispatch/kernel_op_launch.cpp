@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "runtime/data_checks.h"
-#include "runtime/kernel_op.h"
+#include "runtime/dispatch/kernel_op.h"
+#include "runtime/launch/data_checks.h"
 
 namespace hstujit {
 

@@ -1,10 +1,10 @@
-#include "runtime/kernel_supply.h"
+#include "runtime/dispatch/kernel_supply.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "runtime/resource_rejection.h"
+#include "runtime/dispatch/resource_rejection.h"
 
 namespace hstujit {
 

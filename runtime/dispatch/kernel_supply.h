@@ -6,7 +6,7 @@
 // choice that comes of it is noted, so that the next process needs neither compile.
 #pragma once
 
-#include "runtime/kernel_choice.h"
+#include "runtime/dispatch/kernel_choice.h"
 
 namespace hstujit {
 

@@ -1,10 +1,10 @@
-#include "runtime/op.h"
+#include "runtime/dispatch/op.h"
 
 #include <fmt/format.h>
 
 #include "compiler/spec/sequence_rows.h"
-#include "runtime/kernel_op.h"
-#include "runtime/program_op.h"
+#include "runtime/dispatch/kernel_op.h"
+#include "runtime/dispatch/program_op.h"
 
 namespace hstujit {
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "compiler/spec/config.h"
-#include "runtime/arguments.h"
-#include "runtime/engine.h"
-#include "runtime/kernel_choice.h"
-#include "runtime/problem_bucket.h"
-#include "runtime/workspace.h"
+#include "runtime/dispatch/kernel_choice.h"
+#include "runtime/dispatch/problem_bucket.h"
+#include "runtime/engine/engine.h"
+#include "runtime/launch/arguments.h"
+#include "runtime/launch/workspace.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/prepared_table.h"
+#include "runtime/dispatch/prepared_table.h"
 
 namespace hstujit {
 

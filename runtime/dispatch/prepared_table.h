@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/launcher.h"
+#include "runtime/launch/launcher.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/problem_bucket.h"
+#include "runtime/dispatch/problem_bucket.h"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,6 @@ namespace hstujit {
 
 std::string to_string(const ProblemBucket& bucket) {
   return fmt::format("{}{}", bucket.rows, bucket.small_batch ? " small batches" : "");
-}
-
-bool has_sequences(const Signature& signature) {
-  return find_argument(signature, Semantic::kMaxRows, kSequenceAxis) >= 0;
 }
 
 int64_t problem_bucket(const Signature& signature, LengthMode mode, int64_t length,

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "compiler/spec/config.h"
+#include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
 
@@ -26,9 +27,6 @@ struct ProblemBucket {
   auto operator<=>(const ProblemBucket&) const = default;
 };
 std::string to_string(const ProblemBucket& bucket);  // "1024", "1024 small batches"
-
-// Whether launches say a max_seq_len.
-bool has_sequences(const Signature& signature);
 
 // `length` is a max_seq_len; for an operator without sequences it may be anything.
 int64_t problem_bucket(const Signature& signature, LengthMode mode, int64_t length, const std::vector<int64_t>& listed);

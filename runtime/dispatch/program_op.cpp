@@ -1,4 +1,4 @@
-#include "runtime/program_op.h"
+#include "runtime/dispatch/program_op.h"
 
 #include <fmt/format.h>
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/kernel_op.h"
-#include "runtime/program_layout.h"
+#include "runtime/dispatch/kernel_op.h"
+#include "runtime/launch/program_layout.h"
 
 namespace hstujit {
 

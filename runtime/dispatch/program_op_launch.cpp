@@ -6,8 +6,8 @@
 #include <memory>
 #include <new>
 
-#include "runtime/data_checks.h"
-#include "runtime/program_op.h"
+#include "runtime/dispatch/program_op.h"
+#include "runtime/launch/data_checks.h"
 
 namespace hstujit {
 

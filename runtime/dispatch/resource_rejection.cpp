@@ -1,4 +1,4 @@
-#include "runtime/resource_rejection.h"
+#include "runtime/dispatch/resource_rejection.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#include "runtime/wanted_kernel.h"
+#include "runtime/dispatch/wanted_kernel.h"
 
 #include <thread>
 
 #include "compiler/support/threads.h"
-#include "runtime/miss_record.h"
-#include "runtime/tuning/tune_key.h"
+#include "runtime/engine/miss_record.h"
+#include "runtime/tuning/tuner/tune_key.h"
 
 namespace hstujit {
 

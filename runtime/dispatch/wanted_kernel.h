@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/engine.h"
-#include "runtime/kernel_supply.h"
+#include "runtime/dispatch/kernel_supply.h"
+#include "runtime/engine/engine.h"
 
 namespace hstujit {
 

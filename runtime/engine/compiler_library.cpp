@@ -1,4 +1,4 @@
-#include "runtime/compiler_library.h"
+#include "runtime/engine/compiler_library.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "compiler/support/parallel.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
-#include "runtime/shipped_records.h"
+#include "runtime/engine/shipped_records.h"
 
 namespace hstujit {
 

@@ -14,10 +14,10 @@
 #include "compiler/support/env.h"
 #include "compiler/support/log.h"
 #include "runtime/driver/module.h"
-#include "runtime/frozen_choices.h"
-#include "runtime/host_library.h"
-#include "runtime/kernel_cache.h"
-#include "runtime/miss_record.h"
+#include "runtime/engine/frozen_choices.h"
+#include "runtime/engine/host_library.h"
+#include "runtime/engine/kernel_cache.h"
+#include "runtime/engine/miss_record.h"
 
 namespace hstujit {
 

@@ -1,11 +1,11 @@
-#include "runtime/frozen_choices.h"
+#include "runtime/engine/frozen_choices.h"
 
 #include <fmt/format.h>
 
 #include "autotune_cache/checked_json.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
-#include "runtime/generator_keys.h"
+#include "runtime/engine/generator_keys.h"
 
 namespace hstujit {
 

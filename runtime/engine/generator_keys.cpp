@@ -1,4 +1,4 @@
-#include "runtime/generator_keys.h"
+#include "runtime/engine/generator_keys.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "runtime/host_library.h"
+#include "runtime/engine/host_library.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "compiler/host/host_api.h"
 #include "compiler/support/dynamic_library.h"
 #include "compiler/support/json.h"
-#include "runtime/compiler_library.h"
+#include "runtime/engine/compiler_library.h"
 
 namespace hstujit {
 

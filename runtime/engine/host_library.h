@@ -7,7 +7,7 @@
 #include "compiler/spec/op_spec.h"
 #include "compiler/support/env.h"
 #include "compiler/support/status.h"
-#include "runtime/arguments.h"
+#include "runtime/launch/arguments.h"
 
 namespace hstujit {
 

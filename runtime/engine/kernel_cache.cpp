@@ -1,4 +1,4 @@
-#include "runtime/kernel_cache.h"
+#include "runtime/engine/kernel_cache.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/json.h"
-#include "runtime/generator_keys.h"
+#include "runtime/engine/generator_keys.h"
 
 namespace hstujit {
 
@@ -206,8 +206,9 @@ Result<KernelBinary> KernelCache::compile_by(const Compile& compile, const Compi
   binary.cubin = std::move((*blobs)["cubin"]);
   binary.info.kernel = plan.kernel_name;
   binary.info.library = library_version();
-  const Json resources = json_or_null((*blobs)["resources"]);
+  Json resources = json_or_null((*blobs)["resources"]);
   if (resources.is_object()) {
+    resources.erase("compile_ms");  // entries of the same kernel are the same, byte for byte, whoever compiled it
     binary.info.resources = dump_json(resources);
     binary.info.nvrtc = text_of(resources, "nvrtc");
   }

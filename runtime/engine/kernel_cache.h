@@ -14,9 +14,9 @@
 
 #include "autotune_cache/artifact_store.h"
 #include "compiler/support/log.h"
-#include "runtime/compile_slots.h"
-#include "runtime/compiler_library.h"
-#include "runtime/single_flight.h"
+#include "runtime/engine/compile_slots.h"
+#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/single_flight.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/miss_record.h"
+#include "runtime/engine/miss_record.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 
 #include "compiler/spec/json_text.h"
 #include "compiler/spec/limits.h"
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
-#include "runtime/problem_bucket.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/shipped_records.h"
+#include "runtime/engine/shipped_records.h"
 
 #include <filesystem>
 #include <system_error>

@@ -1,4 +1,4 @@
-#include "runtime/arguments.h"
+#include "runtime/launch/arguments.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include "compiler/spec/signature.h"
 #include "compiler/support/status.h"
 #include "hstujit/hstujit.h"
-#include "runtime/tensor_memory.h"
+#include "runtime/launch/tensor_memory.h"
 
 namespace hstujit {
 

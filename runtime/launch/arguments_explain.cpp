@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "runtime/arguments.h"
+#include "runtime/launch/arguments.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/data_checks.h"
+#include "runtime/launch/data_checks.h"
 
 #include <fmt/format.h>
 

@@ -10,8 +10,8 @@
 
 #include "compiler/spec/signature.h"
 #include "compiler/support/status.h"
-#include "runtime/arguments.h"
 #include "runtime/driver/cuda_driver.h"
+#include "runtime/launch/arguments.h"
 
 namespace hstujit {
 

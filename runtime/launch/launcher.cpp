@@ -1,4 +1,4 @@
-#include "runtime/launcher.h"
+#include "runtime/launch/launcher.h"
 
 #include <fmt/format.h>
 

@@ -6,10 +6,10 @@
 #pragma once
 
 #include "compiler/plan/launch_plan.h"
-#include "runtime/arguments.h"
 #include "runtime/driver/module.h"
 #include "runtime/driver/tensor_map.h"
-#include "runtime/workspace.h"
+#include "runtime/launch/arguments.h"
+#include "runtime/launch/workspace.h"
 
 namespace hstujit {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/launcher.h"
+#include "runtime/launch/launcher.h"
 
 namespace hstujit {
 

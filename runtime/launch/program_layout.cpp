@@ -1,9 +1,9 @@
-#include "runtime/program_layout.h"
+#include "runtime/launch/program_layout.h"
 
 #include <algorithm>
 
 #include "compiler/support/integers.h"
-#include "runtime/workspace.h"
+#include "runtime/launch/workspace.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/tensor_memory.h"
+#include "runtime/launch/tensor_memory.h"
 
 #include <algorithm>
 

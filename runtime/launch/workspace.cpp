@@ -1,4 +1,4 @@
-#include "runtime/workspace.h"
+#include "runtime/launch/workspace.h"
 
 #include <fmt/format.h>
 

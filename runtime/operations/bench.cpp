@@ -6,8 +6,8 @@
 
 #include "compiler/generator/generator_digest.h"
 #include "runtime/operations/operation.h"
-#include "runtime/tuning/candidate_bench.h"
-#include "runtime/tuning/ceilings.h"
+#include "runtime/tuning/timing/candidate_bench.h"
+#include "runtime/tuning/timing/ceilings.h"
 
 namespace hstujit {
 

@@ -92,7 +92,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
     }
     instances[place->second]["keys"].push_back(std::move(json));
   }
-  result.report = {{"valid", true},
+  result.report = {{"valid", result.status.ok()},
                    {"device", *device ? to_json(**device) : Json(nullptr)},
                    {"length_mode", to_string(length_mode_of(engine, config))},
                    {"deterministic", restriction_of(engine, config).deterministic},

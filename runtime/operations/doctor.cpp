@@ -15,7 +15,7 @@
 #include "compiler/support/text.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
-#include "runtime/tuning/worker_problem.h"
+#include "runtime/tuning/worker/worker_problem.h"
 
 namespace hstujit {
 
@@ -201,12 +201,14 @@ class Doctor {
       if (const Status health = layer->health(); !health.ok()) {
         caches.back()["ok"] = false;
         caches.back()["problem"] = health.message();
+        const bool directory = path_health(layer->path()).is_directory;
+        if (layer->writable() && !directory) continue;  // which is said already
         add(of_caches(), layer->writable() ? "cache" : "HSTUJIT_CACHE_PATH", health.message(),
-            layer->tree() == nullptr
-                ? "copy the bundle again, or export it anew"
-                : "take the directory and those above it out of others' hands with chmod and chown, "
-                  "name another one, or set HSTUJIT_TRUST_CACHE=1 where all who can write it may "
-                  "run code as this user");
+            layer->tree() == nullptr ? "copy the bundle again, or export it anew"
+            : !directory             ? "name a directory or a bundle"
+                         : "take the directory and those above it out of others' hands with chmod and chown, "
+                           "name another one, or set HSTUJIT_TRUST_CACHE=1 where all who can write it may "
+                           "run code as this user");
       } else {
         add(damage_findings(*layer));
       }

@@ -5,7 +5,7 @@
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
-#include "runtime/kernel_supply.h"
+#include "runtime/dispatch/kernel_supply.h"
 #include "runtime/operations/nearest_entry.h"
 #include "runtime/operations/operation.h"
 

@@ -1,6 +1,6 @@
 // Writes down which kernel each key of a config gets, for HSTUJIT_FROZEN.
 #include "compiler/support/json.h"
-#include "runtime/frozen_choices.h"
+#include "runtime/engine/frozen_choices.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {

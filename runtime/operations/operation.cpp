@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "runtime/problem_bucket.h"
-#include "runtime/program_op.h"
+#include "runtime/dispatch/problem_bucket.h"
+#include "runtime/dispatch/program_op.h"
 
 namespace hstujit {
 
@@ -104,6 +104,15 @@ Task task_of_batch(Task task, size_t sequences, const DeviceSpec& device) {
   const int64_t max = max_small_batch(*task.instance, task.direction, task.bucket.rows, device);
   task.bucket.small_batch = max > 0 && static_cast<int64_t>(sequences) <= max;
   return task;
+}
+
+void fail_for_what_is_not_kept(Engine& engine, OperationResult& result) {
+  const NotKept::Summary kernels = engine.kernels().store().not_kept(), records = engine.tuning().not_kept();
+  if (kernels.entries + records.entries == 0) return;
+  const std::string& reason = kernels.entries > 0 ? kernels.reason : records.reason;
+  result.report["not_kept"] = {{"kernels", kernels.entries}, {"records", records.entries}, {"reason", reason}};
+  result.fail(Status(Code::kIo, fmt::format("the cache does not keep {} kernels and {} tuning records: {}",
+                                            kernels.entries, records.entries, reason)));
 }
 
 void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what) {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "compiler/spec/config.h"
-#include "runtime/engine.h"
-#include "runtime/kernel_choice.h"
-#include "runtime/op.h"
-#include "runtime/tuning/device_problem.h"
+#include "runtime/dispatch/kernel_choice.h"
+#include "runtime/dispatch/op.h"
+#include "runtime/engine/engine.h"
+#include "runtime/tuning/data/device_problem.h"
 
 namespace hstujit {
 
@@ -78,6 +78,10 @@ Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, 
 std::vector<Task> with_small_batches(const std::vector<Task>& tasks, const DeviceSpec& device);
 // The task whose kernel a launch of so many sequences gets.
 Task task_of_batch(Task task, size_t sequences, const DeviceSpec& device);
+
+// For operations that are there to fill the cache: fails where entries could not be kept, and says so once, as
+// "not_kept" of the report: {"kernels", "records", "reason"}.
+void fail_for_what_is_not_kept(Engine& engine, OperationResult& result);
 
 void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what);
 Json error_json(const Status& status);  // {"code": "no_device", "message": "..."}

@@ -7,7 +7,7 @@
 
 #include "compiler/support/json.h"
 #include "compiler/support/threads.h"
-#include "runtime/kernel_supply.h"
+#include "runtime/dispatch/kernel_supply.h"
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
 
@@ -118,12 +118,15 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
 
   std::vector<KeyGroup> groups;
   std::map<std::string, size_t> group_of;  // by digest of the choice's kernel
+  int64_t without_kernel = 0;              // keys that have not even a choice
   Json rows = Json::array();
   for (const Task& task : tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard)) {
     Json row = task.to_json();
     const auto choice = choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket,
                                       task.restriction, options.check ? Keep::kNothing : Keep::kFound);
     if (!choice.ok()) {
+      row["outcome"] = kOutcomeFailed;
+      ++without_kernel;
       row["error"] = error_json(choice.status());
       result.fail(choice.status().with_context(task.label()));
     } else {
@@ -159,10 +162,15 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   const auto count = [&](std::string_view outcome) {
     return std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& item) { return item.second == outcome; });
   };
-  result.report = {{"device", to_json(*device)},      {"checked", options.check},
-                   {"kernels", outcomes.size()},      {"compiled", count(kOutcomeCompiled)},
-                   {"hits", count(kOutcomeHit)},      {"missing", count(kOutcomeMissing)},
-                   {"failed", count(kOutcomeFailed)}, {"instances", std::move(rows)}};
+  result.report = {{"device", to_json(*device)},
+                   {"checked", options.check},
+                   {"kernels", outcomes.size()},
+                   {"compiled", count(kOutcomeCompiled)},
+                   {"hits", count(kOutcomeHit)},
+                   {"missing", count(kOutcomeMissing)},
+                   {"failed", count(kOutcomeFailed) + without_kernel},
+                   {"instances", std::move(rows)}};
+  fail_for_what_is_not_kept(engine, result);
   return result;
 }
 

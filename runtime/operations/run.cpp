@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "runtime/operations/repeats.h"
-#include "runtime/tuning/strided_data.h"
+#include "runtime/tuning/data/strided_data.h"
 
 namespace hstujit {
 

@@ -6,12 +6,12 @@
 #include <limits>
 
 #include "compiler/support/json.h"
-#include "runtime/kernel_supply.h"
+#include "runtime/dispatch/kernel_supply.h"
+#include "runtime/dispatch/problem_bucket.h"
 #include "runtime/operations/operation.h"
 #include "runtime/operations/shard.h"
-#include "runtime/problem_bucket.h"
-#include "runtime/tuning/tune_key.h"
-#include "runtime/tuning/workload.h"
+#include "runtime/tuning/data/workload.h"
+#include "runtime/tuning/tuner/tune_key.h"
 
 namespace hstujit {
 
@@ -145,6 +145,7 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
   }
   result.report = {
       {"device", to_json(*device)}, {"budget_s", budget}, {"seconds", seconds_since(start)}, {"keys", std::move(rows)}};
+  fail_for_what_is_not_kept(engine, result);
   return result;
 }
 
@@ -206,6 +207,7 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
   }
   result.report = {{"device", to_json(*device)}, {"recording", recording.origin},   {"warning", recording.warning},
                    {"budget_s", budget},         {"seconds", seconds_since(start)}, {"keys", std::move(rows)}};
+  fail_for_what_is_not_kept(engine, result);
   return result;
 }
 

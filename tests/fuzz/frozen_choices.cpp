@@ -1,10 +1,10 @@
 // A file of frozen choices.
-#include "runtime/frozen_choices.h"
+#include "runtime/engine/frozen_choices.h"
 
 #include <nlohmann/json.hpp>
 
 #include "compiler/support/json.h"
-#include "runtime/generator_keys.h"
+#include "runtime/engine/generator_keys.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
 

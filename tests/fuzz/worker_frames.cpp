@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "runtime/tuning/worker_channel.h"
-#include "runtime/tuning/worker_compile.h"
-#include "runtime/tuning/worker_problem.h"
+#include "runtime/tuning/worker/worker_channel.h"
+#include "runtime/tuning/worker/worker_compile.h"
+#include "runtime/tuning/worker/worker_problem.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
 

@@ -164,9 +164,24 @@ def row_instances():
         yield {"name": f"rows_alignment{alignment}", "op": "layer_norm", "width": 256, "alignment": alignment, "rows": 131}
 
 
+PROGRAM_MASKS = ("causal", "context_window_groups", "both_ways_context_targets", "none")
+NORMS = {"layer_norm": {}, "layer_norm_plain": {"weight": False, "bias": False}, "rms_norm": {"norm": "rms_norm"}}
+
+
+def program_instances():
+    """A norm and attention in one launch: masks and types whose kernels differ most, every norm."""
+    for mask in PROGRAM_MASKS:
+        for kind, type_parameters in TYPES.items():
+            for norm, norm_parameters in NORMS.items():
+                dims = {"layer_norm": (64, 64), "layer_norm_plain": (40, 72), "rms_norm": (128, 128)}[norm]
+                yield instance(f"program_{mask}-{kind}-{norm}_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **type_parameters,
+                               **norm_parameters) | {"op": "norm_attention"}
+
+
 def instances():
     yield from delta_instances()
     yield from row_instances()
+    yield from program_instances()
     yield from bias_instances()
     yield from few_instances()
     yield from many_instances()
@@ -199,6 +214,8 @@ def small_instances():
         if name in ("causal-bf16-rab2_rows_128x128", "groups-fp16-rab1_scalar_40x72", "none-tf32-rab1_scalar_40x72",
                     "context_window_full_targets-bf16-rab2_rows_alone"):
             yield {**chosen, "max_seq_len": 256, "lengths": [250] if "alone" in name else [0, 1, 65, 129, 256]}
+        if name in ("program_causal-bf16-layer_norm_64x64", "program_none-fp16-rms_norm_128x128"):
+            yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
         if name.startswith(("rows_bf16-layer_norm_weight_bias_100x", "rows_fp16-rms_norm_weight_silu_1024x", "rows_fp32-layer_norm_weight_bias_7x")):
             yield {**chosen, "rows": 131}
         if name == "causal-bf16-many_128x128":

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/data_checks.h"
+#include "runtime/launch/data_checks.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

@@ -6,9 +6,9 @@
 #include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
 #include "runtime/capi/signature_json.h"
-#include "runtime/launcher.h"
-#include "runtime/tuning/adversarial_lengths.h"
-#include "runtime/tuning/strided_data.h"
+#include "runtime/launch/launcher.h"
+#include "runtime/tuning/data/adversarial_lengths.h"
+#include "runtime/tuning/data/strided_data.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

@@ -1,5 +1,5 @@
 // Compiles in worker processes: the real worker program with the fake compiler library, which crashes and hangs.
-#include "runtime/tuning/compile_worker.h"
+#include "runtime/tuning/worker/compile_worker.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "compiler/generator/generator_digest.h"
-#include "runtime/tuning/worker_compile.h"
-#include "runtime/tuning/worker_problem.h"
+#include "runtime/tuning/worker/worker_compile.h"
+#include "runtime/tuning/worker/worker_problem.h"
 #include "tests/runtime/tuner_fixture.h"
 
 namespace hstujit::test {

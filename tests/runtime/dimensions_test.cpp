@@ -1,7 +1,7 @@
 // Dimensions that are a multiple of a symbol, which no operator of the build has yet.
 #include <gtest/gtest.h>
 
-#include "runtime/arguments.h"
+#include "runtime/launch/arguments.h"
 
 namespace hstujit {
 namespace {

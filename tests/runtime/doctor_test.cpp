@@ -1,7 +1,7 @@
 // What doctor finds: each test breaks one thing and sees it named, with what to do and whether kernels still run.
 #include "autotune_cache/checked_json.h"
 #include "compiler/generator/generator_digest.h"
-#include "runtime/generator_keys.h"
+#include "runtime/engine/generator_keys.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"

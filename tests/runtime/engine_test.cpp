@@ -4,7 +4,7 @@
 #include <latch>
 
 #include "compiler/generator/generator_digest.h"
-#include "runtime/kernel_choice.h"
+#include "runtime/dispatch/kernel_choice.h"
 #include "tests/runtime/support.h"
 #include "tests/support/whole_file.h"
 

@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "runtime/tuning/worker_process.h"
-#include "runtime/tuning/worker_server.h"
+#include "runtime/tuning/worker/worker_process.h"
+#include "runtime/tuning/worker/worker_server.h"
 
 namespace {
 

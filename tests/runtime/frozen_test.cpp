@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "autotune_cache/checked_json.h"
-#include "runtime/frozen_choices.h"
+#include "runtime/engine/frozen_choices.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 

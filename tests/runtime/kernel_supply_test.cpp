@@ -1,9 +1,9 @@
 // Kernels of the cost model's estimates: those that spill are passed over, and that is remembered.
-#include "runtime/kernel_supply.h"
+#include "runtime/dispatch/kernel_supply.h"
 
 #include <latch>
 
-#include "runtime/generator_keys.h"
+#include "runtime/engine/generator_keys.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 

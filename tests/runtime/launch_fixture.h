@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/launcher.h"
+#include "runtime/launch/launcher.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

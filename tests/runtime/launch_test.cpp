@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "compiler/spec/limits.h"
-#include "runtime/data_checks.h"
+#include "runtime/launch/data_checks.h"
 #include "tests/runtime/launch_fixture.h"
 
 namespace hstujit::test {

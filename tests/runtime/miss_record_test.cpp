@@ -1,5 +1,5 @@
 // Recorded misses: whole keys, by any number of processes, and what tuning makes of them.
-#include "runtime/miss_record.h"
+#include "runtime/engine/miss_record.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

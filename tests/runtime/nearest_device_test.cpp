@@ -1,5 +1,5 @@
 // A key that was tuned on another device of the same architecture.
-#include "runtime/kernel_choice.h"
+#include "runtime/dispatch/kernel_choice.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "runtime/launcher.h"
+#include "runtime/launch/launcher.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 

@@ -1,11 +1,11 @@
 // The table that launches read without a lock: what it finds, what it forgets, how large it gets.
-#include "runtime/prepared_table.h"
+#include "runtime/dispatch/prepared_table.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "runtime/launcher.h"
+#include "runtime/launch/launcher.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

@@ -1,5 +1,5 @@
 // One function decides the bucket of an operator's problem, with sequences and without.
-#include "runtime/problem_bucket.h"
+#include "runtime/dispatch/problem_bucket.h"
 
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"

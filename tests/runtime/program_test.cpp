@@ -3,9 +3,9 @@
 
 #include <thread>
 
+#include "runtime/dispatch/program_op.h"
+#include "runtime/launch/program_layout.h"
 #include "runtime/operations/operation.h"
-#include "runtime/program_layout.h"
-#include "runtime/program_op.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

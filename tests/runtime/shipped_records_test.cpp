@@ -1,9 +1,9 @@
 // Tuning records that were installed with the library, behind those of the user.
-#include "runtime/shipped_records.h"
+#include "runtime/engine/shipped_records.h"
 
 #include "autotune_cache/directory_layer.h"
 #include "compiler/spec/op_spec.h"
-#include "runtime/kernel_choice.h"
+#include "runtime/dispatch/kernel_choice.h"
 #include "tests/runtime/tuner_fixture.h"
 
 namespace hstujit::test {

@@ -1,7 +1,7 @@
 // Kernels of their own for small batches: which launches get them, what keys, records, recordings and reports say.
 #include "compiler/spec/small_batch.h"
 
-#include "runtime/miss_record.h"
+#include "runtime/engine/miss_record.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 

@@ -13,8 +13,8 @@
 #include "compiler/spec/rounding.h"
 #include "compiler/support/dynamic_library.h"
 #include "compiler/support/files.h"
-#include "runtime/op.h"
-#include "runtime/tuning/problem_data.h"
+#include "runtime/dispatch/op.h"
+#include "runtime/tuning/data/problem_data.h"
 #include "tests/fakes/fake_cuda.h"
 
 namespace hstujit::test {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/operations/operation.h"
-#include "runtime/tuning/tuner.h"
+#include "runtime/tuning/tuner/tuner.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

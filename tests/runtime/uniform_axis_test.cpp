@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "runtime/arguments.h"
+#include "runtime/launch/arguments.h"
 
 namespace hstujit {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/json_text.h"
-#include "runtime/tuning/worker_bench.h"
-#include "runtime/tuning/worker_problem.h"
+#include "runtime/tuning/worker/worker_bench.h"
+#include "runtime/tuning/worker/worker_problem.h"
 
 namespace hstujit {
 namespace {

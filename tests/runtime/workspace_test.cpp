@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "runtime/launcher.h"
+#include "runtime/launch/launcher.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

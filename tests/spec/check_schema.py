@@ -16,12 +16,16 @@ check = validator(schema)
 for path in sys.argv[2:]:
     with open(path) as file:
         config = json.loads(re.sub(r"^\s*//.*$", "", file.read(), flags=re.MULTILINE))
-    for entry in config["ops"]:  # the schema cannot say that defaults count
-        entry.setdefault("op", config.get("defaults", {}).get("op"))
     check.validate(config)
 
 good = {"version": 1, "ops": [{"name": "a", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64}]}
 check.validate(good)
+check.validate(good["ops"])
+check.validate({"version": 1, "defaults": {"op": "layer_norm", "width": 8}, "ops": [{"name": "a", "rows": 3}]})
+for bad in ([], [{"name": "a"}], {"version": 1, "ops": [{"name": "a", "rows": 3, "width": 8}]},
+            {"version": 1, "defaults": {"width": 8}, "ops": [{"name": "a", "rows": 3}]}):
+    if check.is_valid(bad):
+        sys.exit(f"the schema accepts {bad}")
 for field, value in [("heads", 0), ("attn_dim", 12), ("dtype", "bf17"), ("unknown", 1), ("causal", 1), ("max_seq_len", 0)]:
     bad = json.loads(json.dumps(good))
     bad["ops"][0][field] = value

@@ -104,8 +104,7 @@ TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
               HasSubstr("ops[0].num_targets is 1.5; allowed: true, false, or"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "num_targets": -1)")),
               HasSubstr("ops[0].num_targets is -1; allowed: an integer from 0"));
-  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "rows": 2)")),
-              HasSubstr("ops[0].rows is 2; allowed: rows alone, or max_seq_len"));
+  EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "rows": 2)")), HasSubstr("ops[0].rows (value 2) is not a known field"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "directions": ["sideways"])")),
               HasSubstr("ops[0].directions[0] is \"sideways\"; allowed: \"forward\" or \"backward\""));
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "directions": [])")), HasSubstr("ops[0].directions is []; allowed"));
@@ -363,6 +362,31 @@ TEST(Config, AnOperatorWithoutSequencesHasRowsAndNoAlpha) {
   EXPECT_EQ(mistakes_of(R"(, "rows": 3)"), "");
   EXPECT_THAT(mistakes_of(""), HasSubstr("ops[0].rows is missing; allowed: an integer from 0 to 268435456 (rows of"));
   EXPECT_THAT(mistakes_of(R"(, "rows": 3, "alpha": 1)"), HasSubstr("ops[0].alpha (value 1) is not a known field"));
+  EXPECT_THAT(mistakes_of(R"(, "rows": 3, "lengths": [1])"),
+              HasSubstr("ops[0].lengths (value [1]) is not a known field"));
+}
+
+// What the others of a config share is no part of an operator that has no such thing.
+TEST(Config, DefaultsAreForThoseWhoTakeThem) {
+  const auto config = parse_config(R"({"version": 1,
+      "defaults": {"op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [8, 16],
+                   "lengths": [3, 5], "small_batches": true},
+      "ops": [{"name": "attention"}, {"name": "norm", "op": "layer_norm", "width": 8, "rows": 5}]})",
+                                   "m", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->instances[0].max_seq_lens, (std::vector<int64_t>{8, 16}));
+  EXPECT_EQ(config->instances[1].max_seq_lens, (std::vector<int64_t>{5}));
+  EXPECT_EQ(make_lengths(config->instances[1], 5).rows, (std::vector<int64_t>{5}));
+}
+
+TEST(Config, SmallBatchesAreForwardOnly) {
+  EXPECT_THAT(parse_config(one(R"("max_seq_len": 8, "small_batches": true, "directions": ["backward"])"), "m", "")
+                  .status()
+                  .message(),
+              HasSubstr("ops[0].small_batches is true, but hstu_attention has kernels for small batches forward only"));
+  EXPECT_TRUE(
+      parse_config(one(R"("max_seq_len": 8, "small_batches": true, "directions": ["backward", "forward"])"), "m", "")
+          .ok());
 }
 
 TEST(Config, TheSizeOfABatchIsCountedWithoutDrawingIt) {
@@ -383,9 +407,12 @@ TEST(Config, TheSizeOfABatchIsCountedWithoutDrawingIt) {
 
 TEST(Config, CountsHaveOneBound) {
   const std::string max = "268435456", more = "268435457";
-  EXPECT_TRUE(parse_config(one("\"rows\": " + max), "m", "").ok());
-  for (const std::string field :
-       {"\"rows\": ", "\"max_seq_len\": ", "\"max_seq_len\": 64, \"lengths\": {\"batch\": "}) {
+  const auto norm = [](const std::string& rows) {
+    return R"({"version": 1, "ops": [{"name": "n", "op": "layer_norm", "width": 8, "rows": )" + rows + "}]}";
+  };
+  EXPECT_TRUE(parse_config(norm(max), "m", "").ok());
+  EXPECT_THAT(parse_config(norm(more), "m", "").status().message(), HasSubstr(max));
+  for (const std::string field : {"\"max_seq_len\": ", "\"max_seq_len\": 64, \"lengths\": {\"batch\": "}) {
     const std::string end = field.ends_with("\"batch\": ") ? "}" : "";
     for (const std::string& count : {more, std::string("18446744073709551615"), std::string("1e400")}) {
       const Status status = parse_config(one(field + count + end), "m", "").status();
@@ -396,11 +423,11 @@ TEST(Config, CountsHaveOneBound) {
 }
 
 TEST(Config, RowsStandForOneSequence) {
-  const auto config = parse_config(one(R"("rows": 1000)"), "m", "");
+  const auto config =
+      parse_config(R"({"version": 1, "ops": [{"name": "n", "op": "layer_norm", "width": 8, "rows": 1000}]})", "m", "");
   ASSERT_TRUE(config.ok()) << config.status().message();
   EXPECT_EQ(config->instances[0].max_seq_lens, (std::vector<int64_t>{1000}));
   EXPECT_EQ(make_lengths(config->instances[0], 1000).rows, (std::vector<int64_t>{1000}));
-  EXPECT_EQ(config->instances[0].alpha, 1.0 / 64);
 }
 
 // The recorded baselines hold the number of valid pairs and rows that other programs counted for the same shapes.

@@ -495,7 +495,6 @@ TEST(Outputs, WhatIsNoRegularFileStays) {
   const std::string config = scratch.config();
   const std::vector<std::vector<std::string>> commands = {
       {"freeze", "--config", config, "--arch", "sm_90a", "-o", pipe},
-      {"freeze", "--config", config, "--arch", "sm_90a", "-o", "/dev/stdout"},
       {"bench", "--config", config, "--out", pipe},
       {"cache", "export", pipe}};
   for (std::vector<std::string> command : commands) {
@@ -509,6 +508,26 @@ TEST(Outputs, WhatIsNoRegularFileStays) {
     EXPECT_THAT(refused.err, HasSubstr("exit 1")) << testing::PrintToString(command);
   }
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
+// Where a file is, too, which a new one would take the place of.
+TEST(Outputs, WhatAProcessHasOpenIsNoPlaceForAFile) {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "out").string(), link = (scratch.path() / "link").string();
+  std::filesystem::create_symlink("/dev/stdout", link);
+  for (const std::string& output : {std::string("/dev/stdout"), std::string("/proc/self/fd/1"), link}) {
+    for (const char* to : {"", " | cat"}) {
+      const std::string script = std::string(R"((echo before; "$0" freeze --config "$1" --arch sm_90a -o "$2"; )") +
+                                 R"(echo "exit $?" >&2; echo after) )" + (*to == '\0' ? R"(>"$3")" : to);
+      const Outcome refused =
+          run_program({"/bin/sh", "-c", script, HSTUJIT_BINARY_DIR "/bin/hstujit", scratch.config(), output, file});
+      EXPECT_THAT(refused.err, HasSubstr("cannot write \"" + output + "\": it stands for what a process has open"));
+      EXPECT_THAT(refused.err, HasSubstr("exit 1"));
+      if (*to == '\0') {
+        EXPECT_EQ(*whole_file(file), "before\nafter\n");
+      }
+    }
+  }
 }
 
 TEST(Cache, ABundleIsExportedImportedAndALayer) {

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "tests/support/whole_file.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -46,6 +47,40 @@ TEST_F(Compiling, ASecondPrewarmCompilesNothingAndIsQuick) {
   EXPECT_EQ(second.code, 0) << second.err;
   EXPECT_EQ(second.last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits");
   EXPECT_LT(second.seconds, 0.5);
+}
+
+// Whoever fills a cache must not leave with an empty one.
+TEST_F(Compiling, WhatTheCacheCannotKeepIsAFailure) {
+  const std::string file = scratch_.file("occupied", "no folder");
+  const Outcome refused = prewarm(file);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
+  EXPECT_THAT(refused.err, HasSubstr("the cache does not keep 1 kernels and 0 tuning records: "));
+  EXPECT_THAT(refused.err, HasSubstr("occupied"));
+  const auto report = prewarm(file, {"--json"}).json();
+  EXPECT_EQ(report["not_kept"]["kernels"], 1);
+  EXPECT_FALSE(report["not_kept"]["reason"].get<std::string>().empty());
+  EXPECT_FALSE(prewarm(scratch_.cache(), {"--json"}).json().contains("not_kept"));
+}
+
+TEST_F(Compiling, AVersionThatNoKernelHasIsAnsweredByThoseThereAre) {
+  ASSERT_EQ(prewarm(scratch_.cache()).code, 0);
+  const Outcome outcome = hstujit_tool({"cache", "prune", "--nvrtc", "1", "--cache-dir", scratch_.cache()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("no kernel was compiled by NVRTC 1; there are those of 1[0-9]\\."));
+}
+
+// Of one key, two compiles: what is exported is the same, byte for byte.
+TEST_F(Compiling, EqualCachesGiveEqualBundles) {
+  std::vector<std::string> bundles;
+  for (const char* name : {"one", "two"}) {
+    const std::string cache = (scratch_.path() / name).string(), bundle = cache + ".tar.zst";
+    ASSERT_EQ(prewarm(cache).code, 0);
+    const Outcome exported = hstujit_tool({"cache", "export", bundle, "--cache-dir", cache});
+    ASSERT_EQ(exported.code, 0) << exported.err;
+    bundles.push_back(*whole_file(bundle));
+  }
+  EXPECT_TRUE(bundles[0] == bundles[1]);
 }
 
 TEST_F(Compiling, JsonIsTheWholeOfStandardOutput) {
@@ -136,8 +171,9 @@ TEST_F(Compiling, AReadOnlyCacheStillWorks) {
   if (hit.code == 127) GTEST_SKIP() << "another user cannot run the program here";
   EXPECT_EQ(hit.code, 0) << hit.err;
   EXPECT_EQ(hit.last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits");
-  EXPECT_EQ(miss.code, 0) << miss.err;
+  EXPECT_EQ(miss.code, 1) << "compiled for nothing";
   EXPECT_EQ(miss.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
+  EXPECT_THAT(miss.err, HasSubstr("the cache does not keep 1 kernels and 0 tuning records: "));
 }
 
 TEST_F(Compiling, WhatEmitWritesCompilesWithNvcc) {
@@ -212,6 +248,8 @@ TEST(Output, AtTheLimitOfAFilesSizeNobodyIsKilled) {
        (scratch.path() / "frozen").string(), scratch.cache()});
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  EXPECT_THAT(outcome.err, HasSubstr("cannot write \"" + (scratch.path() / "frozen").string() + "\""))
+      << "what was named";
   EXPECT_FALSE(fs::exists(scratch.path() / "frozen"));
 }
 
@@ -244,6 +282,28 @@ TEST(Host, RunsBackwardAndAgreesWithTheReference) {
   EXPECT_EQ(runs[0]["direction"], "backward");
   EXPECT_EQ(runs[0]["bound"], 1e-2);
   for (const auto& row : runs) EXPECT_EQ(row["agrees"], true) << row.dump();
+}
+
+TEST(Cache, WhatIsNoCacheIsNotHealthy) {
+  const Scratch scratch;
+  const std::string file = scratch.file("text", "no bundle"), pipe = (scratch.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {file, pipe, std::string("/dev/null")}) {
+    const Outcome named = hstujit_tool({"cache", "verify", "--cache-dir", path});
+    EXPECT_EQ(named.code, 1) << path;
+    EXPECT_THAT(named.out, HasSubstr(path + ": ")) << named.out;
+    const Outcome listed =
+        hstujit_tool({"cache", "verify", "--cache-dir", scratch.path().string()}, {{"HSTUJIT_CACHE_PATH", path}});
+    EXPECT_EQ(listed.code, 1) << path;
+    EXPECT_THAT(listed.out, HasSubstr(path + ": ")) << listed.out;
+  }
+  const std::string missing = (scratch.path() / "missing").string();
+  for (const char* command : {"ls", "verify"}) {
+    const Outcome outcome = hstujit_tool({"cache", command, "--cache-dir", missing});
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("--cache-dir is \"" + missing + "\", which does not exist"));
+  }
+  EXPECT_EQ(hstujit_tool({"cache", "verify"}, {{"HSTUJIT_CACHE_DIR", missing}}).code, 0) << "not made yet";
 }
 
 // A program: steps one after the other, each the operator that it is.

@@ -107,7 +107,7 @@ TEST_F(Serving, AnImportedBundleServesAsWell) {
   EXPECT_EQ(served.code, 0) << served.err;
   EXPECT_EQ(choices_of(served.json()), choices_of(made.json()));
   EXPECT_EQ(run_program({serving, "cache", "verify"}, serving_variables("")).last_line(),
-            "verified: " + std::to_string(made.json()["kernels"].get<int>() + 9) + " files, 0 bad");
+            "verified: " + std::to_string(made.json()["kernels"].get<int>() + 9) + " entries, 0 bad");
 }
 
 // With this NVRTC the cost model's first estimate for these masks spills.

@@ -48,7 +48,7 @@ TEST(Shard, IsTheOptionsOrTheLaunchers) {
 }
 
 TEST(Shard, WhatIsNotAllowedIsSaid) {
-  for (const char* text : {"", "1", "4/4", "-1/4", "1/0", "a/b", "1/4x", "auto/", "auto/x"}) {
+  for (const char* text : {"", "1", "4/4", "-1/4", "1/0", "a/b", "1/4x", "0/1048577", "auto/", "auto/x"}) {
     const auto shard = parse(text, {{"RANK", "0"}, {"WORLD_SIZE", "1"}});
     ASSERT_FALSE(shard.ok()) << text;
     EXPECT_THAT(shard.status().message(), HasSubstr("0 <= INDEX < COUNT")) << text;

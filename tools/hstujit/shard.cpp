@@ -11,6 +11,8 @@ namespace hstujit {
 
 namespace {
 
+constexpr int kMaxShards = 1 << 20;
+
 using Variable = std::function<std::string(const char*)>;
 
 struct Launcher {
@@ -34,13 +36,14 @@ std::optional<int> number_of(std::string_view text) {
 }
 
 Status not_allowed(const std::string& text) {
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is not allowed; it must be INDEX/COUNT with 0 <= INDEX < COUNT, auto, or auto/COUNT",
-                            quote(text)));
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("{} is not allowed; it must be INDEX/COUNT with 0 <= INDEX < COUNT <= {}, auto, or auto/COUNT",
+                  quote(text), kMaxShards));
 }
 
 Result<ShardOption> checked(const std::string& said, std::optional<int> index, std::optional<int> count) {
-  if (!index || !count || *count < 1 || *index < 0 || *index >= *count) return not_allowed(said);
+  if (!index || !count || *count < 1 || *count > kMaxShards || *index < 0 || *index >= *count) return not_allowed(said);
   return ShardOption{*index, *count};
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning/adversarial_lengths.h"
+#include "runtime/tuning/data/adversarial_lengths.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "runtime/tuning/device_buffers.h"
+#include "runtime/tuning/data/device_buffers.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/spec/op_spec.h"
-#include "runtime/arguments.h"
 #include "runtime/driver/cuda_driver.h"
+#include "runtime/launch/arguments.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning/device_problem.h"
+#include "runtime/tuning/data/device_problem.h"
 
 namespace hstujit {
 

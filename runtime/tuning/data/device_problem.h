@@ -1,8 +1,8 @@
 // A problem instance in device memory, ready to be launched.
 #pragma once
 
-#include "runtime/tuning/device_buffers.h"
-#include "runtime/tuning/problem_data.h"
+#include "runtime/tuning/data/device_buffers.h"
+#include "runtime/tuning/data/problem_data.h"
 
 namespace hstujit {
 

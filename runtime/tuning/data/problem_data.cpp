@@ -1,4 +1,4 @@
-#include "runtime/tuning/problem_data.h"
+#include "runtime/tuning/data/problem_data.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@
 
 #include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
-#include "runtime/tuning/strided_data.h"
+#include "runtime/tuning/data/strided_data.h"
 
 namespace hstujit {
 

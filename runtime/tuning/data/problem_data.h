@@ -13,7 +13,7 @@
 #include "compiler/spec/batch.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/spec/sequence_rows.h"
-#include "runtime/arguments.h"
+#include "runtime/launch/arguments.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning/strided_data.h"
+#include "runtime/tuning/data/strided_data.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 // Gaps hold poison: NaN for a kernel that reads them, and a trace of one that writes them.
 #pragma once
 
-#include "runtime/tuning/problem_data.h"
+#include "runtime/tuning/data/problem_data.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning/workload.h"
+#include "runtime/tuning/data/workload.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

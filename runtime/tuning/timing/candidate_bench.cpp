@@ -1,4 +1,4 @@
-#include "runtime/tuning/candidate_bench.h"
+#include "runtime/tuning/timing/candidate_bench.h"
 
 #include <algorithm>
 

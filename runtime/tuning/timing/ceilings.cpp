@@ -1,11 +1,11 @@
-#include "runtime/tuning/ceilings.h"
+#include "runtime/tuning/timing/ceilings.h"
 
 #include <algorithm>
 #include <memory>
 #include <random>
 
 #include "compiler/support/dynamic_library.h"
-#include "runtime/tuning/candidate_bench.h"
+#include "runtime/tuning/timing/candidate_bench.h"
 
 namespace hstujit {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "compiler/spec/device_spec.h"
-#include "runtime/tuning/timer.h"
+#include "runtime/tuning/timing/timer.h"
 
 namespace hstujit {
 

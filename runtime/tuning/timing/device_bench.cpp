@@ -1,8 +1,8 @@
-#include "runtime/tuning/device_bench.h"
+#include "runtime/tuning/timing/device_bench.h"
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/small_batch.h"
-#include "runtime/tuning/adversarial_lengths.h"
+#include "runtime/tuning/data/adversarial_lengths.h"
 
 namespace hstujit {
 

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "compiler/spec/device_spec.h"
-#include "runtime/launcher.h"
-#include "runtime/tuning/candidate_bench.h"
-#include "runtime/tuning/device_problem.h"
-#include "runtime/tuning/timer.h"
+#include "runtime/launch/launcher.h"
+#include "runtime/tuning/data/device_problem.h"
+#include "runtime/tuning/timing/candidate_bench.h"
+#include "runtime/tuning/timing/timer.h"
 
 namespace hstujit {
 

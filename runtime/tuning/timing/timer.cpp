@@ -1,4 +1,4 @@
-#include "runtime/tuning/timer.h"
+#include "runtime/tuning/timing/timer.h"
 
 #include <algorithm>
 

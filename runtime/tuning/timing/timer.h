@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/tuning/device_buffers.h"
+#include "runtime/tuning/data/device_buffers.h"
 
 namespace hstujit {
 

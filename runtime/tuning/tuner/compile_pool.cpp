@@ -1,4 +1,4 @@
-#include "runtime/tuning/compile_pool.h"
+#include "runtime/tuning/tuner/compile_pool.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "compiler/support/files.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/threads.h"
-#include "runtime/tuning/worker_problem.h"
+#include "runtime/tuning/worker/worker_problem.h"
 
 namespace hstujit {
 

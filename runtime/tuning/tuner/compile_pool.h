@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "compiler/plan/search_space.h"
-#include "runtime/engine.h"
-#include "runtime/tuning/compile_worker.h"
-#include "runtime/tuning/tuner.h"
+#include "runtime/engine/engine.h"
+#include "runtime/tuning/tuner/tuner.h"
+#include "runtime/tuning/worker/compile_worker.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning/findings.h"
+#include "runtime/tuning/tuner/findings.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "compiler/generator/generator_digest.h"
-#include "runtime/kernel_choice.h"
+#include "runtime/dispatch/kernel_choice.h"
 
 namespace hstujit {
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "autotune_cache/tuning_record.h"
-#include "runtime/engine.h"
-#include "runtime/tuning/tuner.h"
+#include "runtime/engine/engine.h"
+#include "runtime/tuning/tuner/tuner.h"
 
 namespace hstujit {
 

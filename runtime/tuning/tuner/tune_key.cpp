@@ -1,13 +1,13 @@
-#include "runtime/tuning/tune_key.h"
+#include "runtime/tuning/tuner/tune_key.h"
 
 #include <fmt/format.h>
 
-#include "runtime/kernel_choice.h"
-#include "runtime/problem_bucket.h"
-#include "runtime/tuning/device_bench.h"
-#include "runtime/tuning/worker_bench.h"
-#include "runtime/tuning/worker_problem.h"
-#include "runtime/tuning/workload.h"
+#include "runtime/dispatch/kernel_choice.h"
+#include "runtime/dispatch/problem_bucket.h"
+#include "runtime/tuning/data/workload.h"
+#include "runtime/tuning/timing/device_bench.h"
+#include "runtime/tuning/worker/worker_bench.h"
+#include "runtime/tuning/worker/worker_problem.h"
 
 namespace hstujit {
 

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "compiler/spec/config.h"
-#include "runtime/engine.h"
-#include "runtime/problem_bucket.h"
-#include "runtime/tuning/tuner.h"
+#include "runtime/dispatch/problem_bucket.h"
+#include "runtime/engine/engine.h"
+#include "runtime/tuning/tuner/tuner.h"
 
 namespace hstujit {
 
-// Times on the instance's lengths at the bucket's max_seq_len (tuning_lengths of runtime/problem_bucket.h).
+// Times on the instance's lengths at the bucket's max_seq_len (tuning_lengths of runtime/dispatch/problem_bucket.h).
 Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Direction direction, int ordinal,
                                   const DeviceSpec& device, const ProblemBucket& bucket, const Restriction& restriction,
                                   const TunerOptions& options);

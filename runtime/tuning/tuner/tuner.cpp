@@ -1,13 +1,13 @@
-#include "runtime/tuning/tuner.h"
+#include "runtime/tuning/tuner/tuner.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "compiler/support/json.h"
-#include "runtime/generator_keys.h"
-#include "runtime/kernel_choice.h"
-#include "runtime/tuning/tuning_run.h"
+#include "runtime/dispatch/kernel_choice.h"
+#include "runtime/engine/generator_keys.h"
+#include "runtime/tuning/tuner/tuning_run.h"
 
 namespace hstujit {
 

@@ -20,9 +20,9 @@
 
 #include "autotune_cache/tuning_record.h"
 #include "compiler/plan/search_space.h"
-#include "runtime/engine.h"
-#include "runtime/problem_bucket.h"
-#include "runtime/tuning/candidate_bench.h"
+#include "runtime/dispatch/problem_bucket.h"
+#include "runtime/engine/engine.h"
+#include "runtime/tuning/timing/candidate_bench.h"
 
 namespace hstujit {
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "compiler/support/json.h"
-#include "runtime/resource_rejection.h"
-#include "runtime/tuning/tuning_run.h"
+#include "runtime/dispatch/resource_rejection.h"
+#include "runtime/tuning/tuner/tuning_run.h"
 
 namespace hstujit {
 

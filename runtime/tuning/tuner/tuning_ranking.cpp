@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/tuning/tuning_run.h"
+#include "runtime/tuning/tuner/tuning_run.h"
 
 namespace hstujit {
 

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <map>
 
-#include "runtime/tuning/compile_pool.h"
-#include "runtime/tuning/findings.h"
-#include "runtime/tuning/tuner.h"
+#include "runtime/tuning/tuner/compile_pool.h"
+#include "runtime/tuning/tuner/findings.h"
+#include "runtime/tuning/tuner/tuner.h"
 
 namespace hstujit {
 

@@ -1,6 +1,6 @@
-#include "runtime/tuning/compile_worker.h"
+#include "runtime/tuning/worker/compile_worker.h"
 
-#include "runtime/tuning/worker_compile.h"
+#include "runtime/tuning/worker/worker_compile.h"
 
 namespace hstujit {
 

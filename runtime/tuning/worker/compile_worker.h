@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "runtime/compiler_library.h"
-#include "runtime/tuning/worker_process.h"
+#include "runtime/engine/compiler_library.h"
+#include "runtime/tuning/worker/worker_process.h"
 
 namespace hstujit {
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning/worker_bench.h"
+#include "runtime/tuning/worker/worker_bench.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "runtime/tuning/candidate_bench.h"
-#include "runtime/tuning/worker_process.h"
+#include "runtime/tuning/timing/candidate_bench.h"
+#include "runtime/tuning/worker/worker_process.h"
 
 namespace hstujit {
 
@@ -21,8 +21,8 @@ struct WorkerLimits {
 
 class WorkerBench final : public CandidateBench {
  public:
-  // `problem` goes to the worker as it is (runtime/tuning/worker_server.h). Failure: the program's, or whatever the
-  // worker answers.
+  // `problem` goes to the worker as it is (runtime/tuning/worker/worker_server.h). Failure: the program's, or whatever
+  // the worker answers.
   static Result<std::unique_ptr<WorkerBench>> open(const std::string& program, const nlohmann::ordered_json& problem,
                                                    const WorkerLimits& limits = {});
 

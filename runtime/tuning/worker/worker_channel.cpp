@@ -1,4 +1,4 @@
-#include "runtime/tuning/worker_channel.h"
+#include "runtime/tuning/worker/worker_channel.h"
 
 #include <poll.h>
 #include <sys/socket.h>

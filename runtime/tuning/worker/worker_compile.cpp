@@ -1,4 +1,4 @@
-#include "runtime/tuning/worker_compile.h"
+#include "runtime/tuning/worker/worker_compile.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // What crosses between the tuner and a worker that compiles: a request there, and blobs back.
 #pragma once
 
-#include "runtime/compiler_library.h"
-#include "runtime/tuning/worker_channel.h"
+#include "runtime/engine/compiler_library.h"
+#include "runtime/tuning/worker/worker_channel.h"
 
 namespace hstujit {
 

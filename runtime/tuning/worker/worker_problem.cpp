@@ -1,4 +1,4 @@
-#include "runtime/tuning/worker_problem.h"
+#include "runtime/tuning/worker/worker_problem.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning/worker_process.h"
+#include "runtime/tuning/worker/worker_process.h"
 
 #include <fmt/format.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "compiler/support/status.h"
-#include "runtime/tuning/worker_channel.h"
+#include "runtime/tuning/worker/worker_channel.h"
 
 namespace hstujit {
 

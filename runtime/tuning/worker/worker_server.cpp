@@ -1,4 +1,4 @@
-#include "runtime/tuning/worker_server.h"
+#include "runtime/tuning/worker/worker_server.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 
 #include "compiler/support/json.h"
 #include "compiler/support/threads.h"
-#include "runtime/tuning/worker_compile.h"
+#include "runtime/tuning/worker/worker_compile.h"
 
 namespace hstujit {
 

@@ -17,8 +17,8 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/tuning/candidate_bench.h"
-#include "runtime/tuning/worker_channel.h"
+#include "runtime/tuning/timing/candidate_bench.h"
+#include "runtime/tuning/worker/worker_channel.h"
 
 namespace hstujit {
 

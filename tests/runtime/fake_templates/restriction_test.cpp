@@ -1,6 +1,6 @@
 // Who chooses kernels where only deterministic ones may be: over the skeletons of tests/plan/fake_skeletons.cpp, of
 // which the tile of 128 rows is fastest and not deterministic, and that of 64 rows is.
-#include "runtime/frozen_choices.h"
+#include "runtime/engine/frozen_choices.h"
 #include "tests/runtime/tuner_fixture.h"
 
 namespace hstujit::test {

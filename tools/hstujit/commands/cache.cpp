@@ -1,16 +1,20 @@
 // hstujit cache: look at the cache, check it, bound it, carry it elsewhere, say where it is.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <zstd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
+#include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
@@ -106,7 +110,7 @@ size_t print_verification(const Json& report, const Options&) {
   for (const Json& file : member(report, "bad")) {
     print("{}: {}\n", text_of(file, "path"), text_of(file, "problem"));
   }
-  print("verified: {} files, {} bad\n", text_of(report, "files"), member(report, "bad").size());
+  print("verified: {} entries, {} bad\n", text_of(report, "files"), member(report, "bad").size());
   return 0;
 }
 
@@ -147,16 +151,27 @@ Result<std::string> compress(const std::string& bytes) {
   return frame;
 }
 
+// The failure, with the name of the file that somebody asked for in place of the one on the way to it.
+Status said_of(const std::string& file, const std::string& temporary, const Status& status) {
+  std::string message(status.message());
+  if (const size_t place = message.find(temporary); place != std::string::npos)
+    message.replace(place, temporary.size(), printable(file));
+  return Status(status.code(), std::move(message));
+}
+
 // The library writes the archive and the program compresses it: only reading has to be everywhere.
 Status export_bundle(const CacheOptions& options) {
   const std::filesystem::path file = options.file;
   HSTUJIT_RETURN_IF_ERROR(check_output(file));
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
-  HSTUJIT_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create(file.has_parent_path() ? file.parent_path() : "."));
+  // Where the system clears up after a program that is killed.
+  HSTUJIT_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
   const std::string archive = (folder.path() / "bundle.tar").native();
   hstujit_cache_export_options given = HSTUJIT_INIT(hstujit_cache_export_options);
   if (!options.op.empty()) given.op = options.op.c_str();
-  HSTUJIT_ASSIGN_OR_RETURN(Report report, report_of(&hstujit_cache_export, context.get(), archive.c_str(), &given));
+  Result<Report> exported = report_of(&hstujit_cache_export, context.get(), archive.c_str(), &given);
+  if (!exported.ok()) return said_of(options.file, archive, exported.status());
+  Report report = std::move(exported).value();
   HSTUJIT_ASSIGN_OR_RETURN(const std::string bytes, read_file(archive, kMaxBundleBytes));
   HSTUJIT_ASSIGN_OR_RETURN(const std::string frame, compress(bytes));
   HSTUJIT_RETURN_IF_ERROR(write_file_atomically(file, frame));
@@ -188,6 +203,34 @@ Status report_on(const CacheOptions& options, const Call& call, Printer printer)
   return show(report, options, printer);
 }
 
+// The same of what is there. A directory that nobody has made yet is an empty cache, but whoever names one to look at
+// means another.
+template <typename Call>
+Status report_on_existing(const CacheOptions& options, const Call& call, Printer printer) {
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
+  std::error_code error;
+  const bool others = std::getenv("HSTUJIT_CACHE_PATH") != nullptr;
+  if (!others && !options.cache_dir.empty() && !std::filesystem::exists(options.cache_dir, error))
+    return Status(Code::kNotFound, fmt::format("--cache-dir is {}, which does not exist", quote(options.cache_dir)));
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report, call(context.get()));
+  return show(report, options, printer);
+}
+
+// A version that no kernel has is likely a misspelt one: says which there are.
+Result<Report> prune_of(const CacheOptions& options, hstujit_context* context) {
+  if (options.nvrtc.empty()) return report_of(&hstujit_cache_prune, context, options.max_bytes);
+  HSTUJIT_ASSIGN_OR_RETURN(Report pruned, report_of(&hstujit_cache_prune_nvrtc, context, options.nvrtc.c_str()));
+  if (number_of(pruned.json, "removed") > 0) return pruned;
+  HSTUJIT_ASSIGN_OR_RETURN(const Report listed, report_of(&hstujit_cache_list, context));
+  std::set<std::string> versions;
+  for (const Json& kernel : member(listed.json, "kernels")) versions.insert(text_of(kernel, "nvrtc"));
+  if (!versions.empty()) {
+    print_error(fmt::format("no kernel was compiled by NVRTC {}; there are those of {}", options.nvrtc,
+                            fmt::join(versions, ", ")));
+  }
+  return pruned;
+}
+
 }  // namespace
 
 void add_cache(CLI::App& app, Action& action) {
@@ -201,7 +244,8 @@ void add_cache(CLI::App& app, Action& action) {
   add_json(list, *options);
   list.callback([options, &action] {
     action = [options] {
-      return report_on(*options, [](hstujit_context* c) { return report_of(&hstujit_cache_list, c); }, print_list);
+      return report_on_existing(
+          *options, [](hstujit_context* c) { return report_of(&hstujit_cache_list, c); }, print_list);
     };
   });
 
@@ -210,7 +254,7 @@ void add_cache(CLI::App& app, Action& action) {
   add_json(verify, *options);
   verify.callback([options, &action] {
     action = [options] {
-      return report_on(
+      return report_on_existing(
           *options, [](hstujit_context* c) { return report_of(&hstujit_cache_verify, c); }, print_verification);
     };
   });
@@ -228,13 +272,8 @@ void add_cache(CLI::App& app, Action& action) {
   add_json(prune, *options);
   prune.callback([options, &action] {
     action = [options] {
-      return report_on(
-          *options,
-          [&](hstujit_context* c) {
-            return options->nvrtc.empty() ? report_of(&hstujit_cache_prune, c, options->max_bytes)
-                                          : report_of(&hstujit_cache_prune_nvrtc, c, options->nvrtc.c_str());
-          },
-          print_pruning);
+      const auto call = [&](hstujit_context* c) { return prune_of(*options, c); };
+      return report_on_existing(*options, call, print_pruning);
     };
   });
 

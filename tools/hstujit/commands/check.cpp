@@ -14,13 +14,19 @@ namespace hstujit {
 
 namespace {
 
-// Data type and heads, which are easily forgotten, and what else is not at its default: "dtype=fp16 heads=4 ...".
+// Data type and heads, which are easily forgotten, and what else is not at its default: "  dtype=fp16 heads=4 ...". In
+// lines as wide as tables.
 std::string parameters_text(const Json& instance) {
+  constexpr size_t kColumns = 100;
   std::string text;
+  size_t column = kColumns;
   for (const auto& [name, value] : member(instance, "parameters").items()) {
     if (value == false) continue;
-    text += text.empty() ? "" : " ";
-    text += value == true ? name : fmt::format("{}={}", name, text_of(value));
+    const std::string word = value == true ? name : fmt::format("{}={}", name, text_of(value));
+    const bool fits = column + 1 + word.size() <= kColumns;
+    text += fits ? " " : text.empty() ? "  " : "\n  ";
+    text += word;
+    column = (fits ? column + 1 : 2) + word.size();
   }
   return text;
 }
@@ -28,7 +34,7 @@ std::string parameters_text(const Json& instance) {
 size_t print_instance(const Json& instance, bool wide) {
   const Json& keys = member(instance, "keys");
   print("\n{}: {}, {} keys\n", text_of(instance, "name"), text_of(instance, "op"), keys.size());
-  print("  {}\n", parameters_text(instance));
+  print("{}\n", parameters_text(instance));
   Table table({{"direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}}, 2);
   for (const Json& key : keys) {
     table.add({text_of(key, "direction"), bucket_text(key), text_of(key, "max_seq_len"), text_of(key, "describe"),
@@ -45,7 +51,8 @@ size_t print_report(const Json& report, const Options& options) {
         text_of(report, "length_mode"));
   size_t failures = 0;
   for (const Json& instance : member(report, "instances")) failures += print_instance(instance, options.wide);
-  print("\nvalid: {} instances, {} keys\n", member(report, "instances").size(), text_of(report, "keys"));
+  print("\n{}: {} instances, {} keys\n", failures == 0 ? "valid" : "not valid", member(report, "instances").size(),
+        text_of(report, "keys"));
   return failures;
 }
 

@@ -45,7 +45,7 @@ size_t print_report(const Json& report, const Options& options) {
   }
   print("device: {}\n\n", device_text(member(report, "device")));
   table.print(options.wide);
-  const size_t failures = print_failures(member(report, "instances"), "error");
+  const size_t failures = print_failures(member(report, "instances"), "error") + print_not_kept(report);
   const auto count = [&](const char* name) { return static_cast<int64_t>(number_of(report, name)); };
   const bool checked = member(report, "checked") == true;
   const auto some = [&](const char* name) {

@@ -70,7 +70,7 @@ size_t print_report(const Json& report, const Options& options) {
   print("device: {}\n\n", device_text(member(report, "device")));
   const Json& keys = member(report, "keys");
   print_keys(keys, options.wide);
-  const size_t failures = print_failures(keys, "error");
+  const size_t failures = print_failures(keys, "error") + print_not_kept(report);
   if (const std::string warning = text_of(report, "warning"); !warning.empty()) {
     print_error("warning: " + warning);
   }
