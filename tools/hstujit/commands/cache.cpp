@@ -209,8 +209,9 @@ template <typename Call>
 Status report_on_existing(const CacheOptions& options, const Call& call, Printer printer) {
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   std::error_code error;
-  const bool others = std::getenv("HSTUJIT_CACHE_PATH") != nullptr;
-  if (!others && !options.cache_dir.empty() && !std::filesystem::exists(options.cache_dir, error))
+  const char* const others = std::getenv("HSTUJIT_CACHE_PATH");
+  if ((others == nullptr || *others == 0) && !options.cache_dir.empty() &&
+      !std::filesystem::exists(options.cache_dir, error))
     return Status(Code::kNotFound, fmt::format("--cache-dir is {}, which does not exist", quote(options.cache_dir)));
   HSTUJIT_ASSIGN_OR_RETURN(const Report report, call(context.get()));
   return show(report, options, printer);
