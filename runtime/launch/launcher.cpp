@@ -13,7 +13,7 @@ namespace hstujit {
 
 namespace {
 
-using Kind = ParamSlot::Kind;
+using SlotKind = ParamSlot::Kind;
 using Source = GridFactor::Source;
 
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
@@ -192,34 +192,34 @@ cuda::Error Launcher::pack(const hstujit_value* values, void* const* regions, st
     const hstujit_value& value = values[slot.argument];
     std::byte* const destination = parameters + offsets_[i];
     switch (slot.kind) {
-      case Kind::kPointer:
+      case SlotKind::kPointer:
         store<void*>(destination, tensor_data(*value.tensor));
         break;
-      case Kind::kStride:
+      case SlotKind::kStride:
         store<int64_t>(destination, tensor_stride(*value.tensor, slot.dimension));
         break;
-      case Kind::kSize:
+      case SlotKind::kSize:
         store<int64_t>(destination, value.tensor->shape[slot.dimension] + slot.bias);
         break;
-      case Kind::kFloat:
+      case SlotKind::kFloat:
         store<float>(destination, static_cast<float>(number(value, is_integer_[slot.argument])));
         break;
-      case Kind::kInt:
+      case SlotKind::kInt:
         store<int32_t>(destination, static_cast<int32_t>(number(value, is_integer_[slot.argument])));
         break;
-      case Kind::kInverse: {
+      case SlotKind::kInverse: {
         const double given = number(value, is_integer_[slot.argument]);
         const double divisor = given > 0 ? given : number(values[slot.fallback], is_integer_[slot.fallback]);
         store<float>(destination, static_cast<float>(1.0 / divisor));
         break;
       }
-      case Kind::kTensorMap: {
+      case SlotKind::kTensorMap: {
         auto* const map = reinterpret_cast<cuda::TensorMap*>(destination);
         const cuda::Error error = encode_tensor_map(*driver_, map_view(slot, values), slot.map, map);
         if (error != cuda::kSuccess) return error;
         break;
       }
-      case Kind::kWorkspace:
+      case SlotKind::kWorkspace:
         store<void*>(destination, regions[slot.region]);
         break;
     }

@@ -11,7 +11,7 @@ namespace hstujit {
 
 namespace {
 
-using Kind = ParamSlot::Kind;
+using SlotKind = ParamSlot::Kind;
 using Source = GridFactor::Source;
 
 bool known(int index, const Signature& signature) { return index >= 0 && index < static_cast<int>(signature.size()); }
@@ -45,24 +45,25 @@ Status validate_map(const ParamSlot& slot, const Argument& argument) {
 }  // namespace
 
 Status Launcher::validate_slot(const ParamSlot& slot, const Signature& signature) {
-  if (slot.kind == Kind::kWorkspace) {
+  if (slot.kind == SlotKind::kWorkspace) {
     if (slot.region >= 0 && static_cast<size_t>(slot.region) < plan_.workspace.regions.size()) return {};
     return Status(Code::kInternal, fmt::format("parameter {} is the address of region {} of a workspace of {} regions",
                                                slot.name, slot.region, plan_.workspace.regions.size()));
   }
-  const bool scalar = slot.kind == Kind::kFloat || slot.kind == Kind::kInt || slot.kind == Kind::kInverse;
-  if (!known(slot.argument, signature) || (slot.kind == Kind::kInverse && !known(slot.fallback, signature))) {
+  const bool scalar = slot.kind == SlotKind::kFloat || slot.kind == SlotKind::kInt || slot.kind == SlotKind::kInverse;
+  if (!known(slot.argument, signature) || (slot.kind == SlotKind::kInverse && !known(slot.fallback, signature))) {
     return Status(Code::kInternal, fmt::format("parameter {} refers to no argument", slot.name));
   }
   const Argument& argument = signature[slot.argument];
   const int rank = static_cast<int>(argument.shape.size());
   if (scalar == (argument.kind == ArgumentKind::kTensor) ||
-      ((slot.kind == Kind::kStride || slot.kind == Kind::kSize) && (slot.dimension < 0 || slot.dimension >= rank))) {
+      ((slot.kind == SlotKind::kStride || slot.kind == SlotKind::kSize) &&
+       (slot.dimension < 0 || slot.dimension >= rank))) {
     return Status(Code::kInternal, fmt::format("parameter {} does not fit argument {}", slot.name, argument.name));
   }
-  if (slot.kind == Kind::kInt && is_integer_[slot.argument]) checker_.require_int32(slot.argument);
-  if (slot.kind == Kind::kInverse) divisors_.push_back(&slot);
-  if (slot.kind != Kind::kTensorMap) return {};
+  if (slot.kind == SlotKind::kInt && is_integer_[slot.argument]) checker_.require_int32(slot.argument);
+  if (slot.kind == SlotKind::kInverse) divisors_.push_back(&slot);
+  if (slot.kind != SlotKind::kTensorMap) return {};
   HSTUJIT_RETURN_IF_ERROR(validate_map(slot, argument));
   if (driver_->tensor_map_encode_tiled == nullptr) {
     return Status(Code::kUnsupported,
