@@ -111,6 +111,8 @@ Result<std::vector<TarEntry>> read_tar(std::string_view tar) {
     if (size > tar.size() - at)
       return Status(Code::kIo, fmt::format("its tar archive ends within {}, which has {} bytes", quote(name), size));
     const size_t end = std::min(at + padded(size), tar.size());
+    if (tar.substr(at + size, end - at - size).find_first_not_of('\0') != std::string_view::npos)
+      return Status(Code::kIo, fmt::format("bytes that belong to no file follow {} in its tar archive", quote(name)));
     entries.push_back({name, tar.substr(at, size), end});
     at = end;
   }

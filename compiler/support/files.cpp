@@ -59,13 +59,15 @@ Result<Output> follow_links(const std::filesystem::path& path) {
       output.before = info;
       return output;
     }
-    // /dev/stdout and its like: whoever writes there wants what this process has open, and no file in its place.
-    if (output.path.lexically_normal().native().starts_with("/proc/")) {
+    // /dev/stdout, /dev/fd/1 and their like: whoever writes there wants what this process has open, and no file in its
+    // place.
+    std::error_code error;
+    const std::string folder = std::filesystem::weakly_canonical(output.path.parent_path(), error).native() + "/";
+    if (folder.starts_with("/proc/")) {
       return Status(Code::kIo,
                     fmt::format("cannot write {}: it stands for what a process has open; name a regular file",
                                 quote(path.native())));
     }
-    std::error_code error;
     const std::filesystem::path target = std::filesystem::read_symlink(output.path, error);
     if (error || links == kMaxLinks) return file_error("write", path, error ? error.value() : ELOOP);
     output.path = output.path.parent_path() / target;  // the target alone where it is absolute

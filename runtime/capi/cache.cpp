@@ -26,7 +26,9 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   const Json json = {{"removed", pruned.removed},         {"removed_bytes", pruned.removed_bytes},
                      {"not_removed", pruned.not_removed}, {"kept", pruned.kept},
                      {"kept_bytes", pruned.kept_bytes},   {"leftovers", pruned.leftovers}};
-  return give_report(json, report);
+  HSTUJIT_RETURN_IF_ERROR(give_report(json, report));
+  if (pruned.not_removed == 0) return {};
+  return Status(Code::kIo, fmt::format("{} kernels could not be removed", pruned.not_removed));
 }
 
 Status check_operator(const std::string& op) {

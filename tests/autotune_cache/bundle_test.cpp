@@ -192,6 +192,7 @@ TEST_F(BundleTest, NoDamagedBundleIsImported) {
       {flipped(tar, tar.rfind("block_m")), "SHA-256"},
       {flipped(tar, tar.find("sha256") + 12), "hstujit-bundle.json"},
       {flipped(tar, 3), "no ustar header"},
+      {flipped(tar, 1020), "bytes that belong to no file follow \"hstujit-bundle.json\""},
       {tar.substr(1024), "first file is not"},
       {frame.substr(0, frame.size() / 2), "ends early"},
       {frame + "x", "follow its zstd frame"},

@@ -515,7 +515,8 @@ TEST(Outputs, WhatAProcessHasOpenIsNoPlaceForAFile) {
   const Scratch scratch;
   const std::string file = (scratch.path() / "out").string(), link = (scratch.path() / "link").string();
   std::filesystem::create_symlink("/dev/stdout", link);
-  for (const std::string& output : {std::string("/dev/stdout"), std::string("/proc/self/fd/1"), link}) {
+  for (const std::string& output :
+       {std::string("/dev/stdout"), std::string("/proc/self/fd/1"), std::string("/dev/fd/1"), link}) {
     for (const char* to : {"", " | cat"}) {
       const std::string script = std::string(R"((echo before; "$0" freeze --config "$1" --arch sm_90a -o "$2"; )") +
                                  R"(echo "exit $?" >&2; echo after) )" + (*to == '\0' ? R"(>"$3")" : to);

@@ -167,10 +167,14 @@ TEST_F(Compiling, AReadOnlyCacheStillWorks) {
   chmod(other.c_str(), 0644);
   const Outcome miss =
       hstujit_tool({"prewarm", "--config", other, "--arch", "sm_90a", "--cache-dir", scratch_.cache()}, {}, true);
+  const Outcome pruned =
+      hstujit_tool({"cache", "prune", "--max-bytes", "0", "--cache-dir", scratch_.cache()}, {}, true);
   set_writable(true);
   if (hit.code == 127) GTEST_SKIP() << "another user cannot run the program here";
   EXPECT_EQ(hit.code, 0) << hit.err;
   EXPECT_EQ(hit.last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits");
+  EXPECT_EQ(pruned.code, 1) << pruned.out;
+  EXPECT_THAT(pruned.err, HasSubstr("1 kernels could not be removed"));
   EXPECT_EQ(miss.code, 1) << "compiled for nothing";
   EXPECT_EQ(miss.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
   EXPECT_THAT(miss.err, HasSubstr("the cache does not keep 1 kernels and 0 tuning records: "));

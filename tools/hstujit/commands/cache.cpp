@@ -221,7 +221,7 @@ Status report_on_existing(const CacheOptions& options, const Call& call, Printer
 Result<Report> prune_of(const CacheOptions& options, hstujit_context* context) {
   if (options.nvrtc.empty()) return report_of(&hstujit_cache_prune, context, options.max_bytes);
   HSTUJIT_ASSIGN_OR_RETURN(Report pruned, report_of(&hstujit_cache_prune_nvrtc, context, options.nvrtc.c_str()));
-  if (number_of(pruned.json, "removed") > 0) return pruned;
+  if (number_of(pruned.json, "removed") + number_of(pruned.json, "not_removed") > 0) return pruned;
   HSTUJIT_ASSIGN_OR_RETURN(const Report listed, report_of(&hstujit_cache_list, context));
   std::set<std::string> versions;
   for (const Json& kernel : member(listed.json, "kernels")) versions.insert(text_of(kernel, "nvrtc"));
