@@ -76,9 +76,28 @@ mlir::Value RowBuilder::splat(Value number) {
   return hstu::SplatOp::create(builder_, ops_.location(), elements_, number);
 }
 
+mlir::Value RowBuilder::sigmoid(Value x) {
+  const Value half = elements(0.5);
+  return ops_.fma(half, ops_.tanh(ops_.mulf(x, half)), half);
+}
+
 mlir::Value RowBuilder::silu(Value x) {
   const Value h = ops_.mulf(x, elements(0.5));
   return ops_.fma(h, ops_.tanh(h), h);
+}
+
+mlir::Value RowBuilder::layer_norm(Value x, Value eps) {
+  const Value mean = named("mean", this->mean(x));
+  const Value centered = named("centered", ops_.subf(x, splat(mean)));
+  const Value variance = named("variance", this->mean(ops_.mulf(centered, centered)));
+  const Value rstd = named("rstd", ops_.rsqrt(ops_.addf(variance, eps)));
+  return named("normalized", ops_.mulf(centered, splat(rstd)));
+}
+
+mlir::Value RowBuilder::rms_norm(Value x, Value eps) {
+  const Value square = named("mean_square", mean(ops_.mulf(x, x)));
+  const Value rstd = named("rstd", ops_.rsqrt(ops_.addf(square, eps)));
+  return named("normalized", ops_.mulf(x, splat(rstd)));
 }
 
 mlir::Value RowBuilder::named(std::string_view name, Value value) const {

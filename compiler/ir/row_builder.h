@@ -28,8 +28,12 @@ class RowBuilder {
   Value splat(Value number);
   // A constant for each element.
   Value elements(double value) { return ops_.real(value, elements_); }
-  // x * sigmoid(x), with no infinity on the way for any finite x.
+  // With no infinity on the way for any finite x; silu is x * sigmoid(x).
+  Value sigmoid(Value x);
   Value silu(Value x);
+  // Elements less their mean over their deviation, and over their root mean square.
+  Value layer_norm(Value x, Value eps);
+  Value rms_norm(Value x, Value eps);
 
   // Names a value: what generated source calls it where it is a variable.
   Value named(std::string_view name, Value value) const;

@@ -15,6 +15,7 @@ constexpr int64_t kBase = 36;             // addresses, statistics, the arithmet
 constexpr int64_t kMaxHeldElements = 32;  // of a row in registers: their loads, too, take registers,
 constexpr int64_t kMaxHeldWithSums = 16;  // and sums of as many columns
 constexpr double kShortFormula = 14;      // operations of an element
+constexpr int64_t kManyThreads = 256;     // of a row
 constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
 
 int64_t words_of(const RowOperand& operand, int64_t elements) {
@@ -47,13 +48,15 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   const int64_t chunk_vectors = vector_words / chunks;
   // Of long formulas it keeps results, too, that both the sums and the outputs are made of.
   const auto live = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);
+  // Rows of few threads, which more would hold, it holds in this way even where they are loaded for each use.
+  const int64_t live_unheld = live * (config.threads_per_row < kManyThreads ? elements : vector);
   const int64_t holding = kBase + sum_words + held + loading + live * elements;
   hold_row =
       elements <= (sum_words > 0 ? kMaxHeldWithSums : kMaxHeldElements) && holding + chunk_vectors + 4 <= register_cap;
   hold_vectors = hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
   registers_needed = hold_vectors ? holding + vector_words
                      : hold_row   ? holding + chunk_vectors + 4
-                                  : kBase + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live * vector;
+                                  : kBase + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld;
 }
 
 }  // namespace hstujit::row

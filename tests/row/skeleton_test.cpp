@@ -7,6 +7,7 @@
 #include "compiler/plan/search_space.h"
 #include "compiler/spec/operators/layer_norm/spec.h"
 #include "compiler/spec/operators/rms_norm/spec.h"
+#include "compiler/spec/operators/swish_layer_norm/spec.h"
 #include "templates/row/resources.h"
 
 namespace hstujit {
@@ -25,6 +26,15 @@ LayerNormSpec make_spec(int64_t width, DataType dtype, int64_t alignment = 16, b
 }
 
 // With the longest formula that there is.
+SwishLayerNormSpec make_swish_layer_norm(int64_t width, DataType dtype, int64_t alignment) {
+  SwishLayerNormParams params;
+  params.width = width;
+  params.dtype = dtype;
+  params.alignment = std::max<int64_t>(alignment, static_cast<int64_t>(size_of(dtype)));
+  make_canonical(params, true);
+  return SwishLayerNormSpec(params);
+}
+
 RmsNormSpec make_rms_norm(int64_t width, DataType dtype, int64_t alignment) {
   RmsNormParams params;
   params.width = width;
@@ -75,8 +85,9 @@ TEST(RowSkeleton, EveryProblemHasAConfigOnEveryDevice) {
           for (const Direction direction : kDirections) {
             const LayerNormSpec layer_norm = make_spec(width, dtype, alignment);
             const RmsNormSpec rms_norm = make_rms_norm(width, dtype, alignment);
+            const SwishLayerNormSpec swish_layer_norm = make_swish_layer_norm(width, dtype, alignment);
             for (const RowSpec* spec :
-                 {static_cast<const RowSpec*>(&layer_norm), static_cast<const RowSpec*>(&rms_norm)}) {
+                 std::initializer_list<const RowSpec*>{&layer_norm, &rms_norm, &swish_layer_norm}) {
               EXPECT_FALSE(accepted(*spec, direction, *known_device(device)).empty())
                   << device << " " << to_string(direction) << " " << spec->to_json();
             }

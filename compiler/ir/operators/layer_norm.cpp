@@ -8,12 +8,7 @@ Result<Module> build_layer_norm(mlir::MLIRContext& context, const OpSpec& spec) 
   const auto& norm = static_cast<const LayerNormSpec&>(spec);
   RowBuilder row(context, norm);
   Ops& ops = row.ops();
-  const mlir::Value x = row.input("x");
-  const mlir::Value mean = row.named("mean", row.mean(x));
-  const mlir::Value centered = row.named("centered", ops.subf(x, row.splat(mean)));
-  const mlir::Value variance = row.named("variance", row.mean(ops.mulf(centered, centered)));
-  const mlir::Value rstd = row.named("rstd", ops.rsqrt(ops.addf(variance, row.input("eps"))));
-  mlir::Value y = row.named("normalized", ops.mulf(centered, row.splat(rstd)));
+  mlir::Value y = row.layer_norm(row.input("x"), row.input("eps"));
   if (norm.params().weight) y = ops.mulf(y, row.input("weight"));
   if (norm.params().bias) y = ops.addf(y, row.input("bias"));
   return row.finish({y});
