@@ -17,6 +17,8 @@ namespace {
 // A name that nobody knows may be of any length.
 constexpr size_t kLongestPath = 120;
 
+Json initial_of(const FieldSlot& slot) { return slot.write(slot.value); }
+
 std::vector<std::string> choices_of(const FieldRules& rules) { return split(rules.choices, ' '); }
 
 template <typename Enumeration, typename Parse>
@@ -156,6 +158,39 @@ Json field_schema(const FieldRules& rules, const Json& initial) {
   if (!rules.doc.empty()) schema["description"] = std::string(rules.doc);
   if (allowed_by(rules, initial)) schema["default"] = initial;
   return schema;
+}
+
+Json write_slots(const FieldSlots& slots) {
+  Json json = Json::object();
+  for (const FieldSlot& slot : slots) json[std::string(slot.rules.name)] = initial_of(slot);
+  return json;
+}
+
+void read_slots(const Json& json, const std::string& path, const FieldSlots& slots, Mistakes& mistakes,
+                const std::vector<std::string_view>& extra) {
+  std::vector<std::string_view> names;
+  for (const FieldSlot& slot : slots) names.push_back(slot.rules.name);
+  names.insert(names.end(), extra.begin(), extra.end());
+  if (!check_names(json, path, names, mistakes)) return;
+  for (const FieldSlot& slot : slots) {
+    const std::string place = join_path(path, slot.rules.name);
+    const auto found = json.find(std::string(slot.rules.name));
+    if (found != json.end()) {
+      mistakes.check(place, slot.read(*found, slot.rules, place, slot.value));
+    } else if (const Json initial = initial_of(slot); !allowed_by(slot.rules, initial)) {
+      mistakes.miss(place, describe_rules(slot.rules, initial));
+    }
+  }
+}
+
+Json slots_schema(const FieldSlots& defaults) {
+  Json properties = Json::object(), required = Json::array();
+  for (const FieldSlot& slot : defaults) {
+    const Json initial = initial_of(slot);
+    properties[std::string(slot.rules.name)] = field_schema(slot.rules, initial);
+    if (!allowed_by(slot.rules, initial)) required.push_back(std::string(slot.rules.name));
+  }
+  return {{"properties", properties}, {"required", required}};
 }
 
 }  // namespace hstujit

@@ -59,13 +59,43 @@ std::vector<std::string_view> field_names() {
   return names;
 }
 
+// A field of an object: its rules, where the object has it, and read_field() and write_field() of its type.
+struct FieldSlot {
+  FieldRules rules;
+  void* value;
+  Status (*read)(const Json& json, const FieldRules& rules, const std::string& path, void* value);
+  Json (*write)(const void* value);
+};
+using FieldSlots = std::vector<FieldSlot>;
+
+template <typename Value>
+Status read_slot(const Json& json, const FieldRules& rules, const std::string& path, void* value) {
+  return read_field(json, rules, path, *static_cast<Value*>(value));
+}
+template <typename Value>
+Json write_slot(const void* value) {
+  return write_field(*static_cast<const Value*>(value));
+}
+
+// In declaration order. What is done with them is compiled once, and not for each type.
+template <typename T>
+FieldSlots field_slots(T& object) {
+  FieldSlots slots;
+  for_each_field(object, [&]<typename Value>(const FieldRules& rules, Value& value) {
+    slots.push_back({rules, &value, read_slot<Value>, write_slot<Value>});
+  });
+  return slots;
+}
+
+Json write_slots(const FieldSlots& slots);
+void read_slots(const Json& json, const std::string& path, const FieldSlots& slots, Mistakes& mistakes,
+                const std::vector<std::string_view>& extra);
+Json slots_schema(const FieldSlots& defaults);
+
 // Every field, in declaration order.
 template <typename T>
-Json fields_to_json(const T& object) {
-  Json json = Json::object();
-  for_each_field(object,
-                 [&](const auto& field, const auto& value) { json[std::string(field.name)] = write_field(value); });
-  return json;
+Json fields_to_json(T object) {
+  return write_slots(field_slots(object));
 }
 
 // Fills `object` from `json`; names outside the field list and `extra` are mistakes. Fields left out keep their value,
@@ -73,18 +103,7 @@ Json fields_to_json(const T& object) {
 template <typename T>
 void read_fields(const Json& json, const std::string& path, T& object, Mistakes& mistakes,
                  const std::vector<std::string_view>& extra = {}) {
-  std::vector<std::string_view> names = field_names<T>();
-  names.insert(names.end(), extra.begin(), extra.end());
-  if (!check_names(json, path, names, mistakes)) return;
-  for_each_field(object, [&](const auto& field, auto& value) {
-    const std::string place = join_path(path, field.name);
-    const auto found = json.find(std::string(field.name));
-    if (found != json.end()) {
-      mistakes.check(place, read_field(*found, field, place, value));
-    } else if (const Json initial = write_field(value); !allowed_by(field, initial)) {
-      mistakes.miss(place, describe_rules(field, initial));
-    }
-  });
+  read_slots(json, path, field_slots(object), mistakes, extra);
 }
 
 // The same for what programs have written: fails with the first mistake.
@@ -98,14 +117,8 @@ Status fields_from_json(const Json& json, const std::string& path, T& object) {
 // {"properties": {...}, "required": [...]} of a type with its defaults.
 template <typename T>
 Json fields_schema() {
-  const T defaults;
-  Json properties = Json::object(), required = Json::array();
-  for_each_field(defaults, [&](const auto& field, const auto& value) {
-    const Json initial = write_field(value);
-    properties[std::string(field.name)] = field_schema(field, initial);
-    if (!allowed_by(field, initial)) required.push_back(std::string(field.name));
-  });
-  return {{"properties", properties}, {"required", required}};
+  T defaults;
+  return slots_schema(field_slots(defaults));
 }
 
 }  // namespace hstujit
