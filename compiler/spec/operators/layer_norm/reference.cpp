@@ -12,9 +12,10 @@ void LayerNormSpec::reference_row(Direction direction, ReferenceRow& row) const 
 
   if (direction == Direction::kForward) {
     const std::span<double> out = row.output("out");
+    const std::span<const double> bias = params_.bias ? row.input("bias") : std::span<const double>();
     for (size_t i = 0; i < n.size(); ++i) {
       out[i] = n[i] * factor(i);
-      if (params_.bias) out[i] += row.input("bias")[i];
+      if (params_.bias) out[i] += bias[i];
     }
     return;
   }
