@@ -53,6 +53,7 @@ const char* type_of(const ParamSlot& slot) {
       return slot.type.c_str();
     case ParamSlot::Kind::kStride:
     case ParamSlot::Kind::kSize:
+    case ParamSlot::Kind::kLong:
       return "long long";
     case ParamSlot::Kind::kFloat:
     case ParamSlot::Kind::kInverse:

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "compiler/emit/identifier.h"
+
 namespace hstujit {
 
 namespace {
@@ -20,9 +22,17 @@ std::string_view included_path(std::string_view line) {
   return line.substr(begin + 1, end - begin - 1);
 }
 
+// The name behind an #include line that is for some instances only; empty for a line that is for all.
+std::string_view condition_of(std::string_view line) {
+  constexpr std::string_view kWhere = "// where ";
+  const size_t at = line.find(kWhere);
+  return at == std::string_view::npos ? std::string_view() : line.substr(at + kWhere.size());
+}
+
 class Flattener {
  public:
-  explicit Flattener(const std::vector<EmbeddedTemplate>& templates) : templates_(templates) {}
+  Flattener(const std::vector<EmbeddedTemplate>& templates, std::optional<std::string_view> generated)
+      : templates_(templates), generated_(generated) {}
 
   Status add(std::string_view path, std::string_view from) {
     if (path == kRegions || !seen_.insert(path).second) return {};
@@ -41,6 +51,8 @@ class Flattener {
       const std::string_view line = file->text.substr(begin, end - begin);
       begin = end + 1;
       if (const std::string_view next = included_path(line); !next.empty()) {
+        const std::string_view condition = condition_of(line);
+        if (!condition.empty() && generated_ && !names_identifier(*generated_, condition)) continue;
         HSTUJIT_RETURN_IF_ERROR(add(next, path));
       } else if (!line.starts_with("#pragma once")) {
         body.append(line).push_back('\n');
@@ -62,14 +74,16 @@ class Flattener {
   }
 
   const std::vector<EmbeddedTemplate>& templates_;
+  const std::optional<std::string_view> generated_;
   std::set<std::string_view> seen_;
 };
 
 }  // namespace
 
 Result<FlatTemplate> flatten_template(const std::vector<EmbeddedTemplate>& templates, std::string_view entry,
-                                      const std::vector<std::string_view>& first) {
-  Flattener flattener(templates);
+                                      const std::vector<std::string_view>& first,
+                                      std::optional<std::string_view> generated) {
+  Flattener flattener(templates, generated);
   for (const std::string_view path : first) HSTUJIT_RETURN_IF_ERROR(flattener.add(path, "the emitter"));
   HSTUJIT_RETURN_IF_ERROR(flattener.add(entry, "the skeleton"));
   return std::move(flattener.flat);

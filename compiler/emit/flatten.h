@@ -1,10 +1,15 @@
 // Flattens a template: its #include lines are replaced by the files, once each, so that NVRTC needs no include path.
 //
+// A line `#include "row/random.cuh"  // where Random` is for instances whose generated text has that name: the files of
+// what others do not use are not in their source.
+//
 // common/regions.cuh is left out: it declares the region functions for an IDE, generated source has those that are
 // used.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/support/status.h"
@@ -17,9 +22,11 @@ struct FlatTemplate {
   std::string own;     // the other files, the entry last
 };
 
-// `first` are files that are there whether the entry includes them or not. kInternal when a file includes one that is
+// `generated` is the text that stands before the template's own files; without one, every line is followed. `first` are
+// files that are there whether the entry includes them or not. kInternal when a file includes one that is
 // not among `templates`, or that is neither of common/ nor, for a file outside of common/, of the entry's folder.
 Result<FlatTemplate> flatten_template(const std::vector<EmbeddedTemplate>& templates, std::string_view entry,
-                                      const std::vector<std::string_view>& first);
+                                      const std::vector<std::string_view>& first,
+                                      std::optional<std::string_view> generated = std::nullopt);
 
 }  // namespace hstujit

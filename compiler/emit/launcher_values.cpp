@@ -216,6 +216,8 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
       return fmt::format("static_cast<float>({})", argument.name);
     case ParamSlot::Kind::kInt:
       return fmt::format("static_cast<int>({})", argument.name);
+    case ParamSlot::Kind::kLong:
+      return argument.name;
     case ParamSlot::Kind::kInverse:
       return fmt::format("1.0f / static_cast<float>({0} > 0 ? {0} : {1})", argument.name,
                          signature[static_cast<size_t>(slot.fallback)].name);

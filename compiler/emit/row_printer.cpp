@@ -18,15 +18,16 @@ class RowPrinter {
  public:
   RowPrinter(const RowFunctions& functions, const RowInterface& interface, Activation activation)
       : functions_(functions), activation_(activation), statistics_(functions.statistics()) {
-    for (const RowOperandKind kind : {RowOperandKind::kRow, RowOperandKind::kVector}) {
+    for (const RowOperandKind kind : {RowOperandKind::kRow, RowOperandKind::kVector, RowOperandKind::kGroupVector}) {
       for (const RowOperand& input : interface.inputs) {
         if (input.kind == kind) elements_.push_back(input.name);
       }
     }
+    for (const RowRandom& random : functions.randoms) elements_.push_back(random.name);
     for (const RowOperand& input : interface.inputs) {
       if (input.kind == RowOperandKind::kScalar) scalars_.push_back(input.name);
     }
-    for (const RowOperandKind kind : {RowOperandKind::kRow, RowOperandKind::kColumnSum}) {
+    for (const RowOperandKind kind : {RowOperandKind::kRow, RowOperandKind::kColumnSum, RowOperandKind::kGroupSum}) {
       for (const RowOperand& output : interface.outputs) {
         if (output.kind == kind) outputs_.push_back(output.name);
       }
@@ -152,6 +153,29 @@ class RowPrinter {
         elements_.size(), outputs_.size(), line);
   }
 
+  // Empty where there are none, so that a template can tell.
+  std::string print_randoms() const {
+    if (functions_.randoms.empty()) return {};
+    std::string text = fmt::format(
+        "\n"
+        "  // Random numbers, the last ones of `in`, for neighbouring columns of a row.\n"
+        "  struct Random {{\n"
+        "    static constexpr int kCount = {};\n"
+        "\n"
+        "    template <int kNumber, class Params, int kColumns>\n"
+        "    static __device__ __forceinline__ void draw(const Params& params, i64 row, int column,\n"
+        "                                                float (&out)[kColumns]) {{\n",
+        functions_.randoms.size());
+    for (size_t i = 0; i < functions_.randoms.size(); ++i) {
+      const RowRandom& random = functions_.randoms[i];
+      const std::string first = random.first == 0 ? "" : fmt::format("{} + ", random.first);
+      text += fmt::format(
+          "      if constexpr (kNumber == {}) philox_uniform(params.{}, params.{}, row * {} + {}column, out);\n", i,
+          random.seed, random.offset, random.columns, first);
+    }
+    return text + "    }\n  };\n";
+  }
+
   Result<std::string> print_struct() const {
     std::vector<std::string> sums, bits;
     uint32_t all = 0;
@@ -178,7 +202,7 @@ class RowPrinter {
         fmt::join(bits, ", "));
     text += "\n  struct Statistics {\n";
     for (const std::string& statistic : statistics_) text += fmt::format("    float {};\n", statistic);
-    text += "  };\n";
+    text += "  };\n" + print_randoms();
     if (!sums.empty()) {
       HSTUJIT_ASSIGN_OR_RETURN(const std::string summands, print_summands());
       HSTUJIT_ASSIGN_OR_RETURN(const std::string numbers, print_statistics());

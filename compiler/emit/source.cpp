@@ -99,23 +99,25 @@ Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<Embe
   EmittedKernel kernel;
   kernel.ir = to_text(*module);
   kernel.plan = skeleton.launch_plan(spec, config, device);
-  HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
-                           flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"}));
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial));
-  const std::string user = wrappers + "\n" + flat.own;
-  HSTUJIT_ASSIGN_OR_RETURN(std::string regions, print_regions(*module, activation, user));
-  if (const RowFunctions row = find_row_functions(*module); row.outputs) {
+  std::string row;
+  if (const RowFunctions functions = find_row_functions(*module); functions.outputs) {
     const auto& row_spec = static_cast<const RowSpec&>(spec);
-    HSTUJIT_ASSIGN_OR_RETURN(regions, print_row(row, row_spec.interface(direction), activation));
+    HSTUJIT_ASSIGN_OR_RETURN(row, print_row(functions, row_spec.interface(direction), activation));
   }
+  HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
+                           flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
+                                            wrappers + "\n" + row));
+  const std::string user = wrappers + "\n" + flat.own;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(*module, activation, user));
 
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;
   kernel.source += "// ---- generated\n" + constants + "\n";
   kernel.source += print_config(config, skeleton.constants(spec, config), user) + "\n";
   if (!wrappers.empty()) kernel.source += wrappers + "\n";
-  kernel.source += regions;
+  kernel.source += regions + row;
   kernel.source += print_params(kernel.plan.slots) + "\n";
   kernel.source += flat.own;
   kernel.source += "// ---- kernel\n" + print_kernels(kernel.plan);

@@ -153,6 +153,7 @@ Value Emitter::from_fp32(Value lanes, DataType dtype) {
 }
 
 Emitter::Values Emitter::place(const TensorRows& rows, Value row, Value column) {
+  if (rows.first_column != 0) column = add(column, integer(rows.first_column));
   if (!rows.first_row) return {column};
   const Value absolute = add(rows.first_row, row);
   return rows.head ? Values{absolute, rows.head, column} : Values{absolute, column};

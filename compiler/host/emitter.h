@@ -27,6 +27,7 @@ struct TensorRows {
   int64_t width = 0;
   mlir::Value first_row;  // null for a tensor (width), which is one row
   mlir::Value head;       // null where there are no heads
+  int64_t first_column = 0;
 };
 
 // A block of the last two axes of a tensor argument, whose sizes are known at run time only.

@@ -42,8 +42,8 @@ mlir::LogicalResult verify_region(mlir::Operation* op, mlir::Region& region, llv
   return mlir::success();
 }
 
-bool is_input(OperandKind kind) { return kind != OperandKind::ColumnSum; }
-bool is_output(OperandKind kind) { return kind == OperandKind::Row || kind == OperandKind::ColumnSum; }
+bool is_sum(OperandKind kind) { return kind == OperandKind::ColumnSum || kind == OperandKind::GroupSum; }
+bool is_output(OperandKind kind) { return kind == OperandKind::Row || is_sum(kind); }
 
 }  // namespace
 
@@ -59,14 +59,19 @@ mlir::LogicalResult RowOp::verifyRegions() {
   mlir::Builder builder(getContext());
   const mlir::Type real = builder.getF32Type();
   const mlir::Type elements = mlir::VectorType::get({static_cast<int64_t>(getWidth())}, real);
+  if (getWidth() % getGroups().value_or(1) != 0)
+    return emitOpError() << "has rows of " << getWidth() << " elements, which are no " << *getGroups() << " groups";
   mlir::SmallVector<mlir::Type> arguments, results;
   for (const OperandAttr input : getInputs().getAsRange<OperandAttr>()) {
-    if (!is_input(input.getKind())) return emitOpError() << "input '" << input.getName() << "' is a column sum";
-    arguments.push_back(input.getKind() == OperandKind::Scalar ? real : elements);
+    const OperandKind kind = input.getKind();
+    if (is_sum(kind)) return emitOpError() << "input '" << input.getName() << "' is a sum over rows";
+    arguments.push_back(kind == OperandKind::Scalar ? real
+                        : kind == OperandKind::Seed ? mlir::Type(builder.getI64Type())
+                                                    : elements);
   }
   for (const OperandAttr output : getOutputs().getAsRange<OperandAttr>()) {
     if (!is_output(output.getKind()))
-      return emitOpError() << "output '" << output.getName() << "' is no row and no column sum";
+      return emitOpError() << "output '" << output.getName() << "' is no row and no sum over rows";
     results.push_back(elements);
   }
   return verify_region(*this, getBody(), "body", arguments, results);

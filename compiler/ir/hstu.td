@@ -48,24 +48,35 @@ def Hstu_AttentionOp : Hstu_Op<"attention", [IsolatedFromAbove]> {
   let hasRegionVerifier = 1;
 }
 
-// What an operand of hstu.row is to a row. An input is a row, a vector or a scalar, an output a row or a column sum.
+// What an operand of hstu.row is to a row. An output is a row or a sum, an input anything but a sum.
 def Hstu_OperandKind : I32EnumAttr<"OperandKind", "what an operand is to a row", [
     I32EnumAttrCase<"Row", 0, "row">,              // (L, width): each row has its own
     I32EnumAttrCase<"Vector", 1, "vector">,        // (width): all rows have the same
     I32EnumAttrCase<"Scalar", 2, "scalar">,        // an argument of the launch
-    I32EnumAttrCase<"ColumnSum", 3, "column_sum">  // (width): the sum over all rows
+    I32EnumAttrCase<"ColumnSum", 3, "column_sum">, // (width): the sum over all rows
+    I32EnumAttrCase<"GroupVector", 4, "group_vector">,  // (groups): all rows have the same, one number for a group
+    I32EnumAttrCase<"GroupSum", 5, "group_sum">,   // (groups): the sum over all rows and the elements of a group
+    I32EnumAttrCase<"Seed", 6, "seed">             // an integer argument of the launch
   ]> {
   let cppNamespace = "::hstujit::hstu";
   let genSpecializedAttr = 0;
 }
 
+def Hstu_ColumnsAttr : AttrDef<Hstu_Dialect, "Columns"> {
+  let summary = "columns of a tensor that several operands share, from one on";
+  let mnemonic = "columns";
+  let parameters = (ins StringRefParameter<"of the launch's argument">:$tensor, "int64_t":$first);
+  let assemblyFormat = "`<` $tensor `from` $first `>`";
+}
+
 def Hstu_OperandAttr : AttrDef<Hstu_Dialect, "Operand"> {
-  let summary = "an operand of hstu.row: its name, what it is to a row, and its type in memory";
+  let summary = "an operand of hstu.row: its name, what it is to a row, its type in memory, and where that is";
   let mnemonic = "operand";
-  let parameters = (ins StringRefParameter<"of the launch's argument">:$name,
+  let parameters = (ins StringRefParameter<"of the launch's argument, unless it is columns of one">:$name,
                         EnumParameter<Hstu_OperandKind>:$kind,
-                        "::mlir::Type":$dtype);
-  let assemblyFormat = "`<` $name `,` $kind `,` $dtype `>`";
+                        "::mlir::Type":$dtype,
+                        OptionalParameter<"::hstujit::hstu::ColumnsAttr">:$columns);
+  let assemblyFormat = "`<` $name `,` $kind `,` $dtype (`,` $columns^)? `>`";
 }
 
 def Hstu_OperandsAttr : TypedArrayAttrBase<Hstu_OperandAttr, "operands of hstu.row">;
@@ -76,20 +87,27 @@ def Hstu_Elements : VectorOfRankAndType<[1], [F32]>;
 def Hstu_RowOp : Hstu_Op<"row", [IsolatedFromAbove]> {
   let summary = "an operator that computes each row of `width` elements from that row alone";
   let description = [{
-    `body` takes a value for each input, in fp32: `width` elements of a row or of a vector, or a scalar. It yields
-    `width` elements for each output: those of a row, or what the row adds to each column's sum. It consists of
-    elementwise arith and math operations, `hstu.reduce` and `hstu.splat`. Values are rounded to an output's type once,
-    when they are stored; the sums of columns are sums of fp32.
+    `body` takes a value for each input: in fp32 `width` elements of a row or of a vector, or a scalar; a seed as i64. It
+    yields `width` elements for each output: those of a row, or what the row adds to the sums. It consists of
+    elementwise arith and math operations, `hstu.reduce`, `hstu.splat` and `hstu.random`. Values are rounded to an
+    output's type once, when they are stored; sums over rows are sums of fp32.
+
+    `groups`, 1 where it is not there, cuts a row into groups of neighbouring elements. A number of the row is then one
+    for each group: what is reduced are the elements of a group, and each element sees the number of its own.
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$width, Hstu_OperandsAttr:$inputs,
+  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$width,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$groups, Hstu_OperandsAttr:$inputs,
                        Hstu_OperandsAttr:$outputs);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$width $inputs `->` $outputs $body attr-dict";
+  let assemblyFormat = "$width (`groups` $groups^)? $inputs `->` $outputs $body attr-dict";
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t group_width() { return static_cast<int64_t>(getWidth() / getGroups().value_or(1)); }
+  }];
 }
 
 def Hstu_ReduceOp : Hstu_Op<"reduce", [Pure]> {
-  let summary = "the sum over a row's elements, in an order that does not depend on the launch";
+  let summary = "the sum over a row's elements, or a group's, in an order that does not depend on the launch";
   let arguments = (ins Hstu_Elements:$value);
   let results = (outs F32:$result);
   let assemblyFormat = "$value `:` type($value) attr-dict";
@@ -102,6 +120,19 @@ def Hstu_SplatOp : Hstu_Op<"splat", [Pure]> {
   let results = (outs Hstu_Elements:$result);
   let assemblyFormat = "$value `:` type($result) attr-dict";
   let hasCanonicalizer = 1;
+}
+
+def Hstu_RandomOp : Hstu_Op<"random", [Pure]> {
+  let summary = "a number from 0 to below 1 for each element, which follows from (seed, offset, element) alone";
+  let description = [{
+    Element row * `columns` + `first` + column of a matrix that has `columns` elements a row. Philox4x32-10 with `seed` as
+    its key takes (element / 4, offset) as its counter, two words each, the lower ones first. Word element % 4 of the
+    four that it gives, without its lower 8 bits, over 2^24 is the number.
+  }];
+  let arguments = (ins I64:$seed, I64:$offset, ConfinedAttr<I64Attr, [IntPositive]>:$columns,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$first);
+  let results = (outs Hstu_Elements:$result);
+  let assemblyFormat = "$seed `,` $offset `columns` $columns `from` $first `:` type($result) attr-dict";
 }
 
 def Hstu_FlagOp : Hstu_Op<"flag", [Pure]> {

@@ -64,6 +64,9 @@ class Ops {
   Value gtf(Value a, Value b) {
     return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OGT, a, b);
   }
+  Value gef(Value a, Value b) {
+    return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OGE, a, b);
+  }
   Value fma(Value a, Value b, Value c) { return make<mlir::math::FmaOp>(a, b, c); }
   Value tanh(Value a) { return make<mlir::math::TanhOp>(a); }
   Value exp(Value a) { return make<mlir::math::ExpOp>(a); }

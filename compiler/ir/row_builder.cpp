@@ -14,8 +14,14 @@ hstu::OperandKind kind_of(RowOperandKind kind) {
       return hstu::OperandKind::Row;
     case RowOperandKind::kVector:
       return hstu::OperandKind::Vector;
+    case RowOperandKind::kGroupVector:
+      return hstu::OperandKind::GroupVector;
     case RowOperandKind::kScalar:
       return hstu::OperandKind::Scalar;
+    case RowOperandKind::kSeed:
+      return hstu::OperandKind::Seed;
+    case RowOperandKind::kGroupSum:
+      return hstu::OperandKind::GroupSum;
     case RowOperandKind::kColumnSum:
       break;
   }
@@ -30,8 +36,13 @@ mlir::Type memory_type(mlir::Builder& builder, DataType dtype) {
 mlir::ArrayAttr operands_attribute(mlir::Builder& builder, const std::vector<RowOperand>& operands) {
   mlir::SmallVector<mlir::Attribute> attributes;
   for (const RowOperand& operand : operands) {
-    attributes.push_back(hstu::OperandAttr::get(builder.getContext(), operand.name, kind_of(operand.kind),
-                                                memory_type(builder, operand.dtype)));
+    hstu::ColumnsAttr columns;
+    if (!operand.tensor.empty())
+      columns = hstu::ColumnsAttr::get(builder.getContext(), operand.tensor, operand.first_column);
+    const mlir::Type type =
+        operand.kind == RowOperandKind::kSeed ? builder.getI64Type() : memory_type(builder, operand.dtype);
+    attributes.push_back(
+        hstu::OperandAttr::get(builder.getContext(), operand.name, kind_of(operand.kind), type, columns));
   }
   return builder.getArrayAttr(attributes);
 }
@@ -45,12 +56,16 @@ RowBuilder::RowBuilder(mlir::MLIRContext& context, const RowSpec& spec)
       elements_(mlir::VectorType::get({interface_.width}, builder_.getF32Type())),
       module_(mlir::ModuleOp::create(ops_.location())) {
   builder_.setInsertionPointToEnd(module_->getBody());
-  auto row = hstu::RowOp::create(builder_, ops_.location(), builder_.getI64IntegerAttr(interface_.width),
+  const mlir::IntegerAttr groups =
+      interface_.groups > 1 ? builder_.getI64IntegerAttr(interface_.groups) : mlir::IntegerAttr();
+  auto row = hstu::RowOp::create(builder_, ops_.location(), builder_.getI64IntegerAttr(interface_.width), groups,
                                  operands_attribute(builder_, interface_.inputs),
                                  operands_attribute(builder_, interface_.outputs));
   mlir::SmallVector<mlir::Type> types;
   for (const RowOperand& input : interface_.inputs) {
-    types.push_back(input.kind == RowOperandKind::kScalar ? mlir::Type(builder_.getF32Type()) : elements_);
+    types.push_back(input.kind == RowOperandKind::kScalar ? mlir::Type(builder_.getF32Type())
+                    : input.kind == RowOperandKind::kSeed ? mlir::Type(builder_.getI64Type())
+                                                          : elements_);
   }
   body_ =
       builder_.createBlock(&row.getBody(), {}, types, mlir::SmallVector<mlir::Location>(types.size(), ops_.location()));
@@ -69,7 +84,7 @@ mlir::Value RowBuilder::sum(Value elements) {
 }
 
 mlir::Value RowBuilder::mean(Value elements) {
-  return ops_.mulf(sum(elements), ops_.real(1.0 / static_cast<double>(interface_.width)));
+  return ops_.mulf(sum(elements), ops_.real(1.0 / static_cast<double>(interface_.width / interface_.groups)));
 }
 
 mlir::Value RowBuilder::splat(Value number) {
@@ -98,6 +113,16 @@ mlir::Value RowBuilder::rms_norm(Value x, Value eps) {
   const Value square = named("mean_square", mean(ops_.mulf(x, x)));
   const Value rstd = named("rstd", ops_.rsqrt(ops_.addf(square, eps)));
   return named("normalized", ops_.mulf(x, splat(rstd)));
+}
+
+mlir::Value RowBuilder::dropout(Value x, int64_t columns, int64_t first) {
+  const Value random = named("random", hstu::RandomOp::create(builder_, ops_.location(), elements_, input("seed"),
+                                                              input("offset"), columns, first));
+  const Value ratio = input("dropout_ratio"), one = ops_.real(1);
+  const Value factor = ops_.divf(one, ops_.subf(one, ratio));
+  // Chosen before it multiplies: of a ratio of 1 it is infinity, and forward and backward are 0.
+  const Value kept = ops_.select(ops_.gef(random, splat(ratio)), splat(factor), elements(0));
+  return ops_.mulf(x, kept);
 }
 
 mlir::Value RowBuilder::named(std::string_view name, Value value) const {

@@ -21,7 +21,7 @@ class RowBuilder {
 
   Value input(std::string_view name) const;
 
-  // A number of the row: the sum, the mean of its elements.
+  // A number of the row: the sum, the mean of its elements, or where there are groups, of those of each group.
   Value sum(Value elements);
   Value mean(Value elements);
   // A number for each element.
@@ -34,6 +34,11 @@ class RowBuilder {
   // Elements less their mean over their deviation, and over their root mean square.
   Value layer_norm(Value x, Value eps);
   Value rms_norm(Value x, Value eps);
+
+  // Dropout of the columns of a matrix of `columns` elements a row, from `first` on: an element is 0 where its random
+  // number is below the input "dropout_ratio", and is divided by the ratio of those that are kept where it is not. The
+  // inputs "seed" and "offset" decide the numbers.
+  Value dropout(Value x, int64_t columns, int64_t first);
 
   // Names a value: what generated source calls it where it is a variable.
   Value named(std::string_view name, Value value) const;

@@ -33,14 +33,15 @@ Value reduce(Ops& ops, Value elements) {
   return ReduceOp::create(ops.builder(), ops.location(), ops.builder().getF32Type(), elements);
 }
 
-int64_t width_of(Value elements) { return mlir::cast<mlir::VectorType>(elements.getType()).getDimSize(0); }
+// Elements that a reduction beside this operation sums up.
+int64_t summed(mlir::Operation* operation) { return operation->getParentOfType<RowOp>().group_width(); }
 
-// sum(s) -> width * s
+// sum(s) -> count * s
 LogicalResult reduce_uniform(ReduceOp op, PatternRewriter& rewriter) {
   const Value value = op.getValue();
   if (!is_uniform(value)) return mlir::failure();
   Ops ops(rewriter, op.getLoc());
-  rewriter.replaceOp(op, ops.mulf(uniform(ops, value), ops.real(static_cast<double>(width_of(value)))));
+  rewriter.replaceOp(op, ops.mulf(uniform(ops, value), ops.real(static_cast<double>(summed(op)))));
   return mlir::success();
 }
 
@@ -82,7 +83,7 @@ bool sums_to_zero(Value value) {
   mlir::FloatAttr factor;
   if (!sum || sum.getValue() != deviation.getLhs() || !mlir::matchPattern(mean.getRhs(), mlir::m_Constant(&factor)))
     return false;
-  return factor.getValue().convertToFloat() == static_cast<float>(1.0 / static_cast<double>(width_of(value)));
+  return factor.getValue().convertToFloat() == static_cast<float>(1.0 / static_cast<double>(summed(sum)));
 }
 
 LogicalResult reduce_zero(ReduceOp op, PatternRewriter& rewriter) {

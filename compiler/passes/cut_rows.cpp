@@ -56,7 +56,7 @@ class Names {
     std::string& name = names_[value];
     if (!name.empty()) return name;
     auto location = mlir::dyn_cast<mlir::NameLoc>(value.getLoc());
-    const std::string stem = location ? location.getName().str() : "statistic";
+    const std::string stem = location ? location.getName().str() : is_elements(value) ? "random" : "statistic";
     name = stem;
     for (unsigned number = 2; !taken_.insert(name).second; ++number) name = fmt::format("{}{}", stem, number);
     return name;
@@ -68,7 +68,8 @@ class Names {
   llvm::DenseMap<Value, std::string> names_;
 };
 
-// One function under construction: values of the body are copied into it, down to those that are its arguments.
+// One function under construction: values of the body are copied into it, down to those that are its arguments, as
+// random numbers are.
 class Slice {
  public:
   // `known`: whether a value that is not an input comes as an argument.
@@ -76,7 +77,7 @@ class Slice {
     for (const Value result : results) visit(result, known);
   }
 
-  // In the order of the body's arguments, then in order of their use.
+  // In order of their use.
   const llvm::SetVector<Value>& arguments() const { return arguments_; }
 
   // Copies to the end of `block`; `mapping` has its arguments.
@@ -88,7 +89,7 @@ class Slice {
   void visit(Value value, llvm::function_ref<bool(Value)> known) {
     if (auto splat = value.getDefiningOp<hstu::SplatOp>()) return visit(splat.getValue(), known);
     mlir::Operation* operation = value.getDefiningOp();
-    if (operation == nullptr || known(value)) {
+    if (operation == nullptr || mlir::isa<hstu::RandomOp>(operation) || known(value)) {
       arguments_.insert(value);
       return;
     }
@@ -201,11 +202,14 @@ class Cutter {
     mlir::func::ReturnOp::create(builder, row_.getLoc(), copies);
   }
 
-  // Inputs in their order, then statistics.
+  // Inputs in their order, random numbers, then statistics.
   Values ordered(const Slice& slice) const {
     Values arguments;
     for (const mlir::BlockArgument argument : body_.getArguments()) {
       if (slice.arguments().contains(argument)) arguments.push_back(argument);
+    }
+    for (auto random : body_.getOps<hstu::RandomOp>()) {
+      if (slice.arguments().contains(random)) arguments.push_back(random);
     }
     for (const auto& statistics : statistics_) {
       for (const Value value : statistics) {
@@ -224,7 +228,14 @@ class Cutter {
   void emit(llvm::StringRef name, const Slice& slice, mlir::ValueRange results,
             mlir::ArrayRef<std::string> result_names) {
     const Values arguments = ordered(slice);
-    fill(create(name, arguments, names_of(arguments), result_names), slice, arguments, results);
+    mlir::func::FuncOp function = create(name, arguments, names_of(arguments), result_names);
+    for (const auto& [i, argument] : llvm::enumerate(arguments)) {
+      if (auto random = argument.getDefiningOp<hstu::RandomOp>())
+        set_row_random(function, static_cast<unsigned>(i),
+                       {names_.of(random), names_.of(random.getSeed()), names_.of(random.getOffset()),
+                        static_cast<int64_t>(random.getColumns()), static_cast<int64_t>(random.getFirst())});
+    }
+    fill(function, slice, arguments, results);
   }
 
   void emit_statistics(unsigned round) {

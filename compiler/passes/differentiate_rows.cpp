@@ -14,11 +14,21 @@ using hstu::OperandAttr;
 using hstu::OperandKind;
 using mlir::Value;
 
-bool has_gradient(OperandAttr input) { return input.getKind() != OperandKind::Scalar; }
+bool has_gradient(OperandAttr input) {
+  return input.getKind() != OperandKind::Scalar && input.getKind() != OperandKind::Seed;
+}
+
+OperandKind gradient_kind(OperandKind kind) {
+  if (kind == OperandKind::Vector) return OperandKind::ColumnSum;
+  return kind == OperandKind::GroupVector ? OperandKind::GroupSum : kind;
+}
 
 OperandAttr gradient_of(OperandAttr operand) {
-  const OperandKind kind = operand.getKind() == OperandKind::Vector ? OperandKind::ColumnSum : operand.getKind();
-  return OperandAttr::get(operand.getContext(), ("d" + operand.getName()).str(), kind, operand.getDtype());
+  hstu::ColumnsAttr columns = operand.getColumns();
+  if (columns)
+    columns = hstu::ColumnsAttr::get(operand.getContext(), ("d" + columns.getTensor()).str(), columns.getFirst());
+  return OperandAttr::get(operand.getContext(), ("d" + operand.getName()).str(), gradient_kind(operand.getKind()),
+                          operand.getDtype(), columns);
 }
 
 struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationPass<mlir::ModuleOp>> {
@@ -36,8 +46,8 @@ struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationP
     for (const OperandAttr input : forward_inputs) {
       if (has_gradient(input)) outputs.push_back(gradient_of(input));
     }
-    auto gradient = hstu::RowOp::create(builder, forward.getLoc(), forward.getWidthAttr(), builder.getArrayAttr(inputs),
-                                        builder.getArrayAttr(outputs));
+    auto gradient = hstu::RowOp::create(builder, forward.getLoc(), forward.getWidthAttr(), forward.getGroupsAttr(),
+                                        builder.getArrayAttr(inputs), builder.getArrayAttr(outputs));
 
     // The body's arguments, then a derivative of each input that has one.
     mlir::Block& source = forward.getBody().front();

@@ -8,6 +8,25 @@
 
 namespace hstujit {
 
+namespace {
+
+constexpr llvm::StringLiteral kRandomAttribute = "hstu.random";
+
+void add_randoms(mlir::func::FuncOp function, std::vector<RowRandom>& randoms) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto attribute = function.getArgAttrOfType<mlir::DictionaryAttr>(i, kRandomAttribute);
+    const std::string name = argument_name(function, i);
+    const bool known =
+        std::any_of(randoms.begin(), randoms.end(), [&](const RowRandom& random) { return random.name == name; });
+    if (!attribute || known) continue;
+    randoms.push_back(
+        {name, attribute.getAs<mlir::StringAttr>("seed").str(), attribute.getAs<mlir::StringAttr>("offset").str(),
+         attribute.getAs<mlir::IntegerAttr>("columns").getInt(), attribute.getAs<mlir::IntegerAttr>("first").getInt()});
+  }
+}
+
+}  // namespace
+
 std::string row_summands_name(unsigned round) { return fmt::format("row_summands{}", round); }
 std::string row_statistics_name(unsigned round) { return fmt::format("row_statistics{}", round); }
 std::string row_sum_name(unsigned index) { return fmt::format("sum{}", index); }
@@ -30,14 +49,27 @@ unsigned RowFunctions::max_sums() const {
   return max;
 }
 
+void set_row_random(mlir::func::FuncOp function, unsigned argument, const RowRandom& random) {
+  mlir::Builder builder(function.getContext());
+  const mlir::NamedAttribute entries[] = {builder.getNamedAttr("seed", builder.getStringAttr(random.seed)),
+                                          builder.getNamedAttr("offset", builder.getStringAttr(random.offset)),
+                                          builder.getNamedAttr("columns", builder.getI64IntegerAttr(random.columns)),
+                                          builder.getNamedAttr("first", builder.getI64IntegerAttr(random.first))};
+  function.setArgAttr(argument, kRandomAttribute, builder.getDictionaryAttr(entries));
+}
+
 RowFunctions find_row_functions(mlir::ModuleOp module) {
   RowFunctions functions;
   functions.outputs = module.lookupSymbol<mlir::func::FuncOp>(kRowOutputs);
+  if (!functions.outputs) return functions;
   for (unsigned round = 0;; ++round) {
     auto summands = module.lookupSymbol<mlir::func::FuncOp>(row_summands_name(round));
-    if (!summands) return functions;
+    if (!summands) break;
     functions.rounds.push_back({summands, module.lookupSymbol<mlir::func::FuncOp>(row_statistics_name(round))});
+    add_randoms(summands, functions.randoms);
   }
+  add_randoms(functions.outputs, functions.randoms);
+  return functions;
 }
 
 }  // namespace hstujit

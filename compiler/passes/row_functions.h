@@ -3,7 +3,9 @@
 // A row is gone through in rounds. In each of them `row_summands<r>` gives for every element what is summed over the
 // row, and `row_statistics<r>` makes of the sums, once a row, the numbers that later functions take: the row's
 // statistics. Last, `row_outputs` gives the elements of the outputs. All of them take single values in fp32: arguments
-// are named after inputs and statistics, and those that a function does not use are not among them.
+// are named after inputs, random numbers and statistics, and those that a function does not use are not among them.
+//
+// Where rows have groups, a round's sums are over the elements of a group, and statistics are those of a group.
 #pragma once
 
 #include <string>
@@ -20,9 +22,17 @@ struct RowRound {
   mlir::func::FuncOp statistics;  // (the sums, inputs that are scalars, statistics) -> further statistics
 };
 
+// Random numbers, one for each element (hstu.random).
+struct RowRandom {
+  std::string name;
+  std::string seed, offset;        // inputs
+  int64_t columns = 0, first = 0;  // the number is that of element row * columns + first + column
+};
+
 struct RowFunctions {
   std::vector<RowRound> rounds;
   mlir::func::FuncOp outputs;  // (inputs, statistics) -> an element of each output
+  std::vector<RowRandom> randoms;
 
   // Names of all statistics, in the order of the rounds.
   std::vector<std::string> statistics() const;
@@ -35,6 +45,9 @@ std::string row_statistics_name(unsigned round);
 inline constexpr llvm::StringLiteral kRowOutputs = "row_outputs";
 // The name of a sum among the arguments of row_statistics<r>, which begin with the sums.
 std::string row_sum_name(unsigned index);
+
+// Says that an argument of a function is a random number.
+void set_row_random(mlir::func::FuncOp function, unsigned argument, const RowRandom& random);
 
 // Those of a module that the passes have been over; none of a module without hstu.row.
 RowFunctions find_row_functions(mlir::ModuleOp module);

@@ -18,6 +18,7 @@ Layout layout_of(ParamSlot::Kind kind) {
     case ParamSlot::Kind::kPointer:
     case ParamSlot::Kind::kStride:
     case ParamSlot::Kind::kSize:
+    case ParamSlot::Kind::kLong:
     case ParamSlot::Kind::kWorkspace:
       return {8, 8};
     case ParamSlot::Kind::kFloat:

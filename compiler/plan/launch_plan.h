@@ -29,6 +29,7 @@ struct ParamSlot {
     kSize,       // size of dimension `dimension` plus `bias`                         8 bytes, int64_t
     kFloat,      // scalar argument as float                                          4 bytes
     kInt,        // scalar argument as int32_t                                        4 bytes
+    kLong,       // integer argument, all of its bits                                 8 bytes, int64_t
     kInverse,    // 1 / (argument > 0 ? argument : argument `fallback`), as float     4 bytes
     kTensorMap,  // CUtensorMap of tensor `argument`, as `map` says                128 bytes, 64-byte aligned
     kWorkspace,  // address of region `region` of the workspace                       8 bytes

@@ -7,6 +7,11 @@
 //     return parse_row_operator<RmsNormSpec>(json, path, mistakes);
 //   }
 //   Json schema_rms_norm() { return fields_schema<RmsNormParams>(); }
+//
+// Where it has rules of its own, its parameters have
+//
+//   void check(const std::string& path, Mistakes& mistakes) const;  as check_row_params()
+//   void make_canonical();                                          as the function of that name
 #pragma once
 
 #include <memory>
@@ -45,8 +50,12 @@ OpSpecPtr parse_row_operator(const Json& json, const std::string& path, Mistakes
   const size_t before = mistakes.count();
   typename Spec::Params params;
   read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() == before) check_row_params(params, path, mistakes);
+  if (mistakes.count() == before) {
+    check_row_params(params, path, mistakes);
+    if constexpr (requires { params.check(path, mistakes); }) params.check(path, mistakes);
+  }
   if (mistakes.count() != before) return nullptr;
+  if constexpr (requires { params.make_canonical(); }) params.make_canonical();
   make_canonical(params, Spec(params).has_vectors());
   return std::make_shared<Spec>(std::move(params));
 }

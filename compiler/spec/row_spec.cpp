@@ -20,14 +20,42 @@ namespace {
 // Rows that one thread of the reference takes at a time, at least.
 constexpr int64_t kMinElements = 1 << 14;
 
-std::string gradient_name(const RowOperand& operand) { return "d" + operand.name; }
+bool has_elements(const RowOperand& operand) {
+  return operand.kind != RowOperandKind::kScalar && operand.kind != RowOperandKind::kSeed;
+}
 
-bool has_elements(const RowOperand& operand) { return operand.kind != RowOperandKind::kScalar; }
+bool is_group(const RowOperand& operand) {
+  return operand.kind == RowOperandKind::kGroupVector || operand.kind == RowOperandKind::kGroupSum;
+}
 
-double bytes_of(const RowOperand& operand, int64_t rows, int64_t width) {
+RowOperandKind gradient_kind(RowOperandKind kind) {
+  if (kind == RowOperandKind::kVector) return RowOperandKind::kColumnSum;
+  return kind == RowOperandKind::kGroupVector ? RowOperandKind::kGroupSum : kind;
+}
+
+RowOperand gradient_of(const RowOperand& operand, std::string_view doc) {
+  RowOperand gradient{"d" + operand.name, gradient_kind(operand.kind), operand.dtype, doc};
+  if (!operand.tensor.empty()) gradient.tensor = "d" + operand.tensor;
+  gradient.first_column = operand.first_column;
+  return gradient;
+}
+
+// Without those that share the argument of one before.
+std::vector<RowOperand> arguments_of(const std::vector<RowOperand>& operands) {
+  std::vector<RowOperand> arguments;
+  for (const RowOperand& operand : operands) {
+    const bool known = std::any_of(arguments.begin(), arguments.end(),
+                                   [&](const RowOperand& before) { return before.argument() == operand.argument(); });
+    if (!known) arguments.push_back(operand);
+  }
+  return arguments;
+}
+
+double bytes_of(const RowOperand& operand, int64_t rows, const RowInterface& interface) {
   if (!has_elements(operand)) return 0;
   const int64_t lines = operand.kind == RowOperandKind::kRow ? rows : 1;
-  return static_cast<double>(lines) * static_cast<double>(width) * static_cast<double>(size_of(operand.dtype));
+  return static_cast<double>(lines) * static_cast<double>(interface.elements(operand)) *
+         static_cast<double>(size_of(operand.dtype));
 }
 
 HostTensor elements_of(const RowOperand& operand, int64_t rows, int64_t width, uint64_t seed, uint64_t stream) {
@@ -44,109 +72,156 @@ HostTensor elements_of(const RowOperand& operand, int64_t rows, int64_t width, u
   return tensor;
 }
 
+// An operand of a call: the argument that has it, and what of that.
+struct OperandPlace {
+  RowOperand operand;
+  size_t argument = 0;
+  size_t columns = 0, elements = 0;  // RowInterface::columns, elements
+};
+
+std::vector<OperandPlace> places_of(const RowInterface& interface, const Signature& signature) {
+  std::vector<OperandPlace> places;
+  for (const std::vector<RowOperand>* operands : {&interface.inputs, &interface.outputs}) {
+    for (const RowOperand& operand : *operands) {
+      const int argument = find_argument(signature, operand.argument());
+      assert(argument >= 0);
+      places.push_back({operand, static_cast<size_t>(argument), static_cast<size_t>(interface.columns(operand)),
+                        static_cast<size_t>(interface.elements(operand))});
+    }
+  }
+  return places;
+}
+
 // One row of values by argument.
 class RowOfValues final : public ReferenceRow {
  public:
   using Sums = std::map<std::string_view, std::vector<double>>;
 
-  RowOfValues(const Signature& signature, std::vector<HostValue>& values, std::vector<std::vector<double>>* terms,
-              size_t width, size_t row)
-      : signature_(signature), values_(values), terms_(terms), width_(width), row_(row) {}
+  RowOfValues(const std::vector<OperandPlace>& places, std::vector<HostValue>& values,
+              std::vector<std::vector<double>>* terms, size_t row)
+      : places_(places), values_(values), terms_(terms), row_(row) {}
 
-  std::span<const double> input(std::string_view name) const override { return line(index(name)); }
-  double scalar(std::string_view name) const override { return values_[index(name)].scalar; }
+  std::span<const double> input(std::string_view name) const override {
+    return line(place(name), values_[place(name).argument].tensor.reals);
+  }
+  double scalar(std::string_view name) const override { return values_[place(name).argument].scalar; }
+  int64_t number() const override { return static_cast<int64_t>(row_); }
   std::span<double> output(std::string_view name) override {
-    const size_t i = index(name);
-    if (signature_[i].shape.size() == 2) return line(i);
-    std::vector<double>& added = added_[signature_[i].name];
-    added.resize(width_, 0);
+    const OperandPlace& found = place(name);
+    if (found.operand.kind == RowOperandKind::kRow) return line(found, values_[found.argument].tensor.reals);
+    std::vector<double>& added = added_[found.operand.name];
+    added.resize(found.elements, 0);
     return added;
   }
   std::span<double> terms(std::string_view name) override {
-    if (terms_ == nullptr) {
-      unused_.resize(width_);
-      return unused_;
-    }
-    return std::span((*terms_)[index(name)]).subspan(row_ * width_, width_);
+    if (terms_ != nullptr) return line(place(name), (*terms_)[place(name).argument]);
+    unused_.resize(place(name).elements);
+    return unused_;
   }
 
   const Sums& added() const { return added_; }
 
  private:
-  size_t index(std::string_view name) const {
-    const int found = find_argument(signature_, name);
-    assert(found >= 0);
-    return static_cast<size_t>(found);
+  const OperandPlace& place(std::string_view name) const {
+    const auto found = std::find_if(places_.begin(), places_.end(),
+                                    [&](const OperandPlace& place) { return place.operand.name == name; });
+    assert(found != places_.end());
+    return *found;
   }
-  std::span<double> line(size_t i) const {
-    std::vector<double>& reals = values_[i].tensor.reals;
-    return signature_[i].shape.size() == 2 ? std::span(reals).subspan(row_ * width_, width_) : std::span(reals);
+  std::span<double> line(const OperandPlace& place, std::vector<double>& reals) const {
+    if (place.operand.kind != RowOperandKind::kRow) return reals;
+    return std::span(reals).subspan(row_ * place.columns + static_cast<size_t>(place.operand.first_column),
+                                    place.elements);
   }
 
-  const Signature& signature_;
+  const std::vector<OperandPlace>& places_;
   std::vector<HostValue>& values_;
   std::vector<std::vector<double>>* terms_;
-  size_t width_, row_;
+  size_t row_;
   Sums added_;
   std::vector<double> unused_;
 };
 
 }  // namespace
 
+int64_t RowInterface::elements(const RowOperand& operand) const {
+  if (!has_elements(operand)) return 1;
+  return is_group(operand) ? groups : width;
+}
+
+int64_t RowInterface::columns(const RowOperand& operand) const {
+  int64_t columns = elements(operand);
+  for (const std::vector<RowOperand>* operands : {&inputs, &outputs}) {
+    for (const RowOperand& other : *operands) {
+      if (other.argument() == operand.argument()) columns = std::max(columns, other.first_column + elements(other));
+    }
+  }
+  return columns;
+}
+
 RowInterface RowSpec::interface(Direction direction) const {
   RowInterface forward = forward_interface();
   if (direction == Direction::kForward) return forward;
-  RowInterface backward{forward.width, {}, {}};
+  RowInterface backward{forward.width, {}, {}, forward.groups, forward.drawn};
   for (const RowOperand& input : forward.inputs) {
     if (input.in_gradient) backward.inputs.push_back(input);
     if (!has_elements(input)) continue;
     const bool row = input.kind == RowOperandKind::kRow;
-    backward.outputs.push_back({gradient_name(input), row ? RowOperandKind::kRow : RowOperandKind::kColumnSum,
-                                input.dtype, row ? "gradient of the rows" : "gradient, summed over all rows"});
+    backward.outputs.push_back(gradient_of(input, row ? "gradient of the rows" : "gradient, summed over all rows"));
   }
   const auto behind_rows = std::find_if(backward.inputs.begin(), backward.inputs.end(),
                                         [](const RowOperand& input) { return input.kind != RowOperandKind::kRow; });
   std::vector<RowOperand> gradients;
-  for (const RowOperand& output : forward.outputs)
-    gradients.push_back({gradient_name(output), output.kind, output.dtype, "gradient of the result"});
+  for (const RowOperand& output : forward.outputs) gradients.push_back(gradient_of(output, "gradient of the result"));
   backward.inputs.insert(behind_rows, gradients.begin(), gradients.end());
   return backward;
 }
 
 bool RowSpec::has_vectors() const {
   const std::vector<RowOperand> inputs = forward_interface().inputs;
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [](const RowOperand& input) { return input.kind == RowOperandKind::kVector; });
+  return std::any_of(inputs.begin(), inputs.end(), [](const RowOperand& input) {
+    return input.kind == RowOperandKind::kVector || input.kind == RowOperandKind::kGroupVector;
+  });
+}
+
+int64_t RowSpec::elements_together() const {
+  const RowInterface forward = forward_interface();
+  const int64_t group = forward.width / forward.groups;
+  return std::min(alignment() / static_cast<int64_t>(size_of(dtype())), group & -group);
 }
 
 int64_t RowSpec::vector_alignment(DataType dtype) const {
-  const auto together = alignment() / static_cast<int64_t>(size_of(this->dtype()));
-  return std::min<int64_t>(16, together * static_cast<int64_t>(size_of(dtype)));
+  return std::min<int64_t>(16, elements_together() * static_cast<int64_t>(size_of(dtype)));
 }
 
 Signature RowSpec::signature(Direction direction) const {
   const RowInterface interface = this->interface(direction);
   const auto argument = [&](const RowOperand& operand, ArgumentRole role) {
     Argument result;
-    result.name = operand.name;
+    result.name = operand.argument();
     result.role = role;
     result.doc = operand.doc;
     if (!has_elements(operand)) {
-      result.kind = ArgumentKind::kFloat;
+      const bool seed = operand.kind == RowOperandKind::kSeed;
+      result.kind = seed ? ArgumentKind::kInt : ArgumentKind::kFloat;
+      if (seed) result.semantic = Semantic::kSeed;
       return result;
     }
     const bool row = operand.kind == RowOperandKind::kRow;
     result.dtype = operand.dtype;
     if (row) result.shape.push_back(Dimension::of(std::string(kSequenceAxis)));
-    result.shape.push_back(Dimension::constant(interface.width));
-    const int64_t loaded = row ? alignment() : vector_alignment(operand.dtype);
-    result.accumulated = operand.kind == RowOperandKind::kColumnSum;
-    result.alignment = static_cast<int>(result.accumulated ? int64_t(size_of(operand.dtype)) : loaded);
+    result.shape.push_back(Dimension::constant(interface.columns(operand)));
+    const auto element = static_cast<int64_t>(size_of(operand.dtype));
+    result.accumulated = role == ArgumentRole::kOutput && !row;
+    const bool vector = operand.kind == RowOperandKind::kVector;
+    result.alignment = static_cast<int>(row ? alignment() : vector ? vector_alignment(operand.dtype) : element);
     return result;
   };
   Signature signature;
-  for (const RowOperand& input : interface.inputs) signature.push_back(argument(input, ArgumentRole::kInput));
-  for (const RowOperand& output : interface.outputs) signature.push_back(argument(output, ArgumentRole::kOutput));
+  for (const RowOperand& input : arguments_of(interface.inputs))
+    signature.push_back(argument(input, ArgumentRole::kInput));
+  for (const RowOperand& output : arguments_of(interface.outputs))
+    signature.push_back(argument(output, ArgumentRole::kOutput));
   return signature;
 }
 
@@ -155,41 +230,42 @@ Work RowSpec::work(Direction direction, const Lengths& lengths) const {
   const int64_t rows = lengths.total_rows();
   Work work;
   work.flops = operations(direction) * static_cast<double>(rows) * static_cast<double>(interface.width);
-  for (const RowOperand& input : interface.inputs) work.bytes += bytes_of(input, rows, interface.width);
-  for (const RowOperand& output : interface.outputs) work.bytes += bytes_of(output, rows, interface.width);
+  for (const RowOperand& input : interface.inputs) work.bytes += bytes_of(input, rows, interface);
+  for (const RowOperand& output : interface.outputs) work.bytes += bytes_of(output, rows, interface);
   return work;
 }
 
 std::vector<HostValue> RowSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
   const RowInterface interface = this->interface(direction);
   std::vector<HostValue> values;
-  for (const RowOperand& input : interface.inputs) {
+  for (const RowOperand& input : arguments_of(interface.inputs)) {
     HostValue value;
     if (has_elements(input)) {
-      value.tensor = elements_of(input, lengths.total_rows(), interface.width, seed, values.size());
+      value.tensor = elements_of(input, lengths.total_rows(), interface.columns(input), seed, values.size());
     } else {
       value.scalar = input.usual;
     }
     values.push_back(std::move(value));
   }
-  values.resize(interface.inputs.size() + interface.outputs.size());
+  values.resize(values.size() + arguments_of(interface.outputs).size());
   return values;
 }
 
 void RowSpec::visit_rows(Direction direction, std::vector<HostValue>& values,
                          std::vector<std::vector<double>>* terms) const {
-  const Signature signature = this->signature(direction);
-  const auto width = static_cast<size_t>(interface(direction).width);
-  const size_t rows = values.front().tensor.reals.size() / width;
-  for (size_t i = 0; i < signature.size(); ++i) {
-    if (signature[i].role != ArgumentRole::kOutput) continue;
-    HostTensor& tensor = values[i].tensor;
-    const bool row = signature[i].shape.size() == 2;
+  const std::vector<OperandPlace> places = places_of(interface(direction), signature(direction));
+  const size_t inputs = interface(direction).inputs.size();
+  const size_t width = places.front().elements;
+  const size_t rows = values[places.front().argument].tensor.reals.size() / places.front().columns;
+  for (size_t i = inputs; i < places.size(); ++i) {
+    const OperandPlace& output = places[i];
+    HostTensor& tensor = values[output.argument].tensor;
+    const bool row = output.operand.kind == RowOperandKind::kRow;
     tensor.shape.clear();
     if (row) tensor.shape.push_back(static_cast<int64_t>(rows));
-    tensor.shape.push_back(static_cast<int64_t>(width));
-    tensor.reals.assign((row ? rows : 1) * width, 0);
-    if (terms != nullptr) (*terms)[i].assign(row ? rows * width : 0, 0);
+    tensor.shape.push_back(static_cast<int64_t>(output.columns));
+    tensor.reals.assign((row ? rows : 1) * output.columns, 0);
+    if (terms != nullptr) (*terms)[output.argument].assign(row ? rows * output.columns : 0, 0);
   }
   const size_t block = std::max<size_t>(1, static_cast<size_t>(kMinElements) / width);
   const size_t blocks = (rows + block - 1) / block;
@@ -198,18 +274,20 @@ void RowSpec::visit_rows(Direction direction, std::vector<HostValue>& values,
   parallel_for(blocks, threads_for(static_cast<int64_t>(blocks), 1), [&](int, size_t number) {
     RowOfValues::Sums sums;
     for (size_t index = number * block; index < std::min(rows, (number + 1) * block); ++index) {
-      RowOfValues row(signature, values, terms, width, index);
+      RowOfValues row(places, values, terms, index);
       reference_row(direction, row);
       for (const auto& [name, added] : row.added()) {
         std::vector<double>& sum = sums[name];
-        sum.resize(width, 0);
-        for (size_t i = 0; i < width; ++i) sum[i] += added[i];
+        sum.resize(added.size(), 0);
+        for (size_t i = 0; i < added.size(); ++i) sum[i] += added[i];
       }
     }
     const std::lock_guard lock(adding);
     for (const auto& [name, sum] : sums) {
-      std::vector<double>& total = values[static_cast<size_t>(find_argument(signature, name))].tensor.reals;
-      for (size_t i = 0; i < width; ++i) total[i] += sum[i];
+      const auto place = std::find_if(places.begin(), places.end(),
+                                      [&](const OperandPlace& found) { return found.operand.name == name; });
+      std::vector<double>& total = values[place->argument].tensor.reals;
+      for (size_t i = 0; i < sum.size(); ++i) total[i] += sum[i];
     }
   });
 }

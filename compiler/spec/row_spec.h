@@ -17,10 +17,13 @@
 namespace hstujit {
 
 enum class RowOperandKind {
-  kRow,        // (L, width): each row has its own
-  kVector,     // (width): all rows have the same
-  kScalar,     // a real argument of the launch
-  kColumnSum,  // (width), an output: the sum over all rows, 0 where there is none
+  kRow,          // (L, width): each row has its own
+  kVector,       // (width): all rows have the same
+  kGroupVector,  // (groups): the same, one number for the elements of a group
+  kScalar,       // a real argument of the launch
+  kSeed,         // an integer argument of the launch, which random numbers follow from
+  kColumnSum,    // (width), an output: the sum over all rows, 0 where there is none
+  kGroupSum,     // (groups), an output: the same, over the elements of a group, too
 };
 
 struct RowOperand {
@@ -30,19 +33,33 @@ struct RowOperand {
   std::string_view doc;
   double usual = 0;         // a scalar's value in generated calls; what a vector's elements vary around
   bool in_gradient = true;  // whether the gradients depend on it
+  // Rows may be columns of a wider tensor that they share with other operands: the argument's name, the operand's own
+  // where it is empty, and where they begin in it.
+  std::string tensor = {};
+  int64_t first_column = 0;
+
+  const std::string& argument() const { return tensor.empty() ? name : tensor; }
 };
 
 struct RowInterface {
   int64_t width = 0;
   std::vector<RowOperand> inputs, outputs;
+  int64_t groups = 1;  // of width / groups neighbouring elements, which sums are over
+  int64_t drawn = 0;   // random numbers for each element
+
+  // Elements of the last axis of an operand's tensor; 1 for a scalar.
+  int64_t columns(const RowOperand& operand) const;
+  // Elements that the operator sees of it: those of one row, of a vector, of the groups.
+  int64_t elements(const RowOperand& operand) const;
 };
 
 // Of one row of a call, in float64.
 class ReferenceRow {
  public:
   virtual ~ReferenceRow() = default;
-  virtual std::span<const double> input(std::string_view name) const = 0;  // of a row or a vector
+  virtual std::span<const double> input(std::string_view name) const = 0;  // of a row, a vector or all groups
   virtual double scalar(std::string_view name) const = 0;
+  virtual int64_t number() const = 0;  // of the row, from 0
   // A row's elements, or what the row adds to a column sum.
   virtual std::span<double> output(std::string_view name) = 0;
   // For each element of an output that is a difference of terms which may cancel: the sum of their sizes.
@@ -59,12 +76,14 @@ class RowSpec : public OpSpec {
   RowInterface interface(Direction direction) const;
   // Bytes that the rows of tensors begin at multiples of.
   virtual int64_t alignment() const = 0;
-  // The same of a vector: of as many elements as are loaded together.
+  // Neighbouring elements that kernels take together: they are aligned, and of one group.
+  int64_t elements_together() const;
+  // The bytes of a vector: of as many elements as are loaded together.
   int64_t vector_alignment(DataType dtype) const;
   // Additions, multiplications and their like for each element, about.
   virtual double operations(Direction direction) const = 0;
   DataType dtype() const { return forward_interface().outputs.front().dtype; }  // of rows
-  bool has_vectors() const;                                                     // among the inputs
+  bool has_vectors() const;                                                     // of all rows or groups, among inputs
 
   // Rows of inputs, gradients of outputs, vectors, scalars, then the outputs.
   Signature signature(Direction direction) const override;

@@ -32,6 +32,8 @@ std::string_view to_string(Semantic semantic) {
       return "counts";
     case Semantic::kMaxRows:
       return "max_rows";
+    case Semantic::kSeed:
+      return "seed";
   }
   return "";
 }

@@ -19,14 +19,15 @@ namespace hstujit {
 enum class ArgumentKind { kTensor, kFloat, kInt };  // kFloat is a double, kInt an int64_t, at the C API
 enum class ArgumentRole { kInput, kOutput };
 
-// What integers mean. All but kData are about the rows that sequences have on the axis Argument::axis.
+// What integers mean. kOffsets, kCounts and kMaxRows are about the rows that sequences have on the axis Argument::axis.
 enum class Semantic {
   kData,     // what the operator computes with
   kOffsets,  // a tensor (B+1): where the rows of each sequence begin, and where those of the last one end
   kCounts,   // a tensor (B): some of the rows of each sequence, from none to all
   kMaxRows,  // a scalar: no sequence has more rows
+  kSeed,     // a scalar of any value, which random numbers follow from
 };
-std::string_view to_string(Semantic semantic);  // "data" "offsets" "counts" "max_rows"
+std::string_view to_string(Semantic semantic);  // "data" "offsets" "counts" "max_rows" "seed"
 
 // The size of one dimension: factor * symbol + bias. A symbol ("L", "B") is a number that a launch's tensors determine,
 // the same wherever it appears in a signature. A constant has no symbol: it is a bias, and 0 the value of what it
@@ -92,7 +93,7 @@ struct Argument {
   std::string_view doc;
   int64_t max = std::numeric_limits<int64_t>::max();  // integers: the largest value that a launch may give
   Semantic semantic = Semantic::kData;
-  std::string axis = {};     // the symbol of that axis, "L"; of all but kData
+  std::string axis = {};     // the symbol of that axis, "L"; empty where the semantic is about none
   bool accumulated = false;  // outputs: a sum over all rows of the batch, which is 0 where there are none
 };
 

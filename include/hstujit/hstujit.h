@@ -150,7 +150,8 @@ HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const cha
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
 /* The signature, in launch order: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "max",
  * "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors, max (the largest value allowed) of integers
- * that have a bound, semantic ("offsets", "counts", "max_rows") and axis ("L") of integers about rows of sequences. */
+ * that have a bound, semantic ("offsets", "counts", "max_rows") and axis ("L") of integers about rows of sequences;
+ * semantic is "seed" of those that random numbers follow from. */
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
 /* Position of argument `name`, or -1. */
 HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);

@@ -26,7 +26,7 @@ Json signature_json(const Signature& signature) {
     }
     if (argument.semantic != Semantic::kData) {
       entry["semantic"] = to_string(argument.semantic);
-      entry["axis"] = argument.axis;
+      if (!argument.axis.empty()) entry["axis"] = argument.axis;
     }
     entry["doc"] = argument.doc;
     list.push_back(std::move(entry));

@@ -207,6 +207,9 @@ cuda::Error Launcher::pack(const hstujit_value* values, void* const* regions, st
       case SlotKind::kInt:
         store<int32_t>(destination, static_cast<int32_t>(number(value, is_integer_[slot.argument])));
         break;
+      case SlotKind::kLong:
+        store<int64_t>(destination, value.integer);
+        break;
       case SlotKind::kInverse: {
         const double given = number(value, is_integer_[slot.argument]);
         const double divisor = given > 0 ? given : number(values[slot.fallback], is_integer_[slot.fallback]);

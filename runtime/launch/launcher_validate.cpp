@@ -50,13 +50,15 @@ Status Launcher::validate_slot(const ParamSlot& slot, const Signature& signature
     return Status(Code::kInternal, fmt::format("parameter {} is the address of region {} of a workspace of {} regions",
                                                slot.name, slot.region, plan_.workspace.regions.size()));
   }
-  const bool scalar = slot.kind == SlotKind::kFloat || slot.kind == SlotKind::kInt || slot.kind == SlotKind::kInverse;
+  const bool scalar = slot.kind == SlotKind::kFloat || slot.kind == SlotKind::kInt || slot.kind == SlotKind::kLong ||
+                      slot.kind == SlotKind::kInverse;
   if (!known(slot.argument, signature) || (slot.kind == SlotKind::kInverse && !known(slot.fallback, signature))) {
     return Status(Code::kInternal, fmt::format("parameter {} refers to no argument", slot.name));
   }
   const Argument& argument = signature[slot.argument];
   const int rank = static_cast<int>(argument.shape.size());
   if (scalar == (argument.kind == ArgumentKind::kTensor) ||
+      (slot.kind == SlotKind::kLong && argument.kind != ArgumentKind::kInt) ||
       ((slot.kind == SlotKind::kStride || slot.kind == SlotKind::kSize) &&
        (slot.dimension < 0 || slot.dimension >= rank))) {
     return Status(Code::kInternal, fmt::format("parameter {} does not fit argument {}", slot.name, argument.name));

@@ -67,6 +67,22 @@ class ColumnSums {
   float sums_[at_least_one(Operands::kColumnSums)][Layout::kChunks][Layout::kVector] = {};
 };
 
+// All sums over rows that an operator has.
+template <class Layout, class Operands, int kWidth, class = void>
+class RowSums {
+ public:
+  static constexpr int kCount = Operands::kColumnSums;
+  __device__ __forceinline__ void add(int sum, int chunk, int i, float value) { columns_.add(sum, chunk, i, value); }
+
+  template <class Params>
+  __device__ __forceinline__ void write(const Params& params) {
+    columns_.write(params.partials);
+  }
+
+ private:
+  ColumnSums<Layout, Operands, kWidth> columns_;
+};
+
 // The kernel that follows: a warp's 32 columns of a CTA, whose warps share out the partial sums.
 template <class Operands, int kWidth, class Params>
 __device__ __forceinline__ void add_partials(const Params& params) {

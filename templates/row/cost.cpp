@@ -22,6 +22,7 @@ constexpr double kLanes = 128;           // of a multiprocessor, each with an in
 constexpr double kSchedulers = 4;        // of a multiprocessor
 constexpr double kRowInstructions = 70;  // of a thread for each row: addresses, statistics, shuffles, the loop
 constexpr double kAccess = 2;            // instructions of an access besides
+constexpr double kDraw = 16;             // instructions of a random number
 constexpr double kStartCycles = 4000;    // of a launch
 constexpr double kFollowCycles = 5000;   // of the kernel that adds up the partial sums of column sums
 constexpr double kL2Bytes = 40;
@@ -48,7 +49,8 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
 
   const double elements = static_cast<double>(resources.chunks * resources.vector);
   const double accesses = static_cast<double>(resources.chunks) * (inputs + outputs) * kAccess;
-  const double per_element = spec.operations(direction) + inputs + outputs;
+  const double per_element =
+      spec.operations(direction) + inputs + outputs + kDraw * static_cast<double>(interface.drawn);
   const double instructions =
       static_cast<double>(config.threads_per_row) * (kRowInstructions + accesses + elements * per_element);
   // A scheduler with few warps waits for results of arithmetic, too.

@@ -13,27 +13,55 @@ struct HeldVectors {
   Pack<typename Operands::Vector, Layout::kVector> packs[at_least_one(Operands::kVectorInputs)][Layout::kChunks];
 };
 
-// One chunk of all inputs: rows first, then vectors.
-template <class Layout, class Operands>
+// Inputs that few operators have: numbers of groups (groups.cuh), and random ones (random.cuh).
+template <class Layout, class Operands, class = void>
+struct GroupInputs {
+  static constexpr int kCount = 0;
+  template <u32 kReads, class Params>
+  __device__ __forceinline__ void get(const Params&, int) {}
+  __device__ __forceinline__ float operator()(int, int) const { return 0; }
+};
+
+template <class Layout, class Row, class = void>
+struct RandomInputs {
+  static constexpr int kCount = 0;
+  template <u32 kReads, class Params>
+  __device__ __forceinline__ void get(const Params&, i64, int) {}
+  __device__ __forceinline__ float operator()(int, int) const { return 0; }
+};
+
+// One chunk of all inputs: rows first, then vectors, groups' numbers and random ones.
+template <class Layout, class Operands, class Row>
 struct ChunkOfInputs {
+  using Groups = GroupInputs<Layout, Operands>;
+  using Random = RandomInputs<Layout, Row>;
+  static constexpr int kElements = Operands::kRowInputs + Operands::kVectorInputs;
+  static constexpr int kCount = kElements + Groups::kCount + Random::kCount;
+
   Pack<typename Operands::Data, Layout::kVector> rows[Operands::kRowInputs];
   Pack<typename Operands::Vector, Layout::kVector> vectors[at_least_one(Operands::kVectorInputs)];
+  Groups groups;
+  Random random;
 
   // Element i of each.
-  __device__ __forceinline__ void get(int i, float (&in)[Operands::kRowInputs + Operands::kVectorInputs]) const {
+  __device__ __forceinline__ void get(int i, float (&in)[kCount]) const {
 #pragma unroll
     for (int input = 0; input < Operands::kRowInputs; ++input) in[input] = rows[input][i];
 #pragma unroll
     for (int input = 0; input < Operands::kVectorInputs; ++input)
       in[Operands::kRowInputs + input] = vectors[input][i];
+#pragma unroll
+    for (int input = 0; input < Groups::kCount; ++input) in[kElements + input] = groups(input, i);
+#pragma unroll
+    for (int input = 0; input < Random::kCount; ++input) in[kElements + Groups::kCount + input] = random(input, i);
   }
 };
 
-template <class Layout, class Operands, class Config>
+template <class Layout, class Operands, class Config, class Operator>
 class Inputs {
  public:
   using Row = HeldRow<Layout, Operands>;
-  using Chunk = ChunkOfInputs<Layout, Operands>;
+  using Chunk = ChunkOfInputs<Layout, Operands, Operator>;
 
   template <class Params>
   __device__ __forceinline__ explicit Inputs(const Params& params) : rows_(params.rows) {
@@ -61,8 +89,8 @@ class Inputs {
   }
 
   // Those inputs of a chunk whose bits are set in kReads.
-  template <u32 kReads>
-  __device__ __forceinline__ void get(const Row& held, i64 row, int chunk, Chunk& inputs) const {
+  template <u32 kReads, class Params>
+  __device__ __forceinline__ void get(const Params& params, const Row& held, i64 row, int chunk, Chunk& inputs) const {
 #pragma unroll
     for (int input = 0; input < Operands::kRowInputs; ++input) {
       if ((kReads >> input & 1) == 0) continue;
@@ -81,6 +109,9 @@ class Inputs {
         load_vector(input, chunk, inputs.vectors[input]);
       }
     }
+    inputs.groups.template get<(kReads >> Chunk::kElements)>(params, Layout::column(chunk));
+    inputs.random.template get<(kReads >> (Chunk::kElements + Chunk::Groups::kCount))>(params, row,
+                                                                                       Layout::column(chunk));
   }
 
  private:

@@ -30,4 +30,11 @@ struct RowLayout {
   }
 };
 
+// For what an operator may have and another not: a specialisation on Exists<typename Operands::Groups>::type is chosen
+// where there is such a type.
+template <class Type>
+struct Exists {
+  using type = void;
+};
+
 constexpr __host__ __device__ int at_least_one(int count) { return count < 1 ? 1 : count; }

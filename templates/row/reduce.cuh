@@ -41,3 +41,19 @@ class RowReducer {
 
   int buffer_ = 0;
 };
+
+// The parts of a row that have sums of their own, in each thread: here the row is one.
+template <class Layout, class Operands, int kMaxSums, class = void>
+class PartReducer {
+ public:
+  static constexpr int kParts = 1;
+  static __device__ __forceinline__ int part(int) { return 0; }
+
+  template <int kSums>
+  __device__ __forceinline__ void add_up(float (&sums)[1][kSums]) {
+    rows_.add_up(sums[0]);
+  }
+
+ private:
+  RowReducer<Layout, kMaxSums> rows_;
+};

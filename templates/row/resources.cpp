@@ -1,6 +1,7 @@
 #include "templates/row/resources.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "compiler/support/integers.h"
 
@@ -15,11 +16,22 @@ constexpr int64_t kBase = 36;             // addresses, statistics, the arithmet
 constexpr int64_t kMaxHeldElements = 32;  // of a row in registers: their loads, too, take registers,
 constexpr int64_t kMaxHeldWithSums = 16;  // and sums of as many columns
 constexpr double kShortFormula = 14;      // operations of an element
-constexpr int64_t kManyThreads = 256;     // of a row
+constexpr int64_t kPartWords = 8;         // sums and statistics of a part of a row
+constexpr int64_t kDrawWords = 32;        // keys and counters of random numbers
+constexpr int64_t kManyThreads = 256;     // of a row; as many as may have kMaxRegisters
 constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
 
 int64_t words_of(const RowOperand& operand, int64_t elements) {
   return ceil_div(elements * static_cast<int64_t>(size_of(operand.dtype)), int64_t{4});
+}
+
+// As PartReducer::kParts of groups.cuh and of reduce.cuh.
+int64_t parts_of(const RowInterface& interface, int64_t vectors, int64_t chunks, int64_t threads_per_row) {
+  const int64_t group = vectors / interface.groups;
+  if (interface.groups == 1) return 1;
+  return std::has_single_bit(static_cast<uint64_t>(group))
+             ? ceil_div(chunks, std::max(int64_t{1}, group / threads_per_row))
+             : chunks;
 }
 
 }  // namespace
@@ -28,7 +40,7 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   const RowInterface interface = spec.interface(direction);
   threads = 32 * config.warps;
   rows = threads / config.threads_per_row;
-  vector = spec.alignment() / static_cast<int64_t>(size_of(spec.dtype()));
+  vector = spec.elements_together();
   vectors = interface.width / vector;
   chunks = ceil_div(vectors, config.threads_per_row);
   int64_t row_inputs = 0;
@@ -39,7 +51,9 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   }
   for (const RowOperand& output : interface.outputs) {
     if (output.kind == RowOperandKind::kColumnSum) sum_words += chunks * vector;
+    if (output.kind == RowOperandKind::kGroupSum) sum_words += chunks;
   }
+  parts = parts_of(interface, vectors, chunks, config.threads_per_row);
   register_cap = std::min(kMaxRegisters, round_down(kRegisters / (threads * config.blocks_per_sm), kRegisterUnit));
 
   // What is held of a row the compiler keeps as fp32, between its uses; what is on its way is as it is in memory.
@@ -48,15 +62,21 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   const int64_t chunk_vectors = vector_words / chunks;
   // Of long formulas it keeps results, too, that both the sums and the outputs are made of.
   const auto live = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);
+  const int64_t drawn = interface.drawn > 0 ? kDrawWords + interface.drawn * vector : 0;
+  const int64_t part_words = (parts - 1) * kPartWords;
   // Rows of few threads, which more would hold, it holds in this way even where they are loaded for each use.
   const int64_t live_unheld = live * (config.threads_per_row < kManyThreads ? elements : vector);
-  const int64_t holding = kBase + sum_words + held + loading + live * elements;
+  const int64_t holding = kBase + sum_words + held + loading + live * elements + drawn + part_words;
   hold_row =
       elements <= (sum_words > 0 ? kMaxHeldWithSums : kMaxHeldElements) && holding + chunk_vectors + 4 <= register_cap;
   hold_vectors = hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
-  registers_needed = hold_vectors ? holding + vector_words
-                     : hold_row   ? holding + chunk_vectors + 4
-                                  : kBase + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld;
+  registers_needed =
+      hold_vectors ? holding + vector_words
+      : hold_row   ? holding + chunk_vectors + 4
+                 : kBase + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld + drawn + part_words;
+  // Where the widest rows have long formulas, the config of the most registers may spill: there is no better one.
+  if (!hold_row && config.threads_per_row == kManyThreads && threads == kManyThreads)
+    registers_needed = std::max(kBase + sum_words + vector * row_inputs, std::min(registers_needed, register_cap));
 }
 
 }  // namespace hstujit::row

@@ -15,6 +15,7 @@ struct Resources {
   int64_t vector = 0;         // elements of an access
   int64_t vectors = 0;        // of a row
   int64_t chunks = 0;         // of a row: vectors of a thread
+  int64_t parts = 0;          // of a row: those that a thread has sums and statistics of, apart
   int64_t row_words = 0;      // registers for a thread's share of a row, all inputs
   int64_t vector_words = 0;   // the same of the inputs that all rows share, as fp32: they are converted once
   int64_t sum_words = 0;      // of column sums

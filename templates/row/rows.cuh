@@ -7,12 +7,13 @@
 #include "row/elements.cuh"
 #include "row/reduce.cuh"
 
-// What takes the place of column sums where there are none.
-struct NoColumnSums {
+// What takes the place of sums over rows where there are none.
+struct NoRowSums {
+  static constexpr int kCount = 0;
   __device__ __forceinline__ void add(int, int, int, float) {}
 };
 
-template <class Spec, class Config, class Operands, class Row, class ColumnSums, class Params>
+template <class Spec, class Config, class Operands, class Row, class RowSums, class Params>
 class Rows {
  public:
   __device__ __forceinline__ explicit Rows(const Params& params) : params_(params), inputs_(params) {
@@ -33,68 +34,74 @@ class Rows {
       } else if constexpr (Config::kHoldRow != 0) {
         inputs_.load(first + mine, held);
       }
-      typename Row::Statistics statistics;
+      Statistics statistics;
       sum_up<0>(held, first + mine, statistics);
       write(held, first + mine, statistics);
     }
   }
 
-  __device__ __forceinline__ ColumnSums& column_sums() { return column_sums_; }
+  __device__ __forceinline__ RowSums& sums() { return row_sums_; }
 
  private:
   using Layout = RowLayout<Spec, Config>;
-  using Operand = Inputs<Layout, Operands, Config>;
+  using Operand = Inputs<Layout, Operands, Config, Row>;
+  using Reducer = PartReducer<Layout, Operands, Row::kMaxSums>;
+  using Statistics = typename Row::Statistics[Reducer::kParts];
   static constexpr bool kAhead = Config::kStages > 1;
-  static constexpr int kInputs = Operands::kRowInputs + Operands::kVectorInputs;
-  static constexpr int kOutputs = Operands::kRowOutputs + Operands::kColumnSums;
+  static constexpr int kInputs = Operand::Chunk::kCount;
+  static constexpr int kOutputs = Operands::kRowOutputs + RowSums::kCount;
 
   template <int kRound>
-  __device__ __forceinline__ void sum_up(const typename Operand::Row& held, i64 row,
-                                         typename Row::Statistics& statistics) {
+  __device__ __forceinline__ void sum_up(const typename Operand::Row& held, i64 row, Statistics& statistics) {
     if constexpr (kRound < Row::kRounds) {
       constexpr int kSums = Row::kSums[kRound];
-      float sums[kSums] = {}, odd[kSums] = {};  // two chains of additions
+      float sums[Reducer::kParts][kSums] = {}, odd[Reducer::kParts][kSums] = {};  // two chains of additions
 #pragma unroll
       for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
         if (!Layout::has(chunk)) continue;
+        const int part = Reducer::part(chunk);
         typename Operand::Chunk inputs;
-        inputs_.template get<Row::kReads[kRound]>(held, row, chunk, inputs);
+        inputs_.template get<Row::kReads[kRound]>(params_, held, row, chunk, inputs);
 #pragma unroll
         for (int i = 0; i < Layout::kVector; ++i) {
           float in[kInputs], summands[kSums];
           inputs.get(i, in);
-          Row::template summands<kRound>(in, statistics, params_, summands);
+          Row::template summands<kRound>(in, statistics[part], params_, summands);
 #pragma unroll
-          for (int sum = 0; sum < kSums; ++sum) (i % 2 == 0 ? sums : odd)[sum] += summands[sum];
+          for (int sum = 0; sum < kSums; ++sum) (i % 2 == 0 ? sums : odd)[part][sum] += summands[sum];
         }
       }
 #pragma unroll
-      for (int sum = 0; sum < kSums; ++sum) sums[sum] += odd[sum];
+      for (int part = 0; part < Reducer::kParts; ++part) {
+#pragma unroll
+        for (int sum = 0; sum < kSums; ++sum) sums[part][sum] += odd[part][sum];
+      }
       reducer_.add_up(sums);
-      Row::template statistics<kRound>(sums, params_, statistics);
+#pragma unroll
+      for (int part = 0; part < Reducer::kParts; ++part)
+        Row::template statistics<kRound>(sums[part], params_, statistics[part]);
       sum_up<kRound + 1>(held, row, statistics);
     }
   }
 
-  __device__ __forceinline__ void write(const typename Operand::Row& held, i64 row,
-                                        const typename Row::Statistics& statistics) {
+  __device__ __forceinline__ void write(const typename Operand::Row& held, i64 row, const Statistics& statistics) {
     const bool exists = row < params_.rows;
 #pragma unroll
     for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
       if (!exists || !Layout::has(chunk)) continue;
       typename Operand::Chunk inputs;
-      inputs_.template get<Row::kReads[Row::kRounds]>(held, row, chunk, inputs);
+      inputs_.template get<Row::kReads[Row::kRounds]>(params_, held, row, chunk, inputs);
       float elements[Operands::kRowOutputs][Layout::kVector];
 #pragma unroll
       for (int i = 0; i < Layout::kVector; ++i) {
         float in[kInputs], out[kOutputs];
         inputs.get(i, in);
-        Row::outputs(in, statistics, params_, out);
+        Row::outputs(in, statistics[Reducer::part(chunk)], params_, out);
 #pragma unroll
         for (int output = 0; output < Operands::kRowOutputs; ++output) elements[output][i] = out[output];
 #pragma unroll
-        for (int sum = 0; sum < Operands::kColumnSums; ++sum)
-          column_sums_.add(sum, chunk, i, out[Operands::kRowOutputs + sum]);
+        for (int sum = 0; sum < RowSums::kCount; ++sum)
+          row_sums_.add(sum, chunk, i, out[Operands::kRowOutputs + sum]);
       }
 #pragma unroll
       for (int output = 0; output < Operands::kRowOutputs; ++output) {
@@ -110,6 +117,6 @@ class Rows {
   Operand inputs_;
   void* data_[Operands::kRowOutputs];
   i64 strides_[Operands::kRowOutputs];  // in elements
-  RowReducer<Layout, Row::kMaxSums> reducer_;
-  ColumnSums column_sums_;
+  Reducer reducer_;
+  RowSums row_sums_;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "compiler/support/integers.h"
@@ -16,9 +17,10 @@ constexpr int64_t kMaxThreads = 1024;  // of a CTA
 constexpr int64_t kMaxElements = 64;   // of a thread: loops over them are unrolled
 constexpr int64_t kMinCapability = 80;
 
-// As in column_sums.cuh.
+// As in column_sums.cuh and group_sums.cuh.
 constexpr int64_t kAddColumns = 32;
 constexpr int kAddThreads = 512;
+constexpr int64_t kMaxExchanged = 1024;  // parts of all warps, whose sums are exchanged in shared memory
 
 bool well_formed(const RowConfig& config) {
   return std::has_single_bit(static_cast<uint64_t>(config.threads_per_row)) &&
@@ -40,23 +42,33 @@ ParamSlot workspace_slot(const char* name, const char* type, int region) {
   return slot;
 }
 
-// Parts of column sums, one of each CTA, and the kernel that adds them up.
-void add_column_sums(const RowInterface& interface, LaunchPlan& plan) {
-  int64_t columns = 0;
-  for (const RowOperand& output : interface.outputs)
-    columns += output.kind == RowOperandKind::kColumnSum ? interface.width : 0;
-  if (columns == 0) return;
-  plan.slots.push_back(workspace_slot("partials", "float*", 0));
-  plan.slots.push_back(workspace_slot("partial_count", "int*", 1));
-  const int64_t bytes = columns * static_cast<int64_t>(sizeof(float));
-  plan.workspace.regions = {{{constant_factor(plan.persistent_blocks), constant_factor(bytes)}, false},
-                            {{constant_factor(static_cast<int64_t>(sizeof(int32_t)))}, false}};
+int64_t count_of(const RowInterface& interface, RowOperandKind kind) {
+  return std::count_if(interface.outputs.begin(), interface.outputs.end(),
+                       [&](const RowOperand& output) { return output.kind == kind; });
+}
+
+// Numbers that each CTA leaves in a region of its own, and the kernel that adds them up.
+void add_sums(const char* region, int64_t numbers, const char* function, int64_t blocks, LaunchPlan& plan) {
+  if (numbers == 0) return;
+  const int64_t bytes = numbers * static_cast<int64_t>(sizeof(float));
+  plan.slots.push_back(workspace_slot(region, "float*", static_cast<int>(plan.workspace.regions.size())));
+  plan.workspace.regions.push_back({{constant_factor(plan.persistent_blocks), constant_factor(bytes)}, false});
   FollowingKernel kernel;
-  kernel.kernel_name = plan.kernel_name + "_add_column_sums";
-  kernel.function = "add_column_sums";
+  kernel.kernel_name = fmt::format("{}_{}", plan.kernel_name, function);
+  kernel.function = function;
   kernel.threads = kAddThreads;
-  kernel.grid = {constant_factor(ceil_div(columns, kAddColumns))};
+  kernel.grid = {constant_factor(blocks)};
   plan.following.push_back(kernel);
+}
+
+void add_row_sums(const RowInterface& interface, const Resources& resources, LaunchPlan& plan) {
+  const int64_t columns = count_of(interface, RowOperandKind::kColumnSum) * interface.width;
+  const int64_t groups = count_of(interface, RowOperandKind::kGroupSum);
+  add_sums("partials", columns, "add_column_sums", ceil_div(columns, kAddColumns), plan);
+  add_sums("group_partials", groups * resources.vectors, "add_group_sums", groups * interface.groups, plan);
+  if (plan.following.empty()) return;
+  plan.slots.push_back(workspace_slot("partial_count", "int*", static_cast<int>(plan.workspace.regions.size())));
+  plan.workspace.regions.push_back({{constant_factor(static_cast<int64_t>(sizeof(int32_t)))}, false});
 }
 
 }  // namespace
@@ -107,6 +119,10 @@ std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const Ro
   if (config.stages > 1 && !resources.hold_row) {
     reasons.push_back({"stages", "a row that does not stay in registers cannot be loaded ahead"});
   }
+  if (resources.parts > 1 && config.threads_per_row > 32 && resources.parts * config.warps > kMaxExchanged) {
+    reasons.push_back({"parts", fmt::format("{} warps exchange sums of {} parts of a row; at most {} in all",
+                                            config.warps, resources.parts, kMaxExchanged)});
+  }
   if (resources.registers_needed > resources.register_cap) {
     reasons.push_back({"registers", fmt::format("a thread needs about {} registers and gets {}",
                                                 resources.registers_needed, resources.register_cap)});
@@ -130,7 +146,7 @@ LaunchPlan launch_plan(const RowSpec& spec, Direction direction, const RowConfig
   rows.divisor = resources.rows;
   plan.grid = {rows};
   plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
-  add_column_sums(interface, plan);
+  add_row_sums(interface, resources, plan);
   return plan;
 }
 

@@ -84,6 +84,16 @@ TEST(Flatten, EachFileOnceAndCommonFirst) {
   EXPECT_EQ(flat->own, "// ----\nint part;\n\n// ----\nint entry;\n\n");
 }
 
+// Text that an instance does not name is not in its source.
+TEST(Flatten, ConditionalIncludesAreThoseThatGeneratedTextNames) {
+  const std::vector<EmbeddedTemplate> files = {
+      {"op/entry.cuh", "#include \"op/part.cuh\"  // where Part\nint entry;\n"}, {"op/part.cuh", "int part;\n"}};
+  const std::string with = "// ----\nint part;\n\n// ----\nint entry;\n\n", without = "// ----\nint entry;\n\n";
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {})->own, with);
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {}, "struct Part {};")->own, with);
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {}, "struct Parts {};")->own, without);
+}
+
 TEST(Flatten, ForeignIncludeFails) {
   const auto flat = flatten_template({{"op/entry.cuh", "#include <cuda_bf16.h>\n"}}, "op/entry.cuh", {});
   ASSERT_FALSE(flat.ok());

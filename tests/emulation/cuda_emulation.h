@@ -164,6 +164,7 @@ using std::min;
 #include "common/fragment_store.cuh"
 #include "common/jagged.cuh"
 #include "common/math.cuh"
+#include "common/philox.cuh"
 #include "common/ptx/cp_async.cuh"
 #include "common/ptx/ld_global.cuh"
 #include "common/ptx/ldst_shared.cuh"

@@ -200,6 +200,9 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
       case Kind::kInt:
         put(params, offsets[i], static_cast<int32_t>(value.integer));
         break;
+      case Kind::kLong:
+        put(params, offsets[i], value.integer);
+        break;
       case Kind::kInverse: {
         const int64_t fallback = values[static_cast<size_t>(slot.fallback)].integer;
         put(params, offsets[i], 1 / static_cast<float>(value.integer > 0 ? value.integer : fallback));

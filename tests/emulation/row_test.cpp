@@ -78,6 +78,15 @@ void check(const Json& json, const Chosen& config, int64_t rows) {
 Json layer_norm(int64_t width, const Json& changes = Json::object()) {
   return with({{"op", "layer_norm"}, {"width", width}}, changes);
 }
+// Per head, with dropout of a wider result.
+Json group_norm(int64_t heads, int64_t head_width, const Json& changes = Json::object()) {
+  return with({{"op", "hstu_norm_mul_dropout"},
+               {"width", heads * head_width},
+               {"group_norm", true},
+               {"num_heads", heads},
+               {"concat_x", true}},
+              changes);
+}
 Json rms_norm(int64_t width, const Json& changes = Json::object()) {
   return with({{"op", "rms_norm"}, {"width", width}}, changes);
 }
@@ -92,7 +101,7 @@ TEST(EmulatedRows, EveryType) {
 }
 
 TEST(EmulatedRows, EveryOption) {
-  for (const RowCase& row : row_cases({{"width", 72}})) check(row.json, row_config(8, 4, 2), 21);
+  for (const RowCase& row : row_cases({{"width", 72}})) check(row.json, row_config(16, 4, 2), 21);
 }
 
 // No row at all, fewer than a CTA takes, and more than one time for each CTA.
@@ -113,6 +122,32 @@ TEST(EmulatedRows, EveryLayout) {
     check(layer_norm(width), row_config(threads_per_row, 4, /*stages=*/2), 23);
     check(rms_norm(width + 8), row_config(threads_per_row, 4, /*stages=*/1), 23);
   }
+}
+
+// Groups that are lanes of a warp, warps, several chunks of a thread, and none of these.
+TEST(EmulatedRows, EveryLayoutOfGroups) {
+  check(group_norm(4, 32), row_config(16, 4, 2), 23);    // 4 lanes
+  check(group_norm(2, 64), row_config(2, 4, 1), 23);     // 4 chunks of both threads
+  check(group_norm(8, 8), row_config(2, 4, 1), 23);      // single vectors
+  check(group_norm(1, 64), row_config(4, 4, 1), 23);     // the whole row
+  check(group_norm(2, 1024), row_config(128, 4, 1), 7);  // 4 warps, twice
+  check(group_norm(4, 512), row_config(128, 8, 1), 7);   // 2 warps
+  check(group_norm(3, 24), row_config(4, 4, 1), 23);     // 3 vectors
+  check(group_norm(3, 384), row_config(64, 4, 1), 7);    // 48 vectors
+  check(group_norm(3, 7), row_config(8, 4, 1), 23);      // 7 elements, one by one
+  check(group_norm(6, 20, {{"dtype", "fp32"}}), {}, 23);
+}
+
+// Vectors of one, two, four and eight elements, whose random numbers are parts of one counter's, or two counters'.
+TEST(EmulatedRows, RandomNumbersOfEveryVector) {
+  for (const int64_t alignment : {2, 4, 8, 16})
+    check({{"op", "hstu_norm_mul_dropout"},
+           {"width", 24},
+           {"alignment", alignment},
+           {"concat_u", true},
+           {"dropout", true}},
+          row_config(2, 4, 1), 19);
+  check(group_norm(2, 32, {{"dropout", true}}), row_config(8, 4, 2), 19);
 }
 
 TEST(EmulatedRows, WideRows) {

@@ -137,12 +137,12 @@ ROW_TYPES = {
 
 
 def row_operators():
-    """Name and parameters of every operator of the row family: what tests/operators/<op>/cases.json lists, each with each."""
+    """Name and parameters of every operator of the row family: what tests/operators/<op>/cases.json lists, each with each, or lists of such."""
     for file in sorted(OPERATORS.glob("*/cases.json")):
         operator = file.parent.name
         listed = json.loads(file.read_text(encoding="utf-8"))
-        for values in itertools.product(*listed.values()):
-            chosen = dict(zip(listed, values))
+        lists = listed if isinstance(listed, list) else [listed]
+        for chosen in (dict(zip(one, values)) for one in lists for values in itertools.product(*one.values())):
             suffix = [parameter if value is True else value for parameter, value in chosen.items() if value is True or isinstance(value, str)]
             yield "_".join([operator, *suffix]), {"op": operator, **chosen}
 
@@ -153,7 +153,9 @@ def row_instances():
         number = 0
         for kind, type_parameters in ROW_TYPES.items():
             for operator, parameters in row_operators():
-                if kind.endswith("_weight") and not parameters.get("weight") and not parameters.get("bias"):
+                if width % parameters.get("num_heads", 1) != 0:
+                    continue
+                if kind.endswith("_weight") and not parameters.get("weight", True) and not parameters.get("bias", False):
                     continue  # there is nothing of that type
                 rows = ROW_COUNTS[number % len(ROW_COUNTS)]
                 number += 1
@@ -216,7 +218,8 @@ def small_instances():
             yield {**chosen, "max_seq_len": 256, "lengths": [250] if "alone" in name else [0, 1, 65, 129, 256]}
         if name in ("program_causal-bf16-layer_norm_64x64", "program_none-fp16-rms_norm_128x128"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
-        if name.startswith(("rows_bf16-layer_norm_weight_bias_100x", "rows_fp16-rms_norm_weight_silu_1024x", "rows_fp32-layer_norm_weight_bias_7x")):
+        if name.startswith(("rows_bf16-layer_norm_weight_bias_100x", "rows_fp16-rms_norm_weight_silu_1024x", "rows_fp32-layer_norm_weight_bias_7x",
+                            "rows_bf16-hstu_norm_mul_dropout_group_norm_silu_u_concat_u_concat_x_dropout_100x")):
             yield {**chosen, "rows": 131}
         if name == "causal-bf16-many_128x128":
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}

@@ -47,6 +47,37 @@ TEST(HostRows, EveryWidthAndNumberOfRows) {
   for (const int64_t rows : {0, 1, 131, 5000}) check({{"op", "rms_norm"}, {"width", 64}}, rows);
 }
 
+// Groups below, at and behind whole vectors.
+TEST(HostRows, EveryGroup) {
+  for (const int64_t head_width : {1, 3, 8, 20, 64}) {
+    check({{"op", "hstu_norm_mul_dropout"},
+           {"width", 3 * head_width},
+           {"group_norm", true},
+           {"num_heads", 3},
+           {"concat_x", true}},
+          29);
+  }
+}
+
+// Whatever the ratio, backward drops what forward drops: both agree with the reference.
+TEST(HostRows, EveryRatioOfDropout) {
+  const OpSpecPtr spec =
+      make_spec({{"op", "hstu_norm_mul_dropout"}, {"width", 20}, {"concat_x", true}, {"dropout", true}});
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    const HostHandle handle(*spec, 2, direction);
+    ASSERT_NE(handle.get(), nullptr) << handle.error();
+    const Signature signature = spec->signature(direction);
+    for (const double ratio : {0.0, 0.5, 0.9999, 1.0}) {
+      SCOPED_TRACE(fmt::format("{} {}", to_string(direction), ratio));
+      HostCall call(spec, {{300}, {}, 300, {}}, 7, 0, direction);
+      call.inputs()[static_cast<size_t>(find_argument(signature, "dropout_ratio"))].scalar = ratio;
+      call.inputs()[static_cast<size_t>(find_argument(signature, "seed"))].scalar = -5;
+      ASSERT_EQ(call.launch(handle), 0) << call.error();
+      EXPECT_EQ(call.mistakes(), "");
+    }
+  }
+}
+
 TEST(HostRows, AnyNumberOfThreadsGivesTheSameBits) {
   const OpSpecPtr spec = make_spec({{"op", "layer_norm"}, {"width", 64}});
   const HostHandle alone(*spec, 1, Direction::kBackward), together(*spec, 3, Direction::kBackward);

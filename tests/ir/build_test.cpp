@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ir/hstu.h"
+#include "compiler/spec/operators/hstu_norm_mul_dropout/spec.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/golden/golden.h"
@@ -31,6 +32,27 @@ TEST(BuildIr, TextReadsBack) {
     ASSERT_TRUE(parsed) << text;
     EXPECT_EQ(to_text(*parsed), text);
   }
+}
+
+// Groups, columns of a tensor, and random numbers.
+TEST(BuildIr, TextOfRowsReadsBack) {
+  const auto context = make_context();
+  HstuNormMulDropoutParams params;
+  params.width = 12;
+  params.group_norm = params.concat_u = params.dropout = true;
+  params.num_heads = 3;
+  const auto module = build_module(*context, HstuNormMulDropoutSpec(params));
+  ASSERT_TRUE(module.ok()) << module.status().message();
+  const std::string text = to_text(**module);
+  for (const char* part : {"hstu.row 12 groups 3", "from 12", "columns 24 from 12"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  const auto parsed = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+  ASSERT_TRUE(parsed) << text;
+  EXPECT_EQ(to_text(*parsed), text);
+  std::string uneven = text;
+  uneven.replace(uneven.find("groups 3"), 8, "groups 5");
+  mlir::ScopedDiagnosticHandler quiet(context.get(), [](mlir::Diagnostic&) { return mlir::success(); });
+  EXPECT_FALSE(mlir::parseSourceString<mlir::ModuleOp>(uneven, context.get()));
 }
 
 TEST(BuildIr, RunPassesMatchesGoldenFile) {

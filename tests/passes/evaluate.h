@@ -131,6 +131,8 @@ class Evaluator {
         .Case([](arith::XOrIOp) -> Function { return [](N a, N b, N) { return integer(a.integer ^ b.integer); }; })
         .Case([](arith::SelectOp) -> Function { return [](N a, N b, N c) { return a.integer != 0 ? b : c; }; })
         .Case([](arith::CmpFOp cmp) -> Function {
+          if (cmp.getPredicate() == arith::CmpFPredicate::OGE)
+            return [](N a, N b, N) { return integer(a.real >= b.real); };
           EXPECT_EQ(cmp.getPredicate(), arith::CmpFPredicate::OGT);
           return [](N a, N b, N) { return integer(a.real > b.real); };
         })

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "compiler/passes/region_functions.h"
+#include "compiler/spec/philox.h"
 #include "tests/golden/golden.h"
 #include "tests/passes/build_row.h"
 #include "tests/passes/evaluate.h"
@@ -13,75 +14,92 @@
 namespace hstujit {
 namespace {
 
-// One row of a call after the other, as kernels do it.
+// One row of a call after the other, and one group of a row, as kernels do it.
 class RowEvaluator {
  public:
   RowEvaluator(const RowSpec& spec, Direction direction, std::vector<HostValue>& values)
       : row_(build_row(spec, direction)),
         functions_(find_row_functions(*row_.module)),
+        interface_(spec.interface(direction)),
         signature_(spec.signature(direction)),
-        width_(static_cast<size_t>(spec.interface(direction).width)),
-        values_(values) {}
+        group_(static_cast<size_t>(interface_.width / interface_.groups)),
+        values_(values) {
+    for (const std::vector<RowOperand>* operands : {&interface_.inputs, &interface_.outputs}) {
+      for (const RowOperand& operand : *operands) operands_[operand.name] = operand;
+    }
+  }
 
   void run(size_t rows) {
-    for (size_t i = 0; i < signature_.size(); ++i) {
-      if (signature_[i].role == ArgumentRole::kOutput)
-        values_[i].tensor.reals.assign((signature_[i].shape.size() == 2 ? rows : 1) * width_, 0);
+    for (const RowOperand& output : interface_.outputs) {
+      const size_t lines = output.kind == RowOperandKind::kRow ? rows : 1;
+      value_of(output).tensor.reals.assign(lines * static_cast<size_t>(interface_.columns(output)), 0);
     }
-    for (row_number_ = 0; row_number_ < rows; ++row_number_) run_row();
+    for (row_number_ = 0; row_number_ < rows; ++row_number_) {
+      for (first_ = 0; first_ < static_cast<size_t>(interface_.width); first_ += group_) run_group();
+    }
   }
 
   const RowFunctions& functions() const { return functions_; }
 
  private:
-  void run_row() {
+  void run_group() {
     statistics_.clear();
     for (const RowRound& round : functions_.rounds) {
       std::vector<double> sums(mlir::func::FuncOp(round.summands).getNumResults(), 0);
-      for (size_t column = 0; column < width_; ++column) {
+      for (size_t column = first_; column < first_ + group_; ++column) {
         const std::vector<double> terms = call(round.summands, column);
         for (size_t i = 0; i < sums.size(); ++i) sums[i] += terms[i];
       }
       for (unsigned i = 0; i < sums.size(); ++i) statistics_[row_sum_name(i)] = sums[i];
-      const std::vector<double> found = call(round.statistics, 0);
+      const std::vector<double> found = call(round.statistics, first_);
       for (unsigned i = 0; i < found.size(); ++i) statistics_[result_name(round.statistics, i)] = found[i];
     }
-    for (size_t column = 0; column < width_; ++column) {
+    for (size_t column = first_; column < first_ + group_; ++column) {
       const std::vector<double> found = call(functions_.outputs, column);
-      for (unsigned i = 0; i < found.size(); ++i) {
-        const size_t index = index_of(result_name(functions_.outputs, i));
-        if (signature_[index].shape.size() == 2) {
-          values_[index].tensor.reals[row_number_ * width_ + column] = found[i];
-        } else {
-          values_[index].tensor.reals[column] += found[i];
-        }
-      }
+      for (unsigned i = 0; i < found.size(); ++i)
+        element_of(operands_.at(result_name(functions_.outputs, i)), column) += found[i];
     }
   }
 
-  size_t index_of(const std::string& name) const {
-    const int index = find_argument(signature_, name);
-    EXPECT_GE(index, 0) << name;
-    return static_cast<size_t>(std::max(index, 0));
+  HostValue& value_of(const RowOperand& operand) {
+    const int index = find_argument(signature_, operand.argument());
+    EXPECT_GE(index, 0) << operand.name;
+    return values_[static_cast<size_t>(std::max(index, 0))];
+  }
+
+  double& element_of(const RowOperand& operand, size_t column) {
+    std::vector<double>& reals = value_of(operand).tensor.reals;
+    switch (operand.kind) {
+      case RowOperandKind::kRow:
+        return reals.at(row_number_ * static_cast<size_t>(interface_.columns(operand)) +
+                        static_cast<size_t>(operand.first_column) + column);
+      case RowOperandKind::kGroupVector:
+      case RowOperandKind::kGroupSum:
+        return reals.at(column / group_);
+      default:
+        return reals.at(column);
+    }
+  }
+
+  uint64_t seed_of(const std::string& name) {
+    return static_cast<uint64_t>(static_cast<int64_t>(value_of(operands_.at(name)).scalar));
+  }
+
+  double argument(const std::string& name, size_t column) {
+    if (const auto known = statistics_.find(name); known != statistics_.end()) return known->second;
+    for (const RowRandom& random : functions_.randoms) {
+      if (random.name != name) continue;
+      const size_t element = row_number_ * static_cast<size_t>(random.columns) + static_cast<size_t>(random.first);
+      return philox_uniform(seed_of(random.seed), seed_of(random.offset), element + column);
+    }
+    const RowOperand& operand = operands_.at(name);
+    return operand.kind == RowOperandKind::kScalar ? value_of(operand).scalar : element_of(operand, column);
   }
 
   std::vector<double> call(mlir::func::FuncOp function, size_t column) {
     std::vector<double> arguments;
-    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      const std::string name = argument_name(function, i);
-      if (const auto known = statistics_.find(name); known != statistics_.end()) {
-        arguments.push_back(known->second);
-        continue;
-      }
-      const size_t index = index_of(name);
-      const HostValue& value = values_[index];
-      if (signature_[index].kind == ArgumentKind::kFloat) {
-        arguments.push_back(value.scalar);
-      } else {
-        const bool row = signature_[index].shape.size() == 2;
-        arguments.push_back(value.tensor.reals[(row ? row_number_ * width_ : 0) + column]);
-      }
-    }
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      arguments.push_back(argument(argument_name(function, i), column));
     auto& evaluator = evaluators_[function.getName().str()];
     if (!evaluator) evaluator = std::make_unique<Evaluator<double>>(function);
     return evaluator->reals(arguments);
@@ -89,9 +107,11 @@ class RowEvaluator {
 
   RowModule row_;
   RowFunctions functions_;
+  RowInterface interface_;
   Signature signature_;
-  size_t width_, row_number_ = 0;
+  size_t group_, row_number_ = 0, first_ = 0;
   std::vector<HostValue>& values_;
+  std::map<std::string, RowOperand> operands_;
   std::map<std::string, double> statistics_;
   std::map<std::string, std::unique_ptr<Evaluator<double>>> evaluators_;
 };
@@ -99,7 +119,7 @@ class RowEvaluator {
 TEST(RowFunctions, AgreeWithTheReference) {
   constexpr size_t kRows = 3;
   const Lengths lengths{.rows = {kRows}, .num_targets = {}, .max_seq_len = kRows};
-  for (const int64_t width : {2, 7, 64}) {
+  for (const int64_t width : {2, 6, 64}) {
     for (const auto& [name, op, json, spec] : row_cases({{"width", width}})) {
       for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
         SCOPED_TRACE(name + " " + std::string(to_string(direction)) + " " + std::to_string(width));

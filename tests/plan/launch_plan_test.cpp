@@ -42,6 +42,7 @@ TEST(LaunchPlan, OffsetsAgreeWithTheStructOfTheSameMembers) {
 TEST(LaunchPlan, TheStructIsPaddedToItsStrictestMember) {
   EXPECT_EQ(offsets_of({Kind::kPointer, Kind::kInt}), (std::vector<uint32_t>{0, 8, 16}));
   EXPECT_EQ(offsets_of({Kind::kFloat, Kind::kInt}), (std::vector<uint32_t>{0, 4, 8}));
+  EXPECT_EQ(offsets_of({Kind::kFloat, Kind::kLong}), (std::vector<uint32_t>{0, 8, 16}));
   EXPECT_EQ(offsets_of({}), (std::vector<uint32_t>{0}));
 }
 

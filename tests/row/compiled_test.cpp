@@ -1,5 +1,6 @@
 // Kernels of the row family compile without spills: those that run untuned, and of one problem all that may be tuned.
 #include "compiler/plan/search_space.h"
+#include "compiler/spec/operators/hstu_norm_mul_dropout/spec.h"
 #include "compiler/spec/operators/layer_norm/spec.h"
 #include "tests/nvrtc/compiled_kernels.h"
 #include "tests/row/row_cases.h"
@@ -37,6 +38,18 @@ TEST_F(RowKernels, UntunedFitEveryOption) {
   for (const char* dtype : {"bf16", "fp16", "fp32"}) {
     for (const RowCase& row : row_cases({{"width", 512}, {"dtype", dtype}, {"weight_dtype", dtype}}))
       expect_untuned_fits(*row.spec);
+  }
+}
+
+// Heads of usual widths, and such as no power of two divides, with all that an operator may have.
+TEST_F(RowKernels, UntunedFitEveryGroup) {
+  for (const auto& [heads, head_width] : {std::pair{1, 256}, {4, 128}, {8, 32}, {4, 256}, {3, 96}, {16, 128}}) {
+    HstuNormMulDropoutParams params;
+    params.width = heads * head_width;
+    params.num_heads = heads;
+    params.group_norm = params.concat_u = params.concat_x = params.dropout = true;
+    make_canonical(params, true);
+    expect_untuned_fits(HstuNormMulDropoutSpec(params));
   }
 }
 

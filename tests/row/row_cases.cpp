@@ -39,14 +39,19 @@ std::vector<RowCase> row_cases(const Json& common) {
     const std::string op = file.parent_path().filename().native();
     RowCase plain{op, op, {{"op", op}}, nullptr};
     plain.json.update(common);
-    std::vector<RowCase> cases = {plain};
-    const Json parameters = Json::parse(std::ifstream(file));  // lives as long as what items() goes over
-    for (const auto& [parameter, values] : parameters.items()) {
-      std::vector<RowCase> more;
-      for (const RowCase& before : cases) {
-        for (const Json& value : values) more.push_back(with(before, parameter, value));
+    std::vector<RowCase> cases;
+    Json lists = Json::parse(std::ifstream(file));
+    if (!lists.is_array()) lists = Json::array({lists});
+    for (const Json& parameters : lists) {
+      std::vector<RowCase> products = {plain};
+      for (const auto& [parameter, values] : parameters.items()) {
+        std::vector<RowCase> more;
+        for (const RowCase& before : products) {
+          for (const Json& value : values) more.push_back(with(before, parameter, value));
+        }
+        products = std::move(more);
       }
-      cases = std::move(more);
+      cases.insert(cases.end(), products.begin(), products.end());
     }
     for (RowCase& row : cases) {
       Result<OpSpecPtr> spec = parse_op_spec(row.json, row.name);

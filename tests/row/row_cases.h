@@ -2,6 +2,8 @@
 // tests/operators/<op>/cases.json which values of its parameters are tried, each with each:
 //
 //   {"weight": [true, false], "silu": [true, false]}
+//
+// or a list of such objects, where each with each would be too many. A case is named after what is on.
 #pragma once
 
 #include <memory>

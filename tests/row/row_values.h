@@ -11,7 +11,8 @@ namespace hstujit {
 
 using RowValues = std::map<std::string, std::vector<double>>;  // by argument
 
-// All arguments, with what the reference makes of `rows` rows of these inputs. Scalars are 0.
+// All arguments, with what the reference makes of `rows` rows of these inputs. A scalar has one value, 0 where it has
+// none.
 inline std::vector<HostValue> reference_of(const RowSpec& spec, Direction direction, int64_t rows,
                                            const RowValues& inputs) {
   const Signature signature = spec.signature(direction);
@@ -19,9 +20,13 @@ inline std::vector<HostValue> reference_of(const RowSpec& spec, Direction direct
   for (size_t i = 0; i < signature.size(); ++i) {
     const auto input = inputs.find(signature[i].name);
     if (input == inputs.end()) continue;
+    if (signature[i].kind != ArgumentKind::kTensor) {
+      values[i].scalar = input->second.at(0);
+      continue;
+    }
     HostTensor& tensor = values[i].tensor;
     if (signature[i].shape.size() == 2) tensor.shape = {rows};
-    tensor.shape.push_back(spec.interface(direction).width);
+    tensor.shape.push_back(signature[i].shape.back().bias);
     tensor.reals = input->second;
   }
   spec.reference(direction, {{rows}, {}, rows, {}}, values);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/plan/search_space.h"
+#include "compiler/spec/operators/hstu_norm_mul_dropout/spec.h"
 #include "compiler/spec/operators/layer_norm/spec.h"
 #include "compiler/spec/operators/rms_norm/spec.h"
 #include "compiler/spec/operators/swish_layer_norm/spec.h"
@@ -91,6 +92,34 @@ TEST(RowSkeleton, EveryProblemHasAConfigOnEveryDevice) {
               EXPECT_FALSE(accepted(*spec, direction, *known_device(device)).empty())
                   << device << " " << to_string(direction) << " " << spec->to_json();
             }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Groups of every shape, with all that an operator may have.
+TEST(RowSkeleton, EveryGroupHasAConfigOnEveryDevice) {
+  for (const char* device : {"sm_80", "sm_86", "sm_89", "sm_90a"}) {
+    for (const auto& [width, heads] :
+         {std::pair{1, 1}, {64, 64}, {21, 3}, {96, 3}, {1024, 4}, {8190, 63}, {16383, 3}, {16384, 1}, {16384, 64}}) {
+      for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
+        HstuNormMulDropoutParams params;
+        params.width = width;
+        params.num_heads = heads;
+        params.dtype = dtype;
+        params.concat_u = params.concat_x = params.silu_u = params.dropout = true;
+        for (const bool group_norm : {true, false}) {
+          HstuNormMulDropoutParams chosen = params;
+          chosen.group_norm = group_norm;
+          chosen.mul_u_activation = "silu";
+          chosen.make_canonical();
+          make_canonical(chosen, true);
+          const HstuNormMulDropoutSpec spec(chosen);
+          for (const Direction direction : kDirections) {
+            EXPECT_FALSE(accepted(spec, direction, *known_device(device)).empty())
+                << device << " " << to_string(direction) << " " << spec.to_json();
           }
         }
       }

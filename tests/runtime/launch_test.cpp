@@ -189,7 +189,8 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
                 slot(Kind::kSize, "q"),
                 slot(Kind::kInverse, "scaling_seqlen"),
                 slot(Kind::kInt, "max_seq_len"),
-                slot(Kind::kTensorMap, "q")};
+                slot(Kind::kTensorMap, "q"),
+                slot(Kind::kLong, "scaling_seqlen")};
   plan.slots[3].bias = -1;
   plan.slots[4].fallback = find_argument(signature, "max_seq_len");
   plan.slots[6].map = {{{2, 64}, {1, 1}, {0, 128}}, 128};
@@ -201,6 +202,8 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   heads.constant = 3;
   plan.grid = {factor, heads};
 
+  constexpr int64_t kManyBits = -0x123456789abcdef;
+  launch_->values[static_cast<size_t>(find_argument(signature, "scaling_seqlen"))].integer = kManyBits;
   const auto launcher = make_launcher(signature, plan);
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();
   ASSERT_TRUE((*launcher)->launch(launch_->values.data(), launch_->values.size(), nullptr).ok());
@@ -221,6 +224,7 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   EXPECT_EQ(read(3, int64_t{0}), 134);
   EXPECT_FLOAT_EQ(read(4, 0.0f), 1.0f / 200);
   EXPECT_EQ(read(5, int32_t{0}), 200);
+  EXPECT_EQ(read(7, int64_t{0}), kManyBits);
   EXPECT_EQ(seen.map_rank, 3u);
   EXPECT_THAT(std::vector(seen.dimensions, seen.dimensions + 3), ::testing::ElementsAre(64, 2, 135));
   EXPECT_THAT(std::vector(seen.strides, seen.strides + 2), ::testing::ElementsAre(128, 256));
@@ -231,6 +235,9 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   const auto whole = make_launcher(signature, plan);
   ASSERT_TRUE((*whole)->launch(launch_->values.data(), launch_->values.size(), nullptr).ok());
   EXPECT_EQ(seen.grid, 12u) << "ceil(200 / 64) * 3";
+
+  plan.slots[7] = slot(Kind::kLong, "alpha");
+  EXPECT_THAT(make_launcher(signature, plan).status().message(), HasSubstr("does not fit argument alpha"));
 }
 
 TEST(CheckJagged, NamesTheFirstMistake) {

@@ -75,18 +75,32 @@ TEST(RowSpec, WorkCountsBytesOnce) {
 
 // Gradients against differences of the forward direction.
 TEST(RowSpec, GradientsAreThoseOfForward) {
-  const std::vector<double> x = {0.3, -1.2, 2.5, 0.1, 1.5, 0.4, -0.7, 0.2}, dout = {1, -2, 0.5, 3, -1, 0.2, 0.6, 2};
+  constexpr int64_t kRows = 2;
+  const Lengths lengths{{kRows}, {}, kRows, {}};
   for (const auto& [name, op, json, spec] : row_cases({{"width", 4}, {"dtype", "fp32"}})) {
-    const Signature signature = spec->signature(Direction::kForward), gradients = spec->signature(Direction::kBackward);
+    RowValues values;
+    for (const Direction direction : {Direction::kBackward, Direction::kForward}) {
+      const Signature signature = spec->signature(direction);
+      const std::vector<HostValue> drawn = spec->make_inputs(direction, lengths, 5);
+      for (size_t i = 0; i < signature.size(); ++i) {
+        if (signature[i].role == ArgumentRole::kOutput) continue;
+        const bool tensor = signature[i].kind == ArgumentKind::kTensor;
+        values[signature[i].name] = tensor ? drawn[i].tensor.reals : std::vector<double>{drawn[i].scalar};
+      }
+    }
+    values["eps"] = {0.1};  // so that nothing changes fast
+    const std::vector<double> dout = values.at("dout");
     const auto loss = [&](const RowValues& at) {
-      const auto out = reference_of(*spec, Direction::kForward, 2, at).back().tensor.reals;
+      const auto out = reference_of(*spec, Direction::kForward, kRows, at).back().tensor.reals;
+      EXPECT_EQ(out.size(), dout.size());
       return std::inner_product(out.begin(), out.end(), dout.begin(), 0.0);
     };
-    RowValues values = {{"x", x}, {"dout", dout}, {"weight", {1, 2, 0.5, -1}}, {"bias", {10, 20, 30, 40}}};
-    const std::vector<HostValue> backward = reference_of(*spec, Direction::kBackward, 2, values);
+    const Signature gradients = spec->signature(Direction::kBackward);
+    const std::vector<HostValue> backward = reference_of(*spec, Direction::kBackward, kRows, values);
     for (size_t k = 0; k < gradients.size(); ++k) {
       if (gradients[k].role != ArgumentRole::kOutput) continue;
       std::vector<double>& input = values.at(gradients[k].name.substr(1));
+      ASSERT_EQ(backward[k].tensor.reals.size(), input.size()) << name << " " << gradients[k].name;
       for (size_t i = 0; i < input.size(); ++i) {
         constexpr double kStep = 1e-5;
         const double before = input[i];

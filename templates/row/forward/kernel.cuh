@@ -1,7 +1,9 @@
 // The forward direction of operators over rows: no thread keeps anything of a row that is over.
+#include "row/groups.cuh"  // where Groups
+#include "row/random.cuh"  // where Random
 #include "row/rows.cuh"
 
 template <class Spec, class Config, class Params>
 __device__ void kernel_main(const Params& params) {
-  Rows<Spec, Config, Operands, Row, NoColumnSums, Params>(params).run();
+  Rows<Spec, Config, Operands, Row, NoRowSums, Params>(params).run();
 }

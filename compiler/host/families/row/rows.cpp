@@ -5,9 +5,11 @@
 // a launch, which finish() adds up in the order of the items; how rows are cut into items depends on the sizes alone.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "compiler/host/lift_lanes.h"
 #include "compiler/host/operator.h"
+#include "compiler/host/philox.h"
 #include "compiler/passes/region_functions.h"
 #include "compiler/passes/row_functions.h"
 #include "compiler/spec/rounding.h"
@@ -29,15 +31,18 @@ constexpr int64_t kMinElements = 16384;
 // Coordinates of an item.
 constexpr size_t kBegin = 0, kEnd = 1, kItem = 2;
 
-std::vector<RowOperand> column_sums_of(const RowInterface& interface) {
+bool is_sum(const RowOperand& operand) {
+  return operand.kind == RowOperandKind::kColumnSum || operand.kind == RowOperandKind::kGroupSum;
+}
+
+std::vector<RowOperand> sums_of(const RowInterface& interface) {
   std::vector<RowOperand> sums;
-  for (const RowOperand& output : interface.outputs) {
-    if (output.kind == RowOperandKind::kColumnSum) sums.push_back(output);
-  }
+  std::copy_if(interface.outputs.begin(), interface.outputs.end(), std::back_inserter(sums), is_sum);
   return sums;
 }
 
-// Writes the body of the item function.
+// Writes the body of the item function. A group of a row is computed after the other: it depends on its own elements
+// and sums alone.
 class RowEmitter {
  public:
   RowEmitter(const RowInterface& interface, ItemFunction& function)
@@ -46,11 +51,18 @@ class RowEmitter {
         functions_(find_row_functions(function.regions)),
         emit_(function.emit),
         width_(interface.width),
+        group_(interface.width / interface.groups),
         padded_(round_up(interface.width, emit_.tile().lanes)) {
+    // Lanes of a group's last elements may reach behind the row.
+    const int64_t lanes = emit_.tile().lanes, row = interface.groups == 1 ? padded_ : padded_ + lanes;
     for (const RowOperand& input : interface.inputs) {
-      if (input.kind != RowOperandKind::kScalar) rows_[input.name] = emit_.allocate(1, padded_);
+      if (input.kind == RowOperandKind::kRow || input.kind == RowOperandKind::kVector)
+        rows_[input.name] = emit_.allocate(1, row);
+      if (input.kind == RowOperandKind::kGroupVector)
+        groups_[input.name] = emit_.allocate(1, round_up(interface.groups, lanes));
     }
-    for (const RowOperand& output : interface.outputs) rows_[output.name] = emit_.allocate(1, padded_);
+    for (const RowOperand& output : interface.outputs) rows_[output.name] = emit_.allocate(1, row);
+    for (const RowRandom& random : functions_.randoms) randoms_[random.name] = random;
   }
 
   Status emit() {
@@ -58,53 +70,75 @@ class RowEmitter {
     for (const RowOperand& input : interface_.inputs) {
       if (input.kind == RowOperandKind::kVector)
         emit_.copy_rows({argument(input), input.dtype, width_, {}, {}}, one, one, rows_[input.name]);
+      if (input.kind == RowOperandKind::kGroupVector)
+        emit_.copy_rows({argument(input), input.dtype, interface_.groups, {}, {}}, one, one, groups_[input.name]);
     }
-    for (const RowOperand& sum : column_sums_of(interface_)) emit_.clear(rows_[sum.name], one);
+    for (const RowOperand& sum : sums_of(interface_)) emit_.clear(rows_[sum.name], one);
     emit_.loop(function_.coordinates[kBegin], function_.coordinates[kEnd], 1, [&](Value row) { emit_row(row); });
     store_parts();
     return status_;
   }
 
  private:
-  Value argument(const RowOperand& operand) const { return function_.argument(operand.name); }
+  Value argument(const RowOperand& operand) const { return function_.argument(operand.argument()); }
   Value address(const std::string& operand, Value column) {
     return emit_.address(rows_.at(operand), emit_.integer(0), column);
   }
 
   void emit_row(Value row) {
     const Value one = emit_.integer(1);
+    row_ = row;
     for (const RowOperand& input : interface_.inputs) {
       if (input.kind == RowOperandKind::kRow)
-        emit_.copy_rows({argument(input), input.dtype, width_, row, {}}, one, one, rows_[input.name]);
+        emit_.copy_rows({argument(input), input.dtype, width_, row, {}, input.first_column}, one, one,
+                        rows_[input.name]);
     }
-    statistics_.clear();
-    for (const RowRound& round : functions_.rounds) emit_round(round);
-    emit_.loop(emit_.integer(0), emit_.integer(padded_), emit_.tile().lanes,
-               [&](Value column) { emit_outputs(column); });
+    if (interface_.groups == 1) {
+      emit_group(emit_.integer(0), padded_);
+    } else {
+      emit_.loop(emit_.integer(0), emit_.integer(width_), group_, [&](Value first) { emit_group(first, group_); });
+    }
     for (const RowOperand& output : interface_.outputs) {
       if (output.kind != RowOperandKind::kRow) continue;
       const Emitter::RowFactor unchanged = [&](Value) { return emit_.real(1); };
-      emit_.write_rows(rows_[output.name], unchanged, {argument(output), output.dtype, width_, row, {}}, one);
+      emit_.write_rows(rows_[output.name], unchanged,
+                       {argument(output), output.dtype, width_, row, {}, output.first_column}, one);
     }
+  }
+
+  // From column `first` on; `stored` elements of the outputs are stored.
+  void emit_group(Value first, int64_t stored) {
+    first_ = first;
+    statistics_.clear();
+    for (const RowRound& round : functions_.rounds) emit_round(round);
+    const int64_t lanes = emit_.tile().lanes, whole = round_down(stored, lanes);
+    if (whole > 0)
+      emit_.loop(emit_.integer(0), emit_.integer(whole), lanes, [&](Value column) { emit_outputs(column, {}); });
+    if (whole < stored) emit_outputs(emit_.integer(whole), inside(stored - whole));
+  }
+
+  // Whether a lane is among the first `count`.
+  Value inside(int64_t count) {
+    mlir::SmallVector<bool> inside;
+    for (int64_t i = 0; i < emit_.tile().lanes; ++i) inside.push_back(i < count);
+    const auto type = emit_.lanes_of(emit_.builder().getI1Type());
+    return mlir::arith::ConstantOp::create(emit_.builder(), emit_.location(),
+                                           mlir::DenseElementsAttr::get(type, inside));
   }
 
   // Sums of lanes over whole vectors, then over what is left, whose padding does not count.
   void emit_round(const RowRound& round) {
     const unsigned count = mlir::func::FuncOp(round.summands).getNumResults();
-    const int64_t lanes = emit_.tile().lanes, whole = round_down(width_, lanes);
+    const int64_t lanes = emit_.tile().lanes, whole = round_down(group_, lanes);
     Emitter::Values sums(count, emit_.zero_lanes());
     sums = emit_.loop(emit_.integer(0), emit_.integer(whole), lanes, sums, [&](Value column, const auto& before) {
       Emitter::Values after = call(round.summands, column);
       for (unsigned i = 0; i < count; ++i) after[i] = emit_.addf(before[i], after[i]);
       return after;
     });
-    if (whole < width_) {
+    if (whole < group_) {
       const Emitter::Values last = call(round.summands, emit_.integer(whole));
-      mlir::SmallVector<bool> inside;
-      for (int64_t i = 0; i < lanes; ++i) inside.push_back(whole + i < width_);
-      const auto type = emit_.lanes_of(emit_.builder().getI1Type());
-      const Value counts = mlir::arith::ConstantOp::create(emit_.builder(), emit_.location(),
-                                                           mlir::DenseElementsAttr::get(type, inside));
+      const Value counts = inside(group_ - whole);
       for (unsigned i = 0; i < count; ++i)
         sums[i] = emit_.addf(sums[i], emit_.select(counts, last[i], emit_.zero_lanes()));
     }
@@ -113,34 +147,47 @@ class RowEmitter {
     for (unsigned i = 0; i < numbers.size(); ++i) statistics_[result_name(round.statistics, i)] = numbers[i];
   }
 
-  void emit_outputs(Value column) {
+  // Of the lanes that are inside; all where that is null.
+  void emit_outputs(Value column, Value inside) {
     const Emitter::Values values = call(functions_.outputs, column);
     for (unsigned i = 0; i < values.size(); ++i) {
       const std::string name = result_name(functions_.outputs, i);
-      const Value place = address(name, column);
-      emit_.store_lanes(is_sum(name) ? emit_.addf(emit_.load_lanes(place), values[i]) : values[i], place);
+      const Value place = address(name, emit_.add(first_, column));
+      Value value = values[i];
+      if (is_sum_named(name)) value = emit_.addf(emit_.load_lanes(place), value);
+      if (inside) value = emit_.select(inside, value, emit_.load_lanes(place));
+      emit_.store_lanes(value, place);
     }
   }
 
-  bool is_sum(const std::string& name) const {
-    return std::any_of(interface_.outputs.begin(), interface_.outputs.end(), [&](const RowOperand& output) {
-      return output.name == name && output.kind == RowOperandKind::kColumnSum;
-    });
+  bool is_sum_named(const std::string& name) const {
+    return std::any_of(interface_.outputs.begin(), interface_.outputs.end(),
+                       [&](const RowOperand& output) { return output.name == name && is_sum(output); });
   }
 
-  // The results for a column's lanes, or, without a column, for the row.
+  Value emit_random(const RowRandom& random, Value column) {
+    const Value element =
+        emit_.add(emit_.add(emit_.mul(row_, emit_.integer(random.columns)), emit_.integer(random.first)),
+                  emit_.add(first_, column));
+    return emit_philox_uniform(emit_, function_.argument(random.seed), function_.argument(random.offset), element);
+  }
+
+  Value emit_argument(const std::string& name, Value column) {
+    if (const auto known = statistics_.find(name); known != statistics_.end()) return known->second;
+    if (const auto random = randoms_.find(name); random != randoms_.end()) return emit_random(random->second, column);
+    if (const auto group = groups_.find(name); group != groups_.end()) {
+      const Value number = emit_.div(first_, emit_.integer(group_));
+      return emit_.load_scalar(emit_.address(group->second, emit_.integer(0), number));
+    }
+    if (rows_.contains(name)) return emit_.load_lanes(address(name, emit_.add(first_, column)));
+    return function_.argument(name);
+  }
+
+  // The results for a column's lanes, counted from the group's first one, or, without a column, for the group.
   Emitter::Values call(mlir::func::FuncOp function, Value column) {
     Emitter::Values arguments;
-    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      const std::string name = argument_name(function, i);
-      if (const auto known = statistics_.find(name); known != statistics_.end()) {
-        arguments.push_back(known->second);
-      } else if (rows_.contains(name)) {
-        arguments.push_back(emit_.load_lanes(address(name, column)));
-      } else {
-        arguments.push_back(function_.argument(name));
-      }
-    }
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      arguments.push_back(emit_argument(argument_name(function, i), column));
     auto results = emit_region(emit_, function, arguments);
     if (!results.ok()) {
       if (status_.ok()) status_ = results.status();
@@ -153,7 +200,7 @@ class RowEmitter {
   }
 
   void store_parts() {
-    const std::vector<RowOperand> sums = column_sums_of(interface_);
+    const std::vector<RowOperand> sums = sums_of(interface_);
     const auto count = static_cast<int64_t>(sums.size());
     for (int64_t i = 0; i < count; ++i) {
       const Value begin =
@@ -171,9 +218,12 @@ class RowEmitter {
   ItemFunction& function_;
   const RowFunctions functions_;
   Emitter& emit_;
-  const int64_t width_, padded_;
-  std::map<std::string, ScratchMatrix> rows_;  // a row of each operand that has elements
-  std::map<std::string, Value> statistics_;    // of the row, its sums too
+  const int64_t width_, group_, padded_;         // elements of a row, of a group of it
+  std::map<std::string, ScratchMatrix> rows_;    // a row of each operand that has elements
+  std::map<std::string, ScratchMatrix> groups_;  // the numbers of all groups
+  std::map<std::string, RowRandom> randoms_;
+  Value row_, first_;                        // the row's number, and the group's first column
+  std::map<std::string, Value> statistics_;  // of the group, its sums too
   Status status_;
 };
 
@@ -195,18 +245,20 @@ class HostRows final : public HostOperator {
   }
 
   int64_t parts_size(const Arguments& arguments) const override {
-    return item_count(arguments) * static_cast<int64_t>(column_sums_of(interface_).size()) * padded_;
+    return item_count(arguments) * static_cast<int64_t>(sums_of(interface_).size()) * padded_;
   }
 
   void finish(const Arguments& arguments, const float* parts) const override {
-    const std::vector<RowOperand> sums = column_sums_of(interface_);
+    const std::vector<RowOperand> sums = sums_of(interface_);
     for (size_t i = 0; i < sums.size(); ++i) {
       HostTensor total;
-      total.shape = {interface_.width};
-      total.reals.assign(static_cast<size_t>(interface_.width), 0);
+      total.shape = {interface_.elements(sums[i])};
+      total.reals.assign(static_cast<size_t>(total.shape[0]), 0);
+      const int64_t summed = interface_.width / total.shape[0];  // columns of a number
       for (int64_t item = 0; item < item_count(arguments); ++item) {
         const float* part = parts + (item * static_cast<int64_t>(sums.size()) + static_cast<int64_t>(i)) * padded_;
-        for (size_t column = 0; column < total.reals.size(); ++column) total.reals[column] += part[column];
+        for (int64_t column = 0; column < interface_.width; ++column)
+          total.reals[static_cast<size_t>(column / summed)] += part[column];
       }
       const std::vector<std::byte> bytes = pack(total, sums[i].dtype);
       std::memcpy(arguments.data(sums[i].name), bytes.data(), bytes.size());

@@ -1,0 +1,63 @@
+// hstu_norm_mul_dropout: a norm, gated by other rows, beside which both may stand, with dropout (docs/ops.md,
+// "hstu_norm_mul_dropout").
+#pragma once
+
+#include "compiler/spec/row_norms.h"
+#include "compiler/spec/row_operator.h"
+
+namespace hstujit {
+
+struct HstuNormMulDropoutParams : RowParams {
+  static constexpr std::string_view kOp = "hstu_norm_mul_dropout";
+
+  std::string norm = "layer";
+  bool group_norm = false;
+  int64_t num_heads = 1;
+  std::string mul_u_activation = "none";
+  bool silu_u = false;
+  bool concat_u = false;
+  bool concat_x = false;
+  bool dropout = false;
+
+  static constexpr auto fields() {
+    using P = HstuNormMulDropoutParams;
+    return std::tuple_cat(
+        fields_of<P>(),
+        std::make_tuple(
+            field("norm", &P::norm, "what normalises x: layer_norm or rms_norm").one_of("layer rms"),
+            field("group_norm", &P::group_norm, "normalises the columns of each head apart"),
+            field("num_heads", &P::num_heads, "heads of group_norm, each of width / num_heads columns", 1, 64),
+            field("mul_u_activation", &P::mul_u_activation, "what is applied to the u that multiplies")
+                .one_of("none sigmoid silu"),
+            field("silu_u", &P::silu_u, "applies silu to the u of the result, with group_norm to both"),
+            field("concat_u", &P::concat_u, "the result begins with the columns of u"),
+            field("concat_x", &P::concat_x, "the columns of x stand before those of the product"),
+            field("dropout", &P::dropout, "takes a ratio of elements that become 0, and a seed")));
+  }
+
+  int64_t groups() const { return group_norm ? num_heads : 1; }
+  RowNorm row_norm() const { return norm == "rms" ? RowNorm::kRms : RowNorm::kLayer; }
+  bool has_bias() const { return row_norm() == RowNorm::kLayer; }
+  // Columns of the result, and where those of x and of the product begin in it.
+  int64_t columns() const { return first_product() + width; }
+  int64_t first_x() const { return concat_u ? width : 0; }
+  int64_t first_product() const { return first_x() + (concat_x ? width : 0); }
+
+  void check(const std::string& path, Mistakes& mistakes) const;
+  void make_canonical();
+};
+
+// Forward: x, u (L,D), weight, [bias] (D) or (H), eps (float), [dropout_ratio (float), seed, offset (int)],
+// out (L, D, 2D or 3D). Backward: x, u, dout, and all that is not a row, dx, du (L,D), dweight, [dbias].
+class HstuNormMulDropoutSpec final : public RowOperator<HstuNormMulDropoutParams> {
+ public:
+  using RowOperator::RowOperator;
+
+  double operations(Direction direction) const override;
+
+ protected:
+  RowInterface forward_interface() const override;
+  void reference_row(Direction direction, ReferenceRow& row) const override;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,72 @@
+module {
+  func.func @row_summands0(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "u"}, %arg2: f32 {hstu.name = "weight"}, %arg3: f32 {hstu.name = "dout_y"}) -> (f32 {hstu.name = "sum0"}, f32 {hstu.name = "sum1"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg1, %cst : f32
+    %1 = math.tanh %0 : f32
+    %2 = math.fma %0, %1, %0 : f32
+    %3 = arith.mulf %2, %arg3 : f32
+    %4 = arith.mulf %arg2, %3 : f32
+    return %arg0, %4 : f32, f32
+  }
+  func.func @row_statistics0(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "sum1"}) -> (f32 {hstu.name = "mean"}, f32 {hstu.name = "statistic"}) {
+    %cst = arith.constant 1.562500e-02 : f32
+    %0 = arith.mulf %arg0, %cst : f32
+    return %0, %arg1 : f32, f32
+  }
+  func.func @row_summands1(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "u"}, %arg2: f32 {hstu.name = "weight"}, %arg3: f32 {hstu.name = "dout_y"}, %arg4: f32 {hstu.name = "mean"}) -> (f32 {hstu.name = "sum0"}, f32 {hstu.name = "sum1"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.subf %arg0, %arg4 : f32
+    %1 = arith.mulf %0, %0 : f32
+    %2 = arith.mulf %arg1, %cst : f32
+    %3 = math.tanh %2 : f32
+    %4 = math.fma %2, %3, %2 : f32
+    %5 = arith.mulf %4, %arg3 : f32
+    %6 = arith.mulf %arg2, %5 : f32
+    %7 = arith.mulf %0, %6 : f32
+    return %1, %7 : f32, f32
+  }
+  func.func @row_statistics1(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "sum1"}, %arg2: f32 {hstu.name = "eps"}, %arg3: f32 {hstu.name = "statistic"}) -> (f32 {hstu.name = "rstd"}, f32 {hstu.name = "statistic2"}, f32 {hstu.name = "statistic3"}) {
+    %cst = arith.constant 3.125000e-02 : f32
+    %cst_0 = arith.constant -5.000000e-01 : f32
+    %cst_1 = arith.constant 1.562500e-02 : f32
+    %0 = arith.mulf %arg0, %cst_1 : f32
+    %1 = arith.addf %0, %arg2 : f32
+    %2 = math.rsqrt %1 : f32
+    %3 = arith.mulf %2, %2 : f32
+    %4 = arith.mulf %2, %cst_0 : f32
+    %5 = arith.mulf %3, %4 : f32
+    %6 = arith.mulf %arg1, %cst : f32
+    %7 = arith.mulf %5, %6 : f32
+    %8 = arith.mulf %arg3, %2 : f32
+    %9 = arith.negf %8 : f32
+    %10 = arith.mulf %9, %cst_1 : f32
+    return %2, %7, %10 : f32, f32, f32
+  }
+  func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "u"}, %arg2: f32 {hstu.name = "weight"}, %arg3: f32 {hstu.name = "bias"}, %arg4: f32 {hstu.name = "dout_x"}, %arg5: f32 {hstu.name = "dout_y"}, %arg6: f32 {hstu.name = "mean"}, %arg7: f32 {hstu.name = "rstd"}, %arg8: f32 {hstu.name = "statistic2"}, %arg9: f32 {hstu.name = "statistic3"}) -> (f32 {hstu.name = "dx"}, f32 {hstu.name = "du"}, f32 {hstu.name = "dweight"}, f32 {hstu.name = "dbias"}) {
+    %cst = arith.constant 1.000000e+00 : f32
+    %cst_0 = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg1, %cst_0 : f32
+    %1 = math.tanh %0 : f32
+    %2 = math.fma %0, %1, %0 : f32
+    %3 = arith.mulf %2, %arg5 : f32
+    %4 = arith.mulf %arg2, %3 : f32
+    %5 = arith.mulf %arg7, %4 : f32
+    %6 = arith.subf %arg0, %arg6 : f32
+    %7 = arith.mulf %6, %arg8 : f32
+    %8 = arith.addf %5, %7 : f32
+    %9 = arith.addf %arg4, %8 : f32
+    %10 = arith.addf %9, %arg9 : f32
+    %11 = arith.mulf %6, %arg7 : f32
+    %12 = arith.mulf %11, %arg2 : f32
+    %13 = arith.addf %12, %arg3 : f32
+    %14 = arith.mulf %13, %arg5 : f32
+    %15 = arith.negf %1 : f32
+    %16 = math.fma %15, %1, %cst : f32
+    %17 = math.fma %0, %16, %1 : f32
+    %18 = arith.mulf %17, %14 : f32
+    %19 = arith.addf %14, %18 : f32
+    %20 = arith.mulf %19, %cst_0 : f32
+    %21 = arith.mulf %11, %3 : f32
+    return %10, %20, %21, %3 : f32, f32, f32, f32
+  }
+}

@@ -1,0 +1,32 @@
+// What an instance does not use leaves nothing in its source.
+#include "compiler/emit/source.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/emit/identifier.h"
+#include "compiler/plan/search_space.h"
+#include "tests/row/row_cases.h"
+
+namespace hstujit {
+namespace {
+
+TEST(HstuNormMulDropoutSource, HasOnlyWhatIsUsed) {
+  const DeviceSpec device = *known_device("sm_90a");
+  for (const RowCase& row : row_cases({{"width", 64}})) {
+    const bool dropout = row.json.value("dropout", false), groups = row.json.value("group_norm", false);
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      const KernelConfig config = heuristic_config(*row.spec, direction, device, {}).value();
+      const auto kernel = emit_kernel(*row.spec, direction, config, device);
+      ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+      const auto names = [&](const char* name) { return names_identifier(kernel->source, name); };
+      SCOPED_TRACE(row.name + " " + std::string(to_string(direction)));
+      EXPECT_EQ(names("philox4x32"), dropout);
+      EXPECT_EQ(names("seed"), dropout);
+      EXPECT_EQ(names("GroupLayout"), groups);
+      EXPECT_EQ(names("add_group_sums"), groups && direction == Direction::kBackward);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit
