@@ -34,7 +34,7 @@ constexpr Allowed kAllowed[] = {
     {"AttentionSpec4work", "/work.cpp", "of the virtual table"},
     {"Lengths10total_rows", "compiler/spec/lengths.cpp", "sizes of a call, of which no source has any"},
     {"Lengths16total_delta_rows", "compiler/spec/lengths.cpp", "the same"},
-    {"NormSpec13reference_row", "/reference.cpp", "of the virtual table: no source has a reference"},
+    {"Spec13reference_row", "/reference.cpp", "of the virtual table: no source has a reference"},
     {"find_skeleton", "compiler/plan/registry.cpp", "by name; the skeleton itself is the digest's"},
     {"capability", "/device_spec.cpp", "of the arch, which the key has"},
     {"meant_", "/aliases.cpp", "messages"},
