@@ -1,5 +1,6 @@
 #include "compiler/host/philox.h"
 
+#include "compiler/spec/philox.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -19,10 +20,10 @@ class PhiloxEmitter {
 
   Value uniform(Value seed, Value offset, Value element) {
     const Value at = emit_.add(pair(element), steps());
-    const Value counter = right(at, pair_constant(2)), key = pair(seed), second = pair(offset);
+    const Value counter = right(at, pair_constant(3)), key = pair(seed), second = pair(offset);
     Value words[4] = {low(counter), high(counter), low(second), high(second)};
     Value key0 = low(key), key1 = high(key);
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < kPhiloxRounds; ++round) {
       const Value a = product(words[0], 0xd2511f53), b = product(words[2], 0xcd9e8d57);
       words[0] = exclusive(exclusive(high(b), words[1]), key0);
       words[1] = low(b);
@@ -31,12 +32,13 @@ class PhiloxEmitter {
       key0 = emit_.add(key0, word_constant(0x9e3779b9));
       key1 = emit_.add(key1, word_constant(0xbb67ae85));
     }
-    const Value place = emit_.both(low(at), word_constant(3));
+    const Value place = low(at), which = emit_.both(right(place, word_constant(1)), word_constant(3));
     Value word = words[0];
-    for (uint32_t i = 1; i < 4; ++i) word = emit_.select(emit_.eq(place, word_constant(i)), words[i], word);
-    const Value number = arith::SIToFPOp::create(builder(), location(), emit_.lanes_of(builder().getF32Type()),
-                                                 right(word, word_constant(8)));
-    return emit_.mulf(number, emit_.broadcast(emit_.real(0x1p-24)));
+    for (uint32_t i = 1; i < 4; ++i) word = emit_.select(emit_.eq(which, word_constant(i)), words[i], word);
+    const Value is_low = emit_.eq(emit_.both(place, word_constant(1)), word_constant(0));
+    const Value half = emit_.both(emit_.select(is_low, word, right(word, word_constant(16))), word_constant(0xffff));
+    const Value number = arith::SIToFPOp::create(builder(), location(), emit_.lanes_of(builder().getF32Type()), half);
+    return emit_.mulf(number, emit_.broadcast(emit_.real(0x1p-16)));
   }
 
  private:

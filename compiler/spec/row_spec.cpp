@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -90,6 +91,10 @@ std::vector<OperandPlace> places_of(const RowInterface& interface, const Signatu
     }
   }
   return places;
+}
+
+void add_to(std::vector<double>& totals, const std::vector<double>& added) {
+  for (size_t i = 0; i < added.size(); ++i) totals[i] += added[i];
 }
 
 // One row of values by argument.
@@ -265,31 +270,40 @@ void RowSpec::visit_rows(Direction direction, std::vector<HostValue>& values,
     if (row) tensor.shape.push_back(static_cast<int64_t>(rows));
     tensor.shape.push_back(static_cast<int64_t>(output.columns));
     tensor.reals.assign((row ? rows : 1) * output.columns, 0);
-    if (terms != nullptr) (*terms)[output.argument].assign(row ? rows * output.columns : 0, 0);
+    if (terms != nullptr) (*terms)[output.argument].assign((row ? rows : 1) * output.columns, 0);
   }
   const size_t block = std::max<size_t>(1, static_cast<size_t>(kMinElements) / width);
   const size_t blocks = (rows + block - 1) / block;
   // In float64 the order in which blocks are added is no matter.
   std::mutex adding;
   parallel_for(blocks, threads_for(static_cast<int64_t>(blocks), 1), [&](int, size_t number) {
-    RowOfValues::Sums sums;
+    RowOfValues::Sums sums, squares;
     for (size_t index = number * block; index < std::min(rows, (number + 1) * block); ++index) {
       RowOfValues row(places, values, terms, index);
       reference_row(direction, row);
       for (const auto& [name, added] : row.added()) {
-        std::vector<double>& sum = sums[name];
+        std::vector<double>&sum = sums[name], &square = squares[name];
         sum.resize(added.size(), 0);
-        for (size_t i = 0; i < added.size(); ++i) sum[i] += added[i];
+        square.resize(added.size(), 0);
+        for (size_t i = 0; i < added.size(); ++i) {
+          sum[i] += added[i];
+          square[i] += added[i] * added[i];
+        }
       }
     }
     const std::lock_guard lock(adding);
     for (const auto& [name, sum] : sums) {
       const auto place = std::find_if(places.begin(), places.end(),
                                       [&](const OperandPlace& found) { return found.operand.name == name; });
-      std::vector<double>& total = values[place->argument].tensor.reals;
-      for (size_t i = 0; i < sum.size(); ++i) total[i] += sum[i];
+      add_to(values[place->argument].tensor.reals, sum);
+      if (terms != nullptr) add_to((*terms)[place->argument], squares[name]);
     }
   });
+  if (terms == nullptr) return;
+  for (size_t i = inputs; i < places.size(); ++i) {
+    if (places[i].operand.kind == RowOperandKind::kRow) continue;
+    for (double& element : (*terms)[places[i].argument]) element = std::sqrt(element);
+  }
 }
 
 void RowSpec::reference(Direction direction, const Lengths&, std::vector<HostValue>& values) const {
@@ -298,7 +312,8 @@ void RowSpec::reference(Direction direction, const Lengths&, std::vector<HostVal
 
 std::vector<std::vector<double>> RowSpec::error_variances(Direction direction, const std::vector<HostValue>& inputs,
                                                           const std::vector<bool>&) const {
-  // Sums of a row and reciprocal roots, in fp32, are off by a few units in the last place.
+  // Sums of a row and reciprocal roots, in fp32, are off by a few units in the last place. What rows have added to a
+  // sum over them is off by as much, each on its own.
   constexpr double kUnit = 0x1p-21;
   std::vector<HostValue> values = inputs;
   std::vector<std::vector<double>> variances(values.size());

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "compiler/spec/closeness.h"
 #include "tests/row/row_cases.h"
 #include "tests/row/row_values.h"
 
@@ -71,6 +72,22 @@ TEST(RowSpec, WorkCountsBytesOnce) {
   const Lengths lengths{{3, 7}, {}, 7, {}};
   EXPECT_EQ((*norm)->work(Direction::kForward, lengths).bytes, 2 * 10 * 100 * 2 + 2 * 100 * 4);
   EXPECT_EQ((*norm)->work(Direction::kBackward, lengths).bytes, 3 * 10 * 100 * 2 + 3 * 100 * 4);
+}
+
+// What rows add may leave next to nothing: an error of a millionth of it is then no mistake, and a thousandth is.
+TEST(RowSpec, SumsOverRowsMayCancel) {
+  constexpr int64_t kRows = 2;
+  const auto parsed = parse(R"({"op": "layer_norm", "width": 1, "dtype": "fp32", "weight": false})");
+  const auto& spec = static_cast<const RowSpec&>(**parsed);
+  const std::vector<HostValue> values =
+      reference_of(spec, Direction::kBackward, kRows, {{"x", {1, 2}}, {"dout", {1, -1 + 0x1p-20}}, {"eps", {1}}});
+  const Lengths lengths{{kRows}, {}, kRows, {}};
+  const auto dbias = static_cast<size_t>(find_argument(spec.signature(Direction::kBackward), "dbias"));
+  const std::vector<double>& sum = values[dbias].tensor.reals;
+  ASSERT_EQ(sum, std::vector<double>{0x1p-20});
+  ReferenceComparison comparison(spec, Direction::kBackward, lengths, values, values);
+  EXPECT_TRUE(comparison.of(dbias, {sum[0] + 1e-6}).good());
+  EXPECT_FALSE(comparison.of(dbias, {sum[0] + 1e-3}).good());
 }
 
 // Gradients against differences of the forward direction.

@@ -30,7 +30,7 @@ class Dropout {
       return static_cast<uint64_t>(static_cast<int64_t>(row.scalar(name)));
     };
     drops_ = true;
-    ratio_ = static_cast<float>(row.scalar("dropout_ratio"));
+    ratio_ = std::nearbyint(static_cast<float>(row.scalar("dropout_ratio")) * 0x1p16) * 0x1p-16;
     seed_ = integer("seed");
     offset_ = integer("offset");
     first_ = static_cast<uint64_t>(row.number() * params.columns());

@@ -22,22 +22,25 @@ module {
   func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "u"}, %arg2: f32 {hstu.name = "weight"}, %arg3: f32 {hstu.name = "bias"}, %arg4: f32 {hstu.name = "dropout_ratio"}, %arg5: f32 {hstu.name = "random", hstu.random = {columns = 192 : i64, first = 0 : i64, offset = "offset", seed = "seed"}}, %arg6: f32 {hstu.name = "random2", hstu.random = {columns = 192 : i64, first = 64 : i64, offset = "offset", seed = "seed"}}, %arg7: f32 {hstu.name = "random3", hstu.random = {columns = 192 : i64, first = 128 : i64, offset = "offset", seed = "seed"}}, %arg8: f32 {hstu.name = "mean"}, %arg9: f32 {hstu.name = "rstd"}) -> (f32 {hstu.name = "out_u"}, f32 {hstu.name = "out_x"}, f32 {hstu.name = "out_y"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %cst_0 = arith.constant 1.000000e+00 : f32
-    %0 = arith.cmpf oge, %arg5, %arg4 : f32
-    %1 = arith.subf %cst_0, %arg4 : f32
-    %2 = arith.divf %cst_0, %1 : f32
-    %3 = arith.select %0, %2, %cst : f32
-    %4 = arith.mulf %arg1, %3 : f32
-    %5 = arith.cmpf oge, %arg6, %arg4 : f32
-    %6 = arith.select %5, %2, %cst : f32
-    %7 = arith.mulf %arg0, %6 : f32
-    %8 = arith.subf %arg0, %arg8 : f32
-    %9 = arith.mulf %8, %arg9 : f32
-    %10 = arith.mulf %9, %arg2 : f32
-    %11 = arith.addf %10, %arg3 : f32
-    %12 = arith.mulf %arg1, %11 : f32
-    %13 = arith.cmpf oge, %arg7, %arg4 : f32
-    %14 = arith.select %13, %2, %cst : f32
-    %15 = arith.mulf %12, %14 : f32
-    return %4, %7, %15 : f32, f32, f32
+    %cst_1 = arith.constant 1.280000e+02 : f32
+    %0 = arith.addf %arg4, %cst_1 : f32
+    %1 = arith.subf %0, %cst_1 : f32
+    %2 = arith.cmpf oge, %arg5, %1 : f32
+    %3 = arith.subf %cst_0, %1 : f32
+    %4 = arith.divf %cst_0, %3 : f32
+    %5 = arith.select %2, %4, %cst : f32
+    %6 = arith.mulf %arg1, %5 : f32
+    %7 = arith.cmpf oge, %arg6, %1 : f32
+    %8 = arith.select %7, %4, %cst : f32
+    %9 = arith.mulf %arg0, %8 : f32
+    %10 = arith.subf %arg0, %arg8 : f32
+    %11 = arith.mulf %10, %arg9 : f32
+    %12 = arith.mulf %11, %arg2 : f32
+    %13 = arith.addf %12, %arg3 : f32
+    %14 = arith.mulf %arg1, %13 : f32
+    %15 = arith.cmpf oge, %arg7, %1 : f32
+    %16 = arith.select %15, %4, %cst : f32
+    %17 = arith.mulf %14, %16 : f32
+    return %6, %9, %17 : f32, f32, f32
   }
 }

@@ -22,26 +22,29 @@ module {
   func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "u"}, %arg2: f32 {hstu.name = "weight"}, %arg3: f32 {hstu.name = "bias"}, %arg4: f32 {hstu.name = "dropout_ratio"}, %arg5: f32 {hstu.name = "random", hstu.random = {columns = 192 : i64, first = 0 : i64, offset = "offset", seed = "seed"}}, %arg6: f32 {hstu.name = "random2", hstu.random = {columns = 192 : i64, first = 64 : i64, offset = "offset", seed = "seed"}}, %arg7: f32 {hstu.name = "random3", hstu.random = {columns = 192 : i64, first = 128 : i64, offset = "offset", seed = "seed"}}, %arg8: f32 {hstu.name = "mean"}, %arg9: f32 {hstu.name = "rstd"}) -> (f32 {hstu.name = "out_u"}, f32 {hstu.name = "out_x"}, f32 {hstu.name = "out_y"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %cst_0 = arith.constant 1.000000e+00 : f32
-    %cst_1 = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg1, %cst_1 : f32
+    %cst_1 = arith.constant 1.280000e+02 : f32
+    %cst_2 = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg1, %cst_2 : f32
     %1 = math.tanh %0 : f32
     %2 = math.fma %0, %1, %0 : f32
-    %3 = arith.cmpf oge, %arg5, %arg4 : f32
-    %4 = arith.subf %cst_0, %arg4 : f32
-    %5 = arith.divf %cst_0, %4 : f32
-    %6 = arith.select %3, %5, %cst : f32
-    %7 = arith.mulf %2, %6 : f32
-    %8 = arith.cmpf oge, %arg6, %arg4 : f32
-    %9 = arith.select %8, %5, %cst : f32
-    %10 = arith.mulf %arg0, %9 : f32
-    %11 = arith.subf %arg0, %arg8 : f32
-    %12 = arith.mulf %11, %arg9 : f32
-    %13 = arith.mulf %12, %arg2 : f32
-    %14 = arith.addf %13, %arg3 : f32
-    %15 = arith.mulf %2, %14 : f32
-    %16 = arith.cmpf oge, %arg7, %arg4 : f32
-    %17 = arith.select %16, %5, %cst : f32
-    %18 = arith.mulf %15, %17 : f32
-    return %7, %10, %18 : f32, f32, f32
+    %3 = arith.addf %arg4, %cst_1 : f32
+    %4 = arith.subf %3, %cst_1 : f32
+    %5 = arith.cmpf oge, %arg5, %4 : f32
+    %6 = arith.subf %cst_0, %4 : f32
+    %7 = arith.divf %cst_0, %6 : f32
+    %8 = arith.select %5, %7, %cst : f32
+    %9 = arith.mulf %2, %8 : f32
+    %10 = arith.cmpf oge, %arg6, %4 : f32
+    %11 = arith.select %10, %7, %cst : f32
+    %12 = arith.mulf %arg0, %11 : f32
+    %13 = arith.subf %arg0, %arg8 : f32
+    %14 = arith.mulf %13, %arg9 : f32
+    %15 = arith.mulf %14, %arg2 : f32
+    %16 = arith.addf %15, %arg3 : f32
+    %17 = arith.mulf %2, %16 : f32
+    %18 = arith.cmpf oge, %arg7, %4 : f32
+    %19 = arith.select %18, %7, %cst : f32
+    %20 = arith.mulf %17, %19 : f32
+    return %9, %12, %20 : f32, f32, f32
   }
 }

@@ -13,21 +13,24 @@ module {
   func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "u"}, %arg2: f32 {hstu.name = "weight"}, %arg3: f32 {hstu.name = "dropout_ratio"}, %arg4: f32 {hstu.name = "random", hstu.random = {columns = 128 : i64, first = 0 : i64, offset = "offset", seed = "seed"}}, %arg5: f32 {hstu.name = "random2", hstu.random = {columns = 128 : i64, first = 64 : i64, offset = "offset", seed = "seed"}}, %arg6: f32 {hstu.name = "rstd"}) -> (f32 {hstu.name = "out_u"}, f32 {hstu.name = "out_y"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %cst_0 = arith.constant 1.000000e+00 : f32
-    %cst_1 = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg1, %cst_1 : f32
+    %cst_1 = arith.constant 1.280000e+02 : f32
+    %cst_2 = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg1, %cst_2 : f32
     %1 = math.tanh %0 : f32
     %2 = math.fma %0, %1, %0 : f32
-    %3 = arith.cmpf oge, %arg4, %arg3 : f32
-    %4 = arith.subf %cst_0, %arg3 : f32
-    %5 = arith.divf %cst_0, %4 : f32
-    %6 = arith.select %3, %5, %cst : f32
-    %7 = arith.mulf %2, %6 : f32
-    %8 = arith.mulf %arg0, %arg6 : f32
-    %9 = arith.mulf %8, %arg2 : f32
-    %10 = arith.mulf %arg1, %9 : f32
-    %11 = arith.cmpf oge, %arg5, %arg3 : f32
-    %12 = arith.select %11, %5, %cst : f32
-    %13 = arith.mulf %10, %12 : f32
-    return %7, %13 : f32, f32
+    %3 = arith.addf %arg3, %cst_1 : f32
+    %4 = arith.subf %3, %cst_1 : f32
+    %5 = arith.cmpf oge, %arg4, %4 : f32
+    %6 = arith.subf %cst_0, %4 : f32
+    %7 = arith.divf %cst_0, %6 : f32
+    %8 = arith.select %5, %7, %cst : f32
+    %9 = arith.mulf %2, %8 : f32
+    %10 = arith.mulf %arg0, %arg6 : f32
+    %11 = arith.mulf %10, %arg2 : f32
+    %12 = arith.mulf %arg1, %11 : f32
+    %13 = arith.cmpf oge, %arg5, %4 : f32
+    %14 = arith.select %13, %7, %cst : f32
+    %15 = arith.mulf %12, %14 : f32
+    return %9, %15 : f32, f32
   }
 }
