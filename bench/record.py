@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|random|deterministic|emitted|tune|faults|ranks|bench|deterministic_bench|profile|cliffs|delta|rows|startup) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|random|deterministic|emitted|tune|faults|ranks|bench|deterministic_bench|profile|cliffs|delta|rows|startup|compare) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -211,6 +211,26 @@ def startup(cold, warm):
     return result, True
 
 
+def compare(*reports):
+    """Reports of bench by two builds in turns, the older one first: median times, and the median of what each run of the newer one
+    takes of the run of the older one just before it, since clocks drift."""
+    times, environments = {}, []
+    for build, paths in enumerate((reports[0::2], reports[1::2])):
+        for path in paths:
+            report = load(path)
+            environments.append(report["environment"]["generator"][:12])
+            for row in report["results"]:
+                times.setdefault(f"{row['name']} {row['direction']}", ([], []))[build].append(row["median_ms"])
+    cells = {}
+    for name, (before, after) in times.items():
+        ratio = statistics.median(new / old for old, new in zip(before, after))
+        cells[name] = {"runs": len(after), "before_ms": round(statistics.median(before), 5),
+                       "after_ms": round(statistics.median(after), 5), "ratio": round(ratio, 4)}
+    worst = max(cells, key=lambda name: cells[name]["ratio"])
+    print(f"{len(cells)} cells, slowest against the older build: {worst}, {cells[worst]['ratio']}")
+    return {"generators": [environments[0], environments[-1]], "cells": cells}, cells[worst]["ratio"] <= 1.01
+
+
 def write(path, content):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
@@ -225,16 +245,17 @@ def main():
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
     parser.add_argument("step", choices=(
         "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta", "rows",
-        "startup"))
+        "startup", "compare"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
     *inputs, output = arguments.files
     if arguments.step in ("bench", "deterministic_bench", "cliffs", "delta", "rows"):  # already a report with its environment; tools/bench_table.py
+        peers = {"peers": load(inputs.pop())} if arguments.step == "rows" and len(inputs) == 3 else {}
         *untuned, report = map(load, inputs)            # reads the one that names no step
         report["environment"]["commit"] = arguments.commit
         named = {} if arguments.step == "bench" else {"step": arguments.step}
-        return write(output, named | {"untuned": before["results"] for before in untuned} | report)
+        return write(output, named | {"untuned": before["results"] for before in untuned} | peers | report)
     result, good = globals()[arguments.step](*inputs)
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, programs, start-up. Three more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun.
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, programs, start-up. Four more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
+# and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
 #
 #     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows programs startup"]
 #
@@ -256,6 +257,19 @@ if step programs; then
     record matrix "$work/programs_$direction.out" "$output/programs_${direction}_matrix_$day.json" || failed=1
   done
   "$binaries/test_gpu_program" || failed=1
+fi
+
+# The benchmark by two builds in turns, none of them tuned.
+if step compare; then
+  reports=()
+  for round in 0 1 2 3 4 5; do
+    for build in "${COMPARED_WITH:?names the folder of the older build\'s hstujit}" "$binaries"; do
+      report=$work/compare_${#reports[@]}.out
+      "$build/hstujit" bench --grid "$here/grid.json" --cache-dir "$work/compare_$(basename "$(realpath "$build/../..")")" --out "$report" > /dev/null || failed=1
+      [ "$round" = 0 ] || reports+=("$report")  # the first round compiles
+    done
+  done
+  record compare "${reports[@]}" "$output/compare_$day.json" || failed=1
 fi
 
 if step faults; then

@@ -20,6 +20,8 @@ struct RowConfig {
   int64_t stages = 2;               // rows of a thread that are in registers or on their way
   int64_t blocks_per_sm = 1;        // resident CTAs the kernel is compiled for
   std::string activation = "mufu";  // how transcendental functions are computed: "mufu", "accurate"
+  // "persistent": as many CTAs as are resident walk the rows; "grid": a CTA for each group of rows.
+  std::string schedule = "persistent";
 
   bool operator==(const RowConfig&) const = default;
 
@@ -29,7 +31,8 @@ struct RowConfig {
                            field("warps", &C::warps, "warps of a CTA", 1, kMaxWarps),
                            field("stages", &C::stages, "rows that are computed and loaded", 1, kMaxStages),
                            field("blocks_per_sm", &C::blocks_per_sm, "resident CTAs", 1, kMaxBlocks),
-                           field("activation", &C::activation, "arithmetic of functions").one_of("mufu accurate"));
+                           field("activation", &C::activation, "arithmetic of functions").one_of("mufu accurate"),
+                           field("schedule", &C::schedule, "how rows are given to CTAs").one_of("persistent grid"));
   }
 };
 

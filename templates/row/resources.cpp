@@ -13,6 +13,8 @@ constexpr int64_t kRegisters = 65536;     // of a multiprocessor
 constexpr int64_t kMaxRegisters = 255;    // of a thread
 constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
 constexpr int64_t kBase = 36;             // addresses, statistics, the arithmetic of a vector's elements
+constexpr double kTaken = 1.35;           // registers that the compiler takes where there are more than needed
+constexpr int64_t kGridBase = 12;         // the same where there is no next row
 constexpr int64_t kMaxHeldElements = 32;  // of a row in registers: their loads, too, take registers,
 constexpr int64_t kMaxHeldWithSums = 16;  // and sums of as many columns
 constexpr double kShortFormula = 14;      // operations of an element
@@ -66,17 +68,25 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   const int64_t part_words = (parts - 1) * kPartWords;
   // Rows of few threads, which more would hold, it holds in this way even where they are loaded for each use.
   const int64_t live_unheld = live * (config.threads_per_row < kManyThreads ? elements : vector);
-  const int64_t holding = kBase + sum_words + held + loading + live * elements + drawn + part_words;
+  const bool persistent = config.schedule == "persistent";
+  const int64_t base = persistent ? kBase : kGridBase;
+  const int64_t holding = base + sum_words + held + loading + live * elements + drawn + part_words;
   hold_row =
       elements <= (sum_words > 0 ? kMaxHeldWithSums : kMaxHeldElements) && holding + chunk_vectors + 4 <= register_cap;
-  hold_vectors = hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
+  hold_vectors = persistent && hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
   registers_needed =
       hold_vectors ? holding + vector_words
       : hold_row   ? holding + chunk_vectors + 4
-                 : kBase + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld + drawn + part_words;
+                   : base + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld + drawn + part_words;
   // Where the widest rows have long formulas, the config of the most registers may spill: there is no better one.
   if (!hold_row && config.threads_per_row == kManyThreads && threads == kManyThreads)
     registers_needed = std::max(kBase + sum_words + vector * row_inputs, std::min(registers_needed, register_cap));
+}
+
+int64_t Resources::resident(const RowConfig& config, const DeviceSpec& device) const {
+  const auto taken = static_cast<int64_t>(kTaken * static_cast<double>(registers_needed));
+  const int64_t by_registers = kRegisters / (threads * round_up(taken, kRegisterUnit));
+  return std::max(config.blocks_per_sm, std::min(by_registers, device.max_threads / threads));
 }
 
 }  // namespace hstujit::row

@@ -23,6 +23,9 @@ struct Resources {
   bool hold_row = false;      // a row stays in registers from its first use to the last
   bool hold_vectors = false;  // and so do the vectors, from row to row
   int64_t registers_needed = 0;
+
+  // CTAs of a grid at a time on a multiprocessor: more than it is compiled for where it needs few registers.
+  int64_t resident(const RowConfig& config, const DeviceSpec& device) const;
 };
 
 }  // namespace hstujit::row

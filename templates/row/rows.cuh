@@ -1,5 +1,6 @@
-// One pass over the rows of a tensor. A CTA takes as many rows at a time as its threads are shared out to, then those
-// that lie a grid's rows further, and loads them while it computes the ones before.
+// One pass over the rows of a tensor. A CTA takes as many rows at a time as its threads are shared out to. With the
+// persistent schedule it goes on with those that lie a grid's rows further, and loads them while it computes the ones
+// before.
 //
 // `Row` is the operator: in each round it says what is summed over a row, and what follows from the sums; then what is
 // written (docs/generated-source.md). `Operands` are its tensors.
@@ -21,22 +22,25 @@ class Rows {
   }
 
   __device__ __forceinline__ void run() {
-    const i64 step = static_cast<i64>(gridDim.x) * Layout::kRows;
     i64 first = static_cast<i64>(blockIdx.x) * Layout::kRows;
     const int mine = Layout::row_of_cta();
+    typename Operand::Row held;
+    if constexpr (!Config::kSchedulePersistent) {
+      load_now(first + mine, held);
+      compute(first + mine, held);
+      return;
+    }
+    const i64 step = static_cast<i64>(gridDim.x) * Layout::kRows;
     typename Operand::Row next;
     if constexpr (kAhead) inputs_.load(first + mine, next);
     for (; first < params_.rows; first += step) {
-      typename Operand::Row held;
       if constexpr (kAhead) {
         held = next;
         inputs_.load(first + step + mine, next);
-      } else if constexpr (Config::kHoldRow != 0) {
-        inputs_.load(first + mine, held);
+      } else {
+        load_now(first + mine, held);
       }
-      Statistics statistics;
-      sum_up<0>(held, first + mine, statistics);
-      write(held, first + mine, statistics);
+      compute(first + mine, held);
     }
   }
 
@@ -50,6 +54,16 @@ class Rows {
   static constexpr bool kAhead = Config::kStages > 1;
   static constexpr int kInputs = Operand::Chunk::kCount;
   static constexpr int kOutputs = Operands::kRowOutputs + RowSums::kCount;
+
+  __device__ __forceinline__ void load_now(i64 row, typename Operand::Row& held) const {
+    if constexpr (Config::kHoldRow != 0) inputs_.load(row, held);
+  }
+
+  __device__ __forceinline__ void compute(i64 row, const typename Operand::Row& held) {
+    Statistics statistics;
+    sum_up<0>(held, row, statistics);
+    write(held, row, statistics);
+  }
 
   template <int kRound>
   __device__ __forceinline__ void sum_up(const typename Operand::Row& held, i64 row, Statistics& statistics) {
@@ -100,8 +114,7 @@ class Rows {
 #pragma unroll
         for (int output = 0; output < Operands::kRowOutputs; ++output) elements[output][i] = out[output];
 #pragma unroll
-        for (int sum = 0; sum < RowSums::kCount; ++sum)
-          row_sums_.add(sum, chunk, i, out[Operands::kRowOutputs + sum]);
+        for (int sum = 0; sum < RowSums::kCount; ++sum) row_sums_.add(sum, chunk, i, out[Operands::kRowOutputs + sum]);
       }
 #pragma unroll
       for (int output = 0; output < Operands::kRowOutputs; ++output) {

@@ -27,6 +27,8 @@ bool well_formed(const RowConfig& config) {
          32 * config.warps % config.threads_per_row == 0;
 }
 
+bool is_persistent(const RowConfig& config) { return config.schedule == "persistent"; }
+
 GridFactor constant_factor(int64_t value) {
   GridFactor factor;
   factor.constant = value;
@@ -45,6 +47,10 @@ ParamSlot workspace_slot(const char* name, const char* type, int region) {
 int64_t count_of(const RowInterface& interface, RowOperandKind kind) {
   return std::count_if(interface.outputs.begin(), interface.outputs.end(),
                        [&](const RowOperand& output) { return output.kind == kind; });
+}
+
+bool has_sums(const RowInterface& interface) {
+  return count_of(interface, RowOperandKind::kColumnSum) + count_of(interface, RowOperandKind::kGroupSum) > 0;
 }
 
 // Numbers that each CTA leaves in a region of its own, and the kernel that adds them up.
@@ -75,17 +81,24 @@ void add_row_sums(const RowInterface& interface, const Resources& resources, Lau
 
 std::vector<RowConfig> space(const RowSpec& spec) {
   std::vector<RowConfig> configs;
-  for (int64_t threads_per_row = 1; threads_per_row <= kMaxThreads; threads_per_row *= 2) {
+  RowConfig config;
+  config.activation = spec.dtype() == DataType::kFp32 ? "accurate" : "mufu";
+  for (config.threads_per_row = 1; config.threads_per_row <= kMaxThreads; config.threads_per_row *= 2) {
     for (const int64_t warps : {4, 8, 16, 32}) {
+      config.warps = warps;
+      // Of equal estimates the first counts. CTAs of a grid are resident as registers allow: the fewer the better.
+      for (const int64_t blocks_per_sm : {16, 12, 8, 6, 4, 3, 2, 1}) {
+        config.blocks_per_sm = blocks_per_sm;
+        config.schedule = "grid";
+        config.stages = 1;
+        configs.push_back(config);
+      }
+      config.schedule = "persistent";
       for (const int64_t stages : {2, 1}) {
+        config.stages = stages;
         for (const int64_t blocks_per_sm : {1, 2, 3, 4, 6, 8}) {
-          RowConfig config;
-          config.threads_per_row = threads_per_row;
-          config.warps = warps;
-          config.stages = stages;
           config.blocks_per_sm = blocks_per_sm;
-          config.activation = spec.dtype() == DataType::kFp32 ? "accurate" : "mufu";
-          configs.push_back(std::move(config));
+          configs.push_back(config);
         }
       }
     }
@@ -103,6 +116,10 @@ std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const Ro
                                                       config.threads_per_row, config.warps)});
     return reasons;
   }
+  if (!is_persistent(config) && config.stages > 1)
+    reasons.push_back({"schedule", "a CTA of a grid has one group of rows, and none to load ahead"});
+  if (!is_persistent(config) && has_sums(spec.interface(direction)))
+    reasons.push_back({"schedule", "sums over rows want CTAs that have many of them"});
   const Resources resources(spec, direction, config);
   if (config.threads_per_row > static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(resources.vectors)))) {
     reasons.push_back({"idle_threads", fmt::format("{} threads share a row of {} accesses", config.threads_per_row,
@@ -137,6 +154,7 @@ LaunchPlan launch_plan(const RowSpec& spec, Direction direction, const RowConfig
   plan.kernel_name =
       fmt::format("{}_{}_{}_d{}_t{}_w{}_s{}_b{}", spec.op(), to_string(direction), to_string(spec.dtype()),
                   interface.width, config.threads_per_row, config.warps, config.stages, config.blocks_per_sm);
+  if (!is_persistent(config)) plan.kernel_name += "_grid";
   plan.threads = static_cast<int>(resources.threads);
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
   plan.slots = operand_slots(spec, direction);
@@ -145,7 +163,7 @@ LaunchPlan launch_plan(const RowSpec& spec, Direction direction, const RowConfig
   rows.argument = plan.slots.back().argument;
   rows.divisor = resources.rows;
   plan.grid = {rows};
-  plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
+  if (is_persistent(config)) plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   add_row_sums(interface, resources, plan);
   return plan;
 }
