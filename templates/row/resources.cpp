@@ -14,7 +14,8 @@ constexpr int64_t kMaxRegisters = 255;    // of a thread
 constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
 constexpr int64_t kBase = 36;             // addresses, statistics, the arithmetic of a vector's elements
 constexpr double kTaken = 1.35;           // registers that the compiler takes where there are more than needed
-constexpr int64_t kGridBase = 12;         // the same where there is no next row
+constexpr int64_t kGridBase = 10;         // the same where there is no next row
+constexpr int64_t kGridExchange = 16;     // and besides where warps of a row exchange sums
 constexpr int64_t kMaxHeldElements = 32;  // of a row in registers: their loads, too, take registers,
 constexpr int64_t kMaxHeldWithSums = 16;  // and sums of as many columns
 constexpr double kShortFormula = 14;      // operations of an element
@@ -69,7 +70,7 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   // Rows of few threads, which more would hold, it holds in this way even where they are loaded for each use.
   const int64_t live_unheld = live * (config.threads_per_row < kManyThreads ? elements : vector);
   const bool persistent = config.schedule == "persistent";
-  const int64_t base = persistent ? kBase : kGridBase;
+  const int64_t base = persistent ? kBase : kGridBase + chunks + (config.threads_per_row > 32 ? kGridExchange : 0);
   const int64_t holding = base + sum_words + held + loading + live * elements + drawn + part_words;
   hold_row =
       elements <= (sum_words > 0 ? kMaxHeldWithSums : kMaxHeldElements) && holding + chunk_vectors + 4 <= register_cap;

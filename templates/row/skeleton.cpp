@@ -133,6 +133,8 @@ std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const Ro
     reasons.push_back({"threads", fmt::format("{} CTAs of {} threads; a multiprocessor has {}", config.blocks_per_sm,
                                               resources.threads, device.max_threads)});
   }
+  if (!is_persistent(config) && !resources.hold_row)
+    reasons.push_back({"schedule", "a row that does not stay in registers is loaded again: CTAs that walk hide that"});
   if (config.stages > 1 && !resources.hold_row) {
     reasons.push_back({"stages", "a row that does not stay in registers cannot be loaded ahead"});
   }
