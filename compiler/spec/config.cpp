@@ -79,15 +79,39 @@ class DefaultsToldOnce {
   std::set<std::string> told_;
 };
 
+// A default that no entry takes is held to what the operators that know it allow: it is right for one of them.
+void check_default_not_taken(const std::string& name, const Json& defaults, const fs::path& folder,
+                             Mistakes& mistakes) {
+  std::vector<Json> entries;
+  if (name == "op") {
+    entries.push_back(Json::object());
+  } else {
+    for (const std::string_view op : operator_names()) {
+      if (contains(entry_field_names(op), name)) entries.push_back({{"op", op}});
+    }
+  }
+  std::vector<Mistake> first;
+  for (const Json& entry : entries) {
+    Mistakes found;
+    parse_instance(with_defaults(entry, "defaults", defaults).json, "defaults", folder, found);
+    const std::string place = join_path("defaults", name);
+    std::erase_if(found.kept(), [&](const Mistake& mistake) {
+      return mistake.path != place && !mistake.path.starts_with(place + ".") && !mistake.path.starts_with(place + "[");
+    });
+    if (found.empty()) return;
+    if (first.empty()) first = std::move(found.kept());
+  }
+  for (Mistake& mistake : first) mistakes.add(std::move(mistake));
+}
+
 constexpr std::string_view kOpsAllowed = "a list of at least one operator instance";
 
 // Each takes a look at the cost model or more: a list without an end shall not keep a program busy for hours.
 Status too_many_kernels(const std::string& path, const std::string& what) {
-  return Status(
-      Code::kInvalidConfig,
-      fmt::format("{} has {}; allowed: at most {} kernels, one for each instance, direction and max_seq_len, and "
-                  "another one where it has small_batches",
-                  path.empty() ? "the document" : path, what, kMaxConfigKernels));
+  return Status(Code::kInvalidConfig,
+                fmt::format("{} has {}; allowed: at most {} kernels, one for each step of each instance, direction and "
+                            "max_seq_len, and another one where it has small_batches",
+                            path.empty() ? "the document" : path, what, kMaxConfigKernels));
 }
 
 std::vector<Instance> parse_instances(const Json& ops, const std::string& path, const Json& defaults,
@@ -107,6 +131,7 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     if (mistakes.expects(join_path("defaults", name))) in_defaults.push_back(name);
   }
   DefaultsToldOnce defaults_told;
+  std::set<std::string> taken;
   std::map<std::string, size_t> first_of_name;
   for (size_t index = 0; index < ops.size(); ++index) {
     const Entry entry = with_defaults(ops[index], fmt::format("{}[{}]", path, index), defaults);
@@ -119,6 +144,7 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
       own.check(place, value_error(place, instance.name,
                                    fmt::format("a name that {}[{}] does not have already", path, known->second)));
     }
+    taken.insert(entry.inherited.begin(), entry.inherited.end());
     defaults_told.apply(entry, own);
     mistakes.add(std::move(own));
     for (const Direction direction : instance.directions) {
@@ -127,6 +153,10 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
                  (instance.small_batches ? 2 : 1);
     }
     instances.push_back(std::move(instance));
+  }
+  for (const auto& [name, value] : defaults.items()) {
+    if (name != "name" && contains(entry_field_names(""), name) && !taken.contains(name))
+      check_default_not_taken(name, defaults, folder, mistakes);
   }
   if (kernels > kMaxConfigKernels) mistakes.check(path, too_many_kernels(path, fmt::format("{} kernels", kernels)));
   return instances;
@@ -161,6 +191,8 @@ Config read_config(const Json& json, const fs::path& folder, Mistakes& mistakes)
     return config;
   }
   if (!check_names(json, "", {"$schema", "version", "device", "tuning", "defaults", "ops"}, mistakes)) return config;
+  if (json.contains("$schema") && !json["$schema"].is_string())
+    mistakes.check("$schema", value_error("$schema", json["$schema"], "a text, the schema's address"));
   if (!json.contains("version")) {
     mistakes.miss("version", "1");
   } else if (json["version"] != 1) {

@@ -21,7 +21,7 @@ struct FieldRules {
   int64_t min = 0;        // inclusive bounds for numbers; ignored for other types
   int64_t max = std::numeric_limits<int32_t>::max();
   int64_t multiple = 1;  // integers are multiples of this
-  // Separated by spaces: what an enumeration or a text may be; empty: every spelling of its type.
+  // Separated by spaces: what an enumeration, a text or an integer may be; empty: every spelling of its type.
   std::string_view choices = {};
 };
 

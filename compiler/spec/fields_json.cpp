@@ -21,6 +21,11 @@ Json initial_of(const FieldSlot& slot) { return slot.write(slot.value); }
 
 std::vector<std::string> choices_of(const FieldRules& rules) { return split(rules.choices, ' '); }
 
+bool is_choice(const FieldRules& rules, const std::string& text) {
+  const std::vector<std::string> choices = choices_of(rules);
+  return std::find(choices.begin(), choices.end(), text) != choices.end();
+}
+
 template <typename Enumeration, typename Parse>
 Status read_enumeration(const Json& json, const FieldRules& rules, const std::string& path, Enumeration& value,
                         Parse parse) {
@@ -77,6 +82,7 @@ bool allowed_by(const FieldRules& rules, const Json& value) {
   if (value.is_number_integer()) {
     if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(rules.max)) return false;
     const auto number = value.get<int64_t>();
+    if (!rules.choices.empty()) return is_choice(rules, std::to_string(number));
     return number >= rules.min && number <= rules.max && number % rules.multiple == 0;
   }
   if (value.is_number()) {
@@ -85,21 +91,19 @@ bool allowed_by(const FieldRules& rules, const Json& value) {
   }
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
-  if (rules.choices.empty()) return !text.empty();
-  const auto choices = choices_of(rules);
-  return std::find(choices.begin(), choices.end(), text) != choices.end();
+  return rules.choices.empty() ? !text.empty() : is_choice(rules, text);
 }
 
 std::string describe_rules(const FieldRules& rules, const Json& example) {
   std::string allowed;
   if (example.is_boolean()) {
     allowed = "true or false";
+  } else if (!rules.choices.empty()) {
+    allowed = fmt::format("{}", fmt::join(choices_of(rules), ", "));
   } else if (example.is_number()) {
     allowed =
         fmt::format("{}{} from {} to {}", example.is_number_integer() ? "an integer" : "a number",
                     rules.multiple > 1 ? fmt::format(", a multiple of {},", rules.multiple) : "", rules.min, rules.max);
-  } else if (!rules.choices.empty()) {
-    allowed = fmt::format("{}", fmt::join(choices_of(rules), ", "));
   } else {
     allowed = "a text that is not empty";
   }
@@ -144,16 +148,17 @@ Json field_schema(const FieldRules& rules, const Json& initial) {
   Json schema = Json::object();
   if (initial.is_boolean()) {
     schema["type"] = "boolean";
+  } else if (!rules.choices.empty()) {
+    for (const std::string& choice : choices_of(rules))
+      schema["enum"].push_back(initial.is_number_integer() ? Json(std::stoll(choice)) : Json(choice));
   } else if (initial.is_number()) {
     schema["type"] = initial.is_number_integer() ? "integer" : "number";
     schema["minimum"] = rules.min;
     schema["maximum"] = rules.max;
     if (rules.multiple > 1) schema["multipleOf"] = rules.multiple;
-  } else if (rules.choices.empty()) {
+  } else {
     schema["type"] = "string";
     schema["minLength"] = 1;
-  } else {
-    schema["enum"] = choices_of(rules);
   }
   if (!rules.doc.empty()) schema["description"] = std::string(rules.doc);
   if (allowed_by(rules, initial)) schema["default"] = initial;

@@ -79,4 +79,15 @@ std::vector<std::string_view> operator_names() {
 
 Json operator_schema(std::string_view op) { return find_operator(op)->schema(); }
 
+Result<OpSpecPtr> smallest_op_spec(std::string_view op) {
+  Json instance = {{"op", op}};
+  const Json schema = operator_schema(op);
+  for (const Json& required : schema["required"]) {
+    const auto& name = required.get_ref<const std::string&>();
+    const Json& property = schema["properties"][name];
+    if (property.contains("minimum")) instance[name] = property["minimum"];
+  }
+  return parse_op_spec(instance, std::string(op));
+}
+
 }  // namespace hstujit

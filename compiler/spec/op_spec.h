@@ -109,5 +109,7 @@ std::vector<std::string_view> operator_names();
 // JSON Schema of one operator's parameters: an object with "properties" and "required", "op" left out.
 // `op` must be one of operator_names().
 nlohmann::ordered_json operator_schema(std::string_view op);
+// An instance of it, which every operator has: what must be given has the smallest value.
+Result<OpSpecPtr> smallest_op_spec(std::string_view op);
 
 }  // namespace hstujit

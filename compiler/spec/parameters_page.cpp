@@ -15,7 +15,8 @@ std::string allowed_text(const Json& rules) {
   std::string text;
   if (rules.contains("enum")) {
     for (const Json& choice : rules["enum"])
-      text += fmt::format("{}`{}`", text.empty() ? "" : ", ", choice.get_ref<const std::string&>());
+      text += fmt::format("{}`{}`", text.empty() ? "" : ", ",
+                          choice.is_string() ? choice.get<std::string>() : dump_json(choice));
     return text;
   }
   const Json type = rules.value("type", Json());

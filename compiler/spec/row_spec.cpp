@@ -337,10 +337,8 @@ double RowSpec::error_bound(Direction direction) const {
 
 void check_row_params(const RowParams& params, const std::string& path, Mistakes& mistakes) {
   const auto element = static_cast<int64_t>(size_of(params.dtype));
-  const std::string place = join_path(path, "alignment");
-  if (!std::has_single_bit(static_cast<uint64_t>(params.alignment))) {
-    mistakes.check(place, value_error(place, params.alignment, "2, 4, 8 or 16"));
-  } else if (params.alignment < element) {
+  if (params.alignment < element) {
+    const std::string place = join_path(path, "alignment");
     mistakes.check(place, Status(Code::kInvalidConfig,
                                  fmt::format("{} is {}, but an element of {} has {} bytes; allowed: a power of two "
                                              "from {} to 16",

@@ -117,13 +117,13 @@ struct RowParams {
 
   template <typename P>
   static constexpr auto fields_of() {
-    return std::make_tuple(field("width", &P::width, "elements of a row", 1, kMaxWidth),
-                           field("dtype", &P::dtype, "data type of rows").one_of("bf16 fp16 fp32"),
-                           field("weight_dtype", &P::weight_dtype,
-                                 "data type of weight and bias, and of their gradients: fp32 or that of rows")
-                               .one_of("bf16 fp16 fp32"),
-                           field("alignment", &P::alignment,
-                                 "bytes that data pointers and strides are multiples of, a power of two", 2, 16));
+    return std::make_tuple(
+        field("width", &P::width, "elements of a row", 1, kMaxWidth),
+        field("dtype", &P::dtype, "data type of rows").one_of("bf16 fp16 fp32"),
+        field("weight_dtype", &P::weight_dtype,
+              "data type of weight and bias, and of their gradients: fp32 or that of rows")
+            .one_of("bf16 fp16 fp32"),
+        field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("2 4 8 16"));
   }
 };
 

@@ -1,6 +1,9 @@
 #include "compiler/spec/schema.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/limits.h"
@@ -39,13 +42,35 @@ Json lengths_schema() {
   return schema;
 }
 
+// Fields that an entry must have, unless the defaults do.
+std::vector<std::string> required_fields(std::string_view op) {
+  std::vector<std::string> names = operator_schema(op)["required"];
+  const std::vector<std::string_view> own = instance_field_names(op);
+  for (const char* size : {"max_seq_len", "rows"}) {
+    if (std::find(own.begin(), own.end(), size) != own.end()) names.emplace_back(size);
+  }
+  return names;
+}
+
+// Those in which some instance of the operator has kernels.
+Json directions_of(std::string_view op) {
+  Json directions = Json::array();
+  const Result<OpSpecPtr> spec = smallest_op_spec(op);
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    if (!spec.ok() || (*spec)->supports(direction)) directions.push_back(std::string(to_string(direction)));
+  }
+  return directions;
+}
+
 Json instance_properties(std::string_view op) {
   const Json max_seq_len = integer_schema(1, kMaxSeqLen, "no sequence is longer");
   Json properties = Json::object();
-  properties["name"] = {
-      {"type", "string"}, {"pattern", "^[A-Za-z0-9_.-]+$"}, {"description", "how commands name this instance"}};
+  // Not only dots; and no line end, before which `$` matches in some languages.
+  properties["name"] = {{"type", "string"},
+                        {"pattern", "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$(?!\\n)"},
+                        {"description", "how commands name this instance"}};
   properties["op"] = {{"type", "string"}};
-  properties["directions"] = list_of({{"enum", {"forward", "backward"}}});
+  properties["directions"] = list_of({{"enum", directions_of(op)}});
   properties["max_seq_len"]["oneOf"] = Json::array({max_seq_len, list_of(max_seq_len)});
   properties["lengths"] = lengths_schema();
   properties["rows"] = integer_schema(0, kMaxSeqLen, "rows of the whole problem, for operators without sequences");
@@ -85,10 +110,40 @@ Json parameters_of(std::string_view op) {
   return properties;
 }
 
+Json pair_of(const char* name, Json value) {
+  Json object = Json::object();
+  object[name] = std::move(value);
+  return object;
+}
+Json any_of(Json first, Json second) { return pair_of("anyOf", Json::array({std::move(first), std::move(second)})); }
+Json requires_field(const std::string& name) { return pair_of("required", Json::array({name})); }
+
+// An object whose member `name` is there, and as `condition` says.
+Json has_member(const char* name, Json condition) {
+  Json schema = requires_field(name);
+  schema["properties"][name] = std::move(condition);
+  return schema;
+}
+
+// An entry or the defaults have `name`, where the entry's operator, which may be that of the defaults, is one of `ops`.
+Json is_given(const std::string& name, const Json& ops) {
+  const auto entries = [](Json condition) {
+    return pair_of("properties", pair_of("ops", pair_of("items", std::move(condition))));
+  };
+  const Json one_of_these = has_member("op", pair_of("enum", ops));
+  Json own = entries(any_of(requires_field(name), pair_of("not", one_of_these)));
+  own["if"] = has_member("defaults", one_of_these);
+  own["then"] = entries(any_of(requires_field(name), requires_field("op")));
+  Json schema = pair_of("if", pair_of("type", "object"));
+  schema["then"] = any_of(has_member("defaults", requires_field(name)), std::move(own));
+  return schema;
+}
+
 }  // namespace
 
 Json config_schema() {
-  Json defaults = Json::object(), entries = Json::array();
+  Json defaults = Json::object(), entries = Json::array(), whole_entries = Json::array();
+  std::map<std::string, Json> needed_by;  // operators, by field
   for (const std::string_view op : operator_names()) {
     const Json parameters = parameters_of(op);
     Json properties = instance_properties(op);
@@ -96,6 +151,12 @@ Json config_schema() {
     defaults.update(parameters);
     properties["op"] = {{"const", std::string(op)}};
     properties.update(parameters);
+    Json whole = Json::array({"op"});
+    for (const std::string& name : required_fields(op)) {
+      needed_by[name].push_back(std::string(op));
+      whole.push_back(name);
+    }
+    whole_entries.push_back({{"properties", {{"op", {{"const", std::string(op)}}}}}, {"required", whole}});
     entries.push_back(object_schema(std::move(properties), {"name"}));
   }
   defaults.erase("name");
@@ -118,10 +179,11 @@ Json config_schema() {
                   {"required", {"defaults"}},
                   {"properties", {{"defaults", {{"type", "object"}, {"required", {"op"}}}}}}};
   schema["else"]["properties"]["ops"]["items"]["required"] = Json::array({"op"});
+  for (const auto& [name, ops] : needed_by) schema["allOf"].push_back(is_given(name, ops));
   // A bare list of entries is a config, too.
   schema["type"] = {"object", "array"};
   schema["minItems"] = 1;
-  schema["items"]["allOf"] = Json::array({{{"$ref", "#/properties/ops/items"}}, {{"required", Json::array({"op"})}}});
+  schema["items"]["allOf"] = Json::array({{{"$ref", "#/properties/ops/items"}}, {{"anyOf", whole_entries}}});
   return schema;
 }
 

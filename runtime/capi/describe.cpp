@@ -12,14 +12,9 @@ using namespace hstujit::capi;
 
 namespace {
 
-// A signature depends on the parameters; one that every operator accepts is made from the schema's smallest values.
-Json example_signatures(std::string_view op, const Json& schema) {
-  Json instance = {{"op", op}};
-  for (const auto& name : schema.value("required", Json::array())) {
-    const Json& property = schema["properties"][name.get<std::string>()];
-    if (property.contains("minimum")) instance[name.get<std::string>()] = property["minimum"];
-  }
-  const auto spec = parse_op_spec(instance, std::string(op));
+// A signature depends on the parameters.
+Json example_signatures(std::string_view op) {
+  const auto spec = smallest_op_spec(op);
   Json signatures = Json::object();
   if (!spec.ok()) return signatures;
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
@@ -86,7 +81,7 @@ hstujit_status hstujit_operators(hstujit_text* out) {
     Json list = Json::array();
     for (const std::string_view op : operator_names()) {
       const Json schema = operator_schema(op);
-      list.push_back({{"op", op}, {"parameters", schema}, {"arguments", example_signatures(op, schema)}});
+      list.push_back({{"op", op}, {"parameters", schema}, {"arguments", example_signatures(op)}});
     }
     return give_text(dump_json(list, 2), out);
   });

@@ -22,7 +22,19 @@ good = {"version": 1, "ops": [{"name": "a", "op": "hstu_attention", "attn_dim": 
 check.validate(good)
 check.validate(good["ops"])
 check.validate({"version": 1, "defaults": {"op": "layer_norm", "width": 8}, "ops": [{"name": "a", "rows": 3}]})
-for bad in ([], [{"name": "a"}], {"version": 1, "ops": [{"name": "a", "rows": 3, "width": 8}]},
+attention = {key: good["ops"][0][key] for key in ("attn_dim", "hidden_dim", "max_seq_len")}
+check.validate({"version": 1, "defaults": attention, "ops": [{"name": "a", "op": "hstu_attention"}]})
+check.validate({"version": 1, "defaults": attention | {"op": "hstu_attention"}, "ops": [{"name": "a"}]})
+check.validate({"version": 1, "defaults": {"op": "hstu_attention"}, "ops": [{"name": "a", "op": "layer_norm", "width": 8, "rows": 3}]})
+for name in ("a.b", "..a", "-"):
+    check.validate([good["ops"][0] | {"name": name}])
+for bad in ([good["ops"][0] | {"name": "..."}], [good["ops"][0] | {"name": "a\n"}], good | {"$schema": 3},
+            [good["ops"][0] | {"alignment": 3}], good | {"defaults": {"silu": 3}},
+            [{"name": "a", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64}], [{"name": "a", "op": "layer_norm", "rows": 3}],
+            {"version": 1, "ops": [{"name": "a", "op": "layer_norm", "rows": 3}]},
+            {"version": 1, "defaults": {"op": "layer_norm"}, "ops": [{"name": "a", "rows": 3}]},
+            [good["ops"][0] | {"op": "delta_hstu_attention", "directions": ["backward"]}],
+            [], [{"name": "a"}], {"version": 1, "ops": [{"name": "a", "rows": 3, "width": 8}]},
             {"version": 1, "defaults": {"width": 8}, "ops": [{"name": "a", "rows": 3}]}):
     if check.is_valid(bad):
         sys.exit(f"the schema accepts {bad}")

@@ -129,6 +129,24 @@ TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
               HasSubstr("defaults.name (value \"a\") is not a known field"));
 }
 
+// Whoever writes a default means something by it, also where no entry has any use for it yet.
+TEST(Config, ADefaultThatNoEntryTakesIsHeldToItsRules) {
+  const auto with = [](const std::string& defaults) {
+    return error_of(R"({"version": 1, "defaults": {)" + defaults +
+                    R"(}, "ops": [{"name": "a", "op": "layer_norm", "width": 8, "rows": 3}]})");
+  };
+  EXPECT_EQ(with(R"("silu": true, "heads": 4, "max_seq_len": [64, 128])"), "");
+  EXPECT_THAT(with(R"("silu": 3)"), HasSubstr("defaults.silu is 3; allowed: true or false"));
+  EXPECT_THAT(with(R"("heads": 0)"), HasSubstr("defaults.heads is 0; allowed: an integer from 1"));
+  EXPECT_THAT(with(R"("max_seq_len": [64, 0])"), HasSubstr("defaults.max_seq_len[1] is 0"));
+  EXPECT_THAT(with(R"("op": "layer_nrm")"), HasSubstr("defaults.op is \"layer_nrm\", did you mean \"layer_norm\"?"));
+  EXPECT_THAT(with(R"("alignment": 3)"), HasSubstr("defaults.alignment is 3; allowed: 2, 4, 8, 16"));
+}
+
+TEST(Config, TheSchemasAddressIsAText) {
+  EXPECT_THAT(error_of(R"({"$schema": 3, "version": 1, "ops": []})"), HasSubstr("$schema is 3; allowed: a text"));
+}
+
 // A config of one instance of delta_hstu_attention with sequences of 5, 0 and 9 rows.
 std::string one_delta(const std::string& fields) {
   return R"({"version": 1, "ops": [{"name": "a", "op": "delta_hstu_attention", "attn_dim": 64, "hidden_dim": 64,

@@ -99,7 +99,8 @@ TEST(HstuAttentionSpec, SentencesNamePathValueAndWhatIsAllowed) {
 }
 
 TEST(HstuAttentionSpec, RulesBetweenFields) {
-  EXPECT_EQ(error_of(R"({"alignment": 12})"), "ops[2].alignment is 12; allowed: 2, 4, 8 or 16");
+  EXPECT_EQ(error_of(R"({"alignment": 12})"),
+            "ops[2].alignment is 12; allowed: 2, 4, 8, 16 (bytes that data pointers and strides are multiples of)");
   EXPECT_THAT(error_of(R"({"dtype": "fp32", "alignment": 2})"), HasSubstr("an element of fp32 has 4 bytes"));
   EXPECT_THAT(error_of(R"({"target_group_size": 2})"),
               HasSubstr("target_group_size is 2, but only targets come in groups"));

@@ -38,7 +38,7 @@ TEST(RowSpec, SaysWhatIsWrong) {
   EXPECT_EQ(error_of(R"({"op": "layer_norm", "width": 16385})"),
             "ops[0].width is 16385; allowed: an integer from 1 to 16384 (elements of a row)");
   EXPECT_EQ(error_of(R"({"op": "rms_norm", "width": 8, "alignment": 6})"),
-            "ops[0].alignment is 6; allowed: 2, 4, 8 or 16");
+            "ops[0].alignment is 6; allowed: 2, 4, 8, 16 (bytes that data pointers and strides are multiples of)");
   EXPECT_EQ(error_of(R"({"op": "rms_norm", "width": 8, "dtype": "fp32", "alignment": 2})"),
             "ops[0].alignment is 2, but an element of fp32 has 4 bytes; allowed: a power of two from 4 to 16");
   EXPECT_EQ(error_of(R"({"op": "rms_norm", "width": 8, "dtype": "bf16", "weight_dtype": "fp16"})"),

@@ -70,10 +70,7 @@ void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes
 void check_hstu_attention(const HstuAttentionParams& p, const std::string& path, Mistakes& mistakes) {
   Rules rules(path, mistakes);
   const auto element = static_cast<int64_t>(size_of(p.dtype));
-  if (p.alignment & (p.alignment - 1)) {
-    const std::string place = join_path(path, "alignment");
-    mistakes.check(place, value_error(place, p.alignment, "2, 4, 8 or 16"));
-  } else if (p.alignment < element) {
+  if (p.alignment < element) {
     rules.broken("alignment", p.alignment,
                  fmt::format("an element of {} has {} bytes; allowed: a power of two from {} to 16", to_string(p.dtype),
                              element, element));
