@@ -9,6 +9,7 @@
 #include "compiler/support/files.h"
 #include "compiler/support/folder.h"
 #include "compiler/support/read_limits.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -61,6 +62,8 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
   std::map<std::pair<std::string, std::string>, Candidate> found;
   for_each_artifact_file(*user_, [&](const std::string& arch, const CacheItem& item) {
     if (is_system_failure(item.problem)) report.unread = item.problem;
+    if (item.holds_others && report.unread.ok())
+      report.unread = item.problem.with_context(printable((std::filesystem::path(user_->root()) / item.name).native()));
     auto digest = digest_of_file(item.name, ".cubin");
     if (!digest) digest = digest_of_file(item.name, ".json");
     if (!digest) digest = digest_of_note(item.name).first;

@@ -76,6 +76,12 @@ Status BundleLayer::health() const {
   return status_;
 }
 
+std::vector<VerifiedFile> BundleLayer::passed_over() const {
+  const Status status = health();
+  if (status.ok()) return {};
+  return {{path(), status.message(), is_system_failure(status)}};
+}
+
 Result<std::string_view> BundleLayer::file(const std::filesystem::path& name, size_t max) const {
   const Status none(Code::kNotFound, "it is not in the bundle");
   if (bundle() == nullptr) return none;

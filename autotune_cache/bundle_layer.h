@@ -29,6 +29,7 @@ class BundleLayer : public CacheLayer {
   std::vector<StoredRecord> records(Status* failure) const override;
   std::vector<StoredChoice> choices(Status* failure) const override;
   std::vector<VerifiedFile> verify() const override;
+  std::vector<VerifiedFile> passed_over() const override;
 
  private:
   // Null when the file is no bundle.

@@ -86,6 +86,11 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::strin
   Files files;
   Status failure;
   for (const CacheLayerPtr& layer : layers) {
+    if (const std::vector<VerifiedFile> folders = layer->passed_over(); !folders.empty()) {
+      return Status(folders.front().unread ? Code::kOutOfMemory : Code::kIo,
+                    fmt::format("{} is not read: {}; a bundle would lack what it holds", quote(folders.front().path),
+                                folders.front().problem));
+    }
     for (const StoredArtifact& stored : layer->artifacts(&failure)) {
       const ArtifactKey& key = stored.metadata.key;
       const ArtifactFiles names(kNoRoot, key.arch, stored.digest);

@@ -83,6 +83,8 @@ class CacheLayer {
   std::vector<StoredChoice> choices() const { return choices(nullptr); }
   // Reads everything. Anything that a look-up would not accept has a problem.
   virtual std::vector<VerifiedFile> verify() const = 0;
+  // The folders, or the whole of it, that a look-up passes over with everything in them. Lists have nothing of them.
+  virtual std::vector<VerifiedFile> passed_over() const { return {}; }
 
   // Whether what it gives is kept in the user directory, so that the next process need not ask for it.
   virtual bool remote() const { return false; }

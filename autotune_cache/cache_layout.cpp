@@ -1,5 +1,7 @@
 #include "autotune_cache/cache_layout.h"
 
+#include "autotune_cache/cache_key.h"
+
 namespace hstujit {
 
 namespace fs = std::filesystem;
@@ -24,6 +26,11 @@ std::vector<std::string> CacheDirectories::in_order() const {
 }
 
 fs::path version_folder(const std::string& root) { return fs::path(root) / "v1"; }
+
+bool is_of_layout(std::string_view name) {
+  return is_arch_name(name) || name == tuning_root(kNoRoot).filename().native() ||
+         name == choices_root(kNoRoot).filename().native();
+}
 
 fs::path artifact_folder(const std::string& root, std::string_view arch, std::string_view digest) {
   return version_folder(root) / arch / digest.substr(0, 2);

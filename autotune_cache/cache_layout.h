@@ -40,6 +40,8 @@ struct CacheDirectories {
 inline const std::string kNoRoot;
 
 std::filesystem::path version_folder(const std::string& root);
+// Whether a name is of what lies in a version's folder.
+bool is_of_layout(std::string_view name);
 std::filesystem::path artifact_folder(const std::string& root, std::string_view arch, std::string_view digest);
 std::filesystem::path tuning_root(const std::string& root);
 std::filesystem::path record_file(const std::string& root, std::string_view digest);

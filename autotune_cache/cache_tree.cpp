@@ -17,14 +17,15 @@ void walk_folder(const Folder& folder, const fs::path& name, int levels,
                  const std::function<void(const CacheItem&)>& visit) {
   const auto names = folder.names();
   if (!names.ok()) {
-    visit({name, names.status(), {}});
+    visit({name, names.status(), {}, true});
     return;
   }
+  const bool of_folders = levels > 0;
   for (const std::string& entry : *names) {
     if (wanted && !wanted(entry)) continue;
     const auto found = folder.look(entry);
     if (!found.ok()) {
-      if (found.status().code() != Code::kNotFound) visit({name / entry, found.status(), {}});
+      if (found.status().code() != Code::kNotFound) visit({name / entry, found.status(), {}, of_folders});
     } else if (!found->is_folder) {
       visit({name / entry, {}, *found});
     } else if (levels == 0) {
@@ -32,7 +33,7 @@ void walk_folder(const Folder& folder, const fs::path& name, int levels,
     } else if (const auto inner = folder.folder(entry); inner.ok()) {
       walk_folder(*inner, name / entry, levels - 1, nullptr, visit);
     } else if (inner.status().code() != Code::kNotFound) {
-      visit({name / entry, inner.status(), {}});
+      visit({name / entry, inner.status(), {}, true});
     }
   }
 }
@@ -116,15 +117,15 @@ Result<Folder> CacheTree::make(const fs::path& name) const {
 void CacheTree::walk(const fs::path& folder, int levels, const std::function<bool(std::string_view)>& wanted,
                      const std::function<void(const CacheItem&)>& visit) const {
   if (const Status status = health(); !status.ok()) {
-    if (is_system_failure(status)) visit({".", status, {}});
+    visit({".", status, {}, true});
     return;
   }
   fs::path reached;
   const auto opened = reach(folder, &reached);
   if (opened.ok()) {
     walk_folder(*opened, folder, levels, wanted, visit);
-  } else if (opened.status().code() != Code::kNotFound && (reached != root_ || is_system_failure(opened.status()))) {
-    visit({reached.lexically_relative(root_), opened.status(), {}});
+  } else if (opened.status().code() != Code::kNotFound) {
+    visit({reached.lexically_relative(root_), opened.status(), {}, true});
   }
 }
 

@@ -26,6 +26,7 @@ struct CacheItem {
   std::filesystem::path name;  // below the root: "v1/sm_90a/3f/3f0c….json"
   Status problem;              // why a look-up passes it over; kOk for a file that it would read
   FileInfo info;               // of such a file
+  bool holds_others = false;   // it has the place of a folder, whose files are all passed over with it
 };
 
 class CacheTree {
@@ -44,8 +45,9 @@ class CacheTree {
   Result<Folder> make(const std::filesystem::path& name) const;
 
   // Calls visit for what is in `folder` and in the folders in it, `levels` deep, by name. Folders are visited only
-  // where they do not count, on the way to `folder` too, or lie too deep. `wanted` picks among the names in `folder`;
-  // null: all of them. What disappears meanwhile is left out: other processes write and prune at the same time.
+  // where they do not count, on the way to `folder` and the root too, or lie too deep. `wanted` picks among the names
+  // in `folder`; null: all of them. What disappears meanwhile is left out: other processes write and prune at the same
+  // time.
   void walk(const std::filesystem::path& folder, int levels, const std::function<bool(std::string_view)>& wanted,
             const std::function<void(const CacheItem&)>& visit) const;
 

@@ -135,6 +135,18 @@ std::vector<StoredChoice> DirectoryLayer::choices(Status* failure) const {
   return stored_texts<StoredChoice>(tree_, choices_root(kNoRoot), choice_file, find, failure);
 }
 
+std::vector<VerifiedFile> DirectoryLayer::passed_over() const {
+  std::error_code error;
+  if (fs::exists(path(), error) && !fs::is_directory(path(), error)) return {{path(), "it is no directory"}};
+  std::vector<VerifiedFile> folders;
+  tree_.walk(version_folder(kNoRoot), 2, is_of_layout, [&](const CacheItem& item) {
+    if (!item.holds_others || item.problem.ok()) return;
+    const fs::path place = item.name == "." ? fs::path(path()) : fs::path(path()) / item.name;
+    folders.push_back({place.native(), item.problem.message(), is_system_failure(item.problem)});
+  });
+  return folders;
+}
+
 std::vector<VerifiedFile> DirectoryLayer::verify() const {
   if (const Status status = health(); !status.ok()) return {{path(), status.message(), is_system_failure(status)}};
   std::vector<VerifiedFile> report;
@@ -154,6 +166,10 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
   tree_.walk(choices_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
     const auto find = [this](const std::string& digest) { return find_choice(digest); };
     add(item, problem_of_text(item, choice_file, find));
+  });
+  const auto is_foreign = [](std::string_view name) { return !is_of_layout(name); };
+  tree_.walk(version_folder(kNoRoot), 0, is_foreign, [&](const CacheItem& item) {
+    if (!item.holds_others) add(item, bad(kForeign));  // else it was named above
   });
   std::sort(report.begin(), report.end(), [](const VerifiedFile& a, const VerifiedFile& b) { return a.path < b.path; });
   // A folder on the way to both is named once.

@@ -21,6 +21,7 @@ class DirectoryLayer : public CacheLayer {
   std::vector<StoredRecord> records(Status* failure) const override;
   std::vector<StoredChoice> choices(Status* failure) const override;
   std::vector<VerifiedFile> verify() const override;
+  std::vector<VerifiedFile> passed_over() const override;
 
  private:
   bool writable_;

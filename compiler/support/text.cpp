@@ -34,13 +34,18 @@ uint32_t code_point(std::string_view character) {
 }
 
 // What a terminal acts on, or what shows a reader another text than is there: control characters (C0, DEL, C1),
-// separators of lines and paragraphs, marks that change the direction of writing.
+// separators of lines and paragraphs, marks that change the direction of writing, and what takes no room (soft hyphen,
+// joiners, fillers, annotations, tags).
 bool is_unsafe(uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool separator = code == 0x2028 || code == 0x2029;
   const bool direction = code == 0x61C || code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
                          (code >= 0x2066 && code <= 0x2069);
-  return control || separator || direction;
+  const bool unseen = code == 0xAD || code == 0x180E || (code >= 0x200B && code <= 0x200D) ||
+                      (code >= 0x2060 && code <= 0x2064) || (code >= 0x206A && code <= 0x206F) || code == 0x115F ||
+                      code == 0x1160 || code == 0x3164 || code == 0xFEFF || code == 0xFFA0 ||
+                      (code >= 0xFFF9 && code <= 0xFFFB) || (code >= 0xE0000 && code <= 0xE007F);
+  return control || separator || direction || unseen;
 }
 
 std::string escaped(std::string_view text, size_t longest, bool quotes) {

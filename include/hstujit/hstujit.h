@@ -196,6 +196,10 @@ HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_va
 
 /* ---- work on whole configs; each returns a JSON report, also when some instances failed (then HSTUJIT_CHECK_FAILED or
  * the first instance's status) ---- */
+
+/* The most parts that the keys of a config are divided into. */
+#define HSTUJIT_MAX_SHARDS 1048576
+
 typedef struct hstujit_run_options {
   size_t size;
   /* prewarm, emit, explain, check: "sm_90a", a product name or a DeviceSpec file; NULL: the GPU present */
@@ -215,7 +219,7 @@ typedef struct hstujit_run_options {
   hstujit_progress_callback progress;
   void* progress_user;
   /* prewarm, tune: only the keys of part shard_index of shard_count. Every process of a job divides a config in the
-   * same way, and no key belongs to two parts. 0 and 0: all keys. */
+   * same way, and no key belongs to two parts. At most HSTUJIT_MAX_SHARDS; 0 and 0: all keys. */
   int shard_index;
   int shard_count;
 } hstujit_run_options;
@@ -240,7 +244,8 @@ HSTUJIT_API hstujit_status hstujit_explain(hstujit_context*, const hstujit_confi
 HSTUJIT_API hstujit_status hstujit_check(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
                                          hstujit_text* report);
 
-/* ---- cache ---- */
+/* ---- cache. A folder that a look-up passes over, such as one that anybody may write, is named by list and verify, and
+ * makes prune and export fail with HSTUJIT_IO ---- */
 HSTUJIT_API hstujit_status hstujit_cache_list(hstujit_context*, hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_cache_verify(hstujit_context*, hstujit_text* report);
 /* Removes least recently used entries until at most `max_bytes` remain: all of them for 0, which as

@@ -22,11 +22,11 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
   HSTUJIT_REQUIRE(report, "where the text goes");
   const PruneReport pruned = context->engine->kernels().store().prune(request);
-  HSTUJIT_RETURN_IF_ERROR(pruned.unread);
   const Json json = {{"removed", pruned.removed},         {"removed_bytes", pruned.removed_bytes},
                      {"not_removed", pruned.not_removed}, {"kept", pruned.kept},
                      {"kept_bytes", pruned.kept_bytes},   {"leftovers", pruned.leftovers}};
   HSTUJIT_RETURN_IF_ERROR(give_report(json, report));
+  HSTUJIT_RETURN_IF_ERROR(pruned.unread);
   if (pruned.not_removed == 0) return {};
   return Status(Code::kIo, fmt::format("{} kernels could not be removed", pruned.not_removed));
 }
@@ -112,10 +112,14 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
       if (choice.key.small_batch) choices.back()["small_batch"] = true;
       if (choice.key.deterministic) choices.back()["deterministic"] = true;
     }
+    Json not_read = Json::array();
+    for (const VerifiedFile& folder : gather(engine.tuning().layers(), &CacheLayer::passed_over))
+      not_read.push_back({{"path", folder.path}, {"problem", folder.problem}});
     const Json json = {{"bytes", bytes},
                        {"kernels", std::move(kernels)},
                        {"tuning", std::move(records)},
-                       {"choices", std::move(choices)}};
+                       {"choices", std::move(choices)},
+                       {"not_read", std::move(not_read)}};
     return give_report(json, report);
   });
 }

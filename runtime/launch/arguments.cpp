@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/spec/limits.h"
+
 namespace hstujit {
 
 namespace {
@@ -55,6 +57,7 @@ Status ArgumentChecker::read_signature() {
     HSTUJIT_RETURN_IF_ERROR(read_shape(argument, checked));
     arguments_.push_back(checked);
   }
+  if (const int symbol = find_symbol("B"); symbol < static_cast<int>(symbols_.size())) sequences_ = symbol;
   return read_integer_axes();
 }
 
@@ -133,6 +136,8 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
       return {Kind::kNotFinite, index};
     }
   }
+  if (sequences_ >= 0 && symbols.value[sequences_] > kMaxSeqLen)
+    return {Kind::kSequences, symbols.bound_by[sequences_], 0, symbols.value[sequences_]};
   if (const ArgumentFailure failure = check_integer_axes(values, symbols); !failure.none()) return failure;
   *nothing_to_write = !written;
   return check_outputs(values);

@@ -45,6 +45,7 @@ struct ArgumentFailure {
     kTooLarge,         // value: the size or stride that makes the tensor span more bytes than an int64_t counts
     kOverlap,          // value: the stride; allowed: the least that keeps elements of an output apart
     kSharedMemory,     // other: the tensor that shares elements with this output
+    kSequences,        // value: the number of sequences
     kIntegerRange,     // value: the integer
     kNegativeInteger,  // value: the integer
     kIntegerTooLarge,  // value: the integer
@@ -122,6 +123,7 @@ class ArgumentChecker {
   std::vector<Checked> arguments_;
   std::vector<IntegerAxis> integer_axes_;
   std::vector<std::string> symbols_;
+  int sequences_ = -1;  // the symbol that counts them; -1: none does
 };
 
 }  // namespace hstujit

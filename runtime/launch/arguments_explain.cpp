@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "compiler/spec/limits.h"
 #include "runtime/launch/arguments.h"
 
 namespace hstujit {
@@ -145,6 +146,9 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
           span_bytes(other), fmt::ptr(tensor_data(other)));
       break;
     }
+    case Kind::kSequences:
+      text = fmt::format("{} is of {} sequences; allowed: at most {}", argument.name, failure.value, kMaxSeqLen);
+      break;
     case Kind::kIntegerRange:
       text = fmt::format("{} is {}; it must be between {} and {}", argument.name, failure.value,
                          std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <fstream>
 #include <functional>
 
 #include "autotune_cache/artifact_metadata.h"
@@ -51,6 +52,12 @@ class CacheTrustTest : public CacheTest {
   fs::path record_of(const std::string& directory) const {
     return record_file(path(directory), tuning_digest(sample_tuning_key()));
   }
+  std::vector<std::string> passed_over(const CacheDirectories& directories) const {
+    std::vector<std::string> paths;
+    for (const VerifiedFile& folder : gather(open_layers(directories, Log()), &CacheLayer::passed_over))
+      paths.push_back(folder.path);
+    return paths;
+  }
   // Every path below a folder with the bytes of its file, to see that nothing was changed there.
   std::map<std::string, std::string> contents(const std::string& directory) const {
     std::map<std::string, std::string> all;
@@ -71,8 +78,7 @@ class CacheTrustTest : public CacheTest {
     EXPECT_FALSE(store.find(sample_key()).has_value());
     EXPECT_THAT(store.list(), IsEmpty());
     const auto exported = export_bundle(store.layers(), "", store.layers());
-    ASSERT_TRUE(exported.ok());
-    EXPECT_EQ(exported->kernels + exported->records, 0);
+    EXPECT_THAT(exported.status().message(), HasSubstr("a bundle would lack what it holds"));
     EXPECT_FALSE(TuningDatabase(store.layers(), log()).find(sample_tuning_key()).has_value());
     EXPECT_THAT(TuningDatabase(store.layers(), log()).list(), IsEmpty());
     const PruneReport report = store.prune({.max_bytes = 0, .nvrtc = "13.0"});
@@ -260,7 +266,8 @@ TEST_F(CacheTrustTest, NoFolderBelowTheRootMayBeALink) {
     EXPECT_EQ(database.find(sample_tuning_key()).has_value(), of_kernels);
     EXPECT_EQ(database.list().size(), of_kernels ? 1u : 0u);
     EXPECT_THAT(bad_files(user_only()), ElementsAre((path("user") / name).native()));
-    store.prune({.max_bytes = 0, .nvrtc = {}});
+    EXPECT_THAT(passed_over(user_only()), ElementsAre((path("user") / name).native()));
+    EXPECT_EQ(store.prune({.max_bytes = 0, .nvrtc = {}}).unread.ok(), !of_kernels);
     EXPECT_EQ(store.put(sample_key(), kTrustedCubin, sample_info()), !of_kernels);
     EXPECT_TRUE(database.add(sample()).ok());
     store.drop(sample_key(), kTrustedCubin);
@@ -274,8 +281,45 @@ TEST_F(CacheTrustTest, NoFolderBelowTheRootMayBeALink) {
   EXPECT_THAT(bad_files(user_only()), ElementsAre(path("user") + "/v1"));
   EXPECT_FALSE(ArtifactStore(user_only(), Log()).find(sample_key()).has_value());
   EXPECT_FALSE(ArtifactStore(user_only(), Log()).put(sample_key(), kTrustedCubin, sample_info()));
-  ArtifactStore(user_only(), Log()).prune({.max_bytes = 0, .nvrtc = {}});
+  EXPECT_THAT(passed_over(user_only()), ElementsAre(path("user") + "/v1"));
+  EXPECT_FALSE(ArtifactStore(user_only(), Log()).prune({.max_bytes = 0, .nvrtc = {}}).unread.ok());
   EXPECT_EQ(contents("elsewhere"), before);
+}
+
+TEST_F(CacheTrustTest, WhatIsNotOfTheLayoutIsNamed) {
+  const std::string version = path("user") + "/v1/";
+  fs::create_directory(version + "junk");
+  fs::create_directory(version + "sm_90b");
+  std::ofstream(version + "stray") << "a";
+  fs::create_directory_symlink("/", version + "zzz");
+  EXPECT_THAT(bad_files(user_only()),
+              ElementsAre(version + "junk", version + "sm_90b", version + "stray", version + "zzz"));
+  EXPECT_THAT(passed_over(user_only()), IsEmpty()) << "no look-up would look there";
+}
+
+// Whoever asks for what is there is told what could not be looked at.
+TEST_F(CacheTrustTest, ExportAndPruneFailWhereAFolderIsPassedOver) {
+  const fs::path version = path("user") + "/v1";
+  for (const fs::path& folder : {files_of(sample_key()).folder().parent_path(), version, fs::path(path("user"))}) {
+    SCOPED_TRACE(folder);
+    fs::permissions(folder, fs::perms(0777));
+    const CacheLayers layers = open_layers(user_only(), log());
+    const Result<ExportedBundle> bundle = export_bundle(layers, "", layers);
+    EXPECT_THAT(bundle.status().message(), HasSubstr("a bundle would lack what it holds"));
+    EXPECT_THAT(bundle.status().message(), HasSubstr(folder.native()));
+    const PruneReport pruned = ArtifactStore(user_only(), log()).prune({.max_bytes = 0, .nvrtc = {}});
+    EXPECT_THAT(pruned.unread.message(), HasSubstr(folder.native()));
+    fs::permissions(folder, fs::perms(0700));
+  }
+  EXPECT_THAT(passed_over(user_only()), IsEmpty());
+}
+
+TEST_F(CacheTrustTest, ARootThatIsNoDirectoryIsPassedOver) {
+  std::ofstream(path("file")) << "a";
+  EXPECT_THAT(passed_over({.user = path("file"), .read_only = {}}), ElementsAre(path("file")));
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  EXPECT_THAT(passed_over({.user = path("fifo"), .read_only = {}}), ElementsAre(path("fifo")));
+  EXPECT_THAT(passed_over({.user = path("none"), .read_only = {}}), IsEmpty()) << "nobody has made it yet";
 }
 
 TEST_F(CacheTrustTest, ALinkToTheWholeFileSystemIsOneBadFile) {

@@ -323,6 +323,12 @@ TEST_F(CapiTest, BadRunOptionsAreNamed) {
   EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("jobs is -1; it must be"));
   options.jobs = 0;
+  for (const int count : {-1, HSTUJIT_MAX_SHARDS + 1}) {
+    options.shard_count = count;
+    EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
+    EXPECT_THAT(hstujit_last_error(), HasSubstr("HSTUJIT_MAX_SHARDS (1048576) at most"));
+  }
+  options.shard_count = 0;
   options.op_name = "other";
   EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_NOT_FOUND);
   hstujit_text_free(&text);

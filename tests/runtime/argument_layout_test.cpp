@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "compiler/spec/limits.h"
 #include "runtime/launch/arguments.h"
 
 namespace hstujit {
@@ -138,6 +139,25 @@ TEST_F(Layouts, SpansThatNoIntegerCountsAreRefused) {
   tensors_[0].strides = nullptr;
   shape_[0] = kHuge / 8;
   EXPECT_THAT(refusal(), HasSubstr("x has a size or stride of 8 in dimension 2"));
+}
+
+TEST(ArgumentCheckerRoom, MoreSequencesThanKernelsCountAreRefused) {
+  const Result<ArgumentChecker> checker =
+      ArgumentChecker::create({tensor_argument("counts", ArgumentRole::kInput, {Dimension::of("B", 1)})});
+  ASSERT_TRUE(checker.ok());
+  std::vector<float> some(1);
+  for (const int64_t sequences : {kMaxSeqLen, kMaxSeqLen + 1}) {
+    int64_t size = sequences + 1;
+    DLTensor tensor = {some.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &size, nullptr, 0};
+    hstujit_value value = {};
+    value.tensor = &tensor;
+    bool nothing = false;
+    const ArgumentFailure failure = checker->check(&value, 1, {false, 0}, &nothing);
+    EXPECT_EQ(failure.none(), sequences == kMaxSeqLen);
+    if (failure.none()) continue;
+    EXPECT_THAT(checker->explain(failure, &value, {false, 0}).message(),
+                HasSubstr("counts is of 268435457 sequences; allowed: at most 268435456"));
+  }
 }
 
 TEST(ArgumentCheckerRoom, TooManyDimensionsOrSymbolsAreSentences) {

@@ -153,6 +153,12 @@ TEST(Text, WhatIsShownIsUtf8) {
   EXPECT_EQ(printable("\xed\xa0\x80|\xf4\x90\x80\x80"), "\\xed\\xa0\\x80|\\xf4\\x90\\x80\\x80");
 }
 
+TEST(Text, WhatTakesNoRoomIsShown) {
+  for (const char* unseen : {"\u00ad", "\u180e", "\u200b", "\u200d", "\u2060", "\u3164", "\ufeff", "\U000e0041"})
+    EXPECT_THAT(printable(unseen), ::testing::StartsWith("\\u")) << printable(unseen);
+  EXPECT_EQ(printable("\u200b|\U000e0041"), "\\u200b|\\ue0041");
+}
+
 TEST(Text, WhatIsShownIsShort) {
   EXPECT_EQ(quote(std::string(1000, 'a')), "\"" + std::string(kLongestShown, 'a') + "...\"");
   EXPECT_EQ(printable("abc", 3), "abc");

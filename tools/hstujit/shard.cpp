@@ -6,12 +6,11 @@
 #include <optional>
 
 #include "compiler/support/text.h"
+#include "hstujit/hstujit.h"
 
 namespace hstujit {
 
 namespace {
-
-constexpr int kMaxShards = 1 << 20;
 
 using Variable = std::function<std::string(const char*)>;
 
@@ -39,11 +38,12 @@ Status not_allowed(const std::string& text) {
   return Status(
       Code::kInvalidArgument,
       fmt::format("{} is not allowed; it must be INDEX/COUNT with 0 <= INDEX < COUNT <= {}, auto, or auto/COUNT",
-                  quote(text), kMaxShards));
+                  quote(text), HSTUJIT_MAX_SHARDS));
 }
 
 Result<ShardOption> checked(const std::string& said, std::optional<int> index, std::optional<int> count) {
-  if (!index || !count || *count < 1 || *count > kMaxShards || *index < 0 || *index >= *count) return not_allowed(said);
+  if (!index || !count || *count < 1 || *count > HSTUJIT_MAX_SHARDS || *index < 0 || *index >= *count)
+    return not_allowed(said);
   return ShardOption{*index, *count};
 }
 

@@ -103,6 +103,8 @@ size_t print_list(const Json& report, const Options& options) {
   print("{} kernels, {}; {} tuning records{}, {} choices\n", kernels.size(), bytes_text(number_of(report, "bytes")),
         records.size(), shipped > 0 ? fmt::format(", {} of them shipped with the library", shipped) : "",
         member(report, "choices").size());
+  for (const Json& folder : member(report, "not_read"))
+    print_error(fmt::format("{} is not read: {}", text_of(folder, "path"), text_of(folder, "problem")));
   return 0;
 }
 
