@@ -23,6 +23,7 @@ demo:
 # tests fail when one is out of step.
 bench-table:
 	tools/bench_table.py
+	tools/row_table.py
 	tools/speedup_chart.py
 	tools/readme_example.py
 	tools/results_index.py

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <regex>
+#include <sstream>
 
 #include "autotune_cache/artifact_store.h"
 #include "autotune_cache/tuning_database.h"
@@ -32,6 +33,8 @@ TEST(Arguments, HelpAndVersionAreNoMistakes) {
     const Outcome own = hstujit_tool({command, "--help"});
     EXPECT_EQ(own.code, kDone) << command;
     EXPECT_FALSE(own.out.empty()) << command;
+    std::istringstream lines(own.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << command << ": " << line;
   }
   const Outcome version = hstujit_tool({"--version"});
   EXPECT_EQ(version.code, kDone);

@@ -1,5 +1,6 @@
 // hstujit: the command line program. Every command is a file in commands/; docs/cli.md describes them all.
 #include <exception>
+#include <memory>
 #include <string>
 #include <system_error>
 
@@ -7,6 +8,7 @@
 #include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/exit_code.h"
+#include "tools/hstujit/help.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/refusal.h"
 
@@ -29,6 +31,7 @@ ExitCode fail(const Status& status) {
 
 ExitCode run(int argc, char** argv) {
   CLI::App app("Just-in-time compiled CUDA operators for generative recommenders", "hstujit");
+  app.formatter(std::make_shared<hstujit::HelpFormatter>());  // of the commands, too
   app.set_version_flag("--version", std::string("hstujit ") + hstujit_version());
   app.require_subcommand(1);
   Action action;

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Writes the README's table of operators over rows from the newest bench/results/rows_*.json that has other libraries' times.
+
+    tools/row_table.py            rewrite the block between the rows:begin and rows:end markers of README.md
+    tools/row_table.py --check    exit 1, with the difference, when the block is not what would be written
+
+Such a file is of `bench/run_gpu.sh -s rows`, with what bench/row_peers.py printed on the same machine.
+"""
+import argparse
+import pathlib
+import sys
+import textwrap
+
+from bench_table import Mistake, ROOT, bring_in_step, load, with_block
+
+BEGIN = "<!-- rows:begin -->"
+END = "<!-- rows:end -->"
+PEERS = [("PyTorch", "pytorch"), ("torch.compile", "torch_compile"), ("Triton", "triton")]
+
+
+def newest(folder):
+    """(path, report) of the last one with times of others; None without any."""
+    reports = [(path, load(path)) for path in folder.glob("rows_*.json")]
+    known = [entry for entry in reports if entry[1].get("step") == "rows" and "peers" in entry[1]]
+    return max(known, key=lambda entry: (entry[1]["environment"]["date"], entry[0].name), default=None)
+
+
+def line(name, direction, ours, peer):
+    times = [peer.get(key, {}).get(direction) for _, key in PEERS]
+    known = [time for time in times if time is not None]
+    cells = [name, direction, f"**{ours:.3f}**"] + ["–" if time is None else f"{time:.3f}" for time in times]
+    cells.append(f"**{min(known) / ours:.2f}×**" if known else "–")
+    copy = peer["copy_ms"][direction]
+    return "| " + " | ".join(cells + [f"{copy:.3f}", f"{100 * copy / ours:.0f} %"]) + " |"
+
+
+def render(path, report):
+    environment, peers = report["environment"], {row["name"]: row for row in report["peers"]["times"]}
+    lines = [
+        f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
+        f"`bench/results/{path.name}`. The operators are those of that name in [bench/rows.json](bench/rows.json).",
+        "Copy is cudaMemcpyAsync of as many bytes. Times are in ms, cold L2, all of one run.",
+        "",
+        "| operator | direction | hstu-jit | " + " | ".join(title for title, _ in PEERS) + " | best other / hstu-jit | copy | of copy |",
+        "|---|---|" + "--:|" * (len(PEERS) + 4),
+    ]
+    for row in report["results"]:
+        if row["name"] in peers and "median_ms" in row:
+            lines.append(line(row["name"], row["direction"], row["median_ms"], peers[row["name"]]))
+    untuned = sorted({row["name"] for row in report["results"] if row["name"] in peers and not row.get("tuned")})
+    if untuned:
+        lines += ["", *textwrap.wrap(f"Untuned: {', '.join(untuned)}.", 118, break_on_hyphens=False)]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the README is out of step")
+    parser.add_argument("--readme", type=pathlib.Path, default=ROOT / "README.md")
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results")
+    options = parser.parse_args(arguments)
+
+    chosen = newest(options.results)
+    readme = options.readme.read_text(encoding="utf-8")
+    wanted = with_block(readme, render(*chosen) if chosen else "", options.readme, BEGIN, END)
+    return bring_in_step(options.readme, readme, wanted, options.results, options.check)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Mistake as mistake:
+        print(f"row_table: {mistake}", file=sys.stderr)
+        sys.exit(2)
