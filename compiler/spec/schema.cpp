@@ -71,6 +71,7 @@ Json instance_properties(std::string_view op) {
                         {"description", "how commands name this instance"}};
   properties["op"] = {{"type", "string"}};
   properties["directions"] = list_of({{"enum", directions_of(op)}});
+  properties["directions"]["maxItems"] = 2;
   properties["max_seq_len"]["oneOf"] = Json::array({max_seq_len, list_of(max_seq_len)});
   properties["lengths"] = lengths_schema();
   properties["rows"] = integer_schema(0, kMaxSeqLen, "rows of the whole problem, for operators without sequences");
@@ -125,6 +126,17 @@ Json has_member(const char* name, Json condition) {
   return schema;
 }
 
+// A default is right for one of the operators that know it.
+void add_default(const std::string& name, const Json& rules, Json& defaults) {
+  if (!defaults.contains(name)) {
+    defaults[name] = rules;
+  } else if (Json& known = defaults[name]; !known.contains("anyOf")) {
+    if (known != rules) known = any_of(known, rules);
+  } else if (Json& all = known["anyOf"]; std::find(all.begin(), all.end(), rules) == all.end()) {
+    all.push_back(rules);
+  }
+}
+
 // An entry or the defaults have `name`, where the entry's operator, which may be that of the defaults, is one of `ops`.
 Json is_given(const std::string& name, const Json& ops) {
   const auto entries = [](Json condition) {
@@ -143,12 +155,15 @@ Json is_given(const std::string& name, const Json& ops) {
 
 Json config_schema() {
   Json defaults = Json::object(), entries = Json::array(), whole_entries = Json::array();
-  std::map<std::string, Json> needed_by;  // operators, by field
+  Json operators = Json::array();
+  std::map<std::string, Json> needed_by;  // some of them, by field
   for (const std::string_view op : operator_names()) {
     const Json parameters = parameters_of(op);
     Json properties = instance_properties(op);
-    defaults.update(properties);
-    defaults.update(parameters);
+    for (const Json& own : {properties, parameters}) {
+      for (const auto& [name, rules] : own.items()) add_default(name, rules, defaults);
+    }
+    operators.push_back(std::string(op));
     properties["op"] = {{"const", std::string(op)}};
     properties.update(parameters);
     Json whole = Json::array({"op"});
@@ -160,6 +175,7 @@ Json config_schema() {
     entries.push_back(object_schema(std::move(properties), {"name"}));
   }
   defaults.erase("name");
+  defaults["op"] = pair_of("enum", std::move(operators));
   Json device = Json::object();
   device["description"] = "architecture, product name or DeviceSpec file; the GPU present when left out";
   device["oneOf"] = Json::array({{{"type", "string"}}, object_schema_of<DeviceSpec>()});

@@ -28,7 +28,10 @@ check.validate({"version": 1, "defaults": attention | {"op": "hstu_attention"}, 
 check.validate({"version": 1, "defaults": {"op": "hstu_attention"}, "ops": [{"name": "a", "op": "layer_norm", "width": 8, "rows": 3}]})
 for name in ("a.b", "..a", "-"):
     check.validate([good["ops"][0] | {"name": name}])
-for bad in ([good["ops"][0] | {"name": "..."}], [good["ops"][0] | {"name": "a\n"}], good | {"$schema": 3},
+check.validate(good | {"defaults": {"norm": "rms"}})
+check.validate(good | {"defaults": {"norm": "rms_norm"}})
+for bad in ([good["ops"][0] | {"directions": ["forward"] * 3}], good | {"defaults": {"op": "zz"}}, good | {"defaults": {"norm": "zz"}},
+            [good["ops"][0] | {"name": "..."}], [good["ops"][0] | {"name": "a\n"}], good | {"$schema": 3},
             [good["ops"][0] | {"alignment": 3}], good | {"defaults": {"silu": 3}},
             [{"name": "a", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64}], [{"name": "a", "op": "layer_norm", "rows": 3}],
             {"version": 1, "ops": [{"name": "a", "op": "layer_norm", "rows": 3}]},
