@@ -76,6 +76,8 @@ Status BundleLayer::health() const {
   return status_;
 }
 
+std::string BundleLayer::sha256() const { return bundle() == nullptr ? "" : bundle_->sha256(); }
+
 std::vector<VerifiedFile> BundleLayer::passed_over() const {
   const Status status = health();
   if (status.ok()) return {};

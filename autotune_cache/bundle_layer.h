@@ -30,6 +30,8 @@ class BundleLayer : public CacheLayer {
   std::vector<StoredChoice> choices(Status* failure) const override;
   std::vector<VerifiedFile> verify() const override;
   std::vector<VerifiedFile> passed_over() const override;
+  // Of its contents; empty where it is no bundle.
+  std::string sha256() const;
 
  private:
   // Null when the file is no bundle.

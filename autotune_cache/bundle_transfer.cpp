@@ -129,6 +129,7 @@ Result<ImportReport> import_bundle(const BundleLayer& bundle, ArtifactStore& sto
   }
   const CacheLayer& user = *store.layers().front();
   ImportReport report;
+  report.sha256 = bundle.sha256();
   for (const StoredArtifact& stored : bundle.artifacts()) {
     const ArtifactMetadata& metadata = stored.metadata;
     ++report.kernels;

@@ -31,6 +31,7 @@ struct ImportReport {
   int64_t changed_records = 0;  // that it had, and that say more now
   int64_t choices = 0;
   int64_t new_choices = 0;  // that the user directory did not have, or had otherwise
+  std::string sha256;       // as export said it
 };
 
 // Puts everything into the directory that `store` and `database` write. Nothing is, and the status says why, unless the

@@ -99,9 +99,13 @@ Result<DeviceSpec> known_device(std::string_view name_or_arch) {
     if (std::find(allowed.begin(), allowed.end(), spec.arch) == allowed.end()) allowed.push_back(spec.arch);
   }
   for (const auto& [alias, spec] : devices()) allowed.push_back(alias);
+  // Of products none is suggested: one letter may be another architecture.
+  const std::string meant =
+      name_or_arch.starts_with("sm_") ? did_you_mean(meant_value("device", name_or_arch, allowed)) : "";
   return Status(Code::kInvalidConfig,
-                fmt::format("device {} is not known{}; allowed: {}, or a DeviceSpec file", quote(name_or_arch),
-                            did_you_mean(meant_value("device", name_or_arch, allowed)), fmt::join(allowed, ", ")));
+                fmt::format("device {} is not known, and there is no DeviceSpec file of that name{}; allowed: {}, or a "
+                            "DeviceSpec file",
+                            quote(name_or_arch), meant, fmt::join(allowed, ", ")));
 }
 
 std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device) {

@@ -305,7 +305,7 @@ Instance parse_instance(const Json& json, const std::string& path, const fs::pat
   parse_size(json, op, path, folder, instance, mistakes);
   if (json.contains("delta_len"))
     instance.delta_lens = parse_delta_len(json["delta_len"], join_path(path, "delta_len"), spec, mistakes);
-  if (json.contains("small_batches")) {
+  if (json.contains("small_batches") && (!is_operator(op) || takes(op, "small_batches"))) {
     const std::string place = join_path(path, "small_batches");
     const FieldRules rules{"small_batches", ""};
     mistakes.check(place, read_field(json["small_batches"], rules, place, instance.small_batches));

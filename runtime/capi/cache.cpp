@@ -216,7 +216,8 @@ hstujit_status hstujit_cache_import(hstujit_context* context, const char* path, 
                        {"new_tuning", imported.new_records},
                        {"changed_tuning", imported.changed_records},
                        {"choices", imported.choices},
-                       {"new_choices", imported.new_choices}};
+                       {"new_choices", imported.new_choices},
+                       {"sha256", imported.sha256}};
     return give_report(json, report);
   });
 }

@@ -118,7 +118,7 @@ TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of(R"({"version": 1, "op": []})"),
               HasSubstr("op (value []) is not a known field, did you mean \"ops\"?"));
   EXPECT_THAT(error_of(R"({"version": 1, "device": "sm_12", "ops": []})"),
-              HasSubstr("device \"sm_12\" is not known; allowed: sm_80"));
+              HasSubstr("device \"sm_12\" is not known, and there is no DeviceSpec file of that name; allowed: sm_80"));
   EXPECT_THAT(error_of(R"({"version": 1, "tuning": {"length_mode": "pow3"}, "ops": []})"),
               HasSubstr("tuning.length_mode is \"pow3\"; allowed: pow2, static, fine, exact"));
   EXPECT_THAT(error_of(R"({"version": 1, "tuning": {"budget_s": -1}, "ops": []})"),
@@ -142,6 +142,17 @@ TEST(Config, ADefaultThatNoEntryTakesIsHeldToItsRules) {
   EXPECT_THAT(with(R"("max_seq_len": [64, 0])"), HasSubstr("defaults.max_seq_len[1] is 0"));
   EXPECT_THAT(with(R"("op": "layer_nrm")"), HasSubstr("defaults.op is \"layer_nrm\", did you mean \"layer_norm\"?"));
   EXPECT_THAT(with(R"("alignment": 3)"), HasSubstr("defaults.alignment is 3; allowed: 2, 4, 8, 16"));
+}
+
+TEST(Config, SmallBatchesOfAnOperatorWithoutThemAreOneMistake) {
+  for (const char* value : {"true", "false"}) {
+    const std::string error =
+        error_of(R"({"version": 1, "ops": [{"name": "a", "op": "layer_norm", "width": 8, "rows": 3,
+                                          "small_batches": )" +
+                 std::string(value) + "}]}");
+    EXPECT_THAT(error, HasSubstr("ops[0].small_batches (value " + std::string(value) + ") is not a known field"));
+    EXPECT_THAT(error, ::testing::Not(HasSubstr("forward only")));
+  }
 }
 
 TEST(Config, TheSchemasAddressIsAText) {

@@ -164,7 +164,8 @@ TEST(Mistakes, ValuesOfOtherProgramsAreUnderstood) {
     EXPECT_EQ(lines[0].find("did you mean"), std::string::npos) << lines[0];
   }
   EXPECT_THAT(lines_of(R"({"version": 1, "device": "sm_90", "ops": []})")[0],
-              HasSubstr("device \"sm_90\" is not known, did you mean \"sm_90a\"?; allowed: "));
+              HasSubstr("device \"sm_90\" is not known, and there is no DeviceSpec file of that name, did you mean "
+                        "\"sm_90a\"?; allowed: "));
   EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "hstu", "max_seq_len": 8}]})"),
               ElementsAre(HasSubstr("ops[0].op is \"hstu\", did you mean \"hstu_attention\"?; allowed: ")));
 }

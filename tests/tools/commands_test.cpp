@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "tests/support/whole_file.h"
 #include "tests/tools/program.h"
@@ -211,6 +212,19 @@ TEST(Check, ShowsWhatInstancesAreAndTheirKernelsWhole) {
   EXPECT_EQ(outcome.out.find("…"), std::string::npos) << outcome.out;
 }
 
+TEST(Check, ManyParametersStandOnSeveralLines) {
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1, "ops": [{"name": "many",
+      "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "num_targets": true,
+      "max_attn_len": 5, "min_full_attn_seq_len": 3, "contextual_seq_len": 4, "target_group_size": 2,
+      "score": "sigmoid", "rab_heads": 1, "attn_scale": "scalar", "offsets_dtype": "int32", "alignment": 8}]})");
+  const Outcome outcome = hstujit_tool({"check", "--config", config, "--cache-dir", scratch.cache()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find('\\'), std::string::npos) << "a line end is no text";
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
 TEST(Host, RunsAndAgreesWithTheReference) {
   const Scratch scratch;
   const std::vector<std::string> run = {"run",       "--config", scratch.config(R"("num_targets": 3)"),
@@ -329,6 +343,7 @@ TEST(Host, RunsNormAndAttentionInOneLaunch) {
   EXPECT_EQ(checked.code, 0) << checked.err;
   EXPECT_THAT(checked.out, HasSubstr("layer/layer_norm: layer_norm, 2 keys"));
   EXPECT_THAT(checked.out, HasSubstr("layer/hstu_attention: hstu_attention, 2 keys"));
+  EXPECT_THAT(checked.out, HasSubstr("valid: 1 instances, 4 keys"));
 }
 
 TEST(Host, RunsLastRowsOfSequencesAndAgreesWithTheReference) {

@@ -98,11 +98,14 @@ TEST_F(Serving, AnImportedBundleServesAsWell) {
   const Outcome made = run_program(prewarm(origin, {"--json"}), origin_variables());
   ASSERT_EQ(made.code, 0) << made.err;
   const std::string kernels = made.json()["kernels"].dump();
-  ASSERT_EQ(run_program({origin, "cache", "export", bundle}, origin_variables()).code, 0);
+  const Outcome exported = run_program({origin, "cache", "export", bundle}, origin_variables());
+  ASSERT_EQ(exported.code, 0) << exported.err;
   const Outcome imported = run_program({serving, "cache", "import", bundle}, serving_variables(""));
   ASSERT_EQ(imported.code, 0) << imported.err;
   EXPECT_EQ(imported.last_line(), "imported: " + kernels + " kernels, " + kernels +
                                       " new; 0 tuning records, 0 new, 0 changed; 9 choices, 9 new");
+  const std::string digest = exported.out.substr(exported.out.find("SHA-256"));
+  EXPECT_THAT(imported.out, testing::HasSubstr(digest)) << "of the contents, at both ends";
   const Outcome served = run_program(prewarm(serving, {"--json"}), serving_variables(""));
   EXPECT_EQ(served.code, 0) << served.err;
   EXPECT_EQ(choices_of(served.json()), choices_of(made.json()));

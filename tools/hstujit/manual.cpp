@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "compiler/support/env.h"
 #include "tools/hstujit/exit_code.h"
 
@@ -57,6 +59,14 @@ std::string environment_text() {
   for (const EnvVariable& variable : environment_variables()) {
     std::string doc(variable.doc);
     std::erase(doc, '`');
+    if (!variable.allowed.empty()) {
+      std::string allowed(variable.allowed);
+      std::replace(allowed.begin(), allowed.end(), '|', ' ');
+      doc += fmt::format("; {}: {}", variable.kind == EnvKind::kChoices ? "some of, separated by commas" : "one of",
+                         allowed);
+    }
+    if (variable.kind == EnvKind::kPaths) doc += "; separated by :";
+    if (!variable.fallback.empty()) doc += fmt::format("; default: {}", variable.fallback);
     text += fmt::format(".TP\n.B {}\n{}\n", variable.name, roff(doc));
   }
   return text;

@@ -133,6 +133,7 @@ size_t print_export(const Json& report, const Options&) {
 }
 
 size_t print_import(const Json& report, const Options&) {
+  print("contents: SHA-256 {}\n", text_of(report, "sha256"));
   print("imported: {} kernels, {} new; {} tuning records, {} new, {} changed; {} choices, {} new\n",
         text_of(report, "kernels"), text_of(report, "new_kernels"), text_of(report, "tuning"),
         text_of(report, "new_tuning"), text_of(report, "changed_tuning"), text_of(report, "choices"),
@@ -265,7 +266,7 @@ void add_cache(CLI::App& app, Action& action) {
   CLI::App& prune = *cache.add_subcommand("prune", "Remove kernels: the least recently used, or those of one NVRTC");
   CLI::Option_group& which = *prune.add_option_group("which");
   which.require_option(1);
-  which.add_option("--nvrtc", options->nvrtc, "version of NVRTC whose kernels go, such as 12.8; ls shows it")
+  which.add_option("--nvrtc", options->nvrtc, "version of NVRTC whose kernels go, such as 12.8; ls --wide shows it")
       ->type_name("VERSION")
       ->check(CLI::Validator(version_is_named, ""));
   which.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")

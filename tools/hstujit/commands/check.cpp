@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
@@ -16,25 +19,28 @@ namespace {
 
 // Data type and heads, which are easily forgotten, and what else is not at its default: "  dtype=fp16 heads=4 ...". In
 // lines as wide as tables.
-std::string parameters_text(const Json& instance) {
+std::vector<std::string> parameter_lines(const Json& instance) {
   constexpr size_t kColumns = 100;
-  std::string text;
-  size_t column = kColumns;
+  std::vector<std::string> lines;
   for (const auto& [name, value] : member(instance, "parameters").items()) {
     if (value == false) continue;
     const std::string word = value == true ? name : fmt::format("{}={}", name, text_of(value));
-    const bool fits = column + 1 + word.size() <= kColumns;
-    text += fits ? " " : text.empty() ? "  " : "\n  ";
-    text += word;
-    column = (fits ? column + 1 : 2) + word.size();
+    if (lines.empty() || lines.back().size() + 1 + word.size() > kColumns) lines.emplace_back(" ");
+    lines.back() += " " + word;
   }
-  return text;
+  return lines;
+}
+
+// The instance of the config: keys of a program are of its steps, "NAME/STEP".
+std::string instance_of(const Json& instance) {
+  const std::string name = text_of(instance, "name");
+  return name.substr(0, name.find('/'));
 }
 
 size_t print_instance(const Json& instance, bool wide) {
   const Json& keys = member(instance, "keys");
   print("\n{}: {}, {} keys\n", text_of(instance, "name"), text_of(instance, "op"), keys.size());
-  print("{}\n", parameters_text(instance));
+  for (const std::string& line : parameter_lines(instance)) print("{}\n", line);
   Table table({{"direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}}, 2);
   for (const Json& key : keys) {
     table.add({text_of(key, "direction"), bucket_text(key), text_of(key, "max_seq_len"), text_of(key, "describe"),
@@ -50,8 +56,12 @@ size_t print_report(const Json& report, const Options& options) {
         device.is_null() ? "none is known; with --arch the kernels are shown" : device_text(device),
         text_of(report, "length_mode"));
   size_t failures = 0;
-  for (const Json& instance : member(report, "instances")) failures += print_instance(instance, options.wide);
-  print("\n{}: {} instances, {} keys\n", failures == 0 ? "valid" : "not valid", member(report, "instances").size(),
+  std::set<std::string> instances;
+  for (const Json& instance : member(report, "instances")) {
+    instances.insert(instance_of(instance));
+    failures += print_instance(instance, options.wide);
+  }
+  print("\n{}: {} instances, {} keys\n", failures == 0 ? "valid" : "not valid", instances.size(),
         text_of(report, "keys"));
   return failures;
 }
