@@ -57,7 +57,8 @@ const std::vector<EnvVariable>& environment_variables() {
        "does not ask for them."},
       {Env::kRecord, kPath, "HSTUJIT_RECORD", "", "",
        "File to which a line is appended for each key that a program prepared untuned (also where a cache held the "
-       "heuristic's kernel) or tuned but without a cubin; any number of processes may share it. `hstujit tune --from` "
+       "heuristic's kernel) or tuned but without a cubin; `hstujit prewarm` compiles for others and records nothing; "
+       "any number of processes may share it. `hstujit tune --from` "
        "tunes the former and compiles the latter."},
       {Env::kLog, kChoices, "HSTUJIT_LOG", "", "compile|cache|dispatch|tune",
        "Categories of events that are written to standard error, one line each; `all` means all of them."},
@@ -72,7 +73,8 @@ const std::vector<EnvVariable>& environment_variables() {
        "key "
        "that it lacks is an error. So all processes with the file launch the same kernels. Nothing is timed."},
       {Env::kOverride, kText, "HSTUJIT_OVERRIDE", "", "",
-       "JSON object of config fields that replace those of every chosen config, for debugging: "
+       "JSON object of config fields that replace those of every chosen config, for debugging (docs/tuning.md lists "
+       "the fields): "
        "`{\"skeleton\": \"attention/sm80_forward\", ...}` tries one config, `{\"lanes_arrive\": true}` suits "
        "racecheck."},
       {Env::kLineinfo, kFlag, "HSTUJIT_LINEINFO", "0", "",
