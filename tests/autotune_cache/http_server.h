@@ -17,18 +17,30 @@
 
 namespace hstujit {
 
-// A port that nobody listens on at the moment.
-inline int free_port() {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  ::bind(listener, reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(listener);
-  return ntohs(address.sin_port);
-}
+// A port that nobody listens on and, as long as this lives, nobody can: a connection to it is refused. One that is only
+// free may be taken before it is tried, by another test or by the connection itself.
+class DeadPort {
+ public:
+  DeadPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
+    number_ = ntohs(address.sin_port);
+  }
+  DeadPort(const DeadPort&) = delete;
+  DeadPort& operator=(const DeadPort&) = delete;
+  ~DeadPort() { ::close(socket_); }
+
+  int number() const { return number_; }
+  std::string url() const { return fmt::format("http://127.0.0.1:{}", number_); }
+
+ private:
+  const int socket_;
+  int number_ = 0;
+};
 
 class HttpServer {
  public:

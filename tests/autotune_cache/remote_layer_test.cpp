@@ -259,12 +259,13 @@ TEST_F(RemoteLayerTest, AFailingRemoteIsLeftAloneAndAskedAgainLater) {
 }
 
 TEST_F(RemoteLayerTest, ADeadRemoteCostsOneAttempt) {
-  const auto machine = store("user", remote(fmt::format("http://127.0.0.1:{}/cache", free_port())));
+  const DeadPort port;
+  const auto machine = store("user", remote(port.url() + "/cache"));
   const Stopwatch watch;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(machine->find(sample_key(fmt::format("{{\"block_m\":{}}}", i))));
   EXPECT_TRUE(machine->put(sample_key(), kCubin, sample_info()));
   EXPECT_LT(watch.seconds(), 3);
-  EXPECT_EQ(events("remote_failed"), 1);
+  EXPECT_EQ(events("remote_failed"), 1) << lines_with("remote_failed");
 }
 
 TEST_F(RemoteLayerTest, ARemoteThatHangsCostsItsTimeOnceForManyThreads) {

@@ -1,5 +1,5 @@
 // Contexts with a remote cache: what they share through it, and that a bad one costs little and harms nothing.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
 
@@ -83,10 +83,11 @@ TEST_F(RemoteEngineTest, WhatOneMachinePrewarmsAnotherNeedNotCompile) {
 }
 
 TEST_F(RemoteEngineTest, ADeadRemoteCostsLittle) {
-  const Json report = prewarmed(machine("a", fmt::format("http://127.0.0.1:{}", free_port())));
+  const DeadPort port;
+  const Json report = prewarmed(machine("a", port.url()));
   EXPECT_EQ(report["compiled"], report["kernels"]);
   EXPECT_LT(seconds(), 5);
-  EXPECT_EQ(lines_with(",remote_failed,"), 1);
+  EXPECT_EQ(lines_with(",remote_failed,"), 1) << fmt::format("{}", fmt::join(log_, "\n"));
 }
 
 // It takes connections and never answers: the slowest that a remote can be. 3 s until a request is given up, then it is
@@ -156,7 +157,8 @@ TEST_F(RemoteEngineTest, DoctorNamesItWithoutThePassword) {
   EXPECT_EQ(good["cache"].back()["path"], server.url());
   EXPECT_EQ(good["cache"].back()["ok"], true);
   EXPECT_THAT(good.dump(), Not(HasSubstr("secret")));
-  const Json dead = doctor(*machine("a", fmt::format("http://127.0.0.1:{}", free_port())));
+  const DeadPort port;
+  const Json dead = doctor(*machine("a", port.url()));
   EXPECT_EQ(dead["cache"].back()["ok"], false);
   EXPECT_THAT(dead["cache"].back()["problem"].get<std::string>(), HasSubstr("Failed to connect"));
 }

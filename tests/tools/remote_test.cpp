@@ -43,7 +43,8 @@ TEST_F(RemoteProgram, TheSecondMachineCompilesNothing) {
 
 TEST_F(RemoteProgram, ADeadRemoteIsNoTrouble) {
   if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
-  const Outcome outcome = prewarm("a", fmt::format("http://127.0.0.1:{}", free_port()));
+  const DeadPort port;
+  const Outcome outcome = prewarm("a", port.url());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
   EXPECT_THAT(outcome.err, HasSubstr(",remote_failed,"));
