@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "autotune_cache/cache_layout.h"
@@ -132,6 +133,19 @@ void for_each_artifact_file(const CacheTree& tree,
   tree.walk(version_folder(kNoRoot), 2, is_arch_name, [&](const CacheItem& item) {
     const auto arch = std::next(item.name.begin());
     visit(arch == item.name.end() ? std::string() : arch->native(), item);
+  });
+}
+
+void for_each_folder_passed_over(const CacheTree& tree,
+                                 const std::function<void(const std::string&, const Status&)>& visit) {
+  std::error_code error;
+  if (fs::exists(tree.root(), error) && !fs::is_directory(tree.root(), error)) {
+    visit(tree.root(), Status(Code::kIo, "it is no directory"));
+    return;
+  }
+  tree.walk(version_folder(kNoRoot), 2, is_of_layout, [&](const CacheItem& item) {
+    if (!item.holds_others || item.problem.ok()) return;
+    visit(item.name == "." ? tree.root() : (fs::path(tree.root()) / item.name).native(), item.problem);
   });
 }
 

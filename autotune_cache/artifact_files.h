@@ -65,6 +65,11 @@ Status remove_artifact(const CacheTree& tree, std::string_view arch, std::string
 void for_each_artifact_file(const CacheTree& tree,
                             const std::function<void(const std::string&, const CacheItem&)>& visit);
 
+// Calls visit(path, problem) for each folder of the layout that does not count, with all that is in it, and for the
+// root where that is no directory.
+void for_each_folder_passed_over(const CacheTree& tree,
+                                 const std::function<void(const std::string&, const Status&)>& visit);
+
 // The digest of a file named "<digest><extension>"; nothing for any other name.
 std::optional<std::string> digest_of_file(const std::filesystem::path& path, std::string_view extension);
 // The digest and the extension of a note; no digest for any other name.

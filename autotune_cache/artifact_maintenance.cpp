@@ -59,11 +59,12 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
   if (!report.unread.ok()) return report;
   report.leftovers = sweep_leftovers(*user_);
 
+  for_each_folder_passed_over(*user_, [&](const std::string& path, const Status& problem) {
+    if (report.unread.ok()) report.unread = problem.with_context(printable(path));
+  });
   std::map<std::pair<std::string, std::string>, Candidate> found;
   for_each_artifact_file(*user_, [&](const std::string& arch, const CacheItem& item) {
     if (is_system_failure(item.problem)) report.unread = item.problem;
-    if (item.holds_others && report.unread.ok())
-      report.unread = item.problem.with_context(printable((std::filesystem::path(user_->root()) / item.name).native()));
     auto digest = digest_of_file(item.name, ".cubin");
     if (!digest) digest = digest_of_file(item.name, ".json");
     if (!digest) digest = digest_of_note(item.name).first;

@@ -18,6 +18,28 @@ namespace {
 constexpr const char* kManifest = "hstujit-bundle.json";
 constexpr const char* kBundleFormat = "hstujit-bundle-1";
 
+// What a bundle says of itself.
+struct Manifest {
+  int64_t files = -1;  // -1: nothing
+  std::string sha256;
+  size_t end = 0;  // where what it tells of begins
+};
+
+// That of an archive of `size` bytes, of which `head` is the first ones, at least those of the manifest.
+Result<Manifest> read_manifest(std::string_view head, size_t size) {
+  const Result<TarEntry> first = head.empty() ? Status(Code::kIo, "it is empty") : read_tar_entry(head, 0);
+  if (!first.ok()) return first.status();
+  if (first->name != kManifest) return Status(Code::kIo, fmt::format("its first file is not {}", kManifest));
+  const Result<Json> json = parse_checked_json(first->bytes, kBundleFormat);
+  if (!json.ok()) return json.status().with_context(kManifest);
+  const int64_t bytes = integer_member(*json, "bytes", -1);
+  if (static_cast<int64_t>(size - first->end) != bytes) {
+    return Status(Code::kIo, fmt::format("its contents have {} bytes, and {} says {}", size - first->end, kManifest,
+                                         bytes < 0 ? "no size" : fmt::to_string(bytes)));
+  }
+  return Manifest{integer_member(*json, "files", -1), text_member(*json, "sha256"), first->end};
+}
+
 }  // namespace
 
 Result<PackedBundle> pack_bundle(const std::map<std::string, std::string>& files) {
@@ -46,27 +68,21 @@ Result<std::shared_ptr<const Bundle>> Bundle::unpack(std::string bytes) {
   });
 }
 
+Status check_bundle_head(std::string_view head, size_t size) {
+  return is_zstd(head) ? Status() : read_manifest(head, size).status();
+}
+
 Status Bundle::read() {
+  HSTUJIT_ASSIGN_OR_RETURN(const Manifest manifest, read_manifest(tar_, tar_.size()));
   HSTUJIT_ASSIGN_OR_RETURN(const std::vector<TarEntry> entries, read_tar(tar_));
-  if (entries.empty() || entries.front().name != kManifest)
-    return Status(Code::kIo, fmt::format("its first file is not {}", kManifest));
-  const TarEntry& first = entries.front();
-  const Result<Json> manifest = parse_checked_json(first.bytes, kBundleFormat);
-  if (!manifest.ok()) return manifest.status().with_context(kManifest);
-  sha256_ = text_member(*manifest, "sha256");
-  const int64_t size = integer_member(*manifest, "bytes", -1);
-  const std::string_view contents = std::string_view(tar_).substr(first.end);
-  if (static_cast<int64_t>(contents.size()) != size) {
-    return Status(Code::kIo, fmt::format("its contents have {} bytes, and {} says {}", contents.size(), kManifest,
-                                         size < 0 ? "no size" : fmt::to_string(size)));
-  }
+  sha256_ = manifest.sha256;
+  const std::string_view contents = std::string_view(tar_).substr(manifest.end);
   if (const std::string digest = sha256_hex(contents); digest != sha256_)
     return Status(Code::kIo,
                   fmt::format("the SHA-256 of its contents is {}, and {} says {}", digest, kManifest, sha256_));
-  const int64_t count = integer_member(*manifest, "files", -1);
-  if (static_cast<int64_t>(entries.size()) - 1 != count) {
+  if (static_cast<int64_t>(entries.size()) - 1 != manifest.files) {
     return Status(Code::kIo, fmt::format("its tar archive has {} files after {}, which says {}", entries.size() - 1,
-                                         kManifest, count < 0 ? "no count" : fmt::to_string(count)));
+                                         kManifest, manifest.files < 0 ? "no count" : fmt::to_string(manifest.files)));
   }
   for (size_t i = 1; i < entries.size(); ++i) {
     if (!files_.emplace(entries[i].name, entries[i].bytes).second)

@@ -24,6 +24,11 @@ struct PackedBundle {
 // `files`: contents by name.
 Result<PackedBundle> pack_bundle(const std::map<std::string, std::string>& files);
 
+// Whether a file of `size` bytes that begins with `head` may be a bundle: kIo with what is wrong when it is none, so
+// that nobody reads gigabytes to find that out. kBundleHeadBytes are enough for any.
+inline constexpr size_t kBundleHeadBytes = 4096;
+Status check_bundle_head(std::string_view head, size_t size);
+
 // A bundle in memory, whose digest was checked.
 class Bundle {
  public:

@@ -43,7 +43,11 @@ std::optional<EntryName> parse_name(const std::string& name) {
 }  // namespace
 
 Result<std::string> BundleLayer::read() const {
-  if (trust_ == Trust::kAll) return read_file(path(), kMaxBundleBytes);
+  if (trust_ == Trust::kAll) {
+    HSTUJIT_ASSIGN_OR_RETURN(const FileHead head, read_file_head(path(), kBundleHeadBytes));
+    HSTUJIT_RETURN_IF_ERROR(check_head(head.bytes, head.size));
+    return read_file(path(), kMaxBundleBytes);
+  }
   // Through the links that lead to it, and no further ones.
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path(), error);
@@ -51,6 +55,9 @@ Result<std::string> BundleLayer::read() const {
   if (const std::string problem = distrust_of_place(path()); !problem.empty())
     return Status(Code::kIo, fmt::format("cannot read {}: {}", quote(path()), problem));
   HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(file.parent_path(), trust_));
+  FileInfo info;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string head, folder.read_head(file.filename(), kBundleHeadBytes, &info));
+  HSTUJIT_RETURN_IF_ERROR(check_head(head, info.bytes));
   return folder.read(file.filename(), kMaxBundleBytes);
 }
 
@@ -58,7 +65,16 @@ Result<std::shared_ptr<const Bundle>> BundleLayer::load() const {
   HSTUJIT_ASSIGN_OR_RETURN(std::string bytes, read());
   auto unpacked = Bundle::unpack(std::move(bytes));
   if (unpacked.ok()) return unpacked;
-  return unpacked.status().with_context(fmt::format("the file {} is no whole bundle", printable(path())));
+  return no_bundle(unpacked.status());
+}
+
+// One that is too large is for the reader to name.
+Status BundleLayer::check_head(std::string_view head, uint64_t size) const {
+  return size > kMaxBundleBytes ? Status() : no_bundle(check_bundle_head(head, size));
+}
+
+Status BundleLayer::no_bundle(const Status& status) const {
+  return status.with_context(fmt::format("the file {} is no whole bundle", printable(path())));
 }
 
 const Bundle* BundleLayer::bundle() const {

@@ -37,6 +37,8 @@ class BundleLayer : public CacheLayer {
   // Null when the file is no bundle.
   const Bundle* bundle() const;
   Result<std::string> read() const;
+  Status check_head(std::string_view head, uint64_t size) const;
+  Status no_bundle(const Status& status) const;  // with the file's name
   Result<std::shared_ptr<const Bundle>> load() const;
   // What the bundle has under that name, with the limits of a look-up in a directory: kNotFound when it has nothing,
   // kIo when that is larger than `max` bytes.

@@ -25,7 +25,8 @@ void walk_folder(const Folder& folder, const fs::path& name, int levels,
     if (wanted && !wanted(entry)) continue;
     const auto found = folder.look(entry);
     if (!found.ok()) {
-      if (found.status().code() != Code::kNotFound) visit({name / entry, found.status(), {}, of_folders});
+      if (found.status().code() != Code::kNotFound)
+        visit({name / entry, found.status(), {}, of_folders && folder.has_folder_or_link(entry)});
     } else if (!found->is_folder) {
       visit({name / entry, {}, *found});
     } else if (levels == 0) {

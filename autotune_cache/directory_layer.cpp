@@ -18,13 +18,17 @@ constexpr const char* kForeign = "it is not a file of the cache";
 
 Status bad(const char* problem) { return Status(Code::kIo, problem); }
 
-// kIo with `otherwise` unless a look-up finds a file by that name.
-Status expect_file(const CacheTree& tree, const fs::path& name, const char* otherwise) {
+// kOk for a file that lies beside metadata which a look-up reads. `missing`: what is said where there is none.
+Status expect_metadata(const CacheTree& tree, const fs::path& name, const char* missing) {
   const auto folder = tree.open(name.parent_path());
-  if (!folder.ok()) return is_system_failure(folder.status()) ? folder.status() : bad(otherwise);
-  const auto found = folder->look(name.filename());
-  if (!found.ok() && is_system_failure(found.status())) return found.status();
-  return found.ok() && !found->is_folder ? Status() : bad(otherwise);
+  Status status = folder.status();
+  if (folder.ok()) {
+    const auto found = folder->look(name.filename());
+    if (found.ok()) return found->is_folder ? bad("its metadata is a folder") : Status();
+    status = found.status();
+  }
+  if (status.code() == Code::kNotFound) return bad(missing);
+  return status.with_context("its metadata is passed over");
 }
 
 // What is wrong with a file in the folders of cubins.
@@ -34,7 +38,7 @@ Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const
   if (const auto digest = digest_of_file(item.name, ".cubin")) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
     if (files.cubin != item.name) return bad(kMisplaced);
-    return expect_file(tree, files.metadata, "it has no metadata; prune removes it after an hour");
+    return expect_metadata(tree, files.metadata, "it has no metadata; prune removes it after an hour");
   }
   if (const auto digest = digest_of_file(item.name, ".json")) {
     if (ArtifactFiles(kNoRoot, arch, *digest).metadata != item.name) return bad(kMisplaced);
@@ -43,7 +47,7 @@ Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const
   if (const auto [digest, extension] = digest_of_note(item.name); digest) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
     if (files.note(extension) != item.name) return bad(kMisplaced);
-    return expect_file(tree, files.metadata, "it has no entry; prune removes it after an hour");
+    return expect_metadata(tree, files.metadata, "it has no entry; prune removes it after an hour");
   }
   return bad(kForeign);
 }
@@ -136,13 +140,9 @@ std::vector<StoredChoice> DirectoryLayer::choices(Status* failure) const {
 }
 
 std::vector<VerifiedFile> DirectoryLayer::passed_over() const {
-  std::error_code error;
-  if (fs::exists(path(), error) && !fs::is_directory(path(), error)) return {{path(), "it is no directory"}};
   std::vector<VerifiedFile> folders;
-  tree_.walk(version_folder(kNoRoot), 2, is_of_layout, [&](const CacheItem& item) {
-    if (!item.holds_others || item.problem.ok()) return;
-    const fs::path place = item.name == "." ? fs::path(path()) : fs::path(path()) / item.name;
-    folders.push_back({place.native(), item.problem.message(), is_system_failure(item.problem)});
+  for_each_folder_passed_over(tree_, [&](const std::string& place, const Status& problem) {
+    folders.push_back({place, problem.message(), is_system_failure(problem)});
   });
   return folders;
 }

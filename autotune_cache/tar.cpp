@@ -86,35 +86,40 @@ Status append_to_tar(std::string& tar, std::string_view name, std::string_view b
 
 void finish_tar(std::string& tar) { tar.append(2 * kBlock, '\0'); }
 
+Result<TarEntry> read_tar_entry(std::string_view tar, size_t at) {
+  if (tar.size() - at < kBlock) return Status(Code::kIo, "its tar archive ends within a header");
+  const std::string_view header = tar.substr(at, kBlock);
+  uint64_t checksum = 0;
+  uint64_t size = 0;
+  if (header.substr(kMagic.begin, kMagic.size) != kMagicText || !read_number(header, kChecksum, &checksum) ||
+      checksum != checksum_of(std::string(header)) || !read_number(header, kSize, &size)) {
+    return Status(Code::kIo, fmt::format("at byte {} of its tar archive there is no ustar header", at));
+  }
+  const std::string_view name = text_in(header, kName);
+  if (text_in(header, kType) != kRegularFile)
+    return Status(Code::kIo, fmt::format("{} in its tar archive is no plain file", quote(name)));
+  at += kBlock;
+  if (size > tar.size() - at)
+    return Status(Code::kIo, fmt::format("its tar archive ends within {}, which has {} bytes", quote(name), size));
+  const size_t end = std::min(at + padded(size), tar.size());
+  if (tar.substr(at + size, end - at - size).find_first_not_of('\0') != std::string_view::npos)
+    return Status(Code::kIo, fmt::format("bytes that belong to no file follow {} in its tar archive", quote(name)));
+  return TarEntry{name, tar.substr(at, size), end};
+}
+
 Result<std::vector<TarEntry>> read_tar(std::string_view tar) {
   std::vector<TarEntry> entries;
   for (size_t at = 0; at < tar.size();) {
-    if (tar.size() - at < kBlock) return Status(Code::kIo, "its tar archive ends within a header");
-    const std::string_view header = tar.substr(at, kBlock);
-    if (header.front() == '\0') {  // the end: what follows is padding
+    if (tar[at] == '\0') {  // the end: what follows is padding
       const size_t data = tar.find_first_not_of('\0', at);
       if (data == std::string_view::npos) return entries;
       return Status(Code::kIo, fmt::format("bytes that belong to no file follow the end of its tar archive, the first "
                                            "one at byte {}",
                                            data));
     }
-    uint64_t checksum = 0;
-    uint64_t size = 0;
-    if (header.substr(kMagic.begin, kMagic.size) != kMagicText || !read_number(header, kChecksum, &checksum) ||
-        checksum != checksum_of(std::string(header)) || !read_number(header, kSize, &size)) {
-      return Status(Code::kIo, fmt::format("at byte {} of its tar archive there is no ustar header", at));
-    }
-    const std::string_view name = text_in(header, kName);
-    if (text_in(header, kType) != kRegularFile)
-      return Status(Code::kIo, fmt::format("{} in its tar archive is no plain file", quote(name)));
-    at += kBlock;
-    if (size > tar.size() - at)
-      return Status(Code::kIo, fmt::format("its tar archive ends within {}, which has {} bytes", quote(name), size));
-    const size_t end = std::min(at + padded(size), tar.size());
-    if (tar.substr(at + size, end - at - size).find_first_not_of('\0') != std::string_view::npos)
-      return Status(Code::kIo, fmt::format("bytes that belong to no file follow {} in its tar archive", quote(name)));
-    entries.push_back({name, tar.substr(at, size), end});
-    at = end;
+    HSTUJIT_ASSIGN_OR_RETURN(const TarEntry entry, read_tar_entry(tar, at));
+    entries.push_back(entry);
+    at = entry.end;
   }
   return Status(Code::kIo, "its tar archive has no end");
 }

@@ -21,6 +21,10 @@ Status append_to_tar(std::string& tar, std::string_view name, std::string_view b
 // What an archive ends with.
 void finish_tar(std::string& tar);
 
+// The entry whose header is at byte `at`, which refers to `tar`. kIo with what is wrong when there is none, or not
+// whole.
+Result<TarEntry> read_tar_entry(std::string_view tar, size_t at);
+
 // The entries, which refer to `tar`. kIo with what is wrong when it is no such archive or ends early.
 Result<std::vector<TarEntry>> read_tar(std::string_view tar);
 

@@ -163,11 +163,16 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
 }
 
 std::optional<DeviceSpec> parse_device(const Json& json, const fs::path& folder, Mistakes& mistakes) {
-  if (!json.is_string()) return parse_device_spec(json, "device", mistakes);
+  if (json.is_object()) return parse_device_spec(json, "device", mistakes);
+  if (!json.is_string()) {
+    mistakes.check("device", value_error("device", json,
+                                         "an architecture such as \"sm_90a\", a product name such as \"H200\", the "
+                                         "name of a DeviceSpec file, or a DeviceSpec"));
+    return std::nullopt;
+  }
   const std::string& name = json.get_ref<const std::string&>();
   Result<DeviceSpec> device = known_device(name);
-  std::error_code ignored;
-  if (!device.ok() && fs::is_regular_file(folder / name, ignored)) {
+  if (!device.ok() && !name.empty() && check_regular_file("read", folder / name).code() != Code::kNotFound) {
     device = load_device_spec((folder / name).string());
     // Nothing that it holds is shown: whoever wrote the config may have named any file that this user can read.
     if (!device.ok() && device.status().code() == Code::kInvalidConfig) {
@@ -190,12 +195,17 @@ Config read_config(const Json& json, const fs::path& folder, Mistakes& mistakes)
     config.instances = parse_instances(json, "", Json::object(), folder, mistakes);
     return config;
   }
+  if (!json.is_object()) {
+    mistakes.check(
+        "", value_error("the document", json, "an object with version and ops, or a list of operator instances"));
+    return config;
+  }
   if (!check_names(json, "", {"$schema", "version", "device", "tuning", "defaults", "ops"}, mistakes)) return config;
   if (json.contains("$schema") && !json["$schema"].is_string())
     mistakes.check("$schema", value_error("$schema", json["$schema"], "a text, the schema's address"));
   if (!json.contains("version")) {
     mistakes.miss("version", "1");
-  } else if (json["version"] != 1) {
+  } else if (!json["version"].is_number_integer() || json["version"] != 1) {
     mistakes.check("version", value_error("version", json["version"], "1"));
   }
   if (json.contains("device")) config.device = parse_device(json["device"], folder, mistakes);

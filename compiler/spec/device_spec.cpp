@@ -25,7 +25,6 @@ struct KnownDevice {
   DeviceSpec spec;
 };
 
-constexpr size_t kLongestName = 128;  // of a product: it is a part of every key and every table
 constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 constexpr int64_t kRegisters = 65536;
 // Shared memory a block may use after opting in: what an SM has, less the KiB that the system keeps for each block.
@@ -62,10 +61,10 @@ DeviceSpec parse_device_spec(const Json& json, const std::string& path, Mistakes
   DeviceSpec device;
   const size_t before = mistakes.count();
   read_fields(json, path, device, mistakes);
-  if (device.name.size() > kLongestName || printable(device.name) != device.name) {
+  if (device.name.size() > kLongestDeviceName || printable(device.name) != device.name) {
     const std::string place = join_path(path, "name");
-    mistakes.check(place,
-                   value_error(place, device.name, fmt::format("printable text of at most {} bytes", kLongestName)));
+    mistakes.check(
+        place, value_error(place, device.name, fmt::format("printable text of at most {} bytes", kLongestDeviceName)));
   }
   constexpr int kHopper = 90;
   if (mistakes.count() == before && device.capability() == kHopper && device.arch != "sm_90a") {
@@ -121,8 +120,10 @@ std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device) {
 
 Result<DeviceSpec> load_device_spec(const std::string& name_or_file) {
   Result<DeviceSpec> known = known_device(name_or_file);
-  std::error_code ignored;
-  if (known.ok() || !std::filesystem::is_regular_file(name_or_file, ignored)) return known;
+  if (known.ok()) return known;
+  const Status file = check_regular_file("read", name_or_file);
+  if (file.code() == Code::kNotFound) return known;
+  HSTUJIT_RETURN_IF_ERROR(file);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(name_or_file, kMaxDeviceSpecBytes));
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_json_text(text, name_or_file));
   Mistakes mistakes;

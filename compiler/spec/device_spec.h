@@ -12,6 +12,8 @@
 
 namespace hstujit {
 
+inline constexpr size_t kLongestDeviceName = 128;  // bytes: it is a part of every key and every table
+
 struct DeviceSpec {
   std::string name;  // "NVIDIA H200"
   std::string arch;  // "sm_90a": compute capability with suffix; what NVRTC is given

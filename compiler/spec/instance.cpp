@@ -81,8 +81,9 @@ std::vector<Direction> parse_directions(const Json& json, const std::string& pat
     const std::string place = fmt::format("{}[{}]", path, index);
     const Result<Direction> direction = parse_direction_of(json[index], place, spec);
     if (!mistakes.check(place, direction.status())) continue;
-    if (std::find(directions.begin(), directions.end(), *direction) == directions.end())
-      directions.push_back(*direction);
+    if (std::find(directions.begin(), directions.end(), *direction) != directions.end())
+      mistakes.check(place, value_error(place, json[index], "a direction that the list does not have already"));
+    directions.push_back(*direction);
   }
   return directions;
 }

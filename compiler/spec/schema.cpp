@@ -1,6 +1,7 @@
 #include "compiler/spec/schema.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -71,11 +72,13 @@ Json instance_properties(std::string_view op) {
                         {"description", "how commands name this instance"}};
   properties["op"] = {{"type", "string"}};
   properties["directions"] = list_of({{"enum", directions_of(op)}});
-  properties["directions"]["maxItems"] = 2;
+  properties["directions"]["uniqueItems"] = true;
   properties["max_seq_len"]["oneOf"] = Json::array({max_seq_len, list_of(max_seq_len)});
   properties["lengths"] = lengths_schema();
   properties["rows"] = integer_schema(0, kMaxSeqLen, "rows of the whole problem, for operators without sequences");
   properties["alpha"] = {{"type", "number"},
+                         {"minimum", std::numeric_limits<float>::lowest()},
+                         {"maximum", std::numeric_limits<float>::max()},
                          {"description", "launch argument alpha in generated calls; 1 / attn_dim when left out"}};
   const std::vector<std::string_view> names = instance_field_names(op);
   const auto has = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
@@ -178,7 +181,10 @@ Json config_schema() {
   defaults["op"] = pair_of("enum", std::move(operators));
   Json device = Json::object();
   device["description"] = "architecture, product name or DeviceSpec file; the GPU present when left out";
-  device["oneOf"] = Json::array({{{"type", "string"}}, object_schema_of<DeviceSpec>()});
+  Json device_spec = object_schema_of<DeviceSpec>();
+  device_spec["properties"]["name"]["maxLength"] = kLongestDeviceName;
+  device_spec["properties"]["arch"]["pattern"] = "^sm_(?!90f?$)[1-9][0-9]{1,3}[af]?$(?!\\n)";
+  device["oneOf"] = Json::array({{{"type", "string"}}, std::move(device_spec)});
 
   Json properties = Json::object();
   properties["$schema"] = {{"type", "string"}};

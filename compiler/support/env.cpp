@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
-#include <limits>
 
+#include "compiler/support/numbers.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -29,10 +28,9 @@ const std::vector<EnvVariable>& environment_variables() {
        "`$HOME/.cache/hstujit`."},
       {Env::kCachePath, kPaths, "HSTUJIT_CACHE_PATH", "", "",
        "Read-only caches that are searched after the cache directory, in order."},
-      {Env::kCacheMaxBytes, kNumber, "HSTUJIT_CACHE_MAX_BYTES", "4G", "",
+      {Env::kCacheMaxBytes, kSize, "HSTUJIT_CACHE_MAX_BYTES", "4G", "",
        "Size that the cache directory is kept below, least recently used entries first to go; `0` means unbounded "
-       "(in `cache prune --max-bytes` it removes all kernels). "
-       "`K`, `M`, `G` and `T` are powers of 1024."},
+       "(in `cache prune --max-bytes` it removes all kernels)."},
       {Env::kTrustCache, kFlag, "HSTUJIT_TRUST_CACHE", "0", "",
        "`1`: caches are used whoever owns their folders and files, and whoever may write them, as in a directory that "
        "a "
@@ -82,7 +80,7 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kNvrtc, kPath, "HSTUJIT_NVRTC", "", "",
        "libnvrtc 12.4 or newer: a file, or a folder that holds it. Unset: the loader's path, the CUDA toolkit, the "
        "PyPI wheel."},
-      {Env::kCompileJobs, kNumber, "HSTUJIT_COMPILE_JOBS", "0", "",
+      {Env::kCompileJobs, kNumber, "HSTUJIT_COMPILE_JOBS", "0", "1024",
        "How many compiles of a process may be under way at once, those of candidates in worker processes included; "
        "the others wait, in the order that they came in. `0`: one per core, 16 at most."},
       {Env::kCudaDriver, kPath, "HSTUJIT_CUDA_DRIVER", "", "",
@@ -143,7 +141,10 @@ std::string environment_page() {
         values = fmt::format("`{}` or `{}`", kNo[0], kYes[0]);
         break;
       case EnvKind::kNumber:
-        values = "number";
+        values = fmt::format("whole number up to {}", variable.allowed);
+        break;
+      case EnvKind::kSize:
+        values = "bytes, such as `512M`: `K`, `M`, `G` and `T` are powers of 1024";
         break;
       case EnvKind::kChoice:
         values = fmt::format("one of `{}`", fmt::join(split(variable.allowed, '|'), "`, `"));
@@ -197,24 +198,19 @@ Result<bool> Environment::flag(Env id) const {
 }
 
 Result<int64_t> Environment::number(Env id) const {
+  const EnvVariable& variable = environment_variable(id);
   const std::string value = text(id);
-  const Status failure(Code::kInvalidArgument,
-                       fmt::format("{} is {}; allowed: an integer from 0 to 2^63 - 1, with K, M, G or T behind it or "
-                                   "nothing",
-                                   environment_variable(id).name, quote(value)));
-  int64_t number = 0;
-  const char* end = value.data() + value.size();
-  const auto parsed = std::from_chars(value.data(), end, number);
-  if (parsed.ec != std::errc() || number < 0) return failure;
-  constexpr std::string_view kUnits = "KMGT";
-  int shift = 0;
-  if (parsed.ptr != end) {
-    const size_t unit = kUnits.find(*parsed.ptr);
-    if (unit == std::string_view::npos || parsed.ptr + 1 != end) return failure;
-    shift = 10 * (static_cast<int>(unit) + 1);
-  }
-  if (number > (std::numeric_limits<int64_t>::max() >> shift)) return failure;
-  return number << shift;
+  const std::optional<uint64_t> number = whole_number(value);
+  if (number && *number <= *whole_number(variable.allowed)) return static_cast<int64_t>(*number);
+  return Status(Code::kInvalidArgument, fmt::format("{} is {}; allowed: a whole number from 0 to {}", variable.name,
+                                                    quote(value), variable.allowed));
+}
+
+Result<int64_t> Environment::size(Env id) const {
+  const std::string value = text(id);
+  if (const std::optional<int64_t> bytes = whole_size(value)) return *bytes;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is {}; allowed: {}", environment_variable(id).name, quote(value), kSizeAllowed));
 }
 
 Result<std::string> Environment::choice(Env id) const {

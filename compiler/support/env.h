@@ -41,14 +41,14 @@ enum class Env {
   kWorker,
 };
 
-enum class EnvKind { kText, kPath, kFlag, kNumber, kChoice, kChoices, kPaths };
+enum class EnvKind { kText, kPath, kFlag, kNumber, kSize, kChoice, kChoices, kPaths };
 
 struct EnvVariable {
   Env id;
   EnvKind kind;
   std::string_view name;
   std::string_view fallback;  // what an unset or empty variable means; "" when that needs words, which `doc` has
-  std::string_view allowed;   // kChoice, kChoices: the values, separated by '|'
+  std::string_view allowed;   // kChoice, kChoices: the values, separated by '|'; kNumber: the largest
   std::string_view doc;
 };
 
@@ -71,7 +71,8 @@ class Environment {
 
   // kInvalidArgument, with the variable's name, its value and what is allowed, when it cannot be read as that kind.
   Result<bool> flag(Env id) const;                         // 1 0 true false on off yes no
-  Result<int64_t> number(Env id) const;                    // >= 0; K, M, G and T multiply by powers of 1024
+  Result<int64_t> number(Env id) const;                    // kNumber: from 0 to the table's bound
+  Result<int64_t> size(Env id) const;                      // kSize: bytes; K, M, G and T are powers of 1024
   Result<std::string> choice(Env id) const;                // kChoice
   Result<std::vector<std::string>> choices(Env id) const;  // kChoices: separated by commas, "all" means all of them
   std::vector<std::string> paths(Env id) const;            // kPaths: separated by ':', empty parts left out

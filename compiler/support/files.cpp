@@ -43,6 +43,13 @@ Status check_kind(std::string_view action, const std::filesystem::path& path, mo
   return Status(Code::kIo, fmt::format("cannot {} {}: it is {}, no regular file", action, quote(path.native()), kind));
 }
 
+Result<Descriptor> open_to_read(const std::filesystem::path& path) {
+  HSTUJIT_RETURN_IF_ERROR(check_regular_file("read", path));  // opening a device may do something already
+  Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  if (!descriptor.valid()) return file_error("open", path, errno);
+  return descriptor;
+}
+
 // Where bytes for a path go.
 struct Output {
   std::filesystem::path path;         // no link
@@ -78,6 +85,7 @@ Result<Output> follow_links(const std::filesystem::path& path) {
 
 Result<Output> find_output(const std::filesystem::path& path) {
   HSTUJIT_ASSIGN_OR_RETURN(Output output, follow_links(path));
+  if (path.empty()) return Status(Code::kIo, "cannot write \"\": it is no name of a file");
   if (output.path.filename().empty()) return file_error("write", path, EISDIR);
   if (output.before) HSTUJIT_RETURN_IF_ERROR(check_kind("write", path, output.before->st_mode));
   return output;
@@ -118,6 +126,20 @@ Result<std::string> read_to_end(int fd, size_t size, const std::filesystem::path
                        [&] { return read_all(fd, size, path, max_bytes); });
 }
 
+Result<std::string> read_head(int fd, const std::filesystem::path& path, size_t count) {
+  std::string bytes(count, '\0');
+  size_t used = 0;
+  while (used < count) {
+    const ssize_t got = ::pread(fd, bytes.data() + used, count - used, static_cast<off_t>(used));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error("read", path, errno);
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
 int write_all(int fd, std::string_view bytes) {
   const WriteSignalsBlocked blocked;
   while (!bytes.empty()) {
@@ -145,10 +167,17 @@ Status check_regular_file(std::string_view action, const std::filesystem::path& 
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes) {
-  HSTUJIT_RETURN_IF_ERROR(check_regular_file("read", path));  // opening a device may do something already
-  const Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  if (!descriptor.valid()) return file_error("open", path, errno);
+  HSTUJIT_ASSIGN_OR_RETURN(const Descriptor descriptor, open_to_read(path));
   return read_open_file(descriptor.number(), path, max_bytes);
+}
+
+Result<FileHead> read_file_head(const std::filesystem::path& path, size_t count) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Descriptor descriptor, open_to_read(path));
+  struct stat info;
+  if (::fstat(descriptor.number(), &info) != 0) return file_error("read", path, errno);
+  HSTUJIT_RETURN_IF_ERROR(check_kind("read", path, info.st_mode));
+  HSTUJIT_ASSIGN_OR_RETURN(std::string bytes, read_head(descriptor.number(), path, count));
+  return FileHead{std::move(bytes), static_cast<uint64_t>(info.st_size)};
 }
 
 bool is_program(const std::filesystem::path& path) {

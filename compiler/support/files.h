@@ -19,6 +19,13 @@ namespace hstujit {
 // no regular file, for a larger one and for everything else.
 Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes);
 
+// The first bytes of such a file, at most `count`, and its size.
+struct FileHead {
+  std::string bytes;
+  uint64_t size = 0;
+};
+Result<FileHead> read_file_head(const std::filesystem::path& path, size_t count);
+
 // Before another library or the system opens `path`, which would wait for a pipe's writer: kNotFound or kIo as "cannot
 // <action> <path>: ..." unless it leads to a regular file.
 Status check_regular_file(std::string_view action, const std::filesystem::path& path);
@@ -32,6 +39,9 @@ Result<std::string> read_open_file(int descriptor, const std::filesystem::path& 
 // To the end of an open regular file of `size` bytes, which messages call `path`, as read_file does. The size is a
 // hint: the file may grow while it is read, and files of /proc say 0.
 Result<std::string> read_to_end(int descriptor, size_t size, const std::filesystem::path& path, size_t max_bytes);
+
+// The first bytes of an open regular file, at most `count`.
+Result<std::string> read_head(int descriptor, const std::filesystem::path& path, size_t count);
 
 // All of the bytes to an open file; 0, or the number of the error that ended it. No signal of a write ends the process.
 int write_all(int descriptor, std::string_view bytes);

@@ -142,6 +142,12 @@ Result<FileInfo> Folder::look(const std::string& name) const {
   return file_info(info);
 }
 
+bool Folder::has_folder_or_link(const std::string& name) const {
+  struct stat info;
+  return ::fstatat(number(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         (S_ISDIR(info.st_mode) || S_ISLNK(info.st_mode));
+}
+
 Result<std::vector<std::string>> Folder::names() const {
   auto names = names_in(number());
   if (!names) return file_error("list folder", path_, errno);
@@ -173,17 +179,7 @@ Result<std::string> Folder::read(const std::string& name, size_t max, FileInfo* 
 
 Result<std::string> Folder::read_head(const std::string& name, size_t count, FileInfo* info) const {
   HSTUJIT_ASSIGN_OR_RETURN(const Descriptor descriptor, open_file(name, info));
-  std::string bytes(count, '\0');
-  size_t used = 0;
-  while (used < count) {
-    const ssize_t got = ::pread(descriptor.number(), bytes.data() + used, count - used, static_cast<off_t>(used));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return file_error("read", path_ / name, errno);
-    if (got == 0) break;
-    used += static_cast<size_t>(got);
-  }
-  bytes.resize(used);
-  return bytes;
+  return hstujit::read_head(descriptor.number(), path_ / name, count);
 }
 
 // Named ".<name>.<16 digits>.tmp", which no failure says: whoever reads that knows `name`. With the user's umask, which

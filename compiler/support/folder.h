@@ -45,6 +45,8 @@ class Folder {
   // What is there. kNotFound when nothing is; kIo, with the reason alone, for what is neither a folder nor a regular
   // file, or is not to be trusted.
   Result<FileInfo> look(const std::string& name) const;
+  // Whether a folder has that name, or a link, which may lead to one: neither need be one to look into.
+  bool has_folder_or_link(const std::string& name) const;
   // The names of all that is there, sorted.
   Result<std::vector<std::string>> names() const;
 

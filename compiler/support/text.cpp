@@ -64,7 +64,8 @@ std::string escaped(std::string_view text, size_t longest, bool quotes) {
     } else if (size == 0 || (size == 1 && is_unsafe(byte))) {
       next = fmt::format("\\x{:02x}", byte);
     } else if (is_unsafe(code_point(next))) {
-      next = fmt::format("\\u{:04x}", code_point(next));
+      const uint32_t code = code_point(next);
+      next = code > 0xFFFF ? fmt::format("\\U{:08x}", code) : fmt::format("\\u{:04x}", code);
     }
     if (next.size() > longest - out.size()) return out + "...";
     out += next;
@@ -90,6 +91,20 @@ std::string printable(std::string_view text, size_t longest) { return escaped(te
 
 std::string quote(std::string_view text, size_t longest) { return '"' + escaped(text, longest, /*quotes=*/true) + '"'; }
 
+std::string as_utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t size = character_size(text);
+    if (size == 0) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else {
+      out += text.substr(0, size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return out;
+}
+
 std::string printable_lines(std::string_view text) {
   std::string out;
   while (true) {
@@ -110,7 +125,10 @@ std::string printable_json(std::string_view json) {
     if (size == 0) {
       out += "\xEF\xBF\xBD";
     } else if (!layout && is_unsafe(code_point(character))) {
-      out += fmt::format("\\u{:04x}", code_point(character));
+      const uint32_t code = code_point(character);
+      // JSON writes what 16 bits do not hold as two of UTF-16.
+      out += code > 0xFFFF ? fmt::format("\\u{:04x}\\u{:04x}", 0xD7C0 + (code >> 10), 0xDC00 + (code & 0x3FF))
+                           : fmt::format("\\u{:04x}", code);
     } else {
       out += character;
     }

@@ -14,7 +14,11 @@ std::vector<std::string> split(std::string_view text, char separator);
 // What a sentence shows of a value that may be anything: no more bytes than these, and "..." where it has more.
 inline constexpr size_t kLongestShown = 500;
 
-// One line of UTF-8: control characters and bytes that are no UTF-8 are written as \n and \xff.
+// The text with bytes that are no UTF-8, as names of files may have, written as \xff.
+std::string as_utf8(std::string_view text);
+
+// One line of UTF-8: control characters and bytes that are no UTF-8 are written as \n and \xff, and what nobody sees as
+// \u200b or \U000e0041.
 std::string printable(std::string_view text, size_t longest = kLongestShown);
 
 // The same in double quotes, with quotes and backslashes escaped.

@@ -8,6 +8,7 @@
 #include "compiler/spec/aliases.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
+#include "compiler/support/numbers.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 #include "runtime/capi/boundary.h"
@@ -114,7 +115,7 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
     }
     Json not_read = Json::array();
     for (const VerifiedFile& folder : gather(engine.tuning().layers(), &CacheLayer::passed_over))
-      not_read.push_back({{"path", folder.path}, {"problem", folder.problem}});
+      not_read.push_back({{"path", as_utf8(folder.path)}, {"problem", folder.problem}});
     const Json json = {{"bytes", bytes},
                        {"kernels", std::move(kernels)},
                        {"tuning", std::move(records)},
@@ -134,7 +135,7 @@ hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* repo
     for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &CacheLayer::verify)) {
       if (file.unread) return Status(Code::kOutOfMemory, file.problem + "; nothing is said about the cache");
       ++files;
-      if (!file.problem.empty()) bad.push_back({{"path", file.path}, {"problem", file.problem}});
+      if (!file.problem.empty()) bad.push_back({{"path", as_utf8(file.path)}, {"problem", file.problem}});
     }
     const size_t count = bad.size();
     HSTUJIT_RETURN_IF_ERROR(give_report({{"files", files}, {"bad", std::move(bad)}}, report));
@@ -151,9 +152,12 @@ hstujit_status hstujit_cache_prune(hstujit_context* context, uint64_t max_bytes,
 hstujit_status hstujit_cache_prune_nvrtc(hstujit_context* context, const char* version, hstujit_text* report) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(version, "a version of NVRTC");
-    if (*version == 0) {
-      return Status(Code::kInvalidArgument,
-                    "version is \"\"; it must be the version of NVRTC whose kernels go, such as \"13.0\"");
+    const std::vector<std::string> numbers = split(version, '.');
+    if (numbers.size() != 2 || !whole_number(numbers[0]) || !whole_number(numbers[1])) {
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("version is {}; it must be two numbers, that of the NVRTC whose kernels go, such as 13.0",
+                      quote(version)));
     }
     return prune(context, {.max_bytes = {}, .nvrtc = version}, report);
   });
@@ -178,7 +182,7 @@ hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
       HSTUJIT_ASSIGN_OR_RETURN(given, read_struct("hstujit_cache_export_options", options, kFirstExportOptions));
     }
     const std::string op = given.op == nullptr ? "" : given.op;
-    if (!op.empty()) HSTUJIT_RETURN_IF_ERROR(check_operator(op));
+    if (given.op != nullptr) HSTUJIT_RETURN_IF_ERROR(check_operator(op));
     Engine& engine = *context->engine;
     HSTUJIT_ASSIGN_OR_RETURN(const ExportedBundle exported,
                              export_bundle(engine.kernels().store().layers(), op, engine.tuning().layers()));

@@ -35,6 +35,8 @@ std::string_view kind_name(EnvKind kind) {
       return "flag";
     case EnvKind::kNumber:
       return "number";
+    case EnvKind::kSize:
+      return "size";
     case EnvKind::kChoice:
       return "choice";
     case EnvKind::kChoices:

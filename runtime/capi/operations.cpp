@@ -27,6 +27,7 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   if (given.backend != HSTUJIT_BACKEND_CUDA && given.backend != HSTUJIT_BACKEND_HOST) {
     return refuse("backend", static_cast<int>(given.backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
   }
+  if (given.check != 0 && given.check != 1) return refuse("check", given.check, "0 or 1");
   if (given.shard_count < 0 || given.shard_count > HSTUJIT_MAX_SHARDS)
     return refuse("shard_count", given.shard_count, "0 (no shards) or more, HSTUJIT_MAX_SHARDS (1048576) at most");
   if (given.shard_index < 0 || given.shard_index >= std::max(given.shard_count, 1)) {

@@ -28,10 +28,6 @@ constexpr int kDefaultCompileJobs = 16;
 
 Result<int> compile_jobs_from(const Environment& environment) {
   HSTUJIT_ASSIGN_OR_RETURN(const int64_t jobs, environment.number(Env::kCompileJobs));
-  constexpr int kMax = 1024;
-  if (jobs > kMax) {
-    return Status(Code::kInvalidArgument, fmt::format("HSTUJIT_COMPILE_JOBS is {}; it may be {} at most", jobs, kMax));
-  }
   return jobs > 0 ? static_cast<int>(jobs) : std::min(available_threads(), kDefaultCompileJobs);
 }
 
@@ -77,7 +73,7 @@ Status Engine::read_settings(EngineOptions& options) {
   deterministic_ = deterministic_ || options.deterministic;
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCheck, environment_.flag(Env::kCheck), check_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kLineinfo, environment_.flag(Env::kLineinfo), lineinfo_));
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kCacheMaxBytes, environment_.number(Env::kCacheMaxBytes), max_bytes_));
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kCacheMaxBytes, environment_.size(Env::kCacheMaxBytes), max_bytes_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kTrustCache, environment_.flag(Env::kTrustCache), trust_cache_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kDump, environment_.choices(Env::kDump), dump_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_));

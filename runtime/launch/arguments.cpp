@@ -180,8 +180,7 @@ ArgumentFailure ArgumentChecker::check_layout(int index, const Checked& expected
   // The strides of a contiguous tensor follow from its sizes, whose product must be a number of bytes.
   int64_t elements = bytes;
   for (int i = 0; i < expected.rank; ++i) {
-    if (__builtin_mul_overflow(elements, tensor.shape[i], &elements))
-      return {Kind::kTooLarge, index, i, tensor.shape[i]};
+    if (__builtin_mul_overflow(elements, tensor.shape[i], &elements)) return {Kind::kTooLarge, index};
   }
   // Strides of dimensions of size 1 are never used; frameworks leave any number there.
   int64_t span = bytes;  // from the first to behind the last byte
@@ -194,14 +193,17 @@ ArgumentFailure ArgumentChecker::check_layout(int index, const Checked& expected
       return {Kind::kNegativeStride, index, i, stride};
     }
     int64_t step = 0;
-    if (__builtin_mul_overflow(stride, bytes, &step)) return {Kind::kTooLarge, index, i, stride};
+    if (__builtin_mul_overflow(stride, bytes, &step)) return {Kind::kTooLarge, index};
     if (i < expected.rank - 1 && step % expected.alignment != 0) {
       return {Kind::kStrideAlignment, index, i, stride, expected.alignment};
     }
     if (__builtin_mul_overflow(tensor.shape[i] - 1, step, &step) || __builtin_add_overflow(span, step, &span)) {
-      return {Kind::kTooLarge, index, i, stride};
+      return {Kind::kTooLarge, index};
     }
   }
+  int64_t end = 0;  // of no memory that there is, where an int64_t does not count so far
+  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor_data(tensor)), span, &end))
+    return {Kind::kNoAddress, index};
   return expected.output ? check_apart(index, tensor) : ArgumentFailure();
 }
 
@@ -245,7 +247,10 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
   if (*empty) return {};
 
   if (tensor->data == nullptr) return {Kind::kNullData, index};
-  if (reinterpret_cast<uintptr_t>(tensor_data(*tensor)) % static_cast<uintptr_t>(expected.alignment) != 0) {
+  uintptr_t begin = 0;
+  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor->data), tensor->byte_offset, &begin))
+    return {Kind::kNoAddress, index};
+  if (begin % static_cast<uintptr_t>(expected.alignment) != 0) {
     return {Kind::kPointerAlignment, index, 0, 0, expected.alignment};
   }
   return check_layout(index, expected, *tensor);

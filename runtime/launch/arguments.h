@@ -42,7 +42,8 @@ struct ArgumentFailure {
     kNegativeStride,  // value: the stride
     kPointerAlignment,
     kStrideAlignment,  // value: the stride
-    kTooLarge,         // value: the size or stride that makes the tensor span more bytes than an int64_t counts
+    kTooLarge,         // it spans more bytes than an int64_t counts
+    kNoAddress,        // its byte_offset, or what it spans, leads out of what an int64_t counts
     kOverlap,          // value: the stride; allowed: the least that keeps elements of an output apart
     kSharedMemory,     // other: the tensor that shares elements with this output
     kSequences,        // value: the number of sequences

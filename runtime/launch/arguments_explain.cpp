@@ -1,5 +1,6 @@
 // The sentences for what ArgumentChecker finds.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <limits>
 
@@ -37,6 +38,14 @@ std::string place_text(int device_type) {
     default:
       return fmt::format("memory of DLPack device type {}", device_type);
   }
+}
+
+std::string layout_text(const DLTensor& tensor) {
+  const auto list = [&](const int64_t* values) {
+    return fmt::format("({})", fmt::join(values, values + tensor.ndim, ", "));
+  };
+  return fmt::format("shape {}{}", list(tensor.shape),
+                     tensor.strides == nullptr ? "" : fmt::format(" and strides {}", list(tensor.strides)));
 }
 
 // kIntegerAxis: the size that is asked for, and the numbers that it comes from.
@@ -130,9 +139,15 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
                          failure.value * static_cast<int64_t>(size_of(argument.dtype)), failure.allowed);
       break;
     case Kind::kTooLarge:
-      text = fmt::format("{} has a size or stride of {} in dimension {}; a tensor may span less than 2^63 bytes",
-                         argument.name, failure.value, failure.dimension);
+      text = fmt::format("{} has {}; a tensor may span less than 2^63 bytes", argument.name,
+                         layout_text(*values[failure.argument].tensor));
       break;
+    case Kind::kNoAddress: {
+      const DLTensor& tensor = *values[failure.argument].tensor;
+      text = fmt::format("{} has {}, data {} and byte_offset {}; a tensor must end below address 2^63", argument.name,
+                         layout_text(tensor), fmt::ptr(tensor.data), tensor.byte_offset);
+      break;
+    }
     case Kind::kOverlap:
       text = fmt::format("{} is {}; it must be {} or more, since elements of an output must not overlap", stride_name(),
                          failure.value, failure.allowed);

@@ -104,9 +104,9 @@ std::vector<Finding> user_directory_findings(const std::string& path, const Path
   return {};
 }
 
-std::vector<Finding> damage_findings(const CacheLayer& layer) {
+std::vector<Finding> entry_findings(const CacheLayer& layer) {
   size_t files = 0;
-  size_t damaged = 0;
+  size_t bad = 0;
   VerifiedFile first;
   for (const VerifiedFile& file : layer.verify()) {
     if (file.unread) {
@@ -117,13 +117,14 @@ std::vector<Finding> damage_findings(const CacheLayer& layer) {
     if (is_abandoned_temporary(file.path)) continue;
     ++files;
     if (file.problem.empty()) continue;
-    if (damaged++ == 0) first = file;
+    if (bad++ == 0) first = file;
   }
-  if (damaged == 0) return {};
+  if (bad == 0) return {};
   return {{Severity::kWarning, "cache",
-           fmt::format("{} of {} files in {} are damaged and not used; the first is {}: {}", damaged, files,
-                       quote(layer.path()), quote(first.path), first.problem),
-           "hstujit cache verify names all of them; they may be deleted, and are then compiled or measured again"}};
+           fmt::format("{} of {} files in {} are not used; the first is {}: {}", bad, files, quote(layer.path()),
+                       quote(first.path), first.problem),
+           "hstujit cache verify names all of them; what is damaged may be deleted, and is then compiled or measured "
+           "again"}};
 }
 
 std::vector<Finding> clock_findings(const CacheTree& tree) {

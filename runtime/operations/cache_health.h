@@ -53,8 +53,8 @@ std::string network_file_system(decltype(statfs::f_type) type);
 // What is wrong with the directory that is written; `health` is of its path.
 std::vector<Finding> user_directory_findings(const std::string& path, const PathHealth& health);
 
-// Damaged files of a layer: how many, and the first of them. Reads all of it. A write in progress is none.
-std::vector<Finding> damage_findings(const CacheLayer& layer);
+// Files of a layer that no look-up uses: how many, and the first of them. Reads all of it. A write in progress is none.
+std::vector<Finding> entry_findings(const CacheLayer& layer);
 
 // Files of the directory that were written in the future, as another machine's clock says.
 std::vector<Finding> clock_findings(const CacheTree& tree);

@@ -210,7 +210,7 @@ class Doctor {
                            "name another one, or set HSTUJIT_TRUST_CACHE=1 where all who can write it may "
                            "run code as this user");
       } else {
-        add(damage_findings(*layer));
+        add(entry_findings(*layer));
       }
     }
     if (!engine_.shipped_records().empty())

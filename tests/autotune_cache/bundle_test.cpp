@@ -182,7 +182,7 @@ TEST_F(BundleTest, NoDamagedBundleIsImported) {
     return bytes;
   };
   const std::pair<std::string, std::string> cases[] = {
-      {"", "no end"},
+      {"", "it is empty"},
       {"a text of some length", "ends within a header"},
       {std::string(1000, 'x'), "no ustar header"},
       {tar.substr(0, 700), "ends within"},

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "autotune_cache/artifact_metadata.h"
@@ -11,6 +12,7 @@
 #include "autotune_cache/tar.h"
 #include "autotune_cache/tuning_database.h"
 #include "cache_fixture.h"
+#include "compiler/support/files.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/read_limits.h"
 #include "tests/support/little_memory.h"
@@ -139,6 +141,18 @@ TEST_F(HarmfulBundleTest, ALargeOrEndlessFileIsRefused) {
   make_large(path("bundle"), kMaxBundleBytes + 1);
   EXPECT_THAT(BundleLayer(path("bundle"), Trust::kAll, log()).health().message(),
               HasSubstr("it has more than 4294967296 bytes"));
+  // Gigabytes that are no bundle are known by their first bytes: there is no memory for the others here.
+  make_large(path("zeros"), kMaxBundleBytes);
+  ASSERT_TRUE(write_file_atomically(path("grown"), pack_bundle({{"v1/tuning/x", "y"}})->bytes).ok());
+  std::filesystem::resize_file(path("grown"), kMaxBundleBytes);
+  for (const Trust trust : {Trust::kAll, Trust::kOwn}) {
+    const auto says = [&](const std::string& name, const std::string& sentence) {
+      return BundleLayer(path(name), trust, log()).health().message().find(sentence) != std::string::npos;
+    };
+    EXPECT_TRUE(
+        with_little_memory([&] { return says("zeros", "byte 0 of its tar archive there is no ustar header"); }));
+    EXPECT_TRUE(with_little_memory([&] { return says("grown", "its contents have 4294966272 bytes"); }));
+  }
   EXPECT_THAT(BundleLayer("/dev/zero", Trust::kAll, log()).health().message(),
               HasSubstr("it is a device, no regular file"));
   make_pipe(path("pipe"));

@@ -323,6 +323,10 @@ TEST_F(CapiTest, BadRunOptionsAreNamed) {
   EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("jobs is -1; it must be"));
   options.jobs = 0;
+  options.check = 7;
+  EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("check is 7; it must be 0 or 1"));
+  options.check = 0;
   for (const int count : {-1, HSTUJIT_MAX_SHARDS + 1}) {
     options.shard_count = count;
     EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
@@ -348,8 +352,10 @@ TEST_F(CapiTest, DoctorAndCacheReportsNeverNeedAnything) {
   EXPECT_EQ(parse(&text)["kept"], 0);
   ASSERT_EQ(hstujit_cache_prune_nvrtc(context_, "12.8", &text), HSTUJIT_OK);
   EXPECT_EQ(parse(&text)["removed"], 0);
-  EXPECT_EQ(hstujit_cache_prune_nvrtc(context_, "", &text), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("version is \"\""));
+  for (const std::string wrong : {"", "13", "13.", ".0", "13.0.1", "-13.0", "x"}) {
+    EXPECT_EQ(hstujit_cache_prune_nvrtc(context_, wrong.c_str(), &text), HSTUJIT_INVALID_ARGUMENT) << wrong;
+    EXPECT_THAT(hstujit_last_error(), HasSubstr("version is \"" + wrong + "\"; it must be two numbers"));
+  }
   ASSERT_EQ(hstujit_cache_path(context_, &text), HSTUJIT_OK);
   EXPECT_EQ(std::string(text.data), cache_);
   hstujit_text_free(&text);
@@ -392,6 +398,9 @@ TEST_F(CapiTest, ABundleGoesOutAndIn) {
   options.op = "hstu_attentoin";
   EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("op is \"hstu_attentoin\", did you mean \"hstu_attention\"?"));
+  options.op = "";
+  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("op is \"\"; allowed: "));
   options.size = 8;
   EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_cache_export_options.size is 8"));

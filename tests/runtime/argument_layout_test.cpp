@@ -11,6 +11,7 @@
 namespace hstujit {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
@@ -133,12 +134,25 @@ TEST_F(Layouts, EmptyOutputsShareNothing) {
 TEST_F(Layouts, SpansThatNoIntegerCountsAreRefused) {
   tensors_[0].strides = strides_;
   strides_[0] = kHuge;
-  EXPECT_THAT(refusal(), HasSubstr("x has a size or stride of 9223372036854775807 in dimension 0"));
+  EXPECT_THAT(refusal(), HasSubstr("x has shape (5, 2, 8) and strides (9223372036854775807, "));
   strides_[0] = kHuge / 8;
   EXPECT_THAT(refusal(), HasSubstr("a tensor may span less than 2^63 bytes"));
   tensors_[0].strides = nullptr;
   shape_[0] = kHuge / 8;
-  EXPECT_THAT(refusal(), HasSubstr("x has a size or stride of 8 in dimension 2"));
+  EXPECT_THAT(refusal(), HasSubstr("x has shape (1152921504606846975, 2, 8); a tensor may span less than 2^63 bytes"));
+}
+
+TEST_F(Layouts, OffsetsThatLeadOutOfMemoryAreRefused) {
+  const auto address = reinterpret_cast<uint64_t>(tensors_[0].data);
+  // Before what data points to, at the very end of what a pointer counts, and beyond what an int64_t does.
+  for (const uint64_t offset : {uint64_t{0} - 16, uint64_t{0} - address, uint64_t{0} - address - 16,
+                                kHuge - address + 1, kHuge - address + 1 - 5 * 2 * 8 * 4 + 16}) {
+    tensors_[0].byte_offset = offset;
+    EXPECT_THAT(refusal(), AllOf(HasSubstr(fmt::format("byte_offset {};", offset)),
+                                 HasSubstr("a tensor must end below address 2^63")));
+  }
+  tensors_[0].byte_offset = 16;
+  EXPECT_EQ(refusal(), "");
 }
 
 TEST(ArgumentCheckerRoom, MoreSequencesThanKernelsCountAreRefused) {

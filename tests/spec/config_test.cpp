@@ -114,7 +114,7 @@ TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of(R"({"version": 1, "ops": []})"), HasSubstr("ops is []; allowed: a list of at least one"));
   EXPECT_THAT(error_of(R"({"version": 1, "ops": [3]})"), HasSubstr("ops[0] is 3; allowed: a JSON object"));
   EXPECT_THAT(error_of(R"([])"), HasSubstr("the document is []; allowed: a list of at least one"));
-  EXPECT_THAT(error_of("3"), HasSubstr("the document is 3; allowed: a JSON object"));
+  EXPECT_THAT(error_of("3"), HasSubstr("the document is 3; allowed: an object with version and ops, or a list"));
   EXPECT_THAT(error_of(R"({"version": 1, "op": []})"),
               HasSubstr("op (value []) is not a known field, did you mean \"ops\"?"));
   EXPECT_THAT(error_of(R"({"version": 1, "device": "sm_12", "ops": []})"),

@@ -40,6 +40,9 @@ TEST(EnvironmentTable, DefaultsAreAllowedValues) {
       case EnvKind::kNumber:
         EXPECT_TRUE(nothing.number(variable.id).ok()) << variable.name;
         break;
+      case EnvKind::kSize:
+        EXPECT_TRUE(nothing.size(variable.id).ok()) << variable.name;
+        break;
       case EnvKind::kChoice:
         EXPECT_TRUE(nothing.choice(variable.id).ok()) << variable.name;
         break;
@@ -82,18 +85,32 @@ TEST(Environment, Flags) {
   EXPECT_EQ(wrong.status().message(), "HSTUJIT_CHECK is \"maybe\"; allowed: 0 or 1");
 }
 
-TEST(Environment, Numbers) {
+TEST(Environment, Sizes) {
   const auto bytes = [](const char* text) {
-    return Environment::of_values({{"HSTUJIT_CACHE_MAX_BYTES", text}}).number(Env::kCacheMaxBytes);
+    return Environment::of_values({{"HSTUJIT_CACHE_MAX_BYTES", text}}).size(Env::kCacheMaxBytes);
   };
   EXPECT_EQ(*bytes(""), int64_t{4} << 30);
   EXPECT_EQ(*bytes("0"), 0);
   EXPECT_EQ(*bytes("12345"), 12345);
   EXPECT_EQ(*bytes("3K"), 3072);
   EXPECT_EQ(*bytes("2T"), int64_t{2} << 40);
-  for (const char* wrong : {"-1", "x", "1KB", "1.5G", " 1", "9223372036854775808", "9223372036854775807K"}) {
+  EXPECT_EQ(*bytes("2MiB"), 2 << 20) << "as in an option";
+  for (const char* wrong : {"-1", "x", "1.5G", " 1", "9223372036854775808", "9223372036854775807K"}) {
     EXPECT_THAT(bytes(wrong).status().message(), AllOf(HasSubstr("HSTUJIT_CACHE_MAX_BYTES"), HasSubstr(quote(wrong))))
         << wrong;
+  }
+}
+
+TEST(Environment, Numbers) {
+  const auto jobs = [](const char* text) {
+    return Environment::of_values({{"HSTUJIT_COMPILE_JOBS", text}}).number(Env::kCompileJobs);
+  };
+  EXPECT_EQ(*jobs(""), 0);
+  EXPECT_EQ(*jobs("1024"), 1024);
+  EXPECT_EQ(*jobs("010"), 10) << "decimal";
+  for (const char* wrong : {"-1", "+1", "1025", "0x10", "1K", " 1", "1.0", "18446744073709551616"}) {
+    EXPECT_EQ(jobs(wrong).status().message(),
+              fmt::format("HSTUJIT_COMPILE_JOBS is {}; allowed: a whole number from 0 to 1024", quote(wrong)));
   }
 }
 
@@ -155,8 +172,13 @@ TEST(Text, WhatIsShownIsUtf8) {
 
 TEST(Text, WhatTakesNoRoomIsShown) {
   for (const char* unseen : {"\u00ad", "\u180e", "\u200b", "\u200d", "\u2060", "\u3164", "\ufeff", "\U000e0041"})
-    EXPECT_THAT(printable(unseen), ::testing::StartsWith("\\u")) << printable(unseen);
-  EXPECT_EQ(printable("\u200b|\U000e0041"), "\\u200b|\\ue0041");
+    EXPECT_THAT(printable(unseen), ::testing::MatchesRegex("\\\\[uU].*")) << printable(unseen);
+  EXPECT_EQ(printable("\u200b|\U000e0041"), "\\u200b|\\U000e0041");
+}
+
+TEST(Text, BytesOfNoCharacterAreWrittenInUtf8) {
+  EXPECT_EQ(as_utf8("a\n\u00e4\U000e0041"), "a\n\u00e4\U000e0041");
+  EXPECT_EQ(as_utf8("/c/\xff|\xc3"), "/c/\\xff|\\xc3");
 }
 
 TEST(Text, WhatIsShownIsShort) {

@@ -40,7 +40,7 @@ TEST(Printable, LinesKeepTheirEnds) {
 }
 
 TEST(Printable, JsonKeepsItsValue) {
-  const nlohmann::json value = {{"a\x7f", "\xc2\x9b\xe2\x80\xae\x1b\n µs \\"}};
+  const nlohmann::json value = {{"a\x7f", "\xc2\x9b\xe2\x80\xae\x1b\n µs \U000e0041 \\"}};
   for (const int indent : {-1, 2}) {
     const std::string text = printable_json(value.dump(indent));
     EXPECT_EQ(nlohmann::json::parse(text), value);

@@ -60,7 +60,12 @@ TEST(Shard, WhatIsNotAllowedIsSaid) {
   EXPECT_THAT(parse("auto").status().message(),
               HasSubstr("looked for RANK (torchrun), OMPI_COMM_WORLD_RANK (Open MPI)"));
   EXPECT_THAT(parse("auto", {{"JOB_COMPLETION_INDEX", "3"}}).status().message(), HasSubstr("give auto/COUNT"));
-  EXPECT_THAT(parse("auto", {{"RANK", "4"}, {"WORLD_SIZE", "4"}}).status().message(), HasSubstr("4/4 of torchrun"));
+  for (const char* rank : {"4", "-1", "+1", "x"}) {
+    EXPECT_THAT(parse("auto", {{"RANK", rank}, {"WORLD_SIZE", "4"}}).status().message(),
+                HasSubstr(fmt::format("auto with RANK={} and WORLD_SIZE=4 of torchrun", rank)));
+    EXPECT_THAT(parse("auto/4", {{"RANK", rank}}).status().message(),
+                HasSubstr(fmt::format("auto/4 with RANK={} of torchrun", rank)));
+  }
 }
 
 class Sharded : public testing::Test {

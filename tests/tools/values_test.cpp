@@ -23,24 +23,6 @@ TEST(Duration, RefusesTheRestWithASentence) {
   }
 }
 
-TEST(Bytes, TakesUnits) {
-  EXPECT_EQ(*parse_bytes("0"), 0u);
-  EXPECT_EQ(*parse_bytes("4096"), 4096u);
-  EXPECT_EQ(*parse_bytes("512K"), 512u << 10);
-  EXPECT_EQ(*parse_bytes("1.5G"), 3ull << 29);
-  EXPECT_EQ(*parse_bytes("2MiB"), 2u << 20);
-  EXPECT_EQ(*parse_bytes("1TB"), 1ull << 40);
-  EXPECT_EQ(*parse_bytes("1k"), 1024u) << "as 1K";
-  EXPECT_EQ(*parse_bytes("1kB"), 1024u);
-  EXPECT_EQ(*parse_bytes("1e9"), 1'000'000'000u);
-}
-
-TEST(Bytes, RefusesTheRest) {
-  for (const char* text : {"", "G", "-1", "5X", "1KM", "1e30", "1i"}) EXPECT_FALSE(parse_bytes(text).ok()) << text;
-  EXPECT_NE(parse_bytes("9223372036854775808").status().message().find("is too large a size"), std::string::npos);
-  EXPECT_NE(parse_bytes("5X").status().message().find("is no size"), std::string::npos);
-}
-
 TEST(Quantities, AreReadable) {
   EXPECT_EQ(bytes_text(812), "812 B");
   EXPECT_EQ(bytes_text(1.2 * 1024 * 1024), "1.2 MiB");

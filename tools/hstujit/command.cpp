@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <optional>
 
+#include "compiler/support/numbers.h"
+#include "compiler/support/text.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/progress.h"
 #include "tools/hstujit/values.h"
@@ -21,6 +24,17 @@ std::string duration_in_seconds(std::string& text) {
 }
 
 }  // namespace
+
+CLI::Validator whole_number_from(uint64_t lowest, uint64_t highest) {
+  const auto canonical = [lowest, highest](std::string& text) {
+    const std::optional<uint64_t> number = whole_number(text);
+    if (!number || *number < lowest || *number > highest)
+      return fmt::format("{} is not allowed; it must be a whole number from {} to {}", quote(text), lowest, highest);
+    text = fmt::format("{}", *number);
+    return std::string();
+  };
+  return {canonical, fmt::format("{} to {}", lowest, highest)};
+}
 
 CLI::Option* add_config(CLI::App& command, Options& options) {
   return command.add_option("--config", options.config, "JSON config: the op instances (docs/config.md)")
@@ -47,11 +61,11 @@ void add_cache_dir(CLI::App& command, Options& options) {
 void add_jobs(CLI::App& command, Options& options) {
   command.add_option("--jobs,-j", options.jobs, "compiles in parallel; at most, and by default, HSTUJIT_COMPILE_JOBS")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->transform(whole_number_from(1, 1024));
 }
 
 void add_device(CLI::App& command, Options& options) {
-  command.add_option("--device", options.device, "CUDA device")->type_name("N")->check(CLI::Range(0, 1023));
+  command.add_option("--device", options.device, "CUDA device")->type_name("N")->transform(whole_number_from(0, 1023));
 }
 
 void add_budget(CLI::App& command, Options& options) {

@@ -45,6 +45,10 @@ struct Options {
   bool wide = false;  // tables with all columns
 };
 
+// For an option that is a whole number: decimal digits from `lowest` to `highest`, where CLI11 itself would read 010 as
+// octal.
+CLI::Validator whole_number_from(uint64_t lowest, uint64_t highest);
+
 CLI::Option* add_config(CLI::App& command, Options& options);  // required
 void add_op(CLI::App& command, Options& options);
 void add_arch(CLI::App& command, Options& options);

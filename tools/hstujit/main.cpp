@@ -47,6 +47,7 @@ ExitCode run(int argc, char** argv) {
   hstujit::add_cache(app, action);
   hstujit::add_completion(app, action);
   hstujit::add_manual(app, action);
+  hstujit::refuse_values_of_flags(app);
   try {
     app.parse(argc, argv);
     hstujit::check_not_empty(app);

@@ -45,12 +45,25 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
 
 }  // namespace
 
+void refuse_values_of_flags(CLI::App& app) {
+  for (CLI::Option* option : app.get_options([](CLI::Option* any) { return any->get_items_expected_max() == 0; }))
+    option->disable_flag_override();
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) refuse_values_of_flags(*command);
+}
+
 void check_not_empty(const CLI::App& app) {
   const CLI::App& command = named_command(app);
-  for (const CLI::Option* option : command.get_options()) {
+  std::vector<const CLI::Option*> options = command.get_options();
+  for (const CLI::App* part : command.get_subcommands([](const CLI::App* any) { return any->get_name().empty(); })) {
+    const std::vector<const CLI::Option*> of_group = part->get_options();
+    options.insert(options.end(), of_group.begin(), of_group.end());
+  }
+  for (const CLI::Option* option : options) {
     const std::vector<std::string>& results = option->results();
     if (std::any_of(results.begin(), results.end(), [](const std::string& text) { return text.empty(); }))
-      throw CLI::ValidationError(option->get_name(), "is empty; leave it out, or give it a value");
+      throw CLI::ValidationError(option->get_name(), option->get_required()
+                                                         ? "is empty; it must have a value"
+                                                         : "is empty; leave it out, or give it a value");
   }
 }
 
@@ -67,7 +80,10 @@ ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
     write_text(stderr, app.help());  // a command is missing: those there are say more than that
     return ExitCode::kBadRequest;
   }
-  const std::string sentence = rest.empty() ? error.what() : about_the_rest(command, rest);
+  std::string sentence = rest.empty() ? error.what() : about_the_rest(command, rest);
+  constexpr std::string_view kValueOfAFlag = " was given a disallowed flag override";
+  if (sentence.ends_with(kValueOfAFlag))
+    sentence = fmt::format("--{} takes no value", sentence.substr(0, sentence.size() - kValueOfAFlag.size()));
   std::string path;
   for (const CLI::App* part = &command; part->get_parent() != nullptr; part = part->get_parent()) {
     path = part->get_name() + " " + path;

@@ -7,6 +7,9 @@
 
 namespace hstujit {
 
+// Of every option that takes no value: --wide=3 is a mistake.
+void refuse_values_of_flags(CLI::App& app);
+
 // Throws CLI::ValidationError where an option or argument was given an empty text, as by a shell's variable that is not
 // set: what it would stand for instead is nobody's wish.
 void check_not_empty(const CLI::App& app);

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
+#include "compiler/support/numbers.h"
 #include "compiler/support/text.h"
 #include "hstujit/hstujit.h"
 
@@ -28,10 +28,9 @@ constexpr Launcher kLaunchers[] = {{"torchrun", "RANK", "WORLD_SIZE"},
                                    {"Kubernetes", "JOB_COMPLETION_INDEX", nullptr}};
 
 std::optional<int> number_of(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  const std::optional<uint64_t> number = whole_number(text);
+  if (!number || *number > HSTUJIT_MAX_SHARDS) return std::nullopt;
+  return static_cast<int>(*number);
 }
 
 Status not_allowed(const std::string& text) {
@@ -62,8 +61,9 @@ Result<ShardOption> of_launcher(const std::string& text, const std::string& coun
           fmt::format("{} needs a launcher that says how many there are, and {} says only {}={}; give auto/COUNT",
                       quote(text), launcher.name, launcher.index, index));
     }
-    return checked(fmt::format("{}, that is {}/{} of {},", text, index, count, launcher.name), number_of(index),
-                   number_of(count));
+    const std::string total = count_text.empty() ? fmt::format(" and {}={}", launcher.count, count) : "";
+    return checked(fmt::format("{} with {}={}{} of {}", text, launcher.index, index, total, launcher.name),
+                   number_of(index), number_of(count));
   }
   return Status(
       Code::kInvalidArgument,

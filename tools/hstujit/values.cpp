@@ -45,31 +45,6 @@ Result<double> parse_duration(std::string_view text) {
   return number->value * factor;
 }
 
-Result<uint64_t> parse_bytes(std::string_view text) {
-  constexpr std::string_view kUnits = "KMGT";
-  constexpr double kLargest = 1e18;
-  const std::optional<Number> number = leading_number(text);
-  double bytes = -1;
-  if (number && number->value >= 0) {
-    std::string_view unit = number->rest;
-    if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b')) unit.remove_suffix(1);
-    if (unit.size() == 2 && (unit.back() == 'i' || unit.back() == 'I')) unit.remove_suffix(1);
-    const char letter = unit.empty() ? '\0' : static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0])));
-    const size_t power = unit.empty() ? 0 : kUnits.find(letter) + 1;
-    const bool known = unit.empty() || (unit.size() == 1 && power > 0);
-    if (known) bytes = number->value * std::pow(1024.0, static_cast<double>(power));
-  }
-  if (bytes > kLargest) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} is too large a size; allowed: up to {:.0e} bytes", quote(text), kLargest));
-  }
-  if (bytes < 0) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} is no size; allowed: a number with K, M, G or T, such as 512M", quote(text)));
-  }
-  return static_cast<uint64_t>(bytes);
-}
-
 std::string bytes_text(double bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;

@@ -12,9 +12,6 @@ namespace hstujit {
 // "90", "90s", "2m", "1.5h" in seconds; above 0.
 Result<double> parse_duration(std::string_view text);
 
-// "0", "4096", "512K", "1.5G" in bytes; K, M, G, T are powers of 1024.
-Result<uint64_t> parse_bytes(std::string_view text);
-
 std::string bytes_text(double bytes);      // "812 B" "1.2 MiB"
 std::string seconds_text(double seconds);  // "0.35 s" "74.1 s" "5 min 12 s"
 

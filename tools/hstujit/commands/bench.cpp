@@ -113,7 +113,7 @@ void add_bench(CLI::App& app, Action& action) {
   command.add_option("--out", options->out, "also write the report to this file")->type_name("FILE");
   command.add_option("--repeats", options->repeats, "timed launches of each instance; default: 50")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
+      ->transform(whole_number_from(1, 1000000));
   add_device(command, *options);
   add_cache_dir(command, *options);
   add_wide(command, *options);

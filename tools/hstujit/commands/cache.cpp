@@ -9,10 +9,12 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
+#include "compiler/support/numbers.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
@@ -34,15 +36,10 @@ constexpr int kCompressionLevel = 12;  // of zstd: the last before it becomes sl
 constexpr size_t kShownDigits = 12;    // of a digest: enough to find the file
 
 std::string size_in_bytes(std::string& text) {
-  const Result<uint64_t> bytes = parse_bytes(text);
-  if (!bytes.ok()) return bytes.status().message();
+  const std::optional<int64_t> bytes = whole_size(text);
+  if (!bytes) return fmt::format("{} is no size; allowed: {}", quote(text), kSizeAllowed);
   text = fmt::format("{}", *bytes);
   return "";
-}
-
-// An empty one would leave the size, 0, to decide.
-std::string version_is_named(const std::string& text) {
-  return text.empty() ? "\"\" is no version of NVRTC, such as 12.8" : "";
 }
 
 // Of a time that may come from anywhere; "" for one that no calendar has.
@@ -253,7 +250,8 @@ void add_cache(CLI::App& app, Action& action) {
     };
   });
 
-  CLI::App& verify = *cache.add_subcommand("verify", "Read every file and name those that are damaged; exit 1 for any");
+  CLI::App& verify =
+      *cache.add_subcommand("verify", "Read every file and name those that no look-up uses; exit 1 for any");
   add_cache_dir(verify, *options);
   add_json(verify, *options);
   verify.callback([options, &action] {
@@ -267,8 +265,7 @@ void add_cache(CLI::App& app, Action& action) {
   CLI::Option_group& which = *prune.add_option_group("which");
   which.require_option(1);
   which.add_option("--nvrtc", options->nvrtc, "version of NVRTC whose kernels go, such as 12.8; ls --wide shows it")
-      ->type_name("VERSION")
-      ->check(CLI::Validator(version_is_named, ""));
+      ->type_name("VERSION");
   which.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")
       ->type_name("SIZE")
       ->transform(CLI::Validator(size_in_bytes, ""));

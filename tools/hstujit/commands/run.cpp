@@ -2,7 +2,6 @@
 // launches with one another.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <limits>
 #include <memory>
 
@@ -22,15 +21,6 @@ struct RunOptions : Options {
 };
 
 // CLI11 would take -1, and numbers that are too large, for others.
-std::string seed_mistake(const std::string& text) {
-  uint64_t seed = 0;
-  const char* const end = text.data() + text.size();
-  const auto [parsed, error] = std::from_chars(text.data(), end, seed);
-  if (error == std::errc() && parsed == end) return "";
-  return fmt::format("{} is no seed; allowed: an integer from 0 to {}", quote(text),
-                     std::numeric_limits<uint64_t>::max());
-}
-
 Cell verdict(const Json& row) {
   if (row.contains("failure") && member(row, "agrees") != false) return {"failed", Tone::kBad};
   if (!row.contains("agrees")) return {"ran"};
@@ -102,17 +92,17 @@ void add_run(CLI::App& app, Action& action) {
   command.add_flag("--check", options->check, "compare with the float64 reference; exit 1 past the bound");
   command.add_option("--max-rows", options->max_rows, "at most this many rows of each batch; default: all")
       ->type_name("N")
-      ->check(CLI::Range(1, 1 << 28));
+      ->transform(whole_number_from(1, 1 << 28));
   command
       .add_option("--repeat", options->repeat,
                   "launches on the same input, whose outputs are compared bitwise; past 1, exit 1 when some differ and "
                   "deterministic kernels are asked for")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000))
+      ->transform(whole_number_from(1, 1000000))
       ->capture_default_str();
   command.add_option("--seed", options->seed, "of the generated input")
       ->type_name("N")
-      ->check(CLI::Validator(seed_mistake, ""))
+      ->transform(whole_number_from(0, std::numeric_limits<uint64_t>::max()))
       ->capture_default_str();
   add_device(command, *options);
   add_cache_dir(command, *options);

@@ -1,6 +1,5 @@
 // hstujit tune: times candidates on the GPUs and keeps the winners.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,9 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
+#include <vector>
 
 #include "compiler/support/json.h"
+#include "compiler/support/numbers.h"
+#include "compiler/support/text.h"
 #include "compiler/support/threads.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
@@ -24,8 +26,25 @@ namespace {
 
 struct TuneOptions : Options {
   std::string recording;
-  std::vector<int> devices = {0};
+  std::string device_list;
+  std::vector<int> devices = {0};  // that it names
 };
+
+// Returns what is wrong with the list; CLI11 would pass over an empty item.
+std::string read_devices(const std::string& text, std::vector<int>& devices) {
+  constexpr uint64_t kLargest = 1023;
+  devices.clear();
+  for (const std::string& item : split(text, ',')) {
+    const std::optional<uint64_t> device = whole_number(item);
+    if (!device || *device > kLargest)
+      return fmt::format("{} is not allowed; it must be whole numbers from 0 to {}, such as 0,1", quote(text),
+                         kLargest);
+    devices.push_back(static_cast<int>(*device));
+    if (std::count(devices.begin(), devices.end(), devices.back()) > 1)
+      return fmt::format("{} names a GPU twice; kernels that share one would time each other, name each once", text);
+  }
+  return {};
+}
 
 std::string rejections_text(const Json& rejected) {
   std::map<std::string, int> reasons;
@@ -200,10 +219,9 @@ void add_tune(CLI::App& app, Action& action) {
   config->excludes(recording);
   add_op(command, *options);
   add_budget(command, *options);
-  command.add_option("--devices", options->devices, "CUDA devices that tune in parallel, such as 0,1")
+  command.add_option("--devices", options->device_list, "CUDA devices that tune in parallel, such as 0,1")
       ->type_name("N,N")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 1023));
+      ->check(CLI::Validator([options](const std::string& text) { return read_devices(text, options->devices); }, ""));
   // Times of the same source are always kept; the flag is there so that scripts can say what they rely on.
   command.add_flag("--resume")
       ->description("go on where an earlier run ended; always so: times of the same source are kept");
@@ -214,12 +232,6 @@ void add_tune(CLI::App& app, Action& action) {
   add_json(command, *options);
   command.callback([options, &action] {
     if (options->config.empty() && options->recording.empty()) throw CLI::RequiredError("--config or --from");
-    const std::set<int> devices(options->devices.begin(), options->devices.end());
-    if (devices.size() < options->devices.size()) {
-      throw CLI::ValidationError("--devices", fmt::format("{} names a GPU twice; kernels that share one would time "
-                                                          "each other, name each once",
-                                                          fmt::join(options->devices, ",")));
-    }
     action = [options]() -> Status { return tune(*options); };
   });
 }
