@@ -64,7 +64,7 @@ def by_triton(op):
         return lambda x, u, weight, bias: triton_layer_norm.triton_rms_norm(x, weight, EPS, bool(op.get("silu")))
     if op["op"] == "swish_layer_norm":
         return lambda x, u, weight, bias: triton_layer_norm.triton_swish_layer_norm(x, [x.shape[1]], weight, bias, EPS)
-    if op.get("norm", "layer") != "layer" or bool(op.get("concat_u")) != bool(op.get("concat_x")):
+    if op.get("norm", "layer_norm") != "layer_norm" or bool(op.get("concat_u")) != bool(op.get("concat_x")):
         return None
     both, heads = bool(op.get("concat_u")), op.get("num_heads", 1)
     return lambda x, u, weight, bias: triton_hstu_linear.triton_norm_mul_dropout(
@@ -98,7 +98,7 @@ def time_instance(op, ways, flush, repeats):
     x, u = (torch.randn(rows, width, dtype=dtype, device="cuda", requires_grad=True) for _ in range(2))
     weight, bias = (torch.randn(groups or width, dtype=dtype, device="cuda", requires_grad=True) for _ in range(2))
     has_u = op["op"] == "hstu_norm_mul_dropout"
-    inputs = [x] + ([u] if has_u else []) + [weight] + ([] if "rms" in (op["op"][:3], op.get("norm")) else [bias])
+    inputs = [x] + ([u] if has_u else []) + [weight] + ([] if "rms_norm" in (op["op"], op.get("norm")) else [bias])
     result = {"name": op["name"]}
     columns = 1 + bool(op.get("concat_u")) + bool(op.get("concat_x"))
     row_bytes = rows * width * x.element_size()

@@ -15,9 +15,9 @@ function(hstujit_shared_library)
   endforeach()
   target_link_options(${ARG_NAME} PRIVATE -Wl,--version-script=${script} -Wl,--as-needed)
   # Functions with the same code, most of them instances of templates, are one: 5 % of libhstujit.so. Nothing here compares
-  # their addresses.
+  # their addresses. -O2 shares the ends of texts.
   if(HSTUJIT_LLD)
-    target_link_options(${ARG_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Wl,--icf=all>)
+    target_link_options(${ARG_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Wl,--icf=all,-O2>)
   endif()
   set_target_properties(${ARG_NAME} PROPERTIES
     LINK_DEPENDS ${script}

@@ -65,6 +65,17 @@ constexpr Alias kNames[] = {
     {"rab_heads", "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias attention_bias has_attn_bias"},
     {"attn_scale", "has_attn_scale attention_scales"},
     {"drab", "has_drab dbias"},
+    // Parameters of the operators over rows.
+    {"width", "hidden_size normalized_shape dim d embedding_dim num_features hidden_dim columns n"},
+    {"weight", "elementwise_affine affine has_weight learnable gamma"},
+    {"bias", "has_bias beta"},
+    {"norm", "norm_type normalization"},
+    {"group_norm", "use_group_norm groupnorm"},
+    {"num_heads", "heads num_groups groups"},
+    {"concat_u", "concat_ux"},
+    {"concat_x", "concat_ux"},
+    {"dropout", "p dropout_ratio dropout_rate dropout_p training has_dropout"},
+    {"mul_u_activation", "u_activation gate_activation mul_u_activation_type"},
     {"jagged_queries", "jagged_q is_delta_q jagged_delta"},
 };
 
@@ -82,6 +93,8 @@ constexpr ValueAlias kValues[] = {
     {"offsets_dtype", "int64", "torch.int64 tl.int64 np.int64 long torch.long i64 int64_t"},
     {"precision", "tf32", "high tensorfloat32 tensorfloat-32"},
     {"precision", "ieee", "highest fp32 float32 strict exact"},
+    {"norm", "layer_norm", "layer layernorm ln torch.nn.layernorm"},
+    {"norm", "rms_norm", "rms rmsnorm torch.nn.rmsnorm"},
     {"score", "silu", "swish"},
     {"score", "relu2", "squared_relu relu_squared relu^2"},
     {"score", "identity", "none linear"},
@@ -123,7 +136,12 @@ std::string digits_of(std::string_view text) {
   return digits;
 }
 
+// What others set when they make a layer and a launch is given here.
+constexpr std::string_view kLaunchArguments = "eps epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon";
+
 }  // namespace
+
+bool is_launch_argument(std::string_view written) { return lists(kLaunchArguments, lower_case(written)); }
 
 std::vector<std::string_view> meant_names(std::string_view written, const std::vector<std::string_view>& allowed) {
   const std::string word = lower_case(written);

@@ -11,7 +11,10 @@ namespace hstujit {
 // nothing is near.
 std::vector<std::string_view> meant_names(std::string_view written, const std::vector<std::string_view>& allowed);
 
-// The same for a value of `field`; empty where nothing is near.
+// Whether it stands for an argument of a launch, which no config has.
+bool is_launch_argument(std::string_view written);
+
+// What the value `written` of `field` stands for among `allowed`; empty where nothing is near.
 std::string_view meant_value(std::string_view field, std::string_view written,
                              const std::vector<std::string_view>& allowed);
 

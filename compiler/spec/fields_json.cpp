@@ -66,11 +66,12 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       continue;
     }
     const std::vector<std::string_view> meant = meant_names(name, allowed);
+    const std::string_view said = is_launch_argument(name) ? "; it is an argument of each launch" : "";
     for (const std::string_view other : meant) mistakes.expect_at(join_path(path, other));
     std::string place = join_path(path, name);
     Status status(
         Code::kInvalidConfig,
-        fmt::format("{} (value {}) is not a known field{}", printable(place, kLongestPath), brief_json(value),
+        fmt::format("{} (value {}) is not a known field{}{}", printable(place, kLongestPath), brief_json(value), said,
                     meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant)));
     mistakes.add({std::move(place), std::move(status), true});
   }

@@ -126,6 +126,13 @@ class Op {
   }
 
   hstujit_op* get() const { return handle_.get(); }
+  // The arguments of a launch in their order, as JSON (hstujit_op_signature).
+  std::string signature() const {
+    Text text;
+    check(hstujit_op_signature(get(), text.out()));
+    return text.str();
+  }
+  // The position of that argument; -1: there is none.
   int argument(const std::string& name) const { return hstujit_op_argument(get(), name.c_str()); }
 
   // device < 0: that of the current context.

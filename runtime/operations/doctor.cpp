@@ -111,9 +111,13 @@ class Doctor {
     const auto compiler = engine_.compiler();
     if (!compiler.ok()) return missing(compiler.status().with_context("the compiler library, which opens NVRTC"));
     const auto nvrtc = (*compiler)->nvrtc();
-    const char* const install =
-        "install a newer NVRTC (of the CUDA toolkit, or from PyPI), or point HSTUJIT_NVRTC at one; without it only "
-        "kernels of the caches work";
+    const Environment& environment = engine_.environment();
+    const std::string install = fmt::format(
+        "{}; without it only kernels of the caches work",
+        environment.is_set(Env::kNvrtc)
+            ? fmt::format("HSTUJIT_NVRTC is {}: unset it, or name a libnvrtc 12.4 or newer, or the folder of one",
+                          quote(environment.text(Env::kNvrtc)))
+            : "install a newer NVRTC (of the CUDA toolkit, or from PyPI), or point HSTUJIT_NVRTC at one");
     if (!nvrtc.ok()) {
       add(of_compiling(), "nvrtc", nvrtc.status().message(), install);
       return missing(nvrtc.status());

@@ -28,7 +28,7 @@ check.validate({"version": 1, "defaults": attention | {"op": "hstu_attention"}, 
 check.validate({"version": 1, "defaults": {"op": "hstu_attention"}, "ops": [{"name": "a", "op": "layer_norm", "width": 8, "rows": 3}]})
 for name in ("a.b", "..a", "-"):
     check.validate([good["ops"][0] | {"name": name}])
-check.validate(good | {"defaults": {"norm": "rms"}})
+check.validate(good | {"defaults": {"norm": "rms_norm"}})
 check.validate(good | {"defaults": {"norm": "rms_norm"}})
 for bad in ([good["ops"][0] | {"directions": ["forward"] * 3}], good | {"defaults": {"op": "zz"}}, good | {"defaults": {"norm": "zz"}},
             [good["ops"][0] | {"name": "..."}], [good["ops"][0] | {"name": "a\n"}], good | {"$schema": 3},

@@ -48,7 +48,7 @@ TEST(HstuNormMulDropoutSpec, EqualMeaningsHaveOneForm) {
 
 TEST(HstuNormMulDropoutSpec, Signatures) {
   EXPECT_EQ(arguments_of("", Direction::kForward), "x(L, 64), u(L, 64), weight(64), bias(64), eps, out(L, 64)");
-  EXPECT_EQ(arguments_of(R"(, "norm": "rms")", Direction::kBackward),
+  EXPECT_EQ(arguments_of(R"(, "norm": "rms_norm")", Direction::kBackward),
             "x(L, 64), u(L, 64), dout(L, 64), weight(64), eps, dx(L, 64), du(L, 64), dweight(64)");
   const std::string all =
       R"(, "group_norm": true, "num_heads": 4, "concat_u": true, "concat_x": true, "dropout": true)";

@@ -10,7 +10,7 @@ namespace hstujit {
 struct HstuNormMulDropoutParams : RowParams {
   static constexpr std::string_view kOp = "hstu_norm_mul_dropout";
 
-  std::string norm = "layer";
+  std::string norm = "layer_norm";
   bool group_norm = false;
   int64_t num_heads = 1;
   std::string mul_u_activation = "none";
@@ -24,7 +24,7 @@ struct HstuNormMulDropoutParams : RowParams {
     return std::tuple_cat(
         fields_of<P>(),
         std::make_tuple(
-            field("norm", &P::norm, "what normalises x: layer_norm or rms_norm").one_of("layer rms"),
+            field("norm", &P::norm, "what normalises x: layer_norm or rms_norm").one_of("layer_norm rms_norm"),
             field("group_norm", &P::group_norm, "normalises the columns of each head apart"),
             field("num_heads", &P::num_heads, "heads of group_norm, each of width / num_heads columns", 1, 64),
             field("mul_u_activation", &P::mul_u_activation, "what is applied to the u that multiplies")
@@ -36,7 +36,7 @@ struct HstuNormMulDropoutParams : RowParams {
   }
 
   int64_t groups() const { return group_norm ? num_heads : 1; }
-  RowNorm row_norm() const { return norm == "rms" ? RowNorm::kRms : RowNorm::kLayer; }
+  RowNorm row_norm() const { return norm == "rms_norm" ? RowNorm::kRms : RowNorm::kLayer; }
   bool has_bias() const { return row_norm() == RowNorm::kLayer; }
   // Columns of the result, and where those of x and of the product begin in it.
   int64_t columns() const { return first_product() + width; }

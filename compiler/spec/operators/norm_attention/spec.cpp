@@ -70,6 +70,12 @@ OpSpecPtr parse_norm_attention(const Json& json, const std::string& path, Mistak
     return nullptr;
   }
   const bool has_bias = norm.norm == "layer_norm";
+  if (!has_bias && of_norm.value("bias", false)) {
+    const std::string place = join_path(path, "bias");
+    mistakes.check(place, Status(Code::kInvalidConfig, fmt::format("{} is true, but {} has no bias; allowed: false",
+                                                                   place, norm.norm)));
+    return nullptr;
+  }
   norm.bias = norm.bias && has_bias;
   if (!norm.weight && !norm.bias) norm.weight_dtype = NormParams().weight_dtype;
 
