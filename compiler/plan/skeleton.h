@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,8 +26,15 @@ struct ProblemSize {
   int64_t max_seq_len = 0;
   int64_t batch = 256;
   double mean_fill = 0.6;    // mean length / max_seq_len
-  int64_t delta_rows = 64;   // of q for each sequence, where it has only the last ones
   bool small_batch = false;  // compiler/spec/small_batch.h
+  // Rows per sequence of the axes but the sequences' own, by symbol.
+  std::map<std::string, int64_t, std::less<>> other_rows = {};
+
+  int64_t rows_of(std::string_view axis) const {
+    constexpr int64_t kAssumed = 64;
+    const auto found = other_rows.find(axis);
+    return found == other_rows.end() ? kAssumed : found->second;
+  }
 };
 
 struct Rejection {

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "compiler/spec/config.h"
 
@@ -10,8 +14,10 @@ namespace hstujit {
 
 struct BatchSize {
   int64_t sequences = 0;
-  int64_t rows = 0;        // of all sequences together
-  int64_t delta_rows = 0;  // rows of q, for operators that take a max_delta_len
+  int64_t rows = 0;                                             // of all sequences together
+  std::map<std::string, int64_t, std::less<>> other_rows = {};  // the same of every other axis, by its symbol
+
+  int64_t rows_of(std::string_view axis) const;  // 0 for an axis that the operator does not have
 };
 
 inline constexpr int64_t kAllRows = std::numeric_limits<int64_t>::max();

@@ -9,9 +9,23 @@
 
 namespace hstujit {
 
-int64_t Lengths::total_rows() const { return std::accumulate(rows.begin(), rows.end(), int64_t{0}); }
+const std::vector<int64_t>& Lengths::rows_of(std::string_view axis) const {
+  static const std::vector<int64_t> none;
+  if (axis == kSequenceAxis) return rows;
+  const auto found = other_rows.find(axis);
+  return found == other_rows.end() ? none : found->second;
+}
 
-int64_t Lengths::total_delta_rows() const { return std::accumulate(delta_rows.begin(), delta_rows.end(), int64_t{0}); }
+int64_t Lengths::total_rows(std::string_view axis) const {
+  const std::vector<int64_t>& counted = rows_of(axis);
+  return std::accumulate(counted.begin(), counted.end(), int64_t{0});
+}
+
+int64_t BatchSize::rows_of(std::string_view axis) const {
+  if (axis == kSequenceAxis) return rows;
+  const auto found = other_rows.find(axis);
+  return found == other_rows.end() ? 0 : found->second;
+}
 
 std::vector<int64_t> offsets_of(const std::vector<int64_t>& rows) {
   std::vector<int64_t> offsets = {0};
@@ -50,23 +64,25 @@ void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t le
 
 BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   BatchSize size;
-  const bool queries = takes(instance, Semantic::kMaxRows, kQueryAxis);
+  int64_t queries = 0;
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
     ++size.sequences;
     size.rows += rows;
-    if (queries) size.delta_rows += instance.delta_lens[b % instance.delta_lens.size()];
+    queries += instance.delta_lens.empty() ? 0 : instance.delta_lens[b % instance.delta_lens.size()];
   });
+  if (takes(instance, Semantic::kMaxRows, kQueryAxis)) size.other_rows.emplace(kQueryAxis, queries);
   return size;
 }
 
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   Lengths lengths;
   lengths.max_seq_len = max_seq_len;
-  const bool queries = takes(instance, Semantic::kMaxRows, kQueryAxis),
-             targets = takes(instance, Semantic::kCounts, kSequenceAxis);
+  std::vector<int64_t>* const queries =
+      takes(instance, Semantic::kMaxRows, kQueryAxis) ? &lengths.other_rows[std::string(kQueryAxis)] : nullptr;
+  const bool targets = takes(instance, Semantic::kCounts, kSequenceAxis);
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
     lengths.rows.push_back(rows);
-    if (queries) lengths.delta_rows.push_back(instance.delta_lens[b % instance.delta_lens.size()]);
+    if (queries != nullptr) queries->push_back(instance.delta_lens[b % instance.delta_lens.size()]);
     if (targets) lengths.num_targets.push_back(std::min(rows, instance.num_targets));
   });
   return lengths;

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -18,17 +20,21 @@
 
 namespace hstujit {
 
+// The axis of the sequences' rows.
+inline constexpr std::string_view kSequenceAxis = "L";
+
 // Row counts of the sequences of one batch, and what else a problem's size depends on.
 struct Lengths {
-  std::vector<int64_t> rows;         // per sequence, >= 0
+  std::vector<int64_t> rows;         // per sequence, >= 0: of kSequenceAxis
   std::vector<int64_t> num_targets;  // per sequence, in [0, rows]; empty when the op takes none
   int64_t max_seq_len = 0;           // >= every entry of rows
-  // Per sequence, the rows of q, which are the sequence's last ones; empty when the op takes q of all rows. More than
-  // the sequence has is allowed.
-  std::vector<int64_t> delta_rows = {};
+  // Per sequence, the rows of every other axis that is cut at sequences, by its symbol. Those of kQueryAxis, which are
+  // the sequence's last ones, may be more than it has.
+  std::map<std::string, std::vector<int64_t>, std::less<>> other_rows = {};
 
-  int64_t total_rows() const;        // sum of rows
-  int64_t total_delta_rows() const;  // sum of delta_rows
+  // Per sequence; empty for an axis that the operator does not have.
+  const std::vector<int64_t>& rows_of(std::string_view axis) const;
+  int64_t total_rows(std::string_view axis = kSequenceAxis) const;  // sum of rows_of
 };
 
 // Where sequences of so many rows begin, one after the other, and where the last one ends.

@@ -36,7 +36,7 @@ bool every_row_counts(const Signature& signature) {
 }
 
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
-  return counts_all_rows(argument) ? lengths.rows : lengths.delta_rows;
+  return lengths.rows_of(argument.shape[0].symbol);
 }
 
 bool has_parts(const Argument& argument) {
@@ -57,7 +57,7 @@ int64_t part_elements(const Argument& argument, int64_t max_seq_len) {
 
 const std::vector<int64_t>* rows_between(const Argument& offsets, const Lengths& lengths) {
   if (offsets.semantic != Semantic::kOffsets) return nullptr;
-  return offsets.axis == kSequenceAxis ? &lengths.rows : &lengths.delta_rows;
+  return &lengths.rows_of(offsets.axis);
 }
 
 }  // namespace hstujit

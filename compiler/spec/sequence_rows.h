@@ -8,9 +8,8 @@
 
 namespace hstujit {
 
-// The axes that a batch's lengths are about: the rows of the sequences, and the last ones of each that q has where it
-// has no others.
-inline constexpr std::string_view kSequenceAxis = "L", kQueryAxis = "Lq";
+// The axis of q's rows where it has only the last ones of each sequence.
+inline constexpr std::string_view kQueryAxis = "Lq";
 
 // Whether launches say a max_seq_len.
 bool has_sequences(const Signature& signature);

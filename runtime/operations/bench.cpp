@@ -68,7 +68,7 @@ Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceili
   const double compute_s = ceilings.matmul_flops_per_s > 0 ? timed.work.flops / ceilings.matmul_flops_per_s : 0;
   const double limit_s = std::max(memory_s, compute_s);
   row["rows"] = timed.lengths.total_rows();
-  if (!timed.lengths.delta_rows.empty()) row["query_rows"] = timed.lengths.total_delta_rows();
+  if (!timed.lengths.rows_of(kQueryAxis).empty()) row["query_rows"] = timed.lengths.total_rows(kQueryAxis);
   const auto write_choice = [](const KernelChoice& choice, Json& json) {
     json["config"] = to_json(choice.config);
     choice.write(json);

@@ -82,7 +82,7 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   row["sequences"] = lengths.rows.size();
   row["rows"] = lengths.total_rows();
   row["rows_left_out"] = batch_size(*task.instance, task.max_seq_len).rows - lengths.total_rows();
-  if (!lengths.delta_rows.empty()) row["query_rows"] = lengths.total_delta_rows();
+  if (!lengths.rows_of(kQueryAxis).empty()) row["query_rows"] = lengths.total_rows(kQueryAxis);
   HSTUJIT_ASSIGN_OR_RETURN(
       const ProblemData problem,
       make_problem_data(task.instance->spec, task.direction, lengths, options.seed, kExtraRows, task.instance->alpha));

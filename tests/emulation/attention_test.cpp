@@ -30,7 +30,7 @@ TEST(EmulatedAttention, ForwardOfEveryType) {
 
 TEST(EmulatedAttention, ForwardOfTheLastRows) {
   Lengths lengths = lengths_of(true);
-  lengths.delta_rows = {1, 20, 3, 33, 16, 40};
+  lengths.other_rows["Lq"] = {1, 20, 3, 33, 16, 40};
   for (const Json& type : all_types()) {
     const Json delta = {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}};
     SCOPED_TRACE(type.dump());

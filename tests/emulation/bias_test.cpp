@@ -70,7 +70,7 @@ TEST(EmulatedBias, HopperForwardInClusters) {
 TEST(EmulatedBias, OfTheLastRows) {
   KernelConfig config = hopper_tile("sm90_forward", 1, 64, 2);
   Lengths lengths = lengths_of(true, 200);
-  lengths.delta_rows = {1, 20, 3, 70, 64, 40};
+  lengths.other_rows["Lq"] = {1, 20, 3, 70, 64, 40};
   const Json json =
       with(with(base(), kBoth), {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}});
   for (const unsigned cluster : {1, 3}) Case(json, Direction::kForward, config, lengths, cluster).check();

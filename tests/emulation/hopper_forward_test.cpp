@@ -48,7 +48,7 @@ TEST(EmulatedHopper, SenselessIndicesStayInBoundsInClusters) {
 TEST(EmulatedHopper, ClustersOfTheLastRows) {
   KernelConfig config = forward_tile(1, 64, 2);
   Lengths lengths = hopper_lengths(true);
-  lengths.delta_rows = {1, 20, 3, 70, 64, 0, 140};
+  lengths.other_rows["Lq"] = {1, 20, 3, 70, 64, 0, 140};
   const Json json = with(base(), {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}});
   for (const unsigned cluster : {1, 3}) Case(json, Direction::kForward, config, lengths, cluster).check();
 }

@@ -261,11 +261,11 @@ TEST(HostBias, SizesThatDifferFromMaxSeqLenAreASentence) {
 
 TEST(HostBias, LastRowsOfSequences) {
   Lengths lengths = some_lengths();
-  lengths.delta_rows = {3, 5, 2, 64, 0, 33, 20, 257, 1};
+  lengths.other_rows["Lq"] = {3, 5, 2, 64, 0, 33, 20, 257, 1};
   Json json = bias_spec({{"op", "delta_hstu_attention"}, {"rab_heads", 2}, {"attn_scale", "rows"}});
   expect_agreement(with(json, {{"jagged_queries", true}}), Direction::kForward, lengths);
   expect_agreement(with(json, {{"jagged_queries", true}, {"num_targets", true}}), Direction::kForward, lengths, 48);
-  lengths.delta_rows.assign(lengths.rows.size(), 17);
+  lengths.other_rows["Lq"].assign(lengths.rows.size(), 17);
   expect_agreement(json, Direction::kForward, lengths);
   expect_agreement(with(json, {{"attn_scale", "scalar"}}), Direction::kForward, lengths);
 }

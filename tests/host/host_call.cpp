@@ -66,7 +66,7 @@ int64_t HostCall::size_of_axis(const Dimension& dimension) const {
   if (dimension.is_constant()) return dimension.bias;
   if (dimension.is_scalar()) return static_cast<int64_t>(inputs_[index(dimension.integer)].scalar);
   if (dimension.is_jagged() || dimension.is_uniform()) {
-    return dimension.offsets == "seq_offsets" ? lengths_.total_rows() : lengths_.total_delta_rows();
+    return dimension.offsets == "seq_offsets" ? lengths_.total_rows() : lengths_.total_rows("Lq");
   }
   return dimension.size(dimension.symbol == "L" ? lengths_.total_rows() : static_cast<int64_t>(lengths_.rows.size()));
 }

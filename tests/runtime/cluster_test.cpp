@@ -31,7 +31,7 @@ class ClusterTest : public RuntimeTest {
     HSTUJIT_RETURN_IF_ERROR((*op)->prepare(std::max<int64_t>(max_seq_len, 1), -1));
     Lengths lengths;
     lengths.rows.assign(static_cast<size_t>(sequences), rows);
-    lengths.delta_rows.assign(static_cast<size_t>(sequences), delta);
+    lengths.other_rows["Lq"].assign(static_cast<size_t>(sequences), delta);
     lengths.max_seq_len = 16384;
     FakeLaunch values(instance_, lengths);
     values.value("max_seq_len").integer = max_seq_len;

@@ -42,12 +42,12 @@ TEST(QueryRows, OnlyJaggedAxesGetExtraRows) {
 
 TEST(QueryRows, LengthsThatDoNotFitTheOperatorAreInternal) {
   Lengths lengths = some_lengths(false);
-  lengths.delta_rows[1] = 6;
+  lengths.other_rows["Lq"][1] = 6;
   const auto mixed = make_problem_data(delta_spec(false), Direction::kForward, lengths, 1, 0);
   EXPECT_EQ(mixed.status().code(), Code::kInternal);
   EXPECT_EQ(mixed.status().message(),
             "the input q of delta_hstu_attention has shape (20, 2, 16); it must be (21, 2, 16)");
-  lengths.delta_rows.clear();
+  lengths.other_rows["Lq"].clear();
   EXPECT_EQ(make_problem_data(delta_spec(true), Direction::kForward, lengths, 1, 0).status().code(), Code::kInternal);
 }
 
@@ -95,9 +95,9 @@ TEST(QueryRows, TimingDataRepeatsRowsOfQ) {
   constexpr size_t kSequences = 20;
   for (const bool jagged : {false, true}) {
     Lengths lengths{Rows(kSequences, 1000), Rows(kSequences, 3), 1000, Rows(kSequences, 5)};
-    if (jagged) lengths.delta_rows.back() = 9;  // the most, in a sequence that is not among the first
+    if (jagged) lengths.other_rows["Lq"].back() = 9;  // the most, in a sequence that is not among the first
     const ProblemData timed = *make_timing_data(delta_spec(jagged), Direction::kForward, lengths, 1);
-    const int64_t queries = lengths.total_delta_rows();
+    const int64_t queries = lengths.total_rows("Lq");
     EXPECT_EQ(timed.shapes[at(timed, "q")], (Rows{queries, 2, 16}));
     EXPECT_EQ(timed.shapes[at(timed, "k")], (Rows{20000, 2, 16}));
     EXPECT_EQ(timed.shapes[at(timed, "out")], (Rows{queries, 2, 8}));
@@ -115,7 +115,7 @@ TEST(QueryRows, TimingDataRepeatsRowsOfQ) {
 TEST(QueryRows, TimingDataOfQIsDrawnWhereTheFirstSequencesHaveNone) {
   Lengths lengths{Rows(20, 1000), Rows(20, 0), 1000, Rows(20, 0)};
   EXPECT_EQ(make_timing_data(delta_spec(true), Direction::kForward, lengths, 1)->images[0].size(), 0u);
-  lengths.delta_rows.back() = 6;
+  lengths.other_rows["Lq"].back() = 6;
   const ProblemData timed = *make_timing_data(delta_spec(true), Direction::kForward, lengths, 1);
   EXPECT_EQ(timed.shapes[0], (Rows{6, 2, 16}));
   EXPECT_EQ(timed.images[0].size(), 6u * 2 * 16 * 2);

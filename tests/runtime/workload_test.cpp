@@ -21,10 +21,10 @@ TEST(WorkloadName, SaysRowsOfQWhereTheyAreNotAll) {
   Lengths lengths{{5, 9}, {1, 2}, 16};
   EXPECT_EQ(workload_name(lengths), "b2-n16-r14-t3-99af1b58ec3a8133");
   const std::string all = workload_name(lengths);
-  lengths.delta_rows = {3, 4};
+  lengths.other_rows["Lq"] = {3, 4};
   EXPECT_THAT(workload_name(lengths), ::testing::StartsWith("b2-n16-r14-t3-q7-"));
   Lengths other = lengths;
-  other.delta_rows = {4, 3};
+  other.other_rows["Lq"] = {4, 3};
   EXPECT_NE(workload_name(other), workload_name(lengths));
   EXPECT_NE(workload_name(lengths).substr(workload_name(lengths).size() - 16), all.substr(all.size() - 16));
 }

@@ -169,7 +169,7 @@ std::string one_delta(const std::string& fields) {
 std::vector<int64_t> delta_rows(const std::string& text) {
   const auto config = parse_config(text, "m", "");
   EXPECT_TRUE(config.ok()) << config.status().message();
-  return config.ok() ? make_lengths(config->instances[0], 8).delta_rows : std::vector<int64_t>();
+  return config.ok() ? make_lengths(config->instances[0], 8).rows_of(kQueryAxis) : std::vector<int64_t>();
 }
 
 TEST(Config, DeltaLenSaysTheRowsOfQOfEachSequence) {
@@ -185,8 +185,8 @@ TEST(Config, DeltaLenSaysTheRowsOfQOfEachSequence) {
       {"name": "b", "op": "hstu_attention"}]})",
                                    "m", "");
   ASSERT_TRUE(config.ok()) << config.status().message();
-  EXPECT_EQ(make_lengths(config->instances[0], 8).delta_rows, (Rows{2}));
-  EXPECT_EQ(make_lengths(config->instances[1], 8).delta_rows, Rows{});
+  EXPECT_EQ(make_lengths(config->instances[0], 8).rows_of(kQueryAxis), (Rows{2}));
+  EXPECT_EQ(make_lengths(config->instances[1], 8).rows_of(kQueryAxis), Rows{});
 }
 
 TEST(Config, ADeltaLenThatIsWrong) {

@@ -38,7 +38,10 @@ class Batch {
     const size_t number = lengths.rows.size();
     lengths.rows.push_back(rows);
     if (targets_) lengths.num_targets.push_back(pick_targets(number, rows));
-    if (deltas_) lengths.delta_rows.push_back(same_delta_ ? delta_ : number == 0 ? kLongDelta : pick_delta(rows));
+    if (deltas_)
+      lengths.other_rows[std::string(kQueryAxis)].push_back(same_delta_   ? delta_
+                                                            : number == 0 ? kLongDelta
+                                                                          : pick_delta(rows));
   }
 
   // A batch of one sequence, with the rows of q that add() gives the first.
@@ -47,7 +50,7 @@ class Batch {
     result.rows = {rows};
     result.max_seq_len = rows;
     if (targets_) result.num_targets = {rows / 3};
-    if (deltas_) result.delta_rows = {same_delta_ ? delta_ : kLongDelta};
+    if (deltas_) result.other_rows[std::string(kQueryAxis)] = {same_delta_ ? delta_ : kLongDelta};
     return result;
   }
 

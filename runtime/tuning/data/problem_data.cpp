@@ -71,7 +71,7 @@ Lengths leading(const Lengths& lengths, int64_t rows, const Signature& signature
     taken += lengths.rows[i];
     first.rows.push_back(lengths.rows[i]);
     if (!lengths.num_targets.empty()) first.num_targets.push_back(lengths.num_targets[i]);
-    if (!lengths.delta_rows.empty()) first.delta_rows.push_back(lengths.delta_rows[i]);
+    for (const auto& [axis, all] : lengths.other_rows) first.other_rows[axis].push_back(all[i]);
   }
   return first;
 }
@@ -108,7 +108,7 @@ Status check_memory(const Signature& signature, const BatchSize& batch, int64_t 
   for (const Argument& argument : signature) {
     const bool rows = has_rows(argument);
     if (!rows && !has_parts(argument)) continue;
-    const int64_t count = !rows ? batch.sequences : counts_all_rows(argument) ? batch.rows : batch.delta_rows;
+    const int64_t count = rows ? batch.rows_of(argument.shape[0].symbol) : batch.sequences;
     const auto elements = static_cast<double>(count) * static_cast<double>(part_elements(argument, max_seq_len));
     shares.emplace_back(argument.name, elements * bytes);
   }
@@ -122,9 +122,10 @@ Status check_memory(const Signature& signature, const BatchSize& batch, int64_t 
   }
   const bool sequences = find_argument(signature, Semantic::kMaxRows, kSequenceAxis) >= 0;
   const bool last_rows = find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0;
-  const std::string size = sequences ? fmt::format("{} sequences with max_seq_len {}{}", batch.sequences, max_seq_len,
-                                                   last_rows ? fmt::format(" and {} rows of q", batch.delta_rows) : "")
-                                     : fmt::format("{} rows", batch.rows);
+  const std::string size =
+      sequences ? fmt::format("{} sequences with max_seq_len {}{}", batch.sequences, max_seq_len,
+                              last_rows ? fmt::format(" and {} rows of q", batch.rows_of(kQueryAxis)) : "")
+                : fmt::format("{} rows", batch.rows);
   const std::string_view smaller = !sequences  ? "fewer rows"
                                    : last_rows ? "fewer sequences, or a smaller max_seq_len or delta_len"
                                                : "fewer sequences or a smaller max_seq_len";
@@ -135,7 +136,9 @@ Status check_memory(const Signature& signature, const BatchSize& batch, int64_t 
 }
 
 BatchSize size_of_batch(const Lengths& lengths) {
-  return {static_cast<int64_t>(lengths.rows.size()), lengths.total_rows(), lengths.total_delta_rows()};
+  BatchSize size{static_cast<int64_t>(lengths.rows.size()), lengths.total_rows()};
+  for (const auto& [axis, rows] : lengths.other_rows) size.other_rows.emplace(axis, sum(rows));
+  return size;
 }
 
 }  // namespace
@@ -237,10 +240,10 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
     const Argument& argument = signature[i];
     std::vector<std::byte>& image = problem.images[i];
     const std::vector<int64_t>* const counted = rows_between(argument, lengths);
-    if (argument.semantic == Semantic::kMaxRows && argument.axis == kQueryAxis && !lengths.delta_rows.empty()) {
+    const auto longest = lengths.other_rows.find(argument.axis);
+    if (argument.semantic == Semantic::kMaxRows && longest != lengths.other_rows.end() && !longest->second.empty()) {
       // The first sequences need not have the most.
-      problem.values[i].scalar =
-          static_cast<double>(*std::max_element(lengths.delta_rows.begin(), lengths.delta_rows.end()));
+      problem.values[i].scalar = static_cast<double>(*std::max_element(longest->second.begin(), longest->second.end()));
     } else if (counted != nullptr || argument.semantic == Semantic::kCounts) {
       HostTensor tensor;
       tensor.integers = counted != nullptr ? offsets_of(*counted) : lengths.num_targets;

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/hash.h"
 
 namespace hstujit {
@@ -16,9 +17,10 @@ std::string workload_name(const Lengths& lengths) {
   hasher.add("rows", fmt::format("{}", fmt::join(lengths.rows, ",")));
   hasher.add("num_targets", fmt::format("{}", fmt::join(lengths.num_targets, ",")));
   std::string queries;
-  if (!lengths.delta_rows.empty()) {
-    hasher.add("delta_rows", fmt::format("{}", fmt::join(lengths.delta_rows, ",")));
-    queries = fmt::format("-q{}", lengths.total_delta_rows());
+  for (const auto& [axis, rows] : lengths.other_rows) {
+    const bool of_queries = axis == kQueryAxis;  // whose name stored records have
+    hasher.add(of_queries ? "delta_rows" : axis, fmt::format("{}", fmt::join(rows, ",")));
+    queries += fmt::format("-{}{}", of_queries ? "q" : axis, lengths.total_rows(axis));
   }
   return fmt::format("b{}-n{}-r{}-t{}{}-{}", lengths.rows.size(), lengths.max_seq_len, lengths.total_rows(),
                      std::accumulate(lengths.num_targets.begin(), lengths.num_targets.end(), int64_t{0}), queries,

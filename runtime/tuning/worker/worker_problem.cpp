@@ -16,7 +16,7 @@ Json to_json(const WorkerProblem& problem) {
           {"ordinal", problem.ordinal},
           {"rows", problem.lengths.rows},
           {"num_targets", problem.lengths.num_targets},
-          {"delta_rows", problem.lengths.delta_rows},
+          {"other_rows", problem.lengths.other_rows},
           {"max_seq_len", problem.lengths.max_seq_len},
           {"alpha", problem.alpha}};
 }
@@ -34,7 +34,7 @@ Result<WorkerProblem> parse_worker_problem(const Json& json) {
     problem.ordinal = json.at("ordinal").get<int>();
     problem.lengths.rows = json.at("rows").get<std::vector<int64_t>>();
     problem.lengths.num_targets = json.at("num_targets").get<std::vector<int64_t>>();
-    problem.lengths.delta_rows = json.at("delta_rows").get<std::vector<int64_t>>();
+    problem.lengths.other_rows = json.at("other_rows").get<decltype(problem.lengths.other_rows)>();
     problem.lengths.max_seq_len = json.at("max_seq_len").get<int64_t>();
     problem.alpha = json.at("alpha").get<double>();
   } catch (const nlohmann::json::exception& error) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/integers.h"
 #include "templates/attention/host/tile_counts.h"
 #include "templates/attention/sm80/cost_rates.h"
@@ -40,7 +41,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
   SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
   const bool delta = spec.query_rows() != QueryRows::kAll;
-  if (delta) sequence.first = std::max<int64_t>(sequence.rows - size.delta_rows, 0);
+  if (delta) sequence.first = std::max<int64_t>(sequence.rows - size.rows_of(kQueryAxis), 0);
   // Loads and barriers go by KV tiles; products and scores by warps and chunks, which skip what they may not see.
   const TileCounts tiles_read = count_tiles(params, sequence, config.block_m, config.block_n);
   const TileCounts chunks = count_tiles(params, sequence, resources.warp_rows, resources.chunk_columns);
@@ -67,7 +68,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const double exposed = tiles_read.kv_tiles * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
   const double tiles =
       tiles_read.row_tiles * (kTileCycles + kTileCyclesPerColumn * static_cast<double>(params.hidden_dim)) / resident;
-  const double all_tiles = static_cast<double>(ceil_div(delta ? size.delta_rows : longest, config.block_m));
+  const double all_tiles = static_cast<double>(ceil_div(delta ? size.rows_of(kQueryAxis) : longest, config.block_m));
   const double empty = std::max(0.0, all_tiles - tiles_read.row_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/integers.h"
 #include "templates/attention/host/tile_counts.h"
 #include "templates/attention/sm90_forward/cost.h"
@@ -30,8 +31,9 @@ double cycles(const AttentionSpec& spec, const AttentionConfig& config, const De
   const Resources resources(spec, config);
   const auto rows = static_cast<int64_t>(std::max(1.0, size.mean_fill * static_cast<double>(size.max_seq_len)));
   const int64_t columns =
-      count_columns_of_last_rows(params, assumed_sequence(params, static_cast<double>(rows)), size.delta_rows);
-  const int64_t tiles = std::max<int64_t>(ceil_div(size.delta_rows, config.block_m) * params.heads * size.batch, 1);
+      count_columns_of_last_rows(params, assumed_sequence(params, static_cast<double>(rows)), size.rows_of(kQueryAxis));
+  const int64_t tiles =
+      std::max<int64_t>(ceil_div(size.rows_of(kQueryAxis), config.block_m) * params.heads * size.batch, 1);
   const int64_t resident = device.sm_count * config.blocks_per_sm;
   const int64_t room = std::min({kMaxSplits, resident / tiles, columns / (kMinSplitTiles * config.block_n)});
   const int64_t cluster = resources.split ? std::max<int64_t>(room, 1) : 1;

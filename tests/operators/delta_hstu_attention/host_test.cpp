@@ -20,7 +20,7 @@ Lengths some_lengths(const Rows& delta) {
   Lengths lengths{kRows, {}, 640};
   for (size_t i = 0; i < kRows.size(); ++i) {
     lengths.num_targets.push_back(std::min<int64_t>(kRows[i], static_cast<int64_t>(i * 3 % 20)));
-    lengths.delta_rows.push_back(delta[i % delta.size()]);
+    lengths.other_rows["Lq"].push_back(delta[i % delta.size()]);
   }
   return lengths;
 }
@@ -49,7 +49,7 @@ void expect_agreement(const Json& json, const std::vector<Lengths>& batches, int
   for (const Lengths& lengths : batches) {
     HostCall call(spec, lengths, 7, row_padding);
     ASSERT_EQ(call.launch(handle), 0) << call.error();
-    EXPECT_EQ(call.mistakes(), "") << lengths.delta_rows[0];
+    EXPECT_EQ(call.mistakes(), "") << lengths.other_rows["Lq"][0];
   }
 }
 

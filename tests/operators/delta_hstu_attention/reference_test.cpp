@@ -51,7 +51,7 @@ Outputs outputs_of(const DeltaHstuAttentionParams& params, const Lengths& length
   const int64_t width = params.heads * params.attn_dim;
   int64_t first = 0, first_query = 0;
   for (size_t b = 0; b < lengths.rows.size(); ++b) {
-    const int64_t n = lengths.rows[b], m = lengths.delta_rows[b], common = std::min(n, m);
+    const int64_t n = lengths.rows[b], m = lengths.other_rows["Lq"][b], common = std::min(n, m);
     std::copy_n(rows.begin() + (first + n - common) * width, common * width,
                 queries.begin() + (first_query + m - common) * width);
     first += n;
@@ -112,7 +112,7 @@ TEST(DeltaHstuAttentionReference, LastRowsAreThoseOfHstuAttentionAndRowsBeforeAS
       const int64_t width = params.heads * params.hidden_dim;
       int64_t first = 0, first_query = 0;
       for (size_t b = 0; b < lengths.rows.size(); ++b) {
-        const int64_t n = lengths.rows[b], m = lengths.delta_rows[b];
+        const int64_t n = lengths.rows[b], m = lengths.other_rows["Lq"][b];
         for (int64_t element = 0; element < m * width; ++element) {
           const int64_t at = (first + n - m) * width + element;
           const double expected = at < first * width ? 0 : outputs.all[static_cast<size_t>(at)];

@@ -171,7 +171,7 @@ TEST(DeltaSkeletons, EstimatesTakeAnySize) {
   for (const int64_t rows : {0, 1, 64, 5000}) {
     ProblemSize size;
     size.max_seq_len = 1;
-    size.delta_rows = rows;
+    size.other_rows["Lq"] = rows;
     for (const Candidate& candidate : search_space(spec, Direction::kForward, hopper(), size).candidates) {
       EXPECT_TRUE(std::isfinite(candidate.estimate_ms) && candidate.estimate_ms > 0) << describe(candidate.config);
     }

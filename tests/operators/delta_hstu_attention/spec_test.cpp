@@ -157,7 +157,7 @@ TEST(DeltaHstuAttentionWork, CountsThePairsOfTheRowsOfQ) {
     int64_t pairs = 0;
     for (size_t b = 0; b < lengths.rows.size(); ++b) {
       const int64_t targets = params.num_targets ? lengths.num_targets[b] : 0;
-      pairs += pairs_of(params, lengths.rows[b], targets, lengths.delta_rows[b]);
+      pairs += pairs_of(params, lengths.rows[b], targets, lengths.other_rows["Lq"][b]);
     }
     const Work work = spec.work(Direction::kForward, lengths);
     EXPECT_EQ(work.flops, static_cast<double>(2 * 3 * (16 + 8) * pairs)) << spec.to_json().dump();

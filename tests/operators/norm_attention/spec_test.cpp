@@ -97,7 +97,7 @@ TEST(NormAttention, WritesItselfAndReadsIt) {
     ASSERT_TRUE(from_key.ok()) << from_key.status().message();
     EXPECT_EQ((*from_key)->to_json(), spec->to_json());
   }
-  EXPECT_EQ(key_text(*norm_attention({{"norm", "rms_norm"}, {"bias", true}})),
+  EXPECT_EQ(key_text(*norm_attention({{"norm", "rms_norm"}})),
             key_text(*norm_attention({{"norm", "rms_norm"}, {"bias", false}})));
 }
 
@@ -109,6 +109,8 @@ TEST(NormAttention, MistakesAreSentences) {
   };
   EXPECT_THAT(mistake({{"norm", "batch_norm"}}),
               HasSubstr("ops[0].norm is \"batch_norm\"; allowed: layer_norm, rms_norm"));
+  EXPECT_EQ(mistake({{"norm", "rms_norm"}, {"bias", true}}),
+            "ops[0].bias is true, but rms_norm has no bias; allowed: false");
   EXPECT_EQ(mistake({{"heads", 512}}), "") << "16384 columns";
   EXPECT_THAT(mistake({{"heads", 513}}), HasSubstr("ops[0].heads is 513, so rows have 16416 columns v, q and k"));
   EXPECT_THAT(mistake({{"weight_dtype", "fp16"}}), HasSubstr("ops[0].weight_dtype is fp16, but rows are bf16"));

@@ -62,7 +62,8 @@ HostValue scalar_value(double scalar) { return {{}, scalar}; }
 std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
   const auto& p = params_;
   HostTensor offsets = offsets_tensor(lengths.rows);
-  HostTensor query_offsets = offsets_tensor(query_rows_ == QueryRows::kAll ? lengths.rows : lengths.delta_rows);
+  HostTensor query_offsets =
+      offsets_tensor(query_rows_ == QueryRows::kAll ? lengths.rows : lengths.rows_of(kQueryAxis));
   const int64_t total = offsets.integers.back(), queries = query_offsets.integers.back();
 
   // alpha = 1 / Dqk and this deviation of q and k give scores alpha * dot of deviation 2: the bend of silu is in reach,
@@ -99,8 +100,9 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Len
   }
   values.push_back(scalar_value(static_cast<double>(lengths.max_seq_len)));
   if (query_rows_ != QueryRows::kAll) {
-    const auto max = std::max_element(lengths.delta_rows.begin(), lengths.delta_rows.end());
-    values.push_back(scalar_value(max == lengths.delta_rows.end() ? 0 : static_cast<double>(*max)));
+    const std::vector<int64_t>& rows = lengths.rows_of(kQueryAxis);
+    const auto max = std::max_element(rows.begin(), rows.end());
+    values.push_back(scalar_value(max == rows.end() ? 0 : static_cast<double>(*max)));
   }
   values.push_back(scalar_value(1.0 / static_cast<double>(p.attn_dim)));
   values.push_back(scalar_value(0));

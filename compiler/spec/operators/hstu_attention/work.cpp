@@ -21,7 +21,7 @@ Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   for (size_t b = 0; b < lengths.rows.size(); ++b) {
     const int64_t n = lengths.rows[b];
     const int64_t targets = lengths.num_targets.empty() ? 0 : lengths.num_targets[b];
-    const int64_t own = query_rows_ == QueryRows::kAll ? n : lengths.delta_rows[b];
+    const int64_t own = query_rows_ == QueryRows::kAll ? n : lengths.rows_of(kQueryAxis)[b];
     pairs += static_cast<double>(hstu_attention_valid_pairs(params_, n, targets, std::max<int64_t>(n - own, 0)));
     rows += static_cast<double>(n);
     queries += static_cast<double>(own);

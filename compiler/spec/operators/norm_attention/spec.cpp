@@ -72,8 +72,8 @@ OpSpecPtr parse_norm_attention(const Json& json, const std::string& path, Mistak
   const bool has_bias = norm.norm == "layer_norm";
   if (!has_bias && of_norm.value("bias", false)) {
     const std::string place = join_path(path, "bias");
-    mistakes.check(place, Status(Code::kInvalidConfig, fmt::format("{} is true, but {} has no bias; allowed: false",
-                                                                   place, norm.norm)));
+    mistakes.check(place, Status(Code::kInvalidConfig,
+                                 fmt::format("{} is true, but {} has no bias; allowed: false", place, norm.norm)));
     return nullptr;
   }
   norm.bias = norm.bias && has_bias;
