@@ -83,6 +83,11 @@ class RegionPrinter {
   using Optional = std::optional<Expression>;
 
   Expression operand(mlir::Operation& op, unsigned i) { return expressions_.at(op.getOperand(i).getAsOpaquePointer()); }
+  struct Declared {
+    std::vector<std::string> parameters;
+    std::string prologue;
+  };
+  Declared declare_arguments(mlir::func::FuncOp function);
   Optional expression(mlir::Operation& op);
   Optional integer_expression(mlir::Operation& op);
   Optional float_expression(mlir::Operation& op);
@@ -226,24 +231,48 @@ std::optional<Expression> RegionPrinter::expression(mlir::Operation& op) {
   return op.getResult(0).getType().isF32() ? float_expression(op) : integer_expression(op);
 }
 
+// A score asks at() where the pair is, and takes scalars of the launch from its parameters. Of either it reads what it
+// uses, first of all: nothing is reordered with regard to a function that takes them by value.
+RegionPrinter::Declared RegionPrinter::declare_arguments(mlir::func::FuncOp function) {
+  Declared declared;
+  bool asks_where = false, reads_launch = false;
+  for (const mlir::BlockArgument argument : function.getArguments()) {
+    const std::string name = argument_name(function, argument.getArgNumber());
+    const std::string type = type_name(argument.getType()).value_or("?");
+    expressions_[argument.getAsOpaquePointer()] = {is_pair_argument(argument) ? "pair." + name : name};
+    if (is_pair_argument(argument)) {
+      asks_where = asks_where || !argument.use_empty();
+      continue;
+    }
+    taken_.insert(name);
+    if (!is_launch_scalar(argument)) {
+      declared.parameters.push_back(fmt::format("{} {}", type, name));
+    } else if (!argument.use_empty()) {
+      reads_launch = true;
+      declared.prologue += fmt::format("  const {0} {1} = params.{1};\n", type, name);
+    }
+  }
+  if (llvm::any_of(function.getArguments(), is_pair_argument))
+    declared.parameters.emplace_back(asks_where ? "const At& at" : "const At&");
+  if (llvm::any_of(function.getArguments(), is_launch_scalar))
+    declared.parameters.emplace_back(reads_launch ? "const Params& params" : "const Params&");
+  if (asks_where) declared.prologue = "  const auto pair = at();\n" + declared.prologue;
+  for (const char* name : {"at", "pair", "params"}) taken_.insert(name);
+  return declared;
+}
+
 Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
   const bool returns_value = function.getNumResults() == 1;
   const std::string result_type = returns_value ? type_name(function.getResultTypes()[0]).value_or("?") : "void";
-  std::vector<std::string> parameters;
-  for (const mlir::BlockArgument argument : function.getArguments()) {
-    const auto type = type_name(argument.getType());
-    const std::string name = argument_name(function, argument.getArgNumber());
-    parameters.push_back(fmt::format("{} {}", type.value_or("?"), name));
-    expressions_[argument.getAsOpaquePointer()] = {name};
-    taken_.insert(name);
-  }
+  auto [parameters, prologue] = declare_arguments(function);
   for (unsigned i = 0; !returns_value && i < function.getNumResults(); ++i) {
     const std::string name = result_name(function, i);
     parameters.push_back(fmt::format("{}& {}", type_name(function.getResultTypes()[i]).value_or("?"), name));
     taken_.insert(name);
   }
   const std::string before = fmt::format("__device__ __forceinline__ {} {}", result_type, function.getName().str());
-  std::string text = wrapped_call(before, parameters, " {\n");
+  std::string text = llvm::any_of(function.getArguments(), is_pair_argument) ? "template <class At>\n" : "";
+  text += wrapped_call(before, parameters, " {\n") + prologue;
   for (mlir::Operation& op : function.getBody().front().without_terminator()) {
     const Optional found = expression(op);
     if (!found) {

@@ -1,6 +1,8 @@
 // Region functions as CUDA: straight-line func.func over arith and math, printed as a person would write them.
 //
-// index is int. A value that is used once is written where it is used, so that one formula is one expression.
+// index is int. A value that is used once is written where it is used, so that one formula is one expression. What a
+// score knows besides x it reads where it uses it: the pair from a function that it is given, scalars of the launch
+// from `struct Params`, which stands before the functions.
 #pragma once
 
 #include <string>

@@ -82,27 +82,25 @@ Status check_accepted(const Skeleton& skeleton, const OpSpec& spec, Direction di
   return Status(Code::kUnsupported, fmt::format("config {} is rejected: {}", describe(config), text));
 }
 
-}  // namespace
-
-Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<EmbeddedTemplate>& templates,
-                                const nlohmann::ordered_json& schema, const OpSpec& spec, Direction direction,
-                                const KernelConfig& config, const DeviceSpec& device) {
+// `module`: before any pass.
+Result<EmittedKernel> emit(mlir::ModuleOp module, const Skeleton& skeleton,
+                           const std::vector<EmbeddedTemplate>& templates, const nlohmann::ordered_json& schema,
+                           const OpSpec& spec, Direction direction, const KernelConfig& config,
+                           const DeviceSpec& device) {
   HSTUJIT_RETURN_IF_ERROR(check_accepted(skeleton, spec, direction, config, device));
   HSTUJIT_ASSIGN_OR_RETURN(const Activation activation, parse_activation(activation_of(config)));
 
-  const auto context = make_context();
-  HSTUJIT_ASSIGN_OR_RETURN(Module module, build_module(*context, spec));
-  HSTUJIT_RETURN_IF_ERROR(run_passes(*module, direction));
+  HSTUJIT_RETURN_IF_ERROR(run_passes(module, direction));
   std::optional<bool> mask_trivial;
-  if (module->lookupSymbol(kMaskValid)) mask_trivial = mask_is_trivial(*module);
+  if (module.lookupSymbol(kMaskValid)) mask_trivial = mask_is_trivial(module);
 
   EmittedKernel kernel;
-  kernel.ir = to_text(*module);
+  kernel.ir = to_text(module);
   kernel.plan = skeleton.launch_plan(spec, config, device);
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial));
   std::string row;
-  if (const RowFunctions functions = find_row_functions(*module); functions.outputs) {
+  if (const RowFunctions functions = find_row_functions(module); functions.outputs) {
     const auto& row_spec = static_cast<const RowSpec&>(spec);
     HSTUJIT_ASSIGN_OR_RETURN(row, print_row(functions, row_spec.interface(direction), activation));
   }
@@ -110,18 +108,34 @@ Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<Embe
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
                                             wrappers + "\n" + row));
   const std::string user = wrappers + "\n" + flat.own;
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(*module, activation, user));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, user));
 
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;
   kernel.source += "// ---- generated\n" + constants + "\n";
   kernel.source += print_config(config, skeleton.constants(spec, config), user) + "\n";
   if (!wrappers.empty()) kernel.source += wrappers + "\n";
-  kernel.source += regions + row;
   kernel.source += print_params(kernel.plan.slots) + "\n";
+  kernel.source += regions + row;
   kernel.source += flat.own;
   kernel.source += "// ---- kernel\n" + print_kernels(kernel.plan);
   return kernel;
+}
+
+}  // namespace
+
+Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<EmbeddedTemplate>& templates,
+                                const nlohmann::ordered_json& schema, const OpSpec& spec, Direction direction,
+                                const KernelConfig& config, const DeviceSpec& device) {
+  const auto context = make_context();
+  HSTUJIT_ASSIGN_OR_RETURN(const Module module, build_module(*context, spec));
+  return emit(*module, skeleton, templates, schema, spec, direction, config, device);
+}
+
+Result<EmittedKernel> emit_module(mlir::ModuleOp module, const OpSpec& spec, Direction direction,
+                                  const KernelConfig& config, const DeviceSpec& device) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(config.skeleton));
+  return emit(module, *skeleton, embedded_templates(), operator_schema(spec.op()), spec, direction, config, device);
 }
 
 Result<EmittedKernel> emit_kernel(const OpSpec& spec, Direction direction, const KernelConfig& config,

@@ -14,6 +14,10 @@
 #include "compiler/support/status.h"
 #include "templates/embedded.h"
 
+namespace mlir {
+class ModuleOp;
+}
+
 namespace hstujit {
 
 struct EmittedKernel {
@@ -31,5 +35,9 @@ Result<EmittedKernel> emit_kernel(const OpSpec& spec, Direction direction, const
 Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<EmbeddedTemplate>& templates,
                                 const nlohmann::ordered_json& schema, const OpSpec& spec, Direction direction,
                                 const KernelConfig& config, const DeviceSpec& device);
+
+// The same of `module`, IR that the operator's builder might have given: no pass has run. The passes run on it.
+Result<EmittedKernel> emit_module(mlir::ModuleOp module, const OpSpec& spec, Direction direction,
+                                  const KernelConfig& config, const DeviceSpec& device);
 
 }  // namespace hstujit

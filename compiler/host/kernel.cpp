@@ -87,6 +87,14 @@ Scratch allocate_scratch(int64_t size) {
 }  // namespace
 
 Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int threads,
+                                    std::optional<RegisterTile> tile) {
+  const auto context = make_context();
+  prepare_context(*context);
+  HSTUJIT_ASSIGN_OR_RETURN(const Module module, build_module(*context, *spec));
+  return create(*module, std::move(spec), direction, threads, tile);
+}
+
+Result<JitKernel> JitKernel::create(mlir::ModuleOp module, OpSpecPtr spec, Direction direction, int threads,
                                     std::optional<RegisterTile> given_tile) {
   const HostFamilyEntry* entry = find_family(spec->family());
   if (entry == nullptr) {
@@ -95,13 +103,10 @@ Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int thr
   HSTUJIT_ASSIGN_OR_RETURN(HostTarget target, HostTarget::detect());
   const RegisterTile tile = given_tile.value_or(target.register_tile());
   HSTUJIT_ASSIGN_OR_RETURN(HostOperatorPtr op, entry->make(spec, direction, tile));
-  const auto context = make_context();
-  prepare_context(*context);
-  HSTUJIT_ASSIGN_OR_RETURN(Module module, build_module(*context, *spec));
-  HSTUJIT_RETURN_IF_ERROR(run_passes(*module, direction));
+  HSTUJIT_RETURN_IF_ERROR(run_passes(module, direction));
   Signature signature = spec->signature(direction);
-  HSTUJIT_ASSIGN_OR_RETURN(const int64_t scratch_size, emit_item_function(*module, signature, *op, tile));
-  HSTUJIT_ASSIGN_OR_RETURN(JitFunction function, JitFunction::compile(*module, kItemFunction, target));
+  HSTUJIT_ASSIGN_OR_RETURN(const int64_t scratch_size, emit_item_function(module, signature, *op, tile));
+  HSTUJIT_ASSIGN_OR_RETURN(JitFunction function, JitFunction::compile(module, kItemFunction, target));
   return JitKernel(std::move(signature), std::move(op), std::move(function), scratch_size,
                    threads > 0 ? threads : available_threads());
 }

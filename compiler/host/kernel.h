@@ -19,6 +19,11 @@ class JitKernel {
   static Result<JitKernel> create(OpSpecPtr spec, Direction direction, int threads,
                                   std::optional<RegisterTile> tile = std::nullopt);
 
+  // The same of `module`, IR that the operator's builder might have given: no pass has run, its context is one of
+  // prepare_context(). It is lowered in place.
+  static Result<JitKernel> create(mlir::ModuleOp module, OpSpecPtr spec, Direction direction, int threads,
+                                  std::optional<RegisterTile> tile = std::nullopt);
+
   // Runs to completion. Several threads may launch at once.
   Status launch(const HstujitHostValue* values, size_t count) const;
 

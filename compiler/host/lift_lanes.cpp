@@ -39,6 +39,11 @@ Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, 
       emit.builder().clone(operation, mapping);
       continue;
     }
+    // Lanes of indices are i32 already.
+    if (mlir::isa<mlir::arith::IndexCastOp>(operation) && operation.getResult(0).getType().isInteger(32)) {
+      mapping.map(operation.getResult(0), mapping.lookup(operation.getOperand(0)));
+      continue;
+    }
     if (!operation.hasTrait<mlir::OpTrait::Elementwise>()) {
       return Status(Code::kUnsupported, fmt::format("the host backend cannot compute {} on several elements at once",
                                                     operation.getName().getStringRef().str()));

@@ -8,7 +8,6 @@
 #include "compiler/ir/expression.h"
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/ops.h"
-#include "compiler/ir/scores.h"
 #include "compiler/spec/operators/hstu_attention/mask_expression.h"
 #include "compiler/support/text.h"
 
@@ -30,7 +29,8 @@ void yield(Ops& ops, Value value) { hstu::YieldOp::create(ops.builder(), ops.loc
 
 }  // namespace
 
-Result<Module> build_attention(mlir::MLIRContext& context, const HstuAttentionParams& params) {
+Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& spec, const ScoreBuilder& given) {
+  const HstuAttentionParams& params = spec.params();
   mlir::OpBuilder builder(&context);
   const mlir::Location location = builder.getUnknownLoc();
   Module module(mlir::ModuleOp::create(location));
@@ -41,6 +41,13 @@ Result<Module> build_attention(mlir::MLIRContext& context, const HstuAttentionPa
   for_each_field(params, [&](const auto& field, const auto& value) {
     attributes.push_back(builder.getNamedAttr(llvm::StringRef(field.name), attribute(builder, value)));
   });
+  // Both directions have the same.
+  mlir::SmallVector<mlir::StringRef> scalars;
+  const Signature signature = spec.signature(Direction::kForward);
+  for (const Argument& argument : signature) {
+    if (argument.kind == ArgumentKind::kFloat) scalars.push_back(argument.name);
+  }
+  attributes.push_back(builder.getNamedAttr("scalars", builder.getStrArrayAttr(scalars)));
   auto attention = hstu::AttentionOp::create(builder, location, mlir::TypeRange(), mlir::ValueRange(), attributes);
 
   const mlir::Type index = builder.getIndexType(), real = builder.getF32Type();
@@ -54,8 +61,15 @@ Result<Module> build_attention(mlir::MLIRContext& context, const HstuAttentionPa
           const mlir::Type type = symbol.boolean ? mlir::Type(builder.getI1Type()) : index;
           return hstu::FlagOp::create(builder, location, type, symbol.name);
         }));
-  mlir::Block* score = builder.createBlock(&attention.getScoreRegion(), {}, {real, real}, {location, location});
-  const Value y = build_score(ops, params.score, score->getArgument(0), score->getArgument(1));
+  mlir::SmallVector<mlir::Type> types = {real, index, index, index, index, index};
+  types.append(scalars.size(), real);
+  mlir::Block* score = builder.createBlock(&attention.getScoreRegion(), {}, types,
+                                           mlir::SmallVector<mlir::Location>(types.size(), location));
+  const auto argument = [&](unsigned i) { return score->getArgument(i); };
+  ScoreArguments arguments = {argument(0), argument(1), argument(2), argument(3), argument(4), argument(5), {}};
+  for (unsigned i = 0; i < scalars.size(); ++i)
+    arguments.scalars[scalars[i].str()] = argument(hstu::AttentionOp::kFirstScalar + i);
+  const Value y = given ? given(ops, arguments) : build_score(ops, params.score, arguments);
   if (!y) {
     return Status(Code::kUnsupported, fmt::format("score {} has no IR; allowed are {}", params.score,
                                                   fmt::join(split(kHstuScores, ' '), ", ")));

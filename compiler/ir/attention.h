@@ -2,10 +2,12 @@
 #pragma once
 
 #include "compiler/ir/build.h"
-#include "compiler/spec/operators/hstu_attention/params.h"
+#include "compiler/ir/scores.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 
-Result<Module> build_attention(mlir::MLIRContext& context, const HstuAttentionParams& params);
+// With the score that the parameters name, or with `score`.
+Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& spec, const ScoreBuilder& score = {});
 
 }  // namespace hstujit

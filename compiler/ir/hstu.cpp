@@ -52,7 +52,9 @@ mlir::LogicalResult AttentionOp::verifyRegions() {
   const mlir::Type index = builder.getIndexType(), real = builder.getF32Type();
   if (failed(verify_region(*this, getMaskRegion(), "mask", {index, index, index, index}, {builder.getI1Type()})))
     return mlir::failure();
-  return verify_region(*this, getScoreRegion(), "score", {real, real}, {real});
+  mlir::SmallVector<mlir::Type> score(kFirstScalar + getScalars().size(), real);
+  std::fill(score.begin() + 1, score.begin() + kFirstScalar, index);
+  return verify_region(*this, getScoreRegion(), "score", score, {real});
 }
 
 mlir::LogicalResult RowOp::verifyRegions() {

@@ -22,8 +22,11 @@ def Hstu_AttentionOp : Hstu_Op<"attention", [IsolatedFromAbove]> {
   let summary = "jagged attention with a pointwise score instead of softmax";
   let description = [{
     `mask` takes (row, column, n, t), the positions in a sequence of n rows whose last t are targets, and yields whether
-    the row sees the column. `score` takes (x, alpha), the raw dot product and its factor, and yields the weight.
-    The attributes are the fields of HstuAttentionParams; regions read them through `hstu.flag`.
+    the row sees the column. `score` takes (x, row, column, n, t, head, scalars...) and yields the weight of the pair: x
+    is the raw dot product, positions are those of `mask`, and `scalars` names arguments of the launch, such as alpha.
+    What a score yields must be finite at every position, those before and behind the sequence included: kernels
+    evaluate it there and multiply by zero. Its derivative is taken with respect to x alone.
+    The other attributes are the fields of HstuAttentionParams; regions read them through `hstu.flag`.
   }];
   let arguments = (ins
     ConfinedAttr<I64Attr, [IntPositive]>:$heads,
@@ -42,10 +45,14 @@ def Hstu_AttentionOp : Hstu_Op<"attention", [IsolatedFromAbove]> {
     ConfinedAttr<I64Attr, [IntNonNegative]>:$sla_k1,
     ConfinedAttr<I64Attr, [IntNonNegative]>:$sla_k2,
     BoolAttr:$full_mask,
-    StrAttr:$score);
+    StrAttr:$score,
+    StrArrayAttr:$scalars);
   let regions = (region SizedRegion<1>:$mask_region, SizedRegion<1>:$score_region);
   let assemblyFormat = "prop-dict `mask` $mask_region `score` $score_region attr-dict";
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr unsigned kFirstScalar = 6;  // among the arguments of score
+  }];
 }
 
 // What an operand of hstu.row is to a row. An output is a row or a sum, an input anything but a sum.

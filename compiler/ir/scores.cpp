@@ -6,8 +6,8 @@ namespace hstujit {
 
 // sigmoid and silu are written with tanh: sigmoid(s) = 0.5 + 0.5 * tanh(s / 2). One special-function instruction, and
 // no infinity on the way for any finite s, so neither the value nor the derivative can become NaN.
-mlir::Value build_score(Ops& ops, std::string_view name, mlir::Value x, mlir::Value alpha) {
-  const mlir::Value s = ops.mulf(x, alpha);
+mlir::Value build_score(Ops& ops, std::string_view name, const ScoreArguments& arguments) {
+  const mlir::Value s = ops.mulf(arguments.x, arguments.scalars.at("alpha"));
   if (name == "identity") return s;
   if (name == "silu") {
     const mlir::Value h = ops.mulf(s, ops.real(0.5));

@@ -1,13 +1,26 @@
 // Pointwise score functions by name, as IR.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "compiler/ir/ops.h"
 
 namespace hstujit {
 
-// The value of score `name` at alpha * x; null when there is no such score.
-mlir::Value build_score(Ops& ops, std::string_view name, mlir::Value x, mlir::Value alpha);
+// What the score region of hstu.attention takes. All but x and the scalars are indices.
+struct ScoreArguments {
+  mlir::Value x;                               // the raw dot product
+  mlir::Value row, col, n, t;                  // as of the mask
+  mlir::Value head;                            // of q
+  std::map<std::string, mlir::Value> scalars;  // of the launch, by name
+};
+
+using ScoreBuilder = std::function<mlir::Value(Ops& ops, const ScoreArguments& arguments)>;
+
+// Score `name` at alpha * x; null when there is no such score.
+mlir::Value build_score(Ops& ops, std::string_view name, const ScoreArguments& arguments);
 
 }  // namespace hstujit

@@ -18,9 +18,10 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
     mlir::OpBuilder builder(score);
     builder.setInsertionPointToEnd(getOperation().getBody());
     const mlir::Type real = builder.getF32Type();
-    auto function = create_region_function(builder, score.getLoc(), kScoreGrad,
-                                           builder.getFunctionType(score.getArgumentTypes(), {real, real}),
-                                           {"x", "alpha"}, {"y", "dy"});
+    auto function =
+        create_region_function(builder, score.getLoc(), kScoreGrad,
+                               builder.getFunctionType(score.getArgumentTypes(), {real, real}), {}, {"y", "dy"});
+    function.setAllArgAttrs(score.getAllArgAttrs());
     mlir::Block* body = function.addEntryBlock();
     builder.setInsertionPointToStart(body);
     Ops ops(builder, score.getLoc());

@@ -30,7 +30,9 @@ struct OutlineRegions : mlir::PassWrapper<OutlineRegions, mlir::OperationPass<ml
     for (auto attention : llvm::make_early_inc_range(getOperation().getOps<hstu::AttentionOp>())) {
       mlir::OpBuilder builder(attention);
       outline(builder, attention.getMaskRegion(), kMaskValid, {"row", "col", "n", "t"}, "valid");
-      outline(builder, attention.getScoreRegion(), kScore, {"x", "alpha"}, "y");
+      llvm::SmallVector<llvm::StringRef> score = {"x", "row", "col", "n", "t", "head"};
+      llvm::append_range(score, attention.getScalars().getAsValueRange<mlir::StringAttr>());
+      outline(builder, attention.getScoreRegion(), kScore, score, "y");
       attention.erase();
     }
   }

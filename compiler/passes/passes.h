@@ -24,7 +24,7 @@ std::unique_ptr<mlir::Pass> create_simplify_pass();
 std::unique_ptr<mlir::Pass> create_lift_tile_pass();
 // mask_valid solved for one coordinate: mask_columns(r0, r1, n, t) -> (lo, hi) and mask_rows(c0, c1, n, t) -> (lo, hi).
 std::unique_ptr<mlir::Pass> create_derive_ranges_pass();
-// score and its derivative with respect to x: score_grad(x, alpha) -> (y, dy).
+// score and its derivative with respect to x: score_grad(x, ..., alpha) -> (y, dy).
 std::unique_ptr<mlir::Pass> create_differentiate_pass();
 
 // hstu.row becomes the hstu.row of its gradient.

@@ -2,11 +2,18 @@
 
 #include <fmt/format.h>
 
+#include "compiler/ir/hstu.h"
+
 namespace hstujit {
 
 namespace {
 
 constexpr llvm::StringLiteral kNameAttribute = "hstu.name";
+
+bool is_of_score(mlir::BlockArgument argument) {
+  auto function = mlir::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
+  return function && (function.getName() == kScore || function.getName() == kScoreGrad);
+}
 
 }  // namespace
 
@@ -21,6 +28,14 @@ mlir::func::FuncOp create_region_function(mlir::OpBuilder& builder, mlir::Locati
     function.setResultAttr(static_cast<unsigned>(i), kNameAttribute, builder.getStringAttr(results[i]));
   }
   return function;
+}
+
+bool is_pair_argument(mlir::BlockArgument argument) {
+  return is_of_score(argument) && argument.getArgNumber() > 0 && !is_launch_scalar(argument);
+}
+
+bool is_launch_scalar(mlir::BlockArgument argument) {
+  return is_of_score(argument) && argument.getArgNumber() >= hstu::AttentionOp::kFirstScalar;
 }
 
 std::string argument_name(mlir::func::FuncOp function, unsigned index) {

@@ -15,13 +15,14 @@ inline constexpr llvm::StringLiteral kMaskRows = "mask_rows";
 inline constexpr llvm::StringLiteral kScore = "score";
 inline constexpr llvm::StringLiteral kScoreGrad = "score_grad";
 
-// Position of alpha among the arguments of score and score_grad, which are x and alpha.
-inline constexpr unsigned kScoreAlpha = 1;
-
 // A function at the builder's place. `arguments` and `results` name its values in printed source.
 mlir::func::FuncOp create_region_function(mlir::OpBuilder& builder, mlir::Location location, llvm::StringRef name,
                                           mlir::FunctionType type, llvm::ArrayRef<llvm::StringRef> arguments,
                                           llvm::ArrayRef<llvm::StringRef> results);
+
+// score and score_grad take x, then what says where the pair is, then scalars of the launch.
+bool is_pair_argument(mlir::BlockArgument argument);
+bool is_launch_scalar(mlir::BlockArgument argument);
 
 std::string argument_name(mlir::func::FuncOp function, unsigned index);
 std::string result_name(mlir::func::FuncOp function, unsigned index);

@@ -167,16 +167,9 @@ LogicalResult constant_to_right(arith::MulFOp op, PatternRewriter& rewriter) {
   return mlir::success();
 }
 
-// alpha of score and score_grad, the one argument of a region that is the same for all elements of a launch.
-bool is_alpha(mlir::BlockArgument argument) {
-  auto function = mlir::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
-  return function && (function.getName() == kScore || function.getName() == kScoreGrad) &&
-         argument.getArgNumber() == kScoreAlpha;
-}
-
-// A factor that is known before the loops, i.e. made of alpha and constants only.
+// A factor that is known before the loops, i.e. made of scalars of the launch and constants only.
 bool is_uniform(Value value) {
-  if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value)) return is_alpha(argument);
+  if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value)) return is_launch_scalar(argument);
   if (is_real_constant(value)) return true;
   auto product = value.getDefiningOp<arith::MulFOp>();
   return product && is_uniform(product.getLhs()) && is_uniform(product.getRhs());

@@ -16,8 +16,11 @@ __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& 
 // Rows that may see columns [c0, c1]: [lo, hi), hi <= lo when there are none.
 __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo, int& hi);
 
-// score(alpha * x), x being the raw dot product of a row and a column.
-__device__ __forceinline__ float score(float x, float alpha);
+// The weight of a row and a column whose raw dot product is x. `at()` says where they are and is called by a score that
+// asks: row, col, n and t as of mask_valid, and the head. Params has the scalars of the launch, such as alpha.
+template <class At, class Params>
+__device__ __forceinline__ float score(float x, const At& at, const Params& params);
 
 // The same as y, and its derivative with respect to x.
-__device__ __forceinline__ void score_grad(float x, float alpha, float& y, float& dy);
+template <class At, class Params>
+__device__ __forceinline__ void score_grad(float x, const At& at, const Params& params, float& y, float& dy);

@@ -23,7 +23,10 @@ template <typename Real = float>
 class Evaluator {
  public:
   explicit Evaluator(mlir::func::FuncOp function) {
-    for (const mlir::Value argument : function.getArguments()) slot(argument);
+    for (const mlir::Value argument : function.getArguments()) {
+      slot(argument);
+      real_.push_back(argument.getType().isF32());
+    }
     for (mlir::Operation& op : function.getBody().front().without_terminator()) translate(op);
     for (const mlir::Value value : function.getBody().front().getTerminator()->getOperands())
       results_.push_back(slot(value));
@@ -40,9 +43,10 @@ class Evaluator {
   }
   // The largest magnitude of an integer, constants included, in all evaluations so far.
   int64_t largest_integer() const { return largest_; }
+  // An argument that is an integer is given as a real number, too.
   std::vector<Real> reals(const std::vector<Real>& arguments) {
-    size_t i = 0;
-    for (const Real argument : arguments) values_[i++].real = argument;
+    for (size_t i = 0; i < arguments.size(); ++i)
+      values_[i] = real_[i] ? real(arguments[i]) : integer(static_cast<int64_t>(arguments[i]));
     run();
     std::vector<Real> out;
     for (const size_t result : results_) out.push_back(values_[result].real);
@@ -116,6 +120,9 @@ class Evaluator {
         .Case([](arith::SubIOp) -> Function { return [](N a, N b, N) { return integer(a.integer - b.integer); }; })
         .Case([](arith::MulIOp) -> Function { return [](N a, N b, N) { return integer(a.integer * b.integer); }; })
         .Case([](arith::DivSIOp) -> Function { return [](N a, N b, N) { return integer(a.integer / b.integer); }; })
+        .Case([](arith::RemSIOp) -> Function { return [](N a, N b, N) { return integer(a.integer % b.integer); }; })
+        .Case([](arith::IndexCastOp) -> Function { return [](N a, N, N) { return integer(a.integer); }; })
+        .Case([](arith::SIToFPOp) -> Function { return [](N a, N, N) { return real(static_cast<Real>(a.integer)); }; })
         .Case([](arith::FloorDivSIOp) -> Function {
           return [](N a, N b, N) { return integer(floor_divide(a.integer, b.integer)); };
         })
@@ -177,6 +184,7 @@ class Evaluator {
     steps_.push_back(step);
   }
 
+  std::vector<bool> real_;  // of the arguments
   std::map<const void*, size_t> slots_;
   std::vector<std::pair<size_t, Number>> constants_;
   std::vector<Step> steps_;

@@ -1,10 +1,9 @@
 #include "compiler/ir/attention.h"
-#include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 
 Result<Module> build_hstu_attention(mlir::MLIRContext& context, const OpSpec& spec) {
-  return build_attention(context, static_cast<const AttentionSpec&>(spec).params());
+  return build_attention(context, static_cast<const AttentionSpec&>(spec));
 }
 
 }  // namespace hstujit

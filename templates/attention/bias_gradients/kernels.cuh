@@ -6,6 +6,7 @@
 // the instance's `precision` says. Formulas: docs/ops.md.
 #pragma once
 #include "attention/bias_gradients/tiles.cuh"
+#include "attention/pair.cuh"
 #include "attention/sequence.cuh"
 #include "attention/sm80/store.cuh"
 #include "common/fragment_store.cuh"
@@ -24,6 +25,10 @@ struct Fragment {
   __device__ __forceinline__ int row_of(int e) const { return row + 8 * (e / 2); }
   __device__ __forceinline__ int column_of(int j, int e) const {
     return column + 8 * j + Products<Spec>::score_column(e % 2);
+  }
+
+  __device__ __forceinline__ Pair pair(int j, int e, const Sequence& sequence, int head) const {
+    return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head};
   }
 
   // Bit 4 * j + e: the pair is valid.
@@ -111,6 +116,7 @@ class BiasSums {
   __device__ __forceinline__ BiasSums(const Params& params, const Sequence& sequence, int bias_head, int row0,
                                       int column0, bool full, bool visible)
       : params_(params),
+        sequence_(sequence),
         fragment_(row0, column0),
         bias_head_(bias_head),
         valid_(visible ? fragment_.valid(sequence, full) : 0) {
@@ -127,13 +133,14 @@ class BiasSums {
     kv_tile = {bias_head_ * kHeads + heads_++, fragment_.column};
     return true;
   }
-  __device__ __forceinline__ void add(const KvTile&, const Scores& scores, const Scores& gradients) {
+  __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
+        const auto at = [=] { return fragment_.pair(j, e, sequence_, kv_tile.head); };
         float y, dy;
-        score_grad(scores[0][j][e], params_.alpha, y, dy);
+        score_grad(scores[0][j][e], at, params_, y, dy);
         sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradients[0][j][e] * dy : 0.0f;
       }
     }
@@ -161,6 +168,7 @@ class BiasSums {
   static constexpr int kHeads = Spec::kHeads / Spec::kRabHeads;
 
   const Params& params_;
+  const Sequence sequence_;
   const Fragment<Spec> fragment_;
   const int bias_head_;
   const u32 valid_;
@@ -201,12 +209,14 @@ class RowSums {
   __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
     bool full, visible;
     classify<Spec>(sequence_, row0_, kv_tile.column0, full, visible);
-    const u32 valid = Fragment<Spec>(row0_, kv_tile.column0).valid(sequence_, full);
+    const Fragment<Spec> fragment(row0_, kv_tile.column0);
+    const u32 valid = fragment.valid(sequence_, full);
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const float y = score(scores[0][j][e], params_.alpha);
+        const auto at = [=] { return fragment.pair(j, e, sequence_, kv_tile.head); };
+        const float y = score(scores[0][j][e], at, params_);
         sums_[e / 2] += valid >> (4 * j + e) & 1 ? y * gradients[0][j][e] : 0.0f;
       }
     }

@@ -99,7 +99,10 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   slots.back().bias = -1;
   slots.push_back(slot(signature, "max_query_rows", Kind::kInt, ""));
   slots.back().argument = max_query_rows(spec, signature);
-  slots.push_back(slot(signature, "alpha", Kind::kFloat, "alpha"));
+  for (const Argument& argument : signature) {
+    if (argument.kind == ArgumentKind::kFloat)
+      slots.push_back(slot(signature, argument.name, Kind::kFloat, argument.name));
+  }
   slots.push_back(slot(signature, "inverse_scale", Kind::kInverse, "scaling_seqlen"));
   slots.back().fallback = find_argument(signature, "max_seq_len");
   return slots;

@@ -4,6 +4,7 @@
 // A CTA owns a tile of rows (of q; forward, and dq of backward) or of columns (of k and v; dk and dv), and
 // moving tiles of the other coordinate pass by it.
 #pragma once
+#include "attention/pair.cuh"
 #include "common/jagged.cuh"
 #include "common/ptx/cp_async.cuh"
 #include "common/regions.cuh"
@@ -18,6 +19,9 @@ struct RowsView {
   static __device__ __forceinline__ void tile(int own0, int own1, int other0, int other1, const Sequence& s, bool& full,
                                               bool& visible) {
     mask_tile(own0, own1, other0, other1, s.rows, s.targets, full, visible);
+  }
+  static __device__ __forceinline__ Pair pair(int own, int other, const Sequence& s, int head) {
+    return {own, other, s.rows, s.targets, head};
   }
   static __device__ __forceinline__ bool valid(int own, int other, const Sequence& s) {
     return mask_valid(own, other, s.rows, s.targets);

@@ -35,6 +35,9 @@ struct ColumnsView {
                                               bool& visible) {
     mask_tile(other0, other1, own0, own1, s.rows, s.targets, full, visible);
   }
+  static __device__ __forceinline__ Pair pair(int own, int other, const Sequence& s, int head) {
+    return {other, own, s.rows, s.targets, head};
+  }
   static __device__ __forceinline__ bool valid(int own, int other, const Sequence& s) {
     return mask_valid(other, own, s.rows, s.targets);
   }
@@ -271,6 +274,7 @@ class BackwardWorker {
     for_each_score<S>([&](int i, int j, int e) {
       bool valid = true;
       const int other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
+      const auto at = [=] { return Role::View::pair(own + 16 * i + 8 * (e / 2), other, sequence_, head_); };
       if constexpr (kMasked) {
         valid = other < sequence_.rows;
         if constexpr (!Spec::kMaskTrivial) {
@@ -279,7 +283,7 @@ class BackwardWorker {
       }
       if constexpr (Role::kAttnGradient) {
         float y, dy;
-        score_grad(scores[i][j][e], params_.alpha, y, dy);
+        score_grad(scores[i][j][e], at, params_, y, dy);
         if constexpr (kWeighted) {
           const float factor = factor_of_row(other);
           y *= factor;
@@ -288,7 +292,7 @@ class BackwardWorker {
         gradients[i][j][e] = valid ? gradients[i][j][e] * dy : 0.0f;
         scores[i][j][e] = valid ? y : 0.0f;
       } else {
-        float y = score(scores[i][j][e], params_.alpha);
+        float y = score(scores[i][j][e], at, params_);
         if constexpr (kWeighted) y *= factor_of_row(other);
         scores[i][j][e] = valid ? y : 0.0f;
       }

@@ -69,7 +69,7 @@ class Worker {
       for (int chunk = 0; chunk < S::kChunks; ++chunk) {
         Scores scores;
         multiply_scores(k_chunk(stage, chunk), tile.first + chunk * Config::kChunkColumns, scores);
-        activate<false>(scores, 0);
+        activate<false>(scores, tile.first + chunk * Config::kChunkColumns);
         products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
       }
       return;
@@ -165,7 +165,11 @@ class Worker {
       for (int j = 0; j < S::kScoreTiles; ++j) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          const float y = score(scores[i][j][e], params_.alpha);
+          const auto at = [=] {
+            return RowsView::pair(row + 16 * i + 8 * (e / 2), column0 + 8 * j + Multiply::score_column(e % 2),
+                                  sequence_, head_);
+          };
+          const float y = score(scores[i][j][e], at, params_);
           if constexpr (kMasked) {
             const int column = column0 + 8 * j + Multiply::score_column(e % 2);
             bool valid = column < sequence_.rows;

@@ -2,6 +2,7 @@
 // come of S and dP.
 #pragma once
 #include "attention/bias.cuh"
+#include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "common/fragment_store.cuh"
 #include "common/regions.cuh"
@@ -40,8 +41,9 @@ struct TileScores {
       float y[2];
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
+        const auto pair = [=] { return pair_of(i + j, at); };
         float dy;
-        score_grad(scores[i + j], params.alpha, y[j], dy);
+        score_grad(scores[i + j], pair, params, y[j], dy);
         if constexpr (Spec::kAttnScaleRows) {
           const float factor = of_half(factors, j);
           y[j] *= factor;
@@ -64,14 +66,19 @@ struct TileScores {
   }
 
  private:
+  // The pair of accumulator i.
+  static __device__ __forceinline__ Pair pair_of(int i, const Coordinates& at) {
+    return {q_row(at) + i / 4 * 8 + (i & 1), thread_column(at) + (i & 2 ? 8 : 0), at.tile.rows, at.tile.targets,
+            at.tile.head};
+  }
+
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
   __device__ __forceinline__ void look_at_mask(const Coordinates& at) {
     if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) {
       valid_ = ~0u;
     } else {
       const int rows = at.tile.rows, targets = at.tile.targets;
-      int column0 = at.tile.row0 + at.warpgroup * kWarpgroupRows + thread_row();
-      int row0 = q_row(at);
+      int column0 = thread_column(at), row0 = q_row(at);
       asm volatile("" : "+r"(column0), "+r"(row0));
       valid_ = 0;
 #pragma unroll
@@ -80,6 +87,11 @@ struct TileScores {
         valid_ |= (mask_valid(row, column, rows, targets) ? 1u : 0u) << i;
       }
     }
+  }
+
+  // First of this thread's columns of the tile, within the sequence.
+  static __device__ __forceinline__ int thread_column(const Coordinates& at) {
+    return at.tile.row0 + at.warpgroup * kWarpgroupRows + thread_row();
   }
 
   // First of this thread's rows of the Q tile, within the sequence.
@@ -93,8 +105,7 @@ struct TileScores {
 
   __device__ __forceinline__ void add_bias(const Params& params, const Coordinates& at) {
     if constexpr (Spec::kRabHeads > 0) {
-      int sequence = at.tile.has_work - 1, row = q_row(at);
-      int column = at.tile.row0 + at.warpgroup * kWarpgroupRows + thread_row();
+      int sequence = at.tile.has_work - 1, row = q_row(at), column = thread_column(at);
       // As in look_at_mask().
       asm volatile("" : "+r"(sequence), "+r"(row), "+r"(column));
       HeadBias<Spec, Params>(params, sequence, at.tile.head, at.tile.rows)

@@ -5,6 +5,7 @@
 // columns, S and dP come out transposed, and so are what the sums need.
 #pragma once
 #include "attention/bias.cuh"
+#include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
 #include "common/regions.cuh"
@@ -141,13 +142,20 @@ class Consumer {
   }
 
   // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows of the tile and row 8 * (i
-  // / 4) + 2 * (lane % 4) + (i & 1) of the moving tile. P takes the place of S, and dS that of dP.
+  // / 4) + 2 * (lane % 4) + (i & 1) of the moving tile. `stationary` and `moving` are those of accumulator 0.
+  __device__ __forceinline__ Pair pair_of(int i, int stationary, int moving) const {
+    const int own = stationary + (i & 2 ? 8 : 0), other = moving + i / 4 * 8 + (i & 1);
+    return {kColumns ? other : own, kColumns ? own : other, tile().rows, tile().targets, tile().head};
+  }
+
+  // P takes the place of S, and dS that of dP.
   __device__ __forceinline__ void activate_seen() {
     [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
+      const auto at = [=] { return pair_of(i, thread_stationary(), thread_moving()); };
       float y, dy;
-      score_grad(scores_[i], params_.alpha, y, dy);
+      score_grad(scores_[i], at, params_, y, dy);
       if constexpr (kWeighted) weigh(i, factors, y, dy);
       scores_[i] = y;
       if constexpr (kHasFirst) gradients_[i] *= dy;
@@ -166,8 +174,9 @@ class Consumer {
       const int stationary_row = stationary + (i & 2 ? 8 : 0), moving_row = moving + i / 4 * 8 + (i & 1);
       const int row = kColumns ? moving_row : stationary_row, column = kColumns ? stationary_row : moving_row;
       const bool valid = mask_valid(row, column, rows, targets) && (!kColumns || row < rows);
+      const auto at = [=] { return pair_of(i, stationary, moving); };
       float y, dy;
-      score_grad(scores_[i], params_.alpha, y, dy);
+      score_grad(scores_[i], at, params_, y, dy);
       if constexpr (kWeighted) weigh(i, factors, y, dy);
       scores_[i] = valid ? y : 0.0f;
       if constexpr (kHasFirst) {

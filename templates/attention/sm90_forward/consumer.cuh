@@ -5,6 +5,7 @@
 // the next KV tile is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
 #pragma once
 #include "attention/bias.cuh"
+#include "attention/pair.cuh"
 #include "attention/sm90_forward/split_kv.cuh"
 #include "common/fragment_store.cuh"
 #include "common/ptx/tma.cuh"
@@ -172,10 +173,17 @@ class Consumer {
   }
 
   // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows and column 8 * (i / 4) + 2 *
-  // (lane % 4) + (i & 1).
+  // (lane % 4) + (i & 1). `row` and `column` are those of accumulator 0.
+  __device__ __forceinline__ Pair pair_of(int i, int row, int column) const {
+    return {row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets, tile_.head};
+  }
+
   __device__ __forceinline__ void activate_scores(int first, int count) {
 #pragma unroll
-    for (int i = first; i < first + count; ++i) scores_[i] = score(scores_[i], params_.alpha);
+    for (int i = first; i < first + count; ++i) {
+      const auto at = [=] { return pair_of(i, tile_.row0 + thread_row(), thread_column()); };
+      scores_[i] = score(scores_[i], at, params_);
+    }
   }
 
   __device__ __forceinline__ void activate_scores_under_mask(int first, int count) {
@@ -183,11 +191,12 @@ class Consumer {
     // What the mask derives from the row is computed here, not kept in registers across KV tiles: the accumulators need
     // them.
     asm volatile("" : "+r"(row));
-    const int column = kv_tile_.row0 + threadIdx.x % 4 * 2;
+    const int column = thread_column();
 #pragma unroll
     for (int i = first; i < first + count; ++i) {
       const bool valid = mask_valid(row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets);
-      const float y = score(scores_[i], params_.alpha);
+      const auto at = [=] { return pair_of(i, row, column); };
+      const float y = score(scores_[i], at, params_);
       scores_[i] = valid ? y : 0.0f;
     }
   }
@@ -276,6 +285,9 @@ class Consumer {
   __device__ __forceinline__ int thread_row() const {
     return warpgroup_ * kWarpgroupRows + warp_row() + threadIdx.x % 32 / 4;
   }
+
+  // First of this thread's columns of the KV tile, within the sequence.
+  __device__ __forceinline__ int thread_column() const { return kv_tile_.row0 + threadIdx.x % 4 * 2; }
 
   __device__ __forceinline__ void store() {
     if constexpr (Config::kSplit) {

@@ -26,10 +26,10 @@ module {
     %12 = arith.andi %8, %10 : i1
     return %11, %12 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
     %cst = arith.constant 0.707106769 : f32
     %cst_0 = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg0, %arg1 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
     %1 = arith.mulf %0, %cst_0 : f32
     %2 = arith.mulf %0, %cst : f32
     %3 = math.erf %2 : f32
@@ -58,19 +58,19 @@ module {
     %5 = arith.select %2, %4, %c0 : index
     return %3, %5 : index, index
   }
-  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
+  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 0.797884583 : f32
     %cst_0 = arith.constant 0.707106769 : f32
     %cst_1 = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg0, %arg1 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
     %1 = arith.mulf %0, %cst_1 : f32
-    %2 = arith.mulf %arg1, %cst_1 : f32
+    %2 = arith.mulf %arg6, %cst_1 : f32
     %3 = arith.mulf %0, %cst_0 : f32
     %4 = math.erf %3 : f32
     %5 = arith.mulf %3, %3 : f32
     %6 = arith.negf %5 : f32
     %7 = math.exp %6 : f32
-    %8 = arith.mulf %arg1, %cst : f32
+    %8 = arith.mulf %arg6, %cst : f32
     %9 = arith.mulf %7, %8 : f32
     %10 = math.fma %1, %4, %1 : f32
     %11 = arith.mulf %1, %9 : f32

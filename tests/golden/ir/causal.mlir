@@ -14,9 +14,9 @@ module {
     %5 = arith.andi %1, %3 : i1
     return %4, %5 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
     %cst = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg1, %cst : f32
+    %0 = arith.mulf %arg6, %cst : f32
     %1 = arith.mulf %arg0, %0 : f32
     %2 = math.tanh %1 : f32
     %3 = math.fma %1, %2, %1 : f32
@@ -36,10 +36,10 @@ module {
     %2 = arith.select %0, %arg2, %c0 : index
     return %1, %2 : index, index
   }
-  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
+  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 1.000000e+00 : f32
     %cst_0 = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg1, %cst_0 : f32
+    %0 = arith.mulf %arg6, %cst_0 : f32
     %1 = arith.mulf %arg0, %0 : f32
     %2 = math.tanh %1 : f32
     %3 = arith.negf %2 : f32

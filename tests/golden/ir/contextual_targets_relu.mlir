@@ -48,9 +48,9 @@ module {
     %27 = arith.andi %23, %25 : i1
     return %26, %27 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
     %cst = arith.constant 0.000000e+00 : f32
-    %0 = arith.mulf %arg0, %arg1 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
     %1 = arith.maxnumf %0, %cst : f32
     return %1 : f32
   }
@@ -107,12 +107,12 @@ module {
     %19 = arith.select %16, %18, %c0 : index
     return %17, %19 : index, index
   }
-  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
+  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 0.000000e+00 : f32
-    %0 = arith.mulf %arg0, %arg1 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
     %1 = arith.maxnumf %0, %cst : f32
     %2 = arith.cmpf ogt, %0, %cst : f32
-    %3 = arith.select %2, %arg1, %cst : f32
+    %3 = arith.select %2, %arg6, %cst : f32
     return %1, %3 : f32, f32
   }
 }

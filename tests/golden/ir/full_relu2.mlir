@@ -8,9 +8,9 @@ module {
     %1 = arith.cmpi slt, %arg2, %arg4 : index
     return %0, %1 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
     %cst = arith.constant 0.000000e+00 : f32
-    %0 = arith.mulf %arg0, %arg1 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
     %1 = arith.maxnumf %0, %cst : f32
     %2 = arith.mulf %1, %1 : f32
     return %2 : f32
@@ -25,13 +25,13 @@ module {
     %1 = arith.select %0, %arg2, %c0 : index
     return %c0, %1 : index, index
   }
-  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
+  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 2.000000e+00 : f32
     %cst_0 = arith.constant 0.000000e+00 : f32
-    %0 = arith.mulf %arg0, %arg1 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
     %1 = arith.maxnumf %0, %cst_0 : f32
     %2 = arith.cmpf ogt, %0, %cst_0 : f32
-    %3 = arith.select %2, %arg1, %cst_0 : f32
+    %3 = arith.select %2, %arg6, %cst_0 : f32
     %4 = arith.mulf %1, %1 : f32
     %5 = arith.mulf %1, %cst : f32
     %6 = arith.mulf %5, %3 : f32

@@ -8,8 +8,8 @@ module {
     %1 = arith.cmpi slt, %arg2, %arg4 : index
     return %0, %1 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
-    %0 = arith.mulf %arg0, %arg1 : f32
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %0 = arith.mulf %arg0, %arg6 : f32
     %1 = math.tanh %0 : f32
     return %1 : f32
   }
@@ -23,13 +23,13 @@ module {
     %1 = arith.select %0, %arg2, %c0 : index
     return %c0, %1 : index, index
   }
-  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
+  func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 1.000000e+00 : f32
-    %0 = arith.mulf %arg0, %arg1 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
     %1 = math.tanh %0 : f32
     %2 = arith.negf %1 : f32
     %3 = math.fma %2, %1, %cst : f32
-    %4 = arith.mulf %3, %arg1 : f32
+    %4 = arith.mulf %3, %arg6 : f32
     return %1, %4 : f32, f32
   }
 }

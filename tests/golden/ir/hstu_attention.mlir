@@ -1,5 +1,5 @@
 module {
-  hstu.attention <{alignment = 16 : i64, attn_dim = 64 : i64, causal = true, contextual_seq_len = 0 : i64, dtype = "bf16", full_mask = false, heads = 2 : i64, hidden_dim = 64 : i64, max_attn_len = 0 : i64, min_full_attn_seq_len = 0 : i64, num_targets = true, offsets_dtype = "int64", precision = "tf32", score = "silu", sla_k1 = 0 : i64, sla_k2 = 0 : i64, target_group_size = 1 : i64}> mask {
+  hstu.attention <{alignment = 16 : i64, attn_dim = 64 : i64, causal = true, contextual_seq_len = 0 : i64, dtype = "bf16", full_mask = false, heads = 2 : i64, hidden_dim = 64 : i64, max_attn_len = 0 : i64, min_full_attn_seq_len = 0 : i64, num_targets = true, offsets_dtype = "int64", precision = "tf32", scalars = ["alpha"], score = "silu", sla_k1 = 0 : i64, sla_k2 = 0 : i64, target_group_size = 1 : i64}> mask {
   ^bb0(%arg0: index, %arg1: index, %arg2: index, %arg3: index):
     %0 = hstu.flag "causal" : i1
     %1 = hstu.flag "num_targets" : i1
@@ -128,8 +128,8 @@ module {
     %104 = arith.andi %102, %103 : i1
     hstu.yield %104 : i1
   } score {
-  ^bb0(%arg0: f32, %arg1: f32):
-    %0 = arith.mulf %arg0, %arg1 : f32
+  ^bb0(%arg0: f32, %arg1: index, %arg2: index, %arg3: index, %arg4: index, %arg5: index, %arg6: f32):
+    %0 = arith.mulf %arg0, %arg6 : f32
     %cst = arith.constant 5.000000e-01 : f32
     %1 = arith.mulf %0, %cst : f32
     %2 = math.tanh %1 : f32

@@ -17,13 +17,17 @@ __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo,
   hi = c0 < n ? min(c1 + 129, n) : 0;
 }
 
-__device__ __forceinline__ float score(float x, float alpha) {
+template <class At>
+__device__ __forceinline__ float score(float x, const At&, const Params& params) {
+  const float alpha = params.alpha;
   const float s0 = x * alpha;
   const float s1 = s0 * 0.5f;
   return fmaf(s1, erff(s0 * 0.70710677f), s1);
 }
 
-__device__ __forceinline__ void score_grad(float x, float alpha, float& y, float& dy) {
+template <class At>
+__device__ __forceinline__ void score_grad(float x, const At&, const Params& params, float& y, float& dy) {
+  const float alpha = params.alpha;
   const float s0 = x * alpha;
   const float s1 = s0 * 0.5f;
   const float s2 = alpha * 0.5f;

@@ -34,11 +34,15 @@ __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo,
   hi = c0 < n ? min(max(b1 ? i1 : 0, b0 ? 6 : 0), n) : 0;
 }
 
-__device__ __forceinline__ float score(float x, float alpha) {
+template <class At>
+__device__ __forceinline__ float score(float x, const At&, const Params& params) {
+  const float alpha = params.alpha;
   return fmaxf(x * alpha, 0.0f);
 }
 
-__device__ __forceinline__ void score_grad(float x, float alpha, float& y, float& dy) {
+template <class At>
+__device__ __forceinline__ void score_grad(float x, const At&, const Params& params, float& y, float& dy) {
+  const float alpha = params.alpha;
   const float s0 = x * alpha;
   y = fmaxf(s0, 0.0f);
   dy = s0 > 0.0f ? alpha : 0.0f;

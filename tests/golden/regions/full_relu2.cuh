@@ -17,12 +17,16 @@ __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo,
   hi = c0 < n ? n : 0;
 }
 
-__device__ __forceinline__ float score(float x, float alpha) {
+template <class At>
+__device__ __forceinline__ float score(float x, const At&, const Params& params) {
+  const float alpha = params.alpha;
   const float s0 = fmaxf(x * alpha, 0.0f);
   return s0 * s0;
 }
 
-__device__ __forceinline__ void score_grad(float x, float alpha, float& y, float& dy) {
+template <class At>
+__device__ __forceinline__ void score_grad(float x, const At&, const Params& params, float& y, float& dy) {
+  const float alpha = params.alpha;
   const float s0 = x * alpha;
   const float s1 = fmaxf(s0, 0.0f);
   y = s1 * s1;

@@ -33,11 +33,15 @@ __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo,
   hi = c0 < n ? min(max(b2 ? i3 : 0, b3 ? n : 0), n) : 0;
 }
 
-__device__ __forceinline__ float score(float x, float alpha) {
+template <class At>
+__device__ __forceinline__ float score(float x, const At&, const Params& params) {
+  const float alpha = params.alpha;
   return fmaf(0.5f, fast_tanh(x * (alpha * 0.5f)), 0.5f);
 }
 
-__device__ __forceinline__ void score_grad(float x, float alpha, float& y, float& dy) {
+template <class At>
+__device__ __forceinline__ void score_grad(float x, const At&, const Params& params, float& y, float& dy) {
+  const float alpha = params.alpha;
   const float s0 = alpha * 0.5f;
   const float t0 = fast_tanh(x * s0);
   y = fmaf(0.5f, t0, 0.5f);

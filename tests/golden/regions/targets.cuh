@@ -18,12 +18,16 @@ __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo,
   hi = c0 < n ? min(max(c0 < n - t ? n : 0, c1 + 1), n) : 0;
 }
 
-__device__ __forceinline__ float score(float x, float alpha) {
+template <class At>
+__device__ __forceinline__ float score(float x, const At&, const Params& params) {
+  const float alpha = params.alpha;
   const float s0 = x * (alpha * 0.5f);
   return fmaf(s0, fast_tanh(s0), s0);
 }
 
-__device__ __forceinline__ void score_grad(float x, float alpha, float& y, float& dy) {
+template <class At>
+__device__ __forceinline__ void score_grad(float x, const At&, const Params& params, float& y, float& dy) {
+  const float alpha = params.alpha;
   const float s0 = alpha * 0.5f;
   const float s1 = x * s0;
   const float t0 = fast_tanh(s1);

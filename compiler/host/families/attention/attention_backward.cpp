@@ -182,8 +182,8 @@ class BackwardEmitter {
           multiply_transposed(b_, row, y_transposed_, offset, params_.hidden_dim, dp_);
           const Value full = emit_.both(pairs.full, emit_.le(padded_end, other_end));
           emit_.when(
-              full, [&] { emit_gradients(side, row, offset, other, false); },
-              [&] { emit_gradients(side, row, offset, other, true); });
+              full, [&] { emit_gradients(side, row, offset, other, head, false); },
+              [&] { emit_gradients(side, row, offset, other, head, true); });
           if (side.da != nullptr) accumulate(dp_, x_, offset, wide_.attn, da_, row);
           if (side.db != nullptr) accumulate(s_, y_, offset, wide_.hidden, db_, row);
         });
@@ -237,7 +237,7 @@ class BackwardEmitter {
   // In place, one row at a time: products to weights in s, and gradients of weights to gradients of products in dp.
   // Where the mask or the end of the sequence says so, both are zero. The register tile is `item_row` behind the first
   // of the item and `offset` behind `first_other`, the first of the tile in memory.
-  void emit_gradients(const Side& side, Value item_row, Value offset, Value first_other, bool masked) {
+  void emit_gradients(const Side& side, Value item_row, Value offset, Value first_other, Value head, bool masked) {
     const RegisterTile& tile = emit_.tile();
     const bool slopes = side.which == kRowSide && has("dattn_scale");
     const Value own = emit_.add(item_.at(kBegin), item_row), other = emit_.add(first_other, offset);
@@ -249,7 +249,9 @@ class BackwardEmitter {
         Value product = emit_.load_lanes(s);
         if (params_.has_rab())
           product = emit_.addf(product, emit_.load_lanes(emit_.address(bias_, block_row, tile_column)));
-        const auto [y, slope] = item_.score_and_slope(product);
+        const Value mine = emit_.add(own, row), others = emit_.count_from(emit_.add(other, step));
+        const auto [y, slope] = side.rows() ? item_.score_and_slope(product, mine, others, head)
+                                            : item_.score_and_slope(product, others, mine, head);
         const Value passed_on = emit_.load_lanes(dp);
         Value weight = emit_.broadcast(y);
         Value gradient = emit_.mulf(passed_on, emit_.broadcast(slope));
@@ -260,7 +262,6 @@ class BackwardEmitter {
         }
         Value scale_slope = slopes ? emit_.mulf(passed_on, weight) : Value();
         if (masked) {
-          const Value mine = emit_.add(own, row), others = emit_.count_from(emit_.add(other, step));
           const Value valid = emit_.broadcast(valid_pairs(side, mine, others));
           weight = emit_.select(valid, weight, emit_.zero_lanes());
           gradient = emit_.select(valid, gradient, emit_.zero_lanes());

@@ -127,10 +127,10 @@ class ForwardEmitter {
           const Value bias = emit_.address(bias_, emit_.add(item_row, row), emit_.add(offset, step));
           product = emit_.addf(product, emit_.load_lanes(bias));
         }
-        Value weight = emit_.broadcast(item_.score(product));
+        const Value own = emit_.add(first_row, row), columns = emit_.count_from(emit_.add(first_column, step));
+        Value weight = emit_.broadcast(item_.score(product, own, columns, item_.at(kHead)));
         if (masked) {
-          const Value columns = emit_.count_from(emit_.add(first_column, step));
-          const Value valid = item_.valid(emit_.add(first_row, row), columns);
+          const Value valid = item_.valid(own, columns);
           weight = emit_.select(emit_.broadcast(valid), weight, emit_.zero_lanes());
         }
         emit_.store_lanes(weight, address);

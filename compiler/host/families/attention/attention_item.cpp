@@ -58,8 +58,19 @@ Value AttentionItem::valid(Value row, Value column) {
   return region(mask_valid_, {row, column, at(kSequenceRows), at(kTargets)})[0];
 }
 
-std::pair<Value, Value> AttentionItem::score_and_slope(Value x) {
-  const auto results = region(score_grad_, {x, argument("alpha")});
+Emitter::Values AttentionItem::score_arguments(Value x, Value row, Value column, Value head) {
+  Emitter::Values arguments = {x, row, column, at(kSequenceRows), at(kTargets), head};
+  for (const mlir::BlockArgument scalar : llvm::make_filter_range(score_.getArguments(), is_launch_scalar))
+    arguments.push_back(argument(argument_name(score_, scalar.getArgNumber())));
+  return arguments;
+}
+
+Value AttentionItem::score(Value x, Value row, Value column, Value head) {
+  return region(score_, score_arguments(x, row, column, head))[0];
+}
+
+std::pair<Value, Value> AttentionItem::score_and_slope(Value x, Value row, Value column, Value head) {
+  const auto results = region(score_grad_, score_arguments(x, row, column, head));
   return {results[0], results[1]};
 }
 

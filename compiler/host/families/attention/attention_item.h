@@ -60,9 +60,10 @@ class AttentionItem {
     return span(mask_rows_, column, column_end);
   }
   Value valid(Value row, Value column);
-  Value score(Value x) { return region(score_, {x, argument("alpha")})[0]; }
-  // The score and its derivative with respect to x, which has the factor alpha.
-  std::pair<Value, Value> score_and_slope(Value x);
+  // The score of a pair, x being its product.
+  Value score(Value x, Value row, Value column, Value head);
+  // The same, and its derivative with respect to x, which has the factor alpha.
+  std::pair<Value, Value> score_and_slope(Value x, Value row, Value column, Value head);
 
   // Whether every row of q has a factor of its own.
   bool scales_rows() const { return params_->attn_scale == "rows"; }
@@ -76,6 +77,7 @@ class AttentionItem {
  private:
   AttentionItem(const HstuAttentionParams& params, ItemFunction& function) : params_(&params), function_(&function) {}
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
+  Emitter::Values score_arguments(Value x, Value row, Value column, Value head);
   Value inverse_scale() const;
   // Clipped to the sequence.
   std::pair<Value, Value> span(mlir::func::FuncOp function, Value begin, Value end);

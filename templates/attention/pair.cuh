@@ -1,0 +1,9 @@
+// The attention operators: a row and a column of a sequence, as a score may ask where they are.
+//
+// A score is handed a function that makes the pair, which has copies of what it needs: `[=] { return Pair{...}; }`. One
+// that does not call it compiles to the instructions that it would have if there were none, in the same order.
+#pragma once
+
+struct Pair {
+  int row, col, n, t, head;
+};
