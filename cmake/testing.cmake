@@ -5,7 +5,7 @@
 # the presets, but for tsan, run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared library. DEPENDS
 # are targets that must be built first (a library opened with dlopen, a tool).
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
-# UNITY: the sources can be compiled together (cmake/library.cmake).
+# UNITY: the sources can be compiled together (cmake/library.cmake). EMULATES: they run kernels with tests/emulation/.
 # A test whose layer is not part of this build (HSTUJIT_BUILD_COMPILER=OFF) is left out.
 #
 # Tests that compile find the wheel that tools/install-deps.sh puts below build/nvrtc where there is no CUDA toolkit: it is
@@ -21,7 +21,7 @@ list(JOIN hstujit_nvrtc_wheel ":" hstujit_nvrtc_wheel)
 add_custom_target(hstujit_tests)
 
 function(hstujit_test)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;NO_MAIN;UNITY" "NAME;TIMEOUT" "SOURCES;DEPS;LIBS;LABELS;ENVIRONMENT;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;NO_MAIN;UNITY;EMULATES" "NAME;TIMEOUT" "SOURCES;DEPS;LIBS;LABELS;ENVIRONMENT;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hstujit_test(${ARG_NAME}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -58,6 +58,14 @@ function(hstujit_test)
   endif()
   if(ARG_UNITY AND HSTUJIT_UNITY)
     hstujit_compile_together(${target})
+  endif()
+  if(ARG_EMULATES)
+    set(emulation ${PROJECT_SOURCE_DIR}/tests/emulation)
+    target_sources(${target} PRIVATE ${emulation}/cuda_emulation.cpp ${emulation}/emulated_kernel.cpp ${emulation}/hopper_emulation.cpp)
+    target_compile_definitions(${target} PRIVATE HSTUJIT_CXX="${CMAKE_CXX_COMPILER}")
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/templates)
+    target_compile_options(${target} PRIVATE -Wno-unknown-pragmas)
+    set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
   endif()
   add_dependencies(hstujit_tests ${target})
   if(ARG_DEPENDS)
