@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAbandoned = "left behind by an interrupted write; prune removes it after an hour";
+constexpr const char* kNoMetadata = "it has no metadata; prune removes it after an hour";
 constexpr const char* kMisplaced = "it lies in the wrong folder";
 constexpr const char* kForeign = "it is not a file of the cache";
 
@@ -38,7 +39,7 @@ Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const
   if (const auto digest = digest_of_file(item.name, ".cubin")) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
     if (files.cubin != item.name) return bad(kMisplaced);
-    return expect_metadata(tree, files.metadata, "it has no metadata; prune removes it after an hour");
+    return expect_metadata(tree, files.metadata, kNoMetadata);
   }
   if (const auto digest = digest_of_file(item.name, ".json")) {
     if (ArtifactFiles(kNoRoot, arch, *digest).metadata != item.name) return bad(kMisplaced);
@@ -47,7 +48,7 @@ Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const
   if (const auto [digest, extension] = digest_of_note(item.name); digest) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
     if (files.note(extension) != item.name) return bad(kMisplaced);
-    return expect_metadata(tree, files.metadata, "it has no entry; prune removes it after an hour");
+    return expect_metadata(tree, files.metadata, kNoMetadata);
   }
   return bad(kForeign);
 }
@@ -156,6 +157,8 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
   };
   for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {
     const Status status = problem_of_artifact(tree_, arch, item);
+    // Metadata follows its cubin, and notes are written beside: one that lacks it may be on its way.
+    if (status.message() == kNoMetadata && !is_older_than(item.info.nanoseconds, kLeftoverAge)) return;
     // A good entry is one line, its metadata's; its other files have one only when something is wrong with them.
     if (!status.ok() || digest_of_file(item.name, ".json")) add(item, status);
   });

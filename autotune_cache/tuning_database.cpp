@@ -136,13 +136,16 @@ void TuningDatabase::keep_choice(const ChoiceRecord& choice) {
   if (user_ == nullptr) return;
   const Result<std::string> text = format_choice(choice);
   if (!text.ok()) return;
-  const fs::path name = choice_file(kNoRoot, choice_digest(choice.key, choice.generator));
+  const std::string digest = choice_digest(choice.key, choice.generator);
+  const fs::path name = choice_file(kNoRoot, digest);
   const auto folder = user_->make(name.parent_path());
-  if (!folder.ok()) return;                // which is logged
-  folder->remove_folder(name.filename());  // nobody's, with the name of a choice
+  if (!folder.ok()) return not_kept_.add(digest, folder.status().message());  // which is logged
+  folder->remove_folder(name.filename());                                     // nobody's, with the name of a choice
   if (const Status status = folder->write(name.filename(), *text); !status.ok()) {
     warn_once("write " + user_->root(), "directory_not_writable", status.message());
+    return not_kept_.add(digest, status.message());
   }
+  not_kept_.remove(digest);
 }
 
 void TuningDatabase::drop_choice(const TuningKey& key, std::string_view generator, bool noted_only) {

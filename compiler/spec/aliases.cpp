@@ -40,11 +40,11 @@ constexpr Alias kNames[] = {
      "seq_len seqlen max_seqlen max_seqlens seq_length max_seq_length sequence_length max_sequence_length max_len "
      "max_length n_ctx block_size max_position_embeddings max_seqlen_q max_seqlen_k"},
     {"lengths", "seq_lens seqlens seq_lengths sequence_lengths seq_offsets cu_seqlens x_offsets"},
-    {"alpha", "sm_scale softmax_scale scale scaling qk_scale attention_scale"},
+    {"alpha", "sm_scale softmax_scale scale scaling qk_scale attention_scale attn_alpha"},
     {"small_batches", "small_batch"},
     {"delta_len", "delta_size delta_q_len q_len max_delta_len max_q_len num_new_rows"},
     // Parameters of the attention operators.
-    {"heads", "num_heads n_heads nheads nhead n_head h num_attention_heads attention_heads num_q_heads"},
+    {"heads", "num_heads num_head n_heads nheads nhead n_head h num_attention_heads attention_heads num_q_heads"},
     {"attn_dim", "head_dim headdim head_size d_head dim_head d_k"},
     {"hidden_dim", "head_dim headdim head_size d_head dim_head"},
     {"attn_dim", "attention_dim attn_head_dim qk_dim dqk d_qk d_q dim_qk head_dim_qk qk_head_dim block_d_q"},
@@ -54,7 +54,7 @@ constexpr Alias kNames[] = {
     {"offsets_dtype", "offset_dtype index_dtype indices_dtype index_type"},
     {"alignment", "align alignment_bytes byte_alignment"},
     {"causal", "is_causal causal_mask"},
-    {"num_targets", "targets has_targets has_num_targets has_multiple_targets num_candidates"},
+    {"num_targets", "targets target_aware has_targets has_num_targets has_multiple_targets num_candidates"},
     {"target_group_size", "targets_group_size target_group group_size"},
     {"max_attn_len", "window window_size sliding_window local_window max_attention_len attn_window window_left"},
     {"min_full_attn_seq_len", "full_attn_size min_full_attention_seq_len full_attn_len"},
@@ -62,19 +62,22 @@ constexpr Alias kNames[] = {
      "contextual num_contextual num_contexts num_contextuals contextual_len context_len max_contextual_seq_len"},
     {"full_mask", "no_mask bidirectional is_bidirectional"},
     {"score", "activation act act_fn score_fn score_mod activation_fn nonlinearity"},
-    {"rab_heads", "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias attention_bias has_attn_bias"},
+    {"rab_heads",
+     "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias relative_attention_bias attention_bias "
+     "has_attn_bias"},
     {"attn_scale", "has_attn_scale attention_scales"},
     {"drab", "has_drab dbias"},
     // Parameters of the operators over rows.
+    {"rows", "num_rows m l batch_size total_rows"},
     {"width", "hidden_size normalized_shape dim d embedding_dim num_features hidden_dim columns n"},
     {"weight", "elementwise_affine affine has_weight learnable gamma"},
     {"bias", "has_bias beta"},
     {"norm", "norm_type normalization"},
     {"group_norm", "use_group_norm groupnorm"},
-    {"num_heads", "heads num_groups groups"},
+    {"num_heads", "heads num_head num_groups groups"},
     {"concat_u", "concat_ux"},
     {"concat_x", "concat_ux"},
-    {"dropout", "p dropout_ratio dropout_rate dropout_p training has_dropout"},
+    {"dropout", "p dropout_ratio dropout_rate dropout_pr dropout_p training has_dropout"},
     {"mul_u_activation", "u_activation gate_activation mul_u_activation_type"},
     {"jagged_queries", "jagged_q is_delta_q jagged_delta"},
 };
@@ -136,12 +139,21 @@ std::string digits_of(std::string_view text) {
   return digits;
 }
 
-// What others set when they make a layer and a launch is given here.
-constexpr std::string_view kLaunchArguments = "eps epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon";
+// Arguments of the launches of operators that have a field, by the names that others have for them, too.
+constexpr Alias kLaunchArguments[] = {
+    {"weight_dtype", "eps epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon"},
+    {"dropout", "seed offset"},
+    {"attn_dim", "scaling_seqlen"},
+};
 
 }  // namespace
 
-bool is_launch_argument(std::string_view written) { return lists(kLaunchArguments, lower_case(written)); }
+bool is_launch_argument(std::string_view written, const std::vector<std::string_view>& allowed) {
+  const std::string word = lower_case(written);
+  return std::any_of(std::begin(kLaunchArguments), std::end(kLaunchArguments), [&](const Alias& arguments) {
+    return contains(allowed, arguments.meant) && lists(arguments.written, word);
+  });
+}
 
 std::vector<std::string_view> meant_names(std::string_view written, const std::vector<std::string_view>& allowed) {
   const std::string word = lower_case(written);

@@ -11,8 +11,8 @@ namespace hstujit {
 // nothing is near.
 std::vector<std::string_view> meant_names(std::string_view written, const std::vector<std::string_view>& allowed);
 
-// Whether it stands for an argument of a launch, which no config has.
-bool is_launch_argument(std::string_view written);
+// Whether it stands for an argument of the launches of an operator with these fields, which no config has.
+bool is_launch_argument(std::string_view written, const std::vector<std::string_view>& allowed);
 
 // What the value `written` of `field` stands for among `allowed`; empty where nothing is near.
 std::string_view meant_value(std::string_view field, std::string_view written,

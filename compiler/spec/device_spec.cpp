@@ -61,10 +61,11 @@ DeviceSpec parse_device_spec(const Json& json, const std::string& path, Mistakes
   DeviceSpec device;
   const size_t before = mistakes.count();
   read_fields(json, path, device, mistakes);
-  if (device.name.size() > kLongestDeviceName || printable(device.name) != device.name) {
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (device.name.size() > kLongestDeviceName || !std::all_of(device.name.begin(), device.name.end(), is_printable)) {
     const std::string place = join_path(path, "name");
-    mistakes.check(
-        place, value_error(place, device.name, fmt::format("printable text of at most {} bytes", kLongestDeviceName)));
+    mistakes.check(place, value_error(place, device.name,
+                                      fmt::format("at most {} printable characters of ASCII", kLongestDeviceName)));
   }
   constexpr int kHopper = 90;
   if (mistakes.count() == before && device.capability() == kHopper && device.arch != "sm_90a") {

@@ -66,7 +66,7 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       continue;
     }
     const std::vector<std::string_view> meant = meant_names(name, allowed);
-    const std::string_view said = is_launch_argument(name) ? "; it is an argument of each launch" : "";
+    const std::string_view said = is_launch_argument(name, allowed) ? "; it is an argument of each launch" : "";
     for (const std::string_view other : meant) mistakes.expect_at(join_path(path, other));
     std::string place = join_path(path, name);
     Status status(

@@ -175,7 +175,7 @@ void parse_size(const Json& json, std::string_view op, const std::string& path, 
     instance.lengths = parse_lengths(json["lengths"], join_path(path, "lengths"), folder, mistakes);
   const std::string place = join_path(path, "max_seq_len");
   if (!json.contains("max_seq_len")) {
-    if (!is_operator(op) && json.contains("rows")) return;  // of an operator that nobody knows
+    if (!is_operator(op)) return;  // which may want rows
     mistakes.miss(place, describe_rules(kMaxSeqLenRules, 1) + ", or a list of them");
     return;
   }

@@ -183,6 +183,7 @@ Json config_schema() {
   device["description"] = "architecture, product name or DeviceSpec file; the GPU present when left out";
   Json device_spec = object_schema_of<DeviceSpec>();
   device_spec["properties"]["name"]["maxLength"] = kLongestDeviceName;
+  device_spec["properties"]["name"]["pattern"] = "^[ -~]*$(?!\\n)";
   device_spec["properties"]["arch"]["pattern"] = "^sm_(?!90f?$)[1-9][0-9]{1,3}[af]?$(?!\\n)";
   device["oneOf"] = Json::array({{{"type", "string"}}, std::move(device_spec)});
 

@@ -78,7 +78,8 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kLineinfo, kFlag, "HSTUJIT_LINEINFO", "0", "",
        "Compile with line tables, so that a profiler shows the generated source. It is part of the cache key."},
       {Env::kNvrtc, kPath, "HSTUJIT_NVRTC", "", "",
-       "libnvrtc 12.4 or newer: a file, or a folder that holds it. Unset: the loader's path, the CUDA toolkit, the "
+       "libnvrtc 12.4 or newer: a folder that holds it, or a file, by its path or by a name that the loader finds. "
+       "Unset: the loader's path, the CUDA toolkit, the "
        "PyPI wheel."},
       {Env::kCompileJobs, kNumber, "HSTUJIT_COMPILE_JOBS", "0", "1024",
        "How many compiles of a process may be under way at once, those of candidates in worker processes included; "

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 
 #include "compiler/support/printable.h"
 
@@ -33,19 +36,24 @@ uint32_t code_point(std::string_view character) {
   return code;
 }
 
+// What Unicode lets a font pass over (Default_Ignorable_Code_Point), annotations, and the blank of Braille.
+bool takes_no_room(uint32_t code) {
+  constexpr std::pair<uint32_t, uint32_t> kUnseen[] = {
+      {0xAD, 0xAD},     {0x34F, 0x34F},     {0x115F, 0x1160},   {0x17B4, 0x17B5},  {0x180B, 0x180F}, {0x200B, 0x200D},
+      {0x2060, 0x206F}, {0x2800, 0x2800},   {0x3164, 0x3164},   {0xFE00, 0xFE0F},  {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0},
+      {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+  return std::any_of(std::begin(kUnseen), std::end(kUnseen),
+                     [&](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
 // What a terminal acts on, or what shows a reader another text than is there: control characters (C0, DEL, C1),
-// separators of lines and paragraphs, marks that change the direction of writing, and what takes no room (soft hyphen,
-// joiners, fillers, annotations, tags).
+// separators of lines and paragraphs, marks that change the direction of writing, and what takes no room.
 bool is_unsafe(uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool separator = code == 0x2028 || code == 0x2029;
   const bool direction = code == 0x61C || code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
                          (code >= 0x2066 && code <= 0x2069);
-  const bool unseen = code == 0xAD || code == 0x180E || (code >= 0x200B && code <= 0x200D) ||
-                      (code >= 0x2060 && code <= 0x2064) || (code >= 0x206A && code <= 0x206F) || code == 0x115F ||
-                      code == 0x1160 || code == 0x3164 || code == 0xFEFF || code == 0xFFA0 ||
-                      (code >= 0xFFF9 && code <= 0xFFFB) || (code >= 0xE0000 && code <= 0xE007F);
-  return control || separator || direction || unseen;
+  return control || separator || direction || takes_no_room(code);
 }
 
 std::string escaped(std::string_view text, size_t longest, bool quotes) {

@@ -213,7 +213,8 @@ typedef struct hstujit_run_options {
   int device;            /* CUDA ordinal */
   int repeats;           /* bench: timed launches per candidate; 0: 50. run: launches on the same input, compared with
                           * one another; 0: 1 */
-  const char* directory; /* emit: where files go; of several instances, each in a folder of its name below it */
+  const char* directory; /* emit: where files go; of several instances, each in a folder of its name below it. NULL: the
+                          * current directory */
   uint64_t seed;
   int64_t max_rows; /* run: at most this many rows per batch, 0: all; the report says what was left out */
   hstujit_progress_callback progress;

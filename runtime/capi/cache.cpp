@@ -159,7 +159,8 @@ hstujit_status hstujit_cache_prune_nvrtc(hstujit_context* context, const char* v
           fmt::format("version is {}; it must be two numbers, that of the NVRTC whose kernels go, such as 13.0",
                       quote(version)));
     }
-    return prune(context, {.max_bytes = {}, .nvrtc = version}, report);
+    const std::string canonical = fmt::format("{}.{}", *whole_number(numbers[0]), *whole_number(numbers[1]));
+    return prune(context, {.max_bytes = {}, .nvrtc = canonical}, report);
   });
 }
 

@@ -177,8 +177,7 @@ Result<DeviceSpec> Engine::target(const char* name, const std::optional<DeviceSp
   if (present.ok()) return present;
   return Status(
       present.status().code(),
-      "no device is given (the config's \"device\", or an architecture such as sm_90a), and there is no GPU to "
-      "take it from: " +
+      "no device is given (the config's \"device\", or arch, as --arch sm_90a), and there is no GPU to take it from: " +
           present.status().message());
 }
 

@@ -175,7 +175,7 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.max);
       break;
     case Kind::kNotFinite:
-      text = fmt::format("{} is {}; it must be a finite number", argument.name, values[failure.argument].real);
+      text = fmt::format("{} is {}; it must be a finite number of fp32", argument.name, values[failure.argument].real);
       break;
   }
   return Status(Code::kInvalidArgument, text);

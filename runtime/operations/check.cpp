@@ -38,9 +38,10 @@ Json shown_parameters(const OpSpec& spec, const Json& all) {
   for (const char* name : {"dtype", "heads"}) {
     if (all.contains(name)) shown[name] = all[name];
   }
-  const Json differing = json_or_null(key_text(spec));
+  const Json differing = json_or_null(key_text(spec)), rules = operator_schema(spec.op())["properties"];
   for (const auto& [name, value] : differing.items()) {
-    if (name != "op") shown[name] = value;
+    const bool usual = rules.contains(name) && rules[name].contains("default") && rules[name]["default"] == value;
+    if (name != "op" && (!usual || shown.contains(name))) shown[name] = value;
   }
   return shown;
 }

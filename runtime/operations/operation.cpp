@@ -111,7 +111,7 @@ void fail_for_what_is_not_kept(Engine& engine, OperationResult& result) {
   if (kernels.entries + records.entries == 0) return;
   const std::string& reason = kernels.entries > 0 ? kernels.reason : records.reason;
   result.report["not_kept"] = {{"kernels", kernels.entries}, {"records", records.entries}, {"reason", reason}};
-  result.fail(Status(Code::kIo, fmt::format("the cache does not keep {} kernels and {} tuning records: {}",
+  result.fail(Status(Code::kIo, fmt::format("the cache does not keep {} kernels and {} tuning records or choices: {}",
                                             kernels.entries, records.entries, reason)));
 }
 

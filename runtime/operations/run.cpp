@@ -110,6 +110,9 @@ OperationResult run(const EnginePtr& engine, const Config& config, const Operati
   OperationResult result;
   const auto tasks = list_launches(*engine, config, options.op_name);
   if (!tasks.ok()) return {Json::object(), tasks.status()};
+  if (options.backend == Backend::kCuda) {
+    if (const Status status = engine->device(options.device).status(); !status.ok()) return {Json::object(), status};
+  }
   Json rows = Json::array();
   for (const Task& task : *tasks) {
     Json row = task.to_json();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -339,6 +340,8 @@ TEST_F(CacheTrustTest, WhyMetadataIsPassedOverIsSaid) {
     for (const VerifiedFile& file : layer->verify()) problems[file.path] = file.problem;
   EXPECT_THAT(problems[files.cubin.native()], HasSubstr("its metadata is passed over: anybody may write it"));
   fs::remove(files.metadata);
+  EXPECT_THAT(bad_files(user_only()), IsEmpty()) << "another process may be about to write it";
+  fs::last_write_time(files.cubin, fs::file_time_type::clock::now() - std::chrono::hours(2));
   problems.clear();
   for (const CacheLayerPtr& layer : open_layers(user_only(), log()))
     for (const VerifiedFile& file : layer->verify()) problems[file.path] = file.problem;

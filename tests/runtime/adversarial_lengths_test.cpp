@@ -38,12 +38,12 @@ OpSpecPtr delta_operator(bool jagged_queries) {
 
 TEST(AdversarialLengths, HaveEveryKindOfDelta) {
   const Lengths lengths = adversarial_lengths(*delta_operator(true), Direction::kForward, 300, 1);
-  EXPECT_THAT(lengths.other_rows["Lq"], ::testing::IsSupersetOf({0, 1, 15, 16, 17, 63, 64, 65, 128}));
-  ASSERT_EQ(lengths.other_rows["Lq"].size(), lengths.rows.size());
+  EXPECT_THAT(lengths.rows_of("Lq"), ::testing::IsSupersetOf({0, 1, 15, 16, 17, 63, 64, 65, 128}));
+  ASSERT_EQ(lengths.rows_of("Lq").size(), lengths.rows.size());
   int all = 0, more = 0;
   for (size_t i = 0; i < lengths.rows.size(); ++i) {
-    all += lengths.other_rows["Lq"][i] == lengths.rows[i] ? 1 : 0;
-    more += lengths.other_rows["Lq"][i] > lengths.rows[i] ? 1 : 0;
+    all += lengths.rows_of("Lq")[i] == lengths.rows[i] ? 1 : 0;
+    more += lengths.rows_of("Lq")[i] > lengths.rows[i] ? 1 : 0;
   }
   EXPECT_GE(all, 2);
   EXPECT_GE(more, 3);
@@ -53,9 +53,9 @@ TEST(AdversarialLengths, SequencesOfAUniformAxisHaveTheSameDeltaAndSeedsDiffer) 
   std::set<int64_t> seen;
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const Lengths lengths = adversarial_lengths(*delta_operator(false), Direction::kForward, 300, seed);
-    ASSERT_EQ(lengths.other_rows["Lq"].size(), lengths.rows.size());
-    EXPECT_THAT(lengths.other_rows["Lq"], ::testing::Each(lengths.other_rows["Lq"][0]));
-    seen.insert(lengths.other_rows["Lq"][0]);
+    ASSERT_EQ(lengths.rows_of("Lq").size(), lengths.rows.size());
+    EXPECT_THAT(lengths.rows_of("Lq"), ::testing::Each(lengths.rows_of("Lq")[0]));
+    seen.insert(lengths.rows_of("Lq")[0]);
   }
   EXPECT_THAT(seen, ::testing::ElementsAre(1, 17, 64, 65, 130));
 }
@@ -66,7 +66,7 @@ TEST(AdversarialLengths, AFewRowsOfQAllowALongerSequence) {
       Direction::kForward, 1 << 14, 1);
   const Lengths last = adversarial_lengths(*delta_operator(true), Direction::kForward, 1 << 14, 1);
   EXPECT_GT(last.rows[0], all.rows[0]);
-  EXPECT_GT(last.other_rows["Lq"][0], 128);
+  EXPECT_GT(last.rows_of("Lq")[0], 128);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ OpSpecPtr delta_spec(bool jagged_queries) {
 
 // The last of these has fewer rows than q has of it.
 Lengths some_lengths(bool jagged_queries) {
-  return {{40, 0, 5}, {1, 0, 2}, 40, jagged_queries ? Rows{3, 0, 7} : Rows{7, 7, 7}};
+  return {{40, 0, 5}, {1, 0, 2}, 40, {{"Lq", jagged_queries ? Rows{3, 0, 7} : Rows{7, 7, 7}}}};
 }
 
 size_t at(const ProblemData& problem, std::string_view name) {
@@ -47,7 +47,7 @@ TEST(QueryRows, LengthsThatDoNotFitTheOperatorAreInternal) {
   EXPECT_EQ(mixed.status().code(), Code::kInternal);
   EXPECT_EQ(mixed.status().message(),
             "the input q of delta_hstu_attention has shape (20, 2, 16); it must be (21, 2, 16)");
-  lengths.other_rows["Lq"].clear();
+  lengths.other_rows.clear();
   EXPECT_EQ(make_problem_data(delta_spec(true), Direction::kForward, lengths, 1, 0).status().code(), Code::kInternal);
 }
 
@@ -70,7 +70,7 @@ TEST(QueryRows, GeneratedLaunchesPassTheCheck) {
 TEST(QueryRows, EachSequenceIsComparedAlongTheAxisOfTheOutput) {
   for (const bool jagged : {false, true}) {
     // One row of q belongs to a sequence of few pairs, so that its part in the whole is small.
-    const Lengths lengths{{300, 1, 300}, {0, 0, 0}, 300, jagged ? Rows{200, 1, 200} : Rows{2, 2, 2}};
+    const Lengths lengths{{300, 1, 300}, {0, 0, 0}, 300, {{"Lq", jagged ? Rows{200, 1, 200} : Rows{2, 2, 2}}}};
     const ProblemData problem = *make_problem_data(delta_spec(jagged), Direction::kForward, lengths, 1, 2);
     const auto reference = reference_outputs(problem);
     const size_t out = at(problem, "out");
@@ -94,7 +94,7 @@ TEST(QueryRows, EachSequenceIsComparedAlongTheAxisOfTheOutput) {
 TEST(QueryRows, TimingDataRepeatsRowsOfQ) {
   constexpr size_t kSequences = 20;
   for (const bool jagged : {false, true}) {
-    Lengths lengths{Rows(kSequences, 1000), Rows(kSequences, 3), 1000, Rows(kSequences, 5)};
+    Lengths lengths{Rows(kSequences, 1000), Rows(kSequences, 3), 1000, {{"Lq", Rows(kSequences, 5)}}};
     if (jagged) lengths.other_rows["Lq"].back() = 9;  // the most, in a sequence that is not among the first
     const ProblemData timed = *make_timing_data(delta_spec(jagged), Direction::kForward, lengths, 1);
     const int64_t queries = lengths.total_rows("Lq");
@@ -113,7 +113,7 @@ TEST(QueryRows, TimingDataRepeatsRowsOfQ) {
 
 // The first sequences may have no rows of q that could be repeated.
 TEST(QueryRows, TimingDataOfQIsDrawnWhereTheFirstSequencesHaveNone) {
-  Lengths lengths{Rows(20, 1000), Rows(20, 0), 1000, Rows(20, 0)};
+  Lengths lengths{Rows(20, 1000), Rows(20, 0), 1000, {{"Lq", Rows(20, 0)}}};
   EXPECT_EQ(make_timing_data(delta_spec(true), Direction::kForward, lengths, 1)->images[0].size(), 0u);
   lengths.other_rows["Lq"].back() = 6;
   const ProblemData timed = *make_timing_data(delta_spec(true), Direction::kForward, lengths, 1);

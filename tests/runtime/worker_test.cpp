@@ -240,7 +240,7 @@ TEST(WorkerProblem, GoesThereAndBack) {
   EXPECT_EQ(back->ordinal, 3);
   EXPECT_EQ(back->lengths.rows, problem.lengths.rows);
   EXPECT_EQ(back->lengths.num_targets, (std::vector<int64_t>{2, 0, 2}));
-  EXPECT_EQ(back->lengths.other_rows["Lq"], (std::vector<int64_t>{3, 7, 3}));
+  EXPECT_EQ(back->lengths.rows_of("Lq"), (std::vector<int64_t>{3, 7, 3}));
   EXPECT_EQ(back->lengths.max_seq_len, 256);
   EXPECT_EQ(back->alpha, 0.125);
   EXPECT_FALSE(parse_worker_problem({{"spec", 1}}).ok());

@@ -16,7 +16,7 @@ Lengths lengths_of(int64_t max) {
 // The last rows of each sequence, once more than there are.
 Lengths last_rows_of(int64_t max) {
   Lengths lengths = lengths_of(max);
-  lengths.delta_rows = {1, 20, 3, 33, 64, 40};
+  lengths.other_rows["Lq"] = {1, 20, 3, 33, 64, 40};
   return lengths;
 }
 

@@ -9,6 +9,7 @@
 
 #include "compiler/spec/batch.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/files.h"
 #include "tests/support/whole_file.h"
 

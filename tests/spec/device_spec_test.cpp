@@ -68,7 +68,8 @@ TEST(DeviceSpec, ItsNameIsAShortPrintableText) {
   EXPECT_TRUE(parse_device_spec(json).ok());
   for (const std::string& name : {std::string(129, 'n'), std::string("a\033[31m"), std::string("a\nb")}) {
     json["name"] = name;
-    EXPECT_THAT(parse_device_spec(json).status().message(), HasSubstr("allowed: printable text of at most 128 bytes"));
+    EXPECT_THAT(parse_device_spec(json).status().message(),
+                HasSubstr("allowed: at most 128 printable characters of ASCII"));
   }
   json = to_json(*known_device("H200"));
   json["arch"] = "sm_090a";

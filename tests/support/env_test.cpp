@@ -171,7 +171,8 @@ TEST(Text, WhatIsShownIsUtf8) {
 }
 
 TEST(Text, WhatTakesNoRoomIsShown) {
-  for (const char* unseen : {"\u00ad", "\u180e", "\u200b", "\u200d", "\u2060", "\u3164", "\ufeff", "\U000e0041"})
+  for (const char* unseen : {"\u00ad", "\u180e", "\u200b", "\u200d", "\u2060", "\u3164", "\ufeff", "\ufe0f", "\u034f",
+                             "\u2800", "\U000e0041", "\U000e01ef", "\U0001d173"})
     EXPECT_THAT(printable(unseen), ::testing::MatchesRegex("\\\\[uU].*")) << printable(unseen);
   EXPECT_EQ(printable("\u200b|\U000e0041"), "\\u200b|\\U000e0041");
 }

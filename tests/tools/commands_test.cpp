@@ -56,12 +56,22 @@ TEST_F(Compiling, WhatTheCacheCannotKeepIsAFailure) {
   const Outcome refused = prewarm(file);
   EXPECT_EQ(refused.code, 1);
   EXPECT_EQ(refused.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
-  EXPECT_THAT(refused.err, HasSubstr("the cache does not keep 1 kernels and 0 tuning records: "));
+  EXPECT_THAT(refused.err, HasSubstr("the cache does not keep 1 kernels and 1 tuning records or choices: "));
   EXPECT_THAT(refused.err, HasSubstr("occupied"));
   const auto report = prewarm(file, {"--json"}).json();
   EXPECT_EQ(report["not_kept"]["kernels"], 1);
   EXPECT_FALSE(report["not_kept"]["reason"].get<std::string>().empty());
   EXPECT_FALSE(prewarm(scratch_.cache(), {"--json"}).json().contains("not_kept"));
+}
+
+TEST_F(Compiling, AChoiceThatTheCacheCannotKeepIsAFailure) {
+  fs::create_directories(scratch_.cache() + "/v1");
+  fs::permissions(scratch_.cache(), fs::perms(0700));
+  fs::permissions(scratch_.cache() + "/v1", fs::perms(0700));
+  std::ofstream(scratch_.cache() + "/v1/choices") << "no folder";
+  const Outcome outcome = prewarm(scratch_.cache());
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("the cache does not keep 0 kernels and 1 tuning records or choices: "));
 }
 
 TEST_F(Compiling, AVersionThatNoKernelHasIsAnsweredByThoseThereAre) {

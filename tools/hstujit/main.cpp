@@ -49,6 +49,7 @@ ExitCode run(int argc, char** argv) {
   hstujit::add_manual(app, action);
   hstujit::refuse_values_of_flags(app);
   try {
+    hstujit::check_not_cut_off(argc, argv);
     app.parse(argc, argv);
     hstujit::check_not_empty(app);
   } catch (const CLI::ParseError& error) {

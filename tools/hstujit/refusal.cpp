@@ -29,8 +29,13 @@ std::string suggestion(const std::string& wrong, const std::vector<std::string>&
 // CLI11 says only that a command is missing when a wrong one was given, and lists what is left over in no order.
 std::string about_the_rest(const CLI::App& command, const std::vector<std::string>& rest) {
   const Command table = command_table(command);
-  const auto option = std::find_if(rest.begin(), rest.end(), [](const auto& text) { return text.starts_with('-'); });
-  if (option != rest.end()) {
+  const auto is_option = [](const auto& text) { return text.starts_with('-'); };
+  const auto option = std::find_if(rest.begin(), rest.end(), is_option);
+  // A command that there is not is said first: the options behind it are those of the one that was meant.
+  const auto word = std::find_if_not(rest.begin(), rest.end(), is_option);
+  const bool of_wrong_command =
+      !table.commands.empty() && word != rest.end() && (option == rest.end() || word < option);
+  if (option != rest.end() && !of_wrong_command) {
     const std::string name = option->substr(0, option->find('='));
     std::vector<std::string> names;
     for (const CommandOption& known : table.options) names.insert(names.end(), known.names.begin(), known.names.end());
@@ -64,6 +69,15 @@ void check_not_empty(const CLI::App& app) {
       throw CLI::ValidationError(option->get_name(), option->get_required()
                                                          ? "is empty; it must have a value"
                                                          : "is empty; leave it out, or give it a value");
+  }
+}
+
+void check_not_cut_off(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view text = argv[i];
+    if (text.starts_with("--") && text.find('=') == text.size() - 1)
+      throw CLI::ValidationError(std::string(text.substr(0, text.size() - 1)),
+                                 "is empty; leave it out, or give it a value");
   }
 }
 

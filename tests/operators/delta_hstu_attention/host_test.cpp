@@ -49,7 +49,7 @@ void expect_agreement(const Json& json, const std::vector<Lengths>& batches, int
   for (const Lengths& lengths : batches) {
     HostCall call(spec, lengths, 7, row_padding);
     ASSERT_EQ(call.launch(handle), 0) << call.error();
-    EXPECT_EQ(call.mistakes(), "") << lengths.other_rows["Lq"][0];
+    EXPECT_EQ(call.mistakes(), "") << lengths.rows_of("Lq")[0];
   }
 }
 
@@ -91,7 +91,7 @@ TEST_P(DeltaHostAttention, TypesHeadDimensionsAndStrides) {
 TEST_P(DeltaHostAttention, RowsBeforeASequenceAreZeroAlsoWhereInputsAreNoNumbers) {
   const OpSpecPtr spec = make_spec(base_spec(GetParam()));
   const HostHandle handle(*spec, 2);
-  HostCall call(spec, {{3, 0, 70}, {}, 100, {5, 5, 5}}, 7);
+  HostCall call(spec, {{3, 0, 70}, {}, 100, {{"Lq", {5, 5, 5}}}}, 7);
   for (size_t tensor = 0; tensor < 3; ++tensor) {
     std::vector<double>& reals = call.inputs()[tensor].tensor.reals;
     std::fill(reals.begin(), reals.end(), std::numeric_limits<double>::quiet_NaN());
@@ -108,8 +108,8 @@ TEST_P(DeltaHostAttention, RowsBeforeASequenceAreZeroAlsoWhereInputsAreNoNumbers
 TEST_P(DeltaHostAttention, EmptyBatches) {
   const OpSpecPtr spec = make_spec(base_spec(GetParam()));
   const HostHandle handle(*spec, 2);
-  for (const Lengths& lengths : {Lengths{{}, {}, 8}, Lengths{{0, 0}, {}, 8, {0, 0}}, Lengths{{0, 0}, {}, 8, {3, 3}},
-                                 Lengths{{4, 1}, {}, 8, {0, 0}}}) {
+  for (const Lengths& lengths : {Lengths{{}, {}, 8}, Lengths{{0, 0}, {}, 8, {{"Lq", {0, 0}}}},
+                                 Lengths{{0, 0}, {}, 8, {{"Lq", {3, 3}}}}, Lengths{{4, 1}, {}, 8, {{"Lq", {0, 0}}}}}) {
     HostCall call(spec, lengths, 5);
     EXPECT_EQ(call.launch(handle), 0) << call.error();
     for (const double value : call.read("out").reals) EXPECT_EQ(value, 0);
@@ -132,7 +132,7 @@ TEST_P(DeltaHostAttention, NothingOutsideTheTensorsIsTouched) {
     const OpSpecPtr spec = make_spec(json);
     const HostHandle handle(*spec, 2);
     for (const int64_t delta : {1, 6, 280}) {
-      HostCall call(spec, {{5, 270, 3}, {}, 270, Rows(3, delta)}, 4);
+      HostCall call(spec, {{5, 270, 3}, {}, 270, {{"Lq", Rows(3, delta)}}}, 4);
       expect_launch_within_bounds(call, handle, {"q", "k", "v", "seq_offsets", "out"});
     }
   }
@@ -152,7 +152,7 @@ TEST_P(DeltaHostAttention, SenselessOffsetsTouchNothingOutside) {
   for (const std::string& name : offsets_names) {
     for (const Rows& offsets :
          {Rows{0, 500, 20, 90}, {-7, tiny, huge, 3}, {huge, 0, 0, 0}, {5, 5, 90, 80}, {0, 90, 10, 90}, {9, 6, 3, 0}}) {
-      HostCall call(spec, {{20, 30, 40}, {0, 0, 0}, 64, {10, 10, 10}}, 5);
+      HostCall call(spec, {{20, 30, 40}, {0, 0, 0}, 64, {{"Lq", {10, 10, 10}}}}, 5);
       call.inputs()[static_cast<size_t>(find_argument(signature, name))].tensor.integers = offsets;
       call.inputs()[static_cast<size_t>(find_argument(signature, "num_targets"))].tensor.integers = {huge, -3, tiny};
       expect_launch_within_bounds(call, handle, tensors);
@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Queries, DeltaHostAttention, ::testing::Bool(),
 TEST(DeltaHostAttentionJagged, RowsOfNoSequenceAndGapsBetweenRowsAreNotWritten) {
   const OpSpecPtr spec = make_spec(with(base_spec(true), {{"heads", 1}}));
   const HostHandle handle(*spec, 2);
-  HostCall call(spec, {{3, 300}, {}, 300, {5, 280}}, 5, /*row_padding=*/16);
+  HostCall call(spec, {{3, 300}, {}, 300, {{"Lq", {5, 280}}}}, 5, /*row_padding=*/16);
   call.add_rows(37);
   ASSERT_EQ(call.launch(handle), 0) << call.error();
   const auto& bytes = call.bytes("out");
@@ -182,7 +182,7 @@ TEST(DeltaHostAttentionJagged, RowsOfNoSequenceAndGapsBetweenRowsAreNotWritten) 
 TEST(DeltaHostAttentionDense, AnotherNumberOfRowsIsRefused) {
   const OpSpecPtr spec = make_spec(base_spec(false));
   const HostHandle handle(*spec, 1);
-  HostCall call(spec, {{3, 30}, {}, 30, {5, 5}}, 5);
+  HostCall call(spec, {{3, 30}, {}, 30, {{"Lq", {5, 5}}}}, 5);
   call.pack_inputs();
   call.value("max_delta_len").integer = 6;
   EXPECT_NE(call.launch(handle), 0);

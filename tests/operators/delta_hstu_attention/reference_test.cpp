@@ -51,7 +51,7 @@ Outputs outputs_of(const DeltaHstuAttentionParams& params, const Lengths& length
   const int64_t width = params.heads * params.attn_dim;
   int64_t first = 0, first_query = 0;
   for (size_t b = 0; b < lengths.rows.size(); ++b) {
-    const int64_t n = lengths.rows[b], m = lengths.other_rows["Lq"][b], common = std::min(n, m);
+    const int64_t n = lengths.rows[b], m = lengths.rows_of("Lq")[b], common = std::min(n, m);
     std::copy_n(rows.begin() + (first + n - common) * width, common * width,
                 queries.begin() + (first_query + m - common) * width);
     first += n;
@@ -71,7 +71,7 @@ TEST(DeltaHstuAttentionReference, ByHand) {
     params.jagged_queries = jagged;
     const DeltaHstuAttentionSpec spec(params);
     // The last two rows of three, and a row before a sequence of one.
-    const Lengths lengths{{3, 1}, {}, 4, {2, 2}};
+    const Lengths lengths{{3, 1}, {}, 4, {{"Lq", {2, 2}}}};
     auto values = spec.make_inputs(Direction::kForward, lengths, 1);
     const std::vector<double> columns[] = {{2, 3, 50, 4}, {0.5, -1, 2, 0.25}, {1, 10, 100, 1000}};
     for (size_t argument = 0; argument < 3; ++argument) {
@@ -94,10 +94,10 @@ TEST(DeltaHstuAttentionReference, ByHand) {
 TEST(DeltaHstuAttentionReference, ADeltaOfAllRowsIsHstuAttention) {
   for (DeltaHstuAttentionParams params : masks()) {
     params.jagged_queries = true;
-    const Outputs outputs = outputs_of(params, {{13, 0, 1, 20}, {5, 0, 1, 0}, 20, {13, 0, 1, 20}});
+    const Outputs outputs = outputs_of(params, {{13, 0, 1, 20}, {5, 0, 1, 0}, 20, {{"Lq", {13, 0, 1, 20}}}});
     EXPECT_EQ(outputs.last, outputs.all);
     params.jagged_queries = false;
-    const Outputs dense = outputs_of(params, {{7, 7}, {2, 0}, 7, {7, 7}});
+    const Outputs dense = outputs_of(params, {{7, 7}, {2, 0}, 7, {{"Lq", {7, 7}}}});
     EXPECT_EQ(dense.last, dense.all);
   }
 }
@@ -106,13 +106,15 @@ TEST(DeltaHstuAttentionReference, LastRowsAreThoseOfHstuAttentionAndRowsBeforeAS
   for (DeltaHstuAttentionParams params : masks()) {
     for (const bool jagged : {false, true}) {
       params.jagged_queries = jagged;
-      const Lengths lengths{
-          {13, 0, 1, 20}, {5, 0, 1, 0}, 20, jagged ? std::vector<int64_t>{6, 2, 0, 23} : std::vector<int64_t>(4, 6)};
+      const Lengths lengths{{13, 0, 1, 20},
+                            {5, 0, 1, 0},
+                            20,
+                            {{"Lq", jagged ? std::vector<int64_t>{6, 2, 0, 23} : std::vector<int64_t>(4, 6)}}};
       const Outputs outputs = outputs_of(params, lengths);
       const int64_t width = params.heads * params.hidden_dim;
       int64_t first = 0, first_query = 0;
       for (size_t b = 0; b < lengths.rows.size(); ++b) {
-        const int64_t n = lengths.rows[b], m = lengths.other_rows["Lq"][b];
+        const int64_t n = lengths.rows[b], m = lengths.rows_of("Lq")[b];
         for (int64_t element = 0; element < m * width; ++element) {
           const int64_t at = (first + n - m) * width + element;
           const double expected = at < first * width ? 0 : outputs.all[static_cast<size_t>(at)];
@@ -132,7 +134,7 @@ TEST(DeltaHstuAttentionInputs, FollowFromTheLengths) {
     params.jagged_queries = jagged;
     const DeltaHstuAttentionSpec spec(params);
     const Lengths lengths{
-        {13, 0, 1}, {5, 0, 1}, 20, jagged ? std::vector<int64_t>{6, 0, 2} : std::vector<int64_t>(3, 6)};
+        {13, 0, 1}, {5, 0, 1}, 20, {{"Lq", jagged ? std::vector<int64_t>{6, 0, 2} : std::vector<int64_t>(3, 6)}}};
     auto values = spec.make_inputs(Direction::kForward, lengths, 7);
     ASSERT_EQ(values.size(), spec.signature(Direction::kForward).size());
     EXPECT_EQ(value_of(spec, values, "q").tensor.shape, (std::vector<int64_t>{jagged ? 8 : 18, 2, 16}));

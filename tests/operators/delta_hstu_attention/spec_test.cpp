@@ -147,7 +147,7 @@ TEST(DeltaHstuAttentionWork, CountsThePairsOfTheRowsOfQ) {
   masks[6].max_attn_len = 2;
   masks[6].min_full_attn_seq_len = 1;
   masks[6].num_targets = true;
-  const Lengths lengths{{0, 1, 5, 11, 9, 4}, {0, 1, 2, 4, 0, 4}, 11, {3, 0, 2, 11, 20, 1}};
+  const Lengths lengths{{0, 1, 5, 11, 9, 4}, {0, 1, 2, 4, 0, 4}, 11, {{"Lq", {3, 0, 2, 11, 20, 1}}}};
   for (DeltaHstuAttentionParams& params : masks) {
     params.heads = 3;
     params.attn_dim = 16;
@@ -157,7 +157,7 @@ TEST(DeltaHstuAttentionWork, CountsThePairsOfTheRowsOfQ) {
     int64_t pairs = 0;
     for (size_t b = 0; b < lengths.rows.size(); ++b) {
       const int64_t targets = params.num_targets ? lengths.num_targets[b] : 0;
-      pairs += pairs_of(params, lengths.rows[b], targets, lengths.other_rows["Lq"][b]);
+      pairs += pairs_of(params, lengths.rows[b], targets, lengths.rows_of("Lq")[b]);
     }
     const Work work = spec.work(Direction::kForward, lengths);
     EXPECT_EQ(work.flops, static_cast<double>(2 * 3 * (16 + 8) * pairs)) << spec.to_json().dump();

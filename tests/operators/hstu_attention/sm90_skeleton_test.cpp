@@ -320,7 +320,7 @@ TEST(Sm90Skeleton, TheFirstChoiceForFewTilesSharesThemOut) {
     double best = std::numeric_limits<double>::infinity();
     for (const KernelConfig& config : accepted(spec)) {
       if (config.attention().split_kv != split) continue;
-      best = std::min(best, skeleton().estimate(spec, config, hopper(), {rows, batch, 1, 64, true}));
+      best = std::min(best, skeleton().estimate(spec, config, hopper(), {rows, batch, 1, true}));
     }
     return best;
   };

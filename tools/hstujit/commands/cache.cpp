@@ -211,7 +211,7 @@ Status report_on_existing(const CacheOptions& options, const Call& call, Printer
   std::error_code error;
   const char* const others = std::getenv("HSTUJIT_CACHE_PATH");
   if ((others == nullptr || *others == 0) && !options.cache_dir.empty() &&
-      !std::filesystem::exists(options.cache_dir, error))
+      !std::filesystem::exists(std::filesystem::symlink_status(options.cache_dir, error)))
     return Status(Code::kNotFound, fmt::format("--cache-dir is {}, which does not exist", quote(options.cache_dir)));
   HSTUJIT_ASSIGN_OR_RETURN(const Report report, call(context.get()));
   return show(report, options, printer);

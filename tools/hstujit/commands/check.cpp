@@ -23,8 +23,9 @@ std::vector<std::string> parameter_lines(const Json& instance) {
   constexpr size_t kColumns = 100;
   std::vector<std::string> lines;
   for (const auto& [name, value] : member(instance, "parameters").items()) {
-    if (value == false) continue;
-    const std::string word = value == true ? name : fmt::format("{}={}", name, text_of(value));
+    const std::string word = value == true    ? name
+                             : value == false ? name + "=false"
+                                              : fmt::format("{}={}", name, text_of(value));
     if (lines.empty() || lines.back().size() + 1 + word.size() > kColumns) lines.emplace_back(" ");
     lines.back() += " " + word;
   }

@@ -5,6 +5,7 @@
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/parallel.h"
 
 namespace hstujit {

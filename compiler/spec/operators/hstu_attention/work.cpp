@@ -3,6 +3,7 @@
 
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 #include "compiler/spec/operators/hstu_attention/visible_columns.h"
+#include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
 
