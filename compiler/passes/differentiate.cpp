@@ -21,7 +21,8 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
     auto function =
         create_region_function(builder, score.getLoc(), kScoreGrad,
                                builder.getFunctionType(score.getArgumentTypes(), {real, real}), {}, {"y", "dy"});
-    function.setAllArgAttrs(score.getAllArgAttrs());
+    // None where nobody has named them.
+    if (const mlir::ArrayAttr names = score.getAllArgAttrs()) function.setAllArgAttrs(names);
     mlir::Block* body = function.addEntryBlock();
     builder.setInsertionPointToStart(body);
     Ops ops(builder, score.getLoc());

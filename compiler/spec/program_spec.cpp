@@ -62,7 +62,7 @@ double bytes_of(const Argument& argument, const Lengths& lengths) {
   if (argument.kind != ArgumentKind::kTensor) return 0;
   double lines = 1;
   if (has_rows(argument)) {
-    lines = static_cast<double>(lengths.total_rows(argument.shape[0].symbol));
+    lines = static_cast<double>(lengths.total_rows(row_axis(argument)));
   } else if (has_parts(argument) || is_integer(argument.dtype)) {
     lines = static_cast<double>(lengths.rows.size());
   }

@@ -35,8 +35,13 @@ bool every_row_counts(const Signature& signature) {
          any([](const Argument& argument) { return has_rows(argument) && is_plain(argument.shape[0]); });
 }
 
+// A uniform axis has as many rows of each sequence: of q, which has no others then.
+std::string_view row_axis(const Argument& argument) {
+  return argument.shape[0].is_uniform() ? kQueryAxis : std::string_view(argument.shape[0].symbol);
+}
+
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
-  return lengths.rows_of(argument.shape[0].symbol);
+  return lengths.rows_of(row_axis(argument));
 }
 
 bool has_parts(const Argument& argument) {

@@ -27,7 +27,9 @@ bool has_jagged_rows(const Argument& argument);
 // Whether rows count that no sequence has: some argument's rows are cut at sequences, and some other's are not.
 bool every_row_counts(const Signature& signature);
 
-// For an argument that has rows: how many of each sequence.
+// For an argument that has rows: the axis that they are of.
+std::string_view row_axis(const Argument& argument);
+// How many of each sequence.
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths);
 // Whether those are all rows of each sequence, and not its rows of q.
 bool counts_all_rows(const Argument& argument);

@@ -52,7 +52,6 @@ TEST(Mistakes, AllOfThemAreSaidEachWithItsPlace) {
                           StartsWith("m.json:5:75: ops[0].hidden_dim is 60; allowed: an integer"),
                           StartsWith("m.json:6:26: ops[0].max_seq_len[1] is 0; allowed: an integer"),
                           StartsWith("m.json:7:25: ops[0].lengths.low is 2; allowed: a number"),
-                          StartsWith("m.json:8:5: ops[1].max_seq_len is missing; allowed: an integer"),
                           StartsWith("m.json:8:25: ops[1].op is \"hstu_atention\", did you mean \"hstu_attention\"?"),
                           StartsWith("m.json:9:5: ops[2] is 7; allowed: a JSON object"),
                           StartsWith("m.json:11:3: extra (value 1) is not a known field")));

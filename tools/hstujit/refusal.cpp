@@ -90,7 +90,8 @@ ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
   }
   const CLI::App& command = named_command(app);
   const std::vector<std::string> rest = command.remaining();
-  if (rest.empty() && !command_table(command).commands.empty()) {
+  const bool of_a_value = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ValidationError);
+  if (rest.empty() && !of_a_value && !command_table(command).commands.empty()) {
     write_text(stderr, app.help());  // a command is missing: those there are say more than that
     return ExitCode::kBadRequest;
   }

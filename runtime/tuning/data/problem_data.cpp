@@ -108,7 +108,7 @@ Status check_memory(const Signature& signature, const BatchSize& batch, int64_t 
   for (const Argument& argument : signature) {
     const bool rows = has_rows(argument);
     if (!rows && !has_parts(argument)) continue;
-    const int64_t count = rows ? batch.rows_of(argument.shape[0].symbol) : batch.sequences;
+    const int64_t count = rows ? batch.rows_of(row_axis(argument)) : batch.sequences;
     const auto elements = static_cast<double>(count) * static_cast<double>(part_elements(argument, max_seq_len));
     shares.emplace_back(argument.name, elements * bytes);
   }
