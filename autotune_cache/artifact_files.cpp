@@ -128,25 +128,28 @@ Status remove_artifact(const CacheTree& tree, std::string_view arch, std::string
   return folder->remove(files.cubin.filename());
 }
 
-void for_each_artifact_file(const CacheTree& tree,
-                            const std::function<void(const std::string&, const CacheItem&)>& visit) {
-  tree.walk(version_folder(kNoRoot), 2, is_arch_name, [&](const CacheItem& item) {
-    const auto arch = std::next(item.name.begin());
-    visit(arch == item.name.end() ? std::string() : arch->native(), item);
-  });
+std::string arch_of(const CacheItem& item) {
+  const auto folder = std::next(item.name.begin());
+  return folder != item.name.end() && is_arch_name(folder->native()) ? folder->native() : std::string();
 }
 
-void for_each_folder_passed_over(const CacheTree& tree,
-                                 const std::function<void(const std::string&, const Status&)>& visit) {
+void for_each_artifact_file(const CacheTree& tree,
+                            const std::function<void(const std::string&, const CacheItem&)>& visit) {
+  tree.walk(version_folder(kNoRoot), 2, is_arch_name, [&](const CacheItem& item) { visit(arch_of(item), item); });
+}
+
+void for_each_item(const CacheTree& tree, const std::function<void(const CacheItem&)>& visit) {
   std::error_code error;
   if (fs::exists(tree.root(), error) && !fs::is_directory(tree.root(), error)) {
-    visit(tree.root(), Status(Code::kIo, "it is no directory"));
+    visit({".", Status(Code::kIo, "it is no directory"), {}, true});
     return;
   }
-  tree.walk(version_folder(kNoRoot), 2, is_of_layout, [&](const CacheItem& item) {
-    if (!item.holds_others || item.problem.ok()) return;
-    visit(item.name == "." ? tree.root() : (fs::path(tree.root()) / item.name).native(), item.problem);
-  });
+  tree.walk(version_folder(kNoRoot), 2, is_of_layout, visit);
+}
+
+std::optional<std::string> folder_passed_over(const CacheTree& tree, const CacheItem& item) {
+  if (!item.holds_others || item.problem.ok()) return std::nullopt;
+  return item.name == "." ? tree.root() : (fs::path(tree.root()) / item.name).native();
 }
 
 std::optional<std::string> digest_of_file(const fs::path& path, std::string_view extension) {

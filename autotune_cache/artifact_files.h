@@ -65,10 +65,13 @@ Status remove_artifact(const CacheTree& tree, std::string_view arch, std::string
 void for_each_artifact_file(const CacheTree& tree,
                             const std::function<void(const std::string&, const CacheItem&)>& visit);
 
-// Calls visit(path, problem) for each folder of the layout that does not count, with all that is in it, and for the
-// root where that is no directory.
-void for_each_folder_passed_over(const CacheTree& tree,
-                                 const std::function<void(const std::string&, const Status&)>& visit);
+// Calls visit for what lies in the folders of cubins, tuning records and choices, for those folders where they do not
+// count, and for the root where that is no directory.
+void for_each_item(const CacheTree& tree, const std::function<void(const CacheItem&)>& visit);
+// The path of a folder that does not count, with all that is in it; nothing for any other item.
+std::optional<std::string> folder_passed_over(const CacheTree& tree, const CacheItem& item);
+// Of the folder of cubins that the item is, or lies in; empty for any other item.
+std::string arch_of(const CacheItem& item);
 
 // The digest of a file named "<digest><extension>"; nothing for any other name.
 std::optional<std::string> digest_of_file(const std::filesystem::path& path, std::string_view extension);

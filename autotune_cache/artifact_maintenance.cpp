@@ -59,11 +59,12 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
   if (!report.unread.ok()) return report;
   report.leftovers = sweep_leftovers(*user_);
 
-  for_each_folder_passed_over(*user_, [&](const std::string& path, const Status& problem) {
-    if (report.unread.ok()) report.unread = problem.with_context(printable(path));
-  });
   std::map<std::pair<std::string, std::string>, Candidate> found;
-  for_each_artifact_file(*user_, [&](const std::string& arch, const CacheItem& item) {
+  for_each_item(*user_, [&](const CacheItem& item) {
+    if (const auto path = folder_passed_over(*user_, item); path && report.unread.ok())
+      report.unread = item.problem.with_context(printable(*path));
+    const std::string arch = arch_of(item);
+    if (arch.empty()) return;
     if (is_system_failure(item.problem)) report.unread = item.problem;
     auto digest = digest_of_file(item.name, ".cubin");
     if (!digest) digest = digest_of_file(item.name, ".json");

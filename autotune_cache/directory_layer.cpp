@@ -19,8 +19,8 @@ constexpr const char* kForeign = "it is not a file of the cache";
 
 Status bad(const char* problem) { return Status(Code::kIo, problem); }
 
-// kOk for a file that lies beside metadata which a look-up reads. `missing`: what is said where there is none.
-Status expect_metadata(const CacheTree& tree, const fs::path& name, const char* missing) {
+// kOk for a file that lies beside metadata which a look-up reads.
+Status expect_metadata(const CacheTree& tree, const fs::path& name) {
   const auto folder = tree.open(name.parent_path());
   Status status = folder.status();
   if (folder.ok()) {
@@ -28,7 +28,7 @@ Status expect_metadata(const CacheTree& tree, const fs::path& name, const char* 
     if (found.ok()) return found->is_folder ? bad("its metadata is a folder") : Status();
     status = found.status();
   }
-  if (status.code() == Code::kNotFound) return bad(missing);
+  if (status.code() == Code::kNotFound) return bad(kNoMetadata);
   return status.with_context("its metadata is passed over");
 }
 
@@ -39,7 +39,7 @@ Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const
   if (const auto digest = digest_of_file(item.name, ".cubin")) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
     if (files.cubin != item.name) return bad(kMisplaced);
-    return expect_metadata(tree, files.metadata, kNoMetadata);
+    return expect_metadata(tree, files.metadata);
   }
   if (const auto digest = digest_of_file(item.name, ".json")) {
     if (ArtifactFiles(kNoRoot, arch, *digest).metadata != item.name) return bad(kMisplaced);
@@ -48,7 +48,7 @@ Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const
   if (const auto [digest, extension] = digest_of_note(item.name); digest) {
     const ArtifactFiles files(kNoRoot, arch, *digest);
     if (files.note(extension) != item.name) return bad(kMisplaced);
-    return expect_metadata(tree, files.metadata, kNoMetadata);
+    return expect_metadata(tree, files.metadata);
   }
   return bad(kForeign);
 }
@@ -65,9 +65,11 @@ Status problem_of_text(const CacheItem& item, const Place& place, const Find& fi
   return find(*digest).status();
 }
 
-// A temporary file of a writer that may still be at it.
-bool is_being_written(const CacheItem& item) {
-  return item.problem.ok() && is_abandoned_temporary(item.name) && !is_older_than(item.info.nanoseconds, kLeftoverAge);
+// A file of a writer that may still be at it: a temporary one, or one whose metadata, which comes last, is not there
+// yet. `status`: what is wrong with it.
+bool is_being_written(const CacheItem& item, const Status& status) {
+  return item.problem.ok() && (is_abandoned_temporary(item.name) || status.message() == kNoMetadata) &&
+         !is_older_than(item.info.nanoseconds, kLeftoverAge);
 }
 
 // A folder that does not count is none.
@@ -142,8 +144,9 @@ std::vector<StoredChoice> DirectoryLayer::choices(Status* failure) const {
 
 std::vector<VerifiedFile> DirectoryLayer::passed_over() const {
   std::vector<VerifiedFile> folders;
-  for_each_folder_passed_over(tree_, [&](const std::string& place, const Status& problem) {
-    folders.push_back({place, problem.message(), is_system_failure(problem)});
+  for_each_item(tree_, [&](const CacheItem& item) {
+    if (const auto path = folder_passed_over(tree_, item))
+      folders.push_back({*path, item.problem.message(), is_system_failure(item.problem)});
   });
   return folders;
 }
@@ -152,13 +155,11 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
   if (const Status status = health(); !status.ok()) return {{path(), status.message(), is_system_failure(status)}};
   std::vector<VerifiedFile> report;
   const auto add = [&](const CacheItem& item, const Status& status) {
-    if (is_being_written(item)) return;
+    if (is_being_written(item, status)) return;
     report.push_back({(fs::path(path()) / item.name).native(), status.message(), is_system_failure(status)});
   };
   for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {
     const Status status = problem_of_artifact(tree_, arch, item);
-    // Metadata follows its cubin, and notes are written beside: one that lacks it may be on its way.
-    if (status.message() == kNoMetadata && !is_older_than(item.info.nanoseconds, kLeftoverAge)) return;
     // A good entry is one line, its metadata's; its other files have one only when something is wrong with them.
     if (!status.ok() || digest_of_file(item.name, ".json")) add(item, status);
   });

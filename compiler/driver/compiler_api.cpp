@@ -54,12 +54,7 @@ Status check_usable(const CompileOutput& output) {
 
 Status compile(const Request& request, const EmittedKernel& kernel, const Blobs& blobs) {
   HSTUJIT_ASSIGN_OR_RETURN(const std::shared_ptr<const Nvrtc> nvrtc, Nvrtc::open(request.nvrtc));
-  CompileInput input;
-  input.source = kernel.source;
-  input.file_name = kernel.plan.kernel_name + ".cu";
-  input.entry = kernel.plan.kernel_name;
-  for (const FollowingKernel& following : kernel.plan.following) input.others.push_back(following.kernel_name);
-  input.arch = request.device.arch;
+  CompileInput input = compile_input(kernel.source, kernel.plan, request.device.arch);
   input.lineinfo = request.lineinfo;
   std::string log;
   const Result<CompileOutput> output = nvrtc->compile(input, &log);

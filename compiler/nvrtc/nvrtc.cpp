@@ -158,6 +158,15 @@ Nvrtc::~Nvrtc() = default;
 const std::string& Nvrtc::version() const { return api_->version_text; }
 const std::string& Nvrtc::path() const { return api_->path; }
 
+CompileInput compile_input(std::string source, const LaunchPlan& plan, std::string arch) {
+  CompileInput input;
+  input.source = std::move(source);
+  input.entry = plan.kernel_name;
+  for (const FollowingKernel& following : plan.following) input.others.push_back(following.kernel_name);
+  input.arch = std::move(arch);
+  return input;
+}
+
 Result<std::shared_ptr<const Nvrtc>> Nvrtc::open(const std::string& explicit_path) {
   const NvrtcPlaces places = places_of_process();
   const std::vector<std::string> candidates =

@@ -11,6 +11,7 @@
 
 #include "compiler/nvrtc/resource_report.h"
 #include "compiler/plan/compile_options.h"
+#include "compiler/plan/launch_plan.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -24,6 +25,9 @@ struct CompileInput {
   int cpp_standard = kCppStandard;  // 17 or 20
   bool lineinfo = false;            // line tables for profilers; does not change the code
 };
+
+// For the kernels of a plan, which are all in `source`.
+CompileInput compile_input(std::string source, const LaunchPlan& plan, std::string arch);
 
 struct CompileOutput {
   std::string cubin;

@@ -64,13 +64,13 @@ void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t le
 
 BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   BatchSize size;
-  int64_t queries = 0;
+  int64_t* const queries =
+      takes(instance, Semantic::kMaxRows, kQueryAxis) ? &size.other_rows[std::string(kQueryAxis)] : nullptr;
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
     ++size.sequences;
     size.rows += rows;
-    queries += instance.delta_lens.empty() ? 0 : instance.delta_lens[b % instance.delta_lens.size()];
+    if (queries != nullptr) *queries += instance.delta_lens[b % instance.delta_lens.size()];
   });
-  if (takes(instance, Semantic::kMaxRows, kQueryAxis)) size.other_rows.emplace(kQueryAxis, queries);
   return size;
 }
 

@@ -25,8 +25,6 @@ bool has_sequence_rows(const Argument& argument) { return has_rows(argument) && 
 
 bool has_jagged_rows(const Argument& argument) { return has_rows(argument) && argument.shape[0].is_jagged(); }
 
-bool counts_all_rows(const Argument& argument) { return argument.shape[0].symbol == kSequenceAxis; }
-
 bool every_row_counts(const Signature& signature) {
   const auto any = [&](bool (*holds)(const Argument&)) {
     return std::any_of(signature.begin(), signature.end(), holds);

@@ -31,8 +31,6 @@ bool every_row_counts(const Signature& signature);
 std::string_view row_axis(const Argument& argument);
 // How many of each sequence.
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths);
-// Whether those are all rows of each sequence, and not its rows of q.
-bool counts_all_rows(const Argument& argument);
 
 // Whether the argument has a part for each sequence, all of one size whatever its rows: (B, ...) of real numbers.
 bool has_parts(const Argument& argument);

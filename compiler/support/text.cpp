@@ -56,6 +56,18 @@ bool is_unsafe(uint32_t code) {
   return control || separator || direction || takes_no_room(code);
 }
 
+// What write(character, whole, out) makes of each character, and of each byte that is none: those are not `whole`.
+template <typename Write>
+std::string rewritten(std::string_view text, const Write& write) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t size = character_size(text);
+    write(text.substr(0, size == 0 ? 1 : size), size != 0, out);
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return out;
+}
+
 std::string escaped(std::string_view text, size_t longest, bool quotes) {
   std::string out;
   while (!text.empty()) {
@@ -100,17 +112,13 @@ std::string printable(std::string_view text, size_t longest) { return escaped(te
 std::string quote(std::string_view text, size_t longest) { return '"' + escaped(text, longest, /*quotes=*/true) + '"'; }
 
 std::string as_utf8(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t size = character_size(text);
-    if (size == 0) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+  return rewritten(text, [](std::string_view character, bool whole, std::string& out) {
+    if (whole) {
+      out += character;
     } else {
-      out += text.substr(0, size);
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(character.front()));
     }
-    text.remove_prefix(size == 0 ? 1 : size);
-  }
-  return out;
+  });
 }
 
 std::string printable_lines(std::string_view text) {
@@ -125,12 +133,9 @@ std::string printable_lines(std::string_view text) {
 }
 
 std::string printable_json(std::string_view json) {
-  std::string out;
-  while (!json.empty()) {
-    const size_t size = character_size(json);
-    const std::string_view character = json.substr(0, size == 0 ? 1 : size);
+  return rewritten(json, [](std::string_view character, bool whole, std::string& out) {
     const bool layout = character == "\n" || character == "\t" || character == "\r";
-    if (size == 0) {
+    if (!whole) {
       out += "\xEF\xBF\xBD";
     } else if (!layout && is_unsafe(code_point(character))) {
       const uint32_t code = code_point(character);
@@ -140,9 +145,7 @@ std::string printable_json(std::string_view json) {
     } else {
       out += character;
     }
-    json.remove_prefix(character.size());
-  }
-  return out;
+  });
 }
 
 }  // namespace hstujit

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "autotune_cache/bundle_transfer.h"
 #include "compiler/spec/aliases.h"
@@ -153,14 +154,15 @@ hstujit_status hstujit_cache_prune_nvrtc(hstujit_context* context, const char* v
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(version, "a version of NVRTC");
     const std::vector<std::string> numbers = split(version, '.');
-    if (numbers.size() != 2 || !whole_number(numbers[0]) || !whole_number(numbers[1])) {
+    const auto number = [&](size_t i) { return i < numbers.size() ? whole_number(numbers[i]) : std::nullopt; };
+    const std::optional<uint64_t> major = number(0), minor = number(1);
+    if (numbers.size() != 2 || !major || !minor) {
       return Status(
           Code::kInvalidArgument,
           fmt::format("version is {}; it must be two numbers, that of the NVRTC whose kernels go, such as 13.0",
                       quote(version)));
     }
-    const std::string canonical = fmt::format("{}.{}", *whole_number(numbers[0]), *whole_number(numbers[1]));
-    return prune(context, {.max_bytes = {}, .nvrtc = canonical}, report);
+    return prune(context, {.max_bytes = {}, .nvrtc = fmt::format("{}.{}", *major, *minor)}, report);
   });
 }
 

@@ -202,7 +202,7 @@ ArgumentFailure ArgumentChecker::check_layout(int index, const Checked& expected
     }
   }
   int64_t end = 0;  // of no memory that there is, where an int64_t does not count so far
-  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset, span, &end))
+  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor_data(tensor)), span, &end))
     return {Kind::kNoAddress, index};
   return expected.output ? check_apart(index, tensor) : ArgumentFailure();
 }

@@ -10,8 +10,12 @@ namespace hstujit {
 
 DLDataType dlpack_type(DataType type);
 
-// First element, and stride of one dimension in elements (a tensor without strides is contiguous).
-inline char* tensor_data(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
+// First element. The address is computed as a number: that of a tensor which is still to be checked may lead anywhere.
+inline char* tensor_data(const DLTensor& tensor) {
+  return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset);
+}
+
+// Stride of one dimension in elements (a tensor without strides is contiguous).
 int64_t tensor_stride(const DLTensor& tensor, int dimension);
 
 // Whether it has no elements.

@@ -17,11 +17,12 @@
 
 namespace hstujit {
 
-// A port that nobody listens on and, as long as this lives, nobody can: a connection to it is refused. One that is only
-// free may be taken before it is tried, by another test or by the connection itself.
-class DeadPort {
+// A port of this machine that nobody else can take as long as this lives. Until somebody listens, a connection to it is
+// refused: of a dead server. One that is only free may be taken before it is tried, by another test or by the
+// connection itself.
+class BoundPort {
  public:
-  DeadPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  BoundPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -30,10 +31,11 @@ class DeadPort {
     ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
     number_ = ntohs(address.sin_port);
   }
-  DeadPort(const DeadPort&) = delete;
-  DeadPort& operator=(const DeadPort&) = delete;
-  ~DeadPort() { ::close(socket_); }
+  BoundPort(const BoundPort&) = delete;
+  BoundPort& operator=(const BoundPort&) = delete;
+  ~BoundPort() { ::close(socket_); }
 
+  int socket() const { return socket_; }
   int number() const { return number_; }
   std::string url() const { return fmt::format("http://127.0.0.1:{}", number_); }
 
@@ -62,23 +64,14 @@ class HttpServer {
   }
 
   explicit HttpServer(Handler handler) : handler_(std::move(handler)) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    ::bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
-    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-    ::listen(listener_, 64);
+    ::listen(port_.socket(), 64);
     acceptor_ = std::thread([this] { accept(); });
   }
 
   ~HttpServer() {
     ending_ = true;
-    ::shutdown(listener_, SHUT_RDWR);
+    ::shutdown(port_.socket(), SHUT_RDWR);
     acceptor_.join();
-    ::close(listener_);
     {
       const std::lock_guard lock(mutex_);
       for (const int connection : connections_) ::shutdown(connection, SHUT_RDWR);
@@ -87,7 +80,7 @@ class HttpServer {
     for (const int connection : connections_) ::close(connection);
   }
 
-  std::string url() const { return fmt::format("http://127.0.0.1:{}/cache", port_); }
+  std::string url() const { return port_.url() + "/cache"; }
 
   // "GET /cache/ac/…", in the order of their arrival.
   std::vector<std::string> requests() const {
@@ -98,7 +91,7 @@ class HttpServer {
  private:
   void accept() {
     while (!ending_) {
-      const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      const int connection = ::accept4(port_.socket(), nullptr, nullptr, SOCK_CLOEXEC);
       if (connection < 0) continue;
       const std::lock_guard lock(mutex_);
       connections_.push_back(connection);
@@ -144,8 +137,7 @@ class HttpServer {
   }
 
   Handler handler_;
-  int listener_ = -1;
-  int port_ = 0;
+  const BoundPort port_;
   std::atomic<bool> ending_{false};
   std::thread acceptor_;
   mutable std::mutex mutex_;  // of what follows

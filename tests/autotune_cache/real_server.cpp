@@ -102,7 +102,7 @@ std::unique_ptr<RealServer> RealServer::prepare(const char* program, std::string
   }
   std::unique_ptr<RealServer> server(new RealServer(std::move(temporary).value()));
   fs::create_directories(server->folder());
-  server->port_ = DeadPort().number();  // free from here on: a start that another took it from is repeated
+  server->port_ = BoundPort().number();  // free from here on: a start that another took it from is repeated
   return server;
 }
 

@@ -259,7 +259,7 @@ TEST_F(RemoteLayerTest, AFailingRemoteIsLeftAloneAndAskedAgainLater) {
 }
 
 TEST_F(RemoteLayerTest, ADeadRemoteCostsOneAttempt) {
-  const DeadPort port;
+  const BoundPort port;
   const auto machine = store("user", remote(port.url() + "/cache"));
   const Stopwatch watch;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(machine->find(sample_key(fmt::format("{{\"block_m\":{}}}", i))));

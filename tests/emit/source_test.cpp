@@ -89,13 +89,8 @@ TEST(Source, CompilesForEverySkeletonAndScore) {
       for (const KernelConfig& config : accepted_configs(params, device)) {
         const auto kernel = emit_kernel(HstuAttentionSpec(params), Direction::kForward, config, device);
         ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-        CompileInput input;
-        input.source = kernel->source;
-        input.file_name = kernel->plan.kernel_name + ".cu";
-        input.entry = kernel->plan.kernel_name;
-        input.arch = arch;
         std::string log;
-        const auto output = (*nvrtc)->compile(input, &log);
+        const auto output = (*nvrtc)->compile(compile_input(kernel->source, kernel->plan, arch), &log);
         EXPECT_TRUE(output.ok()) << name << ", " << config.skeleton << ": "
                                  << (output.ok() ? "" : output.status().message()) << log;
       }
@@ -209,13 +204,8 @@ TEST(Source, AnOperatorWithoutRegions) {
   EXPECT_TRUE(names(kernel->source, "kDropout = 0.25"));
   const auto nvrtc = Nvrtc::open();
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
-  CompileInput input;
-  input.source = kernel->source;
-  input.file_name = "toy.cu";
-  input.entry = kernel->plan.kernel_name;
-  input.arch = device.arch;
   std::string log;
-  const auto output = (*nvrtc)->compile(input, &log);
+  const auto output = (*nvrtc)->compile(compile_input(kernel->source, kernel->plan, device.arch), &log);
   EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
 }
 

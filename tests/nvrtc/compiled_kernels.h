@@ -26,13 +26,7 @@ class CompiledKernels : public testing::Test {
   void expect_fits(const OpSpec& spec, Direction direction, const KernelConfig& config, const DeviceSpec& device) {
     const auto kernel = emit_kernel(spec, direction, config, device);
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-    CompileInput input;
-    input.source = kernel->source;
-    input.entry = kernel->plan.kernel_name;
-    for (const FollowingKernel& following : kernel->plan.following) input.others.push_back(following.kernel_name);
-    input.file_name = input.entry + ".cu";
-    input.arch = device.arch;
-    const auto output = nvrtc_->compile(input);
+    const auto output = nvrtc_->compile(compile_input(kernel->source, kernel->plan, device.arch));
     ASSERT_TRUE(output.ok()) << output.status().message();
     std::string rejects;
     for (const auto& reject : output->rejects) rejects += reject.reason + ": " + reject.detail + "\n";

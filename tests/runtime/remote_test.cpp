@@ -83,7 +83,7 @@ TEST_F(RemoteEngineTest, WhatOneMachinePrewarmsAnotherNeedNotCompile) {
 }
 
 TEST_F(RemoteEngineTest, ADeadRemoteCostsLittle) {
-  const DeadPort port;
+  const BoundPort port;
   const Json report = prewarmed(machine("a", port.url()));
   EXPECT_EQ(report["compiled"], report["kernels"]);
   EXPECT_LT(seconds(), 5);
@@ -157,7 +157,7 @@ TEST_F(RemoteEngineTest, DoctorNamesItWithoutThePassword) {
   EXPECT_EQ(good["cache"].back()["path"], server.url());
   EXPECT_EQ(good["cache"].back()["ok"], true);
   EXPECT_THAT(good.dump(), Not(HasSubstr("secret")));
-  const DeadPort port;
+  const BoundPort port;
   const Json dead = doctor(*machine("a", port.url()));
   EXPECT_EQ(dead["cache"].back()["ok"], false);
   EXPECT_THAT(dead["cache"].back()["problem"].get<std::string>(), HasSubstr("Failed to connect"));

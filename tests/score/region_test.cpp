@@ -78,14 +78,8 @@ TEST(PositionalScore, KernelsCompile) {
                 ? " float score(float x, const At& at, const Params& params) {\n  const auto pair = at();\n"
                 : " void score_grad(float x, const At& at, const Params& params, float& y, float& dy) {";
         EXPECT_NE(kernel->source.find(function), std::string::npos);
-        CompileInput input;
-        input.source = kernel->source;
-        input.entry = kernel->plan.kernel_name;
-        for (const FollowingKernel& following : kernel->plan.following) input.others.push_back(following.kernel_name);
-        input.file_name = input.entry + ".cu";
-        input.arch = device.arch;
         std::string log;
-        const auto output = (*nvrtc)->compile(input, &log);
+        const auto output = (*nvrtc)->compile(compile_input(kernel->source, kernel->plan, device.arch), &log);
         EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
         if (!output.ok()) continue;
         // A skeleton counts the registers of built-in scores: others may spill. Products must not wait.

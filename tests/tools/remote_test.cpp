@@ -43,7 +43,7 @@ TEST_F(RemoteProgram, TheSecondMachineCompilesNothing) {
 
 TEST_F(RemoteProgram, ADeadRemoteIsNoTrouble) {
   if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
-  const DeadPort port;
+  const BoundPort port;
   const Outcome outcome = prewarm("a", port.url());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");

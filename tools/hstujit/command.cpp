@@ -65,7 +65,9 @@ void add_jobs(CLI::App& command, Options& options) {
 }
 
 void add_device(CLI::App& command, Options& options) {
-  command.add_option("--device", options.device, "CUDA device")->type_name("N")->transform(whole_number_from(0, 1023));
+  command.add_option("--device", options.device, "CUDA device")
+      ->type_name("N")
+      ->transform(whole_number_from(0, kLargestDevice));
 }
 
 void add_budget(CLI::App& command, Options& options) {

@@ -49,6 +49,8 @@ struct Options {
 // octal.
 CLI::Validator whole_number_from(uint64_t lowest, uint64_t highest);
 
+inline constexpr int kLargestDevice = 1023;  // CUDA ordinal
+
 CLI::Option* add_config(CLI::App& command, Options& options);  // required
 void add_op(CLI::App& command, Options& options);
 void add_arch(CLI::App& command, Options& options);

@@ -16,6 +16,8 @@ namespace hstujit {
 
 namespace {
 
+constexpr const char* kEmpty = "is empty; leave it out, or give it a value";
+
 // The innermost command that was named.
 const CLI::App& named_command(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
@@ -66,9 +68,8 @@ void check_not_empty(const CLI::App& app) {
   for (const CLI::Option* option : options) {
     const std::vector<std::string>& results = option->results();
     if (std::any_of(results.begin(), results.end(), [](const std::string& text) { return text.empty(); }))
-      throw CLI::ValidationError(option->get_name(), option->get_required()
-                                                         ? "is empty; it must have a value"
-                                                         : "is empty; leave it out, or give it a value");
+      throw CLI::ValidationError(option->get_name(),
+                                 option->get_required() ? "is empty; it must have a value" : kEmpty);
   }
 }
 
@@ -76,8 +77,7 @@ void check_not_cut_off(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view text = argv[i];
     if (text.starts_with("--") && text.find('=') == text.size() - 1)
-      throw CLI::ValidationError(std::string(text.substr(0, text.size() - 1)),
-                                 "is empty; leave it out, or give it a value");
+      throw CLI::ValidationError(std::string(text.substr(0, text.size() - 1)), kEmpty);
   }
 }
 

@@ -32,13 +32,12 @@ struct TuneOptions : Options {
 
 // Returns what is wrong with the list; CLI11 would pass over an empty item.
 std::string read_devices(const std::string& text, std::vector<int>& devices) {
-  constexpr uint64_t kLargest = 1023;
   devices.clear();
   for (const std::string& item : split(text, ',')) {
     const std::optional<uint64_t> device = whole_number(item);
-    if (!device || *device > kLargest)
+    if (!device || *device > kLargestDevice)
       return fmt::format("{} is not allowed; it must be whole numbers from 0 to {}, such as 0,1", quote(text),
-                         kLargest);
+                         kLargestDevice);
     devices.push_back(static_cast<int>(*device));
     if (std::count(devices.begin(), devices.end(), devices.back()) > 1)
       return fmt::format("{} names a GPU twice; kernels that share one would time each other, name each once", text);

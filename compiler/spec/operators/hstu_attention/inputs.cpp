@@ -64,7 +64,7 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Len
   const auto& p = params_;
   HostTensor offsets = offsets_tensor(lengths.rows);
   HostTensor query_offsets =
-      offsets_tensor(query_rows_ == QueryRows::kAll ? lengths.rows : lengths.rows_of(kQueryAxis));
+      offsets_tensor(lengths.rows_of(query_rows_ == QueryRows::kAll ? kSequenceAxis : kQueryAxis));
   const int64_t total = offsets.integers.back(), queries = query_offsets.integers.back();
 
   // alpha = 1 / Dqk and this deviation of q and k give scores alpha * dot of deviation 2: the bend of silu is in reach,

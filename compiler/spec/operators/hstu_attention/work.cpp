@@ -19,10 +19,11 @@ int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n,
 Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   const bool forward = direction == Direction::kForward;
   double pairs = 0, rows = 0, queries = 0, biases = 0;
+  const std::vector<int64_t>& own_rows = lengths.rows_of(query_rows_ == QueryRows::kAll ? kSequenceAxis : kQueryAxis);
   for (size_t b = 0; b < lengths.rows.size(); ++b) {
     const int64_t n = lengths.rows[b];
     const int64_t targets = lengths.num_targets.empty() ? 0 : lengths.num_targets[b];
-    const int64_t own = query_rows_ == QueryRows::kAll ? n : lengths.rows_of(kQueryAxis)[b];
+    const int64_t own = own_rows[b];
     pairs += static_cast<double>(hstu_attention_valid_pairs(params_, n, targets, std::max<int64_t>(n - own, 0)));
     rows += static_cast<double>(n);
     queries += static_cast<double>(own);
