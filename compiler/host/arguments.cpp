@@ -27,6 +27,8 @@ Result<Arguments> Arguments::bind(const Signature& signature, const HstujitHostV
       HSTUJIT_RETURN_IF_ERROR(arguments.bind_tensor(signature[i], values[i]));
     } else if (signature[i].kind == ArgumentKind::kInt && values[i].integer > signature[i].max) {
       return invalid(signature[i], fmt::format("is {}; it must be at most {}", values[i].integer, signature[i].max));
+    } else if (signature[i].kind == ArgumentKind::kFloat && !signature[i].range.contains(values[i].real)) {
+      return invalid(signature[i], fmt::format("is {}; it must be {}", values[i].real, to_string(signature[i].range)));
     }
   }
   for (size_t i = 0; i < count; ++i) {

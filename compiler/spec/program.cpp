@@ -18,6 +18,7 @@ void add(Signature& signature, const Argument& argument) {
   Argument& first = signature[static_cast<size_t>(known)];
   first.alignment = std::max(first.alignment, argument.alignment);
   first.max = std::min(first.max, argument.max);
+  first.range = {std::max(first.range.min, argument.range.min), std::min(first.range.max, argument.range.max)};
 }
 
 }  // namespace

@@ -210,6 +210,7 @@ Signature RowSpec::signature(Direction direction) const {
       const bool seed = operand.kind == RowOperandKind::kSeed;
       result.kind = seed ? ArgumentKind::kInt : ArgumentKind::kFloat;
       if (seed) result.semantic = Semantic::kSeed;
+      result.range = operand.range;
       return result;
     }
     const bool row = operand.kind == RowOperandKind::kRow;

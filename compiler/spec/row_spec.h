@@ -33,11 +33,15 @@ struct RowOperand {
   std::string_view doc;
   double usual = 0;         // a scalar's value in generated calls; what a vector's elements vary around
   bool in_gradient = true;  // whether the gradients depend on it
+  RealRange range = {};     // of a scalar
   // Rows may be columns of a wider tensor that they share with other operands: the argument's name, the operand's own
   // where it is empty, and where they begin in it.
   std::string tensor = {};
   int64_t first_column = 0;
 
+  static RowOperand scalar(std::string name, std::string_view doc, double usual, RealRange range) {
+    return {std::move(name), RowOperandKind::kScalar, DataType::kFp32, doc, usual, true, range};
+  }
   const std::string& argument() const { return tensor.empty() ? name : tensor; }
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace hstujit {
 
 std::string to_string(const Dimension& dimension) {
@@ -11,6 +13,13 @@ std::string to_string(const Dimension& dimension) {
   const std::string bias = dimension.bias == 0 ? std::string() : fmt::format("{:+}", dimension.bias);
   const std::string times = dimension.is_uniform() ? fmt::format("*{}", dimension.integer) : std::string();
   return fmt::format("{}{}{}{}", factor, dimension.symbol, times, bias);
+}
+
+std::string to_string(const RealRange& range) {
+  const bool least = std::isfinite(range.min), most = std::isfinite(range.max);
+  if (least && most) return fmt::format("from {} to {}", range.min, range.max);
+  if (least) return fmt::format("at least {}", range.min);
+  return most ? fmt::format("at most {}", range.max) : "any number";
 }
 
 std::string shape_text(const Argument& argument) {

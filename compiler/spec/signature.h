@@ -83,6 +83,19 @@ struct Dimension {
 // For messages and JSON: "64", "L", "B+1", "4*B", "2*M-1", "B*max_delta_len", "max_seq_len".
 std::string to_string(const Dimension& dimension);
 
+// The values that a launch may give a real argument, both ends among them.
+struct RealRange {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+
+  bool contains(double value) const { return value >= min && value <= max; }
+  bool operator==(const RealRange&) const = default;
+};
+inline constexpr RealRange kNotNegative{0, std::numeric_limits<double>::infinity()};
+
+// For messages, what a value must be: "at least 0", "at most 1", "from 0 to 1".
+std::string to_string(const RealRange& range);
+
 struct Argument {
   std::string name;  // the parameter's name in docs/ops.md
   ArgumentKind kind = ArgumentKind::kTensor;
@@ -95,6 +108,7 @@ struct Argument {
   Semantic semantic = Semantic::kData;
   std::string axis = {};     // the symbol of that axis, "L"; empty where the semantic is about none
   bool accumulated = false;  // outputs: a sum over all rows of the batch, which is 0 where there are none
+  RealRange range = {};      // of real numbers, which are finite ones of fp32 besides
 };
 
 // For messages: "(L, 4, 64)".

@@ -148,9 +148,9 @@ HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const cha
 /* Unloads kernels that no other op uses: not before launches are done, nor while a CUDA graph that holds one of them
  * may run. */
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
-/* The signature, in launch order: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "max",
- * "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors, max (the largest value allowed) of integers
- * that have a bound, semantic ("offsets", "counts", "max_rows") and axis ("L") of integers about rows of sequences;
+/* The signature, in launch order: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "min", "max",
+ * "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors, min and max (the values allowed) of numbers
+ * that have such bounds, semantic ("offsets", "counts", "max_rows") and axis ("L") of integers about rows of sequences;
  * semantic is "seed" of those that random numbers follow from. */
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
 /* Position of argument `name`, or -1. */

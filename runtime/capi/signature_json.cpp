@@ -1,5 +1,6 @@
 #include "runtime/capi/signature_json.h"
 
+#include <cmath>
 #include <limits>
 
 namespace hstujit::capi {
@@ -24,6 +25,8 @@ Json signature_json(const Signature& signature) {
     if (argument.kind == ArgumentKind::kInt && argument.max != std::numeric_limits<int64_t>::max()) {
       entry["max"] = argument.max;
     }
+    if (std::isfinite(argument.range.min)) entry["min"] = argument.range.min;
+    if (std::isfinite(argument.range.max)) entry["max"] = argument.range.max;
     if (argument.semantic != Semantic::kData) {
       entry["semantic"] = to_string(argument.semantic);
       if (!argument.axis.empty()) entry["axis"] = argument.axis;

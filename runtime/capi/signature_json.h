@@ -7,8 +7,9 @@
 namespace hstujit::capi {
 
 // [{"name", "kind": "tensor"|"float"|"int", "role": "input"|"output", "dtype", "shape": ["L", 4, 128], "alignment",
-// "max", "semantic": "offsets"|"counts"|"max_rows", "axis": "L", "doc"}]; dtype, shape and alignment for tensors only,
-// most (the largest value) for integers that have one, semantic and axis for integers about the rows of sequences.
+// "min", "max", "semantic": "offsets"|"counts"|"max_rows", "axis": "L", "doc"}]; dtype, shape and alignment for tensors
+// only, min and max (the values allowed) for numbers that have such bounds, semantic and axis for integers about the
+// rows of sequences.
 Json signature_json(const Signature& signature);
 
 }  // namespace hstujit::capi

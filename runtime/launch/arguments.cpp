@@ -134,11 +134,19 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
       if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
     } else if (!(std::abs(values[index].real) <= std::numeric_limits<float>::max())) {
       return {Kind::kNotFinite, index};
+    } else if (!signature_[index].range.contains(values[index].real)) {
+      return {Kind::kRealRange, index};
     }
   }
   if (sequences_ >= 0 && symbols.value[sequences_] > kMaxSeqLen)
     return {Kind::kSequences, symbols.bound_by[sequences_], 0, symbols.value[sequences_]};
   if (const ArgumentFailure failure = check_integer_axes(values, symbols); !failure.none()) return failure;
+  // Sizes of all tensors come first: a tensor of another size has other strides, too.
+  for (int index = 0; index < static_cast<int>(count); ++index) {
+    if (!arguments_[index].tensor || is_empty(*values[index].tensor)) continue;
+    const ArgumentFailure failure = check_memory(index, arguments_[index], *values[index].tensor);
+    if (!failure.none()) return failure;
+  }
   *nothing_to_write = !written;
   return check_outputs(values);
 }
@@ -244,16 +252,18 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
     symbols.bound_by[symbol] = index;
   }
   *empty = elements == 0;
-  if (*empty) return {};
+  return {};
+}
 
-  if (tensor->data == nullptr) return {Kind::kNullData, index};
+ArgumentFailure ArgumentChecker::check_memory(int index, const Checked& expected, const DLTensor& tensor) {
+  if (tensor.data == nullptr) return {Kind::kNullData, index};
   uintptr_t begin = 0;
-  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor->data), tensor->byte_offset, &begin))
+  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor.data), tensor.byte_offset, &begin))
     return {Kind::kNoAddress, index};
   if (begin % static_cast<uintptr_t>(expected.alignment) != 0) {
     return {Kind::kPointerAlignment, index, 0, 0, expected.alignment};
   }
-  return check_layout(index, expected, *tensor);
+  return check_layout(index, expected, tensor);
 }
 
 }  // namespace hstujit

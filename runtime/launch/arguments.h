@@ -51,6 +51,7 @@ struct ArgumentFailure {
     kNegativeInteger,  // value: the integer
     kIntegerTooLarge,  // value: the integer
     kNotFinite,
+    kRealRange,
   };
   Kind kind = Kind::kNone;
   int argument = 0;
@@ -114,6 +115,8 @@ class ArgumentChecker {
   Status read_shape(const Argument& argument, Checked& checked);
   Status read_integer_axes();
   int find_symbol(const std::string& symbol) const;
+  // Of a tensor that has elements: where they are.
+  static ArgumentFailure check_memory(int index, const Checked& expected, const DLTensor& tensor);
   static ArgumentFailure check_layout(int index, const Checked& expected, const DLTensor& tensor);
   ArgumentFailure check_integer_axes(const hstujit_value* values, const Symbols& symbols) const;
   ArgumentFailure check_outputs(const hstujit_value* values) const;

@@ -48,6 +48,11 @@ std::string layout_text(const DLTensor& tensor) {
                      tensor.strides == nullptr ? "" : fmt::format(" and strides {}", list(tensor.strides)));
 }
 
+// "at least 1, " of B+1; nothing where 0 will do, or the one size is said.
+std::string least_size(const Dimension& dimension) {
+  return dimension.is_constant() || dimension.bias <= 0 ? "" : fmt::format("at least {}, ", dimension.bias);
+}
+
 // kIntegerAxis: the size that is asked for, and the numbers that it comes from.
 std::string integer_axis_text(const ArgumentFailure& failure, const Signature& signature, const hstujit_value* values) {
   const Argument& argument = signature[failure.argument];
@@ -111,8 +116,9 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} is {}; it must be 0 or more", dimension_name(), failure.value);
       break;
     case Kind::kSize:
-      text = fmt::format("{} is {}; it must be {}, shape {}", dimension_name(), failure.value,
-                         to_string(argument.shape[failure.dimension]), shape_text(argument));
+      text = fmt::format("{} is {}; it must be {}, {}shape {}", dimension_name(), failure.value,
+                         to_string(argument.shape[failure.dimension]), least_size(argument.shape[failure.dimension]),
+                         shape_text(argument));
       break;
     case Kind::kSymbol:
       text = fmt::format("{} is {}; it must be {} = {}, as in {}", dimension_name(), failure.value,
@@ -176,6 +182,10 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       break;
     case Kind::kNotFinite:
       text = fmt::format("{} is {}; it must be a finite number of fp32", argument.name, values[failure.argument].real);
+      break;
+    case Kind::kRealRange:
+      text = fmt::format("{} is {}; it must be {}", argument.name, values[failure.argument].real,
+                         to_string(argument.range));
       break;
   }
   return Status(Code::kInvalidArgument, text);

@@ -78,6 +78,17 @@ TEST(HostRows, EveryRatioOfDropout) {
   }
 }
 
+TEST(HostRows, ARatioOfDropoutThatIsNoneIsRefused) {
+  const OpSpecPtr spec = make_spec({{"op", "hstu_norm_mul_dropout"}, {"width", 20}, {"dropout", true}});
+  const HostHandle handle(*spec, 2, Direction::kForward);
+  ASSERT_NE(handle.get(), nullptr) << handle.error();
+  HostCall call(spec, {{300}, {}, 300, {}}, 7, 0, Direction::kForward);
+  const Signature signature = spec->signature(Direction::kForward);
+  call.inputs()[static_cast<size_t>(find_argument(signature, "dropout_ratio"))].scalar = 1.5;
+  EXPECT_NE(call.launch(handle), 0);
+  EXPECT_EQ(call.error(), "dropout_ratio is 1.5; it must be from 0 to 1");
+}
+
 TEST(HostRows, AnyNumberOfThreadsGivesTheSameBits) {
   const OpSpecPtr spec = make_spec({{"op", "layer_norm"}, {"width", 64}});
   const HostHandle alone(*spec, 1, Direction::kBackward), together(*spec, 3, Direction::kBackward);

@@ -58,6 +58,14 @@ TEST_F(BiasLaunch, GeneratedTensorsAreTaken) {
   EXPECT_EQ(refusal(), "rab.shape[2] is 9; it must be max_seq_len, which is 10");
 }
 
+// The contiguous strides of a smaller bias are no multiple of 16 bytes, which is not what is wrong with it.
+TEST_F(BiasLaunch, ASizeIsSaidBeforeTheStridesThatFollowFromIt) {
+  DLTensor& rab = launch_.tensor("rab");
+  rab.shape[3] = 7;
+  rab.strides = nullptr;
+  EXPECT_EQ(refusal(), "rab.shape[3] is 7; it must be max_seq_len, which is 9");
+}
+
 TEST_F(BiasLaunch, EveryDimensionIsChecked) {
   const char* const wanted[] = {"must be B = 4", "must be 2", "must be max_seq_len, which is 9",
                                 "must be max_seq_len, which is 9"};

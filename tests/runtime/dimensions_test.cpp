@@ -1,5 +1,7 @@
-// Dimensions that are a multiple of a symbol, which no operator of the build has yet.
+// Dimensions that are a multiple of a symbol, which no operator of the build has yet, and ranges of real arguments.
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "runtime/launch/arguments.h"
 
@@ -57,7 +59,32 @@ TEST_F(Dimensions, AFactorThatMakesTheSizeOverflow) {
 
 TEST_F(Dimensions, ASizeThatNoSymbolGives) {
   EXPECT_EQ(check({deltas_, counts_}, {6, 4}), "deltas.shape[0] is 6; it must be 4*B, shape (4*B)");
-  EXPECT_EQ(check({counts_, deltas_}, {0, 0}), "counts.shape[0] is 0; it must be B+1, shape (B+1)");
+  EXPECT_EQ(check({counts_, deltas_}, {0, 0}), "counts.shape[0] is 0; it must be B+1, at least 1, shape (B+1)");
+}
+
+// The sentence about one real argument of this value.
+std::string check_real(RealRange range, double value) {
+  Argument ratio;
+  ratio.name = "ratio";
+  ratio.kind = ArgumentKind::kFloat;
+  ratio.range = range;
+  const Result<ArgumentChecker> checker = ArgumentChecker::create({ratio});
+  hstujit_value values[1] = {};
+  values[0].real = value;
+  const Placement placement{.on_device = false};
+  bool nothing = false;
+  return checker->explain(checker->check(values, 1, placement, &nothing), values, placement).message();
+}
+
+TEST(RealArguments, AreHeldToTheirRange) {
+  for (const double value : {0.0, -0.0, 0.5, 1.0}) EXPECT_EQ(check_real({0, 1}, value), "");
+  EXPECT_EQ(check_real({0, 1}, 1.5), "ratio is 1.5; it must be from 0 to 1");
+  EXPECT_EQ(check_real({0, 1}, -1e-30), "ratio is -1e-30; it must be from 0 to 1");
+  EXPECT_EQ(check_real(kNotNegative, -1), "ratio is -1; it must be at least 0");
+  EXPECT_EQ(check_real(kNotNegative, 1e30), "");
+  EXPECT_EQ(check_real({-INFINITY, 2}, 3), "ratio is 3; it must be at most 2");
+  EXPECT_EQ(check_real({}, -1e30), "");
+  EXPECT_EQ(check_real({0, 1}, NAN), "ratio is nan; it must be a finite number of fp32");
 }
 
 }  // namespace

@@ -40,10 +40,9 @@ RowInterface HstuNormMulDropoutSpec::forward_interface() const {
   interface.inputs.push_back({"u", RowOperandKind::kRow, p.dtype, "rows that they are multiplied with"});
   interface.inputs.push_back({"weight", kind, p.weight_dtype, "factor of each column, or head", 1});
   if (p.has_bias()) interface.inputs.push_back({"bias", kind, p.weight_dtype, "added to each column, or head"});
-  interface.inputs.push_back({"eps", RowOperandKind::kScalar, DataType::kFp32, "added to the variance", 1e-5});
+  interface.inputs.push_back(RowOperand::scalar("eps", "added to the variance, or to the mean square", 1e-5, kNotNegative));
   if (p.dropout) {
-    interface.inputs.push_back(
-        {"dropout_ratio", RowOperandKind::kScalar, DataType::kFp32, "of the elements that become 0", 0.25});
+    interface.inputs.push_back(RowOperand::scalar("dropout_ratio", "of the elements that become 0", 0.25, {0, 1}));
     interface.inputs.push_back({"seed", RowOperandKind::kSeed, DataType::kFp32, "decides which ones", 0x123456789abcd});
     interface.inputs.push_back(
         {"offset", RowOperandKind::kSeed, DataType::kFp32, "decides it, too: another one for each call", 0x500000003});

@@ -17,7 +17,7 @@ RowInterface LayerNormSpec::forward_interface() const {
     interface.inputs.push_back({"bias", RowOperandKind::kVector, params_.weight_dtype, "added to each column", 0,
                                 /*in_gradient=*/false});
   }
-  interface.inputs.push_back({"eps", RowOperandKind::kScalar, DataType::kFp32, "added to the variance", 1e-5});
+  interface.inputs.push_back(RowOperand::scalar("eps", "added to the variance", 1e-5, kNotNegative));
   interface.outputs.push_back({"out", RowOperandKind::kRow, params_.dtype, "result"});
   return interface;
 }

@@ -13,7 +13,7 @@ RowInterface RmsNormSpec::forward_interface() const {
   interface.inputs.push_back({"x", RowOperandKind::kRow, params_.dtype, "rows", 0.5});
   if (params_.weight)
     interface.inputs.push_back({"weight", RowOperandKind::kVector, params_.weight_dtype, "factor of each column", 1});
-  interface.inputs.push_back({"eps", RowOperandKind::kScalar, DataType::kFp32, "added to the mean square", 1e-5});
+  interface.inputs.push_back(RowOperand::scalar("eps", "added to the mean square", 1e-5, kNotNegative));
   interface.outputs.push_back({"out", RowOperandKind::kRow, params_.dtype, "result"});
   return interface;
 }

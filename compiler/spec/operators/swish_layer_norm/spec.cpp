@@ -16,7 +16,7 @@ RowInterface SwishLayerNormSpec::forward_interface() const {
   interface.inputs.push_back({"x", RowOperandKind::kRow, params_.dtype, "rows", 0.5});
   if (params_.weight) interface.inputs.push_back(vector("weight", "factor of each column", 1));
   if (params_.bias) interface.inputs.push_back(vector("bias", "added to each column", 0));
-  interface.inputs.push_back({"eps", RowOperandKind::kScalar, DataType::kFp32, "added to the variance", 1e-5});
+  interface.inputs.push_back(RowOperand::scalar("eps", "added to the variance", 1e-5, kNotNegative));
   interface.outputs.push_back({"out", RowOperandKind::kRow, params_.dtype, "result"});
   return interface;
 }
