@@ -170,7 +170,7 @@ def ranks(choices, *of_ranks):
     checksum = load(choices)["checksum"]
     tuned, agree, said = [], [], []
     for part, log, report in zip(*[iter(of_ranks)] * 3):
-        tuned.append([f"{key['name']} {key['bucket']}{' small' if key.get('small_batch') else ''}" for key in load(part)["keys"]])
+        tuned.append([f"{key['name']} {key['bucket'] or ''}{' small' if key.get('small_batch') else ''}" for key in load(part)["keys"]])
         runs = load(report)["runs"]
         agree.append(bool(runs) and all(run.get("agrees") for run in runs))
         with open(log, encoding="utf-8") as file:

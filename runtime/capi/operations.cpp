@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/capi/boundary.h"
+#include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
 
 using namespace hstujit;
@@ -63,7 +64,9 @@ hstujit_status operate(hstujit_context* context, const hstujit_config* config, c
     HSTUJIT_REQUIRE(config, "a handle of hstujit_config_load or hstujit_config_parse");
     HSTUJIT_REQUIRE(report, "where the text goes");
     HSTUJIT_ASSIGN_OR_RETURN(const OperationOptions options, read_options(given));
-    const OperationResult result = operation(context->engine, *config, options);
+    OperationResult result = operation(context->engine, *config, options);
+    for (const VerifiedFile& layer : layers_passed_over(context->engine->kernels().store().layers()))
+      result.report["passed_over"].push_back({{"path", layer.path}, {"problem", layer.problem}});
     HSTUJIT_RETURN_IF_ERROR(give_report(result.report, report));
     return result.status;
   });

@@ -46,10 +46,12 @@ Status Op::prepare(int64_t max_seq_len, int device) {
 }
 
 Status Op::not_prepared(int64_t max_seq_len) const {
+  const std::string length = has_sequences(spec().signature(options_.direction))
+                                 ? fmt::format("for max_seq_len {} (bucket {}) ", max_seq_len, bucket_of(max_seq_len))
+                                 : "";
   return Status(Code::kNotPrepared,
-                fmt::format("no kernel of {} {} is prepared for max_seq_len {} (bucket {}) {}; call hstujit_prepare "
-                            "before hstujit_launch",
-                            spec().op(), to_string(options_.direction), max_seq_len, bucket_of(max_seq_len),
+                fmt::format("no kernel of {} {} is prepared {}{}; call hstujit_prepare before hstujit_launch",
+                            spec().op(), to_string(options_.direction), length,
                             options_.backend == Backend::kHost ? "on the host backend" : "in the current context"));
 }
 

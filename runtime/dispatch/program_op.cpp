@@ -10,7 +10,7 @@ namespace hstujit {
 
 Instance step_instance(const Instance& program, const ProgramStep& step) {
   Instance instance = program;
-  instance.name = fmt::format("{}/{}", program.name, step.name);
+  instance.name = fmt::format("{}{}{}", program.name, kOfStep, step.name);
   instance.spec = step.spec;
   std::erase_if(instance.directions, [&](Direction direction) { return !step.spec->supports(direction); });
   instance.small_batches = program.small_batches && step.spec->small_batch_heads(step.direction) > 0;

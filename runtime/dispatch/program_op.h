@@ -13,6 +13,9 @@
 
 namespace hstujit {
 
+// Between the name of a program's instance and of one of its steps. No instance has it in its name.
+inline constexpr char kOfStep = '/';
+
 // The instance of a program's step: its operator, and all else as the program's instance has it.
 Instance step_instance(const Instance& program, const ProgramStep& step);
 

@@ -104,6 +104,20 @@ std::vector<Finding> user_directory_findings(const std::string& path, const Path
   return {};
 }
 
+std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers) {
+  std::vector<VerifiedFile> passed;
+  for (const CacheLayerPtr& layer : layers) {
+    if (layer->remote()) continue;
+    const Status health = layer->health();
+    if (!health.ok()) {
+      passed.push_back({layer->path(), health.message()});
+    } else if (!layer->writable() && !path_health(layer->path()).exists) {
+      passed.push_back({layer->path(), fmt::format("the cache {} does not exist", quote(layer->path()))});
+    }
+  }
+  return passed;
+}
+
 std::vector<Finding> entry_findings(const CacheLayer& layer) {
   size_t files = 0;
   size_t bad = 0;

@@ -84,7 +84,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
                            {"keys", Json::array()}});
     }
     Json json = key.to_json();
-    json["max_seq_len"] = lengths.at(group_of(key));
+    if (key.has_length()) json["max_seq_len"] = lengths.at(group_of(key));
     if (*device) {
       if (const Status status = add_kernel(engine, **device, key, json); !status.ok()) {
         json["error"] = error_json(status);

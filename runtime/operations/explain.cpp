@@ -1,4 +1,5 @@
 // Says which kernel each instance gets, why, and which cache layer has it. Compiles nothing.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -6,6 +7,7 @@
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "runtime/dispatch/kernel_supply.h"
+#include "runtime/operations/cache_health.h"
 #include "runtime/operations/nearest_entry.h"
 #include "runtime/operations/operation.h"
 
@@ -35,7 +37,17 @@ Json search_json(const Task& task, const DeviceSpec& device) {
 // What the layers hold, listed by the first miss that asks.
 class Contents {
  public:
-  explicit Contents(Engine& engine) : engine_(engine) {}
+  explicit Contents(Engine& engine) : engine_(engine) {
+    const CacheLayers& layers = engine.kernels().store().layers();
+    const std::vector<VerifiedFile> passed = layers_passed_over(layers);
+    for (const CacheLayerPtr& layer : layers) {
+      const auto same = [&](const VerifiedFile& other) { return other.path == layer->path(); };
+      if (std::none_of(passed.begin(), passed.end(), same)) searched_.push_back(layer->path());
+    }
+  }
+
+  // Paths of the layers that a look-up uses.
+  const std::vector<std::string>& searched() const { return searched_; }
 
   const std::vector<StoredArtifact>& artifacts() {
     if (!artifacts_) artifacts_ = engine_.kernels().store().list();
@@ -48,6 +60,7 @@ class Contents {
 
  private:
   Engine& engine_;
+  std::vector<std::string> searched_;
   std::optional<std::vector<StoredArtifact>> artifacts_;
   std::optional<std::vector<StoredRecord>> records_;
 };
@@ -123,7 +136,7 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   }
   row["key_fields"]["options"] = key.options;
   const KernelBinaryPtr& binary = kernel.binary;
-  row["cache"] = {{"hit", binary != nullptr}, {"searched", engine.kernels().store().directories().in_order()}};
+  row["cache"] = {{"hit", binary != nullptr}, {"searched", contents.searched()}};
   if (binary == nullptr) {
     HSTUJIT_ASSIGN_OR_RETURN(Json damaged,
                              damaged_json(engine.kernels().store().layers(), [&](const CacheLayer& layer) {

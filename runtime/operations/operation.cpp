@@ -1,16 +1,21 @@
 #include "runtime/operations/operation.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
 #include <tuple>
 
+#include "compiler/support/text.h"
 #include "runtime/dispatch/problem_bucket.h"
 #include "runtime/dispatch/program_op.h"
 
 namespace hstujit {
 
+bool Task::has_length() const { return has_sequences(instance->spec->signature(direction)); }
+
 std::string Task::label() const {
+  if (!has_length()) return fmt::format("{} {}", instance->name, to_string(direction));
   return fmt::format("{} {} {}", instance->name, to_string(direction),
                      to_string(ProblemBucket(max_seq_len, bucket.small_batch)));
 }
@@ -19,8 +24,8 @@ Json Task::to_json() const {
   Json json = {{"name", instance->name},
                {"op", instance->spec->op()},
                {"direction", to_string(direction)},
-               {"max_seq_len", max_seq_len},
-               {"bucket", bucket.rows}};
+               {"max_seq_len", has_length() ? Json(max_seq_len) : Json()},
+               {"bucket", has_length() ? Json(bucket.rows) : Json()}};
   if (bucket.small_batch) json["small_batch"] = true;
   return json;
 }
@@ -34,7 +39,15 @@ Restriction restriction_of(const Engine& engine, const Config& config) {
 }
 
 Result<std::vector<Task>> list_launches(const Engine& engine, const Config& config, const std::string& op_name) {
-  if (!op_name.empty()) HSTUJIT_RETURN_IF_ERROR(config.find(op_name).status());
+  if (!op_name.empty()) {
+    const std::string whole = op_name.substr(0, op_name.find(kOfStep));
+    HSTUJIT_RETURN_IF_ERROR(config.find(whole).status());
+    if (op_name != whole) {
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("{} is a step, which is launched with all of its op; allowed: {}", quote(op_name), quote(whole)));
+    }
+  }
   const LengthMode mode = length_mode_of(engine, config);
   const Restriction restriction = restriction_of(engine, config);
   std::vector<Task> tasks;
@@ -68,15 +81,23 @@ std::vector<Task> kernels_of(const Engine& engine, const Config& config, const T
 }
 
 Result<std::vector<Task>> list_kernels(const Engine& engine, const Config& config, const std::string& op_name) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> launches, list_launches(engine, config, op_name));
+  const std::string launched = op_name.substr(0, op_name.find(kOfStep));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> launches, list_launches(engine, config, launched));
   std::set<std::tuple<std::string, Direction, int64_t>> seen;  // by name, which no two instances share
+  std::set<std::string> steps;
   std::vector<Task> kernels;
   for (const Task& launch : launches) {
     for (Task& kernel : kernels_of(engine, config, launch)) {
+      steps.insert(kernel.instance->name);
+      if (op_name != launched && kernel.instance->name != op_name) continue;
       // A program's backward may begin with steps of its forward.
       if (seen.emplace(kernel.instance->name, kernel.direction, kernel.max_seq_len).second)
         kernels.push_back(std::move(kernel));
     }
+  }
+  if (op_name != launched && kernels.empty()) {
+    return Status(Code::kNotFound, fmt::format("{} is no step of {}; kernels of it: {}", quote(op_name),
+                                               quote(launched), fmt::join(steps, ", ")));
   }
   return kernels;
 }

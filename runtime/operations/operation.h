@@ -23,7 +23,7 @@ struct Shard {
 
 struct OperationOptions {
   std::string arch;     // empty: the config's device, else the GPU present
-  std::string op_name;  // empty: every instance
+  std::string op_name;  // empty: every instance; "NAME/STEP": a step of a program, where kernels are asked for
   int jobs = 0;
   double budget_s = 0;
   Backend backend = Backend::kCuda;
@@ -55,8 +55,10 @@ struct Task {
   ProblemBucket bucket = 0;
   Restriction restriction = {};
 
+  bool has_length() const;    // whether launches say a max_seq_len
   std::string label() const;  // "ranker_attention forward 1024", "ranker_attention forward 1024 small batches"
-  Json to_json() const;       // {"name", "op", "direction", "max_seq_len", "bucket"}, "small_batch": true where it is
+  // {"name", "op", "direction", "max_seq_len", "bucket"}, both null without a length; "small_batch": true where it is.
+  Json to_json() const;
 };
 
 // HSTUJIT_LENGTH_MODE where it is set, else the config's.
@@ -66,11 +68,11 @@ LengthMode length_mode_of(const Engine& engine, const Config& config);
 Restriction restriction_of(const Engine& engine, const Config& config);
 
 // Every (instance, direction, max_seq_len), in the config's order: what is launched. The config outlives the tasks.
-// kNotFound for an unknown name.
+// kNotFound for an unknown name, kInvalidArgument for that of a step.
 Result<std::vector<Task>> list_launches(const Engine& engine, const Config& config, const std::string& op_name);
 // The kernels of a launch: its own, or those of a program's steps, each of the instance step_instance() gives.
 std::vector<Task> kernels_of(const Engine& engine, const Config& config, const Task& launch);
-// The kernels of every launch.
+// The kernels of every launch; of an instance that is named, or of one step of a program, "NAME/STEP".
 Result<std::vector<Task>> list_kernels(const Engine& engine, const Config& config, const std::string& op_name);
 // The same with one task per bucket of an instance and direction.
 Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, const std::string& op_name);

@@ -71,6 +71,7 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"prewarm", "--config", "a", "--wide=3"}, "--wide takes no value; see"},
       {{"prewarm", "--config", "a", "--cache-dir=", "--check"}, "--cache-dir: is empty; leave it out"},
       {{"prewam", "--config", "a"}, "there is no command \"prewam\", did you mean \"prewarm\"?"},
+      {{"prewam", "--help"}, "there is no command \"prewam\", did you mean \"prewarm\"?"},
       {{"cache", "lss", "--json"}, "there is no command \"lss\", did you mean \"ls\"?"},
       {{"prewarm", "--config", ""}, "--config: is empty; it must have a value"},
       {{"prewarm", "--config", "a", "--shard", "9/8"},
@@ -206,6 +207,56 @@ TEST(Config, EveryMistakeIsALineOfItsOwn) {
     EXPECT_THAT(lines[2], StartsWith("hstujit: " + path +
                                      ":5:94: ops[2].num_heads (value 4) is not a known field, did "
                                      "you mean \"heads\"?"));
+  }
+}
+
+TEST(Check, AStepOfAProgramHasAName) {
+  const Scratch scratch;
+  const std::string path = scratch.file("layer.json", R"({"version": 1, "ops": [{"name": "layer", "op": "norm_attention",
+    "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}]})");
+  const auto with = [&](const std::string& command, const std::string& op) {
+    return hstujit_tool({command, "--config", path, "--op", op, "--cache-dir", scratch.cache()});
+  };
+  EXPECT_EQ(with("check", "layer").last_line(), "valid: 1 instances, 2 keys");
+  const Outcome step = with("check", "layer/hstu_attention");
+  EXPECT_EQ(step.last_line(), "valid: 1 instances, 1 keys") << step.err;
+  const Outcome unknown = with("check", "layer/norm");
+  EXPECT_EQ(unknown.code, kBadRequest);
+  EXPECT_EQ(unknown.err,
+            "hstujit: \"layer/norm\" is no step of \"layer\"; kernels of it: layer/hstu_attention, layer/layer_norm\n");
+  const Outcome launched = with("run", "layer/layer_norm");
+  EXPECT_EQ(launched.code, kBadRequest);
+  EXPECT_THAT(launched.err, HasSubstr("\"layer/layer_norm\" is a step, which is launched with all of its op; allowed: "
+                                      "\"layer\""));
+}
+
+TEST(Check, AnOperatorOverRowsHasNoLengths) {
+  const Scratch scratch;
+  const std::string path = scratch.file("rows.json", R"({"version": 1, "ops": [
+    {"name": "norm", "op": "layer_norm", "width": 64, "rows": 100}]})");
+  const Outcome explained = hstujit_tool(
+      {"explain", "--config", path, "--arch", "H200", "--cache-dir", scratch.cache()});
+  EXPECT_THAT(explained.out, HasSubstr("\nnorm forward\n  tuning ")) << explained.out << explained.err;
+  const Outcome checked = hstujit_tool({"check", "--config", path, "--arch", "H200", "--cache-dir", scratch.cache()});
+  EXPECT_THAT(checked.out, testing::Not(HasSubstr("max_seq_len"))) << checked.out;
+  const auto keys = hstujit_tool({"check", "--config", path, "--json", "--cache-dir", scratch.cache()}).json();
+  EXPECT_EQ(keys["instances"][0]["keys"][0]["max_seq_len"], nullptr);
+  EXPECT_EQ(keys["instances"][0]["keys"][0]["bucket"], nullptr);
+}
+
+TEST(Check, ACacheThatIsOfNoUseIsNamed) {
+  const Scratch scratch;
+  const std::string config = scratch.config(), bad = scratch.file("bad.tar", "no bundle");
+  const std::string missing = (scratch.path() / "missing").string();
+  const Variables variables = {{"HSTUJIT_CACHE_PATH", missing + ":" + bad}};
+  for (const char* command : {"check", "explain"}) {
+    const Outcome outcome = hstujit_tool(
+        {command, "--config", config, "--arch", "sm_90a", "--cache-dir", scratch.cache()}, variables);
+    EXPECT_EQ(outcome.code, kDone) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("hstujit: warning: nothing of " + missing + " is used: the cache \"" + missing +
+                                       "\" does not exist\n"));
+    EXPECT_THAT(outcome.err, HasSubstr("hstujit: warning: nothing of " + bad + " is used: "));
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr(missing)));
   }
 }
 

@@ -57,6 +57,7 @@ TEST(Completion, TheProgramsOwnKnowsItsCommands) {
   EXPECT_EQ(offered(script.out, {"hstujit", "prew"}), "prewarm\n");
   EXPECT_EQ(offered(script.out, {"hstujit", "cache", "ver"}), "verify\n");
   EXPECT_EQ(offered(script.out, {"hstujit", "cache", "prune", "--nv"}), "--nvrtc\n");
+  EXPECT_EQ(offered(script.out, {"hstujit", "cache", "prune", "--h"}), "--help\n") << "once";
   EXPECT_EQ(offered(script.out, {"hstujit", "run", "--backend", ""}), "cuda host\n");
   EXPECT_EQ(offered(script.out, {"hstujit", "completion", ""}).substr(0, 13), "bash fish zsh");
 }

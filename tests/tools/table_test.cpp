@@ -92,6 +92,12 @@ TEST(Fields, LongValuesGoOnBelowWhereTheyBegin) {
   EXPECT_EQ(lines, 5u) << text;
 }
 
+TEST(Paragraph, IsBrokenAtBlanksAndIndented) {
+  EXPECT_EQ(paragraph("short", 4), "short\n");
+  const std::string word(60, 'w');
+  EXPECT_EQ(paragraph("  first " + word + " " + word, 4), "  first " + word + "\n    " + word + "\n");
+}
+
 TEST(Fields, ValuesBeginInOneColumn) {
   Fields fields;
   fields.add("a", "1");

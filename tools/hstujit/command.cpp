@@ -9,6 +9,7 @@
 #include "compiler/support/text.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/progress.h"
+#include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
 
 namespace hstujit {
@@ -129,6 +130,9 @@ Status show(const Report& report, const Options& options, Printer printer) {
     return report.status;
   }
   const bool named = printer(report.json, options) > 0;
+  for (const Json& layer : member(report.json, "passed_over")) {
+    print_error(fmt::format("warning: nothing of {} is used: {}", text_of(layer, "path"), text_of(layer, "problem")));
+  }
   return named && !report.status.ok() ? Status(report.status.code(), "") : report.status;
 }
 

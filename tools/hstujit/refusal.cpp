@@ -82,14 +82,16 @@ void check_not_cut_off(int argc, const char* const* argv) {
 }
 
 ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {  // --help, --version
+  const CLI::App& command = named_command(app);
+  const std::vector<std::string> rest = command.remaining();
+  // The help of a command that there is not is no help.
+  const bool unknown_command = !rest.empty() && !rest.front().starts_with('-') && !command_table(command).commands.empty();
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success) && !unknown_command) {  // --help, --version
     std::ostringstream text;
     app.exit(error, text, text);
     write_text(stdout, text.str());
     return ExitCode::kDone;
   }
-  const CLI::App& command = named_command(app);
-  const std::vector<std::string> rest = command.remaining();
   const bool of_a_value = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ValidationError);
   if (rest.empty() && !of_a_value && !command_table(command).commands.empty()) {
     write_text(stderr, app.help());  // a command is missing: those there are say more than that

@@ -76,13 +76,16 @@ std::string driver_text(const Json& version) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
+std::string row_text(const Json& row, std::string_view length) {
+  return fmt::format("{} {}{}{}", text_of(row, "name"), text_of(row, "direction"), length.empty() ? "" : " ", length);
+}
+
 std::string early_ends_text(const Json& keys) {
   std::string text;
   for (const Json& key : keys) {
     const std::string why = text_of(key, "ended_early");
     if (why.empty()) continue;
-    text += format_printable("{} {} {} ended early: {}\n", text_of(key, "name"), text_of(key, "direction"),
-                             bucket_text(key), why);
+    text += format_printable("{} ended early: {}\n", row_text(key, bucket_text(key)), why);
   }
   return text;
 }
@@ -96,7 +99,7 @@ size_t print_failures(const Json& rows, std::string_view field) {
     ++count;
     const std::string message = text_of(failure, "message");
     const std::string length = member(row, "bucket").is_null() ? text_of(row, "max_seq_len") : bucket_text(row);
-    const std::string place = fmt::format("{} {} {}", text_of(row, "name"), text_of(row, "direction"), length);
+    const std::string place = row_text(row, length);
     const auto same =
         std::find_if(failures.begin(), failures.end(), [&](const auto& known) { return known.first == message; });
     if (same == failures.end()) {

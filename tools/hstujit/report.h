@@ -27,6 +27,9 @@ std::string config_text(const Json& config);
 // The bucket of a row and which of its kernels it is about: "1024", "1024 small".
 std::string bucket_text(const Json& row);
 
+// What a row is about: "layer forward 1024", with the length that is given, which may be empty.
+std::string row_text(const Json& row, std::string_view length);
+
 // "NVIDIA H200, sm_90a, 132 SMs" of a DeviceSpec.
 std::string device_text(const Json& device);
 

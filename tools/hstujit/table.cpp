@@ -73,6 +73,16 @@ size_t display_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+std::string paragraph(const std::string& text, size_t indent) {
+  std::string lines;
+  for (const std::string& line : wrapped(text, kTableWidth - indent)) {
+    if (!lines.empty()) lines.append(indent, ' ');
+    lines += line;
+    end_line(lines);
+  }
+  return lines;
+}
+
 std::string cut(const std::string& text, size_t width) {
   if (display_width(text) <= width) return text;
   if (width == 0) return "";

@@ -70,6 +70,10 @@ class Fields {
 // Columns that a text takes on a terminal, for the letters that reports have: one per code point.
 size_t display_width(std::string_view text);
 
+// Lines of at most kTableWidth, broken at blanks, that begin with `indent` blanks from the second one on; the last one
+// ends with a newline, too.
+std::string paragraph(const std::string& text, size_t indent);
+
 // At most `width` columns of `text`, ended by an ellipsis when it is cut.
 std::string cut(const std::string& text, size_t width);
 

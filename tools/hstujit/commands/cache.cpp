@@ -263,6 +263,7 @@ void add_cache(CLI::App& app, Action& action) {
 
   CLI::App& prune = *cache.add_subcommand("prune", "Remove kernels: the least recently used, or those of one NVRTC");
   CLI::Option_group& which = *prune.add_option_group("which");
+  which.set_help_flag();  // the command has one
   which.require_option(1);
   which.add_option("--nvrtc", options->nvrtc, "version of NVRTC whose kernels go, such as 12.8; ls --wide shows it")
       ->type_name("VERSION");

@@ -40,7 +40,10 @@ std::string instance_of(const Json& instance) {
 
 size_t print_instance(const Json& instance, bool wide) {
   const Json& keys = member(instance, "keys");
-  print("\n{}: {}, {} keys\n", text_of(instance, "name"), text_of(instance, "op"), keys.size());
+  const std::string heading =
+      fmt::format("{}: {}, {} keys", text_of(instance, "name"), text_of(instance, "op"), keys.size());
+  print("\n");
+  write_text(stdout, paragraph(one_line(heading), 2));
   for (const std::string& line : parameter_lines(instance)) print("{}\n", line);
   Table table({{"direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}}, 2);
   for (const Json& key : keys) {

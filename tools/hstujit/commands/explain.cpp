@@ -73,13 +73,14 @@ std::string resources_text(const Json& row) {
 }
 
 void print_search(const Json& search) {
-  print("  search space: {} candidates, {} rejected", text_of(search, "candidates"), text_of(search, "rejected"));
+  std::string text = fmt::format("  search space: {} candidates, {} rejected", text_of(search, "candidates"),
+                                 text_of(search, "rejected"));
   const char* separator = ": ";
   for (const auto& [reason, count] : member(search, "reasons").items()) {
-    print("{}{} {}", separator, reason, text_of(count));
+    text += fmt::format("{}{} {}", separator, reason, text_of(count));
     separator = ", ";
   }
-  write_text(stdout, "\n");
+  write_text(stdout, paragraph(one_line(text), 4));
   Table table({{"best by the cost model"}, {"estimate [ms]", Align::kRight}}, 4);
   for (const Json& candidate : member(search, "best_estimates")) {
     table.add({config_text(member(candidate, "config")), number_text(candidate, "estimate_ms", 4)});
@@ -88,10 +89,11 @@ void print_search(const Json& search) {
 }
 
 void print_instance(const Json& row) {
-  print("\n{} {} {}\n", text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"));
+  const std::string bucket = text_of(row, "bucket");
+  print("\n{}\n", row_text(row, text_of(row, "max_seq_len")));
   Fields fields;
-  fields.add("  bucket",
-             text_of(row, "bucket") + " rows" + (member(row, "small_batch") == true ? ", small batches" : ""));
+  if (!bucket.empty())
+    fields.add("  bucket", bucket + " rows" + (member(row, "small_batch") == true ? ", small batches" : ""));
   fields.add("  tuning", text_of(row, "tuning_record") + ", key " + text_of(row, "tuning_key"));
   add_miss(fields, member(row, "tuning_miss"));
   if (row.contains("config")) {
