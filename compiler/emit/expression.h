@@ -26,11 +26,11 @@ Expression call(std::string_view function, std::initializer_list<Expression> arg
 Expression prefix(std::string_view symbol, const Expression& a);
 Expression conditional(const Expression& condition, const Expression& a, const Expression& b);
 
-// The shortest decimal text that reads back as exactly `value`, with the suffix f; not-a-number and infinities by their
-// bits.
 // "before(" and the arguments and ")after", in lines of at most 120 characters, as clang-format breaks them.
 std::string wrapped_call(std::string_view before, const std::vector<std::string>& arguments, std::string_view after);
 
+// The shortest decimal text that reads back as exactly `value`, with the suffix f; not-a-number and infinities by their
+// bits.
 std::string float_literal(float value);
 // The same of a finite double, without a suffix.
 std::string double_literal(double value);

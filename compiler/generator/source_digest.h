@@ -3,9 +3,8 @@
 //
 // Files are found by following includes, so that no list has to be kept:
 //   - of a skeleton, which is a kernel.cuh below templates/ with its kernel.cpp: both, and the shared part of the
-//   generator,
-//     compiler/passes and compiler/emit;
-//   - of an operator, which is a folder below compiler/spec with a spec.cpp: its .cpp files, and its builder,
+//     generator, compiler/passes and compiler/emit;
+//   - of an operator, which is a folder of compiler/spec/operators with a spec.cpp: its .cpp files, and its builder,
 //     compiler/ir/operators/<operator>.cpp;
 //   - every file that one of these includes, and beside a header x.h also x.cpp and x.td.
 // Of compiler/plan's configs a skeleton has that of its family. A .cpp that decides nothing of a source is left out by

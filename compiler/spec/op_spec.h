@@ -1,7 +1,7 @@
 // OpSpec: the problem. One of the three value types that select a kernel (with KernelConfig and DeviceSpec).
 //
-// An operator is one folder here (compiler/spec/<op>/): its parameters, its signature, its float64 reference
-// and its cost in FLOPs and bytes. Specs are immutable once parsed and hold no lengths and no pointers.
+// An operator is one folder (compiler/spec/operators/<op>/): its parameters, its signature, its float64 reference and
+// its cost in FLOPs and bytes. Specs are immutable once parsed and hold no lengths and no pointers.
 #pragma once
 
 #include <cstdint>

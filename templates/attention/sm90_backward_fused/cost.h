@@ -6,7 +6,7 @@
 
 namespace hstujit::sm90::backward {
 
-// Estimated milliseconds, on the scale of sm90_backward's.
+// Estimated milliseconds of one launch, on the scale of sm90_backward_twopass's.
 double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
                          const ProblemSize& size);
 

@@ -1,4 +1,4 @@
-// Cost model of the sm90_backward skeleton: milliseconds of one launch.
+// The cost model of the sm90_backward_twopass skeleton.
 #pragma once
 
 #include "compiler/plan/skeleton.h"
@@ -6,7 +6,7 @@
 
 namespace hstujit::sm90::backward {
 
-// `config` must be one that the skeleton does not reject for its tile.
+// Estimated milliseconds of one launch. `config` must be one that the skeleton does not reject for its tile.
 double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
                    const ProblemSize& size);
 

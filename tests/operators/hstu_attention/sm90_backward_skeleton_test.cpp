@@ -156,7 +156,7 @@ TEST(Sm90Backward, RegistersAndThreadsFitTheDevice) {
   }
 }
 
-// The members that templates/hstu_attention/sm90_backward*.cuh read.
+// The members that templates/attention/sm90_backward_*/kernel.cuh read.
 TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
   for (const bool targets : {false, true}) {
     HstuAttentionParams params = make_params(DataType::kBf16, 64, 128);
