@@ -14,6 +14,7 @@ import argparse
 import json
 import pathlib
 import re
+import signal
 import statistics
 import sys
 
@@ -134,14 +135,17 @@ def main():
         ways["triton"] = by_triton
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     times = []
-    for op in read_instances(options.config):
-        if not re.search(options.op, op["name"]):
-            continue
-        torch._dynamo.reset()
-        times.append(time_instance(op, ways, flush, options.repeats))
-        torch.cuda.empty_cache()
-    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, sys.stdout, indent=1)
-    print()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("row_peers: told to stop; what was timed is written"))
+    try:
+        for op in read_instances(options.config):
+            if not re.search(options.op, op["name"]):
+                continue
+            torch._dynamo.reset()
+            times.append(time_instance(op, ways, flush, options.repeats))
+            torch.cuda.empty_cache()
+    finally:
+        json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, sys.stdout, indent=1)
+        print()
 
 
 if __name__ == "__main__":

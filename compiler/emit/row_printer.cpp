@@ -168,10 +168,9 @@ class RowPrinter {
         functions_.randoms.size());
     for (size_t i = 0; i < functions_.randoms.size(); ++i) {
       const RowRandom& random = functions_.randoms[i];
-      const std::string first = random.first == 0 ? "" : fmt::format("{} + ", random.first);
       text += fmt::format(
-          "      if constexpr (kNumber == {}) philox_uniform(params.{}, params.{}, row * {} + {}column, out);\n", i,
-          random.seed, random.offset, random.columns, first);
+          "      if constexpr (kNumber == {}) draw_uniform<{}, {}>(params.{}, params.{}, row, column, out);\n", i,
+          random.columns, random.first, random.seed, random.offset);
     }
     return text + "    }\n  };\n";
   }

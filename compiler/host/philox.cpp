@@ -38,7 +38,8 @@ class PhiloxEmitter {
     const Value is_low = emit_.eq(emit_.both(place, word_constant(1)), word_constant(0));
     const Value half = emit_.both(emit_.select(is_low, word, right(word, word_constant(16))), word_constant(0xffff));
     const Value number = arith::SIToFPOp::create(builder(), location(), emit_.lanes_of(builder().getF32Type()), half);
-    return emit_.mulf(number, emit_.broadcast(emit_.real(0x1p-16)));
+    const auto real = [this](float value) { return emit_.broadcast(emit_.real(value)); };
+    return emit_.addf(emit_.mulf(number, real(0x1p-16F)), real(128));
   }
 
  private:

@@ -130,11 +130,12 @@ def Hstu_SplatOp : Hstu_Op<"splat", [Pure]> {
 }
 
 def Hstu_RandomOp : Hstu_Op<"random", [Pure]> {
-  let summary = "a number from 0 to below 1 for each element, which follows from (seed, offset, element) alone";
+  let summary = "a number from 128 to below 129 for each element, which follows from (seed, offset, element) alone";
   let description = [{
     Element row * `columns` + `first` + column of a matrix that has `columns` elements a row. Philox4x32-7 with `seed` as
     its key takes (element / 8, offset) as its counter, two words each, the lower ones first. Of the four words that it
-    gives, 16 bits each of eight numbers, the lower ones of a word first, number element % 8 over 2^16 is the result.
+    gives, 16 bits each of eight numbers, the lower ones of a word first, the result is 128 and number element % 8 over
+    2^16: the fp32 number whose mantissa those bits are, which whoever compares it need not bring to 0.
   }];
   let arguments = (ins I64:$seed, I64:$offset, ConfinedAttr<I64Attr, [IntPositive]>:$columns,
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$first);

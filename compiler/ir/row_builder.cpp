@@ -118,13 +118,13 @@ mlir::Value RowBuilder::rms_norm(Value x, Value eps) {
 mlir::Value RowBuilder::dropout(Value x, int64_t columns, int64_t first) {
   const Value random = named("random", hstu::RandomOp::create(builder_, ops_.location(), elements_, input("seed"),
                                                               input("offset"), columns, first));
-  // A multiple of 2^-16, as the random numbers are, so that what is kept is scaled by just what is dropped: from 128 to
-  // 256 neighbouring fp32 numbers are that far apart.
+  // Random numbers are multiples of 2^-16 from 128 on, and so is what they are compared with: from 128 to 256
+  // neighbouring fp32 numbers are that far apart. So what is kept is scaled by just what is dropped.
   const Value place = ops_.real(128), one = ops_.real(1);
-  const Value ratio = ops_.subf(ops_.addf(input("dropout_ratio"), place), place);
+  const Value least = ops_.addf(input("dropout_ratio"), place), ratio = ops_.subf(least, place);
   const Value factor = ops_.divf(one, ops_.subf(one, ratio));
   // Chosen before it multiplies: of a ratio of 1 it is infinity, and forward and backward are 0.
-  const Value kept = ops_.select(ops_.gef(random, splat(ratio)), splat(factor), elements(0));
+  const Value kept = ops_.select(ops_.gef(random, splat(least)), splat(factor), elements(0));
   return ops_.mulf(x, kept);
 }
 

@@ -19,35 +19,44 @@ __device__ __forceinline__ void philox4x32(u32 (&words)[4], u64 seed) {
   }
 }
 
-// Over 2^16: the 16 bits are the mantissa of a number from 128 to below 129.
+// Half a word each, over 2^16 and from 128 on: the 16 bits are the mantissa of a number from 128 to below 129.
 __device__ __forceinline__ float uniform_of_low_half(u32 word) {
-  return __uint_as_float(0x43000000u | (word & 0xffffu)) - 128.0f;
+  return __uint_as_float(__byte_perm(word, 0x43000000u, 0x7610));
 }
 __device__ __forceinline__ float uniform_of_high_half(u32 word) {
-  return __uint_as_float(0x43000000u | (word >> 16)) - 128.0f;
+  return __uint_as_float(__byte_perm(word, 0x43000000u, 0x7632));
 }
 
-// Numbers from 0 to below 1 of neighbouring elements, of which the first is a multiple of kCount, a power of two. Eight
-// elements, from a multiple of eight on, are one counter: half a word each.
-template <int kCount>
-__device__ __forceinline__ void philox_uniform(u64 seed, u64 offset, u64 element, float (&out)[kCount]) {
+// The words that the eight elements from 8 * counter on share.
+__device__ __forceinline__ void philox_words(u32 (&words)[4], u64 seed, u64 offset, u64 counter) {
+  words[0] = static_cast<u32>(counter);
+  words[1] = static_cast<u32>(counter >> 32);
+  words[2] = static_cast<u32>(offset);
+  words[3] = static_cast<u32>(offset >> 32);
+  philox4x32(words, seed);
+}
+
+// Numbers from 128 to below 129 of neighbouring elements of a matrix that has kColumns a row: those from kFirst + column
+// on. That element's place in the matrix is a multiple of kCount, a power of two.
+template <int kColumns, int kFirst, int kCount>
+__device__ __forceinline__ void draw_uniform(u64 seed, u64 offset, u64 row, int column, float (&out)[kCount]) {
+  u32 words[4];
+  if constexpr (kCount % 8 == 0) {
+    const u64 counter = row * (kColumns / 8) + static_cast<u32>(kFirst + column) / 8;
 #pragma unroll
-  for (int first = 0; first < kCount; first += 8) {
-    const u64 counter = (element + first) / 8;
-    u32 words[4] = {static_cast<u32>(counter), static_cast<u32>(counter >> 32), static_cast<u32>(offset),
-                    static_cast<u32>(offset >> 32)};
-    philox4x32(words, seed);
-    if constexpr (kCount < 8) {  // of the eight only those from `element` on are wanted
+    for (int i = 0; i < kCount; ++i) {
+      if (i % 8 == 0) philox_words(words, seed, offset, counter + i / 8);
+      const u32 word = words[i / 2 % 4];
+      out[i] = i % 2 == 0 ? uniform_of_low_half(word) : uniform_of_high_half(word);
+    }
+  } else {  // of the eight only those from that element on are wanted
+    const u64 element = row * kColumns + static_cast<u32>(kFirst + column);
+    philox_words(words, seed, offset, element / 8);
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        const u32 place = static_cast<u32>(element + i) % 8;
-        const u32 word = place < 2 ? words[0] : place < 4 ? words[1] : place < 6 ? words[2] : words[3];
-        out[i] = place % 2 == 0 ? uniform_of_low_half(word) : uniform_of_high_half(word);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        out[first + i] = i % 2 == 0 ? uniform_of_low_half(words[i / 2]) : uniform_of_high_half(words[i / 2]);
+    for (int i = 0; i < kCount; ++i) {
+      const u32 place = static_cast<u32>(element + i) % 8;
+      const u32 word = place < 2 ? words[0] : place < 4 ? words[1] : place < 6 ? words[2] : words[3];
+      out[i] = place % 2 == 0 ? uniform_of_low_half(word) : uniform_of_high_half(word);
     }
   }
 }

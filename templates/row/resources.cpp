@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "compiler/support/integers.h"
 
@@ -9,20 +10,33 @@ namespace hstujit::row {
 
 namespace {
 
-constexpr int64_t kRegisters = 65536;     // of a multiprocessor
-constexpr int64_t kMaxRegisters = 255;    // of a thread
-constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
-constexpr int64_t kBase = 36;             // addresses, statistics, the arithmetic of a vector's elements
-constexpr double kTaken = 1.35;           // registers that the compiler takes where there are more than needed
-constexpr int64_t kGridBase = 10;         // the same where there is no next row
-constexpr int64_t kGridExchange = 16;     // and besides where warps of a row exchange sums
-constexpr int64_t kMaxHeldElements = 32;  // of a row in registers: their loads, too, take registers,
-constexpr int64_t kMaxHeldWithSums = 16;  // and sums of as many columns
-constexpr double kShortFormula = 14;      // operations of an element
-constexpr int64_t kPartWords = 8;         // sums and statistics of a part of a row
-constexpr int64_t kDrawWords = 32;        // keys and counters of random numbers
-constexpr int64_t kManyThreads = 256;     // of a row; as many as may have kMaxRegisters
-constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
+constexpr int64_t kRegisters = 65536;   // of a multiprocessor
+constexpr int64_t kMaxRegisters = 255;  // of a thread
+constexpr int64_t kRegisterUnit = 8;    // registers come in multiples of it
+constexpr int64_t kBase = 36;           // addresses, statistics, the arithmetic of a vector's elements
+// The same of CTAs that walk rows which stay in registers, as fitted to 400 kernels of sm_90a compiled for as many CTAs
+// as they have registers for.
+constexpr int64_t kWalkBase = 24;
+constexpr int64_t kWalkLeast = 44;         // whatever else there is
+constexpr double kWalkLive = 1.75;         // results of an element that are kept
+constexpr double kWalkLivePerInput = 0.6;  // and beyond three inputs, which wait for the outputs that they are read for
+constexpr double kWalkShortFormula = 20;   // operations of an element; longer ones keep more,
+constexpr double kWalkLongFormula = 2;     // at most
+constexpr int64_t kWalkNarrow = 8;         // elements of a thread; of more the compiler keeps more of each,
+constexpr double kWalkWide = 0.6;          // for each input beyond two,
+constexpr double kWalkWideDraws = 1.8;     // and for random numbers
+constexpr int64_t kWalkGroups = 12;        // places of groups, their numbers
+constexpr int64_t kWalkDraws = 8;          // a counter
+constexpr double kTaken = 1.35;            // registers that the compiler takes where there are more than needed
+constexpr int64_t kGridBase = 10;          // the same where there is no next row
+constexpr int64_t kGridExchange = 16;      // and besides where warps of a row exchange sums
+constexpr int64_t kMaxHeldElements = 32;   // of a row in registers: their loads, too, take registers
+constexpr double kShortFormula = 14;       // operations of an element
+constexpr double kDrawOperations = 5;      // of a random number, as operators count them
+constexpr int64_t kPartWords = 8;          // sums and statistics of a part of a row
+constexpr int64_t kDrawWords = 32;         // keys and counters of random numbers
+constexpr int64_t kManyThreads = 256;      // of a row; as many as may have kMaxRegisters
+constexpr int64_t kMaxVectorWords = 64;    // more are loaded for each row, from L1
 
 int64_t words_of(const RowOperand& operand, int64_t elements) {
   return ceil_div(elements * static_cast<int64_t>(size_of(operand.dtype)), int64_t{4});
@@ -35,6 +49,21 @@ int64_t parts_of(const RowInterface& interface, int64_t vectors, int64_t chunks,
   return std::has_single_bit(static_cast<uint64_t>(group))
              ? ceil_div(chunks, std::max(int64_t{1}, group / threads_per_row))
              : chunks;
+}
+
+// What a thread that walks rows keeps besides its share of them, of vectors and of sums.
+int64_t walking_words(const RowSpec& spec, Direction direction, const RowInterface& interface, int64_t elements) {
+  const auto inputs =
+      static_cast<double>(std::count_if(interface.inputs.begin(), interface.inputs.end(),
+                                        [](const RowOperand& input) { return input.kind == RowOperandKind::kRow; }));
+  const double formula = spec.operations(direction) - kDrawOperations * static_cast<double>(interface.drawn);
+  const double live = kWalkLive + kWalkLivePerInput * std::max(0.0, inputs - 3) +
+                      std::clamp((formula - kWalkShortFormula) / 4, 0.0, kWalkLongFormula);
+  const double wide = kWalkWide * std::max(0.0, inputs - 2) + (interface.drawn > 0 ? kWalkWideDraws : 0);
+  const double results =
+      live * static_cast<double>(elements) + wide * static_cast<double>(std::max<int64_t>(0, elements - kWalkNarrow));
+  return std::max(kWalkLeast, kWalkBase + static_cast<int64_t>(std::ceil(results)) +
+                                  (interface.groups > 1 ? kWalkGroups : 0) + (interface.drawn > 0 ? kWalkDraws : 0));
 }
 
 }  // namespace
@@ -71,13 +100,15 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   const int64_t live_unheld = live * (config.threads_per_row < kManyThreads ? elements : vector);
   const bool persistent = config.schedule == "persistent";
   const int64_t base = persistent ? kBase : kGridBase + chunks + (config.threads_per_row > 32 ? kGridExchange : 0);
-  const int64_t holding = base + sum_words + held + loading + live * elements + drawn + part_words;
-  hold_row =
-      elements <= (sum_words > 0 ? kMaxHeldWithSums : kMaxHeldElements) && holding + chunk_vectors + 4 <= register_cap;
+  const int64_t holding =
+      persistent ? walking_words(spec, direction, interface, elements) + sum_words + row_words + loading + part_words
+                 : base + sum_words + held + live * elements + drawn + part_words;
+  const int64_t loaded_vectors = chunk_vectors + (persistent ? 0 : 4);
+  hold_row = elements <= kMaxHeldElements && holding + loaded_vectors <= register_cap;
   hold_vectors = persistent && hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
   registers_needed =
       hold_vectors ? holding + vector_words
-      : hold_row   ? holding + chunk_vectors + 4
+      : hold_row   ? holding + loaded_vectors
                    : base + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld + drawn + part_words;
   // Where the widest rows have long formulas, the config of the most registers may spill: there is no better one.
   if (!hold_row && config.threads_per_row == kManyThreads && threads == kManyThreads)

@@ -90,7 +90,7 @@ class RowEvaluator {
     for (const RowRandom& random : functions_.randoms) {
       if (random.name != name) continue;
       const size_t element = row_number_ * static_cast<size_t>(random.columns) + static_cast<size_t>(random.first);
-      return philox_uniform(seed_of(random.seed), seed_of(random.offset), element + column);
+      return 128 + philox_uniform(seed_of(random.seed), seed_of(random.offset), element + column);
     }
     const RowOperand& operand = operands_.at(name);
     return operand.kind == RowOperandKind::kScalar ? value_of(operand).scalar : element_of(operand, column);

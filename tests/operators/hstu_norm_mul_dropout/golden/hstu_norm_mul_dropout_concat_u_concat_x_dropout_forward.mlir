@@ -24,13 +24,13 @@ module {
     %cst_0 = arith.constant 1.000000e+00 : f32
     %cst_1 = arith.constant 1.280000e+02 : f32
     %0 = arith.addf %arg4, %cst_1 : f32
-    %1 = arith.subf %0, %cst_1 : f32
-    %2 = arith.cmpf oge, %arg5, %1 : f32
-    %3 = arith.subf %cst_0, %1 : f32
+    %1 = arith.cmpf oge, %arg5, %0 : f32
+    %2 = arith.subf %0, %cst_1 : f32
+    %3 = arith.subf %cst_0, %2 : f32
     %4 = arith.divf %cst_0, %3 : f32
-    %5 = arith.select %2, %4, %cst : f32
+    %5 = arith.select %1, %4, %cst : f32
     %6 = arith.mulf %arg1, %5 : f32
-    %7 = arith.cmpf oge, %arg6, %1 : f32
+    %7 = arith.cmpf oge, %arg6, %0 : f32
     %8 = arith.select %7, %4, %cst : f32
     %9 = arith.mulf %arg0, %8 : f32
     %10 = arith.subf %arg0, %arg8 : f32
@@ -38,7 +38,7 @@ module {
     %12 = arith.mulf %11, %arg2 : f32
     %13 = arith.addf %12, %arg3 : f32
     %14 = arith.mulf %arg1, %13 : f32
-    %15 = arith.cmpf oge, %arg7, %1 : f32
+    %15 = arith.cmpf oge, %arg7, %0 : f32
     %16 = arith.select %15, %4, %cst : f32
     %17 = arith.mulf %14, %16 : f32
     return %6, %9, %17 : f32, f32, f32

@@ -28,13 +28,13 @@ module {
     %1 = math.tanh %0 : f32
     %2 = math.fma %0, %1, %0 : f32
     %3 = arith.addf %arg4, %cst_1 : f32
-    %4 = arith.subf %3, %cst_1 : f32
-    %5 = arith.cmpf oge, %arg5, %4 : f32
-    %6 = arith.subf %cst_0, %4 : f32
+    %4 = arith.cmpf oge, %arg5, %3 : f32
+    %5 = arith.subf %3, %cst_1 : f32
+    %6 = arith.subf %cst_0, %5 : f32
     %7 = arith.divf %cst_0, %6 : f32
-    %8 = arith.select %5, %7, %cst : f32
+    %8 = arith.select %4, %7, %cst : f32
     %9 = arith.mulf %2, %8 : f32
-    %10 = arith.cmpf oge, %arg6, %4 : f32
+    %10 = arith.cmpf oge, %arg6, %3 : f32
     %11 = arith.select %10, %7, %cst : f32
     %12 = arith.mulf %arg0, %11 : f32
     %13 = arith.subf %arg0, %arg8 : f32
@@ -42,7 +42,7 @@ module {
     %15 = arith.mulf %14, %arg2 : f32
     %16 = arith.addf %15, %arg3 : f32
     %17 = arith.mulf %2, %16 : f32
-    %18 = arith.cmpf oge, %arg7, %4 : f32
+    %18 = arith.cmpf oge, %arg7, %3 : f32
     %19 = arith.select %18, %7, %cst : f32
     %20 = arith.mulf %17, %19 : f32
     return %9, %12, %20 : f32, f32, f32

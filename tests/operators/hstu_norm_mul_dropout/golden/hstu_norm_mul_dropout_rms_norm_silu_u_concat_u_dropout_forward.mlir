@@ -19,16 +19,16 @@ module {
     %1 = math.tanh %0 : f32
     %2 = math.fma %0, %1, %0 : f32
     %3 = arith.addf %arg3, %cst_1 : f32
-    %4 = arith.subf %3, %cst_1 : f32
-    %5 = arith.cmpf oge, %arg4, %4 : f32
-    %6 = arith.subf %cst_0, %4 : f32
+    %4 = arith.cmpf oge, %arg4, %3 : f32
+    %5 = arith.subf %3, %cst_1 : f32
+    %6 = arith.subf %cst_0, %5 : f32
     %7 = arith.divf %cst_0, %6 : f32
-    %8 = arith.select %5, %7, %cst : f32
+    %8 = arith.select %4, %7, %cst : f32
     %9 = arith.mulf %2, %8 : f32
     %10 = arith.mulf %arg0, %arg6 : f32
     %11 = arith.mulf %10, %arg2 : f32
     %12 = arith.mulf %arg1, %11 : f32
-    %13 = arith.cmpf oge, %arg5, %4 : f32
+    %13 = arith.cmpf oge, %arg5, %3 : f32
     %14 = arith.select %13, %7, %cst : f32
     %15 = arith.mulf %12, %14 : f32
     return %9, %15 : f32, f32
