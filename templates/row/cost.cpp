@@ -10,7 +10,7 @@ namespace hstujit::row {
 
 namespace {
 
-constexpr double kRows = 131072;  // a launch says no number of rows; with many, bytes decide
+constexpr double kElements = 1 << 26;  // of a tensor of rows: a launch says no number of them
 constexpr double kClockKhz = 1.7e6;
 constexpr double kBytes = 19;        // of device memory, per multiprocessor and clock
 constexpr double kLanes = 128;       // of a multiprocessor, each with an instruction a clock
@@ -21,31 +21,32 @@ constexpr double kRounds = 2;           // of sums over a row, about
 constexpr double kDrawOperations = 5;   // of a random number, as operators count them
 constexpr double kStartCycles = 4000;   // of a launch
 constexpr double kFollowCycles = 5000;  // of the kernel that adds up the partial sums of column sums
+constexpr double kPartialCopies = 4;    // a partial sum is written and read, the latter by few CTAs
 constexpr double kL2Bytes = 40;
 constexpr double kSector = 32;      // bytes of device memory that are read or written together
 constexpr double kCacheLine = 128;  // bytes
 
-// CTAs that walk rows. Fitted to 101 timings on an H200 (2026-11-24) of eight operators at widths 512 and 1024, of
-// which the choices are within 3 % of the best.
+// CTAs that walk rows. Fitted to 114 timings on an H200 (2026-11-24) of ten kernels with sums over rows and two
+// without, at widths of 512, 1024 and 4096, of which the choices are within 6.2 % of the best.
 namespace walk {
-constexpr double kCopyWins = 1.076;          // over the bytes alone, at best
-constexpr double kRowInstructions = 28;      // of a thread for each row
-constexpr double kInstructions = 0.547;      // of an operation of an element
+constexpr double kCopyWins = 1.08;           // over the bytes alone, at best
+constexpr double kRowInstructions = 31.7;    // of a thread for each row
+constexpr double kInstructions = 0.475;      // of an operation of an element
 constexpr double kAccessInstructions = 0.2;  // of an element of an input or an output
-constexpr double kDrawInstructions = 7.6;    // of a random number
-constexpr double kFewWarps = 0.471;          // what a scheduler with one warp waits for results of arithmetic
-constexpr double kRowCycles = 428;           // from a row's first instruction to its last, but for what follows
-constexpr double kOperationCycles = 1.953;   // of an operation of an element
-constexpr double kBarrierCycles = 187;       // of a round, where warps share a row,
-constexpr double kBarrierWarpCycles = 8.64;  // and for each warp of the CTA besides
-constexpr double kOverlap = 2.575;           // the norm of memory, issue and latency that the time is
+constexpr double kDrawInstructions = 6.66;   // of a random number
+constexpr double kFewWarps = 0.63;           // what a scheduler with one warp waits for results of arithmetic
+constexpr double kRowCycles = 318;           // from a row's first instruction to its last, but for what follows
+constexpr double kOperationCycles = 2.07;    // of an operation of an element
+constexpr double kBarrierCycles = 221;       // of a round, where warps share a row,
+constexpr double kBarrierWarpCycles = 7.9;   // and for each warp of the CTA besides
+constexpr double kOverlap = 2.489;           // the norm of memory, issue and latency that the time is
 }  // namespace walk
 
 // CTAs that have one group of rows each.
 namespace grid {
 // Of a multiprocessor, that keep the memory busy where half of what it does are reads.
 constexpr double kBytesInFlight = 36864;
-constexpr double kCopyWins = 1;
+constexpr double kCopyWins = 0.97;
 constexpr double kElementCycles = 0.75;  // of a warp's chain of dependent additions, per element and round
 constexpr double kBarrierCycles = 90;
 constexpr double kRowInstructions = 110;  // of a thread: addresses, statistics, shuffles, beginning and end
@@ -137,13 +138,13 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
   for (const RowOperand& input : interface.inputs) rows.inputs += input.kind == RowOperandKind::kRow ? 1 : 0;
   for (const RowOperand& output : interface.outputs)
     (output.kind == RowOperandKind::kRow ? rows.outputs : rows.sums) += 1;
-  rows.of_multiprocessor = kRows / static_cast<double>(device.sm_count);
+  rows.of_multiprocessor = kElements / rows.width / static_cast<double>(device.sm_count);
   rows.resident = static_cast<double>(resources.rows) * blocks;
   rows.warps = static_cast<double>(config.warps) * blocks / kSchedulers;
 
   double cycles = kStartCycles + (walks ? walk_cycles(spec, direction, config, resources, rows)
                                         : grid_cycles(spec, direction, config, resources, rows));
-  if (rows.sums > 0) cycles += kFollowCycles + 2 * blocks * rows.sums * rows.width * 4 / kBytes;
+  if (rows.sums > 0) cycles += kFollowCycles + kPartialCopies * blocks * rows.sums * rows.width * 4 / kBytes;
   return cycles / kClockKhz;
 }
 

@@ -30,6 +30,8 @@ constexpr int64_t kWalkDraws = 8;          // a counter
 constexpr double kTaken = 1.35;            // registers that the compiler takes where there are more than needed
 constexpr int64_t kGridBase = 10;          // the same where there is no next row
 constexpr int64_t kGridExchange = 16;      // and besides where warps of a row exchange sums
+constexpr int64_t kGridOutputs = 8;        // and where several outputs follow from more operations
+constexpr double kGridOperations = 10;     // than these
 constexpr int64_t kMaxHeldElements = 32;   // of a row in registers: their loads, too, take registers
 constexpr double kShortFormula = 14;       // operations of an element
 constexpr double kDrawOperations = 5;      // of a random number, as operators count them
@@ -99,7 +101,10 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   // Rows of few threads, which more would hold, it holds in this way even where they are loaded for each use.
   const int64_t live_unheld = live * (config.threads_per_row < kManyThreads ? elements : vector);
   const bool persistent = config.schedule == "persistent";
-  const int64_t base = persistent ? kBase : kGridBase + chunks + (config.threads_per_row > 32 ? kGridExchange : 0);
+  const bool outputs_wait = interface.outputs.size() > 1 && spec.operations(direction) > kGridOperations;
+  const int64_t base = persistent ? kBase
+                                  : kGridBase + chunks + (config.threads_per_row > 32 ? kGridExchange : 0) +
+                                        (outputs_wait ? kGridOutputs : 0);
   const int64_t holding =
       persistent ? walking_words(spec, direction, interface, elements) + sum_words + row_words + loading + part_words
                  : base + sum_words + held + live * elements + drawn + part_words;
