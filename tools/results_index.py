@@ -43,6 +43,8 @@ KINDS = {
     "rows_dropout_backward_matrix": "half of those of hstu_norm_mul_dropout, backward",
     "rows_dropout_forward_matrix": "the same, forward",
     "rows_forward_sanitizer": "memcheck and racecheck over operators over rows, forward",
+    "rows_fifteenth_backward_matrix": "a fifteenth of those of operators over rows, backward, against float64",
+    "rows_fifteenth_forward_matrix": "the same, forward",
     "rows_backward_matrix": "operators over rows, every data type, width and option, backward, against float64",
     "rows_forward_matrix": "the same, forward",
     "random": "instances at random, forward, backward and of last rows, against float64",
