@@ -6,6 +6,7 @@
 
 #include "compiler/emit/launcher_support.h"
 #include "compiler/emit/launcher_values.h"
+#include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
 
@@ -70,6 +71,30 @@ std::string print_launch(const LaunchPlan& plan) {
   return text;
 }
 
+// What the program is told, and the batch that it makes of it.
+struct Command {
+  const char* usage;
+  const char* batch;
+};
+
+constexpr Command kOfSequences = {
+    "[sequences [max_seq_len]]",
+    "  const int sequences = argc > 1 ? std::atoi(argv[1]) : 64, longest = argc > 2 ? std::atoi(argv[2]) : 1024;\n"
+    "  if (sequences < 1 || longest < 1) {\n"
+    "    std::fprintf(stderr, \"usage: %s [sequences [max_seq_len]], both at least 1\\n\", argv[0]);\n"
+    "    return 2;\n"
+    "  }\n"
+    "  const Batch batch = make_batch(sequences, longest);\n"};
+
+constexpr Command kOfRows = {"[rows]",
+                             "  const long long rows = argc > 1 ? std::atoll(argv[1]) : 131072;\n"
+                             "  if (rows < 1) {\n"
+                             "    std::fprintf(stderr, \"usage: %s [rows], at least 1\\n\", argv[0]);\n"
+                             "    return 2;\n"
+                             "  }\n"
+                             "  Batch batch;\n"
+                             "  batch.offsets.push_back(rows);\n"};
+
 }  // namespace
 
 std::string nvcc_target(const DeviceSpec& device) {
@@ -82,22 +107,17 @@ std::string launcher_file(const LaunchPlan& plan) { return plan.kernel_name + "_
 
 std::string print_launcher(const OpSpec& spec, Direction direction, const LaunchPlan& plan, const DeviceSpec& device) {
   const Signature signature = spec.signature(direction);
+  const Command& command = has_sequences(signature) ? kOfSequences : kOfRows;
   std::string text = fmt::format(
       "// Launches {0} on random input and prints its time.\n"
       "// Build: nvcc -std=c++17 {1} {2} -o {0}\n"
-      "// Run:   ./{0} [sequences [max_seq_len]]\n"
+      "// Run:   ./{0} {3}\n"
       "#include \"{0}.cu\"\n",
-      plan.kernel_name, nvcc_target(device), launcher_file(plan));
+      plan.kernel_name, nvcc_target(device), launcher_file(plan), command.usage);
   text += kLauncherSupport;
   text += print_choices(signature);
-  text +=
-      "\nint main(int argc, char** argv) {\n"
-      "  const int sequences = argc > 1 ? std::atoi(argv[1]) : 64, longest = argc > 2 ? std::atoi(argv[2]) : 1024;\n"
-      "  if (sequences < 1 || longest < 1) {\n"
-      "    std::fprintf(stderr, \"usage: %s [sequences [max_seq_len]], both at least 1\\n\", argv[0]);\n"
-      "    return 2;\n"
-      "  }\n"
-      "  const Batch batch = make_batch(sequences, longest);\n";
+  text += "\nint main(int argc, char** argv) {\n";
+  text += command.batch;
   for (const Argument& argument : signature) text += declare_argument(signature, argument);
   text += print_workspace(signature, plan.workspace);
   text += "\n  Params params = {};\n";

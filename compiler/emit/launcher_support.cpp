@@ -45,7 +45,7 @@ struct Batch {
 
 static std::mt19937_64 generator(1);
 
-static Batch make_batch(int sequences, int64_t max_seq_len) {
+[[maybe_unused]] static Batch make_batch(int sequences, int64_t max_seq_len) {
   Batch batch;
   batch.max_seq_len = max_seq_len;
   std::uniform_int_distribution<int64_t> length(max_seq_len / 5, max_seq_len);

@@ -101,6 +101,10 @@ TEST(Launcher, WhatTheSignatureLeavesOpenIsAConstant) {
                               "  static constexpr double eps = 1.0;\n"
                               "};\n"));
   EXPECT_THAT(norm, HasSubstr("weight = random_tensor<float>((2 * Chosen::size_K + 1) * 64, "));
+  EXPECT_THAT(norm, HasSubstr(" [rows]\n"));
+  EXPECT_THAT(norm, HasSubstr("  batch.offsets.push_back(rows);\n"));
+  EXPECT_THAT(norm, Not(HasSubstr("longest")));
+  EXPECT_THAT(attention, HasSubstr(" [sequences [max_seq_len]]\n"));
   EXPECT_THAT(norm, HasSubstr("row_index = upload(std::vector<int32_t>(batch.rows(), 0));"));
 }
 
