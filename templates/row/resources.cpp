@@ -10,35 +10,42 @@ namespace hstujit::row {
 
 namespace {
 
-constexpr int64_t kRegisters = 65536;   // of a multiprocessor
-constexpr int64_t kMaxRegisters = 255;  // of a thread
-constexpr int64_t kRegisterUnit = 8;    // registers come in multiples of it
-constexpr int64_t kBase = 36;           // addresses, statistics, the arithmetic of a vector's elements
-// The same of CTAs that walk rows which stay in registers, as fitted to 400 kernels of sm_90a compiled for as many CTAs
-// as they have registers for.
-constexpr int64_t kWalkBase = 24;
-constexpr int64_t kWalkLeast = 44;         // whatever else there is
-constexpr double kWalkLive = 1.75;         // results of an element that are kept
-constexpr double kWalkLivePerInput = 0.6;  // and beyond three inputs, which wait for the outputs that they are read for
-constexpr double kWalkShortFormula = 20;   // operations of an element; longer ones keep more,
-constexpr double kWalkLongFormula = 2;     // at most
-constexpr int64_t kWalkNarrow = 8;         // elements of a thread; of more the compiler keeps more of each,
-constexpr double kWalkWide = 0.6;          // for each input beyond two,
-constexpr double kWalkWideDraws = 1.8;     // and for random numbers
-constexpr int64_t kWalkGroups = 12;        // places of groups, their numbers
-constexpr int64_t kWalkDraws = 8;          // a counter
-constexpr double kTaken = 1.35;            // registers that the compiler takes where there are more than needed
-constexpr int64_t kGridBase = 10;          // the same where there is no next row
-constexpr int64_t kGridExchange = 16;      // and besides where warps of a row exchange sums
-constexpr int64_t kGridOutputs = 8;        // and where several outputs follow from more operations
-constexpr double kGridOperations = 10;     // than these
-constexpr int64_t kMaxHeldElements = 32;   // of a row in registers: their loads, too, take registers
-constexpr double kShortFormula = 14;       // operations of an element
-constexpr double kDrawOperations = 5;      // of a random number, as operators count them
-constexpr int64_t kPartWords = 8;          // sums and statistics of a part of a row
-constexpr int64_t kDrawWords = 32;         // keys and counters of random numbers
-constexpr int64_t kManyThreads = 256;      // of a row; as many as may have kMaxRegisters
-constexpr int64_t kMaxVectorWords = 64;    // more are loaded for each row, from L1
+constexpr int64_t kRegisters = 65536;     // of a multiprocessor
+constexpr int64_t kMaxRegisters = 255;    // of a thread
+constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
+constexpr int64_t kBase = 36;             // addresses, statistics, the arithmetic of a vector's elements
+constexpr double kTaken = 1.35;           // registers that the compiler takes where there are more than needed
+constexpr int64_t kMaxHeldElements = 32;  // of a row in registers: their loads, too, take registers
+constexpr double kShortFormula = 14;      // operations of an element
+constexpr double kDrawOperations = 5;     // of a random number, as operators count them
+constexpr int64_t kPartWords = 8;         // sums and statistics of a part of a row
+constexpr int64_t kDrawWords = 32;        // keys and counters of random numbers
+constexpr int64_t kManyThreads = 256;     // of a row; as many as may have kMaxRegisters
+constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
+
+// CTAs that walk rows which stay in registers, as fitted to 400 kernels of sm_90a that were compiled for as many CTAs
+// as there are registers for.
+namespace walk {
+constexpr int64_t kBase = 24;
+constexpr int64_t kLeast = 44;         // whatever else there is
+constexpr double kLive = 1.75;         // results of an element that are kept
+constexpr double kLivePerInput = 0.6;  // and beyond three inputs, which wait for the outputs that they are read for
+constexpr double kShortFormula = 20;   // operations of an element; longer ones keep more,
+constexpr double kLongFormula = 2;     // at most
+constexpr int64_t kNarrow = 8;         // elements of a thread; of more the compiler keeps more of each,
+constexpr double kWide = 0.6;          // for each input beyond two,
+constexpr double kWideDraws = 1.8;     // and for random numbers
+constexpr int64_t kGroups = 12;        // places of groups, their numbers
+constexpr int64_t kDraws = 8;          // a counter
+}  // namespace walk
+
+// CTAs that have one group of rows each: no next row is under way.
+namespace grid {
+constexpr int64_t kBase = 10;
+constexpr int64_t kExchange = 16;   // besides, where warps of a row exchange sums,
+constexpr int64_t kOutputs = 8;     // and where several outputs follow from more operations
+constexpr double kOperations = 10;  // than these
+}  // namespace grid
 
 int64_t words_of(const RowOperand& operand, int64_t elements) {
   return ceil_div(elements * static_cast<int64_t>(size_of(operand.dtype)), int64_t{4});
@@ -59,13 +66,14 @@ int64_t walking_words(const RowSpec& spec, Direction direction, const RowInterfa
       static_cast<double>(std::count_if(interface.inputs.begin(), interface.inputs.end(),
                                         [](const RowOperand& input) { return input.kind == RowOperandKind::kRow; }));
   const double formula = spec.operations(direction) - kDrawOperations * static_cast<double>(interface.drawn);
-  const double live = kWalkLive + kWalkLivePerInput * std::max(0.0, inputs - 3) +
-                      std::clamp((formula - kWalkShortFormula) / 4, 0.0, kWalkLongFormula);
-  const double wide = kWalkWide * std::max(0.0, inputs - 2) + (interface.drawn > 0 ? kWalkWideDraws : 0);
+  const double live = walk::kLive + walk::kLivePerInput * std::max(0.0, inputs - 3) +
+                      std::clamp((formula - walk::kShortFormula) / 4, 0.0, walk::kLongFormula);
+  const double wide = walk::kWide * std::max(0.0, inputs - 2) + (interface.drawn > 0 ? walk::kWideDraws : 0);
   const double results =
-      live * static_cast<double>(elements) + wide * static_cast<double>(std::max<int64_t>(0, elements - kWalkNarrow));
-  return std::max(kWalkLeast, kWalkBase + static_cast<int64_t>(std::ceil(results)) +
-                                  (interface.groups > 1 ? kWalkGroups : 0) + (interface.drawn > 0 ? kWalkDraws : 0));
+      live * static_cast<double>(elements) + wide * static_cast<double>(std::max<int64_t>(0, elements - walk::kNarrow));
+  return std::max(walk::kLeast, walk::kBase + static_cast<int64_t>(std::ceil(results)) +
+                                    (interface.groups > 1 ? walk::kGroups : 0) +
+                                    (interface.drawn > 0 ? walk::kDraws : 0));
 }
 
 }  // namespace
@@ -101,10 +109,10 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   // Rows of few threads, which more would hold, it holds in this way even where they are loaded for each use.
   const int64_t live_unheld = live * (config.threads_per_row < kManyThreads ? elements : vector);
   const bool persistent = config.schedule == "persistent";
-  const bool outputs_wait = interface.outputs.size() > 1 && spec.operations(direction) > kGridOperations;
+  const bool outputs_wait = interface.outputs.size() > 1 && spec.operations(direction) > grid::kOperations;
   const int64_t base = persistent ? kBase
-                                  : kGridBase + chunks + (config.threads_per_row > 32 ? kGridExchange : 0) +
-                                        (outputs_wait ? kGridOutputs : 0);
+                                  : grid::kBase + chunks + (config.threads_per_row > 32 ? grid::kExchange : 0) +
+                                        (outputs_wait ? grid::kOutputs : 0);
   const int64_t holding =
       persistent ? walking_words(spec, direction, interface, elements) + sum_words + row_words + loading + part_words
                  : base + sum_words + held + live * elements + drawn + part_words;
