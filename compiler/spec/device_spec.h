@@ -14,6 +14,9 @@ namespace hstujit {
 
 inline constexpr size_t kLongestDeviceName = 128;  // bytes: it is a part of every key and every table
 
+// Batches of up to twice as many sequences are looked at one by one. Devices have some hundreds.
+inline constexpr int64_t kMaxMultiprocessors = 65536;
+
 struct DeviceSpec {
   std::string name;  // "NVIDIA H200"
   std::string arch;  // "sm_90a": compute capability with suffix; what NVRTC is given
@@ -30,7 +33,7 @@ struct DeviceSpec {
     using D = DeviceSpec;
     return std::make_tuple(field("name", &D::name, "product name"),
                            field("arch", &D::arch, "compute architecture with suffix"),
-                           field("sm_count", &D::sm_count, "multiprocessors", 1),
+                           field("sm_count", &D::sm_count, "multiprocessors", 1, kMaxMultiprocessors),
                            field("shared_memory", &D::shared_memory, "bytes per block, opted in", 1),
                            field("registers", &D::registers, "32-bit registers per multiprocessor", 65536),
                            field("max_threads", &D::max_threads, "resident threads per multiprocessor", 1),

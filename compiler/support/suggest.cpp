@@ -9,6 +9,8 @@ namespace hstujit {
 
 namespace {
 
+constexpr size_t kLeastBegun = 4;  // letters of a name; of fewer many names go on
+
 char folded(char c) {
   if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
   return c == '-' ? '_' : c;
@@ -34,6 +36,14 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view closest(std::string_view wrong, const std::vector<std::string_view>& names) {
   std::string_view best;
+  // One that was begun: the shortest of those that go on with more.
+  for (const std::string_view name : names) {
+    const bool begun =
+        wrong.size() >= kLeastBegun && wrong.size() < name.size() &&
+        std::equal(wrong.begin(), wrong.end(), name.begin(), [](char a, char b) { return folded(a) == folded(b); });
+    if (begun && (best.empty() || name.size() < best.size())) best = name;
+  }
+  if (!best.empty()) return best;
   size_t bound = std::max<size_t>(2, wrong.size() / 3) + 1;
   for (const std::string_view name : names) {
     // No less than the difference in length: a name of a megabyte is compared with none.

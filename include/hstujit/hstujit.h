@@ -136,7 +136,8 @@ HSTUJIT_API hstujit_status hstujit_config_describe(const hstujit_config* config,
 
 /* ---- op ---- */
 /* Instance `name` of a config, whose tuning.length_mode and tuning.deterministic hold for it. HSTUJIT_LENGTH_MODE wins
- * over the former where it is set; either asks for the latter. */
+ * over the former where it is set; either asks for the latter. `direction` is any that the operator has: the instance's
+ * own say what prewarm, tune and freeze make. */
 HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_config* config,
                                                   const char* name, hstujit_direction direction,
                                                   hstujit_backend backend, hstujit_op** out);

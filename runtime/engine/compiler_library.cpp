@@ -86,12 +86,18 @@ std::vector<std::string> library_candidates(const Environment& environment, Env 
   return candidates;
 }
 
+std::string library_name(const std::string& what, const Environment& environment, Env variable) {
+  return environment.is_set(variable) ? fmt::format("{} that {} names", what, environment_variable(variable).name)
+                                      : what;
+}
+
 Result<KernelCompilerPtr> open_compiler_library(const Environment& environment) {
   // LLVM keeps thread-local state and exit handlers: unloading it is not safe.
   HSTUJIT_ASSIGN_OR_RETURN(
       DynamicLibrary library,
-      DynamicLibrary::open("the compiler library", library_candidates(environment, Env::kCompilerLibrary, kFile),
-                           Code::kNoCompiler, DynamicLibrary::Keep::kForever));
+      DynamicLibrary::open(library_name("the compiler library", environment, Env::kCompilerLibrary),
+                           library_candidates(environment, Env::kCompilerLibrary, kFile), Code::kNoCompiler,
+                           DynamicLibrary::Keep::kForever));
   HSTUJIT_ASSIGN_OR_RETURN(auto* abi, library.function<decltype(hstujit_compiler_abi)>("hstujit_compiler_abi"));
   if (const int found = abi(); found != HSTUJIT_COMPILER_ABI) {
     return Status(Code::kNoCompiler,

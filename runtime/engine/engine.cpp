@@ -78,7 +78,7 @@ Status Engine::read_settings(EngineOptions& options) {
   HSTUJIT_RETURN_IF_ERROR(take(Env::kDump, environment_.choices(Env::kDump), dump_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_));
   if (!environment_.is_set(Env::kFrozen)) return {};
-  return accept(Env::kFrozen, freeze(environment_.text(Env::kFrozen)));
+  return accept(Env::kFrozen, freeze(environment_.text(Env::kFrozen)).with_context("HSTUJIT_FROZEN"));
 }
 
 Result<EnginePtr> Engine::create(EngineOptions options) {

@@ -85,10 +85,10 @@ class HostLibrary final : public HostBackend {
 }  // namespace
 
 Result<HostBackendPtr> open_host_library(const Environment& environment) {
-  HSTUJIT_ASSIGN_OR_RETURN(
-      DynamicLibrary library,
-      DynamicLibrary::open("the host backend", library_candidates(environment, Env::kHostLibrary, kFile),
-                           Code::kNoCompiler, DynamicLibrary::Keep::kForever));
+  HSTUJIT_ASSIGN_OR_RETURN(DynamicLibrary library,
+                           DynamicLibrary::open(library_name("the host backend", environment, Env::kHostLibrary),
+                                                library_candidates(environment, Env::kHostLibrary, kFile),
+                                                Code::kNoCompiler, DynamicLibrary::Keep::kForever));
   const auto functions = std::make_shared<HostFunctions>(std::move(library));
   HSTUJIT_ASSIGN_OR_RETURN(auto* abi, functions->library.function<decltype(hstujit_host_abi)>("hstujit_host_abi"));
   if (const int found = abi(); found != HSTUJIT_HOST_ABI) {

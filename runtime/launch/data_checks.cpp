@@ -52,7 +52,7 @@ Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets)
                               axis.total_rows));
     }
     if (const int64_t rows = offsets[i] - offsets[i - 1]; rows > axis.max_rows) {
-      return fail(fmt::format("sequence {} has {} rows by {}; {} = {} is allowed", i - 1, rows, axis.offsets,
+      return fail(fmt::format("sequence {} has {} rows by {}; at most {} = {} are allowed", i - 1, rows, axis.offsets,
                               axis.max_rows_name, axis.max_rows));
     }
   }

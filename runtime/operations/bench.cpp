@@ -71,6 +71,7 @@ Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceili
   if (!timed.lengths.rows_of(kQueryAxis).empty()) row["query_rows"] = timed.lengths.total_rows(kQueryAxis);
   const auto write_choice = [](const KernelChoice& choice, Json& json) {
     json["config"] = to_json(choice.config);
+    json["describe"] = describe(choice.config);
     choice.write(json);
   };
   if (timed.task.instance->spec->program(timed.task.direction) == nullptr) {

@@ -20,6 +20,7 @@ Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem
   const std::string kernel = skeleton->launch_plan(*spec, choice.config, device).kernel_name;
   row["kernel"] = kernel;
   row["config"] = to_json(choice.config);
+  row["describe"] = describe(choice.config);
   choice.write(row);
   HSTUJIT_ASSIGN_OR_RETURN(const KernelCompilerPtr compiler, engine.compiler());
   HSTUJIT_ASSIGN_OR_RETURN(const Blobs blobs,

@@ -22,7 +22,9 @@ Json search_json(const Task& task, const DeviceSpec& device) {
       search_space(*task.instance->spec, task.direction, device, heuristic_size(task.bucket), task.restriction);
   Json best = Json::array();
   for (size_t i = 0; i < std::min(space.candidates.size(), kListedCandidates); ++i) {
-    best.push_back({{"config", to_json(space.candidates[i].config)}, {"estimate_ms", space.candidates[i].estimate_ms}});
+    best.push_back({{"config", to_json(space.candidates[i].config)},
+                    {"describe", describe(space.candidates[i].config)},
+                    {"estimate_ms", space.candidates[i].estimate_ms}});
   }
   std::map<std::string, int> reasons;
   for (const RejectedCandidate& rejected : space.rejected) {

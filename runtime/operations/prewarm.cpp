@@ -83,6 +83,7 @@ Result<std::string> kernel_digest(Engine& engine, const Task& task, const Device
 Status write_row(const PrewarmKey& wanted, const std::string& digest, Json& row) {
   const auto write = [&](const KernelChoice& choice) {
     row["config"] = to_json(choice.config);
+    row["describe"] = describe(choice.config);
     choice.write(row);
     row["why"] = choice.why;
     row["key"] = digest;
@@ -155,9 +156,11 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
       if (outcome != kOutcomeCompiled) outcome = row["outcome"].get<std::string>();
     }
   }
-  // Of several keys with one kernel, one has compiled it for all.
+  // Of several keys with one kernel, one has compiled it for all, in a time that counts once.
+  std::set<std::string> timed;
   for (Json& row : rows) {
     if (row.value("outcome", "") == kOutcomeHit) row["outcome"] = outcomes[row["key"].get<std::string>()];
+    if (row.contains("compile_ms") && !timed.insert(row["key"].get<std::string>()).second) row.erase("compile_ms");
   }
   const auto count = [&](std::string_view outcome) {
     return std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& item) { return item.second == outcome; });

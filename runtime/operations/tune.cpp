@@ -30,6 +30,7 @@ Json row_json(const Task& task, const TuneReport& tuned) {
   row["key"] = tuning_digest(tuned.record.key);
   row["workload"] = tuned.record.workload;
   row["winner"] = to_json(tuned.winner);
+  row["describe"] = describe(tuned.winner);
   row["winner_us"] = tuned.winner_us;
   row["winner_spread_us"] = tuned.winner_spread_us;
   row["heuristic"] = to_json(tuned.heuristic);
@@ -85,6 +86,7 @@ Status compile_choice(Engine& engine, const Task& task, const DeviceSpec& device
   row["key"] = tuning_digest(tuning_key(*task.instance->spec, task.direction, device, task.bucket, task.restriction));
   kernel.choice.write(row);
   row["winner"] = to_json(kernel.choice.config);
+  row["describe"] = describe(kernel.choice.config);
   return {};
 }
 

@@ -252,9 +252,10 @@ TEST(CheckJagged, NamesTheFirstMistake) {
             "seq_offsets_q[2] is 2; it must be at least seq_offsets_q[1], which is 3");
   EXPECT_THAT(message("seq_offsets", {0, 3, std::numeric_limits<int64_t>::min()}, 9), HasSubstr("must be at least"));
   EXPECT_EQ(message("seq_offsets_q", {0, 10}, 10), "seq_offsets_q[1] is 10; it must be at most Lq = 9");
-  EXPECT_EQ(message("seq_offsets", {0, 7}, 6), "sequence 0 has 7 rows by seq_offsets; max_seq_len = 6 is allowed");
+  EXPECT_EQ(message("seq_offsets", {0, 7}, 6),
+            "sequence 0 has 7 rows by seq_offsets; at most max_seq_len = 6 are allowed");
   EXPECT_EQ(message("seq_offsets_q", {0, 0, 7}, 6),
-            "sequence 1 has 7 rows by seq_offsets_q; max_delta_len = 6 is allowed");
+            "sequence 1 has 7 rows by seq_offsets_q; at most max_delta_len = 6 are allowed");
 }
 
 TEST(CheckTargets, NamesTheFirstMistake) {

@@ -139,7 +139,7 @@ TEST(QueryRows, DataChecksLookAtTheOffsetsOfQ) {
   EXPECT_EQ(check(), "seq_offsets_q[3] is 2; it must be at least seq_offsets_q[2], which is 3");
   offsets[3] = 10;
   launch.value("max_delta_len").integer = 6;
-  EXPECT_EQ(check(), "sequence 2 has 7 rows by seq_offsets_q; max_delta_len = 6 is allowed");
+  EXPECT_EQ(check(), "sequence 2 has 7 rows by seq_offsets_q; at most max_delta_len = 6 are allowed");
   launch.value("max_delta_len").integer = 7;
   static_cast<int64_t*>(launch.tensor("num_targets").data)[2] = 6;
   EXPECT_EQ(check(), "num_targets[2] is 6; it must be between 0 and the sequence's 5 rows");

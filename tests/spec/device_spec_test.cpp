@@ -57,6 +57,9 @@ TEST(DeviceSpec, BadFieldsAreNamed) {
   EXPECT_THAT(parse_device_spec(json).status().message(),
               HasSubstr("device.arch is missing; allowed: a text that is not empty"));
   json = to_json(*known_device("H200"));
+  json["sm_count"] = int64_t{65537};
+  EXPECT_THAT(parse_device_spec(json).status().message(), HasSubstr("device.sm_count is 65537; allowed:"));
+  json["sm_count"] = 132;
   json["sm_counts"] = 3;
   EXPECT_THAT(parse_device_spec(json).status().message(),
               HasSubstr("device.sm_counts (value 3) is not a known field, did you mean \"sm_count\"?"));

@@ -106,7 +106,7 @@ TEST(HstuAttentionSpec, RulesBetweenFields) {
               HasSubstr("target_group_size is 2, but only targets come in groups"));
   EXPECT_THAT(error_of(R"({"full_mask": true, "causal": true})"), HasSubstr("causal is true, but with no mask"));
   EXPECT_THAT(error_of(R"({"full_mask": true, "num_targets": true})"),
-              HasSubstr("num_targets is true, but with no mask"));
+              HasSubstr("num_targets is set, but with no mask"));
   EXPECT_THAT(error_of(R"({"full_mask": true, "max_attn_len": 3})"), HasSubstr("max_attn_len is 3, but with no mask"));
   EXPECT_THAT(error_of(R"({"full_mask": true, "contextual_seq_len": 3})"),
               HasSubstr("contextual_seq_len is 3, but with no mask"));

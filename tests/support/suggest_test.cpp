@@ -27,6 +27,12 @@ TEST(Suggest, NothingIsSuggestedForAnotherName) {
   EXPECT_EQ(closest("heads", {}), "");
 }
 
+TEST(Suggest, ANameThatWasBegunIsFinished) {
+  EXPECT_EQ(closest("--js", {"--op", "--json"}), "--json");
+  EXPECT_EQ(closest("norm", {"norm_attention", "norms", "form"}), "norms");
+  EXPECT_EQ(closest("hid", {"hidden_dim"}), "") << "too little of it";
+}
+
 TEST(Suggest, TheFirstOfEquallyNearNamesIsTaken) { EXPECT_EQ(closest("cat", {"bat", "hat"}), "bat"); }
 
 TEST(Suggest, TheEndOfASentence) {

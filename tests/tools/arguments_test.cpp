@@ -58,7 +58,14 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},
       {{"prewarm", "--config", "a", "--jobs", "many"}, "many"},
-      {{"run", "--config", "a", "--backend", "tpu"}, "tpu"},
+      {{"run", "--config", "a", "--backend", "tpu"}, "--backend: \"tpu\" is not allowed; allowed: cuda, host"},
+      {{"completion", "fihs"}, "SHELL: \"fihs\" is not allowed, did you mean \"fish\"?; allowed: bash, fish, zsh"},
+      {{"check", "-c", "a"}, "there is no option -c; see"},
+      {{"check", "--config", "a", "--js"}, "there is no option --js, did you mean \"--json\"?"},
+      {{"check", "--config", "a", "--config", "b"}, "--config is given more than once"},
+      {{"--json", "check", "--config", "a"}, "--json stands before the command; its options come behind it"},
+      {{"check", "--config", "/tmp"}, "\"/tmp\""},
+      {{"run", "--config", "a", "--backend", "host", "--device", "3"}, "--device is 3; --backend host runs on no CUDA"},
       {{"run", "--config", "a", "--max-rows", "-3"},
        "--max-rows: \"-3\" is not allowed; it must be a whole number from 1 to 268435456"},
       {{"run", "--config", "a", "--seed", "-1"},
@@ -88,8 +95,9 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"cache", "expert"}, "there is no command \"expert\", did you mean \"export\"?; commands: ls, "},
       {{"cache", "launder"}, "there is no command \"launder\"; commands: ls, verify, prune, export, import, path"},
       {{"doctor", "now"}, "\"now\" is one argument too many; see hstujit doctor --help"},
-      {{"cache", "prune"}, "1 option from [--nvrtc,--max-bytes] is required"},
-      {{"cache", "prune", "--nvrtc", "12.8", "--max-bytes", "1"}, "is required and 2 were given"},
+      {{"cache", "prune"}, "one of --nvrtc and --max-bytes is needed, and no more"},
+      {{"cache", "prune", "--nvrtc", "12.8", "--max-bytes", "1"},
+       "one of --nvrtc and --max-bytes is needed, and no more"},
       {{"cache", "prune", "--nvrtc", ""}, "--nvrtc: is empty"},
       {{"cache", "prune", "--nvrtc", "x"}, "version is \"x\"; it must be two numbers"},
       {{"cache", "prune", "--max-bytes", "-0"}, "\"-0\" is no size; allowed: a whole number of bytes"},
@@ -212,7 +220,8 @@ TEST(Config, EveryMistakeIsALineOfItsOwn) {
 
 TEST(Check, AStepOfAProgramHasAName) {
   const Scratch scratch;
-  const std::string path = scratch.file("layer.json", R"({"version": 1, "ops": [{"name": "layer", "op": "norm_attention",
+  const std::string path =
+      scratch.file("layer.json", R"({"version": 1, "ops": [{"name": "layer", "op": "norm_attention",
     "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}]})");
   const auto with = [&](const std::string& command, const std::string& op) {
     return hstujit_tool({command, "--config", path, "--op", op, "--cache-dir", scratch.cache()});
@@ -234,8 +243,8 @@ TEST(Check, AnOperatorOverRowsHasNoLengths) {
   const Scratch scratch;
   const std::string path = scratch.file("rows.json", R"({"version": 1, "ops": [
     {"name": "norm", "op": "layer_norm", "width": 64, "rows": 100}]})");
-  const Outcome explained = hstujit_tool(
-      {"explain", "--config", path, "--arch", "H200", "--cache-dir", scratch.cache()});
+  const Outcome explained =
+      hstujit_tool({"explain", "--config", path, "--arch", "H200", "--cache-dir", scratch.cache()});
   EXPECT_THAT(explained.out, HasSubstr("\nnorm forward\n  tuning ")) << explained.out << explained.err;
   const Outcome checked = hstujit_tool({"check", "--config", path, "--arch", "H200", "--cache-dir", scratch.cache()});
   EXPECT_THAT(checked.out, testing::Not(HasSubstr("max_seq_len"))) << checked.out;
@@ -250,8 +259,8 @@ TEST(Check, ACacheThatIsOfNoUseIsNamed) {
   const std::string missing = (scratch.path() / "missing").string();
   const Variables variables = {{"HSTUJIT_CACHE_PATH", missing + ":" + bad}};
   for (const char* command : {"check", "explain"}) {
-    const Outcome outcome = hstujit_tool(
-        {command, "--config", config, "--arch", "sm_90a", "--cache-dir", scratch.cache()}, variables);
+    const Outcome outcome =
+        hstujit_tool({command, "--config", config, "--arch", "sm_90a", "--cache-dir", scratch.cache()}, variables);
     EXPECT_EQ(outcome.code, kDone) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("hstujit: warning: nothing of " + missing + " is used: the cache \"" + missing +
                                        "\" does not exist\n"));

@@ -29,7 +29,10 @@ Result<ContextPtr> open_context(const std::string& cache_dir) {
 
 Result<ConfigPtr> load_config(const std::string& path) {
   hstujit_config* config = nullptr;
-  HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_config_load(path.c_str(), &config)));
+  const Status status = api_status(hstujit_config_load(path.c_str(), &config));
+  // A file that cannot be read as one is a wrong argument, as one is that does not exist.
+  if (status.code() == Code::kIo) return Status(Code::kInvalidArgument, status.message());
+  HSTUJIT_RETURN_IF_ERROR(status);
   return ConfigPtr(config);
 }
 

@@ -1,11 +1,14 @@
 #include "tools/hstujit/command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
 #include "compiler/support/numbers.h"
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/progress.h"
@@ -35,6 +38,15 @@ CLI::Validator whole_number_from(uint64_t lowest, uint64_t highest) {
     return std::string();
   };
   return {canonical, fmt::format("{} to {}", lowest, highest)};
+}
+
+CLI::Validator one_of(std::vector<std::string> allowed) {
+  const auto check = [allowed = std::move(allowed)](std::string& text) {
+    if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return std::string();
+    return fmt::format("{} is not allowed{}; allowed: {}", quote(text),
+                       did_you_mean(closest(text, {allowed.begin(), allowed.end()})), fmt::join(allowed, ", "));
+  };
+  return {check, ""};
 }
 
 CLI::Option* add_config(CLI::App& command, Options& options) {
@@ -131,7 +143,8 @@ Status show(const Report& report, const Options& options, Printer printer) {
   }
   const bool named = printer(report.json, options) > 0;
   for (const Json& layer : member(report.json, "passed_over")) {
-    print_error(fmt::format("warning: nothing of {} is used: {}", text_of(layer, "path"), text_of(layer, "problem")));
+    print_error(fmt::format("warning: nothing of {} is used: {}", printable(text_of(layer, "path")),
+                            text_of(layer, "problem")));
   }
   return named && !report.status.ok() ? Status(report.status.code(), "") : report.status;
 }

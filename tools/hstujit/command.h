@@ -45,6 +45,9 @@ struct Options {
   bool wide = false;  // tables with all columns
 };
 
+// For an option that is one of these words.
+CLI::Validator one_of(std::vector<std::string> allowed);
+
 // For an option that is a whole number: decimal digits from `lowest` to `highest`, where CLI11 itself would read 010 as
 // octal.
 CLI::Validator whole_number_from(uint64_t lowest, uint64_t highest);

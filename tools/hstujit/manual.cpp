@@ -59,11 +59,14 @@ std::string environment_text() {
   for (const EnvVariable& variable : environment_variables()) {
     std::string doc(variable.doc);
     std::erase(doc, '`');
+    if (doc.ends_with('.')) doc.pop_back();
     if (!variable.allowed.empty()) {
       std::string allowed(variable.allowed);
       std::replace(allowed.begin(), allowed.end(), '|', ' ');
-      doc += fmt::format("; {}: {}", variable.kind == EnvKind::kChoices ? "some of, separated by commas" : "one of",
-                         allowed);
+      const char* const what = variable.kind == EnvKind::kChoices  ? "some of, separated by commas:"
+                               : variable.kind == EnvKind::kNumber ? "a whole number up to"
+                                                                   : "one of:";
+      doc += fmt::format("; {} {}", what, allowed);
     }
     if (variable.kind == EnvKind::kPaths) doc += "; separated by :";
     if (!variable.fallback.empty()) doc += fmt::format("; default: {}", variable.fallback);

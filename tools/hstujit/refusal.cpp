@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/support/suggest.h"
+#include "compiler/support/text.h"
 #include "tools/hstujit/command_table.h"
 #include "tools/hstujit/output.h"
 
@@ -41,13 +42,34 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
     const std::string name = option->substr(0, option->find('='));
     std::vector<std::string> names;
     for (const CommandOption& known : table.options) names.insert(names.end(), known.names.begin(), known.names.end());
-    return fmt::format("there is no option {}{}", name, suggestion(name, names));
+    const bool letter = name.size() <= 2;  // any other is as close
+    return fmt::format("there is no option {}{}", name, letter ? "" : suggestion(name, names));
   }
   if (table.commands.empty()) return fmt::format("\"{}\" is one argument too many", rest.front());
   std::vector<std::string> names;
   for (const Command& known : table.commands) names.push_back(known.name);
   return fmt::format("there is no command \"{}\"{}; commands: {}", rest.front(), suggestion(rest.front(), names),
                      fmt::join(names, ", "));
+}
+
+// What CLI11 found, by the form of its sentence where it keeps no more than that.
+std::string in_our_words(const CLI::ParseError& error) {
+  const std::string sentence = error.what();
+  constexpr std::string_view kValueOfAFlag = " was given a disallowed flag override", kTwice = ": At Most 1 required";
+  constexpr std::string_view kOneOf = "Exactly 1 option from [", kNeeded = "] is required";
+  constexpr std::string_view kUnexpected = "The following argument";
+  if (sentence.ends_with(kValueOfAFlag))
+    return fmt::format("--{} takes no value", sentence.substr(0, sentence.size() - kValueOfAFlag.size()));
+  if (const size_t end = sentence.find(kTwice); end != std::string::npos)
+    return fmt::format("{} is given more than once", sentence.substr(0, end));
+  if (sentence.starts_with(kOneOf) && sentence.find(kNeeded) != std::string::npos) {
+    const std::string names = sentence.substr(kOneOf.size(), sentence.find(kNeeded) - kOneOf.size());
+    return fmt::format("one of {} is needed, and no more", fmt::join(split(names, ','), " and "));
+  }
+  // The innermost command has nothing left over, so what is stands before it.
+  if (const size_t colon = sentence.find(": "); sentence.starts_with(kUnexpected) && colon != std::string::npos)
+    return fmt::format("{} stands before the command; its options come behind it", sentence.substr(colon + 2));
+  return sentence;
 }
 
 }  // namespace
@@ -85,7 +107,8 @@ ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = named_command(app);
   const std::vector<std::string> rest = command.remaining();
   // The help of a command that there is not is no help.
-  const bool unknown_command = !rest.empty() && !rest.front().starts_with('-') && !command_table(command).commands.empty();
+  const bool unknown_command =
+      !rest.empty() && !rest.front().starts_with('-') && !command_table(command).commands.empty();
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success) && !unknown_command) {  // --help, --version
     std::ostringstream text;
     app.exit(error, text, text);
@@ -97,10 +120,7 @@ ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
     write_text(stderr, app.help());  // a command is missing: those there are say more than that
     return ExitCode::kBadRequest;
   }
-  std::string sentence = rest.empty() ? error.what() : about_the_rest(command, rest);
-  constexpr std::string_view kValueOfAFlag = " was given a disallowed flag override";
-  if (sentence.ends_with(kValueOfAFlag))
-    sentence = fmt::format("--{} takes no value", sentence.substr(0, sentence.size() - kValueOfAFlag.size()));
+  std::string sentence = rest.empty() ? in_our_words(error) : about_the_rest(command, rest);
   std::string path;
   for (const CLI::App* part = &command; part->get_parent() != nullptr; part = part->get_parent()) {
     path = part->get_name() + " " + path;

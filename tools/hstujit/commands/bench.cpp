@@ -60,7 +60,7 @@ size_t print_report(const Json& report, const Options& options) {
       continue;
     }
     table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), "", text_of(row, "rows"),
-               config_text(member(row, "config")),
+               text_of(row, "describe"),
                fmt::format("{}{}", text_of(row, "from"), member(row, "small_batch") == true ? ", small batches" : ""),
                number_text(row, "median_ms", 4), number_text(row, "spread", 1, 100), number_text(row, "gflop", 1),
                number_text(row, "bytes", 1, 1e-6), number_text(row, "tflop_per_s", 1), number_text(row, "gb_per_s", 0),

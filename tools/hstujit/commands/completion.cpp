@@ -20,7 +20,7 @@ void add_completion(CLI::App& app, Action& action) {
   command.add_option("SHELL", *shell, "the shell that reads it")
       ->required()
       ->type_name("bash|fish|zsh")
-      ->check(CLI::IsMember({"bash", "fish", "zsh"}));
+      ->check(one_of({"bash", "fish", "zsh"}));
   command.callback([shell, &app, &action] {
     action = [shell, &app]() -> Status {
       write_text(stdout, writers.at(*shell)(command_table(app)));

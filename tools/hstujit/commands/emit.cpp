@@ -16,7 +16,7 @@ size_t print_report(const Json& report, const Options&) {
   Fields fields;
   for (const Json& row : member(report, "instances")) {
     if (!row.contains("files")) continue;
-    print("{}: {}\n", row_text(row, bucket_text(row)), config_text(member(row, "config")));
+    print("{}: {}\n", row_text(row, bucket_text(row)), text_of(row, "describe"));
     for (const auto& [kind, path] : row["files"].items()) fields.add("  " + kind, text_of(path));
     fields.print();
     fields = {};

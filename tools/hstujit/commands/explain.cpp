@@ -83,21 +83,22 @@ void print_search(const Json& search) {
   write_text(stdout, paragraph(one_line(text), 4));
   Table table({{"best by the cost model"}, {"estimate [ms]", Align::kRight}}, 4);
   for (const Json& candidate : member(search, "best_estimates")) {
-    table.add({config_text(member(candidate, "config")), number_text(candidate, "estimate_ms", 4)});
+    table.add({text_of(candidate, "describe"), number_text(candidate, "estimate_ms", 4)});
   }
   if (!table.empty()) table.print();
 }
 
 void print_instance(const Json& row) {
   const std::string bucket = text_of(row, "bucket");
-  print("\n{}\n", row_text(row, text_of(row, "max_seq_len")));
+  print("\n");
+  write_text(stdout, paragraph(one_line(row_text(row, text_of(row, "max_seq_len"))), 2));
   Fields fields;
   if (!bucket.empty())
     fields.add("  bucket", bucket + " rows" + (member(row, "small_batch") == true ? ", small batches" : ""));
   fields.add("  tuning", text_of(row, "tuning_record") + ", key " + text_of(row, "tuning_key"));
   add_miss(fields, member(row, "tuning_miss"));
   if (row.contains("config")) {
-    fields.add("  config", config_text(row["config"]));
+    fields.add("  config", text_of(row, "describe"));
     fields.add("  from", text_of(row, "from"));
     fields.add("  why", text_of(row, "why"));
     fields.add("  kernel", text_of(row, "kernel"));

@@ -38,7 +38,7 @@ size_t print_report(const Json& report, const Options& options) {
     const bool measured = resources.is_object();
     const double spills = number_of(resources, "spill_load_bytes") + number_of(resources, "spill_store_bytes");
     const std::string outcome = row.contains("outcome") ? text_of(row, "outcome") : "failed";
-    table.add({text_of(row, "name"), text_of(row, "direction"), bucket_text(row), config_text(member(row, "config")),
+    table.add({text_of(row, "name"), text_of(row, "direction"), bucket_text(row), text_of(row, "describe"),
                text_of(row, "from"), Cell(outcome, tone_of(outcome)), number_text(row, "compile_ms", 0),
                number_text(row, "cubin_bytes", 1, 1.0 / 1024), text_of(resources, "registers"),
                measured ? Cell(fmt::format("{:.0f}", spills), spills > 0 ? Tone::kBad : Tone::kPlain) : Cell("")});

@@ -68,6 +68,9 @@ Status naming_the_host_backend(const Status& status, const Options& options) {
 }
 
 Status run(const RunOptions& options) {
+  if (options.backend == "host" && options.device != 0)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("--device is {}; --backend host runs on no CUDA device, leave it out", options.device));
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
   hstujit_run_options run = run_options(options);
   run.check = options.check ? 1 : 0;
@@ -87,7 +90,7 @@ void add_run(CLI::App& app, Action& action) {
   add_op(command, *options);
   command.add_option("--backend", options->backend, "where it runs")
       ->type_name("cuda|host")
-      ->check(CLI::IsMember({"cuda", "host"}))
+      ->check(one_of({"cuda", "host"}))
       ->capture_default_str();
   command.add_flag("--check", options->check, "compare with the float64 reference; exit 1 past the bound");
   command.add_option("--max-rows", options->max_rows, "at most this many rows of each batch; default: all")

@@ -40,7 +40,8 @@ std::string read_devices(const std::string& text, std::vector<int>& devices) {
                          kLargestDevice);
     devices.push_back(static_cast<int>(*device));
     if (std::count(devices.begin(), devices.end(), devices.back()) > 1)
-      return fmt::format("{} names a GPU twice; kernels that share one would time each other, name each once", text);
+      return fmt::format("{} names a GPU twice; kernels that share one would time each other, name each once",
+                         printable(text));
   }
   return {};
 }
@@ -74,8 +75,8 @@ void print_keys(const Json& keys, bool wide) {
     const double gain = winner > 0 ? number_of(key, "heuristic_us") / winner : 0;
     table.add({text_of(key, "name"), text_of(key, "direction"), bucket_text(key),
                key.contains("error") ? Cell("failed", Tone::kBad) : Cell(text_of(key, "outcome")),
-               config_text(member(key, "winner")), number_text(key, "winner_us", 1),
-               number_text(key, "winner_spread_us", 1), number_text(key, "heuristic_us", 1),
+               text_of(key, "describe"), number_text(key, "winner_us", 1), number_text(key, "winner_spread_us", 1),
+               number_text(key, "heuristic_us", 1),
                gain > 0 ? Cell(fmt::format("{:.2f}x", gain), gain > 1.02 ? Tone::kGood : Tone::kPlain) : Cell(""),
                text_of(key, "timed"), text_of(key, "resumed"), text_of(key, "skipped"),
                rejections_text(member(key, "rejected"))});

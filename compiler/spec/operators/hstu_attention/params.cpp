@@ -15,9 +15,12 @@ class Rules {
   Rules(const std::string& path, Mistakes& mistakes) : path_(path), mistakes_(mistakes) {}
 
   void broken(std::string_view field, const Json& value, std::string_view rule) {
+    broken(field, brief_json(value), rule);
+  }
+  // The same of a value that the parameters do not have as it was given.
+  void broken(std::string_view field, const std::string& is, std::string_view rule) {
     const std::string place = join_path(path_, field);
-    mistakes_.check(place,
-                    Status(Code::kInvalidConfig, fmt::format("{} is {}, but {}", place, brief_json(value), rule)));
+    mistakes_.check(place, Status(Code::kInvalidConfig, fmt::format("{} is {}, but {}", place, is, rule)));
   }
 
  private:
@@ -37,7 +40,7 @@ void check_semi_local(const HstuAttentionParams& p, Rules& rules) {
 void check_full_mask(const HstuAttentionParams& p, Rules& rules) {
   const std::string rule = "with no mask (full_mask, or max_attn_len -1) every pair is valid; allowed: ";
   if (p.causal) rules.broken("causal", p.causal, rule + "false");
-  if (p.num_targets) rules.broken("num_targets", p.num_targets, rule + "false");
+  if (p.num_targets) rules.broken("num_targets", std::string("set"), rule + "false");
   const std::pair<std::string_view, int64_t> others[] = {{"max_attn_len", p.max_attn_len},
                                                          {"contextual_seq_len", p.contextual_seq_len},
                                                          {"sla_k1", p.sla_k1},

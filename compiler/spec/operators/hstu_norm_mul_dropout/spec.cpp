@@ -40,7 +40,8 @@ RowInterface HstuNormMulDropoutSpec::forward_interface() const {
   interface.inputs.push_back({"u", RowOperandKind::kRow, p.dtype, "rows that they are multiplied with"});
   interface.inputs.push_back({"weight", kind, p.weight_dtype, "factor of each column, or head", 1});
   if (p.has_bias()) interface.inputs.push_back({"bias", kind, p.weight_dtype, "added to each column, or head"});
-  interface.inputs.push_back(RowOperand::scalar("eps", "added to the variance, or to the mean square", 1e-5, kNotNegative));
+  interface.inputs.push_back(
+      RowOperand::scalar("eps", "added to the variance, or to the mean square", 1e-5, kNotNegative));
   if (p.dropout) {
     interface.inputs.push_back(RowOperand::scalar("dropout_ratio", "of the elements that become 0", 0.25, {0, 1}));
     interface.inputs.push_back({"seed", RowOperandKind::kSeed, DataType::kFp32, "decides which ones", 0x123456789abcd});
