@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "compiler/support/numbers.h"
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -214,13 +215,21 @@ Result<int64_t> Environment::size(Env id) const {
                 fmt::format("{} is {}; allowed: {}", environment_variable(id).name, quote(value), kSizeAllowed));
 }
 
+namespace {
+
+std::string meant(const std::string& value, const std::vector<std::string>& allowed) {
+  return did_you_mean(closest(value, {allowed.begin(), allowed.end()}));
+}
+
+}  // namespace
+
 Result<std::string> Environment::choice(Env id) const {
   const EnvVariable& variable = environment_variable(id);
   const std::string value = text(id);
   const auto allowed = split(variable.allowed, '|');
   if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is {}; allowed: {}", variable.name, quote(value), fmt::join(allowed, ", ")));
+  return Status(Code::kInvalidArgument, fmt::format("{} is {}{}; allowed: {}", variable.name, quote(value),
+                                                    meant(value, allowed), fmt::join(allowed, ", ")));
 }
 
 Result<std::vector<std::string>> Environment::choices(Env id) const {
@@ -231,8 +240,8 @@ Result<std::vector<std::string>> Environment::choices(Env id) const {
     if (part.empty()) continue;
     if (part == "all") return allowed;
     if (std::find(allowed.begin(), allowed.end(), part) == allowed.end()) {
-      return Status(Code::kInvalidArgument, fmt::format("{} contains {}; allowed: {}, all", variable.name, quote(part),
-                                                        fmt::join(allowed, ", ")));
+      return Status(Code::kInvalidArgument, fmt::format("{} contains {}{}; allowed: {}, all", variable.name,
+                                                        quote(part), meant(part, allowed), fmt::join(allowed, ", ")));
     }
     chosen.push_back(part);
   }

@@ -118,6 +118,8 @@ TEST(Environment, Choices) {
   EXPECT_EQ(*Environment::of_values({{"HSTUJIT_ON_MISS", "fail"}}).choice(Env::kOnMiss), "fail");
   EXPECT_EQ(Environment::of_values({{"HSTUJIT_ON_MISS", "panic"}}).choice(Env::kOnMiss).status().message(),
             "HSTUJIT_ON_MISS is \"panic\"; allowed: heuristic, tune, fail");
+  EXPECT_EQ(Environment::of_values({{"HSTUJIT_ON_MISS", "fial"}}).choice(Env::kOnMiss).status().message(),
+            "HSTUJIT_ON_MISS is \"fial\", did you mean \"fail\"?; allowed: heuristic, tune, fail");
   EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "cache,,tune"}}).choices(Env::kLog),
               ElementsAre("cache", "tune"));
   EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "all"}}).choices(Env::kLog),
