@@ -65,8 +65,10 @@ hstujit_status operate(hstujit_context* context, const hstujit_config* config, c
     HSTUJIT_REQUIRE(report, "where the text goes");
     HSTUJIT_ASSIGN_OR_RETURN(const OperationOptions options, read_options(given));
     OperationResult result = operation(context->engine, *config, options);
-    for (const VerifiedFile& layer : layers_passed_over(context->engine->kernels().store().layers()))
-      result.report["passed_over"].push_back({{"path", layer.path}, {"problem", layer.problem}});
+    if (!result.report.empty()) {  // an empty one says that nothing was done
+      for (const VerifiedFile& layer : layers_passed_over(context->engine->kernels().store().layers()))
+        result.report["passed_over"].push_back({{"path", layer.path}, {"problem", layer.problem}});
+    }
     HSTUJIT_RETURN_IF_ERROR(give_report(result.report, report));
     return result.status;
   });

@@ -267,6 +267,9 @@ TEST(Check, ACacheThatIsOfNoUseIsNamed) {
     EXPECT_THAT(outcome.err, HasSubstr("hstujit: warning: nothing of " + bad + " is used: "));
     EXPECT_THAT(outcome.out, testing::Not(HasSubstr(missing)));
   }
+  const Outcome unknown = hstujit_tool({"check", "--config", config, "--op", "none"}, variables);
+  EXPECT_EQ(unknown.code, kBadRequest);
+  EXPECT_EQ(unknown.out, "") << "nothing was done";
 }
 
 TEST(Check, MistakesAreAReportToo) {
