@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/emit/expression.h"
+#include "compiler/ir/hstu.h"
 #include "compiler/passes/region_functions.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,9 +26,11 @@ using Predicate = arith::CmpIPredicate;
 
 constexpr size_t kLongestExpression = 100;  // characters; a longer one becomes a variable
 
-std::optional<std::string> type_name(mlir::Type type) {
+// An index is an int, in functions of rows an i64.
+std::optional<std::string> type_name(mlir::Type type, bool wide) {
   if (type.isF32()) return "float";
   if (type.isInteger(1)) return "bool";
+  if ((type.isIndex() || type.isInteger(64)) && wide) return "i64";
   if (type.isIndex() || type.isInteger(32)) return "int";
   return std::nullopt;
 }
@@ -75,7 +78,7 @@ const char* symbol(arith::CmpFPredicate predicate) {
 
 class RegionPrinter {
  public:
-  explicit RegionPrinter(Activation activation) : mufu_(activation == Activation::kMufu) {}
+  RegionPrinter(Activation activation, bool wide) : mufu_(activation == Activation::kMufu), wide_(wide) {}
 
   Result<std::string> print(mlir::func::FuncOp function);
 
@@ -104,7 +107,9 @@ class RegionPrinter {
   // The name that the IR has for the value, or one that says what it is: c for conditions, i for positions, t for tanh.
   std::string new_name(mlir::Operation& op);
 
-  const bool mufu_;
+  std::optional<std::string> type_of(mlir::Type type) const { return type_name(type, wide_); }
+
+  const bool mufu_, wide_;
   std::map<const void*, Expression> expressions_;
   std::map<std::string, int> names_;
   std::set<std::string> taken_;  // of arguments, results and values that the IR names
@@ -135,14 +140,15 @@ Expression RegionPrinter::constant(arith::ConstantOp op) {
   auto integer = mlir::cast<mlir::IntegerAttr>(op.getValue());
   if (op.getType().isInteger(1)) return {integer.getValue().isZero() ? "false" : "true"};
   const int64_t value = integer.getInt();
-  return {fmt::to_string(value), value < 0 ? Precedence::kUnary : Precedence::kPrimary};
+  return {fmt::format("{}{}", value, wide_ ? "ll" : ""), value < 0 ? Precedence::kUnary : Precedence::kPrimary};
 }
 
 // a + -5 is written a - 5.
 Expression RegionPrinter::sum(arith::AddIOp op) {
   llvm::APInt value;
   if (mlir::matchPattern(op.getRhs(), mlir::m_ConstantInt(&value)) && value.isNegative()) {
-    return binary(operand(*op, 0), "-", {fmt::to_string(-value.getSExtValue())}, Precedence::kSum, true);
+    return binary(operand(*op, 0), "-", {fmt::format("{}{}", -value.getSExtValue(), wide_ ? "ll" : "")},
+                  Precedence::kSum, true);
   }
   return infix(*op, "+", Precedence::kSum, true);
 }
@@ -195,6 +201,17 @@ std::optional<Expression> RegionPrinter::integer_expression(mlir::Operation& op)
       .Case([&](arith::CmpIOp compare_op) -> Optional { return compare(compare_op); })
       .Case([&](arith::CmpFOp compare_op) { return compare_floats(compare_op); })
       .Case([&](arith::IndexCastOp) -> Optional { return operand(op, 0); })
+      .Case([&](arith::FPToSIOp) -> Optional {
+        return call(fmt::format("static_cast<{}>", *type_of(op.getResult(0).getType())), {operand(op, 0)});
+      })
+      .Case([&](hstu::ElementOp element) -> Optional {
+        const std::string tensor = "params." + element.getTensor().str();
+        return call("element_of", {{tensor}, {tensor + "_rows"}, operand(op, 0)});
+      })
+      .Case([&](hstu::ExtentOp extent) -> Optional {
+        return Expression{"params." + extent.getOperand().str() + "_rows"};
+      })
+      .Case([&](hstu::ArgumentOp argument) -> Optional { return Expression{"params." + argument.getName().str()}; })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }
 
@@ -212,6 +229,7 @@ std::optional<Expression> RegionPrinter::float_expression(mlir::Operation& op) {
       .Case([&](arith::MaxNumFOp) -> Optional { return call("fmaxf", {a(), b()}); })
       .Case([&](arith::MinNumFOp) -> Optional { return call("fminf", {a(), b()}); })
       .Case([&](arith::SIToFPOp) -> Optional { return call("static_cast<float>", {a()}); })
+      .Case([&](hstu::ArgumentOp argument) -> Optional { return Expression{"params." + argument.getName().str()}; })
       .Case([&](math::FmaOp) -> Optional { return call("fmaf", {a(), b(), operand(op, 2)}); })
       .Case([&](math::AbsFOp) -> Optional { return call("fabsf", {a()}); })
       .Case([&](math::ErfOp) -> Optional { return call("erff", {a()}); })
@@ -225,7 +243,7 @@ std::optional<Expression> RegionPrinter::float_expression(mlir::Operation& op) {
 }
 
 std::optional<Expression> RegionPrinter::expression(mlir::Operation& op) {
-  if (op.getNumResults() != 1 || !type_name(op.getResult(0).getType())) return std::nullopt;
+  if (op.getNumResults() != 1 || !type_of(op.getResult(0).getType())) return std::nullopt;
   if (auto constant_op = mlir::dyn_cast<arith::ConstantOp>(op)) return constant(constant_op);
   if (mlir::isa<arith::SelectOp>(op)) return conditional(operand(op, 0), operand(op, 1), operand(op, 2));
   return op.getResult(0).getType().isF32() ? float_expression(op) : integer_expression(op);
@@ -236,9 +254,10 @@ std::optional<Expression> RegionPrinter::expression(mlir::Operation& op) {
 RegionPrinter::Declared RegionPrinter::declare_arguments(mlir::func::FuncOp function) {
   Declared declared;
   bool asks_where = false, reads_launch = false;
+  if (wide_) declared.parameters.emplace_back("const Params& params");
   for (const mlir::BlockArgument argument : function.getArguments()) {
     const std::string name = argument_name(function, argument.getArgNumber());
-    const std::string type = type_name(argument.getType()).value_or("?");
+    const std::string type = type_of(argument.getType()).value_or("?");
     expressions_[argument.getAsOpaquePointer()] = {is_pair_argument(argument) ? "pair." + name : name};
     if (is_pair_argument(argument)) {
       asks_where = asks_where || !argument.use_empty();
@@ -263,11 +282,11 @@ RegionPrinter::Declared RegionPrinter::declare_arguments(mlir::func::FuncOp func
 
 Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
   const bool returns_value = function.getNumResults() == 1;
-  const std::string result_type = returns_value ? type_name(function.getResultTypes()[0]).value_or("?") : "void";
+  const std::string result_type = returns_value ? type_of(function.getResultTypes()[0]).value_or("?") : "void";
   auto [parameters, prologue] = declare_arguments(function);
   for (unsigned i = 0; !returns_value && i < function.getNumResults(); ++i) {
     const std::string name = result_name(function, i);
-    parameters.push_back(fmt::format("{}& {}", type_name(function.getResultTypes()[i]).value_or("?"), name));
+    parameters.push_back(fmt::format("{}& {}", type_of(function.getResultTypes()[i]).value_or("?"), name));
     taken_.insert(name);
   }
   const std::string before = fmt::format("__device__ __forceinline__ {} {}", result_type, function.getName().str());
@@ -287,7 +306,7 @@ Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
       continue;
     }
     const std::string name = new_name(op);
-    text += fmt::format("  const {} {} = {};\n", *type_name(result.getType()), name, found->text);
+    text += fmt::format("  const {} {} = {};\n", *type_of(result.getType()), name, found->text);
     expressions_[result.getAsOpaquePointer()] = {name};
   }
   mlir::Operation& end = *function.getBody().front().getTerminator();
@@ -310,7 +329,11 @@ Result<Activation> parse_activation(const std::string& text) {
 }
 
 Result<std::string> print_region(mlir::func::FuncOp function, Activation activation) {
-  return RegionPrinter(activation).print(function);
+  return RegionPrinter(activation, false).print(function);
+}
+
+Result<std::string> print_row_index(mlir::func::FuncOp function) {
+  return RegionPrinter(Activation::kAccurate, true).print(function);
 }
 
 }  // namespace hstujit

@@ -22,4 +22,8 @@ Result<Activation> parse_activation(const std::string& text);
 // kUnsupported with the operation's name when it cannot be written in CUDA.
 Result<std::string> print_region(mlir::func::FuncOp function, Activation activation);
 
+// The index of rows of sequences (kRowIndex): its integers have 64 bits, it reads tensors of integers and arguments of
+// the launch, and computes functions as exactly as CUDA does.
+Result<std::string> print_row_index(mlir::func::FuncOp function);
+
 }  // namespace hstujit

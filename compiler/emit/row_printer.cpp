@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compiler/emit/expression.h"
+#include "compiler/emit/sequences_printer.h"
 #include "compiler/passes/region_functions.h"
 
 namespace hstujit {
@@ -17,8 +18,9 @@ using Function = mlir::func::FuncOp;
 class RowPrinter {
  public:
   RowPrinter(const RowFunctions& functions, const RowInterface& interface, Activation activation)
-      : functions_(functions), activation_(activation), statistics_(functions.statistics()) {
-    for (const RowOperandKind kind : {RowOperandKind::kRow, RowOperandKind::kVector, RowOperandKind::kGroupVector}) {
+      : functions_(functions), interface_(interface), activation_(activation), statistics_(functions.statistics()) {
+    for (const RowOperandKind kind :
+         {RowOperandKind::kRow, RowOperandKind::kVector, RowOperandKind::kGroupVector, RowOperandKind::kTable}) {
       for (const RowOperand& input : interface.inputs) {
         if (input.kind == kind) elements_.push_back(input.name);
       }
@@ -27,7 +29,8 @@ class RowPrinter {
     for (const RowOperand& input : interface.inputs) {
       if (input.kind == RowOperandKind::kScalar) scalars_.push_back(input.name);
     }
-    for (const RowOperandKind kind : {RowOperandKind::kRow, RowOperandKind::kColumnSum, RowOperandKind::kGroupSum}) {
+    for (const RowOperandKind kind :
+         {RowOperandKind::kRow, RowOperandKind::kColumnSum, RowOperandKind::kGroupSum, RowOperandKind::kTableSum}) {
       for (const RowOperand& output : interface.outputs) {
         if (output.kind == kind) outputs_.push_back(output.name);
       }
@@ -43,6 +46,8 @@ class RowPrinter {
           add("What follows from the sums, once a row.", functions_.rounds[round].statistics, text));
     }
     HSTUJIT_RETURN_IF_ERROR(add("An element of each output.", functions_.outputs, text));
+    HSTUJIT_ASSIGN_OR_RETURN(const std::string sequences, print_sequences(functions_, interface_));
+    text += sequences;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string row, print_struct());
     return text + row;
   }
@@ -212,6 +217,7 @@ class RowPrinter {
   }
 
   const RowFunctions& functions_;
+  const RowInterface& interface_;
   const Activation activation_;
   const std::vector<std::string> statistics_;
   std::vector<std::string> elements_, scalars_, outputs_;  // names, in the order of their numbers

@@ -42,7 +42,9 @@ mlir::LogicalResult verify_region(mlir::Operation* op, mlir::Region& region, llv
   return mlir::success();
 }
 
-bool is_sum(OperandKind kind) { return kind == OperandKind::ColumnSum || kind == OperandKind::GroupSum; }
+bool is_sum(OperandKind kind) {
+  return kind == OperandKind::ColumnSum || kind == OperandKind::GroupSum || kind == OperandKind::TableSum;
+}
 bool is_output(OperandKind kind) { return kind == OperandKind::Row || is_sum(kind); }
 
 }  // namespace
@@ -76,7 +78,12 @@ mlir::LogicalResult RowOp::verifyRegions() {
       return emitOpError() << "output '" << output.getName() << "' is no row and no sum over rows";
     results.push_back(elements);
   }
-  return verify_region(*this, getBody(), "body", arguments, results);
+  if (failed(verify_region(*this, getBody(), "body", arguments, results))) return mlir::failure();
+  if (!getFound()) return mlir::success();
+  if (!getIndex().hasOneBlock()) return emitOpError() << "finds rows and has no index of one block";
+  const mlir::Type index = builder.getIndexType();
+  const mlir::SmallVector<mlir::Type> found(getFound()->size(), index);
+  return verify_region(*this, getIndex(), "index", {index, index}, found);
 }
 
 void ReduceOp::getCanonicalizationPatterns(mlir::RewritePatternSet& patterns, mlir::MLIRContext*) {

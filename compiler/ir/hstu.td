@@ -55,7 +55,8 @@ def Hstu_AttentionOp : Hstu_Op<"attention", [IsolatedFromAbove]> {
   }];
 }
 
-// What an operand of hstu.row is to a row. An output is a row or a sum, an input anything but a sum.
+// What an operand of hstu.row is to a row. An output is a row or a sum, an input anything but a sum. Rows are those gone
+// through, or found by the operator's index.
 def Hstu_OperandKind : I32EnumAttr<"OperandKind", "what an operand is to a row", [
     I32EnumAttrCase<"Row", 0, "row">,              // (L, width): each row has its own
     I32EnumAttrCase<"Vector", 1, "vector">,        // (width): all rows have the same
@@ -63,7 +64,9 @@ def Hstu_OperandKind : I32EnumAttr<"OperandKind", "what an operand is to a row",
     I32EnumAttrCase<"ColumnSum", 3, "column_sum">, // (width): the sum over all rows
     I32EnumAttrCase<"GroupVector", 4, "group_vector">,  // (groups): all rows have the same, one number for a group
     I32EnumAttrCase<"GroupSum", 5, "group_sum">,   // (groups): the sum over all rows and the elements of a group
-    I32EnumAttrCase<"Seed", 6, "seed">             // an integer argument of the launch
+    I32EnumAttrCase<"Seed", 6, "seed">,            // an integer argument of the launch
+    I32EnumAttrCase<"Table", 7, "table">,          // (K, width): of its rows the one that is found
+    I32EnumAttrCase<"TableSum", 8, "table_sum">    // (K, width): each row is the sum over the rows that found it
   ]> {
   let cppNamespace = "::hstujit::hstu";
   let genSpecializedAttr = 0;
@@ -101,12 +104,20 @@ def Hstu_RowOp : Hstu_Op<"row", [IsolatedFromAbove]> {
 
     `groups`, 1 where it is not there, cuts a row into groups of neighbouring elements. A number of the row is then one
     for each group: what is reduced are the elements of a group, and each element sees the number of its own.
+
+    Where rows are those of sequences, `index` takes (sequence, position in it) of the row that is gone through, and
+    yields for each operand of `found` which of its tensor's rows it is. A row that the tensor does not have is read as
+    -0, which adds nothing, unless the operand says otherwise, and is not written. `constant` names inputs whose
+    gradient is not asked for.
   }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$width,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$groups, Hstu_OperandsAttr:$inputs,
-                       Hstu_OperandsAttr:$outputs);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$width (`groups` $groups^)? $inputs `->` $outputs $body attr-dict";
+                       Hstu_OperandsAttr:$outputs, OptionalAttr<StrArrayAttr>:$constant,
+                       OptionalAttr<StrArrayAttr>:$found);
+  let regions = (region SizedRegion<1>:$body, AnyRegion:$index);
+  let assemblyFormat = [{
+    $width (`groups` $groups^)? $inputs `->` $outputs $body (`constant` $constant^)? (`found` $found^ $index)? attr-dict
+  }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     int64_t group_width() { return static_cast<int64_t>(getWidth() / getGroups().value_or(1)); }
@@ -143,6 +154,28 @@ def Hstu_RandomOp : Hstu_Op<"random", [Pure]> {
   let assemblyFormat = "$seed `,` $offset `columns` $columns `from` $first `:` type($result) attr-dict";
 }
 
+// What an index reads. Tensors and arguments are those of the launch, by name.
+def Hstu_ElementOp : Hstu_Op<"element", [Pure]> {
+  let summary = "an element of a tensor of integers; of an index that it does not have, that of the nearest";
+  let arguments = (ins StrAttr:$tensor, Index:$index);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$tensor `[` $index `]` attr-dict";
+}
+
+def Hstu_ExtentOp : Hstu_Op<"extent", [Pure]> {
+  let summary = "how many rows the tensor of an operand has";
+  let arguments = (ins StrAttr:$operand);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$operand attr-dict";
+}
+
+def Hstu_ArgumentOp : Hstu_Op<"argument", [Pure]> {
+  let summary = "an integer or real argument";
+  let arguments = (ins StrAttr:$name);
+  let results = (outs AnyTypeOf<[Index, F32]>:$result);
+  let assemblyFormat = "$name `:` type($result) attr-dict";
+}
+
 def Hstu_FlagOp : Hstu_Op<"flag", [Pure]> {
   let summary = "the value of an attribute of the enclosing operator, a constant once hstu-bind-flags has run";
   let arguments = (ins StrAttr:$name);
@@ -152,7 +185,7 @@ def Hstu_FlagOp : Hstu_Op<"flag", [Pure]> {
 
 def Hstu_YieldOp : Hstu_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let summary = "the values of a region";
-  let arguments = (ins Variadic<AnyTypeOf<[I1, F32, Hstu_Elements]>>:$values);
+  let arguments = (ins Variadic<AnyTypeOf<[I1, F32, Index, Hstu_Elements]>>:$values);
   let assemblyFormat = "$values `:` type($values) attr-dict";
 }
 

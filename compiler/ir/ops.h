@@ -61,6 +61,18 @@ class Ops {
   Value divf(Value a, Value b) { return make<mlir::arith::DivFOp>(a, b); }
   Value negf(Value a) { return make<mlir::arith::NegFOp>(a); }
   Value maxf(Value a, Value b) { return make<mlir::arith::MaxNumFOp>(a, b); }
+  Value minf(Value a, Value b) { return make<mlir::arith::MinNumFOp>(a, b); }
+  Value sqrt(Value a) { return make<mlir::math::SqrtOp>(a); }
+  Value log(Value a) { return make<mlir::math::LogOp>(a); }
+  // An index as a real number, and the integer part of one.
+  Value to_real(Value a) {
+    const Value integer = mlir::arith::IndexCastOp::create(builder_, location_, builder_.getI64Type(), a);
+    return mlir::arith::SIToFPOp::create(builder_, location_, builder_.getF32Type(), integer);
+  }
+  Value to_integer(Value a) {
+    const Value integer = mlir::arith::FPToSIOp::create(builder_, location_, builder_.getI64Type(), a);
+    return mlir::arith::IndexCastOp::create(builder_, location_, builder_.getIndexType(), integer);
+  }
   Value gtf(Value a, Value b) {
     return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OGT, a, b);
   }

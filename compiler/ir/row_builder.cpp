@@ -22,6 +22,10 @@ hstu::OperandKind kind_of(RowOperandKind kind) {
       return hstu::OperandKind::Seed;
     case RowOperandKind::kGroupSum:
       return hstu::OperandKind::GroupSum;
+    case RowOperandKind::kTable:
+      return hstu::OperandKind::Table;
+    case RowOperandKind::kTableSum:
+      return hstu::OperandKind::TableSum;
     case RowOperandKind::kColumnSum:
       break;
   }
@@ -47,6 +51,12 @@ mlir::ArrayAttr operands_attribute(mlir::Builder& builder, const std::vector<Row
   return builder.getArrayAttr(attributes);
 }
 
+// Null for no names.
+mlir::ArrayAttr names_attribute(mlir::Builder& builder, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  return builder.getStrArrayAttr(mlir::SmallVector<llvm::StringRef>(names.begin(), names.end()));
+}
+
 }  // namespace
 
 RowBuilder::RowBuilder(mlir::MLIRContext& context, const RowSpec& spec)
@@ -58,9 +68,18 @@ RowBuilder::RowBuilder(mlir::MLIRContext& context, const RowSpec& spec)
   builder_.setInsertionPointToEnd(module_->getBody());
   const mlir::IntegerAttr groups =
       interface_.groups > 1 ? builder_.getI64IntegerAttr(interface_.groups) : mlir::IntegerAttr();
+  std::vector<std::string> constant;
+  for (const RowOperand& input : interface_.inputs) {
+    if (!input.differentiated) constant.push_back(input.name);
+    if (input.is_found()) found_.push_back(input.name);
+  }
+  for (const RowOperand& output : interface_.outputs) {
+    if (output.is_found()) found_.push_back(output.name);
+  }
   auto row = hstu::RowOp::create(builder_, ops_.location(), builder_.getI64IntegerAttr(interface_.width), groups,
                                  operands_attribute(builder_, interface_.inputs),
-                                 operands_attribute(builder_, interface_.outputs));
+                                 operands_attribute(builder_, interface_.outputs), names_attribute(builder_, constant),
+                                 names_attribute(builder_, found_));
   mlir::SmallVector<mlir::Type> types;
   for (const RowOperand& input : interface_.inputs) {
     types.push_back(input.kind == RowOperandKind::kScalar ? mlir::Type(builder_.getF32Type())
@@ -69,6 +88,10 @@ RowBuilder::RowBuilder(mlir::MLIRContext& context, const RowSpec& spec)
   }
   body_ =
       builder_.createBlock(&row.getBody(), {}, types, mlir::SmallVector<mlir::Location>(types.size(), ops_.location()));
+  if (found_.empty()) return;
+  mlir::Block& index = row.getIndex().emplaceBlock();
+  for (int i = 0; i < 2; ++i) index.addArgument(builder_.getIndexType(), ops_.location());
+  index_.emplace(context, index);
 }
 
 mlir::Value RowBuilder::input(std::string_view name) const {
@@ -135,6 +158,11 @@ mlir::Value RowBuilder::named(std::string_view name, Value value) const {
 
 Module RowBuilder::finish(const std::vector<Value>& outputs) {
   hstu::YieldOp::create(builder_, ops_.location(), mlir::ValueRange(outputs));
+  if (index_) {
+    mlir::SmallVector<Value> rows;
+    for (const std::string& operand : found_) rows.push_back(index_->found().at(operand));
+    hstu::YieldOp::create(index_->ops().builder(), ops_.location(), rows);
+  }
   return std::move(module_);
 }
 

@@ -1,11 +1,13 @@
 // What builders of the row family write: hstu.row with the operands of a RowSpec, and the body value by value.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "compiler/ir/build.h"
 #include "compiler/ir/ops.h"
+#include "compiler/ir/row_index.h"
 #include "compiler/spec/row_spec.h"
 
 namespace hstujit {
@@ -43,6 +45,9 @@ class RowBuilder {
   // Names a value: what generated source calls it where it is a variable.
   Value named(std::string_view name, Value value) const;
 
+  // Where rows are those of sequences: finds the rows of operands whose rows are not those gone through.
+  RowIndex& index() { return *index_; }
+
   // The body yields these, in the order of the spec's outputs.
   Module finish(const std::vector<Value>& outputs);
 
@@ -53,6 +58,8 @@ class RowBuilder {
   mlir::Type elements_;
   Module module_;
   mlir::Block* body_ = nullptr;
+  std::vector<std::string> found_;  // operands whose rows the index finds, in its order
+  std::optional<RowIndex> index_;
 };
 
 }  // namespace hstujit

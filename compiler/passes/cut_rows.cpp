@@ -143,6 +143,7 @@ class Cutter {
     for (const auto output : row_.getOutputs().getAsRange<hstu::OperandAttr>())
       outputs.push_back(output.getName().str());
     emit(kRowOutputs, elements_of(end.getValues()), end.getValues(), outputs);
+    emit_index();
   }
 
  private:
@@ -253,6 +254,21 @@ class Cutter {
     }
     const Values results(statistics_[round].begin(), statistics_[round].end());
     fill(create(row_statistics_name(round), arguments, names, names_of(results)), slice, arguments, results);
+  }
+
+  // As it is: it is done once a row.
+  void emit_index() {
+    if (!row_.getFound()) return;
+    mlir::Region& index = row_.getIndex();
+    auto end = mlir::cast<hstu::YieldOp>(index.front().getTerminator());
+    const auto type = builder_.getFunctionType(index.front().getArgumentTypes(), end.getValues().getTypes());
+    const auto found = llvm::to_vector(row_.getFound()->getAsValueRange<mlir::StringAttr>());
+    mlir::func::FuncOp function =
+        create_region_function(builder_, row_.getLoc(), kRowIndex, type, {"sequence", "position"}, found);
+    function.getBody().takeBody(index);
+    mlir::OpBuilder at_end(end);
+    mlir::func::ReturnOp::create(at_end, end.getLoc(), end.getValues());
+    end.erase();
   }
 
   hstu::RowOp row_;

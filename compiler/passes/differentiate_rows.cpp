@@ -5,6 +5,7 @@
 #include "compiler/passes/differentiator.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/transposer.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace hstujit {
 
@@ -14,12 +15,18 @@ using hstu::OperandAttr;
 using hstu::OperandKind;
 using mlir::Value;
 
-bool has_gradient(OperandAttr input) {
-  return input.getKind() != OperandKind::Scalar && input.getKind() != OperandKind::Seed;
+bool is_named(mlir::ArrayAttr names, llvm::StringRef name) {
+  return names && llvm::is_contained(names.getAsValueRange<mlir::StringAttr>(), name);
+}
+
+bool has_gradient(hstu::RowOp row, OperandAttr input) {
+  return input.getKind() != OperandKind::Scalar && input.getKind() != OperandKind::Seed &&
+         !is_named(row.getConstantAttr(), input.getName());
 }
 
 OperandKind gradient_kind(OperandKind kind) {
   if (kind == OperandKind::Vector) return OperandKind::ColumnSum;
+  if (kind == OperandKind::Table) return OperandKind::TableSum;
   return kind == OperandKind::GroupVector ? OperandKind::GroupSum : kind;
 }
 
@@ -29,6 +36,40 @@ OperandAttr gradient_of(OperandAttr operand) {
     columns = hstu::ColumnsAttr::get(operand.getContext(), ("d" + columns.getTensor()).str(), columns.getFirst());
   return OperandAttr::get(operand.getContext(), ("d" + operand.getName()).str(), gradient_kind(operand.getKind()),
                           operand.getDtype(), columns);
+}
+
+// The operands of the gradient whose rows are found: the inputs, as before, and the gradients of inputs and outputs,
+// where those are. Each with the number of the one whose row it is.
+mlir::SmallVector<std::pair<std::string, unsigned>> found_in_gradient(hstu::RowOp forward) {
+  mlir::SmallVector<std::pair<std::string, unsigned>> found, gradients;
+  if (!forward.getFound()) return found;
+  for (const auto& [i, name] : llvm::enumerate(forward.getFound()->getAsValueRange<mlir::StringAttr>())) {
+    const auto inputs = forward.getInputs().getAsRange<OperandAttr>();
+    const auto input = llvm::find_if(inputs, [&](OperandAttr operand) { return operand.getName() == name; });
+    const auto number = static_cast<unsigned>(i);
+    if (input != inputs.end()) found.emplace_back(name.str(), number);
+    if (input == inputs.end() || has_gradient(forward, *input)) gradients.emplace_back(("d" + name).str(), number);
+  }
+  llvm::append_range(found, gradients);
+  return found;
+}
+
+// The index of the gradient, which finds these.
+void copy_index(hstu::RowOp forward, hstu::RowOp gradient, mlir::ArrayRef<std::pair<std::string, unsigned>> found) {
+  if (found.empty()) return;
+  mlir::IRMapping mapping;
+  forward.getIndex().cloneInto(&gradient.getIndex(), mapping);
+  auto end = mlir::cast<hstu::YieldOp>(gradient.getIndex().front().getTerminator());
+  const mlir::SmallVector<Value> rows(end.getValues());
+  mlir::SmallVector<Value> results;
+  for (const auto& [name, number] : found) results.push_back(rows[number]);
+  end.getValuesMutable().assign(results);
+  // A gradient has as many rows as what it is of, which the gradient operator need not take.
+  gradient.getIndex().walk([&](hstu::ExtentOp extent) {
+    const auto operands = gradient.getOutputs().getAsRange<OperandAttr>();
+    const std::string name = ("d" + extent.getOperand()).str();
+    if (llvm::any_of(operands, [&](OperandAttr operand) { return operand.getName() == name; })) extent.setOperand(name);
+  });
 }
 
 struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationPass<mlir::ModuleOp>> {
@@ -44,10 +85,15 @@ struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationP
     for (const OperandAttr output : forward.getOutputs().getAsRange<OperandAttr>())
       inputs.push_back(gradient_of(output));
     for (const OperandAttr input : forward_inputs) {
-      if (has_gradient(input)) outputs.push_back(gradient_of(input));
+      if (has_gradient(forward, input)) outputs.push_back(gradient_of(input));
     }
+    const auto found = found_in_gradient(forward);
+    mlir::SmallVector<llvm::StringRef> names;
+    for (const auto& [name, number] : found) names.push_back(name);
     auto gradient = hstu::RowOp::create(builder, forward.getLoc(), forward.getWidthAttr(), forward.getGroupsAttr(),
-                                        builder.getArrayAttr(inputs), builder.getArrayAttr(outputs));
+                                        builder.getArrayAttr(inputs), builder.getArrayAttr(outputs), mlir::ArrayAttr(),
+                                        names.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(names));
+    copy_index(forward, gradient, found);
 
     // The body's arguments, then a derivative of each input that has one.
     mlir::Block& source = forward.getBody().front();
@@ -56,7 +102,7 @@ struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationP
     llvm::append_range(types, end.getValues().getTypes());
     const size_t arguments = types.size();
     for (const auto& [input, type] : llvm::zip(forward_inputs, source.getArgumentTypes())) {
-      if (has_gradient(input)) types.push_back(type);
+      if (has_gradient(forward, input)) types.push_back(type);
     }
     mlir::Block* body = builder.createBlock(&gradient.getBody(), {}, types,
                                             mlir::SmallVector<mlir::Location>(types.size(), forward.getLoc()));
@@ -64,7 +110,7 @@ struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationP
     Differentiator differentiator(ops, source, *body);
     size_t next = 0;
     for (const auto& [input, argument] : llvm::zip(forward_inputs, source.getArguments())) {
-      if (has_gradient(input)) differentiator.seed(argument, {Derivative::Kind::kValue, tangents[next++]});
+      if (has_gradient(forward, input)) differentiator.seed(argument, {Derivative::Kind::kValue, tangents[next++]});
     }
     for (mlir::Operation& operation : source.without_terminator()) {
       if (!differentiator.visit(operation)) return operation.emitError() << "has no derivative";

@@ -69,6 +69,7 @@ RowFunctions find_row_functions(mlir::ModuleOp module) {
     add_randoms(summands, functions.randoms);
   }
   add_randoms(functions.outputs, functions.randoms);
+  functions.index = module.lookupSymbol<mlir::func::FuncOp>(kRowIndex);
   return functions;
 }
 

@@ -5,6 +5,8 @@
 // statistics. Last, `row_outputs` gives the elements of the outputs. All of them take single values in fp32: arguments
 // are named after inputs, random numbers and statistics, and those that a function does not use are not among them.
 //
+// Where rows are those of sequences, `row_index` gives the rows of the operands that it finds, in integers of 64 bits.
+//
 // Where rows have groups, a round's sums are over the elements of a group, and statistics are those of a group.
 #pragma once
 
@@ -33,6 +35,7 @@ struct RowFunctions {
   std::vector<RowRound> rounds;
   mlir::func::FuncOp outputs;  // (inputs, statistics) -> an element of each output
   std::vector<RowRandom> randoms;
+  mlir::func::FuncOp index;  // (sequence, position) -> a row of each operand that is found; null where there are none
 
   // Names of all statistics, in the order of the rounds.
   std::vector<std::string> statistics() const;
@@ -43,6 +46,7 @@ struct RowFunctions {
 std::string row_summands_name(unsigned round);
 std::string row_statistics_name(unsigned round);
 inline constexpr llvm::StringLiteral kRowOutputs = "row_outputs";
+inline constexpr llvm::StringLiteral kRowIndex = "row_index";
 // The name of a sum among the arguments of row_statistics<r>, which begin with the sums.
 std::string row_sum_name(unsigned index);
 

@@ -96,8 +96,9 @@ Instance parse_instance(const Json& json, const std::string& path, const std::fi
 // The same for what programs have written: fails with the first mistake.
 Result<Instance> parse_instance(const Json& json, const std::string& path, const std::filesystem::path& folder);
 
-// The names that an entry of "ops" with that operator may have besides the operator's parameters.
-std::vector<std::string_view> instance_field_names(std::string_view op);
+// The names that an entry of "ops" with that operator, one of operator_names(), may have besides the operator's
+// parameters.
+const std::vector<std::string_view>& instance_field_names(std::string_view op);
 // All names that it may have; those of every operator for one that is none.
 const std::vector<std::string>& entry_field_names(std::string_view op);
 

@@ -11,6 +11,7 @@
 #include "compiler/spec/config.h"
 #include "compiler/spec/lengths_file.h"
 #include "compiler/spec/limits.h"
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 
@@ -147,7 +148,7 @@ LengthSource parse_lengths(const Json& json, const std::string& path, const fs::
 }
 
 bool takes(std::string_view op, std::string_view name) {
-  const std::vector<std::string_view> names = instance_field_names(op);
+  const std::vector<std::string_view>& names = instance_field_names(op);
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -236,7 +237,7 @@ double parse_alpha(const Json& json, const std::string& path, const OpSpec* spec
 Json parameters_of(const Json& json) {
   const auto op = json.find("op");
   if (op == json.end() || !op->is_string() || !is_operator(op->get_ref<const std::string&>())) return json;
-  const std::vector<std::string_view> own = instance_field_names(op->get_ref<const std::string&>());
+  const std::vector<std::string_view>& own = instance_field_names(op->get_ref<const std::string&>());
   const std::vector<std::string>& all = entry_field_names(op->get_ref<const std::string&>());
   Json parameters = Json::object();
   for (const auto& [name, value] : json.items()) {
@@ -249,14 +250,19 @@ Json parameters_of(const Json& json) {
 
 }  // namespace
 
-std::vector<std::string_view> instance_field_names(std::string_view op) {
+namespace {
+
+std::vector<std::string_view> find_instance_fields(std::string_view op) {
   std::vector<std::string_view> names = {"name", "op", "directions"};
   const Json parameters = operator_schema(op)["properties"];
-  if (parameters.contains("attn_dim")) {
-    names.insert(names.end(), {"max_seq_len", "lengths", "alpha"});
+  const Result<OpSpecPtr> spec = smallest_op_spec(op);
+  const Signature signature = spec.ok() ? (*spec)->signature(Direction::kForward) : Signature();
+  if (has_sequences(signature)) {
+    names.insert(names.end(), {"max_seq_len", "lengths"});
   } else {
     names.emplace_back("rows");
   }
+  if (find_argument(signature, "alpha") >= 0) names.emplace_back("alpha");
   // Operators on the last rows of sequences, whose launches say a max_delta_len, have this parameter.
   if (parameters.contains("jagged_queries")) {
     names.emplace_back("delta_len");
@@ -264,6 +270,18 @@ std::vector<std::string_view> instance_field_names(std::string_view op) {
     names.emplace_back("small_batches");
   }
   return names;
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& instance_field_names(std::string_view op) {
+  using Names = std::map<std::string_view, std::vector<std::string_view>>;
+  static const Names* const names = [] {
+    auto* const of_all = new Names;
+    for (const std::string_view known : operator_names()) of_all->emplace(known, find_instance_fields(known));
+    return of_all;
+  }();
+  return names->at(op);
 }
 
 const std::vector<std::string>& entry_field_names(std::string_view op) {

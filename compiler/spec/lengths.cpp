@@ -39,7 +39,7 @@ bool takes(const Instance& instance, Semantic semantic, std::string_view axis) {
   return find_argument(instance.spec->signature(Direction::kForward), semantic, axis) >= 0;
 }
 
-// Calls visit(b, rows) for the leading sequences that have at most `left` rows together.
+// Calls visit(b, its rows) for the leading sequences that have at most `left` rows together.
 template <typename Visit>
 void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t left, const Visit& visit) {
   const UniformLengths& uniform = instance.lengths.uniform;
@@ -54,8 +54,9 @@ void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t le
   };
   const size_t count = list.empty() ? static_cast<size_t>(uniform.batch) : list.size();
   for (size_t b = 0; b < count && left > 0; ++b) {
-    const int64_t rows = std::min(rows_of(b), left);
-    left -= rows;
+    const GeneratedRows rows =
+        instance.spec->generated_rows(static_cast<int64_t>(b), std::min(rows_of(b), left), max_seq_len);
+    left -= rows.rows;
     visit(b, rows);
   }
 }
@@ -66,9 +67,10 @@ BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_
   BatchSize size;
   int64_t* const queries =
       takes(instance, Semantic::kMaxRows, kQueryAxis) ? &size.other_rows[std::string(kQueryAxis)] : nullptr;
-  for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
+  for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, const GeneratedRows& rows) {
     ++size.sequences;
-    size.rows += rows;
+    size.rows += rows.rows;
+    for (const auto& [axis, count] : rows.others) size.other_rows[axis] += count;
     if (queries != nullptr) *queries += instance.delta_lens[b % instance.delta_lens.size()];
   });
   return size;
@@ -80,10 +82,11 @@ Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_
   std::vector<int64_t>* const queries =
       takes(instance, Semantic::kMaxRows, kQueryAxis) ? &lengths.other_rows[std::string(kQueryAxis)] : nullptr;
   const bool targets = takes(instance, Semantic::kCounts, kSequenceAxis);
-  for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, int64_t rows) {
-    lengths.rows.push_back(rows);
+  for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, const GeneratedRows& rows) {
+    lengths.rows.push_back(rows.rows);
+    for (const auto& [axis, count] : rows.others) lengths.other_rows[axis].push_back(count);
     if (queries != nullptr) queries->push_back(instance.delta_lens[b % instance.delta_lens.size()]);
-    if (targets) lengths.num_targets.push_back(std::min(rows, instance.num_targets));
+    if (targets) lengths.num_targets.push_back(std::min(rows.rows, instance.num_targets));
   });
   return lengths;
 }

@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compiler/spec/family.h"
@@ -35,6 +36,12 @@ struct Lengths {
   // Per sequence; empty for an axis that the operator does not have.
   const std::vector<int64_t>& rows_of(std::string_view axis) const;
   int64_t total_rows(std::string_view axis = kSequenceAxis) const;  // sum of rows_of
+};
+
+// What a sequence of a generated call has: rows of L, and those of the operator's other axes, by symbol.
+struct GeneratedRows {
+  int64_t rows = 0;
+  std::vector<std::pair<std::string, int64_t>> others = {};
 };
 
 // Where sequences of so many rows begin, one after the other, and where the last one ends.
@@ -78,6 +85,13 @@ class OpSpec {
   // Tiles that each 64 rows of a sequence make, one for each head, where small batches have kernels of their own
   // (small_batch.h); 0 where they have none.
   virtual int64_t small_batch_heads(Direction) const { return 0; }
+
+  // Of a sequence for which `drawn` rows were drawn.
+  virtual GeneratedRows generated_rows(int64_t /*sequence*/, int64_t drawn, int64_t /*max_seq_len*/) const {
+    return {drawn};
+  }
+  // Sizes in generated calls that no lengths tell, by symbol: rows of tables.
+  virtual std::map<std::string, int64_t> generated_sizes(const Lengths&) const { return {}; }
 
   // Random inputs for the given lengths, rounded to the spec's data type; outputs are left empty.
   virtual std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const = 0;

@@ -31,6 +31,7 @@ bool is_group(const RowOperand& operand) {
 
 RowOperandKind gradient_kind(RowOperandKind kind) {
   if (kind == RowOperandKind::kVector) return RowOperandKind::kColumnSum;
+  if (kind == RowOperandKind::kTable) return RowOperandKind::kTableSum;
   return kind == RowOperandKind::kGroupVector ? RowOperandKind::kGroupSum : kind;
 }
 
@@ -38,7 +39,31 @@ RowOperand gradient_of(const RowOperand& operand, std::string_view doc) {
   RowOperand gradient{"d" + operand.name, gradient_kind(operand.kind), operand.dtype, doc};
   if (!operand.tensor.empty()) gradient.tensor = "d" + operand.tensor;
   gradient.first_column = operand.first_column;
+  gradient.rows = operand.rows;
   return gradient;
+}
+
+bool is_table(const RowOperand& operand) {
+  return operand.kind == RowOperandKind::kTable || operand.kind == RowOperandKind::kTableSum;
+}
+
+// Whether each row of the tensor is one of its own: not one of sums or vectors.
+bool has_lines(const RowOperand& operand) { return operand.kind == RowOperandKind::kRow || is_table(operand); }
+
+// The first axis of a tensor that has lines.
+Dimension axis_of(const RowOperand& operand, const RowInterface& interface) {
+  if (operand.rows) return *operand.rows;
+  return interface.sequences ? interface.sequences->axis() : Dimension::of(std::string(kSequenceAxis));
+}
+
+// Rows of that axis in a batch.
+int64_t lines_of(const RowOperand& operand, const RowInterface& interface, const Lengths& lengths,
+                 const std::map<std::string, int64_t>& sizes) {
+  if (!has_lines(operand)) return 1;
+  const Dimension axis = axis_of(operand, interface);
+  if (const auto size = sizes.find(axis.symbol); size != sizes.end()) return size->second;
+  if (axis.symbol == "B" && !axis.is_uniform()) return static_cast<int64_t>(lengths.rows.size());
+  return lengths.total_rows(row_axis(axis));
 }
 
 // Without those that share the argument of one before.
@@ -52,18 +77,17 @@ std::vector<RowOperand> arguments_of(const std::vector<RowOperand>& operands) {
   return arguments;
 }
 
-double bytes_of(const RowOperand& operand, int64_t rows, const RowInterface& interface) {
+double bytes_of(const RowOperand& operand, int64_t lines, const RowInterface& interface) {
   if (!has_elements(operand)) return 0;
-  const int64_t lines = operand.kind == RowOperandKind::kRow ? rows : 1;
   return static_cast<double>(lines) * static_cast<double>(interface.elements(operand)) *
          static_cast<double>(size_of(operand.dtype));
 }
 
 HostTensor elements_of(const RowOperand& operand, int64_t rows, int64_t width, uint64_t seed, uint64_t stream) {
   HostTensor tensor;
-  if (operand.kind == RowOperandKind::kRow) tensor.shape = {rows};
+  if (has_lines(operand)) tensor.shape = {rows};
   tensor.shape.push_back(width);
-  const size_t lines = operand.kind == RowOperandKind::kRow ? static_cast<size_t>(rows) : 1;
+  const auto lines = static_cast<size_t>(rows);
   tensor.reals.resize(lines * static_cast<size_t>(width));
   parallel_for(lines, threads_for(static_cast<int64_t>(tensor.reals.size()), 4096), [&](int, size_t line) {
     const size_t begin = line * static_cast<size_t>(width);
@@ -167,12 +191,15 @@ int64_t RowInterface::columns(const RowOperand& operand) const {
 RowInterface RowSpec::interface(Direction direction) const {
   RowInterface forward = forward_interface();
   if (direction == Direction::kForward) return forward;
-  RowInterface backward{forward.width, {}, {}, forward.groups, forward.drawn};
+  RowInterface backward{forward.width, {}, {}, forward.groups, forward.drawn, forward.sequences};
   for (const RowOperand& input : forward.inputs) {
     if (input.in_gradient) backward.inputs.push_back(input);
-    if (!has_elements(input)) continue;
+    if (!has_elements(input) || !input.differentiated) continue;
     const bool row = input.kind == RowOperandKind::kRow;
-    backward.outputs.push_back(gradient_of(input, row ? "gradient of the rows" : "gradient, summed over all rows"));
+    backward.outputs.push_back(gradient_of(input, row ? "gradient of the rows"
+                                                  : is_table(input)
+                                                      ? "gradient: of each row, over the rows that found it"
+                                                      : "gradient, summed over all rows"));
   }
   const auto behind_rows = std::find_if(backward.inputs.begin(), backward.inputs.end(),
                                         [](const RowOperand& input) { return input.kind != RowOperandKind::kRow; });
@@ -215,17 +242,20 @@ Signature RowSpec::signature(Direction direction) const {
     }
     const bool row = operand.kind == RowOperandKind::kRow;
     result.dtype = operand.dtype;
-    if (row) result.shape.push_back(Dimension::of(std::string(kSequenceAxis)));
+    if (has_lines(operand)) result.shape.push_back(axis_of(operand, interface));
     result.shape.push_back(Dimension::constant(interface.columns(operand)));
     const auto element = static_cast<int64_t>(size_of(operand.dtype));
     result.accumulated = role == ArgumentRole::kOutput && !row;
-    const bool vector = operand.kind == RowOperandKind::kVector;
+    const bool vector = operand.kind == RowOperandKind::kVector || is_table(operand);
     result.alignment = static_cast<int>(row ? alignment() : vector ? vector_alignment(operand.dtype) : element);
     return result;
   };
   Signature signature;
   for (const RowOperand& input : arguments_of(interface.inputs))
     signature.push_back(argument(input, ArgumentRole::kInput));
+  if (interface.sequences) {
+    for (const Argument& integer : interface.sequences->integers) signature.push_back(integer);
+  }
   for (const RowOperand& output : arguments_of(interface.outputs))
     signature.push_back(argument(output, ArgumentRole::kOutput));
   return signature;
@@ -236,25 +266,42 @@ Work RowSpec::work(Direction direction, const Lengths& lengths) const {
   const int64_t rows = lengths.total_rows();
   Work work;
   work.flops = operations(direction) * static_cast<double>(rows) * static_cast<double>(interface.width);
-  for (const RowOperand& input : interface.inputs) work.bytes += bytes_of(input, rows, interface);
-  for (const RowOperand& output : interface.outputs) work.bytes += bytes_of(output, rows, interface);
+  const auto sizes = generated_sizes(lengths);
+  for (const std::vector<RowOperand>* operands : {&interface.inputs, &interface.outputs}) {
+    for (const RowOperand& operand : *operands)
+      work.bytes += bytes_of(operand, lines_of(operand, interface, lengths, sizes), interface);
+  }
   return work;
 }
 
 std::vector<HostValue> RowSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
   const RowInterface interface = this->interface(direction);
+  const auto sizes = generated_sizes(lengths);
   std::vector<HostValue> values;
   for (const RowOperand& input : arguments_of(interface.inputs)) {
     HostValue value;
     if (has_elements(input)) {
-      value.tensor = elements_of(input, lengths.total_rows(), interface.columns(input), seed, values.size());
+      value.tensor =
+          elements_of(input, lines_of(input, interface, lengths, sizes), interface.columns(input), seed, values.size());
     } else {
       value.scalar = input.usual;
     }
     values.push_back(std::move(value));
   }
+  if (interface.sequences) {
+    for (const Argument& integer : interface.sequences->integers)
+      values.push_back(make_integers(integer, lengths, seed));
+  }
   values.resize(values.size() + arguments_of(interface.outputs).size());
   return values;
+}
+
+HostValue RowSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t) const {
+  HostValue value;
+  if (argument.semantic == Semantic::kOffsets) value.tensor.integers = offsets_of(lengths.rows_of(argument.axis));
+  if (argument.semantic == Semantic::kCounts) value.tensor.integers = lengths.num_targets;
+  if (argument.kind == ArgumentKind::kTensor) value.tensor.shape = {static_cast<int64_t>(value.tensor.integers.size())};
+  return value;
 }
 
 void RowSpec::visit_rows(Direction direction, std::vector<HostValue>& values,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ enum class RowOperandKind {
   kSeed,         // an integer argument of the launch, which random numbers follow from
   kColumnSum,    // (width), an output: the sum over all rows, 0 where there is none
   kGroupSum,     // (groups), an output: the same, over the elements of a group, too
+  kTable,        // (K, width): of its rows the one that the operator's index finds for the row
+  kTableSum,     // (K, width), an output: each row is the sum over the rows that found it, 0 where none did
 };
 
 struct RowOperand {
@@ -38,6 +41,16 @@ struct RowOperand {
   // where it is empty, and where they begin in it.
   std::string tensor = {};
   int64_t first_column = 0;
+  // The first axis of a tensor whose rows the operator's index finds: of a table, and of a row that is not the one gone
+  // through. A row that the tensor does not have is read as `missing`, or as the scalar argument `fill`, and is not
+  // written.
+  // Of a table with a row for each sequence (B), a sequence's own is found.
+  std::optional<Dimension> rows = {};
+  std::string fill = {};
+  double missing = 0;          // what it is read as where `fill` is empty: 0, or -0, which adds nothing
+  bool differentiated = true;  // false for an input whose gradient is the result's own
+
+  bool is_found() const { return rows.has_value(); }
 
   static RowOperand scalar(std::string name, std::string_view doc, double usual, RealRange range) {
     return {std::move(name), RowOperandKind::kScalar, DataType::kFp32, doc, usual, true, range};
@@ -45,11 +58,24 @@ struct RowOperand {
   const std::string& argument() const { return tensor.empty() ? name : tensor; }
 };
 
+// Rows that are those of sequences. An operator goes through the rows of all sequences, one sequence after the other.
+struct RowSequences {
+  // A sequence has as many as these jagged or uniform axes have together; the tensor's own axis is the first one where
+  // it is the only one.
+  std::vector<Dimension> walked;
+  // What the index reads besides scalars: integer tensors, offsets first, and integers. Its order is the signature's.
+  std::vector<Argument> integers;
+
+  // The axis of rows that are gone through.
+  Dimension axis() const { return walked.size() == 1 ? walked.front() : Dimension::of(std::string(kSequenceAxis)); }
+};
+
 struct RowInterface {
   int64_t width = 0;
   std::vector<RowOperand> inputs, outputs;
   int64_t groups = 1;  // of width / groups neighbouring elements, which sums are over
   int64_t drawn = 0;   // random numbers for each element
+  std::optional<RowSequences> sequences = {};
 
   // Elements of the last axis of an operand's tensor; 1 for a scalar.
   int64_t columns(const RowOperand& operand) const;
@@ -101,6 +127,8 @@ class RowSpec : public OpSpec {
  protected:
   virtual RowInterface forward_interface() const = 0;
   virtual void reference_row(Direction direction, ReferenceRow& row) const = 0;
+  // An integer or a tensor of integers for generated calls; here offsets and counts as the lengths have them.
+  virtual HostValue make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const;
 
  private:
   // Calls visit(row index, row) for each row, some of them at the same time; column sums are those of the rows.

@@ -46,7 +46,7 @@ Json lengths_schema() {
 // Fields that an entry must have, unless the defaults do.
 std::vector<std::string> required_fields(std::string_view op) {
   std::vector<std::string> names = operator_schema(op)["required"];
-  const std::vector<std::string_view> own = instance_field_names(op);
+  const std::vector<std::string_view>& own = instance_field_names(op);
   for (const char* size : {"max_seq_len", "rows"}) {
     if (std::find(own.begin(), own.end(), size) != own.end()) names.emplace_back(size);
   }
@@ -76,11 +76,12 @@ Json instance_properties(std::string_view op) {
   properties["max_seq_len"]["oneOf"] = Json::array({max_seq_len, list_of(max_seq_len)});
   properties["lengths"] = lengths_schema();
   properties["rows"] = integer_schema(0, kMaxSeqLen, "rows of the whole problem, for operators without sequences");
-  properties["alpha"] = {{"type", "number"},
-                         {"minimum", std::numeric_limits<float>::lowest()},
-                         {"maximum", std::numeric_limits<float>::max()},
-                         {"description", "launch argument alpha in generated calls; 1 / attn_dim when left out"}};
-  const std::vector<std::string_view> names = instance_field_names(op);
+  properties["alpha"] = {
+      {"type", "number"},
+      {"minimum", std::numeric_limits<float>::lowest()},
+      {"maximum", std::numeric_limits<float>::max()},
+      {"description", "launch argument alpha in generated calls; 1 / attn_dim, or 1, when left out"}};
+  const std::vector<std::string_view>& names = instance_field_names(op);
   const auto has = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
   for (const char* name : {"max_seq_len", "lengths", "rows", "alpha"}) {
     if (!has(name)) properties.erase(name);

@@ -12,7 +12,9 @@ bool is_plain(const Dimension& dimension) { return dimension.symbol == kSequence
 
 }  // namespace
 
-bool has_sequences(const Signature& signature) {
+bool has_sequences(const Signature& signature) { return find_argument(signature, Semantic::kOffsets) >= 0; }
+
+bool has_max_seq_len(const Signature& signature) {
   return find_argument(signature, Semantic::kMaxRows, kSequenceAxis) >= 0;
 }
 
@@ -33,10 +35,12 @@ bool every_row_counts(const Signature& signature) {
          any([](const Argument& argument) { return has_rows(argument) && is_plain(argument.shape[0]); });
 }
 
-// A uniform axis has as many rows of each sequence: of q, which has no others then.
-std::string_view row_axis(const Argument& argument) {
-  return argument.shape[0].is_uniform() ? kQueryAxis : std::string_view(argument.shape[0].symbol);
+// A uniform axis has as many rows of each sequence: an operator has one at most.
+std::string_view row_axis(const Dimension& dimension) {
+  return dimension.is_uniform() ? kQueryAxis : std::string_view(dimension.symbol);
 }
+
+std::string_view row_axis(const Argument& argument) { return row_axis(argument.shape[0]); }
 
 const std::vector<int64_t>& sequence_rows(const Argument& argument, const Lengths& lengths) {
   return lengths.rows_of(row_axis(argument));

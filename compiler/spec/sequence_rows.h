@@ -11,8 +11,11 @@ namespace hstujit {
 // The axis of q's rows where it has only the last ones of each sequence.
 inline constexpr std::string_view kQueryAxis = "Lq";
 
-// Whether launches say a max_seq_len.
+// Whether some tensor's rows are those of sequences: calls have lengths then.
 bool has_sequences(const Signature& signature);
+
+// Whether launches say a max_seq_len, which kernels are looked up by.
+bool has_max_seq_len(const Signature& signature);
 
 // Whether the argument's first axis holds the rows of all sequences: a jagged or a uniform one, or L of a problem
 // without sequences.
@@ -27,6 +30,8 @@ bool has_jagged_rows(const Argument& argument);
 // Whether rows count that no sequence has: some argument's rows are cut at sequences, and some other's are not.
 bool every_row_counts(const Signature& signature);
 
+// The axis of lengths that rows are of: a uniform one has as many of each sequence as kQueryAxis.
+std::string_view row_axis(const Dimension& dimension);
 // For an argument that has rows: the axis that they are of.
 std::string_view row_axis(const Argument& argument);
 // How many of each sequence.

@@ -46,7 +46,7 @@ Status Op::prepare(int64_t max_seq_len, int device) {
 }
 
 Status Op::not_prepared(int64_t max_seq_len) const {
-  const std::string length = has_sequences(spec().signature(options_.direction))
+  const std::string length = has_max_seq_len(spec().signature(options_.direction))
                                  ? fmt::format("for max_seq_len {} (bucket {}) ", max_seq_len, bucket_of(max_seq_len))
                                  : "";
   return Status(Code::kNotPrepared,

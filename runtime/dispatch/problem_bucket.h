@@ -1,8 +1,8 @@
 // The bucket of a problem: what tuning records and look-ups are keyed by besides the operator, and what a kernel is
 // prepared for. Whole configs, ops, recordings and tuning all ask here, so that they mean the same key.
 //
-// An operator whose launches say a max_seq_len has the buckets of the length mode. One without sequences has a single
-// bucket: a launch says no length, so nothing could choose between several.
+// An operator whose launches say a max_seq_len has the buckets of the length mode. Another one has a single bucket: a
+// launch says no length, so nothing could choose between several.
 #pragma once
 
 #include <compare>
@@ -28,11 +28,11 @@ struct ProblemBucket {
 };
 std::string to_string(const ProblemBucket& bucket);  // "1024", "1024 small batches"
 
-// `length` is a max_seq_len; for an operator without sequences it may be anything.
+// `length` is a max_seq_len; for an operator whose launches say none it may be anything.
 int64_t problem_bucket(const Signature& signature, LengthMode mode, int64_t length, const std::vector<int64_t>& listed);
 
-// The length of the inputs that a bucket is timed with: its own, or the instance's most rows for an operator without
-// sequences.
+// The length of the inputs that a bucket is timed with: its own, or the instance's longest for an operator of a single
+// bucket.
 int64_t tuning_length(const Signature& signature, const Instance& instance, int64_t bucket);
 
 // How many sequences a small batch of the instance's bucket has at most on the device; 0 where it has no such batches,

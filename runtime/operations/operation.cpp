@@ -12,7 +12,7 @@
 
 namespace hstujit {
 
-bool Task::has_length() const { return has_sequences(instance->spec->signature(direction)); }
+bool Task::has_length() const { return has_max_seq_len(instance->spec->signature(direction)); }
 
 std::string Task::label() const {
   if (!has_length()) return fmt::format("{} {}", instance->name, to_string(direction));

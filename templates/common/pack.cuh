@@ -46,6 +46,13 @@ struct Pack {
     for (u32& word : words) word = 0;
   }
 
+  __device__ __forceinline__ void fill(float value) {
+    float values[kCount];
+#pragma unroll
+    for (float& element : values) element = value;
+    set(values);
+  }
+
   template <bool kOnce>
   __device__ __forceinline__ void load(const void* address) {
 #pragma unroll

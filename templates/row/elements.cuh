@@ -3,6 +3,30 @@
 #pragma once
 #include "row/layout.cuh"
 
+// Which row of each tensor goes with the row that is gone through: that one, unless rows are those of sequences
+// (sequences.cuh). A tensor may have none.
+template <class Layout, class Operands, class = void>
+class Places {
+ public:
+  template <class Params>
+  __device__ __forceinline__ Places(const Params& params, i64 row) : row_(row), exists_(row < params.rows) {}
+
+  __device__ __forceinline__ bool exists() const { return exists_; }
+  __device__ __forceinline__ bool has_input(int) const { return exists_; }
+  __device__ __forceinline__ bool has_output(int) const { return true; }  // of a row that exists
+  __device__ __forceinline__ i64 input(int) const { return row_; }
+  __device__ __forceinline__ i64 output(int) const { return row_; }
+
+  template <class Params, class Elements>
+  static __device__ __forceinline__ void set_missing(const Params&, int, Elements& elements) {
+    elements.clear();
+  }
+
+ private:
+  i64 row_;
+  bool exists_;
+};
+
 template <class Layout, class Operands>
 struct HeldRow {
   Pack<typename Operands::Data, Layout::kVector> packs[Operands::kRowInputs][Layout::kChunks];
@@ -13,12 +37,21 @@ struct HeldVectors {
   Pack<typename Operands::Vector, Layout::kVector> packs[at_least_one(Operands::kVectorInputs)][Layout::kChunks];
 };
 
-// Inputs that few operators have: numbers of groups (groups.cuh), and random ones (random.cuh).
+// Inputs that few operators have: numbers of groups (groups.cuh), rows of tables (sequences.cuh), and random numbers
+// (random.cuh).
 template <class Layout, class Operands, class = void>
 struct GroupInputs {
   static constexpr int kCount = 0;
   template <u32 kReads, class Params>
   __device__ __forceinline__ void get(const Params&, int) {}
+  __device__ __forceinline__ float operator()(int, int) const { return 0; }
+};
+
+template <class Layout, class Operands, class = void>
+struct TableInputs {
+  static constexpr int kCount = 0;
+  template <u32 kReads, class Params>
+  __device__ __forceinline__ void get(const Params&, const Places<Layout, Operands>&, int) {}
   __device__ __forceinline__ float operator()(int, int) const { return 0; }
 };
 
@@ -30,17 +63,21 @@ struct RandomInputs {
   __device__ __forceinline__ float operator()(int, int) const { return 0; }
 };
 
-// One chunk of all inputs: rows first, then vectors, groups' numbers and random ones.
+// One chunk of all inputs: rows first, then vectors, groups' numbers, rows of tables and random numbers.
 template <class Layout, class Operands, class Row>
 struct ChunkOfInputs {
   using Groups = GroupInputs<Layout, Operands>;
+  using Tables = TableInputs<Layout, Operands>;
   using Random = RandomInputs<Layout, Row>;
-  static constexpr int kElements = Operands::kRowInputs + Operands::kVectorInputs;
-  static constexpr int kCount = kElements + Groups::kCount + Random::kCount;
+  static constexpr int kGroups = Operands::kRowInputs + Operands::kVectorInputs;  // the first of those
+  static constexpr int kTables = kGroups + Groups::kCount;
+  static constexpr int kRandom = kTables + Tables::kCount;
+  static constexpr int kCount = kRandom + Random::kCount;
 
   Pack<typename Operands::Data, Layout::kVector> rows[Operands::kRowInputs];
   Pack<typename Operands::Vector, Layout::kVector> vectors[at_least_one(Operands::kVectorInputs)];
   Groups groups;
+  Tables tables;
   Random random;
 
   // Element i of each.
@@ -51,9 +88,11 @@ struct ChunkOfInputs {
     for (int input = 0; input < Operands::kVectorInputs; ++input)
       in[Operands::kRowInputs + input] = vectors[input][i];
 #pragma unroll
-    for (int input = 0; input < Groups::kCount; ++input) in[kElements + input] = groups(input, i);
+    for (int input = 0; input < Groups::kCount; ++input) in[kGroups + input] = groups(input, i);
 #pragma unroll
-    for (int input = 0; input < Random::kCount; ++input) in[kElements + Groups::kCount + input] = random(input, i);
+    for (int input = 0; input < Tables::kCount; ++input) in[kTables + input] = tables(input, i);
+#pragma unroll
+    for (int input = 0; input < Random::kCount; ++input) in[kRandom + input] = random(input, i);
   }
 };
 
@@ -62,9 +101,10 @@ class Inputs {
  public:
   using Row = HeldRow<Layout, Operands>;
   using Chunk = ChunkOfInputs<Layout, Operands, Operator>;
+  using Place = Places<Layout, Operands>;
 
   template <class Params>
-  __device__ __forceinline__ explicit Inputs(const Params& params) : rows_(params.rows) {
+  __device__ __forceinline__ explicit Inputs(const Params& params) {
     Operands::row_inputs(params, data_, strides_);
     if constexpr (Operands::kVectorInputs > 0) {
       Operands::vector_inputs(params, vector_data_);
@@ -78,26 +118,28 @@ class Inputs {
     }
   }
 
-  // All elements of a row; zeros behind the last one.
-  __device__ __forceinline__ void load(i64 row, Row& held) const {
+  // All elements of a row; what is missing behind the last one.
+  template <class Params>
+  __device__ __forceinline__ void load(const Params& params, const Place& place, Row& held) const {
 #pragma unroll
     for (int input = 0; input < Operands::kRowInputs; ++input) {
 #pragma unroll
       for (int chunk = 0; chunk < Layout::kChunks; ++chunk)
-        load_row<true>(input, row, chunk, held.packs[input][chunk]);
+        load_row<true>(params, input, place, chunk, held.packs[input][chunk]);
     }
   }
 
   // Those inputs of a chunk whose bits are set in kReads.
   template <u32 kReads, class Params>
-  __device__ __forceinline__ void get(const Params& params, const Row& held, i64 row, int chunk, Chunk& inputs) const {
+  __device__ __forceinline__ void get(const Params& params, const Row& held, i64 row, const Place& place, int chunk,
+                                      Chunk& inputs) const {
 #pragma unroll
     for (int input = 0; input < Operands::kRowInputs; ++input) {
       if ((kReads >> input & 1) == 0) continue;
       if constexpr (Config::kHoldRow != 0) {
         inputs.rows[input] = held.packs[input][chunk];
       } else {
-        load_row<false>(input, row, chunk, inputs.rows[input]);
+        load_row<false>(params, input, place, chunk, inputs.rows[input]);
       }
     }
 #pragma unroll
@@ -109,19 +151,20 @@ class Inputs {
         load_vector(input, chunk, inputs.vectors[input]);
       }
     }
-    inputs.groups.template get<(kReads >> Chunk::kElements)>(params, Layout::column(chunk));
-    inputs.random.template get<(kReads >> (Chunk::kElements + Chunk::Groups::kCount))>(params, row,
-                                                                                       Layout::column(chunk));
+    inputs.groups.template get<(kReads >> Chunk::kGroups)>(params, Layout::column(chunk));
+    inputs.tables.template get<(kReads >> Chunk::kTables)>(params, place, Layout::column(chunk));
+    inputs.random.template get<(kReads >> Chunk::kRandom)>(params, row, Layout::column(chunk));
   }
 
  private:
-  template <bool kOnce, class Elements>
-  __device__ __forceinline__ void load_row(int input, i64 row, int chunk, Elements& elements) const {
-    if (row < rows_ && Layout::has(chunk)) {
-      const i64 element = row * strides_[input] + Layout::column(chunk);
+  template <bool kOnce, class Params, class Elements>
+  __device__ __forceinline__ void load_row(const Params& params, int input, const Place& place, int chunk,
+                                           Elements& elements) const {
+    if (place.has_input(input) && Layout::has(chunk)) {
+      const i64 element = place.input(input) * strides_[input] + Layout::column(chunk);
       elements.template load<kOnce>(static_cast<const unsigned char*>(data_[input]) + element * Operands::Data::kBytes);
     } else {
-      elements.clear();
+      Place::set_missing(params, input, elements);
     }
   }
 
@@ -135,7 +178,6 @@ class Inputs {
     }
   }
 
-  const i64 rows_;
   const void* data_[Operands::kRowInputs];
   i64 strides_[Operands::kRowInputs];  // in elements
   const void* vector_data_[at_least_one(Operands::kVectorInputs)];

@@ -32,10 +32,15 @@ std::string count_line(const char* name, const Operands& operands) {
   return fmt::format("  static constexpr int {} = {};{}\n", name, operands.size(), names);
 }
 
+bool has_lines(const RowOperand& operand) {
+  return operand.kind == RowOperandKind::kRow || operand.kind == RowOperandKind::kTable ||
+         operand.kind == RowOperandKind::kTableSum;
+}
+
 // A function that gives the addresses of these, and the strides of rows.
 std::string print_addresses(const char* function, const Operands& operands, bool output, const char* indent = "") {
   if (operands.empty()) return {};
-  const bool rows = operands.front().kind == RowOperandKind::kRow;
+  const bool rows = has_lines(operands.front());
   std::string text = fmt::format(
       "\n"
       "{0}  template <class Params>\n"
@@ -65,16 +70,80 @@ std::string print_groups(const RowInterface& interface, const Operands& vectors,
   return text;
 }
 
+// A function that says how many rows tables have.
+std::string print_counts(const Operands& tables) {
+  std::string text = fmt::format(
+      "\n"
+      "    template <class Params>\n"
+      "    static __device__ __forceinline__ void counts(const Params& params, i64 (&counts)[{}]) {{\n",
+      tables.size());
+  for (size_t i = 0; i < tables.size(); ++i)
+    text += fmt::format("      counts[{}] = params.{}_rows;\n", i, tables[i].argument());
+  return text + "    }\n";
+}
+
+// What there is of sequences, tables and sums of tables; empty where there is nothing.
+std::string print_sequences(const RowInterface& interface, const Operands& tables, const Operands& sums) {
+  if (!interface.sequences) return {};
+  std::string text = "\n  using Sequences = ::Sequences;\n";
+  if (!tables.empty() || !sums.empty()) {
+    const RowOperand& first = tables.empty() ? sums.front() : tables.front();
+    text += fmt::format("  using Table = {};  // of tables\n", element_type(first.dtype));
+  }
+  if (!tables.empty()) {
+    text += "\n  struct Tables {\n  " + count_line("kCount", tables);
+    text += print_addresses("rows", tables, false, "  ") + "  };\n";
+  }
+  if (!sums.empty()) {
+    text += "\n  struct TableSums {\n  " + count_line("kCount", sums);
+    text += fmt::format("    static constexpr bool kSorted = {};  // rows find those of tables in their order\n",
+                        finds_in_order(sums));
+    text += print_addresses("rows", sums, true, "  ") + print_counts(sums) + "  };\n";
+  }
+  return text;
+}
+
 // Of vectors and of sums, which all have the same.
 DataType vector_type(const RowInterface& interface) {
   for (const Operands* operands : {&interface.inputs, &interface.outputs}) {
     for (const RowOperand& operand : *operands) {
-      if (operand.kind != RowOperandKind::kRow && operand.kind != RowOperandKind::kScalar &&
-          operand.kind != RowOperandKind::kSeed)
+      if (!has_lines(operand) && operand.kind != RowOperandKind::kScalar && operand.kind != RowOperandKind::kSeed)
         return operand.dtype;
     }
   }
   return DataType::kFp32;
+}
+
+// The operand whose rows are gone through.
+const RowOperand& walked_operand(const RowInterface& interface) {
+  const auto walked = [](const RowOperand& operand) {
+    return operand.kind == RowOperandKind::kRow && !operand.is_found();
+  };
+  const auto input = std::find_if(interface.inputs.begin(), interface.inputs.end(), walked);
+  if (input != interface.inputs.end()) return *input;
+  return *std::find_if(interface.outputs.begin(), interface.outputs.end(), walked);
+}
+
+// Rows of a tensor, or integers: "<name>_rows".
+void add_size(const Signature& signature, const std::string& name, std::vector<ParamSlot>& slots) {
+  ParamSlot slot;
+  slot.name = name + "_rows";
+  slot.kind = ParamSlot::Kind::kSize;
+  slot.argument = find_argument(signature, name);
+  slots.push_back(slot);
+}
+
+void add_integer(const Signature& signature, const Argument& integer, std::vector<ParamSlot>& slots) {
+  ParamSlot slot;
+  slot.name = integer.name;
+  slot.argument = find_argument(signature, integer.name);
+  slot.kind = ParamSlot::Kind::kLong;
+  if (integer.kind == ArgumentKind::kTensor) {
+    slot.kind = ParamSlot::Kind::kPointer;
+    slot.type = integer.dtype == DataType::kInt32 ? "const int*" : "const i64*";
+  }
+  slots.push_back(slot);
+  if (integer.kind == ArgumentKind::kTensor) add_size(signature, integer.name, slots);
 }
 
 }  // namespace
@@ -96,19 +165,34 @@ std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction) {
                                                         : Kind::kPointer;
     slot.type = pointer_type(operand, output);
     slots.push_back(slot);
-    if (operand.kind != RowOperandKind::kRow) return;
+    if (!has_lines(operand)) return;
     slot.name += "_stride";
     slot.kind = Kind::kStride;
     slots.push_back(slot);
+    if (operand.is_found()) add_size(signature, operand.argument(), slots);
   };
   for (const RowOperand& input : interface.inputs) add(input, false);
   for (const RowOperand& output : interface.outputs) add(output, true);
+  if (interface.sequences) {
+    for (const Argument& integer : interface.sequences->integers) add_integer(signature, integer, slots);
+  }
   ParamSlot rows;
   rows.name = "rows";
   rows.kind = Kind::kSize;
-  rows.argument = find_argument(signature, interface.inputs.front().argument());
+  rows.argument = find_argument(signature, walked_operand(interface).argument());
   slots.push_back(rows);
   return slots;
+}
+
+bool has_table_sums(const RowSpec& spec) {
+  const std::vector<RowOperand> outputs = spec.interface(Direction::kBackward).outputs;
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [](const RowOperand& output) { return output.kind == RowOperandKind::kTableSum; });
+}
+
+bool finds_in_order(const std::vector<RowOperand>& tables) {
+  return std::all_of(tables.begin(), tables.end(),
+                     [](const RowOperand& table) { return table.rows->symbol == "B" && !table.rows->is_uniform(); });
 }
 
 std::string print_operands(const RowSpec& spec, Direction direction) {
@@ -117,7 +201,9 @@ std::string print_operands(const RowSpec& spec, Direction direction) {
   const Operands vectors = of_kind(interface.inputs, RowOperandKind::kVector);
   const Operands outputs = of_kind(interface.outputs, RowOperandKind::kRow);
   const Operands sums = of_kind(interface.outputs, RowOperandKind::kColumnSum);
-  std::string text = "// The operator's tensors: rows, vectors that all rows share, and sums over all rows.\n";
+  const Operands tables = of_kind(interface.inputs, RowOperandKind::kTable);
+  std::string text = interface.sequences ? "struct Sequences;\n\n" : "";
+  text += "// The operator's tensors: rows, vectors that all rows share, and sums over all rows.\n";
   text += "struct Operands {\n";
   text += fmt::format("  using Data = {};    // of rows\n", element_type(spec.dtype()));
   text += fmt::format("  using Vector = {};  // of vectors and of sums\n", element_type(vector_type(interface)));
@@ -127,6 +213,7 @@ std::string print_operands(const RowSpec& spec, Direction direction) {
   text += print_addresses("row_outputs", outputs, true) + print_addresses("column_sums", sums, true);
   text += print_groups(interface, of_kind(interface.inputs, RowOperandKind::kGroupVector),
                        of_kind(interface.outputs, RowOperandKind::kGroupSum));
+  text += print_sequences(interface, tables, of_kind(interface.outputs, RowOperandKind::kTableSum));
   return text + "};\n";
 }
 

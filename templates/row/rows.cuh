@@ -26,21 +26,23 @@ class Rows {
     const int mine = Layout::row_of_cta();
     typename Operand::Row held;
     if constexpr (!Config::kSchedulePersistent) {
-      load_now(first + mine, held);
-      compute(first + mine, held);
+      const Place place(params_, first + mine);
+      load_now(place, held);
+      compute(first + mine, place, held);
       return;
     }
     const i64 step = static_cast<i64>(gridDim.x) * Layout::kRows;
     typename Operand::Row next;
-    if constexpr (kAhead) inputs_.load(first + mine, next);
+    if constexpr (kAhead) inputs_.load(params_, Place(params_, first + mine), next);
     for (; first < params_.rows; first += step) {
+      const Place place(params_, first + mine);
       if constexpr (kAhead) {
         held = next;
-        inputs_.load(first + step + mine, next);
+        inputs_.load(params_, Place(params_, first + step + mine), next);
       } else {
-        load_now(first + mine, held);
+        load_now(place, held);
       }
-      compute(first + mine, held);
+      compute(first + mine, place, held);
     }
   }
 
@@ -49,24 +51,26 @@ class Rows {
  private:
   using Layout = RowLayout<Spec, Config>;
   using Operand = Inputs<Layout, Operands, Config, Row>;
+  using Place = typename Operand::Place;
   using Reducer = PartReducer<Layout, Operands, Row::kMaxSums>;
   using Statistics = typename Row::Statistics[Reducer::kParts];
   static constexpr bool kAhead = Config::kStages > 1;
   static constexpr int kInputs = Operand::Chunk::kCount;
   static constexpr int kOutputs = Operands::kRowOutputs + RowSums::kCount;
 
-  __device__ __forceinline__ void load_now(i64 row, typename Operand::Row& held) const {
-    if constexpr (Config::kHoldRow != 0) inputs_.load(row, held);
+  __device__ __forceinline__ void load_now(const Place& place, typename Operand::Row& held) const {
+    if constexpr (Config::kHoldRow != 0) inputs_.load(params_, place, held);
   }
 
-  __device__ __forceinline__ void compute(i64 row, const typename Operand::Row& held) {
+  __device__ __forceinline__ void compute(i64 row, const Place& place, const typename Operand::Row& held) {
     Statistics statistics;
-    sum_up<0>(held, row, statistics);
-    write(held, row, statistics);
+    sum_up<0>(held, row, place, statistics);
+    write(held, row, place, statistics);
   }
 
   template <int kRound>
-  __device__ __forceinline__ void sum_up(const typename Operand::Row& held, i64 row, Statistics& statistics) {
+  __device__ __forceinline__ void sum_up(const typename Operand::Row& held, i64 row, const Place& place,
+                                         Statistics& statistics) {
     if constexpr (kRound < Row::kRounds) {
       constexpr int kSums = Row::kSums[kRound];
       float sums[Reducer::kParts][kSums] = {}, odd[Reducer::kParts][kSums] = {};  // two chains of additions
@@ -75,7 +79,7 @@ class Rows {
         if (!Layout::has(chunk)) continue;
         const int part = Reducer::part(chunk);
         typename Operand::Chunk inputs;
-        inputs_.template get<Row::kReads[kRound]>(params_, held, row, chunk, inputs);
+        inputs_.template get<Row::kReads[kRound]>(params_, held, row, place, chunk, inputs);
 #pragma unroll
         for (int i = 0; i < Layout::kVector; ++i) {
           float in[kInputs], summands[kSums];
@@ -94,17 +98,17 @@ class Rows {
 #pragma unroll
       for (int part = 0; part < Reducer::kParts; ++part)
         Row::template statistics<kRound>(sums[part], params_, statistics[part]);
-      sum_up<kRound + 1>(held, row, statistics);
+      sum_up<kRound + 1>(held, row, place, statistics);
     }
   }
 
-  __device__ __forceinline__ void write(const typename Operand::Row& held, i64 row, const Statistics& statistics) {
-    const bool exists = row < params_.rows;
+  __device__ __forceinline__ void write(const typename Operand::Row& held, i64 row, const Place& place,
+                                        const Statistics& statistics) {
 #pragma unroll
     for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      if (!exists || !Layout::has(chunk)) continue;
+      if (!place.exists() || !Layout::has(chunk)) continue;
       typename Operand::Chunk inputs;
-      inputs_.template get<Row::kReads[Row::kRounds]>(params_, held, row, chunk, inputs);
+      inputs_.template get<Row::kReads[Row::kRounds]>(params_, held, row, place, chunk, inputs);
       float elements[Operands::kRowOutputs][Layout::kVector];
 #pragma unroll
       for (int i = 0; i < Layout::kVector; ++i) {
@@ -120,7 +124,8 @@ class Rows {
       for (int output = 0; output < Operands::kRowOutputs; ++output) {
         Pack<typename Operands::Data, Layout::kVector> rounded;
         rounded.set(elements[output]);
-        const i64 element = row * strides_[output] + Layout::column(chunk);
+        if (!place.has_output(output)) continue;
+        const i64 element = place.output(output) * strides_[output] + Layout::column(chunk);
         rounded.store(static_cast<unsigned char*>(data_[output]) + element * Operands::Data::kBytes);
       }
     }

@@ -108,12 +108,14 @@ template <class T>
 const T* exchange(const T& mine) {
   return static_cast<const T*>(exchange(&mine, sizeof(T)));
 }
+inline void sync_warp() { exchange('\0'); }
 
 }  // namespace emulation
 
 #define threadIdx (emulation::thread_index)
 #define blockIdx (emulation::block_index)
 #define gridDim (emulation::grid_dimension)
+#define blockDim (emulation::block_dimension)
 
 // Shared memory as templates name it; emulated_kernel.cpp leaves out its declarations.
 #define shared_bytes (emulation::block_memory)
@@ -131,6 +133,46 @@ T __shfl_sync(unsigned, T value, int lane) {
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
   return emulation::exchange(value)[static_cast<int>(threadIdx.x % 32) ^ mask];
+}
+
+inline void __syncwarp() { emulation::sync_warp(); }
+inline unsigned __ballot_sync(unsigned, bool vote) {
+  const bool* votes = emulation::exchange(vote);
+  unsigned mask = 0;
+  for (int i = 0; i < 32; ++i) mask |= static_cast<unsigned>(votes[i]) << i;
+  return mask;
+}
+inline unsigned __match_any_sync(unsigned, int value) {
+  const int* values = emulation::exchange(value);
+  unsigned mask = 0;
+  for (int i = 0; i < 32; ++i) mask |= static_cast<unsigned>(values[i] == value) << i;
+  return mask;
+}
+inline unsigned __reduce_add_sync(unsigned, unsigned value) {
+  const unsigned* values = emulation::exchange(value);
+  unsigned sum = 0;
+  for (int i = 0; i < 32; ++i) sum += values[i];
+  return sum;
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, int by) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  return emulation::exchange(value)[lane < by ? lane : lane - by];
+}
+inline int __popc(unsigned bits) { return std::popcount(bits); }
+inline int __clz(unsigned bits) { return std::countl_zero(bits); }
+inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) + 1; }
+
+// Threads take turns, and a turn ends where one waits.
+template <class T>
+T atomicAdd(T* address, T value) {
+  const T before = *address;
+  *address += value;
+  return before;
+}
+template <class T>
+T __ldcg(const T* address) {
+  return *address;
 }
 
 using std::max;
@@ -168,6 +210,7 @@ using std::min;
 #define st_stream ptx_st_stream
 #define ld_stream ptx_ld_stream
 #define fast_rsqrt ptx_fast_rsqrt
+#include "common/element.cuh"
 #include "common/fragment_store.cuh"
 #include "common/jagged.cuh"
 #include "common/math.cuh"

@@ -154,11 +154,6 @@ void wait_barrier(unsigned address, unsigned phase) {
 
 void sync_named(int id, unsigned threads) { meet_named(id, threads); }
 
-void sync_warp() {
-  const char nothing = 0;
-  exchange(&nothing, 1);
-}
-
 void load_box(unsigned destination, const void* tensor_map, unsigned barrier, int column, int head, int row) {
   const EmulatedTensorMap map = map_of(tensor_map);
   if (destination % 128 != 0) fail("copy engine: wrong address");

@@ -8,15 +8,12 @@
 
 #pragma GCC visibility push(default)
 
-#define blockDim (emulation::block_dimension)
-
 namespace emulation {
 
 void init_barrier(unsigned address, unsigned arrivals);
 void arrive(unsigned address, unsigned bytes);
 void wait_barrier(unsigned address, unsigned phase);
 void sync_named(int id, unsigned threads);
-void sync_warp();
 // Pieces of 128 bytes, swizzled.
 void load_box(unsigned destination, const void* map, unsigned barrier, int column, int head, int row);
 void store_box(unsigned source, const void* map, int column, int head, int row);
@@ -36,34 +33,6 @@ void commit_products();
 void wait_products(size_t pending);
 
 }  // namespace emulation
-
-inline void __syncwarp() { emulation::sync_warp(); }
-inline unsigned __ballot_sync(unsigned, bool vote) {
-  const bool* votes = emulation::exchange(vote);
-  unsigned mask = 0;
-  for (int i = 0; i < 32; ++i) mask |= static_cast<unsigned>(votes[i]) << i;
-  return mask;
-}
-inline unsigned __match_any_sync(unsigned, int value) {
-  const int* values = emulation::exchange(value);
-  unsigned mask = 0;
-  for (int i = 0; i < 32; ++i) mask |= static_cast<unsigned>(values[i] == value) << i;
-  return mask;
-}
-inline unsigned __reduce_add_sync(unsigned, unsigned value) {
-  const unsigned* values = emulation::exchange(value);
-  unsigned sum = 0;
-  for (int i = 0; i < 32; ++i) sum += values[i];
-  return sum;
-}
-template <class T>
-T __shfl_up_sync(unsigned, T value, int by) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  return emulation::exchange(value)[lane < by ? lane : lane - by];
-}
-inline int __popc(unsigned bits) { return std::popcount(bits); }
-inline int __clz(unsigned bits) { return std::countl_zero(bits); }
-inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) + 1; }
 
 #define wgmma_fence ptx_wgmma_fence
 #define wgmma_commit_group ptx_wgmma_commit_group

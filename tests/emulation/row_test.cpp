@@ -31,8 +31,7 @@ Json with(Json json, const Json& changes) {
 
 class RowKernel {
  public:
-  RowKernel(const Json& json, Direction direction, const Chosen& chosen, int64_t rows)
-      : spec_(make_spec(json)), direction_(direction), lengths_{{rows}, {}, rows, {}} {
+  RowKernel(OpSpecPtr spec, Direction direction, const Chosen& chosen) : spec_(std::move(spec)), direction_(direction) {
     const DeviceSpec device = *known_device("sm_90a");
     KernelConfig config = heuristic_config(*spec_, direction, device, {}).value();
     if (chosen) config.tunables = *chosen;
@@ -43,8 +42,8 @@ class RowKernel {
   }
 
   // Rows with gaps between them, twice in different orders, which give the same bits.
-  void check() const {
-    HostCall call(spec_, lengths_, 7, /*row_padding=*/16, direction_), again = call;
+  void check(const Lengths& lengths) const {
+    HostCall call(spec_, lengths, 7, /*row_padding=*/16, direction_), again = call;
     call.pack_inputs();
     again.pack_inputs();
     kernel_->launch(call.values(), 1);
@@ -64,14 +63,13 @@ class RowKernel {
  private:
   OpSpecPtr spec_;
   Direction direction_;
-  Lengths lengths_;
   std::unique_ptr<EmulatedKernel> kernel_;
 };
 
 void check(const Json& json, const Chosen& config, int64_t rows) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     SCOPED_TRACE(fmt::format("{} {}, {} rows", json.dump(), to_string(direction), rows));
-    RowKernel(json, direction, config, rows).check();
+    RowKernel(make_spec(json), direction, config).check({{rows}, {}, rows, {}});
   }
 }
 
@@ -148,6 +146,37 @@ TEST(EmulatedRows, RandomNumbersOfEveryVector) {
            {"dropout", true}},
           row_config(2, 4, 1), 19);
   check(group_norm(2, 32, {{"dropout", true}}), row_config(8, 4, 2), 19);
+}
+
+// Sequences without rows, of one and of more than a CTA takes at a time, first and last; none at all.
+void check_sequences(const RowCase& row, Direction direction, const RowConfig& config) {
+  SCOPED_TRACE(row.name + " " + std::string(to_string(direction)));
+  const RowKernel kernel(row.spec, direction, config);
+  for (const std::vector<int64_t>& drawn : std::vector<std::vector<int64_t>>{{0, 1, 37, 0, 9, 0}, {13}, {0}, {}}) {
+    SCOPED_TRACE(fmt::format("{} sequences", drawn.size()));
+    kernel.check(sequence_lengths(*row.spec, drawn));
+  }
+}
+
+TEST(EmulatedRows, EveryOperatorOverSequences) {
+  for (const RowCase& row : sequence_cases({{"width", 72}})) {
+    check_sequences(row, Direction::kForward, row_config(16, 4, 1));
+    const bool kernel = row.spec->supports(Direction::kBackward) && row.spec->program(Direction::kBackward) == nullptr;
+    if (kernel) check_sequences(row, Direction::kBackward, row_config(16, 4, 1));
+  }
+}
+
+// Rows that whole warps share, that are loaded ahead, and that a CTA has each of.
+TEST(EmulatedRows, EveryLayoutOfSequences) {
+  const auto check = [](int64_t width, const RowConfig& config) {
+    const RowCase row = sequence_cases({{"width", width}}).front();
+    check_sequences(row, Direction::kForward, config);
+    if (config.schedule == "persistent" && config.stages == 1) check_sequences(row, Direction::kBackward, config);
+  };
+  check(264, row_config(32, 4, 1));
+  check(520, row_config(64, 4, 1));
+  check(120, row_config(4, 4, 2));
+  check(120, {4, 4, 1, 1, "accurate", "grid"});
 }
 
 TEST(EmulatedRows, WideRows) {

@@ -8,6 +8,7 @@
 
 #include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
 
@@ -65,9 +66,9 @@ size_t HostCall::index(std::string_view name) const {
 int64_t HostCall::size_of_axis(const Dimension& dimension) const {
   if (dimension.is_constant()) return dimension.bias;
   if (dimension.is_scalar()) return static_cast<int64_t>(inputs_[index(dimension.integer)].scalar);
-  if (dimension.is_jagged() || dimension.is_uniform()) {
-    return dimension.offsets == "seq_offsets" ? lengths_.total_rows() : lengths_.total_rows("Lq");
-  }
+  if (dimension.is_jagged() || dimension.is_uniform()) return lengths_.total_rows(row_axis(dimension));
+  const auto sizes = spec_->generated_sizes(lengths_);
+  if (const auto size = sizes.find(dimension.symbol); size != sizes.end()) return size->second;
   return dimension.size(dimension.symbol == "L" ? lengths_.total_rows() : static_cast<int64_t>(lengths_.rows.size()));
 }
 

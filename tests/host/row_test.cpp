@@ -10,13 +10,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void check(const Json& json, int64_t rows) {
-  const OpSpecPtr spec = make_spec(json);
+void check(const OpSpecPtr& spec, const Lengths& lengths) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-    SCOPED_TRACE(fmt::format("{} {} rows {}", json.dump(), to_string(direction), rows));
+    if (spec->program(direction) != nullptr) continue;
+    SCOPED_TRACE(fmt::format("{} {} rows {}", spec->to_json().dump(), to_string(direction), lengths.total_rows()));
     const HostHandle handle(*spec, 3, direction);
     ASSERT_NE(handle.get(), nullptr) << handle.error();
-    HostCall call(spec, {{rows}, {}, rows, {}}, 7, /*row_padding=*/16, direction);
+    HostCall call(spec, lengths, 7, /*row_padding=*/16, direction);
     ASSERT_EQ(call.launch(handle), 0) << call.error();
     EXPECT_EQ(call.mistakes(), "");
     for (const Argument& argument : spec->signature(direction)) {
@@ -30,8 +30,17 @@ void check(const Json& json, int64_t rows) {
   }
 }
 
+void check(const Json& json, int64_t rows) { check(make_spec(json), Lengths{{rows}, {}, rows, {}}); }
+
 TEST(HostRows, EveryOperator) {
   for (const RowCase& row : row_cases({{"width", 50}})) check(row.json, 41);
+}
+
+TEST(HostRows, EveryOperatorOverSequences) {
+  for (const std::vector<int64_t>& drawn :
+       std::vector<std::vector<int64_t>>{{0, 1, 37, 0, 9, 0}, {13}, {0}, {}, {700, 2, 0, 901}}) {
+    for (const RowCase& row : sequence_cases({{"width", 50}})) check(row.spec, sequence_lengths(*row.spec, drawn));
+  }
 }
 
 TEST(HostRows, EveryType) {

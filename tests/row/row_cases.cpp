@@ -31,14 +31,22 @@ RowCase with(const RowCase& before, const std::string& parameter, const Json& va
   return result;
 }
 
-}  // namespace
+// What the operator has of these parameters.
+Json known_to(const std::string& op, const Json& common) {
+  const Json schema = operator_schema(op);
+  Json known = Json::object();
+  for (const auto& [name, value] : common.items()) {
+    if (schema["properties"].contains(name)) known[name] = value;
+  }
+  return known;
+}
 
-std::vector<RowCase> row_cases(const Json& common) {
+std::vector<RowCase> all_cases(const Json& common) {
   std::vector<RowCase> all;
   for (const std::filesystem::path& file : case_files()) {
     const std::string op = file.parent_path().filename().native();
     RowCase plain{op, op, {{"op", op}}, nullptr};
-    plain.json.update(common);
+    plain.json.update(known_to(op, common));
     std::vector<RowCase> cases;
     Json lists = Json::parse(std::ifstream(file));
     if (!lists.is_array()) lists = Json::array({lists});
@@ -63,6 +71,31 @@ std::vector<RowCase> row_cases(const Json& common) {
   }
   if (all.empty()) throw std::runtime_error("no cases.json in " HSTUJIT_OPERATOR_TESTS);
   return all;
+}
+
+std::vector<RowCase> cases(const Json& common, bool of_sequences) {
+  std::vector<RowCase> all = all_cases(common);
+  std::erase_if(all, [&](const RowCase& row) {
+    return row.spec->interface(Direction::kForward).sequences.has_value() != of_sequences;
+  });
+  return all;
+}
+
+}  // namespace
+
+std::vector<RowCase> row_cases(const Json& common) { return cases(common, false); }
+std::vector<RowCase> sequence_cases(const Json& common) { return cases(common, true); }
+
+Lengths sequence_lengths(const OpSpec& spec, const std::vector<int64_t>& drawn) {
+  Lengths lengths;
+  for (const int64_t rows : drawn) lengths.max_seq_len = std::max(lengths.max_seq_len, rows);
+  for (size_t b = 0; b < drawn.size(); ++b) {
+    const GeneratedRows rows = spec.generated_rows(static_cast<int64_t>(b), drawn[b], lengths.max_seq_len);
+    lengths.rows.push_back(rows.rows);
+    lengths.num_targets.push_back(static_cast<int64_t>(b) * rows.rows / static_cast<int64_t>(drawn.size()));
+    for (const auto& [axis, count] : rows.others) lengths.other_rows[axis].push_back(count);
+  }
+  return lengths;
 }
 
 }  // namespace hstujit

@@ -22,7 +22,12 @@ struct RowCase {
   std::shared_ptr<const RowSpec> spec;
 };
 
-// `common` are parameters that all of them have, and have at least "width".
+// `common` are parameters of all cases, at least "width".
+// Those whose rows are of no sequences, and those whose rows are. An operator takes of `common` what it knows.
 std::vector<RowCase> row_cases(const nlohmann::ordered_json& common);
+std::vector<RowCase> sequence_cases(const nlohmann::ordered_json& common);
+
+// Sequences of so many rows, with what the operator takes of each: from no targets to nearly all rows.
+Lengths sequence_lengths(const OpSpec& spec, const std::vector<int64_t>& drawn);
 
 }  // namespace hstujit

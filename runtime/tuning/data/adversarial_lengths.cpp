@@ -26,17 +26,19 @@ constexpr int64_t kLongDelta = 130;
 // Sequences with what the operator takes of each, from none to all and in turn.
 class Batch {
  public:
-  Batch(const Signature& signature, uint64_t seed)
-      : random_(seed),
+  Batch(const OpSpec& spec, const Signature& signature, int64_t max_seq_len, uint64_t seed)
+      : spec_(spec),
+        max_seq_len_(max_seq_len),
+        random_(seed),
         targets_(find_argument(signature, Semantic::kCounts, kSequenceAxis) >= 0),
         deltas_(find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0),
         same_delta_(find_argument(signature, Semantic::kOffsets, kQueryAxis) < 0),
         // An argument of the launch: only several seeds see several of them.
         delta_(std::array<int64_t, 5>{17, 64, 1, 130, 65}[seed % 5]) {}
 
-  void add(int64_t rows) {
+  void add(int64_t drawn) {
     const size_t number = lengths.rows.size();
-    lengths.rows.push_back(rows);
+    const int64_t rows = add_rows(drawn, max_seq_len_, lengths);
     if (targets_) lengths.num_targets.push_back(pick_targets(number, rows));
     if (deltas_)
       lengths.other_rows[std::string(kQueryAxis)].push_back(same_delta_   ? delta_
@@ -45,9 +47,9 @@ class Batch {
   }
 
   // A batch of one sequence, with the rows of q that add() gives the first.
-  Lengths alone(int64_t rows) const {
+  Lengths alone(int64_t drawn) const {
     Lengths result;
-    result.rows = {rows};
+    const int64_t rows = add_rows(drawn, drawn, result);
     result.max_seq_len = rows;
     if (targets_) result.num_targets = {rows / 3};
     if (deltas_) result.other_rows[std::string(kQueryAxis)] = {same_delta_ ? delta_ : kLongDelta};
@@ -59,6 +61,14 @@ class Batch {
   Lengths lengths;
 
  private:
+  // A sequence's rows on every axis; returns those of L.
+  int64_t add_rows(int64_t drawn, int64_t max_seq_len, Lengths& to) const {
+    const GeneratedRows rows = spec_.generated_rows(static_cast<int64_t>(to.rows.size()), drawn, max_seq_len);
+    to.rows.push_back(rows.rows);
+    for (const auto& [axis, count] : rows.others) to.other_rows[axis].push_back(count);
+    return rows.rows;
+  }
+
   int64_t pick_up_to(int64_t max) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(max + 1)); }
 
   int64_t pick_targets(size_t number, int64_t rows) {
@@ -75,6 +85,8 @@ class Batch {
     return kind == kFixed.size() + 1 ? rows + 5 : pick_up_to(rows);
   }
 
+  const OpSpec& spec_;
+  int64_t max_seq_len_;
   std::mt19937_64 random_;
   bool targets_, deltas_, same_delta_;
   int64_t delta_;
@@ -104,7 +116,7 @@ Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max
   rows.push_back(0);
   max_seq_len = affordable_length(signature, static_cast<int64_t>(rows.size()) + 1, max_seq_len);
 
-  Batch batch(signature, seed);
+  Batch batch(spec, signature, max_seq_len, seed);
   // Candidates for the long sequence, longest first: the first one that the reference can afford.
   for (int64_t longest = max_seq_len; longest >= 1;
        longest = longest > 640 ? std::max<int64_t>(longest / 2 + 3, 640) : 0) {

@@ -190,6 +190,9 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
       symbols[dimension.symbol] = *value;
     }
   }
+  for (const auto& [symbol, size] : problem.spec->generated_sizes(lengths)) symbols.emplace(symbol, size);
+  for (const auto& [axis, rows] : lengths.other_rows) symbols.emplace(axis, sum(rows));
+  symbols.emplace(kSequenceAxis, lengths.total_rows());
   for (size_t i = 0; i < count; ++i) {
     const Argument& argument = problem.signature[i];
     if (argument.kind != ArgumentKind::kTensor) continue;

@@ -2,6 +2,7 @@
 #include "row/groups.cuh"  // where Groups
 #include "row/random.cuh"  // where Random
 #include "row/rows.cuh"
+#include "row/sequences.cuh"  // where Sequences
 
 template <class Spec, class Config, class Params>
 __device__ void kernel_main(const Params& params) {

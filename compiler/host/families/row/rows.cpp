@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "compiler/host/families/row/row_index.h"
 #include "compiler/host/lift_lanes.h"
 #include "compiler/host/operator.h"
 #include "compiler/host/philox.h"
@@ -28,8 +29,9 @@ using mlir::Value;
 constexpr int64_t kMaxItems = 128;
 constexpr int64_t kMinElements = 16384;
 
-// Coordinates of an item.
-constexpr size_t kBegin = 0, kEnd = 1, kItem = 2;
+// Coordinates of an item. Where rows are those of sequences, the sequence and its first row; where there are tables to
+// be added to, the place among the parts of what the rows add to them.
+constexpr size_t kBegin = 0, kEnd = 1, kItem = 2, kSequence = 3, kFirst = 4, kTableRows = 5;
 
 bool is_sum(const RowOperand& operand) {
   return operand.kind == RowOperandKind::kColumnSum || operand.kind == RowOperandKind::kGroupSum;
@@ -40,6 +42,18 @@ std::vector<RowOperand> sums_of(const RowInterface& interface) {
   std::copy_if(interface.outputs.begin(), interface.outputs.end(), std::back_inserter(sums), is_sum);
   return sums;
 }
+
+std::vector<RowOperand> table_sums_of(const RowInterface& interface) {
+  std::vector<RowOperand> sums;
+  std::copy_if(interface.outputs.begin(), interface.outputs.end(), std::back_inserter(sums),
+               [](const RowOperand& operand) { return operand.kind == RowOperandKind::kTableSum; });
+  return sums;
+}
+
+// What a row adds to a table is left among the parts: the row of the table, as two numbers that fp32 holds, then the
+// elements.
+constexpr int64_t kIndexPart = int64_t{1} << 20;
+constexpr int64_t kIndexParts = 2;
 
 // Writes the body of the item function. A group of a row is computed after the other: it depends on its own elements
 // and sums alone.
@@ -56,7 +70,8 @@ class RowEmitter {
     // Lanes of a group's last elements may reach behind the row.
     const int64_t lanes = emit_.tile().lanes, row = interface.groups == 1 ? padded_ : padded_ + lanes;
     for (const RowOperand& input : interface.inputs) {
-      if (input.kind == RowOperandKind::kRow || input.kind == RowOperandKind::kVector)
+      if (input.kind == RowOperandKind::kRow || input.kind == RowOperandKind::kVector ||
+          input.kind == RowOperandKind::kTable)
         rows_[input.name] = emit_.allocate(1, row);
       if (input.kind == RowOperandKind::kGroupVector)
         groups_[input.name] = emit_.allocate(1, round_up(interface.groups, lanes));
@@ -86,12 +101,13 @@ class RowEmitter {
   }
 
   void emit_row(Value row) {
-    const Value one = emit_.integer(1);
     row_ = row;
+    if (interface_.sequences) {
+      found_ = emit_row_index(function_, functions_, interface_, function_.coordinates[kSequence],
+                              emit_.sub(row, function_.coordinates[kFirst]));
+    }
     for (const RowOperand& input : interface_.inputs) {
-      if (input.kind == RowOperandKind::kRow)
-        emit_.copy_rows({argument(input), input.dtype, width_, row, {}, input.first_column}, one, one,
-                        rows_[input.name]);
+      if (input.kind == RowOperandKind::kRow || input.kind == RowOperandKind::kTable) load_row(input);
     }
     if (interface_.groups == 1) {
       emit_group(emit_.integer(0), padded_);
@@ -99,10 +115,59 @@ class RowEmitter {
       emit_.loop(emit_.integer(0), emit_.integer(width_), group_, [&](Value first) { emit_group(first, group_); });
     }
     for (const RowOperand& output : interface_.outputs) {
-      if (output.kind != RowOperandKind::kRow) continue;
+      if (output.kind == RowOperandKind::kRow) store_row(output);
+    }
+    store_table_rows();
+  }
+
+  // A row of zeros, or of what is missing, where the tensor has none.
+  void load_row(const RowOperand& input) {
+    const Value one = emit_.integer(1);
+    const auto found = found_.find(input.name);
+    const Value row = found == found_.end() ? row_ : found->second;
+    const auto load = [&] {
+      emit_.copy_rows({argument(input), input.dtype, width_, row, {}, input.first_column}, one, one, rows_[input.name]);
+    };
+    if (found == found_.end()) return load();
+    emit_.when(emit_.ge(row, emit_.integer(0)), load, [&] {
+      const Value missing = input.fill.empty() ? emit_.real(input.missing) : function_.argument(input.fill);
+      const ScratchMatrix to = rows_[input.name];
+      emit_.loop(emit_.integer(0), emit_.integer(to.width), emit_.tile().lanes, [&](Value column) {
+        emit_.store_lanes(emit_.broadcast(missing), emit_.address(to, emit_.integer(0), column));
+      });
+    });
+  }
+
+  void store_row(const RowOperand& output) {
+    const auto found = found_.find(output.name);
+    const Value row = found == found_.end() ? row_ : found->second;
+    const auto store = [&] {
       const Emitter::RowFactor unchanged = [&](Value) { return emit_.real(1); };
       emit_.write_rows(rows_[output.name], unchanged,
-                       {argument(output), output.dtype, width_, row, {}, output.first_column}, one);
+                       {argument(output), output.dtype, width_, row, {}, output.first_column}, emit_.integer(1));
+    };
+    if (found == found_.end()) return store();
+    emit_.when(emit_.ge(row, emit_.integer(0)), store);
+  }
+
+  // To the parts, for finish().
+  void store_table_rows() {
+    const std::vector<RowOperand> sums = table_sums_of(interface_);
+    const auto count = static_cast<int64_t>(sums.size());
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string& name = sums[static_cast<size_t>(i)].name;
+      const Value number = emit_.add(emit_.mul(row_, emit_.integer(count)), emit_.integer(i));
+      const Value begin =
+          emit_.add(function_.coordinates[kTableRows], emit_.mul(number, emit_.integer(kIndexParts + padded_)));
+      const Value index = found_.at(name), unit = emit_.integer(kIndexPart);
+      const Value high = emit_.floor_div(index, unit), low = emit_.sub(index, emit_.mul(high, unit));
+      emit_.store_element(emit_.to_real(high), function_.parts, begin);
+      emit_.store_element(emit_.to_real(low), function_.parts, emit_.add(begin, emit_.integer(1)));
+      const Value elements = emit_.add(begin, emit_.integer(kIndexParts));
+      emit_.loop(emit_.integer(0), emit_.integer(padded_), emit_.tile().lanes, [&](Value column) {
+        mlir::vector::StoreOp::create(emit_.builder(), emit_.location(), emit_.load_lanes(address(name, column)),
+                                      function_.parts, emit_.add(elements, column));
+      });
     }
   }
 
@@ -222,6 +287,7 @@ class RowEmitter {
   std::map<std::string, ScratchMatrix> rows_;    // a row of each operand that has elements
   std::map<std::string, ScratchMatrix> groups_;  // the numbers of all groups
   std::map<std::string, RowRandom> randoms_;
+  std::map<std::string, Value> found_;       // rows that the index finds, -1 where a tensor has none
   Value row_, first_;                        // the row's number, and the group's first column
   std::map<std::string, Value> statistics_;  // of the group, its sums too
   Status status_;
@@ -235,8 +301,14 @@ class HostRows final : public HostOperator {
   Status emit(ItemFunction& function) override { return RowEmitter(interface_, function).emit(); }
 
   Result<std::vector<WorkItem>> items(const Arguments& arguments) const override {
-    const int64_t rows = arguments.symbol("L"), step = rows_of_item(rows);
+    const int64_t rows = rows_of(arguments), step = rows_of_item(rows);
     std::vector<WorkItem> items;
+    if (interface_.sequences) {
+      for (const SequencePart& part : sequence_parts(*interface_.sequences, arguments, rows, step))
+        items.push_back({{part.begin, part.end, 0, part.sequence, part.first, column_parts_size(arguments)},
+                         static_cast<double>(part.end - part.begin)});
+      return items;
+    }
     for (int64_t begin = 0; begin < rows; begin += step) {
       const int64_t end = std::min(begin + step, rows);
       items.push_back({{begin, end, static_cast<int64_t>(items.size())}, static_cast<double>(end - begin)});
@@ -245,10 +317,12 @@ class HostRows final : public HostOperator {
   }
 
   int64_t parts_size(const Arguments& arguments) const override {
-    return item_count(arguments) * static_cast<int64_t>(sums_of(interface_).size()) * padded_;
+    const auto tables = static_cast<int64_t>(table_sums_of(interface_).size());
+    return column_parts_size(arguments) + rows_of(arguments) * tables * (kIndexParts + padded_);
   }
 
   void finish(const Arguments& arguments, const float* parts) const override {
+    finish_tables(arguments, parts + column_parts_size(arguments));
     const std::vector<RowOperand> sums = sums_of(interface_);
     for (size_t i = 0; i < sums.size(); ++i) {
       HostTensor total;
@@ -270,8 +344,51 @@ class HostRows final : public HostOperator {
     return std::max({int64_t{1}, ceil_div(rows, kMaxItems), kMinElements / interface_.width});
   }
   int64_t item_count(const Arguments& arguments) const {
-    const int64_t rows = arguments.symbol("L");
+    const int64_t rows = rows_of(arguments);
     return ceil_div(rows, rows_of_item(rows));
+  }
+  // Rows that are gone through.
+  int64_t rows_of(const Arguments& arguments) const {
+    for (const std::vector<RowOperand>* operands : {&interface_.inputs, &interface_.outputs}) {
+      for (const RowOperand& operand : *operands) {
+        if (operand.kind == RowOperandKind::kRow && !operand.is_found()) return arguments.size(operand.argument(), 0);
+      }
+    }
+    return 0;
+  }
+  int64_t column_parts_size(const Arguments& arguments) const {
+    return item_count(arguments) * static_cast<int64_t>(sums_of(interface_).size()) * padded_;
+  }
+
+  // In the order of the rows, in float64. Rows that are of no sequence have left zeros.
+  void finish_tables(const Arguments& arguments, const float* part) const {
+    const std::vector<RowOperand> sums = table_sums_of(interface_);
+    const auto width = static_cast<size_t>(interface_.width);
+    std::vector<std::vector<double>> totals;
+    for (const RowOperand& sum : sums)
+      totals.emplace_back(static_cast<size_t>(arguments.size(sum.name, 0)) * width, 0.0);
+    for (int64_t row = 0; row < rows_of(arguments); ++row) {
+      for (std::vector<double>& total : totals) {
+        const int64_t index = static_cast<int64_t>(part[0]) * kIndexPart + static_cast<int64_t>(part[1]);
+        const float* const elements = part + kIndexParts;
+        for (size_t i = 0; index >= 0 && i < width && !total.empty(); ++i)
+          total[static_cast<size_t>(index) * width + i] += elements[i];
+        part = elements + padded_;
+      }
+    }
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const HstujitHostValue& value =
+          arguments.at(static_cast<size_t>(find_argument(arguments.signature(), sums[i].name)));
+      const size_t element = size_of(sums[i].dtype);
+      for (int64_t row = 0; row < value.shape[0]; ++row) {
+        HostTensor line{{interface_.width}, {}, {}};
+        const auto begin = totals[i].begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(row) * width);
+        line.reals.assign(begin, begin + static_cast<std::ptrdiff_t>(width));
+        const std::vector<std::byte> bytes = pack(line, sums[i].dtype);
+        std::memcpy(static_cast<std::byte*>(value.data) + static_cast<size_t>(row * value.strides[0]) * element,
+                    bytes.data(), bytes.size());
+      }
+    }
   }
 
   RowInterface interface_;

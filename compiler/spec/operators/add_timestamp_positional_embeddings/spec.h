@@ -1,0 +1,48 @@
+// add_timestamp_positional_embeddings: scaled rows plus the embeddings of each one's position, counted from the end of
+// its history, and of its age (docs/ops.md, "add_timestamp_positional_embeddings").
+#pragma once
+
+#include "compiler/spec/operators/add_positional_embeddings/positions.h"
+
+namespace hstujit {
+
+struct TimestampPositionParams : PositionParams {
+  std::string time_bucket_fn = "sqrt";
+  bool query_time = false;
+
+  static constexpr auto fields() {
+    using P = TimestampPositionParams;
+    return std::tuple_cat(
+        fields_of<P>(),
+        std::make_tuple(field("time_bucket_fn", &P::time_bucket_fn, "how an age becomes a bucket").one_of("sqrt log"),
+                        field("query_time", &P::query_time,
+                              "takes the time that ages are counted to; else it is a sequence's last timestamp")));
+  }
+};
+
+// Forward: seq_embeddings (L, D), position_embeddings_weight (Kp, D), timestamp_embeddings_weight (Kt, D), alpha
+// (float), time_bucket_increments (float), seq_offsets (B+1), [num_targets (B)], timestamps (L), [query_time (B)],
+// max_contextual_seq_len (int), out (L, D). Backward: dout and all that is not a row or a table, dseq_embeddings,
+// dposition_embeddings_weight, dtimestamp_embeddings_weight.
+class AddTimestampPositionalEmbeddingsSpec final : public SequenceOperator<TimestampPositionParams> {
+ public:
+  static constexpr std::string_view kOp = "add_timestamp_positional_embeddings";
+  static constexpr bool kHasWeights = true;
+
+  explicit AddTimestampPositionalEmbeddingsSpec(TimestampPositionParams params)
+      : SequenceOperator(kOp, std::move(params)) {}
+  double operations(Direction) const override { return 3; }
+  std::map<std::string, int64_t> generated_sizes(const Lengths& lengths) const override;
+
+ protected:
+  bool has_backward_kernel() const override { return true; }
+  RowInterface forward_interface() const override;
+  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
+  HostValue make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const override;
+
+ private:
+  // The bucket of an age in seconds, in fp32 as every implementation computes it.
+  int64_t bucket(int64_t age, double increments, int64_t buckets) const;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,20 @@
+// The float64 reference, from docs/ops.md.
+#include "compiler/spec/operators/split_2d_jagged/spec.h"
+#include "compiler/spec/sequence_reference.h"
+#include "compiler/spec/sequence_rows.h"
+
+namespace hstujit {
+
+void Split2dJaggedSpec::reference_rows(Direction direction, const Lengths& lengths,
+                                       std::vector<HostValue>& values) const {
+  SequenceReference call(*this, direction, values);
+  call.resize("left", lengths.total_rows(row_axis(params_.left())), params_.width);
+  call.resize("right", lengths.total_rows(row_axis(params_.right())), params_.width);
+  const int64_t prefix = params_.prefix ? call.integer("n_prefix_to_right") : 0;
+  visit_sides(params_, lengths, prefix, [&](int64_t row, bool left, int64_t row_of_side) {
+    const std::span<double> to = call.row(left ? "left" : "right", row_of_side);
+    std::copy_n(call.row("values", row).begin(), to.size(), to.begin());
+  });
+}
+
+}  // namespace hstujit

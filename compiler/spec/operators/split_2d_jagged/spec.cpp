@@ -1,0 +1,38 @@
+#include "compiler/spec/operators/split_2d_jagged/spec.h"
+
+#include "compiler/spec/operators/concat_2d_jagged/spec.h"
+
+namespace hstujit {
+
+OpSpecPtr parse_split_2d_jagged(const Json& json, const std::string& path, Mistakes& mistakes) {
+  return parse_sequence_operator<Split2dJaggedSpec>(json, path, mistakes);
+}
+Json schema_split_2d_jagged() { return fields_schema<JaggedSidesParams>(); }
+
+RowInterface Split2dJaggedSpec::forward_interface() const {
+  RowInterface interface{params_.width, {}, {}};
+  RowOperand left{"left", RowOperandKind::kRow, params_.dtype, "rows of the left side"};
+  left.rows = params_.left();
+  RowOperand right{"right", RowOperandKind::kRow, params_.dtype, "rows of the right side"};
+  right.rows = params_.right();
+  interface.inputs = {{"values", RowOperandKind::kRow, params_.dtype, "rows of both, sequence by sequence"}};
+  interface.outputs = {left, right};
+  interface.sequences = params_.sequences("n_prefix_to_right");
+  return interface;
+}
+
+HostValue Split2dJaggedSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const {
+  const std::optional<HostValue> integer = JaggedSidesParams::make_integer(argument, lengths);
+  return integer ? *integer : RowSpec::make_integers(argument, lengths, seed);
+}
+
+std::shared_ptr<const GradientProgram> Split2dJaggedSpec::gradient() const {
+  return std::make_shared<GradientProgram>(
+      std::make_shared<Concat2dJaggedSpec>(params_),
+      std::map<std::string, ProgramValue>{{"left", {"dleft"}},
+                                          {"right", {"dright"}},
+                                          {"out", {"dvalues"}},
+                                          {"n_prefix_from_right", {"n_prefix_to_right"}}});
+}
+
+}  // namespace hstujit

@@ -1,0 +1,132 @@
+// Operators of the row family whose rows are those of sequences: parameters, arguments and what their specs share.
+//
+//   class DenseToJaggedSpec final : public SequenceOperator<SequenceParams> { ... };
+//   OpSpecPtr parse_dense_to_jagged(const Json& json, const std::string& path, Mistakes& mistakes) {
+//     return parse_sequence_operator<DenseToJaggedSpec>(json, path, mistakes);
+//   }
+//
+// An operator that only moves rows has no backward kernel: its gradient is another operator's forward direction, on
+// gradients (gradient_by). Others have one, derived as that of every row operator.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "compiler/spec/program_spec.h"
+#include "compiler/spec/row_spec.h"
+
+namespace hstujit {
+
+// The fields that they begin with, in this order:
+//   width, dtype, alignment, offsets_dtype
+struct SequenceParams : RowParams {
+  DataType offsets_dtype = DataType::kInt64;
+
+  bool operator==(const SequenceParams&) const = default;
+
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::make_tuple(
+        field("width", &P::width, "elements of a row", 1, kMaxWidth),
+        field("dtype", &P::dtype, "data type of rows").one_of("bf16 fp16 fp32"),
+        field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("2 4 8 16"),
+        field("offsets_dtype", &P::offsets_dtype, "type of offsets and counts").one_of("int32 int64"));
+  }
+  static constexpr auto fields() { return fields_of<SequenceParams>(); }
+};
+
+// Offsets of an axis, and counts of its rows.
+Argument offsets_argument(std::string name, DataType dtype, std::string_view axis);
+Argument counts_argument(std::string name, DataType dtype, std::string_view axis, std::string_view doc);
+// An integer of the launch, from 0 to `max`.
+Argument integer_argument(std::string name, std::string_view doc, int64_t max);
+
+// For generated calls: as many rows as every sequence has on the uniform axis; 0 where there is no sequence.
+HostValue uniform_rows(const Lengths& lengths);
+
+// A backward direction that is the forward direction of another operator, whose arguments are called otherwise.
+class GradientProgram final : public ProgramSpec {
+ public:
+  GradientProgram(OpSpecPtr spec, const std::map<std::string, ProgramValue>& operands);
+  std::string_view op() const override;
+  nlohmann::ordered_json to_json() const override;
+};
+
+class SequenceSpec : public RowSpec {
+ public:
+  bool supports(Direction direction) const override { return direction == Direction::kForward || has_backward(); }
+  const Program* program(Direction direction) const override {
+    return by_program(direction) ? gradient_->program(direction) : nullptr;
+  }
+  Signature signature(Direction direction) const override;
+  Work work(Direction direction, const Lengths& lengths) const override;
+  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
+  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
+  double error_bound(Direction direction) const override;
+  // What rows add to a table is rounded like any other sum: error_bound() alone counts.
+  std::vector<std::vector<double>> error_variances(Direction, const std::vector<HostValue>&,
+                                                   const std::vector<bool>&) const override {
+    return {};
+  }
+
+  void set_gradient(std::shared_ptr<const GradientProgram> gradient) { gradient_ = std::move(gradient); }
+
+ protected:
+  // Whether there is a backward kernel; a gradient that is another operator's counts besides.
+  virtual bool has_backward_kernel() const { return false; }
+  // Of all sequences, as reference().
+  virtual void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const = 0;
+  void reference_row(Direction, ReferenceRow&) const final {}
+
+ private:
+  bool by_program(Direction direction) const { return direction == Direction::kBackward && gradient_ != nullptr; }
+  bool has_backward() const { return has_backward_kernel() || gradient_ != nullptr; }
+
+  std::shared_ptr<const GradientProgram> gradient_;
+};
+
+template <typename P>
+class SequenceOperator : public SequenceSpec {
+ public:
+  using Params = P;
+
+  SequenceOperator(std::string_view op, P params) : op_(op), params_(std::move(params)) {}
+
+  const P& params() const { return params_; }
+  std::string_view op() const final { return op_; }
+  int64_t alignment() const final { return params_.alignment; }
+  nlohmann::ordered_json to_json() const final {
+    Json json = {{"op", op_}};
+    json.update(fields_to_json(params_));
+    return json;
+  }
+
+ protected:
+  std::string_view op_;
+  P params_;
+};
+
+// As parse_row_operator (row_operator.h). A Spec has, where another operator computes its gradient,
+//   std::shared_ptr<const GradientProgram> gradient() const;
+template <typename Spec>
+OpSpecPtr parse_sequence_operator(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const size_t before = mistakes.count();
+  typename Spec::Params params;
+  read_fields(json, path, params, mistakes, {"op"});
+  if (mistakes.count() == before) {
+    check_row_params(params, path, mistakes);
+    if constexpr (requires { params.check(path, mistakes); }) params.check(path, mistakes);
+  }
+  if (mistakes.count() != before) return nullptr;
+  if constexpr (requires { params.make_canonical(); }) params.make_canonical();
+  make_canonical(params, Spec::kHasWeights);
+  auto spec = std::make_shared<Spec>(std::move(params));
+  if constexpr (requires { spec->gradient(); }) spec->set_gradient(spec->gradient());
+  return spec;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,106 @@
+// Rows that are those of sequences: which sequence a row is of, and which rows of other tensors go with it. Offsets may
+// hold anything: a row that is found is one that its tensor has.
+#pragma once
+#include "common/element.cuh"
+#include "row/elements.cuh"
+
+// The sequence that a row is of, when sequence b begins with row first_row(b): the last one that begins there or before.
+// `kTogether`: all lanes of a warp ask for the same row, and look at 32 sequences at a time.
+template <bool kTogether, class Sequences, class Params>
+__device__ __forceinline__ i64 sequence_of(const Params& params, i64 row) {
+  i64 first = 0, end = Sequences::count(params);
+  if constexpr (kTogether) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll 1
+    while (end - first > 1) {
+      const i64 step = (end - first + 31) / 32, probe = first + lane * step;
+      const bool begun = probe < end && Sequences::first_row(params, probe) <= row;
+      const int last = 31 - __clz(__ballot_sync(~0u, begun) | 1);
+      first += last * step;
+      end = min(end, first + step);
+    }
+  } else {
+#pragma unroll 1
+    while (end - first > 1) {
+      const i64 middle = first + (end - first) / 2;
+      (Sequences::first_row(params, middle) <= row ? first : end) = middle;
+    }
+  }
+  return first;
+}
+
+template <class Layout, class Operands>
+class Places<Layout, Operands, typename Exists<typename Operands::Sequences>::type> {
+  using Sequences = typename Operands::Sequences;
+
+ public:
+  template <class Params>
+  __device__ __forceinline__ Places(const Params& params, i64 row) {
+    place_.set(-1);
+    if (row >= params.rows) return;
+    i64 sequence, position;
+    if constexpr (Sequences::kUniform) {
+      const i64 rows = Sequences::rows(params);
+      sequence = (row | rows) >> 32 == 0 ? static_cast<u32>(row) / static_cast<u32>(rows) : row / rows;
+      position = row - sequence * rows;
+      exists_ = sequence < Sequences::count(params);
+    } else {
+      constexpr bool kTogether = Layout::kThreadsPerRow >= 32;
+      sequence = sequence_of<kTogether, Sequences>(params, row);
+      position = row - Sequences::first_row(params, sequence);
+      exists_ = position >= 0 && sequence < Sequences::count(params) && row < Sequences::first_row(params, sequence + 1);
+    }
+    if (exists_) Sequences::find(params, row, sequence, position, place_);
+  }
+
+  // Of an operator that finds no row to read or write.
+  __device__ __forceinline__ Places(i64 row, bool exists) : exists_(exists) { place_.set(exists ? row : -1); }
+
+  // Whether the row is one of a sequence; behind the last one are none.
+  __device__ __forceinline__ bool exists() const { return exists_; }
+  __device__ __forceinline__ bool has_input(int input) const { return place_.inputs[input] >= 0; }
+  __device__ __forceinline__ bool has_output(int output) const { return place_.outputs[output] >= 0; }
+  __device__ __forceinline__ i64 input(int input) const { return place_.inputs[input]; }
+  __device__ __forceinline__ i64 table(int table) const { return place_.tables[table]; }
+  __device__ __forceinline__ i64 output(int output) const { return place_.outputs[output]; }
+  __device__ __forceinline__ i64 sum(int sum) const { return place_.sums[sum]; }
+
+  template <class Params, class Elements>
+  static __device__ __forceinline__ void set_missing(const Params& params, int input, Elements& elements) {
+    elements.fill(Sequences::missing(params, input));
+  }
+
+ private:
+  bool exists_ = false;
+  typename Sequences::Found place_;
+};
+
+// Rows of tables: they are in L1 or L2 when many rows find them.
+template <class Layout, class Operands>
+class TableInputs<Layout, Operands, typename Exists<typename Operands::Tables>::type> {
+ public:
+  static constexpr int kCount = Operands::Tables::kCount;
+
+  template <u32 kReads, class Params>
+  __device__ __forceinline__ void get(const Params& params, const Places<Layout, Operands>& places, int column) {
+    const void* data[kCount];
+    i64 strides[kCount];
+    Operands::Tables::rows(params, data, strides);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if ((kReads >> i & 1) == 0) continue;
+      const i64 row = places.table(i);
+      if (row < 0) {
+        packs_[i].clear();
+        continue;
+      }
+      const i64 element = row * strides[i] + column;
+      packs_[i].template load<false>(static_cast<const unsigned char*>(data[i]) + element * Operands::Table::kBytes);
+    }
+  }
+
+  __device__ __forceinline__ float operator()(int table, int i) const { return packs_[table][i]; }
+
+ private:
+  Pack<typename Operands::Table, Layout::kVector> packs_[kCount];
+};

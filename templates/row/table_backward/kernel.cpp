@@ -1,0 +1,186 @@
+// Host side of kernel.cuh.
+#include <fmt/format.h>
+
+#include "compiler/support/integers.h"
+#include "templates/row/cost.h"
+#include "templates/row/operands.h"
+#include "templates/row/resources.h"
+#include "templates/row/skeleton.h"
+
+namespace hstujit {
+
+namespace {
+
+// As KeySort of keys.cuh.
+constexpr int kSortThreads = 128;
+constexpr int64_t kMinRows = 1024, kMaxChunks = 256, kDigits = 2048;
+constexpr int kSumThreads = 1024;
+constexpr int64_t kDigitsOfCta = 32;
+constexpr int64_t kEndsBytes = 12;              // of a RunEnds
+constexpr int64_t kAnyRows = int64_t{1} << 62;  // a divisor that makes 1 of any number of rows but 0
+
+std::vector<RowOperand> table_sums(const RowSpec& spec) {
+  std::vector<RowOperand> sums;
+  for (const RowOperand& output : spec.interface(Direction::kBackward).outputs) {
+    if (output.kind == RowOperandKind::kTableSum) sums.push_back(output);
+  }
+  return sums;
+}
+
+GridFactor constant_factor(int64_t value) {
+  GridFactor factor;
+  factor.constant = value;
+  return factor;
+}
+
+GridFactor size_factor(int argument, int64_t divisor, int64_t bias = 0) {
+  GridFactor factor;
+  factor.source = GridFactor::Source::kSize;
+  factor.argument = argument;
+  factor.divisor = divisor;
+  factor.bias = bias;
+  return factor;
+}
+
+// The plan of all kernels, put together in the order in which they run.
+class Planner {
+ public:
+  Planner(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device)
+      : spec_(spec),
+        signature_(spec.signature(Direction::kBackward)),
+        sums_(table_sums(spec)),
+        resources_(spec, Direction::kBackward, config),
+        blocks_per_sm_(config.blocks_per_sm),
+        blocks_(device.sm_count * config.blocks_per_sm) {
+    const RowInterface interface = spec.interface(Direction::kBackward);
+    plan_.kernel_name =
+        fmt::format("{}_{}_{}_d{}_t{}_w{}_b{}", spec.op(), to_string(Direction::kBackward), to_string(spec.dtype()),
+                    interface.width, config.threads_per_row, config.warps, config.blocks_per_sm);
+    plan_.threads = kSortThreads;
+    plan_.slots = operand_slots();
+    rows_ = plan_.slots.back().argument;
+    plan_.grid = {size_factor(rows_, kMinRows)};
+    plan_.persistent_blocks = kMaxChunks;
+  }
+
+  LaunchPlan plan() {
+    const auto tables = static_cast<int64_t>(sums_.size());
+    const bool sorted = row::finds_in_order(sums_);
+    add_region("keys", "u32*", {size_factor(rows_, 1), constant_factor(tables * 4)});
+    if (!sorted) {
+      add_region("order_a", "u32*", {size_factor(rows_, 1), constant_factor(tables * 4)});
+      add_region("order_b", "u32*", {size_factor(rows_, 1), constant_factor(tables * 4)});
+      add_region("histograms", "u32*", {constant_factor(tables * (kMaxChunks + 1) * kDigits * 4)});
+    }
+    const int64_t row_bytes = 2 * spec_.interface(Direction::kBackward).width * 4;  // a head and a tail
+    add_region("group_sums", "float*", {constant_factor(blocks_ * resources_.rows * row_bytes)});
+    add_region("cta_sums", "float*", {constant_factor(blocks_ * row_bytes)});
+    add_region("cta_ends", "u32*", {constant_factor(blocks_ * kEndsBytes)});
+    add_region("cta_count", "int*", {constant_factor(4)});
+
+    const int threads = static_cast<int>(resources_.threads);
+    add_kernel("clear_tables", threads, {constant_factor(blocks_)});
+    if (!sorted) {
+      add_pass("", {});
+      // Where the number of rows, and what stands for none and for no row, are more than one digit has.
+      for (int64_t table = 0; table < tables; ++table) {
+        const int argument = find_argument(signature_, sums_[static_cast<size_t>(table)].argument());
+        add_pass(fmt::format("_{}", table), {size_factor(argument, kAnyRows, 2 - kDigits)});
+      }
+    }
+    for (int64_t table = 0; table < tables; ++table) {
+      const GridFactor any = size_factor(rows_, kAnyRows);
+      add_kernel(fmt::format("walk_table_{}", table), threads, {any, constant_factor(blocks_)}, 0,
+                 static_cast<int>(blocks_per_sm_));
+      add_kernel(fmt::format("finish_table_{}", table), threads,
+                 {any, constant_factor(ceil_div(blocks_, resources_.rows))});
+    }
+    return plan_;
+  }
+
+ private:
+  std::vector<ParamSlot> operand_slots() const { return row::operand_slots(spec_, Direction::kBackward); }
+
+  void add_region(const char* name, const char* type, std::vector<GridFactor> bytes) {
+    ParamSlot slot;
+    slot.name = name;
+    slot.kind = ParamSlot::Kind::kWorkspace;
+    slot.region = static_cast<int>(plan_.workspace.regions.size());
+    slot.type = type;
+    plan_.slots.push_back(slot);
+    plan_.workspace.regions.push_back({std::move(bytes), false});
+  }
+
+  void add_kernel(std::string function, int threads, std::vector<GridFactor> grid, int64_t max_blocks = 0,
+                  int resident_blocks = 0) {
+    FollowingKernel kernel;
+    kernel.kernel_name = fmt::format("{}_{}", plan_.kernel_name, function);
+    kernel.function = std::move(function);
+    kernel.threads = threads;
+    kernel.grid = std::move(grid);
+    kernel.max_blocks = max_blocks;
+    kernel.resident_blocks = resident_blocks;
+    plan_.following.push_back(std::move(kernel));
+  }
+
+  // Of a sort: count, sum up, put in order. `more` is a further factor of the grids.
+  void add_pass(const std::string& suffix, const std::vector<GridFactor>& more) {
+    std::vector<GridFactor> chunks = {size_factor(rows_, kMinRows)};
+    std::vector<GridFactor> digits = {size_factor(rows_, kAnyRows), constant_factor(kDigits / kDigitsOfCta)};
+    for (std::vector<GridFactor>* grid : {&chunks, &digits}) grid->insert(grid->end(), more.begin(), more.end());
+    add_kernel("count_rows" + suffix, kSortThreads, chunks, kMaxChunks);
+    add_kernel("sum_counts" + suffix, kSumThreads, digits);
+    add_kernel("order_rows" + suffix, kSortThreads, chunks, kMaxChunks);
+  }
+
+  const RowSpec& spec_;
+  const Signature signature_;
+  const std::vector<RowOperand> sums_;
+  const row::Resources resources_;
+  const int64_t blocks_per_sm_, blocks_;
+  int rows_ = 0;
+  LaunchPlan plan_;
+};
+
+struct RowTableBackward {
+  using Spec = RowSpec;
+  using Config = RowConfig;
+  static constexpr std::string_view kName = "row/table_backward";
+  static constexpr Direction kDirection = Direction::kBackward;
+
+  static std::vector<Config> space(const Spec& spec) {
+    if (!row::has_table_sums(spec)) return {};
+    std::vector<Config> configs = row::space(spec);
+    std::erase_if(configs, [](const Config& config) { return config.schedule != "persistent" || config.stages != 1; });
+    return configs;
+  }
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
+    if (!row::has_table_sums(spec)) return {{"operator", fmt::format("{} has no sums of tables", spec.op())}};
+    std::vector<Rejection> reasons = row::reject(spec, kDirection, config, device);
+    if (config.schedule != "persistent" || config.stages != 1)
+      reasons.push_back({"schedule", "rows are gone through in order, with loads of several ahead"});
+    return reasons;
+  }
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
+    return Planner(spec, config, device).plan();
+  }
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
+    return row::estimate_ms(spec, kDirection, config, device);
+  }
+  static Constants constants(const Spec& spec, const Config& config) {
+    const row::Resources resources(spec, kDirection, config);
+    return {{"vector", resources.vector}, {"hold_row", 1}, {"hold_vectors", 0}};
+  }
+  static std::string instruction_wrappers(const Spec& spec, const Config&) {
+    return row::print_operands(spec, kDirection);
+  }
+};
+
+}  // namespace
+
+const Skeleton& row_table_backward_skeleton() {
+  static const TypedSkeleton<RowTableBackward> skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,93 @@
+// The backward direction of operators that find rows of tables: beside the rows' gradients those of the tables, each row
+// of which is a sum over the rows that found it. In the order of the kernels:
+//
+//   kernel_main       for each row of each table the key: which of the table's rows it found
+//   clear_tables      zeros for rows that none found
+//   count_rows, sum_counts, order_rows    one pass of a sort by key each
+//   walk_table, finish_table              the sums of a table, and those of runs that several CTAs had
+//
+// All sums are in fp32 and in an order that follows from the sizes alone: the same call gives the same bits, and a row
+// that all others find costs no more than another.
+#include "row/table_backward/walk.cuh"
+
+template <class Spec, class Config, class Params>
+__device__ void kernel_main(const Params& params) {
+  write_keys<Operands>(params);
+}
+
+template <class Spec, class Config, class Params>
+__device__ void clear_tables(const Params& params) {
+  using Sums = typename Operands::TableSums;
+  using Layout = RowLayout<Spec, Config>;
+  void* data[Sums::kCount];
+  i64 strides[Sums::kCount], counts[Sums::kCount];
+  Sums::rows(params, data, strides);
+  Sums::counts(params, counts);
+  RunSums<Layout> zeros;
+  zeros.clear();
+  for (int table = 0; table < Sums::kCount; ++table) {
+    const i64 step = static_cast<i64>(gridDim.x) * Layout::kRows;
+    for (i64 row = static_cast<i64>(blockIdx.x) * Layout::kRows + Layout::row_of_cta(); row < counts[table]; row += step)
+      zeros.template round_to<typename Operands::Table>(static_cast<unsigned char*>(data[table]) +
+                                                        row * strides[table] * Operands::Table::kBytes);
+  }
+}
+
+// The first pass is over all tables, a second one over one that has more rows than there are digits.
+template <class Spec, class Config, class Params>
+__device__ void count_rows(const Params& params) {
+  for (int table = 0; table < Operands::TableSums::kCount; ++table)
+    count_digits(KeyRegions(params, table), 0, params.rows);
+}
+template <class Spec, class Config, class Params>
+__device__ void sum_counts(const Params& params) {
+  for (int table = 0; table < Operands::TableSums::kCount; ++table)
+    sum_histograms(KeyRegions(params, table), params.rows);
+}
+template <class Spec, class Config, class Params>
+__device__ void order_rows(const Params& params) {
+  for (int table = 0; table < Operands::TableSums::kCount; ++table)
+    put_in_order(KeyRegions(params, table), 0, params.rows);
+}
+
+template <class Spec, class Config, class Params>
+__device__ void count_rows_0(const Params& params) {
+  count_digits(KeyRegions(params, 0), 1, params.rows);
+}
+template <class Spec, class Config, class Params>
+__device__ void sum_counts_0(const Params& params) {
+  sum_histograms(KeyRegions(params, 0), params.rows);
+}
+template <class Spec, class Config, class Params>
+__device__ void order_rows_0(const Params& params) {
+  put_in_order(KeyRegions(params, 0), 1, params.rows);
+}
+template <class Spec, class Config, class Params>
+__device__ void count_rows_1(const Params& params) {
+  count_digits(KeyRegions(params, 1), 1, params.rows);
+}
+template <class Spec, class Config, class Params>
+__device__ void sum_counts_1(const Params& params) {
+  sum_histograms(KeyRegions(params, 1), params.rows);
+}
+template <class Spec, class Config, class Params>
+__device__ void order_rows_1(const Params& params) {
+  put_in_order(KeyRegions(params, 1), 1, params.rows);
+}
+
+template <class Spec, class Config, class Params>
+__device__ void walk_table_0(const Params& params) {
+  TableWalk<Spec, Config, Operands, Row, Params, 0>(params).run();
+}
+template <class Spec, class Config, class Params>
+__device__ void finish_table_0(const Params& params) {
+  TableWalk<Spec, Config, Operands, Row, Params, 0>(params).finish();
+}
+template <class Spec, class Config, class Params>
+__device__ void walk_table_1(const Params& params) {
+  TableWalk<Spec, Config, Operands, Row, Params, 1>(params).run();
+}
+template <class Spec, class Config, class Params>
+__device__ void finish_table_1(const Params& params) {
+  TableWalk<Spec, Config, Operands, Row, Params, 1>(params).finish();
+}

@@ -1,0 +1,77 @@
+// Sums over the rows that found the same row of a table. Rows are gone through in the order of their keys: those of a
+// key are a run. Groups of threads have neighbouring parts of the order, which begin and end in the middle of runs.
+//
+// A part writes the sum of a run that it has whole. Of a run that began before it, it leaves what it added as its head,
+// and of one that goes on behind it as its tail. Whoever has a tail adds the heads behind it: first the groups of a CTA,
+// whose parts together are the CTA's, with a head and a tail of its own, and in the end the CTAs.
+#pragma once
+#include "row/table_backward/keys.cuh"
+
+constexpr u32 kNoKey = ~0u;
+
+// Keys of the runs that a part shares with others; kNoKey where there is none.
+struct RunEnds {
+  u32 head = kNoKey, tail = kNoKey;
+  u32 closed = 0;  // the head's run ends in this part
+};
+
+// What neighbouring parts left: their ends, and the sums of their heads and tails, kWidth numbers each.
+template <int kWidth>
+struct RunParts {
+  RunEnds* ends;
+  float* sums;
+  __device__ __forceinline__ float* head(i64 part) const { return sums + 2 * part * kWidth; }
+  __device__ __forceinline__ float* tail(i64 part) const { return sums + (2 * part + 1) * kWidth; }
+};
+
+// The elements of one row of sums that a thread has.
+template <class Layout>
+struct RunSums {
+  float elements[Layout::kChunks][Layout::kVector];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] = 0;
+    }
+  }
+  // Past L1: other threads wrote them.
+  __device__ __forceinline__ void add(const float* from) {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+      if (!Layout::has(chunk)) continue;
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] += __ldcg(from + Layout::column(chunk) + i);
+    }
+  }
+  __device__ __forceinline__ void leave(float* to) const {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+      if (!Layout::has(chunk)) continue;
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) to[Layout::column(chunk) + i] = elements[chunk][i];
+    }
+  }
+  template <class Type>
+  __device__ __forceinline__ void round_to(void* row) const {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+      if (!Layout::has(chunk)) continue;
+      Pack<Type, Layout::kVector> rounded;
+      rounded.set(elements[chunk]);
+      rounded.store(static_cast<unsigned char*>(row) + Layout::column(chunk) * Type::kBytes);
+    }
+  }
+};
+
+// Adds the heads behind a part, as long as they are of its last run. Whether that ends before the part `end`.
+template <class Layout, int kWidth>
+__device__ __forceinline__ bool add_heads(const RunParts<kWidth>& parts, i64 part, i64 end, RunSums<Layout>& sums) {
+  i64 behind = part + 1;
+  bool closed = false;
+  while (behind < end && !closed) closed = parts.ends[behind++].closed != 0;
+#pragma unroll 2
+  for (i64 other = part + 1; other < behind; ++other) sums.add(parts.head(other));
+  return closed;
+}
