@@ -136,10 +136,20 @@ ROW_TYPES = {
 }
 
 
-def row_operators():
-    """Name and parameters of every operator of the row family: what tests/operators/<op>/cases.json lists, each with each, or lists of such."""
+def over_sequences():
+    """Names of the operators whose instances have lengths."""
+    schema = json.loads((OPERATORS.parent.parent / "hstujit.schema.json").read_text(encoding="utf-8"))
+    entries = schema["properties"]["ops"]["items"]["anyOf"]
+    return {entry["properties"]["op"]["const"] for entry in entries if "lengths" in entry["properties"]}
+
+
+def row_operators(sequences=False):
+    """Name and parameters of every operator of the row family, over sequences or not: what tests/operators/<op>/cases.json lists,
+    each with each, or lists of such."""
     for file in sorted(OPERATORS.glob("*/cases.json")):
         operator = file.parent.name
+        if (operator in over_sequences()) != sequences:
+            continue
         listed = json.loads(file.read_text(encoding="utf-8"))
         lists = listed if isinstance(listed, list) else [listed]
         for chosen in (dict(zip(one, values)) for one in lists for values in itertools.product(*one.values())):
@@ -166,6 +176,26 @@ def row_instances():
         yield {"name": f"rows_alignment{alignment}", "op": "layer_norm", "width": 256, "alignment": alignment, "rows": 131}
 
 
+SEQUENCE_WIDTHS = (1, 7, 8, 64, 100, 512, 1024, 2048)
+# Sequences without rows, of one and of those about a tile; one; none with rows; one huge one among tiny ones.
+SEQUENCE_LENGTHS = [LENGTHS, [3000], [0], [1, 0, 2, 1] * 10 + [700] + [1] * 9]
+SEQUENCE_TYPES = ("bf16", "fp16", "fp32")
+
+
+def sequence_instances():
+    """Operators over rows of sequences: every width, type and option, each with every kind of lengths in turn."""
+    for width in SEQUENCE_WIDTHS:
+        number = 0
+        for kind in SEQUENCE_TYPES:
+            for operator, parameters in row_operators(sequences=True):
+                if parameters.get("weight_dtype") == "bf16" and kind != "bf16":
+                    continue
+                lengths = SEQUENCE_LENGTHS[number % len(SEQUENCE_LENGTHS)]
+                number += 1
+                yield {"name": f"rows_{kind}-{operator}_{width}x{len(lengths)}", **parameters, "dtype": kind, "width": width,
+                       "max_seq_len": max(1, *lengths, 0), "lengths": lengths}
+
+
 PROGRAM_MASKS = ("causal", "context_window_groups", "both_ways_context_targets", "none")
 NORMS = {"layer_norm": {}, "layer_norm_plain": {"weight": False, "bias": False}, "rms_norm": {"norm": "rms_norm"}}
 
@@ -183,6 +213,7 @@ def program_instances():
 def instances():
     yield from delta_instances()
     yield from row_instances()
+    yield from sequence_instances()
     yield from program_instances()
     yield from bias_instances()
     yield from few_instances()
@@ -221,6 +252,8 @@ def small_instances():
         if name.startswith(("rows_bf16-layer_norm_weight_bias_100x", "rows_fp16-rms_norm_weight_silu_1024x", "rows_fp32-layer_norm_weight_bias_7x",
                             "rows_bf16-hstu_norm_mul_dropout_group_norm_silu_u_concat_u_concat_x_dropout_100x")):
             yield {**chosen, "rows": 131}
+        if name.startswith("rows_bf16-") and chosen["op"] in over_sequences() and chosen["width"] in (7, 512):
+            yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}
         if name == "causal-bf16-many_128x128":
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}
 
@@ -242,10 +275,11 @@ def main():
                         help="backward: of the operators that have it")
     parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
     parser.add_argument("--rows", action="store_true", help="operators over rows alone")
+    parser.add_argument("--sequences", action="store_true", help="operators over rows of sequences alone")
     parser.add_argument("--repeated", action="store_true", help="the selection for many launches of each")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
-    source = row_instances() if arguments.rows else small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
+    source = row_instances() if arguments.rows else sequence_instances() if arguments.sequences else small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
     if arguments.direction == "backward":
         source = ({**x, "directions": ["backward"]} for x in source
                   if x["op"] != "delta_hstu_attention" and "small_batches" not in x)
