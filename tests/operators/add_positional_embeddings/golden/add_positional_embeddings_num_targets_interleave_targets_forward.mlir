@@ -1,0 +1,25 @@
+module {
+  func.func @row_outputs(%arg0: f32 {hstu.name = "seq_embeddings"}, %arg1: f32 {hstu.name = "position_embeddings_weight"}, %arg2: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "out"}) {
+    %0 = arith.mulf %arg0, %arg2 : f32
+    %1 = arith.addf %0, %arg1 : f32
+    return %1 : f32
+  }
+  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "position_embeddings_weight"}) {
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %c1 = arith.constant 1 : index
+    %0 = hstu.element "seq_offsets"[%arg0]
+    %1 = arith.addi %arg0, %c1 : index
+    %2 = hstu.element "seq_offsets"[%1]
+    %3 = arith.subi %2, %0 : index
+    %4 = hstu.element "num_targets"[%arg0]
+    %5 = arith.muli %4, %c2 : index
+    %6 = arith.subi %3, %5 : index
+    %7 = arith.minsi %arg1, %6 : index
+    %8 = hstu.extent "position_embeddings_weight"
+    %9 = arith.subi %8, %c1 : index
+    %10 = arith.minsi %7, %9 : index
+    %11 = arith.maxsi %10, %c0 : index
+    return %11 : index
+  }
+}

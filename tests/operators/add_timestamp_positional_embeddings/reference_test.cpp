@@ -1,0 +1,129 @@
+// The reference of add_timestamp_positional_embeddings against values worked out by hand from docs/ops.md.
+#include <gtest/gtest.h>
+
+#include "compiler/spec/operators/add_timestamp_positional_embeddings/spec.h"
+#include "tests/row/sequence_values.h"
+
+namespace hstujit {
+namespace {
+
+using Numbers = std::vector<double>;
+
+AddTimestampPositionalEmbeddingsSpec make_spec(TimestampPositionParams params = {}) {
+  params.width = 1;
+  return AddTimestampPositionalEmbeddingsSpec(params);
+}
+
+// 0, step, 2 * step, ...
+Numbers table_of(int64_t rows, double step) {
+  Numbers table;
+  for (int64_t i = 0; i < rows; ++i) table.push_back(static_cast<double>(i) * step);
+  return table;
+}
+
+// Which row of the table of positions each row of a sequence of 6 finds, with so many targets and contextual rows.
+Numbers positions(const TimestampPositionParams& params, int64_t targets, double context, int64_t table_rows) {
+  const RowValues values = {
+      {"seq_embeddings", Numbers(6, 0)},    {"position_embeddings_weight", table_of(table_rows, 1)},
+      {"timestamp_embeddings_weight", {0}}, {"alpha", {1}},
+      {"time_bucket_increments", {60}},     {"timestamps", Numbers(6, 0)},
+      {"max_contextual_seq_len", {context}}};
+  return sequences_output(make_spec(params), Direction::kForward, {{6}, {targets}, 6, {}}, values, "out");
+}
+
+TEST(AddTimestampPositionalEmbeddings, PositionsCountFromTheEnd) {
+  EXPECT_EQ(positions({}, 0, 0, 10), (Numbers{6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(positions({}, 0, 2, 10), (Numbers{0, 1, 6, 5, 4, 3}));
+  EXPECT_EQ(positions({}, 0, 9, 10), (Numbers{0, 1, 2, 3, 4, 5})) << "all rows are contextual";
+}
+
+TEST(AddTimestampPositionalEmbeddings, PositionsBehindTheTableHaveItsLastRow) {
+  EXPECT_EQ(positions({}, 0, 2, 5), (Numbers{0, 1, 4, 4, 4, 3}));
+  EXPECT_EQ(positions({}, 0, 9, 4), (Numbers{0, 1, 2, 3, 3, 3}));
+  EXPECT_EQ(positions({}, 0, 2, 1), Numbers(6, 0));
+}
+
+// All have that of the first one, which stands behind the history.
+TEST(AddTimestampPositionalEmbeddings, TargetsShareAPosition) {
+  TimestampPositionParams params;
+  params.num_targets = true;
+  EXPECT_EQ(positions(params, 2, 1, 10), (Numbers{0, 4, 3, 2, 1, 1}));
+  params.interleave_targets = true;
+  EXPECT_EQ(positions(params, 2, 1, 10), (Numbers{0, 2, 1, 1, 1, 1}));
+  EXPECT_EQ(positions(params, 4, 1, 10), (Numbers{0, 1, 1, 1, 1, 1})) << "eight rows of targets in a sequence of six";
+}
+
+// The bucket of each row of one sequence, of 4 buckets unless said otherwise.
+Numbers buckets(const TimestampPositionParams& params, const Numbers& timestamps, double increments,
+                const Numbers& query_time = {}, int64_t table_rows = 4) {
+  const auto rows = static_cast<int64_t>(timestamps.size());
+  const RowValues values = {{"seq_embeddings", Numbers(timestamps.size(), 0)},
+                            {"position_embeddings_weight", {0}},
+                            {"timestamp_embeddings_weight", table_of(table_rows, 1)},
+                            {"alpha", {1}},
+                            {"time_bucket_increments", {increments}},
+                            {"timestamps", timestamps},
+                            {"query_time", query_time},
+                            {"max_contextual_seq_len", {0}}};
+  return sequences_output(make_spec(params), Direction::kForward, {{rows}, {}, rows, {}}, values, "out");
+}
+
+// Ages of 961, 540, 240, 239, 60, 59 and 0 seconds.
+TEST(AddTimestampPositionalEmbeddings, ABucketIsTheRootOfAnAge) {
+  const Numbers timestamps = {39, 460, 760, 761, 940, 941, 1000};
+  EXPECT_EQ(buckets({}, timestamps, 60, {}, 10), (Numbers{4, 3, 2, 1, 1, 0, 0}));
+  EXPECT_EQ(buckets({}, timestamps, 60), (Numbers{3, 3, 2, 1, 1, 0, 0})) << "the last bucket has what is older";
+  EXPECT_EQ(buckets({}, timestamps, 240, {}, 10), (Numbers{2, 1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(buckets({}, timestamps, 1e-6), (Numbers{3, 3, 3, 3, 3, 3, 1})) << "an age is at least a millionth";
+}
+
+// e * 60 = 163.1 and e * e * 60 = 443.3. The logarithm of what is younger than a unit is negative.
+TEST(AddTimestampPositionalEmbeddings, ABucketIsTheLogarithmOfAnAge) {
+  TimestampPositionParams params;
+  params.time_bucket_fn = "log";
+  EXPECT_EQ(buckets(params, {556, 557, 836, 837, 940, 999, 1000}, 60), (Numbers{2, 1, 1, 0, 0, 0, 0}));
+}
+
+TEST(AddTimestampPositionalEmbeddings, WhatIsLaterThanTheLastRowHasNoAge) {
+  TimestampPositionParams params;
+  EXPECT_EQ(buckets(params, {5000, 1000, 760, 1000}, 60), (Numbers{0, 0, 2, 0}));
+  params.time_bucket_fn = "log";
+  EXPECT_EQ(buckets(params, {5000, 1000, 556, 1000}, 60), (Numbers{0, 0, 2, 0}));
+}
+
+TEST(AddTimestampPositionalEmbeddings, AgesCountToTheQuerysTime) {
+  TimestampPositionParams params;
+  params.query_time = true;
+  EXPECT_EQ(buckets(params, {760, 1000, 5000}, 60, {1000}), (Numbers{2, 0, 0}));
+  EXPECT_EQ(buckets(params, {760, 1000, 5000}, 60, {1240}), (Numbers{2, 2, 0}));
+}
+
+// Sequences of 2, 0 and 3 rows: each has its own end and time. Of 3 positions, as the reference has them where the
+// longest one has 4 rows.
+TEST(AddTimestampPositionalEmbeddings, EachSequenceByItself) {
+  const Lengths lengths{{2, 0, 3}, {}, 4, {}};
+  RowValues values = {{"seq_embeddings", {1, 2, 3, 4, 5}},
+                      {"position_embeddings_weight", {10, 20, 30}},
+                      {"timestamp_embeddings_weight", {100, 200, 300}},
+                      {"alpha", {2}},
+                      {"time_bucket_increments", {1}},
+                      {"timestamps", {6, 10, 0, 1, 2}},
+                      {"max_contextual_seq_len", {1}}};
+  const auto spec = make_spec();
+  // Positions 0, 2 and 0, 3 -> 2, 2. Ages 4, 0 and 2, 1, 0.
+  EXPECT_EQ(sequences_output(spec, Direction::kForward, lengths, values, "out"),
+            (Numbers{2 + 10 + 300, 4 + 30 + 100, 6 + 10 + 200, 8 + 30 + 200, 10 + 30 + 100}));
+
+  values["dout"] = {1, 2, 4, 8, 16};
+  const auto gradient = [&](const char* name) {
+    return sequences_output(spec, Direction::kBackward, lengths, values, name);
+  };
+  EXPECT_EQ(gradient("dseq_embeddings"), (Numbers{2, 4, 8, 16, 32}));
+  EXPECT_EQ(gradient("dposition_embeddings_weight"), (Numbers{5, 0, 26}));
+  Numbers of_ages = gradient("dtimestamp_embeddings_weight");
+  of_ages.resize(4);
+  EXPECT_EQ(of_ages, (Numbers{18, 12, 1, 0}));
+}
+
+}  // namespace
+}  // namespace hstujit

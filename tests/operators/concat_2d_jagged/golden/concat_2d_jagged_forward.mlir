@@ -1,0 +1,25 @@
+module {
+  func.func @row_outputs(%arg0: f32 {hstu.name = "left"}, %arg1: f32 {hstu.name = "right"}) -> (f32 {hstu.name = "out"}) {
+    %0 = arith.addf %arg0, %arg1 : f32
+    return %0 : f32
+  }
+  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "left"}, index {hstu.name = "right"}) {
+    %c-1 = arith.constant -1 : index
+    %c1 = arith.constant 1 : index
+    %c0 = arith.constant 0 : index
+    %0 = hstu.element "offsets_left"[%arg0]
+    %1 = arith.addi %arg0, %c1 : index
+    %2 = hstu.element "offsets_left"[%1]
+    %3 = arith.subi %2, %0 : index
+    %4 = arith.cmpi slt, %arg1, %3 : index
+    %5 = arith.cmpi sge, %arg1, %c0 : index
+    %6 = arith.andi %5, %4 : i1
+    %7 = arith.subi %arg1, %3 : index
+    %8 = arith.addi %0, %arg1 : index
+    %9 = arith.select %6, %8, %c-1 : index
+    %10 = hstu.element "offsets_right"[%arg0]
+    %11 = arith.addi %10, %7 : index
+    %12 = arith.select %6, %c-1, %11 : index
+    return %9, %12 : index, index
+  }
+}
