@@ -41,6 +41,12 @@ Json known_to(const std::string& op, const Json& common) {
   return known;
 }
 
+// Whether the type of the rows of all cases, where one is given, is one that the case's weights go with.
+bool goes_with_rows(const Json& json) {
+  const std::string weights = json.value("weight_dtype", "fp32");
+  return weights == "fp32" || weights == json.value("dtype", "bf16");
+}
+
 std::vector<RowCase> all_cases(const Json& common) {
   std::vector<RowCase> all;
   for (const std::filesystem::path& file : case_files()) {
@@ -62,6 +68,7 @@ std::vector<RowCase> all_cases(const Json& common) {
       cases.insert(cases.end(), products.begin(), products.end());
     }
     for (RowCase& row : cases) {
+      if (!goes_with_rows(row.json)) continue;
       Result<OpSpecPtr> spec = parse_op_spec(row.json, row.name);
       if (!spec.ok()) throw std::runtime_error(file.native() + ": " + spec.status().message());
       row.spec = std::dynamic_pointer_cast<const RowSpec>(*spec);

@@ -23,7 +23,8 @@ struct RowCase {
 };
 
 // `common` are parameters of all cases, at least "width".
-// Those whose rows are of no sequences, and those whose rows are. An operator takes of `common` what it knows.
+// Those whose rows are of no sequences, and those whose rows are. An operator takes of `common` what it knows. A case
+// whose weights are of a type that rows of `common` do not go with is left out.
 std::vector<RowCase> row_cases(const nlohmann::ordered_json& common);
 std::vector<RowCase> sequence_cases(const nlohmann::ordered_json& common);
 
