@@ -38,7 +38,7 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(Config, TheExamplesOfTheRepositoryLoad) {
-  for (const char* name : {"ml100k.json", "dlrm_hstu.json"}) {
+  for (const char* name : {"ml100k.json", "dlrm_hstu.json", "sequences.json"}) {
     const auto config = load_config(std::filesystem::path(kSource) / "examples/configs" / name);
     ASSERT_TRUE(config.ok()) << config.status().message();
     EXPECT_GE(config->instances.size(), 3u);
