@@ -12,6 +12,7 @@ struct RowLayout {
   static constexpr int kRows = kThreads / kThreadsPerRow;  // of the CTA at a time
   static constexpr int kLanesPerRow = kThreadsPerRow < 32 ? kThreadsPerRow : 32;
   static constexpr int kWarpsPerRow = kThreadsPerRow / kLanesPerRow;
+  static constexpr bool kTogether = true;  // all lanes of a warp ask where rows are, for neighbouring ones
   static constexpr int kVector = Config::kVector;
   static constexpr int kVectors = Spec::kWidth / kVector;
   static constexpr int kChunks = ceil_div(kVectors, kThreadsPerRow);

@@ -22,6 +22,8 @@ constexpr int64_t kPartWords = 8;         // sums and statistics of a part of a 
 constexpr int64_t kDrawWords = 32;        // keys and counters of random numbers
 constexpr int64_t kManyThreads = 256;     // of a row; as many as may have kMaxRegisters
 constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
+constexpr int64_t kWordsAhead = 32;       // of rows that are loaded while others are added to a table's sums
+constexpr int64_t kMaxRowsAhead = 6;      // of them
 
 // CTAs that walk rows which stay in registers, as fitted to 400 kernels of sm_90a that were compiled for as many CTAs
 // as there are registers for.
@@ -94,13 +96,17 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   for (const RowOperand& output : interface.outputs) {
     if (output.kind == RowOperandKind::kColumnSum) sum_words += chunks * vector;
     if (output.kind == RowOperandKind::kGroupSum) sum_words += chunks;
+    // Tables are gone through one after the other.
+    if (output.kind == RowOperandKind::kTableSum) sum_words = chunks * vector;
+    if (output.kind == RowOperandKind::kTableSum)
+      rows_ahead = std::clamp(kWordsAhead / row_words, int64_t{1}, kMaxRowsAhead);
   }
   parts = parts_of(interface, vectors, chunks, config.threads_per_row);
   register_cap = std::min(kMaxRegisters, round_down(kRegisters / (threads * config.blocks_per_sm), kRegisterUnit));
 
   // What is held of a row the compiler keeps as fp32, between its uses; what is on its way is as it is in memory.
   const int64_t elements = chunks * vector;
-  const int64_t held = elements * row_inputs, loading = (config.stages - 1) * row_words;
+  const int64_t held = elements * row_inputs, loading = (config.stages - 1 + rows_ahead) * row_words;
   const int64_t chunk_vectors = vector_words / chunks;
   // Of long formulas it keeps results, too, that both the sums and the outputs are made of.
   const auto live = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);

@@ -18,7 +18,8 @@ struct Resources {
   int64_t parts = 0;          // of a row: those that a thread has sums and statistics of, apart
   int64_t row_words = 0;      // registers for a thread's share of a row, all inputs
   int64_t vector_words = 0;   // the same of the inputs that all rows share, as fp32: they are converted once
-  int64_t sum_words = 0;      // of column sums
+  int64_t sum_words = 0;      // of column sums, or of a row of a table's sums
+  int64_t rows_ahead = 0;     // rows that are loaded while one is added to a table's sums
   int64_t register_cap = 0;   // of a thread, at the config's CTAs per multiprocessor
   bool hold_row = false;      // a row stays in registers from its first use to the last
   bool hold_vectors = false;  // and so do the vectors, from row to row

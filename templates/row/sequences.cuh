@@ -4,27 +4,37 @@
 #include "common/element.cuh"
 #include "row/elements.cuh"
 
-// The sequence that a row is of, when sequence b begins with row first_row(b): the last one that begins there or before.
-// `kTogether`: all lanes of a warp ask for the same row, and look at 32 sequences at a time.
-template <bool kTogether, class Sequences, class Params>
-__device__ __forceinline__ i64 sequence_of(const Params& params, i64 row) {
+// The last sequence from `first` on, and before `end`, that begins with the row or before it; `first` does. Sequence b
+// begins with row first_row(b). Looks close by first.
+template <class Sequences, class Params>
+__device__ __forceinline__ i64 last_begun(const Params& params, i64 row, i64 first, i64 end) {
+  i64 step = 1;
+#pragma unroll 1
+  while (first + step < end && Sequences::first_row(params, first + step) <= row) {
+    first += step;
+    step *= 2;
+  }
+  end = min(end, first + step);
+#pragma unroll 1
+  while (end - first > 1) {
+    const i64 middle = first + (end - first) / 2;
+    (Sequences::first_row(params, middle) <= row ? first : end) = middle;
+  }
+  return first;
+}
+
+// The same from the first sequence on, for the lowest row of a warp, whose lanes look at 32 sequences at a time.
+template <class Sequences, class Params>
+__device__ __forceinline__ i64 last_begun_by_warp(const Params& params, i64 row) {
   i64 first = 0, end = Sequences::count(params);
-  if constexpr (kTogether) {
-    const int lane = threadIdx.x % 32;
+  const int lane = threadIdx.x % 32;
 #pragma unroll 1
-    while (end - first > 1) {
-      const i64 step = (end - first + 31) / 32, probe = first + lane * step;
-      const bool begun = probe < end && Sequences::first_row(params, probe) <= row;
-      const int last = 31 - __clz(__ballot_sync(~0u, begun) | 1);
-      first += last * step;
-      end = min(end, first + step);
-    }
-  } else {
-#pragma unroll 1
-    while (end - first > 1) {
-      const i64 middle = first + (end - first) / 2;
-      (Sequences::first_row(params, middle) <= row ? first : end) = middle;
-    }
+  while (end - first > 1) {
+    const i64 step = (end - first + 31) / 32, probe = first + lane * step;
+    const bool begun = probe < end && Sequences::first_row(params, probe) <= row;
+    const int last = 31 - __clz(__ballot_sync(~0u, begun) | 1);
+    first += last * step;
+    end = min(end, first + step);
   }
   return first;
 }
@@ -37,16 +47,18 @@ class Places<Layout, Operands, typename Exists<typename Operands::Sequences>::ty
   template <class Params>
   __device__ __forceinline__ Places(const Params& params, i64 row) {
     place_.set(-1);
-    if (row >= params.rows) return;
     i64 sequence, position;
     if constexpr (Sequences::kUniform) {
+      if (row >= params.rows) return;
       const i64 rows = Sequences::rows(params);
       sequence = (row | rows) >> 32 == 0 ? static_cast<u32>(row) / static_cast<u32>(rows) : row / rows;
       position = row - sequence * rows;
       exists_ = sequence < Sequences::count(params);
     } else {
-      constexpr bool kTogether = Layout::kThreadsPerRow >= 32;
-      sequence = sequence_of<kTogether, Sequences>(params, row);
+      // Where the lanes of a warp have neighbouring rows, they look for the first one's sequence together.
+      const i64 nearest = Layout::kTogether ? last_begun_by_warp<Sequences>(params, __shfl_sync(~0u, row, 0)) : 0;
+      if (row >= params.rows) return;
+      sequence = last_begun<Sequences>(params, row, nearest, Sequences::count(params));
       position = row - Sequences::first_row(params, sequence);
       exists_ = position >= 0 && sequence < Sequences::count(params) && row < Sequences::first_row(params, sequence + 1);
     }

@@ -13,7 +13,8 @@ namespace {
 
 // As KeySort of keys.cuh.
 constexpr int kSortThreads = 128;
-constexpr int64_t kMinRows = 1024, kMaxChunks = 256, kDigits = 2048;
+constexpr int kKeyThreads = 512;
+constexpr int64_t kMinRows = 512, kMaxChunks = 256, kDigits = 2048;
 constexpr int kSumThreads = 1024;
 constexpr int64_t kDigitsOfCta = 32;
 constexpr int64_t kEndsBytes = 12;              // of a RunEnds
@@ -56,7 +57,7 @@ class Planner {
     plan_.kernel_name =
         fmt::format("{}_{}_{}_d{}_t{}_w{}_b{}", spec.op(), to_string(Direction::kBackward), to_string(spec.dtype()),
                     interface.width, config.threads_per_row, config.warps, config.blocks_per_sm);
-    plan_.threads = kSortThreads;
+    plan_.threads = kKeyThreads;
     plan_.slots = operand_slots();
     rows_ = plan_.slots.back().argument;
     plan_.grid = {size_factor(rows_, kMinRows)};
@@ -128,7 +129,7 @@ class Planner {
     std::vector<GridFactor> chunks = {size_factor(rows_, kMinRows)};
     std::vector<GridFactor> digits = {size_factor(rows_, kAnyRows), constant_factor(kDigits / kDigitsOfCta)};
     for (std::vector<GridFactor>* grid : {&chunks, &digits}) grid->insert(grid->end(), more.begin(), more.end());
-    add_kernel("count_rows" + suffix, kSortThreads, chunks, kMaxChunks);
+    if (!more.empty()) add_kernel("count_rows" + suffix, kSortThreads, chunks, kMaxChunks);
     add_kernel("sum_counts" + suffix, kSumThreads, digits);
     add_kernel("order_rows" + suffix, kSortThreads, chunks, kMaxChunks);
   }
@@ -169,7 +170,7 @@ struct RowTableBackward {
   }
   static Constants constants(const Spec& spec, const Config& config) {
     const row::Resources resources(spec, kDirection, config);
-    return {{"vector", resources.vector}, {"hold_row", 1}, {"hold_vectors", 0}};
+    return {{"vector", resources.vector}, {"hold_row", 1}, {"hold_vectors", 0}, {"rows_ahead", resources.rows_ahead}};
   }
   static std::string instruction_wrappers(const Spec& spec, const Config&) {
     return row::print_operands(spec, kDirection);

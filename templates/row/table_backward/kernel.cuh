@@ -1,10 +1,11 @@
 // The backward direction of operators that find rows of tables: beside the rows' gradients those of the tables, each row
 // of which is a sum over the rows that found it. In the order of the kernels:
 //
-//   kernel_main       for each row of each table the key: which of the table's rows it found
-//   clear_tables      zeros for rows that none found
-//   count_rows, sum_counts, order_rows    one pass of a sort by key each
-//   walk_table, finish_table              the sums of a table, and those of runs that several CTAs had
+//   kernel_main                the key of each row, for each table: which of the table's rows it found
+//   clear_tables               zeros for rows that none found
+//   sum_counts, order_rows     a pass of a sort by key
+//   count_rows, sum_counts, order_rows    a second one, of a table with many rows
+//   walk_table, finish_table   the sums of a table, and those of runs that several CTAs had
 //
 // All sums are in fp32 and in an order that follows from the sizes alone: the same call gives the same bits, and a row
 // that all others find costs no more than another.
@@ -35,11 +36,6 @@ __device__ void clear_tables(const Params& params) {
 
 // The first pass is over all tables, a second one over one that has more rows than there are digits.
 template <class Spec, class Config, class Params>
-__device__ void count_rows(const Params& params) {
-  for (int table = 0; table < Operands::TableSums::kCount; ++table)
-    count_digits(KeyRegions(params, table), 0, params.rows);
-}
-template <class Spec, class Config, class Params>
 __device__ void sum_counts(const Params& params) {
   for (int table = 0; table < Operands::TableSums::kCount; ++table)
     sum_histograms(KeyRegions(params, table), params.rows);
@@ -52,7 +48,7 @@ __device__ void order_rows(const Params& params) {
 
 template <class Spec, class Config, class Params>
 __device__ void count_rows_0(const Params& params) {
-  count_digits(KeyRegions(params, 0), 1, params.rows);
+  count_digits(KeyRegions(params, 0), params.rows);
 }
 template <class Spec, class Config, class Params>
 __device__ void sum_counts_0(const Params& params) {
@@ -64,7 +60,7 @@ __device__ void order_rows_0(const Params& params) {
 }
 template <class Spec, class Config, class Params>
 __device__ void count_rows_1(const Params& params) {
-  count_digits(KeyRegions(params, 1), 1, params.rows);
+  count_digits(KeyRegions(params, 1), params.rows);
 }
 template <class Spec, class Config, class Params>
 __device__ void sum_counts_1(const Params& params) {

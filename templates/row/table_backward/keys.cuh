@@ -10,7 +10,7 @@ struct KeySort {
   static constexpr int kBits = 11, kDigits = 1 << kBits;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
   static constexpr int kMaxChunks = 256;
-  static constexpr int kMinRows = 1024;  // of a chunk
+  static constexpr int kMinRows = 512;  // of a chunk
 
   static __device__ __forceinline__ int chunks(i64 rows) {
     return static_cast<int>(min(static_cast<i64>(kMaxChunks), (rows + kMinRows - 1) / kMinRows));
@@ -50,29 +50,49 @@ struct KeyRegions {
   }
 };
 
-// The layout of one thread for each row.
+// A thread for each row, and neighbouring rows for the lanes of a warp.
 struct OneThread {
-  static constexpr int kThreadsPerRow = 1;
+  static constexpr bool kTogether = true;
 };
 
+// The keys of a chunk's rows, of all tables, and how many there are of each lowest digit.
 template <class Operands, class Params>
 __device__ __forceinline__ void write_keys(const Params& params) {
   using Sums = typename Operands::TableSums;
+  constexpr int kCounts = Sums::kSorted ? 1 : Sums::kCount * KeySort::kDigits;
+  __shared__ __align__(16) unsigned char static_bytes[kCounts * sizeof(u32)];
+  u32* const counts = reinterpret_cast<u32*>(static_bytes);
   const i64 chunk = KeySort::chunk_rows(params.rows), begin = blockIdx.x * chunk;
-  i64 counts[Sums::kCount];
-  Sums::counts(params, counts);
-  for (i64 row = begin + threadIdx.x; row < min(begin + chunk, params.rows); row += KeySort::kThreads) {
-    const Places<OneThread, Operands> place(params, row);
+  const i64 end = min(begin + chunk, params.rows);
+  i64 rows[Sums::kCount];
+  Sums::counts(params, rows);
+  if constexpr (!Sums::kSorted) {
+    for (int digit = threadIdx.x; digit < kCounts; digit += blockDim.x) counts[digit] = 0;
+    __syncthreads();
+  }
+  for (i64 first = begin; first < end; first += blockDim.x) {
+    const i64 row = first + threadIdx.x;
+    const Places<OneThread, Operands> place(params, row < end ? row : params.rows);
+    if (row >= end) continue;
 #pragma unroll
     for (int table = 0; table < Sums::kCount; ++table) {
-      const i64 none = counts[table] + (place.exists() ? 0 : 1), key = place.sum(table);
-      KeyRegions(params, table).keys[row] = static_cast<u32>(key < 0 ? none : key);
+      const i64 none = rows[table] + (place.exists() ? 0 : 1), found = place.sum(table);
+      const u32 key = static_cast<u32>(found < 0 ? none : found);
+      KeyRegions(params, table).keys[row] = key;
+      if constexpr (!Sums::kSorted) atomicAdd(counts + table * KeySort::kDigits + KeySort::digit(key, 0), 1u);
     }
+  }
+  if constexpr (!Sums::kSorted) {
+    __syncthreads();
+    for (int digit = threadIdx.x; digit < kCounts; digit += blockDim.x)
+      KeyRegions(params, digit / KeySort::kDigits)
+          .histograms[blockIdx.x * KeySort::kDigits + digit % KeySort::kDigits] = counts[digit];
   }
 }
 
-// Counts the digits of a chunk. All threads of the CTA call.
-__device__ __forceinline__ void count_digits(const KeyRegions& regions, int pass, i64 rows) {
+// Counts the higher digits of a chunk, in the order of the lower ones. All threads of the CTA call.
+__device__ __forceinline__ void count_digits(const KeyRegions& regions, i64 rows) {
+  constexpr int pass = 1;
   __shared__ __align__(16) unsigned char static_bytes[KeySort::kDigits * sizeof(u32)];
   u32* const counts = reinterpret_cast<u32*>(static_bytes);
   const i64 chunk = KeySort::chunk_rows(rows), begin = blockIdx.x * chunk;

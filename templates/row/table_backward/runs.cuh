@@ -27,6 +27,7 @@ struct RunParts {
 // The elements of one row of sums that a thread has.
 template <class Layout>
 struct RunSums {
+  static constexpr bool kByFour = Layout::kVector % 4 == 0;
   float elements[Layout::kChunks][Layout::kVector];
 
   __device__ __forceinline__ void clear() {
@@ -41,18 +42,23 @@ struct RunSums {
 #pragma unroll
     for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
       if (!Layout::has(chunk)) continue;
+      const float* const column = from + Layout::column(chunk);
+      if constexpr (kByFour) {
 #pragma unroll
-      for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] += __ldcg(from + Layout::column(chunk) + i);
+        for (int i = 0; i < Layout::kVector; i += 4) {
+          const float4 four = __ldcg(reinterpret_cast<const float4*>(column + i));
+          elements[chunk][i] += four.x;
+          elements[chunk][i + 1] += four.y;
+          elements[chunk][i + 2] += four.z;
+          elements[chunk][i + 3] += four.w;
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] += __ldcg(column + i);
+      }
     }
   }
-  __device__ __forceinline__ void leave(float* to) const {
-#pragma unroll
-    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      if (!Layout::has(chunk)) continue;
-#pragma unroll
-      for (int i = 0; i < Layout::kVector; ++i) to[Layout::column(chunk) + i] = elements[chunk][i];
-    }
-  }
+  __device__ __forceinline__ void leave(float* to) const { round_to<Fp32>(to); }
   template <class Type>
   __device__ __forceinline__ void round_to(void* row) const {
 #pragma unroll
@@ -71,7 +77,7 @@ __device__ __forceinline__ bool add_heads(const RunParts<kWidth>& parts, i64 par
   i64 behind = part + 1;
   bool closed = false;
   while (behind < end && !closed) closed = parts.ends[behind++].closed != 0;
-#pragma unroll 2
+#pragma unroll 1
   for (i64 other = part + 1; other < behind; ++other) sums.add(parts.head(other));
   return closed;
 }

@@ -50,7 +50,7 @@ class TableWalk {
   static constexpr int kWidth = Spec::kWidth;
   static constexpr bool kWrites = kTable == 0 && Operands::kRowOutputs > 0;
   static constexpr int kOutputs = Operands::kRowOutputs + Sums::kCount;
-  static constexpr int kBatch = Layout::kChunks * Layout::kVector <= 8 ? 4 : Layout::kChunks * Layout::kVector <= 16 ? 2 : 1;
+  static constexpr int kAhead = Config::kRowsAhead;
 
   // The i-th row in order.
   __device__ __forceinline__ i64 row_at(i64 i) const {
@@ -59,39 +59,53 @@ class TableWalk {
   }
   __device__ __forceinline__ u32 key_at(i64 i) const { return regions_.keys[row_at(i)]; }
 
+  // A row on its way: what it is, and its elements.
+  struct Ahead {
+    i64 row;
+    u32 key;
+    typename Operand::Row held;
+  };
+
+  __device__ __forceinline__ Ahead fetch(i64 row) const {
+    Ahead ahead;
+    ahead.row = row;
+    ahead.key = regions_.keys[row];
+    inputs_.load(params_, Place(row, true), ahead.held);
+    return ahead;
+  }
+
+  // The loads of kAhead rows are under way; those behind the part's last one are for nothing.
   __device__ __forceinline__ void go_through(i64 begin, i64 end, RunEnds& own, const RunParts<kWidth>& parts, int group) {
-    const u32 before = begin > 0 && begin < end ? key_at(begin - 1) : kNoKey;
+    if (begin >= end) return;
+    const i64 last = params_.rows - 1;
+    Ahead ahead[kAhead];
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) ahead[i] = fetch(row_at(min(begin + i, last)));
+    i64 next = row_at(min(begin + kAhead, last));
+    const u32 before = begin > 0 ? key_at(begin - 1) : kNoKey;
     u32 run = kNoKey;
     bool began = false;  // in this part
     RunSums<Layout> sums;
     sums.clear();
-    for (i64 first = begin; first < end; first += kBatch) {
-      typename Operand::Row held[kBatch];
-      i64 rows[kBatch];
-      u32 keys[kBatch];
+#pragma unroll 1
+    for (i64 i = begin;; ++i) {
+      const Ahead now = ahead[0];
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        const bool mine = first + i < end;
-        rows[i] = row_at(mine ? first + i : first);
-        keys[i] = mine ? regions_.keys[rows[i]] : kNoKey;
-        inputs_.load(params_, Place(rows[i], keys[i] <= keys_), held[i]);
+      for (int other = 1; other < kAhead; ++other) ahead[other - 1] = ahead[other];
+      const bool over = i >= end || now.key > keys_;  // rows of no sequence are behind all others
+      const u32 key = over || now.key >= keys_ ? kNoKey : now.key;
+      if (key != run) {
+        const bool ends = i < end || i >= params_.rows || now.key != run;
+        if (run != kNoKey) end_run(run, began, ends, sums, own, parts, group);
+        began = i > begin || key != before;
+        run = key;
+        sums.clear();
       }
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        if (keys[i] > keys_) continue;  // of no sequence: these are last
-        const u32 key = keys[i] < keys_ ? keys[i] : kNoKey;
-        if (key != run) {
-          if (run != kNoKey) end_run(run, began, true, sums, own, parts, group);
-          began = first + i > begin || key != before;
-          run = key;
-          sums.clear();
-        }
-        add_row(rows[i], held[i], sums);
-      }
+      if (over) return;
+      ahead[kAhead - 1] = fetch(next);
+      next = row_at(min(i + kAhead + 1, last));
+      add_row(now.row, now.held, sums);
     }
-    if (run == kNoKey) return;  // nothing, or rows that found none
-    const bool ends = end >= params_.rows || key_at(end) != run;
-    end_run(run, began, ends, sums, own, parts, group);
   }
 
   __device__ __forceinline__ void add_row(i64 row, const typename Operand::Row& held, RunSums<Layout>& sums) {
@@ -151,26 +165,25 @@ class TableWalk {
     if (threadIdx.x == 0) *cta = RunEnds();
     __syncthreads();
     const RunParts<kWidth> ctas = {reinterpret_cast<RunEnds*>(params_.cta_ends), params_.cta_sums};
-    RunSums<Layout> sums;
-    if (own.tail != kNoKey) {
+    // A tail, and the first group's head, which is the CTA's.
+#pragma unroll 1
+    for (int kind = 0; kind < 2; ++kind) {
+      const bool tail = kind == 0;
+      const u32 key = tail ? own.tail : group == 0 ? own.head : kNoKey;
+      if (key == kNoKey) continue;
+      RunSums<Layout> sums;
       sums.clear();
-      sums.add(parts.tail(group));
-      if (add_heads(parts, group, Layout::kRows, sums)) {
-        write(own.tail, sums);
-      } else {
-        sums.leave(ctas.tail(blockIdx.x));
-        if (first) cta->tail = own.tail;
+      sums.add(tail ? parts.tail(group) : parts.head(group));
+      const bool closed = (!tail && own.closed != 0) || add_heads(parts, group, Layout::kRows, sums);
+      if (tail && closed) {
+        write(key, sums);
+        continue;
       }
-    }
-    if (group == 0 && own.head != kNoKey) {
-      sums.clear();
-      sums.add(parts.head(0));
-      const bool closed = own.closed || add_heads(parts, 0, Layout::kRows, sums);
-      sums.leave(ctas.head(blockIdx.x));
-      if (first) {
-        cta->head = own.head;
-        cta->closed = closed;
-      }
+      sums.leave(tail ? ctas.tail(blockIdx.x) : ctas.head(blockIdx.x));
+      if (!first) continue;
+      if (tail) cta->tail = key;
+      if (!tail) cta->head = key;
+      if (!tail) cta->closed = closed;
     }
     __syncthreads();
     if (threadIdx.x == 0) ctas.ends[blockIdx.x] = *cta;
