@@ -41,6 +41,18 @@ TEST_F(RowKernels, UntunedFitEveryOption) {
   }
 }
 
+TEST_F(RowKernels, UntunedFitEveryOptionOverSequences) {
+  const DeviceSpec device = *known_device("sm_90a");
+  for (const char* dtype : {"bf16", "fp32"}) {
+    for (const RowCase& row : sequence_cases({{"width", 512}, {"dtype", dtype}})) {
+      for (const Direction direction : kDirections) {
+        if (row.spec->program(direction) != nullptr) continue;
+        expect_fits(*row.spec, direction, heuristic_config(*row.spec, direction, device, {}).value(), device);
+      }
+    }
+  }
+}
+
 // Heads of usual widths, and such as no power of two divides, with all that an operator may have.
 TEST_F(RowKernels, UntunedFitEveryGroup) {
   for (const auto& [heads, head_width] : {std::pair{1, 256}, {4, 128}, {8, 32}, {4, 256}, {3, 96}, {16, 128}}) {

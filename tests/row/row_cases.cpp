@@ -5,6 +5,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "compiler/spec/sequence_rows.h"
+
 #ifndef HSTUJIT_OPERATOR_TESTS
 #define HSTUJIT_OPERATOR_TESTS HSTUJIT_SOURCE_DIR "/tests/operators"
 #endif
@@ -47,10 +49,17 @@ bool goes_with_rows(const Json& json) {
   return weights == "fp32" || weights == json.value("dtype", "bf16");
 }
 
-std::vector<RowCase> all_cases(const Json& common) {
+// Whether the operator's rows are those of sequences.
+bool is_over_sequences(const std::string& op) {
+  const Result<OpSpecPtr> spec = smallest_op_spec(op);
+  return spec.ok() && has_sequences((*spec)->signature(Direction::kForward));
+}
+
+std::vector<RowCase> cases(const Json& common, bool of_sequences) {
   std::vector<RowCase> all;
   for (const std::filesystem::path& file : case_files()) {
     const std::string op = file.parent_path().filename().native();
+    if (is_over_sequences(op) != of_sequences) continue;
     RowCase plain{op, op, {{"op", op}}, nullptr};
     plain.json.update(known_to(op, common));
     std::vector<RowCase> cases;
@@ -77,14 +86,6 @@ std::vector<RowCase> all_cases(const Json& common) {
     }
   }
   if (all.empty()) throw std::runtime_error("no cases.json in " HSTUJIT_OPERATOR_TESTS);
-  return all;
-}
-
-std::vector<RowCase> cases(const Json& common, bool of_sequences) {
-  std::vector<RowCase> all = all_cases(common);
-  std::erase_if(all, [&](const RowCase& row) {
-    return row.spec->interface(Direction::kForward).sequences.has_value() != of_sequences;
-  });
   return all;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/plan/search_space.h"
@@ -10,6 +11,7 @@
 #include "compiler/spec/operators/rms_norm/spec.h"
 #include "compiler/spec/operators/swish_layer_norm/spec.h"
 #include "templates/row/resources.h"
+#include "tests/row/row_cases.h"
 
 namespace hstujit {
 namespace {
@@ -120,6 +122,28 @@ TEST(RowSkeleton, EveryGroupHasAConfigOnEveryDevice) {
           for (const Direction direction : kDirections) {
             EXPECT_FALSE(accepted(spec, direction, *known_device(device)).empty())
                 << device << " " << to_string(direction) << " " << spec.to_json();
+          }
+        }
+      }
+    }
+  }
+}
+
+// Sums of tables have a skeleton of their own.
+TEST(RowSkeleton, EveryProblemOverSequencesHasAConfigOnEveryDevice) {
+  for (const char* device : {"sm_80", "sm_86", "sm_89", "sm_90a"}) {
+    for (const int64_t width : {int64_t{1}, int64_t{7}, int64_t{100}, int64_t{512}, RowParams::kMaxWidth}) {
+      for (const char* dtype : {"bf16", "fp32"}) {
+        for (const RowCase& row : sequence_cases({{"width", width}, {"dtype", dtype}})) {
+          for (const Direction direction : kDirections) {
+            if (row.spec->program(direction) != nullptr) continue;
+            const auto outputs = row.spec->interface(direction).outputs;
+            const bool sums = std::any_of(outputs.begin(), outputs.end(), [](const RowOperand& output) {
+              return output.kind == RowOperandKind::kTableSum;
+            });
+            const auto config = heuristic_config(*row.spec, direction, *known_device(device), {});
+            ASSERT_TRUE(config.ok()) << device << " " << row.name << " " << width << config.status().message();
+            EXPECT_EQ(config->skeleton, sums ? "row/table_backward" : skeleton(direction).name()) << row.name;
           }
         }
       }
