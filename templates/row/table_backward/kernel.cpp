@@ -16,7 +16,10 @@ constexpr int kSortThreads = 128;
 constexpr int kKeyThreads = 512;
 constexpr int64_t kMinRows = 512, kMaxChunks = 256, kDigits = 2048;
 constexpr int kSumThreads = 1024;
-constexpr int64_t kDigitsOfCta = 32;
+// As finish() of walk.cuh.
+constexpr int kFinishThreads = 256;
+constexpr int64_t kFinishColumns = 32;
+constexpr int64_t kDigitsOfGroup = 32;
 constexpr int64_t kEndsBytes = 12;              // of a RunEnds
 constexpr int64_t kAnyRows = int64_t{1} << 62;  // a divisor that makes 1 of any number of rows but 0
 
@@ -52,11 +55,11 @@ class Planner {
         sums_(table_sums(spec)),
         resources_(spec, Direction::kBackward, config),
         blocks_per_sm_(config.blocks_per_sm),
-        blocks_(device.sm_count * config.blocks_per_sm) {
-    const RowInterface interface = spec.interface(Direction::kBackward);
+        blocks_(device.sm_count * config.blocks_per_sm),
+        width_(spec.interface(Direction::kBackward).width) {
     plan_.kernel_name =
         fmt::format("{}_{}_{}_d{}_t{}_w{}_b{}", spec.op(), to_string(Direction::kBackward), to_string(spec.dtype()),
-                    interface.width, config.threads_per_row, config.warps, config.blocks_per_sm);
+                    width_, config.threads_per_row, config.warps, config.blocks_per_sm);
     plan_.threads = kKeyThreads;
     plan_.slots = operand_slots();
     rows_ = plan_.slots.back().argument;
@@ -73,7 +76,7 @@ class Planner {
       add_region("order_b", "u32*", {size_factor(rows_, 1), constant_factor(tables * 4)});
       add_region("histograms", "u32*", {constant_factor(tables * (kMaxChunks + 1) * kDigits * 4)});
     }
-    const int64_t row_bytes = 2 * spec_.interface(Direction::kBackward).width * 4;  // a head and a tail
+    const int64_t row_bytes = 2 * width_ * 4;  // a head and a tail
     add_region("group_sums", "float*", {constant_factor(blocks_ * resources_.rows * row_bytes)});
     add_region("cta_sums", "float*", {constant_factor(blocks_ * row_bytes)});
     add_region("cta_ends", "u32*", {constant_factor(blocks_ * kEndsBytes)});
@@ -82,19 +85,19 @@ class Planner {
     const int threads = static_cast<int>(resources_.threads);
     add_kernel("clear_tables", threads, {constant_factor(blocks_)});
     if (!sorted) {
-      add_pass("", {});
+      add_pass("", constant_factor(tables));
       // Where the number of rows, and what stands for none and for no row, are more than one digit has.
       for (int64_t table = 0; table < tables; ++table) {
         const int argument = find_argument(signature_, sums_[static_cast<size_t>(table)].argument());
-        add_pass(fmt::format("_{}", table), {size_factor(argument, kAnyRows, 2 - kDigits)});
+        add_pass(fmt::format("_{}", table), size_factor(argument, kAnyRows, 2 - kDigits));
       }
     }
     for (int64_t table = 0; table < tables; ++table) {
       const GridFactor any = size_factor(rows_, kAnyRows);
       add_kernel(fmt::format("walk_table_{}", table), threads, {any, constant_factor(blocks_)}, 0,
                  static_cast<int>(blocks_per_sm_));
-      add_kernel(fmt::format("finish_table_{}", table), threads,
-                 {any, constant_factor(ceil_div(blocks_, resources_.rows))});
+      add_kernel(fmt::format("finish_table_{}", table), kFinishThreads,
+                 {any, constant_factor(blocks_ * ceil_div(width_, kFinishColumns))});
     }
     return plan_;
   }
@@ -124,21 +127,22 @@ class Planner {
     plan_.following.push_back(std::move(kernel));
   }
 
-  // Of a sort: count, sum up, put in order. `more` is a further factor of the grids.
-  void add_pass(const std::string& suffix, const std::vector<GridFactor>& more) {
-    std::vector<GridFactor> chunks = {size_factor(rows_, kMinRows)};
-    std::vector<GridFactor> digits = {size_factor(rows_, kAnyRows), constant_factor(kDigits / kDigitsOfCta)};
-    for (std::vector<GridFactor>* grid : {&chunks, &digits}) grid->insert(grid->end(), more.begin(), more.end());
-    if (!more.empty()) add_kernel("count_rows" + suffix, kSortThreads, chunks, kMaxChunks);
-    add_kernel("sum_counts" + suffix, kSumThreads, digits);
-    add_kernel("order_rows" + suffix, kSortThreads, chunks, kMaxChunks);
+  // Of a sort: count, which the main kernel has done for the first, sum up, put in order. `times` is a further factor
+  // of the grids: the tables that the pass is over, or whether there is one.
+  void add_pass(const std::string& suffix, const GridFactor& times) {
+    const std::vector<GridFactor> chunks = {size_factor(rows_, kMinRows), times};
+    const int64_t max_blocks = kMaxChunks * (times.source == GridFactor::Source::kConstant ? times.constant : 1);
+    if (!suffix.empty()) add_kernel("count_rows" + suffix, kSortThreads, chunks, max_blocks);
+    add_kernel("sum_counts" + suffix, kSumThreads,
+               {size_factor(rows_, kAnyRows), constant_factor(kDigits / kDigitsOfGroup), times});
+    add_kernel("order_rows" + suffix, kSortThreads, chunks, max_blocks);
   }
 
   const RowSpec& spec_;
   const Signature signature_;
   const std::vector<RowOperand> sums_;
   const row::Resources resources_;
-  const int64_t blocks_per_sm_, blocks_;
+  const int64_t blocks_per_sm_, blocks_, width_;
   int rows_ = 0;
   LaunchPlan plan_;
 };

@@ -34,16 +34,17 @@ __device__ void clear_tables(const Params& params) {
   }
 }
 
-// The first pass is over all tables, a second one over one that has more rows than there are digits.
+// The first pass is over all tables, whose CTAs take turns; a second one over one that has more rows than there are
+// digits.
 template <class Spec, class Config, class Params>
 __device__ void sum_counts(const Params& params) {
-  for (int table = 0; table < Operands::TableSums::kCount; ++table)
-    sum_histograms(KeyRegions(params, table), params.rows);
+  constexpr int kTables = Operands::TableSums::kCount;
+  sum_histograms(KeyRegions(params, blockIdx.x % kTables), blockIdx.x / kTables, params.rows);
 }
 template <class Spec, class Config, class Params>
 __device__ void order_rows(const Params& params) {
-  for (int table = 0; table < Operands::TableSums::kCount; ++table)
-    put_in_order(KeyRegions(params, table), 0, params.rows);
+  constexpr int kTables = Operands::TableSums::kCount;
+  put_in_order(KeyRegions(params, blockIdx.x % kTables), 0, blockIdx.x / kTables, params.rows);
 }
 
 template <class Spec, class Config, class Params>
@@ -52,11 +53,11 @@ __device__ void count_rows_0(const Params& params) {
 }
 template <class Spec, class Config, class Params>
 __device__ void sum_counts_0(const Params& params) {
-  sum_histograms(KeyRegions(params, 0), params.rows);
+  sum_histograms(KeyRegions(params, 0), blockIdx.x, params.rows);
 }
 template <class Spec, class Config, class Params>
 __device__ void order_rows_0(const Params& params) {
-  put_in_order(KeyRegions(params, 0), 1, params.rows);
+  put_in_order(KeyRegions(params, 0), 1, blockIdx.x, params.rows);
 }
 template <class Spec, class Config, class Params>
 __device__ void count_rows_1(const Params& params) {
@@ -64,11 +65,11 @@ __device__ void count_rows_1(const Params& params) {
 }
 template <class Spec, class Config, class Params>
 __device__ void sum_counts_1(const Params& params) {
-  sum_histograms(KeyRegions(params, 1), params.rows);
+  sum_histograms(KeyRegions(params, 1), blockIdx.x, params.rows);
 }
 template <class Spec, class Config, class Params>
 __device__ void order_rows_1(const Params& params) {
-  put_in_order(KeyRegions(params, 1), 1, params.rows);
+  put_in_order(KeyRegions(params, 1), 1, blockIdx.x, params.rows);
 }
 
 template <class Spec, class Config, class Params>

@@ -90,7 +90,7 @@ __device__ __forceinline__ void write_keys(const Params& params) {
   }
 }
 
-// Counts the higher digits of a chunk, in the order of the lower ones. All threads of the CTA call.
+// Counts the higher digits of a CTA's chunk, in the order of the lower ones. All threads of the CTA call.
 __device__ __forceinline__ void count_digits(const KeyRegions& regions, i64 rows) {
   constexpr int pass = 1;
   __shared__ __align__(16) unsigned char static_bytes[KeySort::kDigits * sizeof(u32)];
@@ -106,13 +106,13 @@ __device__ __forceinline__ void count_digits(const KeyRegions& regions, i64 rows
   __syncthreads();
 }
 
-// A CTA's 32 digits: rows of them in all chunks before each. Lanes are digits, then chunks.
-__device__ __forceinline__ void sum_histograms(const KeyRegions& regions, i64 rows) {
+// A group of 32 digits: rows of them in all chunks before each. Lanes are digits, then chunks.
+__device__ __forceinline__ void sum_histograms(const KeyRegions& regions, int group, i64 rows) {
   constexpr int kPitch = 33;
   __shared__ __align__(16) unsigned char static_bytes[KeySort::kMaxChunks * kPitch * sizeof(u32)];
   u32* const counts = reinterpret_cast<u32*>(static_bytes);
   const int chunks = KeySort::chunks(rows), lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  u32* const first = regions.histograms + blockIdx.x * 32;
+  u32* const first = regions.histograms + group * 32;
   for (int chunk = warp; chunk < chunks; chunk += warps)
     counts[chunk * kPitch + lane] = first[chunk * KeySort::kDigits + lane];
   __syncthreads();
@@ -130,33 +130,37 @@ __device__ __forceinline__ void sum_histograms(const KeyRegions& regions, i64 ro
       if (chunk < chunks) counts[chunk * kPitch + digit] = before + sum - own;
       before += __shfl_sync(~0u, sum, 31);
     }
-    if (lane == 0) regions.totals[blockIdx.x * 32 + digit] = before;
+    if (lane == 0) regions.totals[group * 32 + digit] = before;
   }
   __syncthreads();
   for (int chunk = warp; chunk < chunks; chunk += warps)
     first[chunk * KeySort::kDigits + lane] = counts[chunk * kPitch + lane];
-  __syncthreads();
 }
 
 // Puts the rows of a chunk in order, each warp its share of them.
-__device__ __forceinline__ void put_in_order(const KeyRegions& regions, int pass, i64 rows) {
-  constexpr int kWarps = KeySort::kWarps, kDigits = KeySort::kDigits, kEach = kDigits / KeySort::kThreads;
-  __shared__ __align__(16) unsigned char static_bytes[(kWarps * kDigits + kWarps) * sizeof(u32)];
+__device__ __forceinline__ void put_in_order(const KeyRegions& regions, int pass, int chunk, i64 rows) {
+  constexpr int kWarps = KeySort::kWarps, kDigits = KeySort::kDigits, kThreads = KeySort::kThreads;
+  constexpr int kEach = kDigits / kThreads;
+  __shared__ __align__(16) unsigned char static_bytes[((kWarps + 1) * kDigits + kWarps) * sizeof(u32)];
   u32* const places = reinterpret_cast<u32*>(static_bytes);  // (warps, digits)
-  u32* const of_warps = places + kWarps * kDigits;
+  u32* const begins = places + kWarps * kDigits;             // (digits): rows of all chunks before the digit's
+  u32* const of_warps = begins + kDigits;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const i64 chunk = KeySort::chunk_rows(rows), share = chunk / kWarps;
-  const i64 begin = blockIdx.x * chunk + warp * share, end = min(begin + share, rows);
+  const i64 chunk_rows = KeySort::chunk_rows(rows), share = chunk_rows / kWarps;
+  const i64 begin = chunk * chunk_rows + warp * share, end = min(begin + share, rows);
   u32* const own = places + warp * kDigits;
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) begins[i * kThreads + threadIdx.x] = regions.totals[i * kThreads + threadIdx.x];
+#pragma unroll 4
   for (int digit = lane; digit < kDigits; digit += 32) own[digit] = 0;
-  __syncwarp();
+  __syncthreads();
   for (i64 i = begin + lane; i < end; i += 32)
     atomicAdd(own + KeySort::digit(regions.keys[regions.row(pass, i)], pass), 1u);
-  __syncthreads();
 
-  // Where the digits of each thread begin, then each warp's rows of them.
+  // Each thread adds up neighbouring digits, then those of the threads before it.
   u32 sum = 0;
-  for (int i = 0; i < kEach; ++i) sum += regions.totals[threadIdx.x * kEach + i];
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) sum += begins[threadIdx.x * kEach + i];
   u32 before = sum;
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
@@ -167,15 +171,24 @@ __device__ __forceinline__ void put_in_order(const KeyRegions& regions, int pass
   __syncthreads();
   before -= sum;
   for (int other = 0; other < warp; ++other) before += of_warps[other];
+#pragma unroll
   for (int i = 0; i < kEach; ++i) {
-    const int digit = threadIdx.x * kEach + i;
-    u32 place = before + regions.histograms[blockIdx.x * kDigits + digit];
+    const u32 count = begins[threadIdx.x * kEach + i];
+    begins[threadIdx.x * kEach + i] = before;
+    before += count;
+  }
+  __syncthreads();
+  // Behind the rows of earlier chunks, warp by warp.
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const int digit = i * kThreads + threadIdx.x;
+    u32 place = begins[digit] + regions.histograms[chunk * kDigits + digit];
+#pragma unroll
     for (int other = 0; other < kWarps; ++other) {
       const u32 count = places[other * kDigits + digit];
       places[other * kDigits + digit] = place;
       place += count;
     }
-    before += regions.totals[digit];
   }
   __syncthreads();
 
@@ -195,6 +208,4 @@ __device__ __forceinline__ void put_in_order(const KeyRegions& regions, int pass
     if (mine) to[place + earlier] = row;
     __syncwarp();
   }
-  __syncthreads();
 }
-

@@ -71,13 +71,19 @@ struct RunSums {
   }
 };
 
-// Adds the heads behind a part, as long as they are of its last run. Whether that ends before the part `end`.
+// The first part behind those whose heads are of the last run of a part; `end` where it goes on to the end.
+template <int kWidth>
+__device__ __forceinline__ i64 behind_heads(const RunParts<kWidth>& parts, i64 part, i64 end) {
+  i64 behind = part + 1;
+  while (behind < end && parts.ends[behind].closed == 0) ++behind;
+  return min(end, behind + 1);
+}
+
+// Adds those heads. Whether the run ends before the part `end`.
 template <class Layout, int kWidth>
 __device__ __forceinline__ bool add_heads(const RunParts<kWidth>& parts, i64 part, i64 end, RunSums<Layout>& sums) {
-  i64 behind = part + 1;
-  bool closed = false;
-  while (behind < end && !closed) closed = parts.ends[behind++].closed != 0;
+  const i64 behind = behind_heads(parts, part, end);
 #pragma unroll 1
   for (i64 other = part + 1; other < behind; ++other) sums.add(parts.head(other));
-  return closed;
+  return behind > part + 1 && parts.ends[behind - 1].closed != 0;
 }

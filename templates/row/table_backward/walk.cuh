@@ -29,17 +29,32 @@ class TableWalk {
     join(own, parts, group);
   }
 
-  // Of all CTAs: the runs that go on from one to another. A group of threads has the part of one CTA.
+  // Of all CTAs: the runs that go on from one to another. A CTA has 32 columns of one part's tail; its warps take turns
+  // with the heads behind it.
   __device__ __forceinline__ void finish() {
-    const i64 ctas = *params_.cta_count;
+    constexpr int kWarps = 8, kColumnGroups = ceil_div(kWidth, 32);
+    __shared__ __align__(16) unsigned char static_bytes[kWarps * 32 * sizeof(float)];
+    float* const shared = reinterpret_cast<float*>(static_bytes);
+    const int ctas = *params_.cta_count, part = blockIdx.x / kColumnGroups;
+    const int column = blockIdx.x % kColumnGroups * 32 + threadIdx.x % 32, warp = threadIdx.x / 32;
     const RunParts<kWidth> parts = {reinterpret_cast<RunEnds*>(params_.cta_ends), params_.cta_sums};
-    const i64 part = static_cast<i64>(blockIdx.x) * Layout::kRows + Layout::row_of_cta();
     if (part >= ctas || parts.ends[part].tail == kNoKey) return;
-    RunSums<Layout> sums;
-    sums.clear();
-    sums.add(parts.tail(part));
-    add_heads(parts, part, ctas, sums);
-    write(parts.ends[part].tail, sums);
+    const i64 behind = behind_heads(parts, part, ctas);
+    float sum = 0;
+    if (column < kWidth) {
+      if (warp == 0) sum = parts.tail(part)[column];
+#pragma unroll 4
+      for (i64 other = part + 1 + warp; other < behind; other += kWarps) sum += parts.head(other)[column];
+    }
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (warp > 0 || column >= kWidth) return;
+#pragma unroll
+    for (int other = 1; other < kWarps; ++other) sum += shared[other * 32 + threadIdx.x];
+    Pack<typename Operands::Table, 1> rounded;
+    rounded.set({sum});
+    const i64 element = parts.ends[part].tail * stride_ + column;
+    rounded.store(static_cast<unsigned char*>(table_) + element * Operands::Table::kBytes);
   }
 
  private:
@@ -59,52 +74,62 @@ class TableWalk {
   }
   __device__ __forceinline__ u32 key_at(i64 i) const { return regions_.keys[row_at(i)]; }
 
-  // A row on its way: what it is, and its elements.
-  struct Ahead {
-    i64 row;
-    u32 key;
-    typename Operand::Row held;
-  };
-
-  __device__ __forceinline__ Ahead fetch(i64 row) const {
-    Ahead ahead;
-    ahead.row = row;
-    ahead.key = regions_.keys[row];
-    inputs_.load(params_, Place(row, true), ahead.held);
-    return ahead;
-  }
-
-  // The loads of kAhead rows are under way; those behind the part's last one are for nothing.
+  // Several rows at a time, whose loads are under way together. Where they are all of the run they are added as they
+  // are; else they are looked at one by one, and loaded again.
   __device__ __forceinline__ void go_through(i64 begin, i64 end, RunEnds& own, const RunParts<kWidth>& parts, int group) {
     if (begin >= end) return;
     const i64 last = params_.rows - 1;
-    Ahead ahead[kAhead];
+    i64 rows[kAhead];
+    u32 keys[kAhead];
 #pragma unroll
-    for (int i = 0; i < kAhead; ++i) ahead[i] = fetch(row_at(min(begin + i, last)));
-    i64 next = row_at(min(begin + kAhead, last));
+    for (int i = 0; i < kAhead; ++i) {
+      rows[i] = row_at(min(begin + i, last));
+      keys[i] = regions_.keys[rows[i]];
+    }
     const u32 before = begin > 0 ? key_at(begin - 1) : kNoKey;
     u32 run = kNoKey;
     bool began = false;  // in this part
     RunSums<Layout> sums;
     sums.clear();
 #pragma unroll 1
-    for (i64 i = begin;; ++i) {
-      const Ahead now = ahead[0];
+    for (i64 first = begin;; first += kAhead) {
+      typename Operand::Row held[kAhead];
+      i64 now[kAhead];
+      bool alike = first + kAhead <= end && run != kNoKey;
 #pragma unroll
-      for (int other = 1; other < kAhead; ++other) ahead[other - 1] = ahead[other];
-      const bool over = i >= end || now.key > keys_;  // rows of no sequence are behind all others
-      const u32 key = over || now.key >= keys_ ? kNoKey : now.key;
-      if (key != run) {
-        const bool ends = i < end || i >= params_.rows || now.key != run;
-        if (run != kNoKey) end_run(run, began, ends, sums, own, parts, group);
-        began = i > begin || key != before;
-        run = key;
-        sums.clear();
+      for (int i = 0; i < kAhead; ++i) {
+        inputs_.load(params_, Place(rows[i], true), held[i]);
+        now[i] = rows[i];
+        alike = alike && keys[i] == run;
       }
-      if (over) return;
-      ahead[kAhead - 1] = fetch(next);
-      next = row_at(min(i + kAhead + 1, last));
-      add_row(now.row, now.held, sums);
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        rows[i] = row_at(min(first + kAhead + i, last));
+        keys[i] = regions_.keys[rows[i]];
+      }
+      if (alike) {
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i) add_row(now[i], held[i], sums);
+        continue;
+      }
+#pragma unroll 1
+      for (i64 i = first; i < first + kAhead; ++i) {
+        const i64 row = row_at(min(i, last));
+        const u32 found = regions_.keys[row];
+        const bool over = i >= end || found > keys_;  // rows of no sequence are behind all others
+        const u32 key = over || found >= keys_ ? kNoKey : found;
+        if (key != run) {
+          const bool ends = i < end || i >= params_.rows || found != run;
+          if (run != kNoKey) end_run(run, began, ends, sums, own, parts, group);
+          began = i > begin || key != before;
+          run = key;
+          sums.clear();
+        }
+        if (over) return;
+        typename Operand::Row again;
+        inputs_.load(params_, Place(row, true), again);
+        add_row(row, again, sums);
+      }
     }
   }
 
