@@ -34,8 +34,7 @@ __device__ __forceinline__ void st_stream(void* address, const u32 (&words)[(kBy
   } else if constexpr (kBytes == 8) {
     asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(words[0]), "r"(words[1]) : "memory");
   } else {
-    // Past L1, where it would take the place of what is read: 1 to 4 % of a norm's time.
-    asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(words[0]), "r"(words[1]),
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(words[0]), "r"(words[1]),
                  "r"(words[2]), "r"(words[3])
                  : "memory");
   }
