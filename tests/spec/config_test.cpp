@@ -228,6 +228,11 @@ TEST(Config, NamesAreRequiredPlainAndUnique) {
               HasSubstr("ops[0].name is missing; allowed: letters"));
   EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": "a/b", )" + tail + "]}"),
               HasSubstr("ops[0].name is \"a/b\"; allowed: letters"));
+  const auto named = [&](size_t letters) {
+    return parse_config(R"([{"name": ")" + std::string(letters, 'n') + R"(", )" + tail + "]", "m", "").status();
+  };
+  EXPECT_EQ(named(100).message(), "");
+  EXPECT_THAT(named(101).message(), HasSubstr("; allowed: letters, digits, '_', '-' and '.', at most 100,"));
   for (const char* dots : {".", ".."}) {  // names become names of folders
     EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": ")" + std::string(dots) + R"(", )" + tail + "]}"),
                 HasSubstr("ops[0].name"));
