@@ -242,6 +242,7 @@ TEST(Host, RunsAndAgreesWithTheReference) {
   const Outcome outcome = hstujit_tool(run);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("agrees"));
+  EXPECT_THAT(outcome.err, testing::StartsWith("run 0/1 small forward ")) << "what is under way is said before it ends";
   std::vector<std::string> limited = run;
   limited.insert(limited.end(), {"--max-rows", "100", "--json"});
   const auto report = hstujit_tool(limited).json();
