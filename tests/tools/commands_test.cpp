@@ -235,6 +235,16 @@ TEST(Check, ManyParametersStandOnSeveralLines) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
+TEST(Devices, OneThatThereIsNotIsNamedByItsOption) {
+  const Scratch scratch;
+  const Variables fake = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}};
+  for (const auto& [command, option] : {std::pair("run", "--device"), {"bench", "--device"}, {"tune", "--devices"}}) {
+    const Outcome outcome = hstujit_tool({command, "--config", scratch.config(), option, "9"}, fake);
+    EXPECT_EQ(outcome.code, 3) << command;
+    EXPECT_EQ(outcome.err, std::string("hstujit: ") + option + " is 9; the CUDA driver has devices 0 to 0\n");
+  }
+}
+
 TEST(Host, RunsAndAgreesWithTheReference) {
   const Scratch scratch;
   const std::vector<std::string> run = {"run",       "--config", scratch.config(R"("num_targets": 3)"),
