@@ -77,8 +77,9 @@ Status repeat(Engine& engine, const Op& op, const OperationOptions& options, con
 Status run_task(const EnginePtr& engine, const Config& config, const OperationOptions& options, const Task& task,
                 Json& row) {
   const int64_t max_rows = options.max_rows > 0 ? options.max_rows : kAllRows;
-  HSTUJIT_ASSIGN_OR_RETURN(const Lengths lengths, draw_lengths(*task.instance, task.direction, task.max_seq_len,
-                                                               DrawnFor::kChecking, max_rows));
+  const DrawnFor use = options.check ? DrawnFor::kChecking : DrawnFor::kRunning;
+  HSTUJIT_ASSIGN_OR_RETURN(const Lengths lengths,
+                           draw_lengths(*task.instance, task.direction, task.max_seq_len, use, max_rows));
   row["sequences"] = lengths.rows.size();
   row["rows"] = lengths.total_rows();
   row["rows_left_out"] = batch_size(*task.instance, task.max_seq_len).rows - lengths.total_rows();
