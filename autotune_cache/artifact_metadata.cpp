@@ -49,6 +49,17 @@ Status check_resources(const Json& resources) {
   return {};
 }
 
+// What tables and sentences show of an entry.
+Status check_texts(const ArtifactInfo& info) {
+  constexpr size_t kLongest = 256;
+  for (const auto& [name, text] :
+       {std::pair("kernel", &info.kernel), std::pair("nvrtc", &info.nvrtc), std::pair("library", &info.library)}) {
+    if (text->size() > kLongest)
+      return Status(Code::kIo, fmt::format("its {} has {} bytes; allowed: at most {}", name, text->size(), kLongest));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string format_metadata(const ArtifactMetadata& metadata) {
@@ -74,6 +85,7 @@ Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view 
   metadata.info.kernel = text_member(json, "kernel");
   metadata.info.nvrtc = text_member(json, "nvrtc");
   metadata.info.library = text_member(json, "library");
+  HSTUJIT_RETURN_IF_ERROR(check_texts(metadata.info));
   if (const auto resources = json.find("resources"); resources != json.end()) {
     HSTUJIT_RETURN_IF_ERROR(check_resources(*resources));
     metadata.info.resources = dump_json(*resources);

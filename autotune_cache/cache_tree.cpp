@@ -11,6 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kOwnerOnly = 0700;
+constexpr std::string_view kAllTheSame = "HSTUJIT_TRUST_CACHE=1 uses it all the same";
 
 void walk_folder(const Folder& folder, const fs::path& name, int levels,
                  const std::function<bool(std::string_view)>& wanted,
@@ -72,8 +73,14 @@ Result<Folder> CacheTree::open_root() const {
   const std::string problem = distrust_of_root(root);
   if (problem.empty()) return root;
   return Status(Code::kIo,
-                fmt::format("the cache {} is neither read nor written: {}; HSTUJIT_TRUST_CACHE=1 uses it all the same",
-                            quote(root_), problem));
+                fmt::format("the cache {} is neither read nor written: {}; {}", quote(root_), problem, kAllTheSame));
+}
+
+Status CacheTree::problem() const {
+  const auto root = Folder::open(root_, trust_);
+  if (!root.ok()) return root.status().code() == Code::kNotFound ? Status() : root.status();
+  const std::string problem = distrust_of_root(*root);
+  return problem.empty() ? Status() : Status(Code::kIo, fmt::format("{}; {}", problem, kAllTheSame));
 }
 
 Status CacheTree::health() const {
@@ -117,8 +124,8 @@ Result<Folder> CacheTree::make(const fs::path& name) const {
 
 void CacheTree::walk(const fs::path& folder, int levels, const std::function<bool(std::string_view)>& wanted,
                      const std::function<void(const CacheItem&)>& visit) const {
-  if (const Status status = health(); !status.ok()) {
-    visit({".", status, {}, true});
+  if (!health().ok()) {
+    visit({".", problem(), {}, true});
     return;
   }
   fs::path reached;

@@ -37,6 +37,8 @@ class CacheTree {
 
   // Why the whole directory is left alone, if it is. One that is not there, or is none, is no trouble.
   Status health() const;
+  // The same for a sentence that names the root already.
+  Status problem() const;
 
   // A folder below the root; `name` is relative to it. kNotFound when there is none; kIo for one that does not count.
   Result<Folder> open(const std::filesystem::path& name) const;

@@ -152,7 +152,10 @@ std::vector<VerifiedFile> DirectoryLayer::passed_over() const {
 }
 
 std::vector<VerifiedFile> DirectoryLayer::verify() const {
-  if (const Status status = health(); !status.ok()) return {{path(), status.message(), is_system_failure(status)}};
+  if (!health().ok()) {
+    const Status problem = tree_.problem();
+    return {{path(), problem.message(), is_system_failure(problem)}};
+  }
   std::vector<VerifiedFile> report;
   const auto add = [&](const CacheItem& item, const Status& status) {
     if (is_being_written(item, status)) return;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "compiler/plan/skeleton.h"
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -13,8 +14,8 @@ Result<const Skeleton*> find_skeleton(std::string_view name) {
     if (skeleton->name() == name) return skeleton;
     names.push_back(skeleton->name());
   }
-  return Status(Code::kNotFound,
-                fmt::format("skeleton {} is not part of this build; allowed: {}", quote(name), fmt::join(names, ", ")));
+  return Status(Code::kNotFound, fmt::format("skeleton {} is not part of this build{}; allowed: {}", quote(name),
+                                             did_you_mean(closest(name, names)), fmt::join(names, ", ")));
 }
 
 }  // namespace hstujit

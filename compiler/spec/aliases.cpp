@@ -89,16 +89,17 @@ struct ValueAlias {
 };
 
 constexpr ValueAlias kValues[] = {
-    {"dtype", "bf16", "bfloat16 torch.bfloat16 tl.bfloat16 jnp.bfloat16 bfloat nv_bfloat16 __nv_bfloat16"},
+    {"dtype", "bf16", "bf bfloat16 torch.bfloat16 tl.bfloat16 jnp.bfloat16 bfloat nv_bfloat16 __nv_bfloat16"},
     {"dtype", "fp16", "float16 torch.float16 tl.float16 np.float16 jnp.float16 half torch.half f16 __half"},
     {"dtype", "fp32", "float32 torch.float32 tl.float32 np.float32 jnp.float32 float torch.float f32 single tf32"},
     {"offsets_dtype", "int32", "torch.int32 tl.int32 np.int32 int torch.int i32 int32_t"},
     {"offsets_dtype", "int64", "torch.int64 tl.int64 np.int64 long torch.long i64 int64_t"},
-    {"precision", "tf32", "high tensorfloat32 tensorfloat-32"},
+    {"precision", "tf32", "tf high tensorfloat32 tensorfloat-32"},
     {"precision", "ieee", "highest fp32 float32 strict exact"},
     {"norm", "layer_norm", "layer layernorm ln torch.nn.layernorm"},
     {"norm", "rms_norm", "rms rmsnorm torch.nn.rmsnorm"},
     {"score", "silu", "swish"},
+    {"mul_u_activation", "silu", "swish"},
     {"score", "relu2", "squared_relu relu_squared relu^2"},
     {"score", "identity", "none linear"},
     {"directions", "forward", "fwd fprop inference"},
@@ -106,7 +107,7 @@ constexpr ValueAlias kValues[] = {
     {"op", "hstu_attention", "hstu hstu_attn hstu_mha attention hstu_varlen hstu_attn_varlen_func triton_hstu_mha"},
     {"op", "delta_hstu_attention",
      "delta_hstu delta_hstu_attn delta_hstu_mha delta_attention cached_hstu_mha triton_cached_hstu_mha"},
-    {"length_mode", "pow2", "power_of_2 power_of_two next_power_of_2 next_power_of_two"},
+    {"length_mode", "pow2", "pow power_of_2 power_of_two next_power_of_2 next_power_of_two"},
     {"length_mode", "exact", "none off"},
     {"distribution", "uniform", "random rand"},
     {"device", "sm_80", "ampere compute_80 sm80 80 8.0"},

@@ -10,6 +10,7 @@
 #include "compiler/spec/program.h"
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -227,11 +228,13 @@ Result<const Instance*> Config::find(std::string_view name) const {
   std::vector<std::string_view> names;
   for (const Instance& instance : instances) {
     if (instance.name == name) return &instance;
-    if (names.size() < kNamed) names.push_back(instance.name);
+    names.emplace_back(instance.name);
   }
-  const size_t more = instances.size() - names.size();
+  const std::string meant = did_you_mean(closest(name, names));
+  const size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
   return Status(Code::kNotFound,
-                fmt::format("op {} is not in the config; it has: {}{}", quote(name), fmt::join(names, ", "),
+                fmt::format("op {} is not in the config{}; it has: {}{}", quote(name), meant, fmt::join(names, ", "),
                             more == 0 ? "" : fmt::format(" and {} more", more)));
 }
 

@@ -59,6 +59,9 @@ struct LengthSource {
   std::vector<int64_t> list;  // given, or read from a file
 };
 
+// Names of files begin with that of an instance, and a file system bounds those.
+inline constexpr size_t kLongestName = 100;
+
 // One entry of "ops".
 struct Instance {
   std::string name;

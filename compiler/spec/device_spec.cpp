@@ -87,7 +87,7 @@ Result<DeviceSpec> parse_device_spec(const Json& json, const std::string& path) 
   return device;
 }
 
-Result<DeviceSpec> known_device(std::string_view name_or_arch) {
+Result<DeviceSpec> known_device(std::string_view name_or_arch, std::string_view field) {
   for (const auto& [alias, spec] : devices()) {
     if (equal_ignoring_case(name_or_arch, alias) || equal_ignoring_case(name_or_arch, spec.name) ||
         name_or_arch == spec.arch) {
@@ -103,9 +103,9 @@ Result<DeviceSpec> known_device(std::string_view name_or_arch) {
   const std::string meant =
       name_or_arch.starts_with("sm_") ? did_you_mean(meant_value("device", name_or_arch, allowed)) : "";
   return Status(Code::kInvalidConfig,
-                fmt::format("device {} is not known, and there is no DeviceSpec file of that name{}; allowed: {}, or a "
+                fmt::format("{} {} is not known, and there is no DeviceSpec file of that name{}; allowed: {}, or a "
                             "DeviceSpec file",
-                            quote(name_or_arch), meant, fmt::join(allowed, ", ")));
+                            field, quote(name_or_arch), meant, fmt::join(allowed, ", ")));
 }
 
 std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device) {
@@ -119,8 +119,8 @@ std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device) {
   return nearest;
 }
 
-Result<DeviceSpec> load_device_spec(const std::string& name_or_file) {
-  Result<DeviceSpec> known = known_device(name_or_file);
+Result<DeviceSpec> load_device_spec(const std::string& name_or_file, std::string_view field) {
+  Result<DeviceSpec> known = known_device(name_or_file, field);
   if (known.ok()) return known;
   const Status file = check_regular_file("read", name_or_file);
   if (file.code() == Code::kNotFound) return known;

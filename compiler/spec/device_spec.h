@@ -48,11 +48,12 @@ DeviceSpec parse_device_spec(const nlohmann::ordered_json& json, const std::stri
 // The same for what programs have written: fails with the first mistake.
 Result<DeviceSpec> parse_device_spec(const nlohmann::ordered_json& json, const std::string& path = "device");
 // A device by architecture ("sm_80", "sm_89", "sm_90a") or product name ("NVIDIA H200") from the built-in table.
-// An architecture stands for its commonest product; short names ("H200", "RTX 4090") are accepted, in any case.
-Result<DeviceSpec> known_device(std::string_view name_or_arch);
+// An architecture stands for its commonest product; short names ("H200", "RTX 4090") are accepted, in any case. A
+// failure calls the name by the `field` that holds it.
+Result<DeviceSpec> known_device(std::string_view name_or_arch, std::string_view field = "device");
 // The known devices of the same architecture but `device` itself, the most similar number of multiprocessors first.
 std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device);
 // known_device, else the DeviceSpec in the JSON file of that name.
-Result<DeviceSpec> load_device_spec(const std::string& name_or_file);
+Result<DeviceSpec> load_device_spec(const std::string& name_or_file, std::string_view field = "device");
 
 }  // namespace hstujit

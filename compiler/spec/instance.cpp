@@ -31,10 +31,11 @@ constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence", 0,
 
 // Empty where there is no name.
 std::string parse_name(const Json& json, const std::string& path, Mistakes& mistakes) {
-  constexpr std::string_view kAllowed = "letters, digits, '_', '-' and '.', at least one of them no '.'";
+  const std::string allowed =
+      fmt::format("letters, digits, '_', '-' and '.', at most {}, and at least one of them no '.'", kLongestName);
   const std::string place = join_path(path, "name");
   if (!json.contains("name")) {
-    mistakes.miss(place, kAllowed);
+    mistakes.miss(place, allowed);
     return {};
   }
   const Json& name = json["name"];
@@ -45,8 +46,8 @@ std::string parse_name(const Json& json, const std::string& path, Mistakes& mist
   std::string text = name.is_string() ? name.get<std::string>() : "";
   // Names become names of folders, of which "." and ".." are others.
   const bool dots = text.find_first_not_of('.') == std::string::npos;
-  if (dots || !std::all_of(text.begin(), text.end(), plain)) {
-    mistakes.check(place, value_error(place, name, kAllowed));
+  if (dots || text.size() > kLongestName || !std::all_of(text.begin(), text.end(), plain)) {
+    mistakes.check(place, value_error(place, name, allowed));
     return {};
   }
   return text;

@@ -69,6 +69,7 @@ Json instance_properties(std::string_view op) {
   // Not only dots; and no line end, before which `$` matches in some languages.
   properties["name"] = {{"type", "string"},
                         {"pattern", "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$(?!\\n)"},
+                        {"maxLength", kLongestName},
                         {"description", "how commands name this instance"}};
   properties["op"] = {{"type", "string"}};
   properties["directions"] = list_of({{"enum", directions_of(op)}});

@@ -13,6 +13,10 @@
 namespace hstujit {
 namespace {
 
+constexpr std::string_view kElf =
+    "\x7f"
+    "ELF";  // what a library begins with
+
 // dlerror is per thread: asking at once gives this thread's reason.
 std::string loader_reason() {
   const char* reason = ::dlerror();
@@ -31,9 +35,13 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& what, const std::
                                             Code code, Keep keep) {
   std::string tried;
   for (const std::string& candidate : candidates) {
-    // A path: the loader would wait for a pipe's writer.
+    // A path: the loader would wait for a pipe's writer, and for what a file of /proc has yet to say.
     if (candidate.find('/') != std::string::npos) {
-      const Status status = check_regular_file("load", candidate);
+      Status status = check_regular_file("load", candidate);
+      if (status.ok()) {
+        const Result<FileHead> head = read_file_head(candidate, kElf.size());
+        if (!head.ok() || head->bytes != kElf) status = Status(Code::kIo, "it is no shared library");
+      }
       if (status.code() == Code::kIo) {
         tried += fmt::format("{}{} ({})", tried.empty() ? "" : "; ", printable(candidate), status.message());
         continue;

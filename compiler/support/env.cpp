@@ -195,8 +195,9 @@ Result<bool> Environment::flag(Env id) const {
   const std::string value = text(id);
   if (std::find(std::begin(kYes), std::end(kYes), value) != std::end(kYes)) return true;
   if (std::find(std::begin(kNo), std::end(kNo), value) != std::end(kNo)) return false;
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is {}; allowed: 0 or 1", environment_variable(id).name, quote(value)));
+  const std::string_view meant = closest(value, {"false", "off", "no", "true", "on", "yes"});
+  return Status(Code::kInvalidArgument, fmt::format("{} is {}{}; allowed: 0 or 1", environment_variable(id).name,
+                                                    quote(value), did_you_mean(meant)));
 }
 
 Result<int64_t> Environment::number(Env id) const {
@@ -240,8 +241,9 @@ Result<std::vector<std::string>> Environment::choices(Env id) const {
     if (part.empty()) continue;
     if (part == "all") return allowed;
     if (std::find(allowed.begin(), allowed.end(), part) == allowed.end()) {
-      return Status(Code::kInvalidArgument, fmt::format("{} contains {}{}; allowed: {}, all", variable.name,
-                                                        quote(part), meant(part, allowed), fmt::join(allowed, ", ")));
+      const auto words = split(fmt::format("{}|all", variable.allowed), '|');
+      return Status(Code::kInvalidArgument, fmt::format("{} contains {}{}; allowed: {}", variable.name, quote(part),
+                                                        meant(part, words), fmt::join(words, ", ")));
     }
     chosen.push_back(part);
   }

@@ -171,7 +171,7 @@ Result<DeviceSpec> Engine::device(int ordinal) {
 }
 
 Result<DeviceSpec> Engine::target(const char* name, const std::optional<DeviceSpec>& configured, int ordinal) {
-  if (name != nullptr && *name != 0) return load_device_spec(name);
+  if (name != nullptr && *name != 0) return load_device_spec(name, "arch");
   if (configured) return *configured;
   Result<DeviceSpec> present = device(ordinal < 0 ? 0 : ordinal);
   if (present.ok()) return present;

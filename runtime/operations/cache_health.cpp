@@ -108,11 +108,11 @@ std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers) {
   std::vector<VerifiedFile> passed;
   for (const CacheLayerPtr& layer : layers) {
     if (layer->remote()) continue;
-    const Status health = layer->health();
-    if (!health.ok()) {
-      passed.push_back({layer->path(), health.message()});
+    const Status problem = layer->tree() != nullptr ? layer->tree()->problem() : layer->health();
+    if (!problem.ok()) {
+      passed.push_back({layer->path(), problem.message()});
     } else if (!layer->writable() && !path_health(layer->path()).exists) {
-      passed.push_back({layer->path(), fmt::format("the cache {} does not exist", quote(layer->path()))});
+      passed.push_back({layer->path(), "it does not exist"});
     }
   }
   return passed;

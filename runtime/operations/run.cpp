@@ -77,8 +77,9 @@ Status repeat(Engine& engine, const Op& op, const OperationOptions& options, con
 Status run_task(const EnginePtr& engine, const Config& config, const OperationOptions& options, const Task& task,
                 Json& row) {
   const int64_t max_rows = options.max_rows > 0 ? options.max_rows : kAllRows;
-  HSTUJIT_ASSIGN_OR_RETURN(const Lengths lengths, draw_lengths(*task.instance, task.direction, task.max_seq_len,
-                                                               DrawnFor::kChecking, max_rows));
+  const DrawnFor use = options.check ? DrawnFor::kChecking : DrawnFor::kRunning;
+  HSTUJIT_ASSIGN_OR_RETURN(const Lengths lengths,
+                           draw_lengths(*task.instance, task.direction, task.max_seq_len, use, max_rows));
   row["sequences"] = lengths.rows.size();
   row["rows"] = lengths.total_rows();
   row["rows_left_out"] = batch_size(*task.instance, task.max_seq_len).rows - lengths.total_rows();
@@ -115,14 +116,16 @@ OperationResult run(const EnginePtr& engine, const Config& config, const Operati
   }
   Json rows = Json::array();
   for (const Task& task : *tasks) {
+    // Before it: a large batch takes minutes on the host.
+    report_progress(options, rows.size(), tasks->size(), task.label());
     Json row = task.to_json();
     if (const Status status = run_task(engine, config, options, task, row); !status.ok()) {
       row["failure"] = error_json(status);
       result.fail(status.with_context(task.label()));
     }
     rows.push_back(std::move(row));
-    report_progress(options, rows.size(), tasks->size(), task.label());
   }
+  report_progress(options, tasks->size(), tasks->size(), "done");
   result.report = {{"backend", options.backend == Backend::kHost ? "host" : "cuda"},
                    {"checked", options.check},
                    {"seed", options.seed},

@@ -81,6 +81,8 @@ class CacheTrustTest : public CacheTest {
     EXPECT_THAT(store.list(), IsEmpty());
     const auto exported = export_bundle(store.layers(), "", store.layers());
     EXPECT_THAT(exported.status().message(), HasSubstr("a bundle would lack what it holds"));
+    EXPECT_THAT(exported.status().message(), testing::Not(HasSubstr("read nor written")))
+        << "that it is not read is said once";
     EXPECT_FALSE(TuningDatabase(store.layers(), log()).find(sample_tuning_key()).has_value());
     EXPECT_THAT(TuningDatabase(store.layers(), log()).list(), IsEmpty());
     const PruneReport report = store.prune({.max_bytes = 0, .nvrtc = "13.0"});

@@ -126,6 +126,20 @@ TEST_F(MetadataTest, ResourcesAreNumbersThatAKernelCanHave) {
   }
 }
 
+TEST_F(MetadataTest, ItsTextsAreOnesThatPeopleRead) {
+  const auto status_of = [](std::string ArtifactInfo::* text, size_t bytes) {
+    ArtifactInfo info = sample_info();
+    info.*text = std::string(bytes, 'x');
+    return parse_metadata(format_metadata({sample_key(), info, kSoundCubin.size(), sha256_hex(kSoundCubin)}),
+                          *artifact_digest(sample_key()))
+        .status();
+  };
+  for (const auto text : {&ArtifactInfo::kernel, &ArtifactInfo::nvrtc, &ArtifactInfo::library}) {
+    EXPECT_EQ(status_of(text, 256).message(), "");
+    EXPECT_NE(status_of(text, 257).message().find(" has 257 bytes; allowed: at most 256"), std::string::npos);
+  }
+}
+
 using FlippedMetadataTest = CacheTest;
 
 TEST_F(FlippedMetadataTest, NoFlippedBitIsBelieved) {

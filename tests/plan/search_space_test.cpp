@@ -71,6 +71,9 @@ TEST(Registry, SkeletonsAreFoundByName) {
   EXPECT_EQ((*found)->name(), "fake/usable");
   EXPECT_EQ(find_skeleton("fake/none").status().message(),
             "skeleton \"fake/none\" is not part of this build; allowed: fake/unusable, fake/usable");
+  EXPECT_EQ(find_skeleton("fake/useable").status().message(),
+            "skeleton \"fake/useable\" is not part of this build, did you mean \"fake/usable\"?; allowed: "
+            "fake/unusable, fake/usable");
 }
 
 }  // namespace

@@ -1,4 +1,8 @@
 // What counts as a wrong result.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "compiler/spec/config.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {
@@ -66,6 +70,19 @@ TEST(Compare, IntegersAreExact) {
   wrong.integers[2] = 8;
   EXPECT_EQ(compare(problem, reference, {pack(wrong, DataType::kInt32)}).sentence,
             "counts: element 2 is 8; the reference has 9");
+}
+
+// A batch is refused before it is made, and so the answer and what is compared with it must be counted, too.
+TEST(DrawLengths, ACheckTakesMoreMemoryThanALaunch) {
+  constexpr int64_t kWidth = 4096;
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const auto rows = static_cast<int64_t>(memory / 24 / (2 * kWidth));  // of 24 bytes for each element of x and y
+  const auto config = parse_config(
+      fmt::format(R"([{{"name": "n", "op": "layer_norm", "width": {}, "rows": {}}}])", kWidth, rows), "m", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  const auto drawn = [&](DrawnFor use) { return draw_lengths(config->instances[0], Direction::kForward, rows, use); };
+  EXPECT_TRUE(drawn(DrawnFor::kTiming).ok() && drawn(DrawnFor::kRunning).ok());
+  EXPECT_EQ(drawn(DrawnFor::kChecking).status().code(), Code::kOutOfMemory);
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/json_text.h"
+#include "compiler/support/files.h"
 #include "runtime/tuning/worker/worker_bench.h"
 #include "runtime/tuning/worker/worker_problem.h"
 
@@ -171,6 +173,18 @@ TEST(WorkerBench, OpeningMayFailInEveryWay) {
   EXPECT_THAT(missing.message(), HasSubstr("/nowhere/hstujit-worker"));
   EXPECT_THAT(WorkerBench::open("/tmp", {}).status().message(), HasSubstr("it is a folder, no regular file"));
   EXPECT_THAT(WorkerBench::open("/bin/true", {}).status().message(), HasSubstr("exited with status 0"));
+}
+
+TEST(WorkerBench, NothingOfAWorkerIsAmongTheReports) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const std::string program = folder->path() / "worker";
+  std::ofstream(program) << "#!/bin/sh\necho noise\n";
+  std::filesystem::permissions(program, std::filesystem::perms(0700));
+  testing::internal::CaptureStdout();
+  const auto bench = WorkerBench::open(program, {}, {});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_THAT(bench.status().message(), HasSubstr("exited with status 0"));
 }
 
 TEST(WorkerBench, AWorkerEndsWithItsTunerAlsoWhenItHangs) {

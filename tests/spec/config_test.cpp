@@ -73,6 +73,9 @@ TEST(Config, ReadsEveryPart) {
   EXPECT_EQ(lengths.num_targets, (std::vector<int64_t>{3, 7}));
   EXPECT_EQ(config->find("y").status().message(), "op \"y\" is not in the config; it has: x");
   EXPECT_EQ(config->find("y").status().code(), Code::kNotFound);
+  const auto many = parse_config(R"([{"name": "rank-64", "op": "layer_norm", "width": 64, "rows": 1}])", "m", "");
+  EXPECT_EQ(many->find("rnak-64").status().message(),
+            "op \"rnak-64\" is not in the config, did you mean \"rank-64\"?; it has: rank-64");
 }
 
 TEST(Config, MalformedTextIsNamedByLineAndColumn) {
@@ -225,6 +228,11 @@ TEST(Config, NamesAreRequiredPlainAndUnique) {
               HasSubstr("ops[0].name is missing; allowed: letters"));
   EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": "a/b", )" + tail + "]}"),
               HasSubstr("ops[0].name is \"a/b\"; allowed: letters"));
+  const auto named = [&](size_t letters) {
+    return parse_config(R"([{"name": ")" + std::string(letters, 'n') + R"(", )" + tail + "]", "m", "").status();
+  };
+  EXPECT_EQ(named(100).message(), "");
+  EXPECT_THAT(named(101).message(), HasSubstr("; allowed: letters, digits, '_', '-' and '.', at most 100,"));
   for (const char* dots : {".", ".."}) {  // names become names of folders
     EXPECT_THAT(error_of(R"({"version": 1, "ops": [{"name": ")" + std::string(dots) + R"(", )" + tail + "]}"),
                 HasSubstr("ops[0].name"));

@@ -157,7 +157,8 @@ TEST(Mistakes, ValuesOfOtherProgramsAreUnderstood) {
   said(R"("score": "SiLU")", "silu");
   said(R"("score": "swish")", "silu");
   said(R"("directions": ["fwd"])", "forward");
-  for (const char* none : {R"("dtype": "fp8")", R"("dtype": 3)", R"("directions": ["both"])"}) {
+  said(R"("dtype": "bf")", "bf16");
+  for (const char* none : {R"("dtype": "fp8")", R"("dtype": "fp")", R"("dtype": 3)", R"("directions": ["both"])"}) {
     const auto lines = lines_of_entry(R"("attn_dim": 64, "hidden_dim": 64, )" + std::string(none));
     ASSERT_THAT(lines, SizeIs(1)) << none;
     EXPECT_EQ(lines[0].find("did you mean"), std::string::npos) << lines[0];
@@ -165,6 +166,11 @@ TEST(Mistakes, ValuesOfOtherProgramsAreUnderstood) {
   EXPECT_THAT(lines_of(R"({"version": 1, "device": "sm_90", "ops": []})")[0],
               HasSubstr("device \"sm_90\" is not known, and there is no DeviceSpec file of that name, did you mean "
                         "\"sm_90a\"?; allowed: "));
+  EXPECT_THAT(lines_of(R"({"version": 1, "tuning": {"length_mode": "pow"}, "ops": []})")[0],
+              HasSubstr("tuning.length_mode is \"pow\", did you mean \"pow2\"?; allowed: "));
+  EXPECT_THAT(lines_of(R"([{"name": "a", "op": "hstu_norm_mul_dropout", "width": 8, "rows": 1,
+                            "mul_u_activation": "swish"}])"),
+              ElementsAre(HasSubstr("mul_u_activation is \"swish\", did you mean \"silu\"?; allowed: ")));
   EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "hstu", "max_seq_len": 8}]})"),
               ElementsAre(HasSubstr("ops[0].op is \"hstu\", did you mean \"hstu_attention\"?; allowed: ")));
 }

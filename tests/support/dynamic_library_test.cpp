@@ -46,6 +46,10 @@ TEST(DynamicLibrary, WhatIsNoRegularFileIsNotOpened) {
   const auto library = DynamicLibrary::open("the CUDA driver", {pipe, "/dev/zero"}, Code::kNoDriver);
   EXPECT_THAT(library.status().message(),
               AllOf(HasSubstr("it is a pipe, no regular file"), HasSubstr("it is a device, no regular file")));
+  // A regular file for the system, whose reader waits for what the kernel has yet to say.
+  EXPECT_FALSE(DynamicLibrary::open("the CUDA driver", {"/proc/kmsg"}, Code::kNoDriver).ok());
+  EXPECT_THAT(DynamicLibrary::open("the CUDA driver", {"/proc/version"}, Code::kNoDriver).status().message(),
+              HasSubstr("/proc/version (it is no shared library)"));
 }
 
 TEST(DynamicLibrary, AMissingFunctionIsNamed) {

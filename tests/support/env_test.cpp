@@ -120,6 +120,10 @@ TEST(Environment, Choices) {
             "HSTUJIT_ON_MISS is \"panic\"; allowed: heuristic, tune, fail");
   EXPECT_EQ(Environment::of_values({{"HSTUJIT_ON_MISS", "fial"}}).choice(Env::kOnMiss).status().message(),
             "HSTUJIT_ON_MISS is \"fial\", did you mean \"fail\"?; allowed: heuristic, tune, fail");
+  EXPECT_EQ(Environment::of_values({{"HSTUJIT_LOG", "ALL"}}).choices(Env::kLog).status().message(),
+            "HSTUJIT_LOG contains \"ALL\", did you mean \"all\"?; allowed: compile, cache, dispatch, tune, all");
+  EXPECT_EQ(Environment::of_values({{"HSTUJIT_CHECK", "ture"}}).flag(Env::kCheck).status().message(),
+            "HSTUJIT_CHECK is \"ture\", did you mean \"true\"?; allowed: 0 or 1");
   EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "cache,,tune"}}).choices(Env::kLog),
               ElementsAre("cache", "tune"));
   EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "all"}}).choices(Env::kLog),

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -235,6 +236,16 @@ TEST(Check, ManyParametersStandOnSeveralLines) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
+TEST(Devices, OneThatThereIsNotIsNamedByItsOption) {
+  const Scratch scratch;
+  const Variables fake = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}};
+  for (const auto& [command, option] : {std::pair("run", "--device"), {"bench", "--device"}, {"tune", "--devices"}}) {
+    const Outcome outcome = hstujit_tool({command, "--config", scratch.config(), option, "9"}, fake);
+    EXPECT_EQ(outcome.code, 3) << command;
+    EXPECT_EQ(outcome.err, std::string("hstujit: ") + option + " is 9; the CUDA driver has devices 0 to 0\n");
+  }
+}
+
 TEST(Host, RunsAndAgreesWithTheReference) {
   const Scratch scratch;
   const std::vector<std::string> run = {"run",       "--config", scratch.config(R"("num_targets": 3)"),
@@ -242,6 +253,7 @@ TEST(Host, RunsAndAgreesWithTheReference) {
   const Outcome outcome = hstujit_tool(run);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("agrees"));
+  EXPECT_THAT(outcome.err, testing::StartsWith("run 0/1 small forward ")) << "what is under way is said before it ends";
   std::vector<std::string> limited = run;
   limited.insert(limited.end(), {"--max-rows", "100", "--json"});
   const auto report = hstujit_tool(limited).json();
@@ -266,6 +278,22 @@ TEST(Host, ABatchThatTheMachineHasNoRoomForIsRefused) {
   const Outcome limited = hstujit_tool(run);
   EXPECT_EQ(limited.code, 0) << limited.err;
   EXPECT_EQ(limited.json()["runs"][0]["rows"], 100);
+}
+
+// Sequences without rows take memory, too: for each, a number in every tensor of offsets and of counts.
+TEST(Host, ABatchOfTooManySequencesIsRefusedWhateverTheirLengths) {
+  constexpr double kNeeded = 2 * 96.0 * 268435456;
+  if (static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) > kNeeded)
+    GTEST_SKIP() << "there is room for it";
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1, "ops": [{"name": "empty",
+      "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "num_targets": 3,
+      "lengths": {"low": 0, "high": 0, "batch": 268435456}}]})");
+  const Outcome refused =
+      run_program({"/bin/sh", "-c", R"(ulimit -v 4000000; exec "$0" "$@")", HSTUJIT_BINARY_DIR "/bin/hstujit", "run",
+                   "--config", config, "--backend", "host"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("the lengths of 268435456 sequences with max_seq_len 64 take 5.15e+10 bytes"));
 }
 
 TEST(Output, AtTheLimitOfAFilesSizeNobodyIsKilled) {

@@ -74,6 +74,19 @@ TEST(Table, CellsAreMadePrintable) {
   EXPECT_EQ(fields.render(false), "a\\x1b  b\\n\n");
 }
 
+// A file of a cache may hold megabytes in the place of a version, and a table pads every row to its longest text.
+TEST(Table, NoTextIsLongerThanAPathMayBe) {
+  const std::string longest(4096, 'p'), longer(1 << 20, 'x');
+  Table table({{"name"}});
+  table.add({longest});
+  table.add({longer});
+  EXPECT_LE(table.render(false).size(), 4u * 4200);
+  EXPECT_NE(table.render(false).find(longest + "\n"), std::string::npos);
+  Fields fields;
+  fields.add("name", longer);
+  EXPECT_LE(fields.render(false).size(), 4200u);
+}
+
 TEST(Table, WithoutRowsPrintsNothingButLineEnds) { EXPECT_EQ(Table({{"name"}}).render(false), "\n\n"); }
 
 TEST(Fields, LongValuesGoOnBelowWhereTheyBegin) {

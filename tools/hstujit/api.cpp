@@ -2,9 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+#include <utility>
+
 #include "compiler/support/json.h"
 
 namespace hstujit {
+
+namespace {
+
+// Sentences of the library begin with the argument that is wrong, which here came from an option.
+Status naming_the_option(const Status& status) {
+  const std::string& sentence = status.message();
+  constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
+      {"op ", "--op "}, {"arch ", "--arch "}, {"version ", "--nvrtc "}};
+  for (const auto& [argument, option] : kOptions) {
+    if (sentence.starts_with(argument))
+      return Status(status.code(), std::string(option) + sentence.substr(argument.size()));
+  }
+  return status;
+}
+
+}  // namespace
 
 Status api_status(hstujit_status status) {
   if (status == HSTUJIT_OK) return {};
@@ -44,7 +63,7 @@ Result<ConfigPtr> load_recording(const std::string& path) {
 
 Result<Report> take_report(hstujit_status status, hstujit_text text) {
   Report report;
-  report.status = api_status(status);
+  report.status = naming_the_option(api_status(status));
   if (text.data != nullptr) report.text.assign(text.data, text.size);
   hstujit_text_free(&text);
   if (report.text.empty() && !report.status.ok()) return report.status;

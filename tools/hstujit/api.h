@@ -29,7 +29,7 @@ hstujit_context_options context_options(const std::string& cache_dir);
 Result<ConfigPtr> load_config(const std::string& path);
 Result<ConfigPtr> load_recording(const std::string& path);
 
-// A report, whether or not everything in it succeeded.
+// A report, whether or not everything in it succeeded. A sentence of a failure names the option that gave an argument.
 struct Report {
   std::string text;  // as the library wrote it
   Json json;

@@ -149,8 +149,11 @@ Status show(const Report& report, const Options& options, Printer printer) {
   return named && !report.status.ok() ? Status(report.status.code(), "") : report.status;
 }
 
-Status without_a_gpu(const Status& status, std::string_view use, std::string_view to_do) {
+Status without_a_gpu(const Status& status, std::string_view use, std::string_view to_do, std::string_view option) {
+  constexpr std::string_view kNumber = "device is ";
   if (status.code() != Code::kNoDriver && status.code() != Code::kNoDevice) return status;
+  if (status.message().starts_with(kNumber))
+    return Status(status.code(), fmt::format("{} is {}", option, status.message().substr(kNumber.size())));
   const std::string sentence = status.message().empty() ? fmt::format("there is no GPU to {}", use) : status.message();
   return Status(status.code(), fmt::format("{}; {}", sentence, to_do));
 }

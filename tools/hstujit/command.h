@@ -84,7 +84,9 @@ using Printer = size_t (*)(const Json& report, const Options& options);
 Status show(const Report& report, const Options& options, Printer printer);
 
 // A status that says that there is no GPU, with what `to_do` instead: "there is no GPU to <use>; <to_do>" where the
-// report has said the rest. Any other is given back as it is.
-Status without_a_gpu(const Status& status, std::string_view use, std::string_view to_do);
+// report has said the rest. One that says that there is none of a number names the `option` that gave it. Any other is
+// given back as it is.
+Status without_a_gpu(const Status& status, std::string_view use, std::string_view to_do,
+                     std::string_view option = "--device");
 
 }  // namespace hstujit

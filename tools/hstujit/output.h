@@ -26,8 +26,11 @@ inline constexpr bool kIsText = std::is_convertible_v<const T&, std::string_view
 template <typename T>
 using Shown = std::conditional_t<kIsText<T>, std::string, T>;
 
-// Text from anywhere on one line, of any length.
-inline std::string one_line(std::string_view text) { return printable(text, std::string::npos); }
+// Text from anywhere on one line. As long as a path may be: a file of a cache may hold texts of megabytes.
+inline std::string one_line(std::string_view text) {
+  constexpr size_t kLongest = 4096;
+  return printable(text, kLongest);
+}
 
 // fmt::format, with every text among the arguments on one printable line.
 template <typename... Arguments>

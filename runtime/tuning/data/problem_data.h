@@ -33,8 +33,9 @@ struct ProblemData {
   std::vector<size_t> offsets;                 // by argument, bytes before the first element; empty: none
 };
 
-// What the data of a batch are for: a comparison with the float64 answer takes more memory.
-enum class DrawnFor { kChecking, kTiming };
+// What the data of a batch are for: a launch, a comparison with the float64 answer beside it, which takes more memory,
+// or times, which take less.
+enum class DrawnFor { kChecking, kRunning, kTiming };
 
 // make_lengths, unless the machine has no room for the data of the batch: kOutOfMemory then, before anything is drawn.
 Result<Lengths> draw_lengths(const Instance& instance, Direction direction, int64_t max_seq_len, DrawnFor use,

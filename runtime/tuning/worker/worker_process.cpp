@@ -1,5 +1,6 @@
 #include "runtime/tuning/worker/worker_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
@@ -48,6 +49,8 @@ class SpawnSettings {
   explicit SpawnSettings(int socket) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawn_file_actions_adddup2(&actions_, socket, kWorkerSocket);
+    // Reports go to the standard output of this process: what a compiler or a driver prints is none of theirs.
+    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addclosefrom_np(&actions_, kWorkerSocket + 1);
     posix_spawnattr_init(&attributes_);
     // Signals that a host process blocks or ignores end a worker as usual.

@@ -226,8 +226,8 @@ Result<Report> prune_of(const CacheOptions& options, hstujit_context* context) {
   std::set<std::string> versions;
   for (const Json& kernel : member(listed.json, "kernels")) versions.insert(text_of(kernel, "nvrtc"));
   if (!versions.empty()) {
-    print_error(fmt::format("no kernel was compiled by NVRTC {}; there are those of {}", options.nvrtc,
-                            fmt::join(versions, ", ")));
+    print_error(format_printable("no kernel was compiled by NVRTC {}; there are those of {}", options.nvrtc,
+                                 fmt::format("{}", fmt::join(versions, ", "))));
   }
   return pruned;
 }

@@ -204,7 +204,8 @@ Status tune(const TuneOptions& options) {
       several ? tune_on_devices(options, config.get()) : tune_on_device(options, config.get());
   return without_a_gpu(report.ok() ? show(*report, options, print_report) : report.status(), "time kernels on",
                        "hstujit prewarm --arch compiles without one, and winners that were tuned on another machine "
-                       "come here with hstujit cache export and import");
+                       "come here with hstujit cache export and import",
+                       "--devices");
 }
 
 }  // namespace
