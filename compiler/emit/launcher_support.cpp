@@ -41,6 +41,15 @@ struct Batch {
     for (size_t i = 1; i < offsets.size(); ++i) result.push_back(result.back() + std::min(max, offsets[i] - offsets[i - 1]));
     return result;
   }
+  // Where share `i` of `n` of each sequence's rows begins among those of all, and how many there are.
+  std::vector<int64_t> shared_offsets(int64_t i, int64_t n) const {
+    std::vector<int64_t> result{0};
+    for (size_t b = 1; b < offsets.size(); ++b) {
+      const int64_t length = offsets[b] - offsets[b - 1];
+      result.push_back(result.back() + length * (i + 1) / n - length * i / n);
+    }
+    return result;
+  }
 };
 
 static std::mt19937_64 generator(1);

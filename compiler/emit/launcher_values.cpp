@@ -44,13 +44,16 @@ bool is_real(DataType type) { return type != DataType::kInt32 && type != DataTyp
 //   symbol    L                 rows of the batch
 //             B                 its sequences
 //             Lq                the last Chosen::max_delta_len rows of each sequence, or all it has
+//             of offsets        its share of the batch's rows: offsets of all such axes have them together
 //             another           Chosen::size_<symbol>, 1024
 //   integer   most rows, of L   the batch's max_seq_len
 //             most rows, of Lq  Chosen::max_delta_len, 64
+//             of an axis        where L is jagged the batch's max_seq_len: rows of each sequence
 //             another           Chosen::<name>, 0: an optional size is at its default
 //   real      every             Chosen::<name>, 1
 //   tensor    offsets, of L     the batch's
 //             offsets, of Lq    as Lq
+//             other offsets     as their symbol
 //             counts, of L      Chosen::<name>, 8, for each sequence, but never more than it has rows
 //             other integers    0, which is a valid index and a valid count
 //             reals             random numbers in [-1, 1)
@@ -72,16 +75,39 @@ bool is_max_rows(const Argument& argument, std::string_view axis) {
   return argument.semantic == Semantic::kMaxRows && argument.axis == axis;
 }
 
+// Whether the batch says the integer, and not the program's user.
+bool is_max_seq_len(const Signature& signature, const Argument& argument) {
+  if (is_max_rows(argument, kSequenceAxis)) return true;
+  const bool of_axis = std::any_of(signature.begin(), signature.end(), [&](const Argument& tensor) {
+    return !tensor.shape.empty() && tensor.shape[0].is_uniform() && tensor.shape[0].integer == argument.name;
+  });
+  return argument.semantic == Semantic::kData && of_axis &&
+         find_argument(signature, Semantic::kOffsets, kSequenceAxis) >= 0;
+}
+
 std::string scalar_text(const Signature& signature, std::string_view name) {
   const int index = find_argument(signature, name);
-  if (index >= 0 && is_max_rows(signature[static_cast<size_t>(index)], kSequenceAxis)) return "batch.max_seq_len";
+  if (index >= 0 && is_max_seq_len(signature, signature[static_cast<size_t>(index)])) return "batch.max_seq_len";
   return fmt::format("Chosen::{}", name);
 }
 
+// Offsets of an axis that has a share of each sequence's rows; empty for another.
+std::string shared_offsets(const Signature& signature, std::string_view axis) {
+  int shares = 0, own = -1;
+  for (const Argument& argument : signature) {
+    if (argument.semantic != Semantic::kOffsets || argument.axis == kSequenceAxis || argument.axis == kQueryAxis)
+      continue;
+    if (argument.axis == axis) own = shares;
+    ++shares;
+  }
+  return own < 0 ? "" : fmt::format("batch.shared_offsets({}, {})", own, shares);
+}
+
 // The numbers of an integer tensor; empty for one that only has to be valid.
-std::string integers_text(const Argument& argument) {
+std::string integers_text(const Signature& signature, const Argument& argument) {
   if (argument.semantic == Semantic::kCounts) return fmt::format("batch.targets(Chosen::{})", argument.name);
   if (argument.semantic != Semantic::kOffsets) return {};
+  if (const std::string shared = shared_offsets(signature, argument.axis); !shared.empty()) return shared;
   return argument.axis == kSequenceAxis ? "batch.offsets" : "batch.query_offsets(Chosen::max_delta_len)";
 }
 
@@ -105,7 +131,10 @@ Expression extent(const Signature& signature, const Dimension& dimension) {
   if (dimension.is_constant()) return number(dimension.bias);
   if (dimension.is_scalar()) return {scalar_text(signature, dimension.integer)};
   const std::string_view known = look_up(kSymbols, dimension.symbol);
-  Expression size{known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol) : std::string(known)};
+  const std::string shared = shared_offsets(signature, dimension.symbol);
+  Expression size{!shared.empty() ? shared + ".back()"
+                  : known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol)
+                                  : std::string(known)};
   if (dimension.is_uniform()) size = product(size, {scalar_text(signature, dimension.integer)});
   return sum(product(number(dimension.factor), size), dimension.bias);
 }
@@ -151,10 +180,12 @@ std::string print_choices(const Signature& signature) {
   };
   for (const Argument& argument : signature) {
     for (const Dimension& dimension : argument.shape) {
-      if (dimension.symbol.empty() || !look_up(kSymbols, dimension.symbol).empty()) continue;
+      if (dimension.symbol.empty() || !look_up(kSymbols, dimension.symbol).empty() ||
+          !shared_offsets(signature, dimension.symbol).empty())
+        continue;
       add(fmt::format("  static constexpr int64_t size_{} = 1024;\n", dimension.symbol));
     }
-    if (argument.kind == ArgumentKind::kInt && !is_max_rows(argument, kSequenceAxis)) {
+    if (argument.kind == ArgumentKind::kInt && !is_max_seq_len(signature, argument)) {
       add(fmt::format("  static constexpr int64_t {} = {};\n", argument.name,
                       is_max_rows(argument, kQueryAxis) ? 64 : 0));
     }
@@ -180,7 +211,7 @@ std::string declare_argument(const Signature& signature, const Argument& argumen
     return fmt::format("  {0}* const {1} = random_tensor<{0}>({2}, {3});\n", type.name, argument.name,
                        elements_text(signature, argument), type.convert);
   }
-  const std::string known = integers_text(argument);
+  const std::string known = integers_text(signature, argument);
   const std::string values = known.empty()
                                  ? fmt::format("std::vector<{}>({}, 0)", type.name, elements_text(signature, argument))
                                  : fmt::format("convert<{}>({})", type.name, known);

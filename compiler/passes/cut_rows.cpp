@@ -256,13 +256,27 @@ class Cutter {
     fill(create(row_statistics_name(round), arguments, names, names_of(results)), slice, arguments, results);
   }
 
-  // As it is: it is done once a row.
+  bool is_unused_input(llvm::StringRef name) {
+    for (const auto& [i, input] : llvm::enumerate(row_.getInputs().getAsRange<hstu::OperandAttr>())) {
+      if (input.getName() == name) return body_.getArgument(static_cast<unsigned>(i)).use_empty();
+    }
+    return false;
+  }
+
+  // As it is, but for rows that nothing reads: it is done once a row.
   void emit_index() {
     if (!row_.getFound()) return;
     mlir::Region& index = row_.getIndex();
     auto end = mlir::cast<hstu::YieldOp>(index.front().getTerminator());
+    mlir::SmallVector<llvm::StringRef> found;
+    Values rows;
+    for (const auto& [name, row] : llvm::zip(row_.getFound()->getAsValueRange<mlir::StringAttr>(), end.getValues())) {
+      if (is_unused_input(name)) continue;
+      found.push_back(name);
+      rows.push_back(row);
+    }
+    end.getValuesMutable().assign(rows);
     const auto type = builder_.getFunctionType(index.front().getArgumentTypes(), end.getValues().getTypes());
-    const auto found = llvm::to_vector(row_.getFound()->getAsValueRange<mlir::StringAttr>());
     mlir::func::FuncOp function =
         create_region_function(builder_, row_.getLoc(), kRowIndex, type, {"sequence", "position"}, found);
     function.getBody().takeBody(index);

@@ -271,6 +271,13 @@ Work RowSpec::work(Direction direction, const Lengths& lengths) const {
     for (const RowOperand& operand : *operands)
       work.bytes += bytes_of(operand, lines_of(operand, interface, lengths, sizes), interface);
   }
+  if (!interface.sequences) return work;
+  for (const Argument& integers : interface.sequences->integers) {
+    if (integers.kind != ArgumentKind::kTensor) continue;
+    const int64_t count =
+        has_rows(integers) ? lengths.total_rows(row_axis(integers)) : static_cast<int64_t>(lengths.rows.size());
+    work.bytes += static_cast<double>(count) * static_cast<double>(size_of(integers.dtype));
+  }
   return work;
 }
 

@@ -17,6 +17,11 @@
 
 namespace hstujit {
 
+// Rows of a table whose gradient is a sum over the rows that found them, and rows that are gone through for it: kernels
+// sort them by two digits of 11 bits, in 32-bit numbers.
+inline constexpr int64_t kMaxTableRows = (int64_t{1} << 22) - 2;
+inline constexpr int64_t kMaxSortedRows = (int64_t{1} << 32) - 2;
+
 enum class RowOperandKind {
   kRow,          // (L, width): each row has its own
   kVector,       // (width): all rows have the same

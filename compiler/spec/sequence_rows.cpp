@@ -28,11 +28,13 @@ bool has_sequence_rows(const Argument& argument) { return has_rows(argument) && 
 bool has_jagged_rows(const Argument& argument) { return has_rows(argument) && argument.shape[0].is_jagged(); }
 
 bool every_row_counts(const Signature& signature) {
-  const auto any = [&](bool (*holds)(const Argument&)) {
-    return std::any_of(signature.begin(), signature.end(), holds);
+  const auto is_of_jagged_axis = [&](const Argument& plain) {
+    return has_rows(plain) && is_plain(plain.shape[0]) &&
+           std::any_of(signature.begin(), signature.end(), [&](const Argument& argument) {
+             return has_jagged_rows(argument) && argument.shape[0].symbol == plain.shape[0].symbol;
+           });
   };
-  return any(has_jagged_rows) &&
-         any([](const Argument& argument) { return has_rows(argument) && is_plain(argument.shape[0]); });
+  return std::any_of(signature.begin(), signature.end(), is_of_jagged_axis);
 }
 
 // A uniform axis has as many rows of each sequence: an operator has one at most.

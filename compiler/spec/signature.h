@@ -43,9 +43,15 @@ struct Dimension {
   int64_t bias = 0;
   std::string offsets = {};  // of a jagged axis: the tensor (B+1) that says where each sequence begins
   std::string integer = {};  // of a uniform or a scalar one: the integer argument, which the size is a multiple of
+  int64_t max = std::numeric_limits<int64_t>::max();  // the largest value of the symbol
 
   static Dimension constant(int64_t size) { return {{}, 1, size, {}, {}}; }
   static Dimension of(std::string symbol, int64_t bias = 0) { return {std::move(symbol), 1, bias, {}, {}}; }
+  Dimension at_most(int64_t value) const {
+    Dimension bounded = *this;
+    bounded.max = value;
+    return bounded;
+  }
   static Dimension jagged(std::string symbol, std::string offsets) {
     return {std::move(symbol), 1, 0, std::move(offsets), {}};
   }
@@ -73,10 +79,11 @@ struct Dimension {
     if (integer_value < 0 || __builtin_mul_overflow(times, integer_value, &total)) return {};
     return total;
   }
-  // The symbol's value where the size is `size`; none when no value from 0 gives that size.
+  // The symbol's value where the size is `size`; none when no value from 0 to `max` gives that size.
   std::optional<int64_t> symbol_value(int64_t size) const {
     if (size < bias || (size - bias) % factor != 0 || (is_constant() && size != bias)) return std::nullopt;
-    return (size - bias) / factor;
+    const int64_t value = (size - bias) / factor;
+    return value > max ? std::nullopt : std::optional(value);
   }
 };
 

@@ -48,9 +48,13 @@ std::string layout_text(const DLTensor& tensor) {
                      tensor.strides == nullptr ? "" : fmt::format(" and strides {}", list(tensor.strides)));
 }
 
-// "at least 1, " of B+1; nothing where 0 will do, or the one size is said.
-std::string least_size(const Dimension& dimension) {
-  return dimension.is_constant() || dimension.bias <= 0 ? "" : fmt::format("at least {}, ", dimension.bias);
+// "at least 1, " of B+1, "at most 100, " of a symbol that has a bound; nothing where 0 will do, or the one size is
+// said.
+std::string bounds_of(const Dimension& dimension) {
+  std::string text = dimension.is_constant() || dimension.bias <= 0 ? "" : fmt::format("at least {}, ", dimension.bias);
+  if (dimension.max < std::numeric_limits<int64_t>::max())
+    text += fmt::format("at most {}, ", dimension.size(dimension.max));
+  return text;
 }
 
 // kIntegerAxis: the size that is asked for, and the numbers that it comes from.
@@ -117,7 +121,7 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       break;
     case Kind::kSize:
       text = fmt::format("{} is {}; it must be {}, {}shape {}", dimension_name(), failure.value,
-                         to_string(argument.shape[failure.dimension]), least_size(argument.shape[failure.dimension]),
+                         to_string(argument.shape[failure.dimension]), bounds_of(argument.shape[failure.dimension]),
                          shape_text(argument));
       break;
     case Kind::kSymbol:

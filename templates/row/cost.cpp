@@ -56,6 +56,16 @@ constexpr double kDraw = 20;              // instructions of a random number: th
 constexpr double kLateWarps = 0.015;      // of the time, for each warp beyond four that a CTA waits for to end
 }  // namespace grid
 
+// Sums of tables. Fitted to 24 timings on an H200 (2026-11-24) of three operators at a width of 512.
+namespace table {
+constexpr double kCopyWins = 1.3;        // over the bytes alone, at best
+constexpr double kElements = 16;         // of a row of a thread, at best; twice as many, or half,
+constexpr double kOtherElements = 0.09;  // take so much longer
+constexpr double kWarps = 16;            // of a multiprocessor, at least; half as many
+constexpr double kFewerWarps = 0.07;     // take so much longer
+constexpr double kBlocks = 0.01;         // for each CTA of a multiprocessor but one: parts of runs to be put together
+}  // namespace table
+
 // Accesses of a warp to pieces of rows that are shorter than a cache line, of which others access the rest.
 double divergence(const RowConfig& config, const Resources& resources, double element) {
   const double piece = static_cast<double>(config.threads_per_row * resources.vector) * element;
@@ -146,6 +156,24 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
                                         : grid_cycles(spec, direction, config, resources, rows));
   if (rows.sums > 0) cycles += kFollowCycles + kPartialCopies * blocks * rows.sums * rows.width * 4 / kBytes;
   return cycles / kClockKhz;
+}
+
+double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device) {
+  const Resources resources(spec, Direction::kBackward, config);
+  const RowInterface interface = spec.interface(Direction::kBackward);
+  double rows = 0;
+  for (const std::vector<RowOperand>* operands : {&interface.inputs, &interface.outputs}) {
+    for (const RowOperand& operand : *operands) rows += operand.kind == RowOperandKind::kRow ? 1 : 0;
+  }
+  const double bytes = rows * kElements * static_cast<double>(size_of(spec.dtype()));
+  const double cycles = bytes * table::kCopyWins / kBytes / static_cast<double>(device.sm_count);
+  const double elements = static_cast<double>(resources.chunks * resources.vector);
+  const auto blocks = static_cast<double>(config.blocks_per_sm);
+  const double warps = static_cast<double>(config.warps) * blocks;
+  const double slower = (1 + table::kOtherElements * std::abs(std::log2(elements / table::kElements))) *
+                        (1 + table::kFewerWarps * std::max(0.0, std::log2(table::kWarps / warps))) *
+                        (1 + table::kBlocks * (blocks - 1));
+  return (kStartCycles + cycles * slower) / kClockKhz;
 }
 
 }  // namespace hstujit::row

@@ -9,4 +9,7 @@ namespace hstujit::row {
 
 double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device);
 
+// Of the backward direction with sums of tables.
+double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device);
+
 }  // namespace hstujit::row

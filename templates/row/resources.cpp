@@ -24,6 +24,7 @@ constexpr int64_t kManyThreads = 256;     // of a row; as many as may have kMaxR
 constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
 constexpr int64_t kWordsAhead = 32;       // of rows that are loaded while others are added to a table's sums
 constexpr int64_t kMaxRowsAhead = 6;      // of them
+constexpr int64_t kTableWords = 24;       // their numbers and keys, and what a run is known by
 
 // CTAs that walk rows which stay in registers, as fitted to 400 kernels of sm_90a that were compiled for as many CTAs
 // as there are registers for.
@@ -106,7 +107,8 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
 
   // What is held of a row the compiler keeps as fp32, between its uses; what is on its way is as it is in memory.
   const int64_t elements = chunks * vector;
-  const int64_t held = elements * row_inputs, loading = (config.stages - 1 + rows_ahead) * row_words;
+  const int64_t held = elements * row_inputs;
+  const int64_t loading = (config.stages - 1 + rows_ahead) * row_words + (rows_ahead > 0 ? kTableWords : 0);
   const int64_t chunk_vectors = vector_words / chunks;
   // Of long formulas it keeps results, too, that both the sums and the outputs are made of.
   const auto live = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);

@@ -179,6 +179,15 @@ TEST(EmulatedRows, EveryLayoutOfSequences) {
   check(120, {4, 4, 1, 1, "accurate", "grid"});
 }
 
+// A table of more rows than a digit has values is sorted by two of them, and has runs that many CTAs share.
+TEST(EmulatedRows, TablesOfManyRows) {
+  for (const RowCase& row : sequence_cases({{"width", 8}})) {
+    if (row.op != "add_timestamp_positional_embeddings" || row.json.value("num_targets", false)) continue;
+    RowKernel(row.spec, Direction::kBackward, row_config(1, 4, 1)).check(sequence_lengths(*row.spec, {2200, 1, 300}));
+    break;
+  }
+}
+
 TEST(EmulatedRows, WideRows) {
   check(layer_norm(4096), {}, 5);
   check(layer_norm(16384), {}, 3);

@@ -164,13 +164,15 @@ struct RowTableBackward {
     std::vector<Rejection> reasons = row::reject(spec, kDirection, config, device);
     if (config.schedule != "persistent" || config.stages != 1)
       reasons.push_back({"schedule", "rows are gone through in order, with loads of several ahead"});
+    if (reasons.empty() && !row::Resources(spec, kDirection, config).hold_row)
+      reasons.push_back({"elements", "a row that is added to a sum stays in registers"});
     return reasons;
   }
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
     return Planner(spec, config, device).plan();
   }
   static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
-    return row::estimate_ms(spec, kDirection, config, device);
+    return row::estimate_table_sums_ms(spec, config, device);
   }
   static Constants constants(const Spec& spec, const Config& config) {
     const row::Resources resources(spec, kDirection, config);

@@ -13,7 +13,7 @@
 
 template <class Spec, class Config, class Params>
 __device__ void kernel_main(const Params& params) {
-  write_keys<Operands>(params);
+  for_each_chunk(params.rows, 1, [&](int chunk) { write_keys<Operands>(params, chunk); });
 }
 
 template <class Spec, class Config, class Params>
@@ -44,12 +44,14 @@ __device__ void sum_counts(const Params& params) {
 template <class Spec, class Config, class Params>
 __device__ void order_rows(const Params& params) {
   constexpr int kTables = Operands::TableSums::kCount;
-  put_in_order(KeyRegions(params, blockIdx.x % kTables), 0, blockIdx.x / kTables, params.rows);
+  for_each_chunk(params.rows, kTables, [&](int i) {
+    put_in_order(KeyRegions(params, i % kTables), 0, i / kTables, params.rows);
+  });
 }
 
 template <class Spec, class Config, class Params>
 __device__ void count_rows_0(const Params& params) {
-  count_digits(KeyRegions(params, 0), params.rows);
+  for_each_chunk(params.rows, 1, [&](int chunk) { count_digits(KeyRegions(params, 0), chunk, params.rows); });
 }
 template <class Spec, class Config, class Params>
 __device__ void sum_counts_0(const Params& params) {
@@ -57,11 +59,11 @@ __device__ void sum_counts_0(const Params& params) {
 }
 template <class Spec, class Config, class Params>
 __device__ void order_rows_0(const Params& params) {
-  put_in_order(KeyRegions(params, 0), 1, blockIdx.x, params.rows);
+  for_each_chunk(params.rows, 1, [&](int chunk) { put_in_order(KeyRegions(params, 0), 1, chunk, params.rows); });
 }
 template <class Spec, class Config, class Params>
 __device__ void count_rows_1(const Params& params) {
-  count_digits(KeyRegions(params, 1), params.rows);
+  for_each_chunk(params.rows, 1, [&](int chunk) { count_digits(KeyRegions(params, 1), chunk, params.rows); });
 }
 template <class Spec, class Config, class Params>
 __device__ void sum_counts_1(const Params& params) {
@@ -69,7 +71,7 @@ __device__ void sum_counts_1(const Params& params) {
 }
 template <class Spec, class Config, class Params>
 __device__ void order_rows_1(const Params& params) {
-  put_in_order(KeyRegions(params, 1), 1, blockIdx.x, params.rows);
+  for_each_chunk(params.rows, 1, [&](int chunk) { put_in_order(KeyRegions(params, 1), 1, chunk, params.rows); });
 }
 
 template <class Spec, class Config, class Params>

@@ -1,8 +1,8 @@
 // What comes before sums over the rows that found a row of a table: for each row the number of that row, its key, and
 // the order of the rows by key. Rows of the same key stay in order, so the same call adds them up in the same order.
 //
-// Sorting is by two digits of a key at most, the lower one first. A CTA has a chunk of rows: it counts their digits, and when it knows
-// how many rows of all chunks come before its own, it puts them where they belong.
+// Sorting is by two digits of a key at most, the lower one first. A CTA has a chunk of rows: it counts their digits, and
+// when it knows how many rows of all chunks come before its own, it puts them where they belong.
 #pragma once
 #include "row/sequences.cuh"
 
@@ -55,15 +55,16 @@ struct OneThread {
   static constexpr bool kTogether = true;
 };
 
-// The keys of a chunk's rows, of all tables, and how many there are of each lowest digit.
+// The keys of a chunk's rows, of all tables, and how many there are of each lowest digit. All threads of the CTA call, as
+// of what follows.
 template <class Operands, class Params>
-__device__ __forceinline__ void write_keys(const Params& params) {
+__device__ __forceinline__ void write_keys(const Params& params, int chunk) {
   using Sums = typename Operands::TableSums;
   constexpr int kCounts = Sums::kSorted ? 1 : Sums::kCount * KeySort::kDigits;
   __shared__ __align__(16) unsigned char static_bytes[kCounts * sizeof(u32)];
   u32* const counts = reinterpret_cast<u32*>(static_bytes);
-  const i64 chunk = KeySort::chunk_rows(params.rows), begin = blockIdx.x * chunk;
-  const i64 end = min(begin + chunk, params.rows);
+  const i64 chunk_rows = KeySort::chunk_rows(params.rows), begin = chunk * chunk_rows;
+  const i64 end = min(begin + chunk_rows, params.rows);
   i64 rows[Sums::kCount];
   Sums::counts(params, rows);
   if constexpr (!Sums::kSorted) {
@@ -86,23 +87,24 @@ __device__ __forceinline__ void write_keys(const Params& params) {
     __syncthreads();
     for (int digit = threadIdx.x; digit < kCounts; digit += blockDim.x)
       KeyRegions(params, digit / KeySort::kDigits)
-          .histograms[blockIdx.x * KeySort::kDigits + digit % KeySort::kDigits] = counts[digit];
+          .histograms[chunk * KeySort::kDigits + digit % KeySort::kDigits] = counts[digit];
+    __syncthreads();
   }
 }
 
-// Counts the higher digits of a CTA's chunk, in the order of the lower ones. All threads of the CTA call.
-__device__ __forceinline__ void count_digits(const KeyRegions& regions, i64 rows) {
+// Counts the higher digits of a chunk, in the order of the lower ones.
+__device__ __forceinline__ void count_digits(const KeyRegions& regions, int chunk, i64 rows) {
   constexpr int pass = 1;
   __shared__ __align__(16) unsigned char static_bytes[KeySort::kDigits * sizeof(u32)];
   u32* const counts = reinterpret_cast<u32*>(static_bytes);
-  const i64 chunk = KeySort::chunk_rows(rows), begin = blockIdx.x * chunk;
+  const i64 chunk_rows = KeySort::chunk_rows(rows), begin = chunk * chunk_rows;
   for (int digit = threadIdx.x; digit < KeySort::kDigits; digit += KeySort::kThreads) counts[digit] = 0;
   __syncthreads();
-  for (i64 i = begin + threadIdx.x; i < min(begin + chunk, rows); i += KeySort::kThreads)
+  for (i64 i = begin + threadIdx.x; i < min(begin + chunk_rows, rows); i += KeySort::kThreads)
     atomicAdd(counts + KeySort::digit(regions.keys[regions.row(pass, i)], pass), 1u);
   __syncthreads();
   for (int digit = threadIdx.x; digit < KeySort::kDigits; digit += KeySort::kThreads)
-    regions.histograms[blockIdx.x * KeySort::kDigits + digit] = counts[digit];
+    regions.histograms[chunk * KeySort::kDigits + digit] = counts[digit];
   __syncthreads();
 }
 
@@ -208,4 +210,11 @@ __device__ __forceinline__ void put_in_order(const KeyRegions& regions, int pass
     if (mine) to[place + earlier] = row;
     __syncwarp();
   }
+  __syncthreads();
+}
+
+// Each chunk is one CTA's, however many there are. `times`: as often as there are tables that CTAs take turns with.
+template <class Step>
+__device__ __forceinline__ void for_each_chunk(i64 rows, int times, const Step& step) {
+  for (int i = blockIdx.x; i < KeySort::chunks(rows) * times; i += gridDim.x) step(i);
 }

@@ -76,7 +76,8 @@ class TableWalk {
 
   // Several rows at a time, whose loads are under way together. Where they are all of the run they are added as they
   // are; else they are looked at one by one, and loaded again.
-  __device__ __forceinline__ void go_through(i64 begin, i64 end, RunEnds& own, const RunParts<kWidth>& parts, int group) {
+  __device__ __forceinline__ void go_through(i64 begin, i64 end, RunEnds& own, const RunParts<kWidth>& parts,
+                                             int group) {
     if (begin >= end) return;
     const i64 last = params_.rows - 1;
     i64 rows[kAhead];
@@ -177,7 +178,8 @@ class TableWalk {
 
   __device__ __forceinline__ void write(u32 key, const RunSums<Layout>& sums) const {
     const i64 element = key * stride_;
-    sums.template round_to<typename Operands::Table>(static_cast<unsigned char*>(table_) + element * Operands::Table::kBytes);
+    auto* const table = static_cast<unsigned char*>(table_);
+    sums.template round_to<typename Operands::Table>(table + element * Operands::Table::kBytes);
   }
 
   // The parts of a CTA's groups become the CTA's.

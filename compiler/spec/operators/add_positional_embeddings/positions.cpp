@@ -19,11 +19,12 @@ RowInterface position_interface(const PositionParams& params) {
   RowOperand table{"position_embeddings_weight", RowOperandKind::kTable, params.weight_dtype,
                    "an embedding of each position"};
   table.in_gradient = false;
-  table.rows = Dimension::of("Kp");
+  table.rows = Dimension::of("Kp").at_most(kMaxTableRows);
   interface.inputs = {rows, table, RowOperand::scalar("alpha", "factor of seq_embeddings", 1.5, {})};
   interface.outputs = {{"out", RowOperandKind::kRow, params.dtype, "result"}};
-  interface.sequences = RowSequences{{Dimension::jagged(std::string(kSequenceAxis), "seq_offsets")},
-                                     {offsets_argument("seq_offsets", params.offsets_dtype, kSequenceAxis)}};
+  interface.sequences =
+      RowSequences{{Dimension::jagged(std::string(kSequenceAxis), "seq_offsets").at_most(kMaxSortedRows)},
+                   {offsets_argument("seq_offsets", params.offsets_dtype, kSequenceAxis)}};
   if (params.num_targets)
     interface.sequences->integers.push_back(
         counts_argument("num_targets", params.offsets_dtype, kSequenceAxis, "targets at the end of each sequence"));

@@ -14,12 +14,12 @@ RowInterface AddTimestampPositionalEmbeddingsSpec::forward_interface() const {
   RowOperand table{"timestamp_embeddings_weight", RowOperandKind::kTable, params_.weight_dtype,
                    "an embedding of each bucket"};
   table.in_gradient = false;
-  table.rows = Dimension::of("Kt");
+  table.rows = Dimension::of("Kt").at_most(kMaxTableRows);
   interface.inputs.insert(interface.inputs.begin() + 2, table);
   interface.inputs.push_back(RowOperand::scalar("time_bucket_increments", "seconds of a unit of age", 60,
                                                 {1e-6, std::numeric_limits<double>::infinity()}));
   Argument timestamps = offsets_argument("timestamps", DataType::kInt64, {});
-  timestamps.shape = {Dimension::jagged(std::string(kSequenceAxis), "seq_offsets")};
+  timestamps.shape = {interface.sequences->axis()};
   timestamps.doc = "when each row's event was, in seconds";
   timestamps.semantic = Semantic::kData;
   interface.sequences->integers.push_back(timestamps);

@@ -16,8 +16,9 @@ RowInterface JaggedDenseBroadcastAddSpec::forward_interface() const {
   dense.rows = Dimension::of("B");
   interface.inputs = {jagged, dense};
   interface.outputs = {{"out", RowOperandKind::kRow, params_.dtype, "result"}};
-  interface.sequences = RowSequences{{Dimension::jagged(std::string(kSequenceAxis), "seq_offsets")},
-                                     {offsets_argument("seq_offsets", params_.offsets_dtype, kSequenceAxis)}};
+  interface.sequences =
+      RowSequences{{Dimension::jagged(std::string(kSequenceAxis), "seq_offsets").at_most(kMaxSortedRows)},
+                   {offsets_argument("seq_offsets", params_.offsets_dtype, kSequenceAxis)}};
   return interface;
 }
 
