@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|random|deterministic|emitted|tune|faults|ranks|bench|deterministic_bench|profile|cliffs|delta|rows|startup|compare) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|random|deterministic|emitted|tune|faults|ranks|bench|deterministic_bench|profile|cliffs|delta|rows|sequences|startup|compare) INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
@@ -244,14 +244,14 @@ def main():
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
     parser.add_argument("step", choices=(
-        "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta", "rows",
+        "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta", "rows", "sequences",
         "startup", "compare"))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
     *inputs, output = arguments.files
-    if arguments.step in ("bench", "deterministic_bench", "cliffs", "delta", "rows"):  # already a report with its environment; tools/bench_table.py
-        peers = {"peers": load(inputs.pop())} if arguments.step == "rows" and len(inputs) == 3 else {}
+    if arguments.step in ("bench", "deterministic_bench", "cliffs", "delta", "rows", "sequences"):  # already a report with its environment; tools/bench_table.py
+        peers = {"peers": load(inputs.pop())} if arguments.step in ("rows", "sequences") and len(inputs) == 3 else {}
         *untuned, report = map(load, inputs)            # reads the one that names no step
         report["environment"]["commit"] = arguments.commit
         named = {} if arguments.step == "bench" else {"step": arguments.step}

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the README's table of operators over rows from the newest bench/results/rows_*.json that has other libraries' times.
+"""Writes the README's tables of operators over rows, and over rows of sequences, from the newest bench/results/rows_*.json and
+sequences_*.json that have other libraries' times.
 
     tools/row_table.py            rewrite the block between the rows:begin and rows:end markers of README.md
     tools/row_table.py --check    exit 1, with the difference, when the block is not what would be written
 
-Such a file is of `bench/run_gpu.sh -s rows`, with what bench/row_peers.py printed on the same machine.
+Such files are of `bench/run_gpu.sh -s "rows sequences"`, with what bench/row_peers.py and bench/sequence_peers.py printed on the
+same machine.
 """
 import argparse
 import pathlib
@@ -18,10 +20,10 @@ END = "<!-- rows:end -->"
 PEERS = [("PyTorch", "pytorch"), ("torch.compile", "torch_compile"), ("Triton", "triton")]
 
 
-def newest(folder):
-    """(path, report) of the last one with times of others; None without any."""
-    reports = [(path, load(path)) for path in folder.glob("rows_*.json")]
-    known = [entry for entry in reports if entry[1].get("step") == "rows" and "peers" in entry[1]]
+def newest(folder, step):
+    """(path, report) of the step's last one with times of others; None without any."""
+    reports = [(path, load(path)) for path in folder.glob(f"{step}_*.json")]
+    known = [entry for entry in reports if entry[1].get("step") == step and "peers" in entry[1]]
     return max(known, key=lambda entry: (entry[1]["environment"]["date"], entry[0].name), default=None)
 
 
@@ -35,10 +37,10 @@ def line(name, direction, ours, peer):
 
 
 def render(path, report):
-    environment, peers = report["environment"], {row["name"]: row for row in report["peers"]["times"]}
+    environment, step, peers = report["environment"], report["step"], {row["name"]: row for row in report["peers"]["times"]}
     lines = [
         f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
-        f"`bench/results/{path.name}`. The operators are those of that name in [bench/rows.json](bench/rows.json).",
+        f"`bench/results/{path.name}`. The operators are those of that name in [bench/{step}.json](bench/{step}.json).",
         "Copy is cudaMemcpyAsync of as many bytes. Times are in ms, cold L2, all of one run.",
         "",
         "| operator | direction | hstu-jit | " + " | ".join(title for title, _ in PEERS) + " | best other / hstu-jit | copy | of copy |",
@@ -60,9 +62,9 @@ def main(arguments):
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args(arguments)
 
-    chosen = newest(options.results)
+    chosen = [entry for step in ("rows", "sequences") if (entry := newest(options.results, step))]
     readme = options.readme.read_text(encoding="utf-8")
-    wanted = with_block(readme, render(*chosen) if chosen else "", options.readme, BEGIN, END)
+    wanted = with_block(readme, "\n".join(render(*entry) for entry in chosen), options.readme, BEGIN, END)
     return bring_in_step(options.readme, readme, wanted, options.results, options.check)
 
 
