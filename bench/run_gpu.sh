@@ -4,7 +4,7 @@
 # bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, those over rows of sequences, programs, start-up. Four more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
 # and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows sequences programs startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows sequences_matrix sequences programs startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
@@ -13,7 +13,7 @@
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows sequences programs startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows sequences_matrix sequences programs startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -249,8 +249,7 @@ if step rows; then
   record rows "$work/rows_untuned.out" "$work/rows_tuned.out" "$output/rows_$day.json" || failed=1
 fi
 
-# GENERATIVE_RECOMMENDERS names a checkout of the public operators, which are timed beside ours; without it there are PyTorch's alone.
-if step sequences; then
+if step sequences_matrix; then
   for direction in forward backward; do
     matrix --sequences --direction $direction --part "$part" > "$work/sequences_$direction.json"
     $hstujit prewarm --config "$work/sequences_$direction.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
@@ -260,6 +259,10 @@ if step sequences; then
     sanitize "$work/sequences_small.json" "$work/sequences_$direction" || failed=1
     record sanitizer "$work/sequences_${direction}_memcheck.log" "$work/sequences_${direction}_racecheck.log" "$output/sequences_${direction}_sanitizer_$day.json" || failed=1
   done
+fi
+
+# GENERATIVE_RECOMMENDERS names a checkout of the public operators, which are timed beside ours; without it there are PyTorch's alone.
+if step sequences; then
   for times in untuned tuned; do
     [ $times = tuned ] && { $hstujit tune --config "$here/sequences.json" --budget 120s --json --cache-dir "$work/sequences" > /dev/null 2> "$work/log" || failed=1; }
     $hstujit bench --config "$here/sequences.json" --cache-dir "$work/sequences" --out "$work/sequences_$times.out" || failed=1
