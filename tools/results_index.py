@@ -51,6 +51,11 @@ KINDS = {
     "ranks": "tuning shared out over two GPUs",
     "sanitizer": "memcheck and racecheck over small instances, forward",
     "semaphore": SEMAPHORE,
+    "sequences": "operators over rows of sequences, beside PyTorch, torch.compile and Triton: `bench/sequences.json`, `bench/sequence_peers.py`",
+    "sequences_backward_matrix": "a sixth of the correctness matrix of operators over rows of sequences, backward",
+    "sequences_backward_sanitizer": "memcheck and racecheck over operators over rows, of sequences and not, backward",
+    "sequences_forward_matrix": "the same sixth, forward",
+    "sequences_forward_sanitizer": "the same, forward",
     "startup": "a process's way to its first launch, with a cold and a warm cache",
     "tune": "tuning of a config's keys: winners, times, the untuned choice beside them",
     # Names of the schedules "semaphore" and "per_sequence" in earlier files.
