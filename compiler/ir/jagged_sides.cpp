@@ -17,4 +17,12 @@ void find_sides(RowIndex& at, const JaggedSidesParams& params, std::string_view 
   at.find("right", at.row_at(params.right(), on_right, ops.negate(is_left)));
 }
 
+void find_left(RowIndex& at, const JaggedSidesParams& params, std::string_view prefix_argument) {
+  Ops& ops = at.ops();
+  const mlir::Value first = ops.add(at.first_row(params.left()), at.first_row(params.right()));
+  mlir::Value position = at.position();
+  if (params.prefix) position = ops.add(position, ops.min(at.integer(prefix_argument), at.rows(params.right())));
+  at.find("values", ops.add(first, position));
+}
+
 }  // namespace hstujit

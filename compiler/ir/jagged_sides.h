@@ -9,4 +9,7 @@ namespace hstujit {
 // Finds the operands "left" and "right", one of which has the row.
 void find_sides(RowIndex& at, const JaggedSidesParams& params, std::string_view prefix_argument);
 
+// Finds the row of "values", which has both sides, for one of the left side.
+void find_left(RowIndex& at, const JaggedSidesParams& params, std::string_view prefix_argument);
+
 }  // namespace hstujit

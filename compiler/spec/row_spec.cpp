@@ -56,14 +56,16 @@ Dimension axis_of(const RowOperand& operand, const RowInterface& interface) {
   return interface.sequences ? interface.sequences->axis() : Dimension::of(std::string(kSequenceAxis));
 }
 
-// Rows of that axis in a batch.
-int64_t lines_of(const RowOperand& operand, const RowInterface& interface, const Lengths& lengths,
-                 const std::map<std::string, int64_t>& sizes) {
-  if (!has_lines(operand)) return 1;
-  const Dimension axis = axis_of(operand, interface);
+// Rows of an axis in a batch.
+int64_t lines_on(const Dimension& axis, const Lengths& lengths, const std::map<std::string, int64_t>& sizes) {
   if (const auto size = sizes.find(axis.symbol); size != sizes.end()) return size->second;
   if (axis.symbol == "B" && !axis.is_uniform()) return static_cast<int64_t>(lengths.rows.size());
   return lengths.total_rows(row_axis(axis));
+}
+
+int64_t lines_of(const RowOperand& operand, const RowInterface& interface, const Lengths& lengths,
+                 const std::map<std::string, int64_t>& sizes) {
+  return has_lines(operand) ? lines_on(axis_of(operand, interface), lengths, sizes) : 1;
 }
 
 // Without those that share the argument of one before.
@@ -267,9 +269,14 @@ Work RowSpec::work(Direction direction, const Lengths& lengths) const {
   Work work;
   work.flops = operations(direction) * static_cast<double>(rows) * static_cast<double>(interface.width);
   const auto sizes = generated_sizes(lengths);
+  const int64_t walked = interface.sequences ? lines_on(interface.sequences->axis(), lengths, sizes) : rows;
   for (const std::vector<RowOperand>* operands : {&interface.inputs, &interface.outputs}) {
-    for (const RowOperand& operand : *operands)
-      work.bytes += bytes_of(operand, lines_of(operand, interface, lengths, sizes), interface);
+    for (const RowOperand& operand : *operands) {
+      int64_t lines = lines_of(operand, interface, lengths, sizes);
+      // Others are found by no row.
+      if (operand.is_found() && operand.kind != RowOperandKind::kTableSum) lines = std::min(lines, walked);
+      work.bytes += bytes_of(operand, lines, interface);
+    }
   }
   if (!interface.sequences) return work;
   for (const Argument& integers : interface.sequences->integers) {

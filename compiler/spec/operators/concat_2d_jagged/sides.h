@@ -13,15 +13,16 @@ struct JaggedSidesParams : SequenceParams {
   bool dense_right = false;
   bool prefix = false;
 
-  static constexpr auto fields() {
-    using P = JaggedSidesParams;
+  template <typename P>
+  static constexpr auto fields_of() {
     return std::tuple_cat(
-        fields_of<P>(),
+        SequenceParams::fields_of<P>(),
         std::make_tuple(
             field("dense_left", &P::dense_left, "the left side has max_len_left rows of every sequence"),
             field("dense_right", &P::dense_right, "the right side has max_len_right rows of every sequence"),
             field("prefix", &P::prefix, "takes how many rows of the right side stand before the left one")));
   }
+  static constexpr auto fields() { return fields_of<JaggedSidesParams>(); }
 
   void check(const std::string& path, Mistakes& mistakes) const;
 

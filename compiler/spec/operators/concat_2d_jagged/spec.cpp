@@ -31,7 +31,7 @@ HostValue Concat2dJaggedSpec::make_integers(const Argument& argument, const Leng
 
 std::shared_ptr<const GradientProgram> Concat2dJaggedSpec::gradient() const {
   return std::make_shared<GradientProgram>(
-      std::make_shared<Split2dJaggedSpec>(params_),
+      std::make_shared<Split2dJaggedSpec>(SplitParams{params_}),
       std::map<std::string, ProgramValue>{{"values", {"dout"}},
                                           {"left", {"dleft"}},
                                           {"right", {"dright"}},

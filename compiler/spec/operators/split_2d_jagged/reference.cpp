@@ -9,9 +9,10 @@ void Split2dJaggedSpec::reference_rows(Direction direction, const Lengths& lengt
                                        std::vector<HostValue>& values) const {
   SequenceReference call(*this, direction, values);
   call.resize("left", lengths.total_rows(row_axis(params_.left())), params_.width);
-  call.resize("right", lengths.total_rows(row_axis(params_.right())), params_.width);
+  if (!params_.left_only) call.resize("right", lengths.total_rows(row_axis(params_.right())), params_.width);
   const int64_t prefix = params_.prefix ? call.integer("n_prefix_to_right") : 0;
   visit_sides(params_, lengths, prefix, [&](int64_t row, bool left, int64_t row_of_side) {
+    if (!left && params_.left_only) return;
     const std::span<double> to = call.row(left ? "left" : "right", row_of_side);
     std::copy_n(call.row("values", row).begin(), to.size(), to.begin());
   });
