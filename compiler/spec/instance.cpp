@@ -267,7 +267,7 @@ std::vector<std::string_view> find_instance_fields(std::string_view op) {
   // Operators on the last rows of sequences, whose launches say a max_delta_len, have this parameter.
   if (parameters.contains("jagged_queries")) {
     names.emplace_back("delta_len");
-  } else if (parameters.contains("heads")) {
+  } else if (spec.ok() && (*spec)->small_batch_heads(Direction::kForward) > 0) {
     names.emplace_back("small_batches");
   }
   return names;

@@ -1,6 +1,9 @@
 #include "compiler/spec/program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "compiler/spec/sequence_rows.h"
 
@@ -37,20 +40,38 @@ ProgramBuilder& ProgramBuilder::temporary(std::string name, DataType dtype, int6
   return *this;
 }
 
+std::string ProgramBuilder::step_name(const OpSpec& spec) const {
+  std::string name(spec.op());
+  for (int number = 2;; ++number) {
+    const auto known =
+        std::find_if(steps_.begin(), steps_.end(), [&](const ProgramStep& step) { return step.name == name; });
+    if (known == steps_.end() || known->spec->to_json() == spec.to_json()) return name;
+    name = fmt::format("{}_{}", spec.op(), number);
+  }
+}
+
 ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction,
                                      const std::map<std::string, ProgramValue>& operands) {
+  const auto value_of = [&](const std::string& argument) {
+    const auto elsewhere = operands.find(argument);
+    return elsewhere == operands.end() ? ProgramValue{argument} : elsewhere->second;
+  };
   std::vector<ProgramValue> values;
   for (const Argument& argument : spec->signature(direction)) {
-    const auto elsewhere = operands.find(argument.name);
-    ProgramValue value = elsewhere == operands.end() ? ProgramValue{argument.name} : elsewhere->second;
+    ProgramValue value = value_of(argument.name);
     if (find_argument(temporaries_, value.name) < 0) {
       Argument own = argument;
       own.name = value.name;
+      for (Dimension& dimension : own.shape) {
+        if (dimension.is_jagged()) dimension.offsets = value_of(dimension.offsets).name;
+        if (dimension.follows_integer()) dimension.integer = value_of(dimension.integer).name;
+      }
       add(argument.role == ArgumentRole::kInput ? inputs_ : outputs_, own);
     }
     values.push_back(std::move(value));
   }
-  steps_.push_back({std::string(spec->op()), std::move(spec), direction, {}});
+  std::string name = step_name(*spec);
+  steps_.push_back({std::move(name), std::move(spec), direction, {}});
   values_.push_back(std::move(values));
   return *this;
 }

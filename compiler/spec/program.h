@@ -22,7 +22,7 @@ struct ProgramOperand {
 };
 
 struct ProgramStep {
-  std::string name;  // the operator's, "layer_norm"; steps of one name have one spec
+  std::string name;  // the operator's, "layer_norm", with a number where an earlier one has another spec
   OpSpecPtr spec;
   Direction direction = Direction::kForward;
   std::vector<ProgramOperand> operands;  // by argument of the step's signature
@@ -44,7 +44,8 @@ struct ProgramValue {
 };
 
 // Puts a program together, step by step. The steps' arguments are the program's own, under their names, unless a step
-// says that one of them is something else. Inputs come first, in the order in which steps name them, then outputs.
+// says that one of them is something else; axes that follow it are the program's, too. Inputs come first, in the order
+// in which steps name them, then outputs.
 class ProgramBuilder {
  public:
   // A tensor between steps, of the rows L. `columns`: elements of one.
@@ -54,6 +55,8 @@ class ProgramBuilder {
   Program finish();
 
  private:
+  std::string step_name(const OpSpec& spec) const;
+
   // Of steps, with values by name until all arguments are known.
   std::vector<ProgramStep> steps_;
   std::vector<std::vector<ProgramValue>> values_;

@@ -73,6 +73,8 @@ double bytes_of(const Argument& argument, const Lengths& lengths) {
 
 }  // namespace
 
+ProgramSpec::~ProgramSpec() = default;
+
 const Program* ProgramSpec::program(Direction direction) const {
   if (direction == Direction::kForward) return &forward_;
   return backward_ ? &*backward_ : nullptr;
@@ -82,7 +84,18 @@ Work ProgramSpec::work(Direction direction, const Lengths& lengths) const {
   const Program* const program = this->program(direction);
   if (program == nullptr) return {};
   Work work;
-  for (const ProgramStep& step : program->steps) work.flops += step.spec->work(step.direction, lengths).flops;
+  std::set<int> taken;
+  for (const ProgramStep& step : program->steps) {
+    const Work own = step.spec->work(step.direction, lengths);
+    work.flops += own.flops;
+    work.bytes += own.bytes;
+    for (const ProgramOperand& operand : step.operands) {
+      if (operand.columns || taken.insert(operand.value).second) continue;
+      work.bytes -= bytes_of(program->value(operand.value), lengths);
+    }
+  }
+  if (program->temporaries.empty()) return work;
+  work.bytes = 0;
   for (const Argument& argument : program->arguments) work.bytes += bytes_of(argument, lengths);
   return work;
 }
@@ -92,6 +105,25 @@ int64_t ProgramSpec::small_batch_heads(Direction direction) const {
   for (const ProgramStep& step : program(direction)->steps)
     heads = std::max(heads, step.spec->small_batch_heads(step.direction));
   return heads;
+}
+
+// A GradientProgram has no forward direction of its own.
+const std::vector<ProgramStep>& ProgramSpec::steps() const {
+  return forward_.steps.empty() && backward_ ? backward_->steps : forward_.steps;
+}
+
+GeneratedRows ProgramSpec::generated_rows(int64_t sequence, int64_t drawn, int64_t max_seq_len) const {
+  for (const ProgramStep& step : steps()) {
+    GeneratedRows rows = step.spec->generated_rows(sequence, drawn, max_seq_len);
+    if (!rows.others.empty()) return rows;
+  }
+  return {drawn};
+}
+
+std::map<std::string, int64_t> ProgramSpec::generated_sizes(const Lengths& lengths) const {
+  std::map<std::string, int64_t> sizes;
+  for (const ProgramStep& step : steps()) sizes.merge(step.spec->generated_sizes(lengths));
+  return sizes;
 }
 
 std::vector<HostValue> ProgramSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {

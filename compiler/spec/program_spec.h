@@ -11,14 +11,21 @@ namespace hstujit {
 
 class ProgramSpec : public OpSpec {
  public:
+  ~ProgramSpec() override;
+
   Family family() const final { return Family::kProgram; }
   bool supports(Direction direction) const final { return program(direction) != nullptr; }
   const Program* program(Direction direction) const final;
 
   Signature signature(Direction direction) const final { return program(direction)->arguments; }
-  // The bytes are those of the program's own arguments: temporaries need not be.
+  // Operations of all steps. Bytes of the program's own arguments, since temporaries need not be; where there are none,
+  // those of the steps, and what several steps read counts once.
   Work work(Direction direction, const Lengths& lengths) const final;
   int64_t small_batch_heads(Direction direction) const final;
+  // As the first step that has other axes than L.
+  GeneratedRows generated_rows(int64_t sequence, int64_t drawn, int64_t max_seq_len) const final;
+  // As the first step that has the symbol.
+  std::map<std::string, int64_t> generated_sizes(const Lengths& lengths) const final;
   // Each input is drawn as by the first step that takes it.
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const final;
   // The steps' references one after the other; temporaries are rounded to their type.
@@ -32,6 +39,9 @@ class ProgramSpec : public OpSpec {
       : forward_(std::move(forward)), backward_(std::move(backward)) {}
 
  private:
+  // Of the direction that every program has.
+  const std::vector<ProgramStep>& steps() const;
+
   Program forward_;
   std::optional<Program> backward_;
 };

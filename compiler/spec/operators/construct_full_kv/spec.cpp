@@ -1,0 +1,28 @@
+// construct_full_kv: of each sequence the cached rows of k and of v, then the new ones (docs/ops.md,
+// "construct_full_kv"). A program.
+//
+// Forward: k_cache (Lc, H*Dqk), delta_k (B*delta_size, H*Dqk), kv_caching_offsets (B+1), delta_size (int), v_cache
+// (Lc, H*Dv), delta_v (B*delta_size, H*Dv), full_k (L, H*Dqk), full_v (L, H*Dv).
+#include "compiler/spec/operators/update_kv_cache/kv_program.h"
+
+namespace hstujit {
+
+namespace {
+
+std::map<std::string, ProgramValue> operands(const std::string& side) {
+  return {{"left", {side + "_cache"}},
+          {"right", {"delta_" + side}},
+          {"out", {"full_" + side}},
+          {"offsets_left", {"kv_caching_offsets"}},
+          {"max_len_right", {"delta_size"}}};
+}
+
+}  // namespace
+
+OpSpecPtr parse_construct_full_kv(const Json& json, const std::string& path, Mistakes& mistakes) {
+  return parse_kv_program("construct_full_kv", json, path, mistakes,
+                          {{"op", "concat_2d_jagged"}, {"dense_right", true}}, operands);
+}
+Json schema_construct_full_kv() { return fields_schema<KvParams>(); }
+
+}  // namespace hstujit

@@ -1,0 +1,27 @@
+// update_kv_cache: the first rows of each sequence of k and of v become its cache (docs/ops.md, "update_kv_cache"). A
+// program.
+//
+// Forward: k (L, H*Dqk), kv_caching_offsets (B+1), delta_offsets (B+1), v (L, H*Dv), k_cache (Lc, H*Dqk), v_cache
+// (Lc, H*Dv).
+#include "compiler/spec/operators/update_kv_cache/kv_program.h"
+
+namespace hstujit {
+
+namespace {
+
+std::map<std::string, ProgramValue> operands(const std::string& side) {
+  return {{"values", {side}},
+          {"left", {side + "_cache"}},
+          {"offsets_left", {"kv_caching_offsets"}},
+          {"offsets_right", {"delta_offsets"}}};
+}
+
+}  // namespace
+
+OpSpecPtr parse_update_kv_cache(const Json& json, const std::string& path, Mistakes& mistakes) {
+  return parse_kv_program("update_kv_cache", json, path, mistakes, {{"op", "split_2d_jagged"}, {"left_only", true}},
+                          operands);
+}
+Json schema_update_kv_cache() { return fields_schema<KvParams>(); }
+
+}  // namespace hstujit
