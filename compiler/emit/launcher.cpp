@@ -48,6 +48,11 @@ std::string print_clusters(const Signature& signature, const LaunchPlan& plan) {
       plan.cluster.min, plan.cluster.max);
 }
 
+// Whether there are sizes for which it does not run.
+bool may_have_none(const FollowingKernel& kernel) {
+  return std::any_of(kernel.grid.begin(), kernel.grid.end(), [](const GridFactor& factor) { return factor.bias < 0; });
+}
+
 // The body of the loop that is timed: all that one launch enqueues.
 std::string print_launch(const LaunchPlan& plan) {
   std::string text;
@@ -64,9 +69,10 @@ std::string print_launch(const LaunchPlan& plan) {
                                    plan.kernel_name, plan.threads, plan.shared_memory);
   for (const FollowingKernel& kernel : plan.following) {
     text += fmt::format(
-        "    {0}<<<static_cast<unsigned>({0}_blocks), {1}>>>(params);\n"
+        "    {2}{0}<<<static_cast<unsigned>({0}_blocks), {1}>>>(params);\n"
         "    CHECK(cudaGetLastError());\n",
-        kernel.kernel_name, kernel.threads);
+        kernel.kernel_name, kernel.threads,
+        may_have_none(kernel) ? fmt::format("if ({}_blocks > 0) ", kernel.kernel_name) : "");
   }
   return text;
 }

@@ -322,7 +322,7 @@ Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
 
 }  // namespace
 
-Result<Activation> parse_activation(const std::string& text) {
+Result<Activation> parse_activation(std::string_view text) {
   if (text == "mufu") return Activation::kMufu;
   if (text == "accurate") return Activation::kAccurate;
   return Status(Code::kInvalidArgument, fmt::format("activation is \"{}\"; allowed are mufu and accurate", text));

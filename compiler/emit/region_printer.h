@@ -17,7 +17,7 @@ namespace hstujit {
 enum class Activation { kMufu, kAccurate };
 
 // "mufu" or "accurate"; kInvalidArgument for anything else.
-Result<Activation> parse_activation(const std::string& text);
+Result<Activation> parse_activation(std::string_view text);
 
 // kUnsupported with the operation's name when it cannot be written in CUDA.
 Result<std::string> print_region(mlir::func::FuncOp function, Activation activation);

@@ -1,7 +1,7 @@
 // OpSpec -> IR: one module with one operator of the hstu dialect.
 //
 // An operator's builder is compiler/ir/operators/<op>.cpp and defines build_<op>; CMake lists them by glob. An operator
-// without regions, such as a normalisation, needs none.
+// whose kernels call no function of its own, such as a prefix sum, needs none.
 #pragma once
 
 #include <memory>

@@ -38,6 +38,7 @@ void add_row_passes(mlir::PassManager& manager, Direction direction) {
 }  // namespace
 
 Status run_passes(mlir::ModuleOp module, Direction direction) {
+  if (module.getBody()->empty()) return {};
   const DiagnosticCollector diagnostics(*module.getContext());
   mlir::PassManager manager(module.getContext());
   manager.addPass(create_bind_flags_pass());

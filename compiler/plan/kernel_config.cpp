@@ -19,6 +19,8 @@ KernelConfig::Tunables defaults_of(Family family) {
       return AttentionConfig();
     case Family::kRow:
       return RowConfig();
+    case Family::kScan:
+      return ScanConfig();
     case Family::kProgram:  // has no kernels
       break;
   }
@@ -66,13 +68,23 @@ std::string tile_words(const AttentionConfig& config, AttentionConfig& said) {
   said.block_n = config.block_n;
   return fmt::format(" {}x{}", config.block_m, config.block_n);
 }
-std::string tile_words(const RowConfig&, RowConfig&) { return {}; }
-std::string tile_words(const SanitizerSwitches&, SanitizerSwitches&) { return {}; }
+template <typename T>
+std::string tile_words(const T&, T&) {
+  return {};
+}
 
 }  // namespace
 
-const std::string& activation_of(const KernelConfig& config) {
-  return std::visit([](const auto& tunables) -> const std::string& { return tunables.activation; }, config.tunables);
+std::string_view activation_of(const KernelConfig& config) {
+  return std::visit(
+      [](const auto& tunables) -> std::string_view {
+        if constexpr (requires { tunables.activation; }) {
+          return tunables.activation;
+        } else {
+          return "accurate";
+        }
+      },
+      config.tunables);
 }
 
 Json to_json(const KernelConfig& config) {

@@ -15,6 +15,7 @@
 
 #include "compiler/plan/attention_config.h"
 #include "compiler/plan/row_config.h"
+#include "compiler/plan/scan_config.h"
 #include "compiler/spec/family.h"
 #include "compiler/spec/fields.h"
 #include "compiler/support/status.h"
@@ -33,7 +34,7 @@ struct SanitizerSwitches {
 };
 
 struct KernelConfig {
-  using Tunables = std::variant<AttentionConfig, RowConfig>;  // in the order of Family
+  using Tunables = std::variant<AttentionConfig, RowConfig, ScanConfig>;  // in the order of Family
 
   std::string skeleton;  // "attention/sm90_forward"
   Tunables tunables;
@@ -56,8 +57,8 @@ void for_each_config_field(const KernelConfig& config, Visitor&& visit) {
   for_each_field(config.sanitizer, visit);
 }
 
-// How functions of an element are computed: "mufu", "accurate".
-const std::string& activation_of(const KernelConfig& config);
+// How functions of an element are computed: "mufu", "accurate"; the latter of a family that has no such functions.
+std::string_view activation_of(const KernelConfig& config);
 
 nlohmann::ordered_json to_json(const KernelConfig& config);
 // Names of earlier libraries are read as those of today (config_aliases.h). kInvalidConfig, also for a skeleton that

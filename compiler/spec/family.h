@@ -6,7 +6,7 @@
 
 namespace hstujit {
 
-enum class Family { kAttention, kRow, kProgram };
+enum class Family { kAttention, kRow, kScan, kProgram };
 
 constexpr std::string_view to_string(Family family) {
   switch (family) {
@@ -14,6 +14,8 @@ constexpr std::string_view to_string(Family family) {
       return "attention";
     case Family::kRow:
       return "row";
+    case Family::kScan:
+      return "scan";
     case Family::kProgram:
       return "program";
   }

@@ -8,7 +8,9 @@ namespace hstujit {
 namespace {
 
 // The rows of a problem without sequences, which generated calls have in as many parts as their lengths say.
-bool is_plain(const Dimension& dimension) { return dimension.symbol == kSequenceAxis && !dimension.is_jagged(); }
+bool is_plain(const Dimension& dimension) {
+  return dimension.symbol == kSequenceAxis && !dimension.is_jagged() && dimension.bias == 0;
+}
 
 }  // namespace
 

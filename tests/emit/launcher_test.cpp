@@ -198,6 +198,18 @@ TEST(Launcher, ClearsTheFirstRegionsOfAWorkspaceOnly) {
   EXPECT_THAT(text, HasSubstr("    CHECK(cudaMemsetAsync(workspace, 0, region_3));\n"));
 }
 
+// A tile of 512 offsets is all that one kernel does. Where there is no following one, it may not be launched.
+TEST(Launcher, KernelsThatHaveNothingToDoAreLeftOut) {
+  const Pair pair = emit_first("scan/forward", "sm_90a", **parse_op_spec({{"op", "complete_cumsum"}}, ""));
+  EXPECT_THAT(pair.launcher, HasSubstr("Run:   ./complete_cumsum_int64_w8_i2 [rows]\n"));
+  EXPECT_THAT(pair.launcher,
+              HasSubstr("  int64_t* const offsets = upload(std::vector<int64_t>(batch.rows() + 1, 0));\n"));
+  EXPECT_THAT(pair.launcher, HasSubstr("  const int64_t blocks = std::min<int64_t>(ceil_divide(batch.rows() + 1, 512), "
+                                       "1024);\n"));
+  EXPECT_THAT(pair.launcher, HasSubstr("    if (complete_cumsum_int64_w8_i2_scan_chunks_blocks > 0) "
+                                       "complete_cumsum_int64_w8_i2_scan_chunks<<<"));
+}
+
 // Of the first config of every template: sums with 0, products and quotients with 1 say nothing.
 TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
   const auto says_nothing = ContainsRegex("[+-] 0[^.x0-9]|[*] 1[^.0-9]|[^.0-9a-z_]1 [*]|, 1[)]( [*]|;)");
@@ -209,7 +221,12 @@ TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
     const nlohmann::ordered_json attention = {
         {"op", "hstu_attention"}, {"heads", 1}, {"attn_dim", 64}, {"hidden_dim", 64}, {"rab_heads", 1}};
     const nlohmann::ordered_json norm = {{"op", "layer_norm"}, {"width", 64}};
-    const OpSpecPtr spec = *parse_op_spec(skeleton->family() == Family::kRow ? norm : attention, "");
+    const nlohmann::ordered_json cumsum = {{"op", "complete_cumsum"}};
+    const Family family = skeleton->family();
+    const OpSpecPtr spec = *parse_op_spec(family == Family::kRow    ? norm
+                                          : family == Family::kScan ? cumsum
+                                                                    : attention,
+                                          "");
     for (const KernelConfig& config : skeleton->space(*spec)) {
       if (!skeleton->reject(*spec, config, device).empty()) continue;
       const std::string text =

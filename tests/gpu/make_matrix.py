@@ -210,11 +210,35 @@ def program_instances():
                                **norm_parameters) | {"op": "norm_attention"}
 
 
+# Lengths of a scan: none, one, about a tile of any config, and more tiles than there are chunks.
+SCAN_COUNTS = (0, 1, 511, 512, 1023, 1024, 2047, 2048, 4095, 4096, 8191, 8192, 16383, 16384, 100000, 3000001)
+
+
+def serving_instances():
+    """Caches of keys and values, and offsets of lengths."""
+    for number, kind in enumerate(SEQUENCE_TYPES):
+        for heads, attn_dim, hidden_dim in ((1, 8, 8), (4, 64, 128), (8, 128, 128)):
+            lengths = SEQUENCE_LENGTHS[number % len(SEQUENCE_LENGTHS)]
+            for operator in ("update_kv_cache", "construct_full_kv"):
+                yield {"name": f"serving_{kind}-{operator}_{heads}x{attn_dim}x{hidden_dim}", "op": operator, "dtype": kind,
+                       "heads": heads, "attn_dim": attn_dim, "hidden_dim": hidden_dim,
+                       "max_seq_len": max(1, *lengths, 0), "lengths": lengths}
+    for kind in ("int32", "int64"):
+        for count in SCAN_COUNTS:
+            yield {"name": f"serving_{kind}-complete_cumsum_{count}", "op": "complete_cumsum", "dtype": kind, "rows": count}
+
+
+def has_backward(chosen):
+    forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum")
+    return not (chosen["op"] in forward_alone or chosen.get("left_only") or "small_batches" in chosen)
+
+
 def instances():
     yield from delta_instances()
     yield from row_instances()
     yield from sequence_instances()
     yield from program_instances()
+    yield from serving_instances()
     yield from bias_instances()
     yield from few_instances()
     yield from many_instances()
@@ -252,6 +276,10 @@ def small_instances():
         if name.startswith(("rows_bf16-layer_norm_weight_bias_100x", "rows_fp16-rms_norm_weight_silu_1024x", "rows_fp32-layer_norm_weight_bias_7x",
                             "rows_bf16-hstu_norm_mul_dropout_group_norm_silu_u_concat_u_concat_x_dropout_100x")):
             yield {**chosen, "rows": 131}
+        if name in ("serving_int32-complete_cumsum_8192", "serving_int64-complete_cumsum_100000"):
+            yield chosen
+        if name.startswith("serving_bf16-") and name.endswith("_4x64x128"):
+            yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}
         if name.startswith("rows_bf16-") and chosen["op"] in over_sequences() and chosen["width"] == 512:
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}
         if name == "causal-bf16-many_128x128":
@@ -276,13 +304,13 @@ def main():
     parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
     parser.add_argument("--rows", action="store_true", help="operators over rows alone")
     parser.add_argument("--sequences", action="store_true", help="operators over rows of sequences alone")
+    parser.add_argument("--serving", action="store_true", help="caches and offsets alone")
     parser.add_argument("--repeated", action="store_true", help="the selection for many launches of each")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
-    source = row_instances() if arguments.rows else sequence_instances() if arguments.sequences else small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
+    source = row_instances() if arguments.rows else sequence_instances() if arguments.sequences else serving_instances() if arguments.serving else small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
     if arguments.direction == "backward":
-        source = ({**x, "directions": ["backward"]} for x in source
-                  if x["op"] != "delta_hstu_attention" and "small_batches" not in x)
+        source = ({**x, "directions": ["backward"]} for x in source if has_backward(x))
     if arguments.kind:
         source = (x for x in source if not set(arguments.kind.split(",")).isdisjoint(x["name"].split("-")))
     chosen = [x for x in list(source)[part::parts] if arguments.only in x["name"]]

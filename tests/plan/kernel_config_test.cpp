@@ -106,6 +106,8 @@ TEST(KernelConfig, EveryFieldChangesTheDescriptionAndTheKey) {
   expect_every_field_tells(config(), [](KernelConfig& c) -> AttentionConfig& { return c.attention(); });
   expect_every_field_tells(config(), [](KernelConfig& c) -> SanitizerSwitches& { return c.sanitizer; });
   expect_every_field_tells({"norm/rows", RowConfig()}, [](KernelConfig& c) -> RowConfig& { return c.row(); });
+  expect_every_field_tells({"scan/forward", ScanConfig()},
+                           [](KernelConfig& c) -> ScanConfig& { return std::get<ScanConfig>(c.tunables); });
 }
 
 TEST(KernelConfig, SwitchesForSanitizersAreReadAndWritten) {

@@ -1,0 +1,108 @@
+// Host side of kernel.cuh.
+#include <fmt/format.h>
+
+#include "compiler/plan/typed_skeleton.h"
+#include "templates/scan/cost.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr int kLengths = 0, kOffsets = 1;       // arguments
+constexpr int64_t kAnySize = int64_t{1} << 62;  // a divisor that makes 1 of any size but 0
+constexpr int64_t kMinCapability = 80;
+constexpr int64_t kRegisters = 65536, kBaseRegisters = 36;  // of a multiprocessor; of a thread, beside its elements
+
+DataType dtype_of(const OpSpec& spec) { return spec.signature(Direction::kForward)[kLengths].dtype; }
+// Sums of signed integers would not wrap.
+const char* element_type(const OpSpec& spec) { return dtype_of(spec) == DataType::kInt32 ? "u32" : "u64"; }
+
+// Of the offsets, of which there is one more than there are lengths.
+GridFactor size_factor(int64_t divisor, int64_t bias = 0) {
+  GridFactor factor;
+  factor.source = GridFactor::Source::kSize;
+  factor.argument = kOffsets;
+  factor.divisor = divisor;
+  factor.bias = bias;
+  return factor;
+}
+
+ParamSlot slot(const char* name, ParamSlot::Kind kind, int argument, std::string type = {}) {
+  ParamSlot slot;
+  slot.name = name;
+  slot.kind = kind;
+  slot.argument = argument;
+  slot.type = std::move(type);
+  return slot;
+}
+
+struct ScanForward {
+  using Spec = OpSpec;
+  using Config = ScanConfig;
+  static constexpr std::string_view kName = "scan/forward";
+  static constexpr Direction kDirection = Direction::kForward;
+
+  static std::vector<Config> space(const Spec&) {
+    std::vector<Config> configs;
+    for (const int64_t warps : {8, 16, 32}) {
+      for (const int64_t items : {2, 4, 8}) configs.push_back({warps, items});
+    }
+    return configs;
+  }
+
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
+    std::vector<Rejection> reasons;
+    if (device.capability() < kMinCapability)
+      reasons.push_back({"arch", fmt::format("{} is older than sm_{}", device.arch, kMinCapability)});
+    const int64_t words = static_cast<int64_t>(size_of(dtype_of(spec))) / 4;
+    const int64_t needed = kBaseRegisters + config.items_per_thread * words, cap = kRegisters / (32 * config.warps);
+    if (needed > cap) {
+      reasons.push_back({"registers", fmt::format("a thread needs about {} registers and gets {}", needed, cap)});
+    }
+    return reasons;
+  }
+
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec&) {
+    const std::string element = element_type(spec);
+    const int64_t tile = scan::tile(config);
+    LaunchPlan plan;
+    plan.kernel_name =
+        fmt::format("{}_{}_w{}_i{}", spec.op(), to_string(dtype_of(spec)), config.warps, config.items_per_thread);
+    plan.threads = static_cast<int>(32 * config.warps);
+    plan.slots = {slot("lengths", ParamSlot::Kind::kPointer, kLengths, fmt::format("const {}*", element)),
+                  slot("offsets", ParamSlot::Kind::kPointer, kOffsets, element + "*"),
+                  slot("rows", ParamSlot::Kind::kSize, kLengths),
+                  slot("chunk_sums", ParamSlot::Kind::kWorkspace, 0, element + "*")};
+    plan.grid = {size_factor(tile)};
+    plan.persistent_blocks = scan::kMaxChunks;
+    // None of both where there is one tile.
+    GridFactor sums;
+    sums.constant = scan::kMaxChunks * static_cast<int64_t>(size_of(dtype_of(spec)));
+    plan.workspace.regions = {{{size_factor(kAnySize, -tile), sums}, false}};
+    FollowingKernel chunks;
+    chunks.function = "scan_chunks";
+    chunks.kernel_name = fmt::format("{}_{}", plan.kernel_name, chunks.function);
+    chunks.threads = plan.threads;
+    chunks.grid = {size_factor(tile), size_factor(kAnySize, -tile)};
+    chunks.max_blocks = scan::kMaxChunks;
+    plan.following = {chunks};
+    return plan;
+  }
+
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
+    return scan::estimate_ms(config, static_cast<int64_t>(size_of(dtype_of(spec))), device);
+  }
+  static Constants constants(const Spec&, const Config&) { return {}; }
+  static std::string instruction_wrappers(const Spec& spec, const Config&) {
+    return fmt::format("using ScanElement = {};\n", element_type(spec));
+  }
+};
+
+}  // namespace
+
+const Skeleton& scan_forward_skeleton() {
+  static const TypedSkeleton<ScanForward> skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit
