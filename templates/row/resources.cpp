@@ -20,6 +20,7 @@ constexpr double kShortFormula = 14;      // operations of an element
 constexpr double kDrawOperations = 5;     // of a random number, as operators count them
 constexpr int64_t kPartWords = 8;         // sums and statistics of a part of a row
 constexpr int64_t kDrawWords = 32;        // keys and counters of random numbers
+constexpr int64_t kWideThreads = 512;     // of the widest rows that are added to sums of tables
 constexpr int64_t kManyThreads = 256;     // of a row; as many as may have kMaxRegisters
 constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
 constexpr int64_t kWordsAhead = 32;       // of rows that are loaded while others are added to a table's sums
@@ -131,6 +132,13 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
       hold_vectors ? holding + vector_words
       : hold_row   ? holding + loaded_vectors
                    : base + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld + drawn + part_words;
+  // Rows that are added to a table's sums stay in registers; the widest, with few loads ahead, may spill some.
+  if (rows_ahead > 0 && !hold_row && config.threads_per_row == kWideThreads && threads == kWideThreads &&
+      elements <= kMaxHeldElements) {
+    rows_ahead = 1;
+    hold_row = true;
+    registers_needed = std::min(registers_needed, register_cap);
+  }
   // Where the widest rows have long formulas, the config of the most registers may spill: there is no better one.
   if (!hold_row && config.threads_per_row == kManyThreads && threads == kManyThreads)
     registers_needed = std::max(kBase + sum_words + vector * row_inputs, std::min(registers_needed, register_cap));

@@ -3,7 +3,7 @@ module {
     %0 = arith.mulf %arg0, %arg1 : f32
     return %0, %arg1 : f32, f32
   }
-  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "position_embeddings_weight"}, index {hstu.name = "dposition_embeddings_weight"}) {
+  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "dposition_embeddings_weight"}) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %0 = hstu.element "seq_offsets"[%arg0]
@@ -15,6 +15,6 @@ module {
     %6 = arith.subi %5, %c1 : index
     %7 = arith.minsi %4, %6 : index
     %8 = arith.maxsi %7, %c0 : index
-    return %8, %8 : index, index
+    return %8 : index
   }
 }

@@ -3,7 +3,7 @@ module {
     %0 = arith.mulf %arg0, %arg1 : f32
     return %0, %arg1 : f32, f32
   }
-  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "position_embeddings_weight"}, index {hstu.name = "dposition_embeddings_weight"}) {
+  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "dposition_embeddings_weight"}) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %0 = hstu.element "seq_offsets"[%arg0]
@@ -17,6 +17,6 @@ module {
     %8 = arith.subi %7, %c1 : index
     %9 = arith.minsi %6, %8 : index
     %10 = arith.maxsi %9, %c0 : index
-    return %10, %10 : index, index
+    return %10 : index
   }
 }

@@ -3,7 +3,7 @@ module {
     %0 = arith.mulf %arg0, %arg1 : f32
     return %0, %arg1, %arg1 : f32, f32, f32
   }
-  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "position_embeddings_weight"}, index {hstu.name = "timestamp_embeddings_weight"}, index {hstu.name = "dposition_embeddings_weight"}, index {hstu.name = "dtimestamp_embeddings_weight"}) {
+  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "dposition_embeddings_weight"}, index {hstu.name = "dtimestamp_embeddings_weight"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %cst_0 = arith.constant 9.99999997E-7 : f32
     %c0 = arith.constant 0 : index
@@ -44,6 +44,6 @@ module {
     %32 = arith.minnumf %31, %30 : f32
     %33 = arith.fptosi %32 : f32 to i64
     %34 = arith.index_cast %33 : i64 to index
-    return %16, %34, %16, %34 : index, index, index, index
+    return %16, %34 : index, index
   }
 }
