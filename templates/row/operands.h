@@ -15,7 +15,8 @@ std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction);
 
 // Whether gradients are sums over the rows that found a row of a table.
 bool has_table_sums(const RowSpec& spec);
-// Whether each sequence finds the table's row of its own number, so that rows come in the order of those that they find.
+// Whether each sequence finds the table's row of its own number, so that rows come in the order of those that they
+// find.
 bool finds_in_order(const std::vector<RowOperand>& tables);
 
 std::string print_operands(const RowSpec& spec, Direction direction);
