@@ -9,10 +9,11 @@ template <class Layout, class Operands, class = void>
 class Places {
  public:
   template <class Params>
-  __device__ __forceinline__ Places(const Params& params, i64 row) : row_(row), exists_(row < params.rows) {}
+  __device__ __forceinline__ Places(const Params& params, i64 row) : row_(row), rows_(params.rows) {}
 
-  __device__ __forceinline__ bool exists() const { return exists_; }
-  __device__ __forceinline__ bool has_input(int) const { return exists_; }
+  __device__ __forceinline__ bool exists() const { return row_ < rows_; }
+  // `rows` as the inputs have it, in a register: read from the parameters each time, wide rows spill.
+  __device__ __forceinline__ bool has_input(int, i64 rows) const { return row_ < rows; }
   __device__ __forceinline__ bool has_output(int) const { return true; }  // of a row that exists
   __device__ __forceinline__ i64 input(int) const { return row_; }
   __device__ __forceinline__ i64 output(int) const { return row_; }
@@ -24,7 +25,7 @@ class Places {
 
  private:
   i64 row_;
-  bool exists_;
+  i64 rows_;
 };
 
 template <class Layout, class Operands>
@@ -104,7 +105,7 @@ class Inputs {
   using Place = Places<Layout, Operands>;
 
   template <class Params>
-  __device__ __forceinline__ explicit Inputs(const Params& params) {
+  __device__ __forceinline__ explicit Inputs(const Params& params) : rows_(params.rows) {
     Operands::row_inputs(params, data_, strides_);
     if constexpr (Operands::kVectorInputs > 0) {
       Operands::vector_inputs(params, vector_data_);
@@ -160,7 +161,7 @@ class Inputs {
   template <bool kOnce, class Params, class Elements>
   __device__ __forceinline__ void load_row(const Params& params, int input, const Place& place, int chunk,
                                            Elements& elements) const {
-    if (place.has_input(input) && Layout::has(chunk)) {
+    if (place.has_input(input, rows_) && Layout::has(chunk)) {
       const i64 element = place.input(input) * strides_[input] + Layout::column(chunk);
       elements.template load<kOnce>(static_cast<const unsigned char*>(data_[input]) + element * Operands::Data::kBytes);
     } else {
@@ -178,6 +179,7 @@ class Inputs {
     }
   }
 
+  const i64 rows_;
   const void* data_[Operands::kRowInputs];
   i64 strides_[Operands::kRowInputs];  // in elements
   const void* vector_data_[at_least_one(Operands::kVectorInputs)];

@@ -70,7 +70,7 @@ class Places<Layout, Operands, typename Exists<typename Operands::Sequences>::ty
 
   // Whether the row is one of a sequence; behind the last one are none.
   __device__ __forceinline__ bool exists() const { return exists_; }
-  __device__ __forceinline__ bool has_input(int input) const { return place_.inputs[input] >= 0; }
+  __device__ __forceinline__ bool has_input(int input, i64) const { return place_.inputs[input] >= 0; }
   __device__ __forceinline__ bool has_output(int output) const { return place_.outputs[output] >= 0; }
   __device__ __forceinline__ i64 input(int input) const { return place_.inputs[input]; }
   __device__ __forceinline__ i64 table(int table) const { return place_.tables[table]; }
