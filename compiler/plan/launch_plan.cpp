@@ -1,6 +1,7 @@
 #include "compiler/plan/launch_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/support/integers.h"
 
@@ -32,6 +33,43 @@ Layout layout_of(ParamSlot::Kind kind) {
 }
 
 }  // namespace
+
+GridFactor constant_factor(int64_t value) {
+  GridFactor factor;
+  factor.constant = value;
+  return factor;
+}
+
+GridFactor scalar_factor(int argument, int64_t divisor) {
+  GridFactor factor;
+  factor.source = GridFactor::Source::kScalar;
+  factor.argument = argument;
+  factor.divisor = divisor;
+  return factor;
+}
+
+GridFactor size_factor(int argument, int64_t divisor, int64_t bias) {
+  GridFactor factor;
+  factor.source = GridFactor::Source::kSize;
+  factor.argument = argument;
+  factor.divisor = divisor;
+  factor.bias = bias;
+  return factor;
+}
+
+ParamSlot workspace_slot(std::string name, std::string type, size_t region) {
+  ParamSlot slot;
+  slot.name = std::move(name);
+  slot.kind = ParamSlot::Kind::kWorkspace;
+  slot.region = static_cast<int>(region);
+  slot.type = std::move(type);
+  return slot;
+}
+
+void add_workspace_region(std::string name, std::string type, WorkspaceRegion region, LaunchPlan& plan) {
+  plan.slots.push_back(workspace_slot(std::move(name), std::move(type), plan.workspace.regions.size()));
+  plan.workspace.regions.push_back(std::move(region));
+}
 
 std::vector<uint32_t> slot_offsets(const std::vector<ParamSlot>& slots) {
   std::vector<uint32_t> offsets;

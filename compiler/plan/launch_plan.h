@@ -101,6 +101,20 @@ struct LaunchPlan {
   std::vector<FollowingKernel> following;  // in the order in which they run
 };
 
+GridFactor constant_factor(int64_t value);
+
+// ceil(integer argument / divisor)
+GridFactor scalar_factor(int argument, int64_t divisor);
+
+// ceil((size of the tensor's first dimension + bias) / divisor)
+GridFactor size_factor(int argument, int64_t divisor = 1, int64_t bias = 0);
+
+// The address of a region of the workspace, of device type `type`.
+ParamSlot workspace_slot(std::string name, std::string type, size_t region);
+
+// A further region of the workspace, and the slot of its address.
+void add_workspace_region(std::string name, std::string type, WorkspaceRegion region, LaunchPlan& plan);
+
 // Byte offset of each slot, natural alignment, and the struct's size in the last element.
 std::vector<uint32_t> slot_offsets(const std::vector<ParamSlot>& slots);
 

@@ -12,6 +12,11 @@
 //
 //   void check(const std::string& path, Mistakes& mistakes) const;  as check_row_params()
 //   void make_canonical();                                          as the function of that name
+//
+// Of operators over rows of sequences (sequence_operator.h) the class has
+//
+//   static constexpr bool kHasWeights;                              tables count as weights
+//   std::shared_ptr<const GradientProgram> gradient() const;        where another operator computes its gradient
 #pragma once
 
 #include <memory>
@@ -56,8 +61,14 @@ OpSpecPtr parse_row_operator(const Json& json, const std::string& path, Mistakes
   }
   if (mistakes.count() != before) return nullptr;
   if constexpr (requires { params.make_canonical(); }) params.make_canonical();
-  make_canonical(params, Spec(params).has_vectors());
-  return std::make_shared<Spec>(std::move(params));
+  if constexpr (requires { Spec::kHasWeights; }) {
+    make_canonical(params, Spec::kHasWeights);
+  } else {
+    make_canonical(params, Spec(params).has_vectors());
+  }
+  auto spec = std::make_shared<Spec>(std::move(params));
+  if constexpr (requires { spec->gradient(); }) spec->set_gradient(spec->gradient());
+  return spec;
 }
 
 }  // namespace hstujit

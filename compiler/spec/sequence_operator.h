@@ -2,7 +2,7 @@
 //
 //   class DenseToJaggedSpec final : public SequenceOperator<SequenceParams> { ... };
 //   OpSpecPtr parse_dense_to_jagged(const Json& json, const std::string& path, Mistakes& mistakes) {
-//     return parse_sequence_operator<DenseToJaggedSpec>(json, path, mistakes);
+//     return parse_row_operator<DenseToJaggedSpec>(json, path, mistakes);
 //   }
 //
 // An operator that only moves rows has no backward kernel: its gradient is another operator's forward direction, on
@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "compiler/spec/program_spec.h"
-#include "compiler/spec/row_spec.h"
+#include "compiler/spec/row_operator.h"
 
 namespace hstujit {
 
@@ -109,24 +109,5 @@ class SequenceOperator : public SequenceSpec {
   std::string_view op_;
   P params_;
 };
-
-// As parse_row_operator (row_operator.h). A Spec has, where another operator computes its gradient,
-//   std::shared_ptr<const GradientProgram> gradient() const;
-template <typename Spec>
-OpSpecPtr parse_sequence_operator(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const size_t before = mistakes.count();
-  typename Spec::Params params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() == before) {
-    check_row_params(params, path, mistakes);
-    if constexpr (requires { params.check(path, mistakes); }) params.check(path, mistakes);
-  }
-  if (mistakes.count() != before) return nullptr;
-  if constexpr (requires { params.make_canonical(); }) params.make_canonical();
-  make_canonical(params, Spec::kHasWeights);
-  auto spec = std::make_shared<Spec>(std::move(params));
-  if constexpr (requires { spec->gradient(); }) spec->set_gradient(spec->gradient());
-  return spec;
-}
 
 }  // namespace hstujit

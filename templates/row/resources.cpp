@@ -98,10 +98,10 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   for (const RowOperand& output : interface.outputs) {
     if (output.kind == RowOperandKind::kColumnSum) sum_words += chunks * vector;
     if (output.kind == RowOperandKind::kGroupSum) sum_words += chunks;
-    // Tables are gone through one after the other.
-    if (output.kind == RowOperandKind::kTableSum) sum_words = chunks * vector;
-    if (output.kind == RowOperandKind::kTableSum)
+    if (output.kind == RowOperandKind::kTableSum) {
+      sum_words = chunks * vector;  // tables are gone through one after the other
       rows_ahead = std::clamp(kWordsAhead / row_words, int64_t{1}, kMaxRowsAhead);
+    }
   }
   parts = parts_of(interface, vectors, chunks, config.threads_per_row);
   register_cap = std::min(kMaxRegisters, round_down(kRegisters / (threads * config.blocks_per_sm), kRegisterUnit));

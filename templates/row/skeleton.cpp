@@ -29,21 +29,6 @@ bool well_formed(const RowConfig& config) {
 
 bool is_persistent(const RowConfig& config) { return config.schedule == "persistent"; }
 
-GridFactor constant_factor(int64_t value) {
-  GridFactor factor;
-  factor.constant = value;
-  return factor;
-}
-
-ParamSlot workspace_slot(const char* name, const char* type, int region) {
-  ParamSlot slot;
-  slot.name = name;
-  slot.kind = ParamSlot::Kind::kWorkspace;
-  slot.region = region;
-  slot.type = type;
-  return slot;
-}
-
 int64_t count_of(const RowInterface& interface, RowOperandKind kind) {
   return std::count_if(interface.outputs.begin(), interface.outputs.end(),
                        [&](const RowOperand& output) { return output.kind == kind; });
@@ -57,8 +42,8 @@ bool has_sums(const RowInterface& interface) {
 void add_sums(const char* region, int64_t numbers, const char* function, int64_t blocks, LaunchPlan& plan) {
   if (numbers == 0) return;
   const int64_t bytes = numbers * static_cast<int64_t>(sizeof(float));
-  plan.slots.push_back(workspace_slot(region, "float*", static_cast<int>(plan.workspace.regions.size())));
-  plan.workspace.regions.push_back({{constant_factor(plan.persistent_blocks), constant_factor(bytes)}, false});
+  add_workspace_region(region, "float*", {{constant_factor(plan.persistent_blocks), constant_factor(bytes)}, false},
+                       plan);
   FollowingKernel kernel;
   kernel.kernel_name = fmt::format("{}_{}", plan.kernel_name, function);
   kernel.function = function;
@@ -73,8 +58,8 @@ void add_row_sums(const RowInterface& interface, const Resources& resources, Lau
   add_sums("partials", columns, "add_column_sums", ceil_div(columns, kAddColumns), plan);
   add_sums("group_partials", groups * resources.vectors, "add_group_sums", groups * interface.groups, plan);
   if (plan.following.empty()) return;
-  plan.slots.push_back(workspace_slot("partial_count", "int*", static_cast<int>(plan.workspace.regions.size())));
-  plan.workspace.regions.push_back({{constant_factor(static_cast<int64_t>(sizeof(int32_t)))}, false});
+  add_workspace_region("partial_count", "int*", {{constant_factor(static_cast<int64_t>(sizeof(int32_t)))}, false},
+                       plan);
 }
 
 }  // namespace

@@ -108,44 +108,11 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   return slots;
 }
 
-ParamSlot workspace_slot(std::string name, std::string type, size_t region) {
-  ParamSlot slot;
-  slot.name = std::move(name);
-  slot.kind = ParamSlot::Kind::kWorkspace;
-  slot.region = static_cast<int>(region);
-  slot.type = std::move(type);
-  return slot;
-}
-
-void add_workspace_region(std::string name, std::string type, WorkspaceRegion region, LaunchPlan& plan) {
-  plan.slots.push_back(workspace_slot(std::move(name), std::move(type), plan.workspace.regions.size()));
-  plan.workspace.regions.push_back(std::move(region));
-}
-
-GridFactor constant_factor(int64_t value) {
-  GridFactor factor;
-  factor.constant = value;
-  return factor;
-}
-
 GridFactor size_factor(const Signature& signature, std::string_view tensor, int64_t divisor, int64_t bias) {
-  GridFactor factor;
-  factor.source = GridFactor::Source::kSize;
-  factor.argument = find_argument(signature, tensor);
-  factor.divisor = divisor;
-  factor.bias = bias;
-  return factor;
+  return size_factor(find_argument(signature, tensor), divisor, bias);
 }
 
 GridFactor batch_factor(const Signature& signature) { return size_factor(signature, "seq_offsets", 1, -1); }
-
-GridFactor scalar_factor(int argument, int64_t divisor) {
-  GridFactor factor;
-  factor.source = GridFactor::Source::kScalar;
-  factor.argument = argument;
-  factor.divisor = divisor;
-  return factor;
-}
 
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
   const Signature signature = spec.signature(direction);

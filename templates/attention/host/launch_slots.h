@@ -23,22 +23,11 @@ ParamSlot attention_map_slot(const Signature& signature, std::string name, std::
 // the device.
 std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction = Direction::kForward);
 
-// The address of a region of the workspace, of device type `type`.
-ParamSlot workspace_slot(std::string name, std::string type, size_t region);
-
-// A further region of the workspace, and the slot of its address.
-void add_workspace_region(std::string name, std::string type, WorkspaceRegion region, LaunchPlan& plan);
-
-GridFactor constant_factor(int64_t value);
-
 // ceil((size of the tensor's first dimension + bias) / divisor)
 GridFactor size_factor(const Signature& signature, std::string_view tensor, int64_t divisor = 1, int64_t bias = 0);
 
 // The batch's sequences.
 GridFactor batch_factor(const Signature& signature);
-
-// ceil(integer argument / divisor)
-GridFactor scalar_factor(int argument, int64_t divisor);
 
 // Factors of "one CTA per (sequence, head, row tile)".
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,

@@ -31,27 +31,11 @@ std::vector<RowOperand> table_sums(const RowSpec& spec) {
   return sums;
 }
 
-GridFactor constant_factor(int64_t value) {
-  GridFactor factor;
-  factor.constant = value;
-  return factor;
-}
-
-GridFactor size_factor(int argument, int64_t divisor, int64_t bias = 0) {
-  GridFactor factor;
-  factor.source = GridFactor::Source::kSize;
-  factor.argument = argument;
-  factor.divisor = divisor;
-  factor.bias = bias;
-  return factor;
-}
-
 // The plan of all kernels, put together in the order in which they run.
 class Planner {
  public:
   Planner(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device)
-      : spec_(spec),
-        signature_(spec.signature(Direction::kBackward)),
+      : signature_(spec.signature(Direction::kBackward)),
         sums_(table_sums(spec)),
         resources_(spec, Direction::kBackward, config),
         blocks_per_sm_(config.blocks_per_sm),
@@ -61,7 +45,7 @@ class Planner {
         fmt::format("{}_{}_{}_d{}_t{}_w{}_b{}", spec.op(), to_string(Direction::kBackward), to_string(spec.dtype()),
                     width_, config.threads_per_row, config.warps, config.blocks_per_sm);
     plan_.threads = kKeyThreads;
-    plan_.slots = operand_slots();
+    plan_.slots = row::operand_slots(spec, Direction::kBackward);
     rows_ = plan_.slots.back().argument;
     plan_.grid = {size_factor(rows_, kMinRows)};
     plan_.persistent_blocks = kMaxChunks;
@@ -103,16 +87,8 @@ class Planner {
   }
 
  private:
-  std::vector<ParamSlot> operand_slots() const { return row::operand_slots(spec_, Direction::kBackward); }
-
   void add_region(const char* name, const char* type, std::vector<GridFactor> bytes) {
-    ParamSlot slot;
-    slot.name = name;
-    slot.kind = ParamSlot::Kind::kWorkspace;
-    slot.region = static_cast<int>(plan_.workspace.regions.size());
-    slot.type = type;
-    plan_.slots.push_back(slot);
-    plan_.workspace.regions.push_back({std::move(bytes), false});
+    add_workspace_region(name, type, {std::move(bytes), false}, plan_);
   }
 
   void add_kernel(std::string function, int threads, std::vector<GridFactor> grid, int64_t max_blocks = 0,
@@ -138,7 +114,6 @@ class Planner {
     add_kernel("order_rows" + suffix, kSortThreads, chunks, max_blocks);
   }
 
-  const RowSpec& spec_;
   const Signature signature_;
   const std::vector<RowOperand> sums_;
   const row::Resources resources_;

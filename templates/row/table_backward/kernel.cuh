@@ -1,5 +1,5 @@
-// The backward direction of operators that find rows of tables: beside the rows' gradients those of the tables, each row
-// of which is a sum over the rows that found it. In the order of the kernels:
+// The backward direction of operators that find rows of tables: beside the rows' gradients those of the tables, each
+// row of which is a sum over the rows that found it. In the order of the kernels:
 //
 //   kernel_main                the key of each row, for each table: which of the table's rows it found
 //   clear_tables               zeros for rows that none found

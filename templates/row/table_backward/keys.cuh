@@ -1,8 +1,8 @@
 // What comes before sums over the rows that found a row of a table: for each row the number of that row, its key, and
 // the order of the rows by key. Rows of the same key stay in order, so the same call adds them up in the same order.
 //
-// Sorting is by two digits of a key at most, the lower one first. A CTA has a chunk of rows: it counts their digits, and
-// when it knows how many rows of all chunks come before its own, it puts them where they belong.
+// Sorting is by two digits of a key at most, the lower one first. A CTA has a chunk of rows: it counts their digits,
+// and when it knows how many rows of all chunks come before its own, it puts them where they belong.
 #pragma once
 #include "row/sequences.cuh"
 
@@ -55,8 +55,8 @@ struct OneThread {
   static constexpr bool kTogether = true;
 };
 
-// The keys of a chunk's rows, of all tables, and how many there are of each lowest digit. All threads of the CTA call, as
-// of what follows.
+// The keys of a chunk's rows, of all tables, and how many there are of each lowest digit. All threads of the CTA call,
+// as of what follows.
 template <class Operands, class Params>
 __device__ __forceinline__ void write_keys(const Params& params, int chunk) {
   using Sums = typename Operands::TableSums;

@@ -18,14 +18,7 @@ DataType dtype_of(const OpSpec& spec) { return spec.signature(Direction::kForwar
 const char* element_type(const OpSpec& spec) { return dtype_of(spec) == DataType::kInt32 ? "u32" : "u64"; }
 
 // Of the offsets, of which there is one more than there are lengths.
-GridFactor size_factor(int64_t divisor, int64_t bias = 0) {
-  GridFactor factor;
-  factor.source = GridFactor::Source::kSize;
-  factor.argument = kOffsets;
-  factor.divisor = divisor;
-  factor.bias = bias;
-  return factor;
-}
+GridFactor offsets_factor(int64_t divisor, int64_t bias = 0) { return size_factor(kOffsets, divisor, bias); }
 
 ParamSlot slot(const char* name, ParamSlot::Kind kind, int argument, std::string type = {}) {
   ParamSlot slot;
@@ -71,19 +64,18 @@ struct ScanForward {
     plan.threads = static_cast<int>(32 * config.warps);
     plan.slots = {slot("lengths", ParamSlot::Kind::kPointer, kLengths, fmt::format("const {}*", element)),
                   slot("offsets", ParamSlot::Kind::kPointer, kOffsets, element + "*"),
-                  slot("rows", ParamSlot::Kind::kSize, kLengths),
-                  slot("chunk_sums", ParamSlot::Kind::kWorkspace, 0, element + "*")};
-    plan.grid = {size_factor(tile)};
+                  slot("rows", ParamSlot::Kind::kSize, kLengths), workspace_slot("chunk_sums", element + "*", 0)};
+    plan.grid = {offsets_factor(tile)};
     plan.persistent_blocks = scan::kMaxChunks;
     // None of both where there is one tile.
     GridFactor sums;
     sums.constant = scan::kMaxChunks * static_cast<int64_t>(size_of(dtype_of(spec)));
-    plan.workspace.regions = {{{size_factor(kAnySize, -tile), sums}, false}};
+    plan.workspace.regions = {{{offsets_factor(kAnySize, -tile), sums}, false}};
     FollowingKernel chunks;
     chunks.function = "scan_chunks";
     chunks.kernel_name = fmt::format("{}_{}", plan.kernel_name, chunks.function);
     chunks.threads = plan.threads;
-    chunks.grid = {size_factor(tile), size_factor(kAnySize, -tile)};
+    chunks.grid = {offsets_factor(tile), offsets_factor(kAnySize, -tile)};
     chunks.max_blocks = scan::kMaxChunks;
     plan.following = {chunks};
     return plan;

@@ -3,7 +3,7 @@
 namespace hstujit {
 
 OpSpecPtr parse_add_positional_embeddings(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_sequence_operator<AddPositionalEmbeddingsSpec>(json, path, mistakes);
+  return parse_row_operator<AddPositionalEmbeddingsSpec>(json, path, mistakes);
 }
 Json schema_add_positional_embeddings() { return fields_schema<PositionParams>(); }
 

@@ -5,7 +5,7 @@
 namespace hstujit {
 
 OpSpecPtr parse_add_timestamp_positional_embeddings(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_sequence_operator<AddTimestampPositionalEmbeddingsSpec>(json, path, mistakes);
+  return parse_row_operator<AddTimestampPositionalEmbeddingsSpec>(json, path, mistakes);
 }
 Json schema_add_timestamp_positional_embeddings() { return fields_schema<TimestampPositionParams>(); }
 

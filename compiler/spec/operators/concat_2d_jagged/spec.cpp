@@ -5,7 +5,7 @@
 namespace hstujit {
 
 OpSpecPtr parse_concat_2d_jagged(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_sequence_operator<Concat2dJaggedSpec>(json, path, mistakes);
+  return parse_row_operator<Concat2dJaggedSpec>(json, path, mistakes);
 }
 Json schema_concat_2d_jagged() { return fields_schema<JaggedSidesParams>(); }
 

@@ -7,7 +7,7 @@
 namespace hstujit {
 
 OpSpecPtr parse_dense_to_jagged(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_sequence_operator<DenseToJaggedSpec>(json, path, mistakes);
+  return parse_row_operator<DenseToJaggedSpec>(json, path, mistakes);
 }
 Json schema_dense_to_jagged() { return fields_schema<SequenceParams>(); }
 

@@ -3,7 +3,7 @@
 namespace hstujit {
 
 OpSpecPtr parse_jagged_dense_broadcast_add(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_sequence_operator<JaggedDenseBroadcastAddSpec>(json, path, mistakes);
+  return parse_row_operator<JaggedDenseBroadcastAddSpec>(json, path, mistakes);
 }
 Json schema_jagged_dense_broadcast_add() { return fields_schema<SequenceParams>(); }
 

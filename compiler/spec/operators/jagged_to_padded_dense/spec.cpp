@@ -7,7 +7,7 @@
 namespace hstujit {
 
 OpSpecPtr parse_jagged_to_padded_dense(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_sequence_operator<JaggedToPaddedDenseSpec>(json, path, mistakes);
+  return parse_row_operator<JaggedToPaddedDenseSpec>(json, path, mistakes);
 }
 Json schema_jagged_to_padded_dense() { return fields_schema<JaggedToPaddedDenseParams>(); }
 

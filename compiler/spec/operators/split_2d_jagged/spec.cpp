@@ -5,7 +5,7 @@
 namespace hstujit {
 
 OpSpecPtr parse_split_2d_jagged(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_sequence_operator<Split2dJaggedSpec>(json, path, mistakes);
+  return parse_row_operator<Split2dJaggedSpec>(json, path, mistakes);
 }
 Json schema_split_2d_jagged() { return fields_schema<SplitParams>(); }
 
