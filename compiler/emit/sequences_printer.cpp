@@ -13,15 +13,6 @@ namespace hstujit {
 
 namespace {
 
-using Operands = std::vector<RowOperand>;
-
-Operands of_kind(const Operands& operands, RowOperandKind kind) {
-  Operands result;
-  std::copy_if(operands.begin(), operands.end(), std::back_inserter(result),
-               [kind](const RowOperand& operand) { return operand.kind == kind; });
-  return result;
-}
-
 // The offsets that say how many sequences there are.
 const std::string& offsets_of(const RowSequences& sequences) {
   return std::find_if(sequences.integers.begin(), sequences.integers.end(),
@@ -39,10 +30,10 @@ class FoundRows {
  public:
   FoundRows(const RowFunctions& functions, const RowInterface& interface)
       : functions_(functions),
-        groups_{{"inputs", of_kind(interface.inputs, RowOperandKind::kRow)},
-                {"tables", of_kind(interface.inputs, RowOperandKind::kTable)},
-                {"outputs", of_kind(interface.outputs, RowOperandKind::kRow)},
-                {"sums", of_kind(interface.outputs, RowOperandKind::kTableSum)}} {}
+        groups_{{"inputs", interface.inputs_of(RowOperandKind::kRow)},
+                {"tables", interface.inputs_of(RowOperandKind::kTable)},
+                {"outputs", interface.outputs_of(RowOperandKind::kRow)},
+                {"sums", interface.outputs_of(RowOperandKind::kTableSum)}} {}
 
   std::string members() const {
     std::string text, set;
@@ -85,7 +76,7 @@ class FoundRows {
  private:
   struct Group {
     const char* name;
-    Operands operands;
+    std::vector<RowOperand> operands;
   };
   const RowFunctions& functions_;
   std::vector<Group> groups_;
@@ -96,7 +87,7 @@ std::string print_missing(const RowInterface& interface) {
       "\n"
       "  // What an element of an input is where its tensor has no such row.\n"
       "  static __device__ __forceinline__ float missing(const Params& params, int input) {\n";
-  const Operands rows = of_kind(interface.inputs, RowOperandKind::kRow);
+  const std::vector<RowOperand> rows = interface.inputs_of(RowOperandKind::kRow);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].is_found()) continue;
     const std::string value =

@@ -21,36 +21,7 @@ namespace {
 // Rows that one thread of the reference takes at a time, at least.
 constexpr int64_t kMinElements = 1 << 14;
 
-bool has_elements(const RowOperand& operand) {
-  return operand.kind != RowOperandKind::kScalar && operand.kind != RowOperandKind::kSeed;
-}
-
-bool is_group(const RowOperand& operand) {
-  return operand.kind == RowOperandKind::kGroupVector || operand.kind == RowOperandKind::kGroupSum;
-}
-
-RowOperandKind gradient_kind(RowOperandKind kind) {
-  if (kind == RowOperandKind::kVector) return RowOperandKind::kColumnSum;
-  if (kind == RowOperandKind::kTable) return RowOperandKind::kTableSum;
-  return kind == RowOperandKind::kGroupVector ? RowOperandKind::kGroupSum : kind;
-}
-
-RowOperand gradient_of(const RowOperand& operand, std::string_view doc) {
-  RowOperand gradient{"d" + operand.name, gradient_kind(operand.kind), operand.dtype, doc};
-  if (!operand.tensor.empty()) gradient.tensor = "d" + operand.tensor;
-  gradient.first_column = operand.first_column;
-  gradient.rows = operand.rows;
-  return gradient;
-}
-
-bool is_table(const RowOperand& operand) {
-  return operand.kind == RowOperandKind::kTable || operand.kind == RowOperandKind::kTableSum;
-}
-
-// Whether each row of the tensor is one of its own: not one of sums or vectors.
-bool has_lines(const RowOperand& operand) { return operand.kind == RowOperandKind::kRow || is_table(operand); }
-
-// The first axis of a tensor that has lines.
+// The first axis of a tensor that has rows of its own.
 Dimension axis_of(const RowOperand& operand, const RowInterface& interface) {
   if (operand.rows) return *operand.rows;
   return interface.sequences ? interface.sequences->axis() : Dimension::of(std::string(kSequenceAxis));
@@ -65,7 +36,7 @@ int64_t lines_on(const Dimension& axis, const Lengths& lengths, const std::map<s
 
 int64_t lines_of(const RowOperand& operand, const RowInterface& interface, const Lengths& lengths,
                  const std::map<std::string, int64_t>& sizes) {
-  return has_lines(operand) ? lines_on(axis_of(operand, interface), lengths, sizes) : 1;
+  return operand.is_matrix() ? lines_on(axis_of(operand, interface), lengths, sizes) : 1;
 }
 
 // Without those that share the argument of one before.
@@ -80,14 +51,14 @@ std::vector<RowOperand> arguments_of(const std::vector<RowOperand>& operands) {
 }
 
 double bytes_of(const RowOperand& operand, int64_t lines, const RowInterface& interface) {
-  if (!has_elements(operand)) return 0;
+  if (!operand.has_elements()) return 0;
   return static_cast<double>(lines) * static_cast<double>(interface.elements(operand)) *
          static_cast<double>(size_of(operand.dtype));
 }
 
 HostTensor elements_of(const RowOperand& operand, int64_t rows, int64_t width, uint64_t seed, uint64_t stream) {
   HostTensor tensor;
-  if (has_lines(operand)) tensor.shape = {rows};
+  if (operand.is_matrix()) tensor.shape = {rows};
   tensor.shape.push_back(width);
   const auto lines = static_cast<size_t>(rows);
   tensor.reals.resize(lines * static_cast<size_t>(width));
@@ -175,51 +146,15 @@ class RowOfValues final : public ReferenceRow {
 
 }  // namespace
 
-int64_t RowInterface::elements(const RowOperand& operand) const {
-  if (!has_elements(operand)) return 1;
-  return is_group(operand) ? groups : width;
-}
-
-int64_t RowInterface::columns(const RowOperand& operand) const {
-  int64_t columns = elements(operand);
-  for (const std::vector<RowOperand>* operands : {&inputs, &outputs}) {
-    for (const RowOperand& other : *operands) {
-      if (other.argument() == operand.argument()) columns = std::max(columns, other.first_column + elements(other));
-    }
-  }
-  return columns;
-}
-
-RowInterface RowSpec::interface(Direction direction) const {
-  RowInterface forward = forward_interface();
-  if (direction == Direction::kForward) return forward;
-  RowInterface backward{forward.width, {}, {}, forward.groups, forward.drawn, forward.sequences};
-  for (const RowOperand& input : forward.inputs) {
-    if (input.in_gradient) backward.inputs.push_back(input);
-    if (!has_elements(input) || !input.differentiated) continue;
-    const bool row = input.kind == RowOperandKind::kRow;
-    backward.outputs.push_back(gradient_of(input, row ? "gradient of the rows"
-                                                  : is_table(input)
-                                                      ? "gradient: of each row, over the rows that found it"
-                                                      : "gradient, summed over all rows"));
-  }
-  const auto behind_rows = std::find_if(backward.inputs.begin(), backward.inputs.end(),
-                                        [](const RowOperand& input) { return input.kind != RowOperandKind::kRow; });
-  std::vector<RowOperand> gradients;
-  for (const RowOperand& output : forward.outputs) gradients.push_back(gradient_of(output, "gradient of the result"));
-  backward.inputs.insert(behind_rows, gradients.begin(), gradients.end());
-  return backward;
-}
-
 bool RowSpec::has_vectors() const {
-  const std::vector<RowOperand> inputs = forward_interface().inputs;
+  const std::vector<RowOperand>& inputs = interface(Direction::kForward).inputs;
   return std::any_of(inputs.begin(), inputs.end(), [](const RowOperand& input) {
     return input.kind == RowOperandKind::kVector || input.kind == RowOperandKind::kGroupVector;
   });
 }
 
 int64_t RowSpec::elements_together() const {
-  const RowInterface forward = forward_interface();
+  const RowInterface& forward = interface(Direction::kForward);
   const int64_t group = forward.width / forward.groups;
   return std::min(alignment() / static_cast<int64_t>(size_of(dtype())), group & -group);
 }
@@ -229,13 +164,13 @@ int64_t RowSpec::vector_alignment(DataType dtype) const {
 }
 
 Signature RowSpec::signature(Direction direction) const {
-  const RowInterface interface = this->interface(direction);
+  const RowInterface& interface = this->interface(direction);
   const auto argument = [&](const RowOperand& operand, ArgumentRole role) {
     Argument result;
     result.name = operand.argument();
     result.role = role;
     result.doc = operand.doc;
-    if (!has_elements(operand)) {
+    if (!operand.has_elements()) {
       const bool seed = operand.kind == RowOperandKind::kSeed;
       result.kind = seed ? ArgumentKind::kInt : ArgumentKind::kFloat;
       if (seed) result.semantic = Semantic::kSeed;
@@ -244,11 +179,11 @@ Signature RowSpec::signature(Direction direction) const {
     }
     const bool row = operand.kind == RowOperandKind::kRow;
     result.dtype = operand.dtype;
-    if (has_lines(operand)) result.shape.push_back(axis_of(operand, interface));
+    if (operand.is_matrix()) result.shape.push_back(axis_of(operand, interface));
     result.shape.push_back(Dimension::constant(interface.columns(operand)));
     const auto element = static_cast<int64_t>(size_of(operand.dtype));
     result.accumulated = role == ArgumentRole::kOutput && !row;
-    const bool vector = operand.kind == RowOperandKind::kVector || is_table(operand);
+    const bool vector = operand.kind == RowOperandKind::kVector || operand.is_table();
     result.alignment = static_cast<int>(row ? alignment() : vector ? vector_alignment(operand.dtype) : element);
     return result;
   };
@@ -264,7 +199,7 @@ Signature RowSpec::signature(Direction direction) const {
 }
 
 Work RowSpec::work(Direction direction, const Lengths& lengths) const {
-  const RowInterface interface = this->interface(direction);
+  const RowInterface& interface = this->interface(direction);
   const int64_t rows = lengths.total_rows();
   Work work;
   work.flops = operations(direction) * static_cast<double>(rows) * static_cast<double>(interface.width);
@@ -289,12 +224,12 @@ Work RowSpec::work(Direction direction, const Lengths& lengths) const {
 }
 
 std::vector<HostValue> RowSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
-  const RowInterface interface = this->interface(direction);
+  const RowInterface& interface = this->interface(direction);
   const auto sizes = generated_sizes(lengths);
   std::vector<HostValue> values;
   for (const RowOperand& input : arguments_of(interface.inputs)) {
     HostValue value;
-    if (has_elements(input)) {
+    if (input.has_elements()) {
       value.tensor =
           elements_of(input, lines_of(input, interface, lengths, sizes), interface.columns(input), seed, values.size());
     } else {

@@ -5,8 +5,7 @@
 // signature, inputs, bytes and bounds follow here, and the kernels from the IR (compiler/ir/row_builder.h).
 #pragma once
 
-#include <functional>
-#include <optional>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,79 +13,9 @@
 
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/spec/row_interface.h"
 
 namespace hstujit {
-
-// Rows of a table whose gradient is a sum over the rows that found them, and rows that are gone through for it: kernels
-// sort them by two digits of 11 bits, in 32-bit numbers.
-inline constexpr int64_t kMaxTableRows = (int64_t{1} << 22) - 2;
-inline constexpr int64_t kMaxSortedRows = (int64_t{1} << 32) - 2;
-
-enum class RowOperandKind {
-  kRow,          // (L, width): each row has its own
-  kVector,       // (width): all rows have the same
-  kGroupVector,  // (groups): the same, one number for the elements of a group
-  kScalar,       // a real argument of the launch
-  kSeed,         // an integer argument of the launch, which random numbers follow from
-  kColumnSum,    // (width), an output: the sum over all rows, 0 where there is none
-  kGroupSum,     // (groups), an output: the same, over the elements of a group, too
-  kTable,        // (K, width): of its rows the one that the operator's index finds for the row
-  kTableSum,     // (K, width), an output: each row is the sum over the rows that found it, 0 where none did
-};
-
-struct RowOperand {
-  std::string name;
-  RowOperandKind kind = RowOperandKind::kRow;
-  DataType dtype = DataType::kFp32;
-  std::string_view doc;
-  double usual = 0;         // a scalar's value in generated calls; what a vector's elements vary around
-  bool in_gradient = true;  // whether the gradients depend on it
-  RealRange range = {};     // of a scalar
-  // Rows may be columns of a wider tensor that they share with other operands: the argument's name, the operand's own
-  // where it is empty, and where they begin in it.
-  std::string tensor = {};
-  int64_t first_column = 0;
-  // The first axis of a tensor whose rows the operator's index finds: of a table, and of a row that is not the one gone
-  // through. A row that the tensor does not have is read as `missing`, or as the scalar argument `fill`, and is not
-  // written.
-  // Of a table with a row for each sequence (B), a sequence's own is found.
-  std::optional<Dimension> rows = {};
-  std::string fill = {};
-  double missing = 0;          // what it is read as where `fill` is empty: 0, or -0, which adds nothing
-  bool differentiated = true;  // false for an input whose gradient is the result's own
-
-  bool is_found() const { return rows.has_value(); }
-
-  static RowOperand scalar(std::string name, std::string_view doc, double usual, RealRange range) {
-    return {std::move(name), RowOperandKind::kScalar, DataType::kFp32, doc, usual, true, range};
-  }
-  const std::string& argument() const { return tensor.empty() ? name : tensor; }
-};
-
-// Rows that are those of sequences. An operator goes through the rows of all sequences, one sequence after the other.
-struct RowSequences {
-  // A sequence has as many as these jagged or uniform axes have together; the tensor's own axis is the first one where
-  // it is the only one.
-  std::vector<Dimension> walked;
-  // What the index reads besides scalars: integer tensors, offsets first, and integers. Its order is the signature's.
-  std::vector<Argument> integers;
-
-  // The axis of rows that are gone through.
-  Dimension axis() const { return walked.size() == 1 ? walked.front() : Dimension::of(std::string(kSequenceAxis)); }
-};
-
-struct RowInterface {
-  int64_t width = 0;
-  std::vector<RowOperand> inputs, outputs;
-  int64_t groups = 1;  // of width / groups neighbouring elements, which sums are over
-  int64_t drawn = 0;   // random numbers for each element
-  std::optional<RowSequences> sequences = {};
-
-  // Elements of the last axis of an operand's tensor; 1 for a scalar.
-  int64_t columns(const RowOperand& operand) const;
-  // Elements that the operator sees of it: those of one row, of a vector, of the groups.
-  int64_t elements(const RowOperand& operand) const;
-};
 
 // Of one row of a call, in float64.
 class ReferenceRow {
@@ -101,14 +30,37 @@ class ReferenceRow {
   virtual std::span<double> terms(std::string_view name) = 0;
 };
 
+// The interfaces of a spec, of which a choice among configs asks thousands of times: made at the first use, by the
+// thread that comes first. A copy of the spec makes its own.
+class RowInterfaces {
+ public:
+  RowInterfaces() = default;
+  RowInterfaces(const RowInterfaces&) : RowInterfaces() {}
+  RowInterfaces& operator=(const RowInterfaces&) = delete;
+
+  template <typename MakeForward>
+  const RowInterface& get(Direction direction, MakeForward make_forward) const {
+    std::call_once(made_, [&] {
+      forward_ = make_forward();
+      backward_ = backward_interface(forward_);
+    });
+    return direction == Direction::kForward ? forward_ : backward_;
+  }
+
+ private:
+  mutable std::once_flag made_;
+  mutable RowInterface forward_, backward_;
+};
+
 class RowSpec : public OpSpec {
  public:
   Family family() const final { return Family::kRow; }
   bool supports(Direction) const override { return true; }
 
-  // Forward, as the operator says it. Backward: the inputs that the gradients depend on, d<output> for each output, and
-  // as outputs d<input> for each row and vector.
-  RowInterface interface(Direction direction) const;
+  // Forward, as the operator says it; backward, as it follows from that.
+  const RowInterface& interface(Direction direction) const {
+    return interfaces_.get(direction, [this] { return forward_interface(); });
+  }
   // Bytes that the rows of tensors begin at multiples of.
   virtual int64_t alignment() const = 0;
   // Neighbouring elements that kernels take together: they are aligned, and of one group.
@@ -117,8 +69,8 @@ class RowSpec : public OpSpec {
   int64_t vector_alignment(DataType dtype) const;
   // Additions, multiplications and their like for each element, about.
   virtual double operations(Direction direction) const = 0;
-  DataType dtype() const { return forward_interface().outputs.front().dtype; }  // of rows
-  bool has_vectors() const;                                                     // of all rows or groups, among inputs
+  DataType dtype() const { return interface(Direction::kForward).outputs.front().dtype; }  // of rows
+  bool has_vectors() const;  // of all rows or groups, among inputs
 
   // Rows of inputs, gradients of outputs, vectors, scalars, then the outputs.
   Signature signature(Direction direction) const override;
@@ -138,6 +90,8 @@ class RowSpec : public OpSpec {
  private:
   // Calls visit(row index, row) for each row, some of them at the same time; column sums are those of the rows.
   void visit_rows(Direction direction, std::vector<HostValue>& values, std::vector<std::vector<double>>* terms) const;
+
+  RowInterfaces interfaces_;
 };
 
 // The fields that parameters of a row operator begin with, in this order:

@@ -139,7 +139,7 @@ double grid_cycles(const RowSpec& spec, Direction direction, const RowConfig& co
 
 double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device) {
   const Resources resources(spec, direction, config);
-  const RowInterface interface = spec.interface(direction);
+  const RowInterface& interface = spec.interface(direction);
   const bool walks = config.schedule == "persistent";
   const auto blocks = static_cast<double>(walks ? config.blocks_per_sm : resources.resident(config, device));
   Rows rows;
@@ -160,7 +160,7 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
 
 double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device) {
   const Resources resources(spec, Direction::kBackward, config);
-  const RowInterface interface = spec.interface(Direction::kBackward);
+  const RowInterface& interface = spec.interface(Direction::kBackward);
   double rows = 0;
   for (const std::vector<RowOperand>* operands : {&interface.inputs, &interface.outputs}) {
     for (const RowOperand& operand : *operands) rows += operand.kind == RowOperandKind::kRow ? 1 : 0;

@@ -10,14 +10,6 @@ namespace {
 
 using Operands = std::vector<RowOperand>;
 
-Operands of_kind(const Operands& operands, RowOperandKind kind) {
-  Operands result;
-  for (const RowOperand& operand : operands) {
-    if (operand.kind == kind) result.push_back(operand);
-  }
-  return result;
-}
-
 const char* element_type(DataType dtype) {
   return dtype == DataType::kBf16 ? "Bf16" : dtype == DataType::kFp16 ? "Fp16" : "Fp32";
 }
@@ -32,15 +24,10 @@ std::string count_line(const char* name, const Operands& operands) {
   return fmt::format("  static constexpr int {} = {};{}\n", name, operands.size(), names);
 }
 
-bool has_lines(const RowOperand& operand) {
-  return operand.kind == RowOperandKind::kRow || operand.kind == RowOperandKind::kTable ||
-         operand.kind == RowOperandKind::kTableSum;
-}
-
 // A function that gives the addresses of these, and the strides of rows.
 std::string print_addresses(const char* function, const Operands& operands, bool output, const char* indent = "") {
   if (operands.empty()) return {};
-  const bool rows = has_lines(operands.front());
+  const bool rows = operands.front().is_matrix();
   std::string text = fmt::format(
       "\n"
       "{0}  template <class Params>\n"
@@ -107,21 +94,11 @@ std::string print_sequences(const RowInterface& interface, const Operands& table
 DataType vector_type(const RowInterface& interface) {
   for (const Operands* operands : {&interface.inputs, &interface.outputs}) {
     for (const RowOperand& operand : *operands) {
-      if (!has_lines(operand) && operand.kind != RowOperandKind::kScalar && operand.kind != RowOperandKind::kSeed)
+      if (!operand.is_matrix() && operand.kind != RowOperandKind::kScalar && operand.kind != RowOperandKind::kSeed)
         return operand.dtype;
     }
   }
   return DataType::kFp32;
-}
-
-// The operand whose rows are gone through.
-const RowOperand& walked_operand(const RowInterface& interface) {
-  const auto walked = [](const RowOperand& operand) {
-    return operand.kind == RowOperandKind::kRow && !operand.is_found();
-  };
-  const auto input = std::find_if(interface.inputs.begin(), interface.inputs.end(), walked);
-  if (input != interface.inputs.end()) return *input;
-  return *std::find_if(interface.outputs.begin(), interface.outputs.end(), walked);
 }
 
 // Rows of a tensor, or integers: "<name>_rows".
@@ -150,7 +127,7 @@ void add_integer(const Signature& signature, const Argument& integer, std::vecto
 
 std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction) {
   using Kind = ParamSlot::Kind;
-  const RowInterface interface = spec.interface(direction);
+  const RowInterface& interface = spec.interface(direction);
   const Signature signature = spec.signature(direction);
   std::vector<ParamSlot> slots;
   const auto add = [&](const RowOperand& operand, bool output) {
@@ -165,7 +142,7 @@ std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction) {
                                                         : Kind::kPointer;
     slot.type = pointer_type(operand, output);
     slots.push_back(slot);
-    if (!has_lines(operand)) return;
+    if (!operand.is_matrix()) return;
     slot.name += "_stride";
     slot.kind = Kind::kStride;
     slots.push_back(slot);
@@ -179,15 +156,13 @@ std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction) {
   ParamSlot rows;
   rows.name = "rows";
   rows.kind = Kind::kSize;
-  rows.argument = find_argument(signature, walked_operand(interface).argument());
+  rows.argument = find_argument(signature, interface.walked().argument());
   slots.push_back(rows);
   return slots;
 }
 
 bool has_table_sums(const RowSpec& spec) {
-  const std::vector<RowOperand> outputs = spec.interface(Direction::kBackward).outputs;
-  return std::any_of(outputs.begin(), outputs.end(),
-                     [](const RowOperand& output) { return output.kind == RowOperandKind::kTableSum; });
+  return !spec.interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum).empty();
 }
 
 bool finds_in_order(const std::vector<RowOperand>& tables) {
@@ -196,12 +171,12 @@ bool finds_in_order(const std::vector<RowOperand>& tables) {
 }
 
 std::string print_operands(const RowSpec& spec, Direction direction) {
-  const RowInterface interface = spec.interface(direction);
-  const Operands rows = of_kind(interface.inputs, RowOperandKind::kRow);
-  const Operands vectors = of_kind(interface.inputs, RowOperandKind::kVector);
-  const Operands outputs = of_kind(interface.outputs, RowOperandKind::kRow);
-  const Operands sums = of_kind(interface.outputs, RowOperandKind::kColumnSum);
-  const Operands tables = of_kind(interface.inputs, RowOperandKind::kTable);
+  const RowInterface& interface = spec.interface(direction);
+  const Operands rows = interface.inputs_of(RowOperandKind::kRow);
+  const Operands vectors = interface.inputs_of(RowOperandKind::kVector);
+  const Operands outputs = interface.outputs_of(RowOperandKind::kRow);
+  const Operands sums = interface.outputs_of(RowOperandKind::kColumnSum);
+  const Operands tables = interface.inputs_of(RowOperandKind::kTable);
   std::string text = interface.sequences ? "struct Sequences;\n\n" : "";
   text += "// The operator's tensors: rows, vectors that all rows share, and sums over all rows.\n";
   text += "struct Operands {\n";
@@ -211,9 +186,9 @@ std::string print_operands(const RowSpec& spec, Direction direction) {
   text += count_line("kRowOutputs", outputs) + count_line("kColumnSums", sums);
   text += print_addresses("row_inputs", rows, false) + print_addresses("vector_inputs", vectors, false);
   text += print_addresses("row_outputs", outputs, true) + print_addresses("column_sums", sums, true);
-  text += print_groups(interface, of_kind(interface.inputs, RowOperandKind::kGroupVector),
-                       of_kind(interface.outputs, RowOperandKind::kGroupSum));
-  text += print_sequences(interface, tables, of_kind(interface.outputs, RowOperandKind::kTableSum));
+  text += print_groups(interface, interface.inputs_of(RowOperandKind::kGroupVector),
+                       interface.outputs_of(RowOperandKind::kGroupSum));
+  text += print_sequences(interface, tables, interface.outputs_of(RowOperandKind::kTableSum));
   return text + "};\n";
 }
 

@@ -83,7 +83,7 @@ int64_t walking_words(const RowSpec& spec, Direction direction, const RowInterfa
 }  // namespace
 
 Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& config) {
-  const RowInterface interface = spec.interface(direction);
+  const RowInterface& interface = spec.interface(direction);
   threads = 32 * config.warps;
   rows = threads / config.threads_per_row;
   vector = spec.elements_together();

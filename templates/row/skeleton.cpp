@@ -136,7 +136,7 @@ std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const Ro
 
 LaunchPlan launch_plan(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device) {
   const Resources resources(spec, direction, config);
-  const RowInterface interface = spec.interface(direction);
+  const RowInterface& interface = spec.interface(direction);
   LaunchPlan plan;
   plan.kernel_name =
       fmt::format("{}_{}_{}_d{}_t{}_w{}_s{}_b{}", spec.op(), to_string(direction), to_string(spec.dtype()),

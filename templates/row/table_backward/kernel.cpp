@@ -23,20 +23,12 @@ constexpr int64_t kDigitsOfGroup = 32;
 constexpr int64_t kEndsBytes = 12;              // of a RunEnds
 constexpr int64_t kAnyRows = int64_t{1} << 62;  // a divisor that makes 1 of any number of rows but 0
 
-std::vector<RowOperand> table_sums(const RowSpec& spec) {
-  std::vector<RowOperand> sums;
-  for (const RowOperand& output : spec.interface(Direction::kBackward).outputs) {
-    if (output.kind == RowOperandKind::kTableSum) sums.push_back(output);
-  }
-  return sums;
-}
-
 // The plan of all kernels, put together in the order in which they run.
 class Planner {
  public:
   Planner(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device)
       : signature_(spec.signature(Direction::kBackward)),
-        sums_(table_sums(spec)),
+        sums_(spec.interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum)),
         resources_(spec, Direction::kBackward, config),
         blocks_per_sm_(config.blocks_per_sm),
         blocks_(device.sm_count * config.blocks_per_sm),

@@ -33,20 +33,10 @@ constexpr int64_t kMinElements = 16384;
 // be added to, the place among the parts of what the rows add to them.
 constexpr size_t kBegin = 0, kEnd = 1, kItem = 2, kSequence = 3, kFirst = 4, kTableRows = 5;
 
-bool is_sum(const RowOperand& operand) {
-  return operand.kind == RowOperandKind::kColumnSum || operand.kind == RowOperandKind::kGroupSum;
-}
-
 std::vector<RowOperand> sums_of(const RowInterface& interface) {
   std::vector<RowOperand> sums;
-  std::copy_if(interface.outputs.begin(), interface.outputs.end(), std::back_inserter(sums), is_sum);
-  return sums;
-}
-
-std::vector<RowOperand> table_sums_of(const RowInterface& interface) {
-  std::vector<RowOperand> sums;
   std::copy_if(interface.outputs.begin(), interface.outputs.end(), std::back_inserter(sums),
-               [](const RowOperand& operand) { return operand.kind == RowOperandKind::kTableSum; });
+               [](const RowOperand& operand) { return operand.is_sum(); });
   return sums;
 }
 
@@ -152,7 +142,7 @@ class RowEmitter {
 
   // To the parts, for finish().
   void store_table_rows() {
-    const std::vector<RowOperand> sums = table_sums_of(interface_);
+    const std::vector<RowOperand> sums = interface_.outputs_of(RowOperandKind::kTableSum);
     const auto count = static_cast<int64_t>(sums.size());
     for (int64_t i = 0; i < count; ++i) {
       const std::string& name = sums[static_cast<size_t>(i)].name;
@@ -227,7 +217,7 @@ class RowEmitter {
 
   bool is_sum_named(const std::string& name) const {
     return std::any_of(interface_.outputs.begin(), interface_.outputs.end(),
-                       [&](const RowOperand& output) { return output.name == name && is_sum(output); });
+                       [&](const RowOperand& output) { return output.name == name && output.is_sum(); });
   }
 
   Value emit_random(const RowRandom& random, Value column) {
@@ -317,7 +307,7 @@ class HostRows final : public HostOperator {
   }
 
   int64_t parts_size(const Arguments& arguments) const override {
-    const auto tables = static_cast<int64_t>(table_sums_of(interface_).size());
+    const auto tables = static_cast<int64_t>(interface_.outputs_of(RowOperandKind::kTableSum).size());
     return column_parts_size(arguments) + rows_of(arguments) * tables * (kIndexParts + padded_);
   }
 
@@ -362,7 +352,7 @@ class HostRows final : public HostOperator {
 
   // In the order of the rows, in float64. Rows that are of no sequence have left zeros.
   void finish_tables(const Arguments& arguments, const float* part) const {
-    const std::vector<RowOperand> sums = table_sums_of(interface_);
+    const std::vector<RowOperand> sums = interface_.outputs_of(RowOperandKind::kTableSum);
     const auto width = static_cast<size_t>(interface_.width);
     std::vector<std::vector<double>> totals;
     for (const RowOperand& sum : sums)
