@@ -20,6 +20,23 @@ list(JOIN hstujit_nvrtc_wheel ":" hstujit_nvrtc_wheel)
 # All test programs and what they depend on.
 add_custom_target(hstujit_tests)
 
+# How emulated kernels are compiled. The headers that each includes are compiled once, where g++ looks first.
+set(hstujit_emulation_folder ${PROJECT_BINARY_DIR}/emulation)
+string(CONCAT hstujit_emulation_flags "-std=c++20 -O1 -w -fPIC -fvisibility=hidden -I${hstujit_emulation_folder} "
+       "-I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/templates")
+foreach(header cuda_emulation.h hopper_emulation.h)
+  separate_arguments(command UNIX_COMMAND "${CMAKE_CXX_COMPILER} ${hstujit_emulation_flags}")
+  set(compiled ${hstujit_emulation_folder}/tests/emulation/${header}.gch)
+  file(MAKE_DIRECTORY ${hstujit_emulation_folder}/tests/emulation)
+  add_custom_command(
+    OUTPUT ${compiled}
+    COMMAND ${command} -MD -MF ${compiled}.d -MT ${compiled} -x c++-header ${PROJECT_SOURCE_DIR}/tests/emulation/${header} -o ${compiled}
+    DEPFILE ${compiled}.d
+    VERBATIM)
+  list(APPEND hstujit_emulation_headers ${compiled})
+endforeach()
+add_custom_target(hstujit_emulation_headers DEPENDS ${hstujit_emulation_headers})
+
 function(hstujit_test)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;NO_MAIN;UNITY;EMULATES" "NAME;TIMEOUT" "SOURCES;DEPS;LIBS;LABELS;ENVIRONMENT;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
@@ -62,10 +79,11 @@ function(hstujit_test)
   if(ARG_EMULATES)
     set(emulation ${PROJECT_SOURCE_DIR}/tests/emulation)
     target_sources(${target} PRIVATE ${emulation}/cuda_emulation.cpp ${emulation}/emulated_kernel.cpp ${emulation}/hopper_emulation.cpp)
-    target_compile_definitions(${target} PRIVATE HSTUJIT_CXX="${CMAKE_CXX_COMPILER}")
+    target_compile_definitions(${target} PRIVATE HSTUJIT_CXX="${CMAKE_CXX_COMPILER}" HSTUJIT_EMULATION_FLAGS="${hstujit_emulation_flags}")
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/templates)
     target_compile_options(${target} PRIVATE -Wno-unknown-pragmas)
     set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
+    add_dependencies(${target} hstujit_emulation_headers)
   endif()
   add_dependencies(hstujit_tests ${target})
   if(ARG_DEPENDS)

@@ -1,7 +1,11 @@
+// The C library would take a jump between stacks, by which coroutines are switched, for a mistake.
+#undef _FORTIFY_SOURCE
+
 #include "tests/emulation/cuda_emulation.h"
 
 #include <ucontext.h>
 
+#include <csetjmp>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -46,8 +50,12 @@ struct Warp {
   std::vector<unsigned char> given, taken;
 };
 
+// Entered by its context, then left and entered again by jumps: swapcontext() makes system calls, and would be half of
+// the time of all tests.
 struct Thread {
   ucontext_t context;
+  jmp_buf place;
+  bool entered = false;
   std::unique_ptr<unsigned char[]> stack;
   bool done = false;
   const Meeting* waits_at = nullptr;
@@ -79,7 +87,7 @@ struct ClusterState {
   size_t shared_bytes = 0;
   unsigned alive = 0;  // threads
   bool in_thread = false;
-  ucontext_t scheduler;
+  jmp_buf scheduler;
   const std::function<void()>* kernel = nullptr;
   std::string failure;
 };
@@ -89,7 +97,9 @@ ClusterState state;
 Thread& self() { return state.threads[thread_number]; }
 Block& own_block() { return state.blocks[block_rank]; }
 
-void yield() { swapcontext(&self().context, &state.scheduler); }
+void yield() {
+  if (_setjmp(self().place) == 0) _longjmp(state.scheduler, 1);
+}
 
 void meet(Meeting& meeting, unsigned members) {
   if (++meeting.arrived == members) {
@@ -110,12 +120,33 @@ void let_go(Meeting& meeting, unsigned alive) {
   ++meeting.generation;
 }
 
+// Runs the kernel once for each cluster that the thread is of.
 void thread_main() {
-  (*state.kernel)();
-  self().done = true;
-  let_go(own_block().all, --own_block().alive);
-  let_go(state.all, --state.alive);
-  while (true) yield();
+  while (true) {
+    (*state.kernel)();
+    self().done = true;
+    let_go(own_block().all, --own_block().alive);
+    let_go(state.all, --state.alive);
+    yield();
+  }
+}
+
+// One that a failure has left somewhere in a kernel begins anew.
+void start_thread(Thread& thread) {
+  if (thread.stack == nullptr) thread.stack = std::make_unique_for_overwrite<unsigned char[]>(kStack);
+  if (!thread.done) {
+    thread.entered = false;
+    getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = thread.stack.get();
+    thread.context.uc_stack.ss_size = kStack;
+    thread.context.uc_link = nullptr;
+    makecontext(&thread.context, thread_main, 0);
+  }
+  thread.done = false;
+  thread.waits_at = nullptr;
+  thread.ready = nullptr;
+  thread.groups.clear();
+  thread.uncommitted.clear();
 }
 
 void start_cluster(const Grid& grid) {
@@ -133,19 +164,7 @@ void start_cluster(const Grid& grid) {
   reset_hopper();
   state.alive = static_cast<unsigned>(state.threads.size());
   state.failure.clear();
-  for (Thread& thread : state.threads) {
-    if (thread.stack == nullptr) thread.stack = std::make_unique_for_overwrite<unsigned char[]>(kStack);
-    thread.done = false;
-    thread.waits_at = nullptr;
-    thread.ready = nullptr;
-    thread.groups.clear();
-    thread.uncommitted.clear();
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.get();
-    thread.context.uc_stack.ss_size = kStack;
-    thread.context.uc_link = nullptr;
-    makecontext(&thread.context, thread_main, 0);
-  }
+  for (Thread& thread : state.threads) start_thread(thread);
 }
 
 void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
@@ -155,7 +174,12 @@ void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   block_index.x = first_block + block_rank;
   block_memory = own_block().memory.get();
   state.in_thread = true;
-  swapcontext(&state.scheduler, &state.threads[number].context);
+  Thread& thread = state.threads[number];
+  if (_setjmp(state.scheduler) == 0) {
+    if (thread.entered) _longjmp(thread.place, 1);
+    thread.entered = true;
+    setcontext(&thread.context);
+  }
   state.in_thread = false;
 }
 

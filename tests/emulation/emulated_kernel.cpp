@@ -159,9 +159,8 @@ EmulatedKernel::EmulatedKernel(const EmittedKernel& kernel) : plan_(kernel.plan)
   const fs::path source = folder->path() / "kernel.cpp", library = folder->path() / "kernel.so",
                  log = folder->path() / "log";
   std::ofstream(source) << host_source(kernel);
-  const std::string command =
-      fmt::format("{} -std=c++20 -O1 -w -shared -fPIC -fvisibility=hidden -I{} -I{}/templates {} -o {} > {} 2>&1",
-                  HSTUJIT_CXX, HSTUJIT_SOURCE_DIR, HSTUJIT_SOURCE_DIR, source.string(), library.string(), log.string());
+  const std::string command = fmt::format("{} {} -shared {} -o {} > {} 2>&1", HSTUJIT_CXX, HSTUJIT_EMULATION_FLAGS,
+                                          source.string(), library.string(), log.string());
   const int code = std::system(command.c_str());
   if (code == 0) library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   const std::string words = code != 0 ? whole_file(log).value() : library_ == nullptr ? dlerror() : "";
