@@ -2,7 +2,7 @@
 # Every file still includes what it uses, which lint compiles without any of this.
 
 # hstujit_add_precompiled(group [HEADER name] [LIBS targets] [OPTIONS options]): the group whose header is
-# precompiled/<name>.h, which is <group>.h when not given. Its users have the same compile options.
+# precompiled/<name>.h, which is <group>.h when not given. Its users get the same compile options.
 function(hstujit_add_precompiled group)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "HEADER" "LIBS;OPTIONS")
   if(NOT ARG_HEADER)
@@ -21,6 +21,10 @@ function(hstujit_use_precompiled target group)
     # The header is compiled with -fPIC; g++ takes it for no other setting, so not for -fPIE.
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+  get_target_property(options hstujit_precompiled_${group} COMPILE_OPTIONS)
+  if(options)
+    target_compile_options(${target} PRIVATE ${options})
   endif()
   target_precompile_headers(${target} REUSE_FROM hstujit_precompiled_${group})
 endfunction()

@@ -73,6 +73,8 @@ namespace hstujit {
 
 }  // namespace hstujit
 ]])
+  # A program of a test may link a table of its own in its place: the archive's is a file by itself.
+  set_source_files_properties(${ARG_OUT} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if(ARG_NAMES)
     set(${ARG_NAMES} ${names} PARENT_SCOPE)
   endif()

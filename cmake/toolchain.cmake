@@ -66,7 +66,7 @@ endif()
 if(HSTUJIT_SANITIZE)
   add_compile_options(-fsanitize=${HSTUJIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HSTUJIT_SANITIZE})
-  # Half of the tests' time would go into the loops over elements.
+  # Half of the tests' time would go into the loops over elements. Optimising everything takes longer than it saves.
   set(HSTUJIT_OPTIMISE_SPEED -O2)
   # Null pointers the address sanitizer finds by itself; with these three, compiling takes half as long again.
   if(HSTUJIT_SANITIZE MATCHES "undefined")
