@@ -1,0 +1,20 @@
+"""``python -m hstujit``: the program of docs/cli.md."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import _library
+
+
+def main() -> None:
+    """Becomes the program, with the arguments of this process."""
+    program = _library.path().parent.parent / "bin" / "hstujit"
+    if not program.exists():
+        sys.exit(f"hstujit: there is no program {program}; it is installed with the library")
+    os.execv(program, [str(program), *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

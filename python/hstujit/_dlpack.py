@@ -1,0 +1,101 @@
+"""Arrays of any framework as DLTensors, by the DLPack protocol."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from ._structs import DLManagedTensorVersioned, DLTensor
+from .errors import InvalidArgumentError
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+_READ_ONLY = 1
+_KINDS = {0: "int", 1: "uint", 2: "fp", 4: "bf", 6: "bool"}
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+
+
+class Tensor:
+    """A view of an array. It holds the array for as long as it lives."""
+
+    __slots__ = ("array", "_capsule", "dl_tensor", "read_only", "shape", "strides", "dtype", "device")
+
+    def __init__(self, name: str, array: Any, stream: int | None = None) -> None:
+        self.array = array
+        self._capsule = _capsule_of(name, array, stream)
+        if _is_valid(self._capsule, b"dltensor_versioned"):
+            managed = DLManagedTensorVersioned.from_address(_pointer(self._capsule, b"dltensor_versioned"))
+            if managed.major != 1:
+                raise InvalidArgumentError(f"{name} speaks DLPack {managed.major}.{managed.minor}; 0.x and 1.x are known")
+            self.dl_tensor, self.read_only = managed.dl_tensor, bool(managed.flags & _READ_ONLY)
+        elif not _is_valid(self._capsule, b"dltensor"):
+            raise InvalidArgumentError(f"{name} cannot be exchanged by DLPack: its __dlpack__ returned no DLPack capsule")
+        else:
+            self.dl_tensor, self.read_only = DLTensor.from_address(_pointer(self._capsule, b"dltensor")), False
+        tensor, rank = self.dl_tensor, self.dl_tensor.ndim
+        self.shape = tuple(tensor.shape[:rank]) if rank else ()
+        self.strides = tuple(tensor.strides[:rank]) if rank and tensor.strides else _contiguous(self.shape)
+        self.dtype = _KINDS.get(tensor.dtype.code, f"type{tensor.dtype.code}_") + str(tensor.dtype.bits)
+        if tensor.dtype.lanes != 1:
+            self.dtype += f"x{tensor.dtype.lanes}"
+        self.device = (tensor.device.device_type, tensor.device.device_id)
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.dl_tensor)
+
+    @property
+    def alignment_bits(self) -> int:
+        """Address and strides in bytes, or-ed: aligned to what this is a multiple of."""
+        size = max(self.dl_tensor.dtype.bits // 8, 1)
+        bits = (self.dl_tensor.data or 0) + self.dl_tensor.byte_offset
+        for length, stride in zip(self.shape[:-1], self.strides[:-1]):
+            if length != 1:
+                bits |= stride * size
+        return bits
+
+
+def _capsule_of(name: str, array: Any, stream: int | None) -> Any:
+    export = getattr(array, "__dlpack__", None)
+    if export is None:
+        raise InvalidArgumentError(
+            f"{name} is a {type(array).__name__}; it must be an array with __dlpack__: of numpy, PyTorch, CuPy or JAX"
+        )
+    options = {} if stream is None else {"stream": stream}
+    try:
+        try:
+            return export(max_version=(1, 0), **options)
+        except TypeError:  # of the protocol before 1.0
+            return export(**options)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"{name} cannot be exchanged by DLPack: {error}") from error
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))
+
+
+def device_of(array: Any) -> tuple[int, int]:
+    """Type and number of the array's device; host memory for what is no array, which Tensor refuses."""
+    find = getattr(array, "__dlpack_device__", None)
+    if find is None:
+        return CPU, 0
+    device_type, number = find()
+    return int(device_type), int(number)
+
+
+def backend_of(name: str, device: tuple[int, int]) -> str:
+    if device[0] in (CPU, CUDA_HOST):
+        return "host"
+    if device[0] in (CUDA, CUDA_MANAGED):
+        return "cuda"
+    raise InvalidArgumentError(
+        f"{name} is on a device of DLPack type {device[0]}; allowed: host memory (1, 3) and CUDA memory (2, 13)"
+    )

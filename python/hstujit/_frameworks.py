@@ -1,0 +1,53 @@
+"""What a call asks of the framework that an array is of: new arrays, and on a GPU the current stream."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from typing import Any
+
+from .errors import InvalidArgumentError
+
+_NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+
+
+def framework_of(array: Any) -> str:
+    root = type(array).__module__.partition(".")[0]
+    return "jax" if root == "jaxlib" else root
+
+
+def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """A new array in the framework, and on the device, of another one. Its elements have no value yet."""
+    framework, name = framework_of(like), _NAMES.get(dtype, dtype)
+    if framework == "torch":
+        torch = importlib.import_module("torch")
+        return torch.empty(shape, dtype=getattr(torch, name), device=like.device)
+    if framework == "numpy":
+        numpy = importlib.import_module("numpy")
+        if name == "bfloat16":
+            raise InvalidArgumentError("the result is bf16, which numpy has not; pass float16 or float32 arrays, or out")
+        return numpy.empty(shape, dtype=name)
+    if framework == "cupy":
+        cupy = importlib.import_module("cupy")
+        return cupy.empty(shape, dtype=name)
+    raise InvalidArgumentError(
+        f"arrays of {framework} cannot be made here: pass out, of shape {shape} and data type {dtype}"
+    )
+
+
+@contextlib.contextmanager
+def on_device(like: Any) -> Any:
+    """The array's GPU is the current one. Gives the address of the framework's current stream on it."""
+    framework = framework_of(like)
+    if framework == "torch":
+        torch = importlib.import_module("torch")
+        with torch.cuda.device(like.device):
+            yield torch.cuda.current_stream(like.device).cuda_stream
+    elif framework == "cupy":
+        cupy = importlib.import_module("cupy")
+        with like.device:
+            yield cupy.cuda.get_current_stream().ptr
+    else:
+        raise InvalidArgumentError(
+            f"the current stream of {framework} is not known here; use hstujit.Op, whose launch takes a stream"
+        )

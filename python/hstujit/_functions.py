@@ -1,0 +1,219 @@
+"""One function for each direction of each operator, for arrays of any framework."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from . import _instances, _structs
+from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
+from ._frameworks import empty, on_device
+from ._interface import Interface, interface, interfaces
+from .context import Context, default_context
+from .errors import InvalidArgumentError
+from .op import Op, set_number
+from .signature import Argument
+
+# Of numbers that an operator always takes, and that have a usual value.
+USUAL = {"eps": 1e-5, "scaling_seqlen": 0}
+
+_PYTHON_TYPES = {"tensor": "Array", "float": "float", "int": "int"}
+
+
+class OperatorFunction:
+    """Computes an operator, and returns its output, or a tuple of them in the order of docs/ops.md."""
+
+    def __init__(self, described: Interface) -> None:
+        self.interface = described
+        self.__name__ = self.__qualname__ = described.name
+        self.__module__ = "hstujit"
+        self.__signature__ = signature_of(described)
+        self.__doc__ = docstring_of(described)
+        self._parameters = {parameter.name: parameter for parameter in described.parameters}
+        self._rows = {keyword: symbol for symbol, keyword in described.rows}
+
+    def __repr__(self) -> str:
+        return f"<function hstujit.{self.__name__}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}: {error}; it takes {', '.join(self.__signature__.parameters)}") from None
+        bound.apply_defaults()
+        arguments = bound.arguments
+        context = arguments.pop("context") or default_context()
+        out = arguments.pop("out")
+        chosen = {
+            name: _instances.check_parameter(parameter, arguments[name])
+            for name, parameter in self._parameters.items()
+            if arguments[name] is not None
+        }
+        rows = {symbol: arguments[name] for name, symbol in self._rows.items() if arguments[name] is not None}
+        inputs = {a.name: arguments[a.name] for a in self.interface.inputs if arguments[a.name] is not None}
+        first = next(a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs)
+        device = device_of(inputs[first])
+        call = _Call(self.interface, context, backend_of(first, device), inputs, chosen, rows, out)
+        if device[0] in (CPU, CUDA_HOST):
+            return call.run(inputs[first], 0)
+        with on_device(inputs[first]) as stream:
+            return call.run(inputs[first], stream, device[1])
+
+
+class _Call:
+    def __init__(
+        self,
+        described: Interface,
+        context: Context,
+        backend: str,
+        inputs: dict[str, Any],
+        chosen: dict[str, Any],
+        rows: dict[str, int],
+        out: Any,
+    ) -> None:
+        self.interface, self.context, self.backend = described, context, backend
+        self.inputs, self.chosen, self.rows, self.out = inputs, chosen, rows, out
+
+    def run(self, like: Any, stream: int, device: int = 0) -> Any:
+        dlpack_stream = None if self.backend == "host" else stream or 1
+        tensors = {
+            a.name: Tensor(a.name, self.inputs[a.name], dlpack_stream)
+            for a in self.interface.inputs
+            if a.is_tensor and a.name in self.inputs
+        }
+        numbers = _numbers(self.interface, self.inputs)
+        outputs = self.given_outputs(dlpack_stream)
+        op = self.find_op(tensors, outputs)
+        arrays = self.out
+        if outputs is None:
+            shapes = _instances.output_shapes(
+                self.interface,
+                op.signature,
+                _instances.bind(op.signature, {name: t.shape for name, t in tensors.items()}, {**numbers, **self.rows}),
+                lambda name: int(self.inputs[name][-1]),
+            )
+            arrays = tuple(empty(like, shape, a.dtype) for shape, a in zip(shapes, op.signature.outputs))
+            outputs = [Tensor(a.name, array, dlpack_stream) for a, array in zip(op.signature.outputs, arrays)]
+        for argument, output in zip(op.signature.outputs, outputs):
+            tensors[argument.name] = output
+        values, alive = op._values({**tensors, **numbers}, stream)
+        op.prepare(_max_rows(op, numbers), device)
+        self.launch(op, values, like, stream)
+        del alive  # until here nothing of them may be given back
+        return arrays if not isinstance(arrays, tuple) or len(arrays) > 1 else arrays[0]
+
+    def given_outputs(self, dlpack_stream: int | None) -> list[Tensor] | None:
+        if self.out is None:
+            return None
+        arrays = self.out if isinstance(self.out, (tuple, list)) else (self.out,)
+        return [Tensor(f"out[{index}]", array, dlpack_stream) for index, array in enumerate(arrays)]
+
+    def find_op(self, tensors: dict[str, Tensor], outputs: list[Tensor] | None) -> Op:
+        described = {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
+        parameters = _instances.parameters_of(self.interface, described, set(self.inputs), self.chosen)
+        bits = {name: tensor.alignment_bits for name, tensor in tensors.items()}
+        if outputs is not None:
+            common = 0
+            for output in outputs:
+                common |= output.alignment_bits
+            bits.update((argument.name, common) for argument in self.interface.outputs)
+        op = _instances.aligned_op(self.context, self.interface, self.backend, parameters, bits)
+        _instances.check_arguments(self.interface, op.signature, set(self.inputs))
+        wanted = op.signature.outputs
+        if outputs is not None and len(outputs) != len(wanted):
+            names = ", ".join(f"{argument.name} {argument.shape_text}" for argument in wanted)
+            raise InvalidArgumentError(f"out has {len(outputs)} arrays; {self.interface.name} writes {names}")
+        return op
+
+    def launch(self, op: Op, values: Any, like: Any, stream: int) -> None:
+        if self.backend == "host":
+            op._launch(values, None, 0, 0)
+            return
+        size = op._workspace_size(values)
+        workspace = empty(like, (size,), "uint8") if size else None
+        address = Tensor("workspace", workspace, stream or 1).dl_tensor.data if size else None
+        op._launch(values, address, size, stream)
+
+
+def _numbers(described: Interface, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Numbers as the library reads them: their errors name the argument before a shape follows from one."""
+    numbers = {}
+    for argument in described.inputs:
+        if not argument.is_tensor and argument.name in inputs:
+            value = _structs.Value()
+            set_number(value, argument.name, argument.kind, inputs[argument.name])
+            numbers[argument.name] = value.real if argument.kind == "float" else value.integer
+    return numbers
+
+
+def _max_rows(op: Op, numbers: dict[str, Any]) -> int:
+    index = op.signature.max_rows
+    return 1 if index is None else numbers[op.signature[index].name]
+
+
+def signature_of(described: Interface) -> inspect.Signature:
+    """Required inputs in launch order, then those that have a default, then parameters as keywords."""
+    kinds = inspect.Parameter
+    required, optional = [], []
+    for argument in described.inputs:
+        annotation = _PYTHON_TYPES[argument.kind]
+        if argument.name in described.optional:
+            optional.append(_parameter(argument.name, annotation + " | None", None, kinds.POSITIONAL_OR_KEYWORD))
+        elif argument.name in USUAL:
+            default = USUAL[argument.name]
+            optional.append(_parameter(argument.name, annotation, default, kinds.POSITIONAL_OR_KEYWORD))
+        else:
+            required.append(_parameter(argument.name, annotation, kinds.empty, kinds.POSITIONAL_OR_KEYWORD))
+    keywords = [
+        _parameter(p.name, p.type, kinds.empty if p.default is None else p.default, kinds.KEYWORD_ONLY)
+        for p in described.parameters
+    ]
+    keywords += [_parameter(name, "int | None", None, kinds.KEYWORD_ONLY) for _, name in described.rows]
+    keywords.append(_parameter("out", "Array | tuple[Array, ...] | None", None, kinds.KEYWORD_ONLY))
+    keywords.append(_parameter("context", "Context | None", None, kinds.KEYWORD_ONLY))
+    several = len(described.outputs) > 1
+    result = "Any" if several else "Array"
+    tensors_first = sorted(optional, key=lambda parameter: not parameter.annotation.startswith("Array"))
+    return inspect.Signature([*required, *tensors_first, *keywords], return_annotation=result)
+
+
+def _parameter(name: str, annotation: str, default: Any, kind: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def docstring_of(described: Interface) -> str:
+    operator = described.op
+    what = f"``{operator}``" if described.direction == "forward" else f"Backward of ``{operator}``"
+    lines = [f"{what} (docs/ops.md#{operator}).", "", "Args:"]
+    lines += [f"    {a.name}: {_about(described, a)}" for a in described.inputs]
+    for parameter in described.parameters:
+        allowed = f" One of {', '.join(parameter.allowed)}." if parameter.allowed else ""
+        lines.append(f"    {parameter.name}: {parameter.doc}.{allowed}")
+    for symbol, keyword in described.rows:
+        lines.append(f"    {keyword}: rows of the output, {symbol}. None: they follow from the other arguments.")
+    lines.append("    out: where the results go. None: new arrays of the framework of the first one.")
+    lines.append("    context: the default one if None.")
+    lines += ["", "Returns:"]
+    lines += [f"    {a.name}: {_about(described, a)}" for a in described.outputs]
+    lines += ["", "Raises:", "    hstujit.errors.Error: an argument that is not allowed; the sentence names it."]
+    return "\n".join(lines)
+
+
+def _about(described: Interface, argument: Argument) -> str:
+    bounds = "".join(
+        f", {word} {bound}" for word, bound in (("at least", argument.min), ("at most", argument.max)) if bound is not None
+    )
+    if argument.is_tensor:
+        follows = next((name for name, names in described.dtypes if argument.name in names), argument.dtype)
+        kind = described.shapes[argument.name] + ("" if argument.is_output else f", {follows}")
+    else:
+        kind = argument.kind + bounds
+    optional = argument.name in described.optional and not argument.is_output
+    return f"{argument.doc}; {kind}{'; optional' if optional else ''}."
+
+
+def function(name: str) -> OperatorFunction:
+    return OperatorFunction(interface(*interfaces()[name]))
+
+
+__all__ = ["USUAL", "OperatorFunction", "function"]

@@ -1,0 +1,162 @@
+"""From the arguments of a call to the instance that computes it, and to the shapes of its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ._interface import Interface, Parameter
+from .context import Context
+from .errors import InvalidArgumentError
+from .op import Op
+from .signature import Argument, Signature
+
+Described = Mapping[str, tuple[tuple[int, ...], str]]  # shape and data type of each tensor that is given
+
+
+def parameters_of(interface: Interface, tensors: Described, given: set[str], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of the instance, but for the alignment.
+
+    Args:
+        given: names of all inputs that are there.
+        chosen: parameters of the interface, those that have another value than the default at least.
+    """
+    found = {name: value for name, value in chosen.items() if value is not None}
+    for switch in interface.switches:
+        if (value := not switch.brings.isdisjoint(given)) != switch.default:
+            found[switch.name] = value
+    for name, forms in interface.choices:
+        if name in given:
+            found[name] = _form_of(name, forms, tensors[name][0])
+    for name, axes in interface.sizes:
+        if axis := next((axis for axis in axes if axis[0] in given), None):
+            found[name] = _size_of(interface, *axis, tensors[axis[0]][0])
+    for name, arguments in interface.dtypes:
+        if argument := next((argument for argument in arguments if argument in given), None):
+            found[name] = tensors[argument][1]
+    return found
+
+
+def _form_of(name: str, forms: tuple[tuple[str, Argument], ...], shape: tuple[int, ...]) -> str:
+    """The form whose constant axes fit, those with fewer symbols first."""
+    for value, argument in sorted(forms, key=lambda form: sum(not size.is_constant for size in form[1].shape)):
+        if len(shape) == len(argument.shape) and all(
+            size == wanted.bias for size, wanted in zip(shape, argument.shape) if wanted.is_constant
+        ):
+            return value
+    allowed = " or ".join(argument.shape_text for _, argument in forms)
+    raise InvalidArgumentError(f"{name} has the shape {shape}; it must be {allowed}")
+
+
+def _size_of(interface: Interface, name: str, axis: int, shape: tuple[int, ...]) -> int:
+    argument = next(argument for argument in interface.inputs if argument.name == name)
+    if len(shape) != len(argument.shape):
+        raise InvalidArgumentError(f"{name} has rank {len(shape)}, shape {shape}; it must have rank {len(argument.shape)}")
+    return shape[axis]
+
+
+def check_parameter(parameter: Parameter, value: Any) -> Any:
+    """The library checks values; this checks that it is asked with what it can read."""
+    kinds = {"bool": bool, "int": int, "str": str}
+    kind = kinds[parameter.type]
+    if kind is int and not isinstance(value, bool) and hasattr(value, "__index__"):
+        return value.__index__()
+    if not isinstance(value, kind):
+        expected = ", ".join(parameter.allowed) or {"bool": "True or False", "int": "an integer"}[parameter.type]
+        raise InvalidArgumentError(f"{parameter.name} is {value!r}; it must be {expected} ({parameter.doc})")
+    return value
+
+
+def op_of(context: Context, interface: Interface, backend: str, parameters: Mapping[str, Any]) -> Op:
+    """The op of these parameters. A context keeps it: a CUDA graph may hold its kernels."""
+    key = (interface.op, interface.direction, backend, *sorted(parameters.items()))
+    op = context._ops.get(key)
+    if op is None:
+        made = Op(
+            {"op": interface.op, **parameters}, direction=interface.direction, backend=backend, context=context
+        )
+        made.signature  # noqa: B018  before other threads see it
+        op = context._ops.setdefault(key, made)
+    return op
+
+
+def aligned_op(
+    context: Context, interface: Interface, backend: str, parameters: dict[str, Any], bits: Mapping[str, int]
+) -> Op:
+    """The op of the largest alignment that all tensors have. ``bits`` are their addresses and strides, or-ed."""
+    if interface.alignment is None:
+        return op_of(context, interface, backend, parameters)
+    name, values = interface.alignment
+    for value in values:
+        op = op_of(context, interface, backend, {**parameters, name: value})
+        if all(
+            bits[argument.name] % argument.alignment == 0 for argument in op.signature if argument.name in bits
+        ):
+            break
+    return op
+
+
+def check_arguments(interface: Interface, signature: Signature, given: set[str]) -> None:
+    """Every argument of the instance is there, and no other."""
+    names = {argument.name for argument in signature.inputs}
+    if names == given:
+        return
+    missing = [argument.name for argument in signature.inputs if argument.name not in given]
+    unused = [argument.name for argument in interface.inputs if argument.name in given - names]
+    wrong = [f"{name} is missing" for name in missing] + [f"{name} is not used" for name in unused]
+    raise InvalidArgumentError(
+        f"{interface.name}: {'; '.join(wrong)}; with these parameters it takes "
+        + ", ".join(argument.name for argument in signature.inputs)
+    )
+
+
+def bind(signature: Signature, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of symbols: of what the shapes of inputs say, and integer arguments."""
+    values = dict(numbers)
+    for argument in signature:
+        if argument.is_output or not argument.is_tensor:
+            continue
+        shape = shapes[argument.name]
+        if len(shape) != len(argument.shape):
+            raise InvalidArgumentError(
+                f"{argument.name} has rank {len(shape)}, shape {tuple(shape)}; it must be {argument.shape_text}"
+            )
+        for dimension, size in zip(argument.shape, shape):
+            if len(dimension.symbols) == 1 and dimension.symbols[0] not in values:
+                values[dimension.symbols[0]] = (size - dimension.bias) // dimension.factor
+    return values
+
+
+def output_shapes(
+    interface: Interface, signature: Signature, values: dict[str, Any], read_rows: Callable[[str], Any]
+) -> list[tuple[Any, ...]]:
+    """Shapes of the outputs of an instance.
+
+    Args:
+        values: of symbols; what is found out is added.
+        read_rows: the last element of a tensor of offsets.
+    """
+    for output in signature.outputs:
+        for symbol in (symbol for dimension in output.shape for symbol in dimension.symbols):
+            if symbol not in values:
+                values[symbol] = _rows(interface, signature, symbol, values, read_rows)
+    return [tuple(dimension.size(values) for dimension in output.shape) for output in signature.outputs]
+
+
+def _rows(
+    interface: Interface, signature: Signature, symbol: str, values: Mapping[str, Any], read_rows: Callable[[str], Any]
+) -> Any:
+    inputs = {a.shape[0] for a in signature.inputs if a.is_tensor and len(a.shape) > 1}
+    outputs = {a.shape[0] for a in signature.outputs if len(a.shape) > 1}
+    sizes = [size.size(values) for size in inputs]
+    offsets = next((a.name for a in signature.inputs if a.semantic == "offsets" and a.axis == symbol), None)
+    # Rows of two tensors in one, and back: L is the number of rows of both.
+    if symbol == "L" and offsets is None and len(sizes) > 1 and None not in sizes:
+        return sum(sizes)
+    others = [size.size(values) for size in outputs if symbol not in size.symbols]
+    if offsets is not None and [size.text for size in inputs] == ["L"] and others and None not in others:
+        return max(sizes[0] - sum(others), 0)
+    if offsets is not None:
+        return read_rows(offsets)
+    keyword = dict(interface.rows)[symbol]
+    raise InvalidArgumentError(f"{interface.name}: {keyword} is missing; nothing else says how many rows that output has")

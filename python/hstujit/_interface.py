@@ -1,0 +1,335 @@
+"""What an operator takes, found out by asking the library for the signature of many instances.
+
+The library says the parameters of an operator, and the arguments of an instance. Which parameter brings which
+argument, which follows from a shape, a data type or an address, and which only a caller can say, is seen by changing
+one parameter at a time. So an operator that is added to the library has its functions here without a line of Python.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ._library import json_of, library
+from .errors import Error
+from .op import Op
+from .signature import Argument, Signature
+
+DATA_TYPES = ("bf16", "fp16", "fp32", "int32", "int64")
+_SIZES = (6, 2, 3, 40, 56, 88, 104)  # tried for parameters that are numbers
+_LARGEST_PLAIN = 2  # a size above it in a signature comes from parameters
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that a caller gives: a keyword of the operator's function."""
+
+    name: str
+    type: str  # "bool", "int" or "str"
+    default: Any  # None: it is required
+    allowed: tuple[str, ...]  # of strings
+    minimum: int | None
+    maximum: int | None
+    doc: str
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A parameter that follows from which arguments are given."""
+
+    name: str
+    brings: frozenset[str]  # present with True, and absent with False
+    default: bool
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What one direction of an operator takes.
+
+    Attributes:
+        inputs: every argument that some instance has, in launch order.
+        optional: names of inputs that some instance has not.
+        outputs: every output that some instance has, in launch order.
+        switches: parameters that say whether an argument is there.
+        choices: parameters that say which form of the argument of the same name is there, such as attn_scale.
+        sizes: parameters that are the size of an axis: argument and axis, the first that is given counts.
+        dtypes: parameters that are data types: the arguments that have it, likewise.
+        alignment: the parameter that addresses and strides are multiples of, with its values, largest first.
+        parameters: all others.
+        rows: symbols of outputs that no input determines, and the keyword that does.
+        shapes: of every argument, in terms of parameters: ``(L, heads, attn_dim)``.
+    """
+
+    op: str
+    direction: str
+    inputs: tuple[Argument, ...]
+    optional: frozenset[str]
+    outputs: tuple[Argument, ...]
+    switches: tuple[Switch, ...]
+    choices: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...]
+    sizes: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    dtypes: tuple[tuple[str, tuple[str, ...]], ...]
+    alignment: tuple[str, tuple[int, ...]] | None
+    parameters: tuple[Parameter, ...]
+    rows: tuple[tuple[str, str], ...]
+    shapes: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """Of the function: that of the operator, with ``_backward`` behind it."""
+        return self.op if self.direction == "forward" else self.op + "_backward"
+
+
+@functools.cache
+def operators() -> dict[str, dict[str, Any]]:
+    """The library's description of each operator."""
+    return {entry["op"]: entry for entry in json_of(library.hstujit_operators)}
+
+
+@functools.cache
+def interfaces() -> dict[str, tuple[str, str]]:
+    """Operator and direction of each function."""
+    return {
+        op if direction == "forward" else op + "_backward": (op, direction)
+        for op, entry in operators().items()
+        for direction in entry["arguments"]
+    }
+
+
+@functools.cache
+def interface(op: str, direction: str) -> Interface:
+    return _Search(op, direction, operators()[op]["parameters"]).result()
+
+
+class _Search:
+    """Changes one parameter at a time and compares signatures."""
+
+    def __init__(self, op: str, direction: str, schema: Mapping[str, Any]) -> None:
+        self.op, self.direction = op, direction
+        self.properties: dict[str, dict[str, Any]] = schema["properties"]
+        self.required: list[str] = schema["required"]
+        self.seen: list[Signature] = []  # of every instance that there is
+        self.base: dict[str, int] = {}  # parameters of the instance that others are compared with
+        self.size_values: dict[str, int] = {}
+        sizes = iter((40, 56, 88, 104, 136))
+        for name in self.required:
+            self.base[name] = next(sizes)
+        self.variants: dict[str, list[tuple[Any, Signature]]] = {}
+
+    def signature(self, changes: Mapping[str, Any]) -> Signature | None:
+        try:
+            op = Op({"op": self.op, **self.base, **changes}, direction=self.direction)
+        except Error:  # no such instance
+            return None
+        self.seen.append(op.signature)
+        return op.signature
+
+    def result(self) -> Interface:
+        base = self.signature({})
+        assert base is not None, f"{self.op} has no {self.direction} with {self.base}"
+        sizes = self.find_sizes(base)
+        base = self.signature({})  # with distinct sizes
+        assert base is not None
+        for name, schema in self.properties.items():
+            found = ((value, self.signature({name: value})) for value in _other_values(schema))
+            self.variants[name] = [(value, signature) for value, signature in found if signature]
+        dtypes = {name: found for name in self.properties if (found := self.dtype_arguments(name, base))}
+        choices = {name: found for name in self.properties if (found := self.forms(name))}
+        switches = [found for name in self.properties if name not in choices and (found := self.switch(name, base))]
+        alignment = next((name for name in self.properties if self.changes_alignment(name, base)), None)
+        self.switch_everything_on(switches, choices, sizes)
+        derived = {*sizes, *dtypes, *choices, *(switch.name for switch in switches), alignment}
+        arguments = _merge(self.seen)
+        always = set.intersection(*({argument.name for argument in signature} for signature in self.seen))
+        return Interface(
+            op=self.op,
+            direction=self.direction,
+            inputs=tuple(argument for argument in arguments if not argument.is_output),
+            optional=frozenset(argument.name for argument in arguments if argument.name not in always),
+            outputs=tuple(argument for argument in arguments if argument.is_output),
+            switches=tuple(switches),
+            choices=tuple(choices.items()),
+            sizes=tuple(sizes.items()),
+            dtypes=tuple(dtypes.items()),
+            alignment=(alignment, tuple(sorted(self.properties[alignment]["enum"], reverse=True))) if alignment else None,
+            parameters=tuple(
+                _parameter(name, schema)
+                for name, schema in self.properties.items()
+                if name not in derived and not self.is_about_backward(name, arguments)
+            ),
+            rows=tuple(self.rows()),
+            shapes={argument.name: self.shape_text(argument) for argument in arguments if argument.is_tensor},
+        )
+
+    def find_sizes(self, base: Signature) -> dict[str, tuple[tuple[str, int], ...]]:
+        """Parameters that are the size of an axis of an input.
+
+        Those that are only a part of one, such as the heads of (L, heads * attn_dim), stay at another value than 1: so
+        that attn_dim is not taken for the size itself.
+        """
+        sizes = {}
+        for name, schema in self.properties.items():
+            found = self.other_size(name, schema)
+            if found is None:
+                continue
+            value, signature = found
+            if axes := tuple(_axes_of(value, base, signature)):
+                sizes[name], self.size_values[name] = axes, value
+            if [a.name for a in signature] == [a.name for a in base] and signature != base:
+                self.base[name], base = value, signature
+        return sizes
+
+    def other_size(self, name: str, schema: Mapping[str, Any]) -> tuple[int, Signature] | None:
+        for value in _SIZES if schema.get("type") == "integer" else ():
+            if _allows(schema, value) and value not in self.base.values():
+                if signature := self.signature({name: value}):
+                    return value, signature
+        return None
+
+    def switch_everything_on(self, switches: list[Switch], choices: Iterable[str], sizes: Iterable[str]) -> None:
+        """Looks at the instance with as many arguments as there are at once: it says in which order they stand."""
+        on = dict.fromkeys((switch.name for switch in switches), True)
+        candidates = [{name: value} for name, value in on.items()]
+        candidates += [{name: self.variants[name][0][0]} for name in (*choices, *sizes) if self.variants[name]]
+        together: dict[str, Any] = {}
+        best = self.signature({})
+        for candidate in candidates:
+            signature = self.signature({**together, **candidate})
+            if best is not None and signature is not None and len(signature) > len(best):
+                together |= candidate
+                best = signature
+        if best is not None:
+            self.seen.insert(0, best)
+
+    def is_about_backward(self, name: str, arguments: list[Argument]) -> bool:
+        """Whether it says that nobody wants a gradient: drab, of the input rab."""
+        return self.direction == "forward" and name[0] == "d" and name[1:] in {a.name for a in arguments}
+
+    def dtype_arguments(self, name: str, base: Signature) -> tuple[str, ...]:
+        if not set(self.properties[name].get("enum", [None])) <= set(DATA_TYPES):
+            return ()
+        for _, signature in self.variants[name]:
+            changed = tuple(
+                argument.name
+                for argument in _common_inputs(base, signature)
+                if argument.is_tensor and argument.dtype != base.find(argument.name).dtype
+            )
+            if changed:
+                # An argument that no base has, such as num_targets, has a data type of its own as well.
+                return changed + tuple(self.later_dtypes(name, changed))
+        return ()
+
+    def later_dtypes(self, name: str, known: tuple[str, ...]) -> Iterator[str]:
+        default = self.properties[name]["default"]
+        other = next(value for value, _ in self.variants[name])
+        for parameter, found in self.variants.items():
+            for value, signature in found:
+                twin = self.signature({parameter: value, name: other}) if parameter != name else None
+                for argument in twin.inputs if twin and default != other else ():
+                    before = signature.find(argument.name)
+                    if argument.name not in known and before and before.dtype != argument.dtype:
+                        known += (argument.name,)
+                        yield argument.name
+
+    def forms(self, name: str) -> tuple[tuple[str, Argument], ...]:
+        """The forms of the argument of the same name, where the parameter chooses among strings."""
+        if self.properties[name].get("type") is not None:
+            return ()
+        found = ((value, signature.find(name)) for value, signature in self.variants[name])
+        return tuple((value, argument) for value, argument in found if argument and not argument.is_output)
+
+    def switch(self, name: str, base: Signature) -> Switch | None:
+        if self.properties[name].get("type") != "boolean" or not self.variants[name]:
+            return None
+        default = self.properties[name]["default"]
+        without, with_ = (self.variants[name][0][1], base) if default else (base, self.variants[name][0][1])
+        brings = {a.name for a in with_.inputs} - {a.name for a in without.inputs}
+        return Switch(name, frozenset(brings), default) if brings else None
+
+    def changes_alignment(self, name: str, base: Signature) -> bool:
+        if not all(isinstance(value, int) for value in self.properties[name].get("enum", [None])):
+            return False
+        return any(
+            argument.alignment != base.find(argument.name).alignment
+            for _, signature in self.variants[name]
+            for argument in _common_inputs(base, signature)
+        )
+
+    def shape_text(self, argument: Argument) -> str:
+        """Its shape with the names of parameters in place of their values; a size that is none of them is D."""
+        names = {value: name for name, value in {**self.size_values, **self.base}.items()}
+        names |= {a * b: f"{names[a]} * {names[b]}" for a in names for b in names if a < b and a * b not in names}
+        sizes = (
+            names.get(size.bias, "D" if size.bias > _LARGEST_PLAIN else size.text) if size.is_constant else size.text
+            for size in argument.shape
+        )
+        return "(" + ", ".join(sizes) + ")"
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        known = set()
+        for signature in self.seen:
+            bound = {a.name for a in signature if not a.is_tensor}
+            bound.update(symbol for a in signature.inputs for symbol in _bound_by(a))
+            for output in signature.outputs:
+                for symbol in (s for dimension in output.shape for s in dimension.symbols):
+                    if symbol not in bound and symbol not in known:
+                        known.add(symbol)
+                        yield symbol, output.name + "_rows"
+
+
+def _bound_by(argument: Argument) -> Iterator[str]:
+    return (dimension.symbols[0] for dimension in argument.shape if len(dimension.symbols) == 1)
+
+
+def _axes_of(value: int, base: Signature, changed: Signature) -> Iterator[tuple[str, int]]:
+    """Axes of inputs that have this size, and had another one or were not there."""
+    for argument in changed.inputs:
+        before = base.find(argument.name)
+        for axis, dimension in enumerate(argument.shape):
+            if dimension.is_constant and dimension.bias == value and (before is None or before.shape[axis] != dimension):
+                yield argument.name, axis
+
+
+def _common_inputs(base: Signature, signature: Signature) -> list[Argument]:
+    return [argument for argument in signature.inputs if base.find(argument.name)]
+
+
+def _allows(schema: Mapping[str, Any], value: int) -> bool:
+    return schema["minimum"] <= value <= schema["maximum"] and value % schema.get("multipleOf", 1) == 0
+
+
+def _other_values(schema: Mapping[str, Any]) -> Iterable[Any]:
+    if schema.get("type") == "boolean":
+        return [not schema["default"]]
+    if schema.get("type") == "integer":
+        return [value for value in (2, 1) if _allows(schema, value)]
+    return [value for value in schema["enum"] if value != schema.get("default")]
+
+
+def _parameter(name: str, schema: Mapping[str, Any]) -> Parameter:
+    return Parameter(
+        name=name,
+        type={"boolean": "bool", "integer": "int"}.get(schema.get("type", ""), "str"),
+        default=schema.get("default"),
+        allowed=tuple(map(str, schema.get("enum", ()))),
+        minimum=schema.get("minimum"),
+        maximum=schema.get("maximum"),
+        doc=schema["description"],
+    )
+
+
+def _merge(signatures: Iterable[Signature]) -> list[Argument]:
+    """All arguments, each behind the one that it follows."""
+    merged: list[Argument] = []
+    for signature in signatures:
+        place = 0
+        for argument in signature:
+            names = [known.name for known in merged]
+            if argument.name in names:
+                place = names.index(argument.name) + 1
+            else:
+                merged.insert(place, argument)
+                place += 1
+    return merged

@@ -1,0 +1,149 @@
+"""Loads libhstujit and turns its statuses into exceptions.
+
+The library is the one of this package, else one that the loader finds (``LD_LIBRARY_PATH``, an installation). A call
+through ctypes releases the GIL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pathlib
+from typing import Any
+
+from . import _structs, errors
+
+SONAME = f"libhstujit.so.{_structs.ABI_VERSION}"
+NATIVE = pathlib.Path(__file__).parent / "_native"  # an installation prefix, in a wheel
+
+_HANDLE, _TEXT, _STRING = ctypes.c_void_p, ctypes.POINTER(_structs.Text), ctypes.c_char_p
+_OUT = ctypes.POINTER(ctypes.c_void_p)
+_OPTIONS = ctypes.POINTER(_structs.RunOptions)
+
+# Arguments of functions that return a hstujit_status.
+_FUNCTIONS: dict[str, list[Any]] = {
+    "operators": [_TEXT],
+    "config_schema": [_TEXT],
+    "environment": [_TEXT],
+    "context_create": [ctypes.POINTER(_structs.ContextOptions), _OUT],
+    "doctor": [_HANDLE, _TEXT],
+    "config_load": [_STRING, _OUT],
+    "config_parse": [_STRING, _STRING, _OUT],
+    "config_load_recording": [_STRING, _OUT],
+    "config_describe": [_HANDLE, _TEXT],
+    "op_from_config": [_HANDLE, _HANDLE, _STRING, ctypes.c_int, ctypes.c_int, _OUT],
+    "op_create": [_HANDLE, _STRING, ctypes.c_int, ctypes.c_int, _OUT],
+    "op_signature": [_HANDLE, _TEXT],
+    "prepare": [_HANDLE, ctypes.POINTER(_structs.Problem)],
+    "workspace_size": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],
+    "launch": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
+    **{
+        name: [_HANDLE, _HANDLE, _OPTIONS, _TEXT]
+        for name in ("prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "check")
+    },
+    "cache_list": [_HANDLE, _TEXT],
+    "cache_verify": [_HANDLE, _TEXT],
+    "cache_prune": [_HANDLE, ctypes.c_uint64, _TEXT],
+    "cache_prune_nvrtc": [_HANDLE, _STRING, _TEXT],
+    "cache_path": [_HANDLE, _TEXT],
+    "cache_export": [_HANDLE, _STRING, ctypes.POINTER(_structs.CacheExportOptions), _TEXT],
+    "cache_import": [_HANDLE, _STRING, _TEXT],
+}
+
+_OTHERS: dict[str, tuple[Any, list[Any]]] = {
+    "abi_version": (ctypes.c_int, []),
+    "version": (_STRING, []),
+    "last_error": (_STRING, []),
+    "text_free": (None, [_TEXT]),
+    "context_destroy": (None, [_HANDLE]),
+    "config_destroy": (None, [_HANDLE]),
+    "op_destroy": (None, [_HANDLE]),
+}
+
+
+def _load() -> ctypes.CDLL:
+    own = NATIVE / "lib" / SONAME
+    try:
+        library = ctypes.CDLL(str(own) if own.exists() else SONAME)
+    except OSError as error:
+        raise ImportError(
+            f"hstujit found no {SONAME}: not in {own.parent}, and the loader says: {error}. "
+            "Install the wheel, or add the folder of an installation's libraries to LD_LIBRARY_PATH"
+        ) from None
+    for name, arguments in _FUNCTIONS.items():
+        function = getattr(library, "hstujit_" + name)
+        function.restype, function.argtypes = ctypes.c_int, arguments
+    for name, (result, arguments) in _OTHERS.items():
+        function = getattr(library, "hstujit_" + name)
+        function.restype, function.argtypes = result, arguments
+    if library.hstujit_abi_version() != _structs.ABI_VERSION:
+        raise ImportError(
+            f"{library._name} has the ABI version {library.hstujit_abi_version()}; "
+            f"this package needs {_structs.ABI_VERSION}"
+        )
+    return library
+
+
+library = _load()
+
+
+def path() -> pathlib.Path:
+    """The file that the library was loaded from."""
+
+    class DlInfo(ctypes.Structure):
+        _fields_ = [("name", _STRING), ("base", _HANDLE), ("symbol", _STRING), ("address", _HANDLE)]
+
+    info = DlInfo()
+    dladdr = ctypes.CDLL(None).dladdr
+    dladdr.argtypes = [_HANDLE, ctypes.POINTER(DlInfo)]
+    dladdr(ctypes.cast(library.hstujit_version, _HANDLE), ctypes.byref(info))
+    return pathlib.Path(os.fsdecode(info.name)).resolve()
+
+
+def error_of(status: int) -> errors.Error:
+    """The exception of a status, with the sentence of this thread's last failure."""
+    sentence = library.hstujit_last_error().decode(errors="replace")
+    if "libhstujit_host.so" in sentence and "hstujit-host" not in sentence:
+        sentence += "; the host backend is a wheel of its own: pip install hstujit-host"
+    return errors.BY_STATUS.get(status, errors.Error)(sentence)
+
+
+def check(status: int) -> None:
+    if status:
+        raise error_of(status)
+
+
+def take_text(text: _structs.Text) -> str:
+    """The text, whose memory is given back."""
+    try:
+        return ctypes.string_at(text.data, text.size).decode() if text.data else ""
+    finally:
+        library.hstujit_text_free(ctypes.byref(text))
+
+
+def text_of(function: Any, *arguments: Any) -> str:
+    """What a function writes to the text behind these arguments."""
+    text = _structs.Text()
+    status = function(*arguments, ctypes.byref(text))
+    if status:
+        error = error_of(status)  # before anything else may fail on this thread
+        report = take_text(text)
+        if report:
+            error.report = json.loads(report)
+        raise error
+    return take_text(text)
+
+
+def json_of(function: Any, *arguments: Any) -> Any:
+    return json.loads(text_of(function, *arguments))
+
+
+def encode(value: str | os.PathLike[str] | None) -> bytes | None:
+    """A path or a name for the C library; a NUL would end it early."""
+    if value is None:
+        return None
+    encoded = os.fsencode(value)
+    if b"\0" in encoded:
+        raise errors.InvalidArgumentError(f"{value!r} holds a NUL character; no path or name has one")
+    return encoded

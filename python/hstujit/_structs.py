@@ -1,0 +1,103 @@
+"""The structs of include/hstujit/hstujit.h and of DLPack, for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+
+ABI_VERSION = 2
+
+BACKENDS = {"cuda": 0, "host": 1}
+DIRECTIONS = {"forward": 0, "backward": 1}
+ON_MISS = {None: 0, "heuristic": 1, "tune": 2, "fail": 3}
+
+WORKSPACE_ALIGNMENT = 256
+
+LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+ProgressCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p)
+
+
+class Sized(ctypes.Structure):
+    """A struct that begins with its size."""
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(size=ctypes.sizeof(self), **values)
+
+
+class Text(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+class ContextOptions(Sized):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("cache_dir", ctypes.c_char_p),
+        ("cache_path", ctypes.c_char_p),
+        ("on_miss", ctypes.c_int),
+        ("log", LogCallback),
+        ("log_user", ctypes.c_void_p),
+        ("deterministic", ctypes.c_int),
+    ]
+
+
+class Problem(Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("max_seq_len", ctypes.c_int64), ("device", ctypes.c_int)]
+
+
+class RunOptions(Sized):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("arch", ctypes.c_char_p),
+        ("op_name", ctypes.c_char_p),
+        ("jobs", ctypes.c_int),
+        ("budget_s", ctypes.c_double),
+        ("backend", ctypes.c_int),
+        ("check", ctypes.c_int),
+        ("device", ctypes.c_int),
+        ("repeats", ctypes.c_int),
+        ("directory", ctypes.c_char_p),
+        ("seed", ctypes.c_uint64),
+        ("max_rows", ctypes.c_int64),
+        ("progress", ProgressCallback),
+        ("progress_user", ctypes.c_void_p),
+        ("shard_index", ctypes.c_int),
+        ("shard_count", ctypes.c_int),
+    ]
+
+
+class CacheExportOptions(Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("op", ctypes.c_char_p)]
+
+
+class DLDevice(ctypes.Structure):
+    _fields_ = [("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)]
+
+
+class DLDataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", DLDevice),
+        ("ndim", ctypes.c_int32),
+        ("dtype", DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class DLManagedTensorVersioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("dl_tensor", DLTensor),
+    ]
+
+
+class Value(ctypes.Union):
+    _fields_ = [("tensor", ctypes.c_void_p), ("real", ctypes.c_double), ("integer", ctypes.c_int64)]

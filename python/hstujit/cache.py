@@ -1,0 +1,64 @@
+"""The cache of kernels and tuning records."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+from typing import Any
+
+from . import _structs
+from ._library import encode, json_of, library, text_of
+from .context import Context, handle_of
+from .errors import InvalidArgumentError
+
+
+class Cache:
+    """The cache of a context, the default one if none is named. Reports are those of docs/reports.md.
+
+    Raises:
+        hstujit.errors.CacheError: a folder or a file that cannot be used; the sentence says why.
+    """
+
+    def __init__(self, context: Context | None = None) -> None:
+        self._context = context
+
+    @property
+    def path(self) -> pathlib.Path:
+        """The directory that is written."""
+        return pathlib.Path(text_of(library.hstujit_cache_path, handle_of(self._context)))
+
+    def list(self) -> dict[str, Any]:
+        """The entries of every layer."""
+        return json_of(library.hstujit_cache_list, handle_of(self._context))
+
+    def verify(self) -> dict[str, Any]:
+        """Reads every entry, and names those that are not what was written."""
+        return json_of(library.hstujit_cache_verify, handle_of(self._context))
+
+    def prune(self, *, max_bytes: int | None = None, nvrtc: str | None = None) -> dict[str, Any]:
+        """Removes entries: the least recently used above ``max_bytes``, or those that NVRTC ``nvrtc`` ("13.0") built.
+
+        One of the two is given. What this context has loaded stays, also with ``max_bytes`` of 0.
+        """
+        if (max_bytes is None) == (nvrtc is None):
+            raise InvalidArgumentError(f"max_bytes is {max_bytes!r} and nvrtc is {nvrtc!r}; exactly one of them is given")
+        if nvrtc is not None:
+            return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), encode(nvrtc))
+        if not isinstance(max_bytes, int) or not 0 <= max_bytes < 2**64:
+            raise InvalidArgumentError(f"max_bytes is {max_bytes!r}; it must be a number of bytes below 2^64")
+        return json_of(library.hstujit_cache_prune, handle_of(self._context), max_bytes)
+
+    def export(self, path: str | os.PathLike[str], *, op: str | None = None) -> dict[str, Any]:
+        """Writes kernels and records, of operator ``op`` alone if it is named, into one file."""
+        options = _structs.CacheExportOptions(op=encode(op))
+        return json_of(
+            library.hstujit_cache_export, handle_of(self._context), encode(path), ctypes.byref(options)
+        )
+
+    def import_(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Puts what a file of :meth:`export` holds into the cache, or nothing if the file is damaged."""
+        return json_of(library.hstujit_cache_import, handle_of(self._context), encode(path))
+
+
+__all__ = ["Cache"]

@@ -1,0 +1,191 @@
+"""Work on whole configs. Each function returns the JSON report of docs/reports.md as a dict.
+
+An error that left a report has it as ``error.report``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _structs
+from ._library import encode, json_of, library
+from .config import Config
+from .context import Context, handle_of
+from .errors import InvalidArgumentError
+
+Source = Config | str | os.PathLike[str] | Mapping[str, Any]
+Progress = Callable[[int, int, str], None]
+
+
+def _call(function: Any, config: Source, context: Context | None, progress: Progress | None, **options: Any) -> Any:
+    config = config if isinstance(config, Config) else Config(config)
+    raised: list[BaseException] = []
+
+    def report_progress(_: Any, done: int, total: int, what: bytes) -> None:
+        try:
+            if progress and not raised:
+                progress(done, total, what.decode(errors="replace"))
+        except BaseException as error:  # ctypes would print it and go on: it is raised when the library is done
+            raised.append(error)
+
+    callback = _structs.ProgressCallback(report_progress) if progress else _structs.ProgressCallback()
+    run_options = _structs.RunOptions(progress=callback, **options)
+    report = json_of(function, handle_of(context), config._handle, ctypes.byref(run_options))
+    if raised:
+        raise raised[0]
+    return report
+
+
+def _backend(name: str) -> int:
+    if name not in _structs.BACKENDS:
+        raise InvalidArgumentError(f"backend is {name!r}; allowed: {', '.join(map(repr, _structs.BACKENDS))}")
+    return _structs.BACKENDS[name]
+
+
+def prewarm(
+    config: Source,
+    *,
+    arch: str | os.PathLike[str] | None = None,
+    op: str | None = None,
+    jobs: int = 0,
+    check: bool = False,
+    shard: tuple[int, int] = (0, 0),
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Compiles what a config needs into the cache. Needs no GPU where ``arch`` is named.
+
+    Args:
+        config: a :class:`Config`, a path, or a dict.
+        arch: ``"sm_90a"``, a product such as ``"H200"``, or a DeviceSpec file. None: the GPU that is there.
+        op: the name of one instance. None: all.
+        jobs: compiles at once. 0: ``HSTUJIT_COMPILE_JOBS``.
+        check: compiles and writes nothing; a kernel that is missing is an error.
+        shard: part (index, count) of the keys, of a job whose processes divide them. (0, 0): all.
+        progress: called with how many are done, of how many, and the current one.
+    """
+    return _call(
+        library.hstujit_prewarm,
+        config,
+        context,
+        progress,
+        arch=encode(arch),
+        op_name=encode(op),
+        jobs=jobs,
+        check=int(check),
+        shard_index=shard[0],
+        shard_count=shard[1],
+    )
+
+
+def tune(
+    config: Source,
+    *,
+    op: str | None = None,
+    budget_s: float = 0,
+    device: int = 0,
+    jobs: int = 0,
+    shard: tuple[int, int] = (0, 0),
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Times candidates on a GPU, checks each against the reference, and keeps the winners.
+
+    ``budget_s`` is of the whole call, in seconds; 0: the config's. The others are those of :func:`prewarm`.
+    """
+    return _call(
+        library.hstujit_tune,
+        config,
+        context,
+        progress,
+        op_name=encode(op),
+        budget_s=budget_s,
+        device=device,
+        jobs=jobs,
+        shard_index=shard[0],
+        shard_count=shard[1],
+    )
+
+
+def explain(
+    config: Source,
+    *,
+    arch: str | os.PathLike[str] | None = None,
+    op: str | None = None,
+    context: Context | None = None,
+) -> dict[str, Any]:
+    """Which kernel each length gets, and why. Compiles nothing."""
+    return _call(library.hstujit_explain, config, context, None, arch=encode(arch), op_name=encode(op))
+
+
+def check_config(
+    config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
+) -> dict[str, Any]:
+    """What a config asks for, key by key. Compiles nothing."""
+    return _call(library.hstujit_check, config, context, None, arch=encode(arch))
+
+
+def run(
+    config: Source,
+    *,
+    op: str | None = None,
+    backend: str = "cuda",
+    check: bool = False,
+    device: int = 0,
+    repeats: int = 0,
+    seed: int = 0,
+    max_rows: int = 0,
+    context: Context | None = None,
+) -> dict[str, Any]:
+    """Runs instances on generated inputs, on a GPU or with ``backend="host"``.
+
+    ``check`` compares with a float64 reference. ``repeats`` launches on the same input are compared with one another.
+    ``max_rows`` bounds the rows of a batch; 0: all of them.
+    """
+    return _call(
+        library.hstujit_run,
+        config,
+        context,
+        None,
+        op_name=encode(op),
+        backend=_backend(backend),
+        check=int(check),
+        device=device,
+        repeats=repeats,
+        seed=seed,
+        max_rows=max_rows,
+    )
+
+
+def bench(
+    config: Source, *, op: str | None = None, device: int = 0, repeats: int = 0, context: Context | None = None
+) -> dict[str, Any]:
+    """Times instances on a GPU, ``repeats`` launches each; 0: 50."""
+    return _call(library.hstujit_bench, config, context, None, op_name=encode(op), device=device, repeats=repeats)
+
+
+def emit(
+    config: Source,
+    directory: str | os.PathLike[str],
+    *,
+    arch: str | os.PathLike[str] | None = None,
+    op: str | None = None,
+    context: Context | None = None,
+) -> dict[str, Any]:
+    """Writes the generated CUDA source of instances to a directory."""
+    return _call(
+        library.hstujit_emit, config, context, None, arch=encode(arch), op_name=encode(op), directory=encode(directory)
+    )
+
+
+def freeze(
+    config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
+) -> dict[str, Any]:
+    """Which kernel each key gets now: the content of a file for ``HSTUJIT_FROZEN``."""
+    return _call(library.hstujit_freeze, config, context, None, arch=encode(arch))
+
+
+__all__ = ["bench", "check_config", "emit", "explain", "freeze", "prewarm", "run", "tune"]

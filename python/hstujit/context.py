@@ -1,0 +1,103 @@
+"""A context: cache directories, what happens on a miss, and the kernels that are loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import _structs
+from ._library import check, encode, json_of, library
+from .errors import InvalidArgumentError
+
+Log = Callable[[str, str], None]
+
+
+class Context:
+    """Cache layers, policy and compiled kernels. Any thread may use it.
+
+    Args:
+        cache_dir: where kernels are kept. None: ``HSTUJIT_CACHE_DIR``, else ``$XDG_CACHE_HOME/hstujit``, else
+            ``$HOME/.cache/hstujit``.
+        cache_path: read-only layers, separated by ``:``. None: ``HSTUJIT_CACHE_PATH``.
+        on_miss: ``"heuristic"`` compiles the expected best kernel, ``"tune"`` measures first, ``"fail"`` raises
+            :class:`hstujit.errors.CacheMissError`. None: ``HSTUJIT_ON_MISS``.
+        deterministic: only kernels whose results have the same bits every time. False: ``HSTUJIT_DETERMINISTIC``.
+        log: called with the category and the line of each event. None: standard error, for ``HSTUJIT_LOG``.
+
+    Raises:
+        hstujit.errors.Error: a value or an environment variable that is not allowed.
+    """
+
+    def __init__(
+        self,
+        *,
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_path: str | None = None,
+        on_miss: str | None = None,
+        deterministic: bool = False,
+        log: Log | None = None,
+    ) -> None:
+        if on_miss not in _structs.ON_MISS:
+            allowed = ", ".join(repr(name) for name in _structs.ON_MISS)
+            raise InvalidArgumentError(f"on_miss is {on_miss!r}; allowed: {allowed}")
+        # The library calls it for as long as the context is there.
+        self._log = _structs.LogCallback(_log_caller(log)) if log else _structs.LogCallback()
+        options = _structs.ContextOptions(
+            cache_dir=encode(cache_dir),
+            cache_path=encode(cache_path),
+            on_miss=_structs.ON_MISS[on_miss],
+            log=self._log,
+            deterministic=int(deterministic),
+        )
+        self._ops: dict[tuple[Any, ...], Any] = {}  # of functions, by instance
+        self._handle = ctypes.c_void_p()
+        check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
+
+    def __del__(self) -> None:
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            library.hstujit_context_destroy(handle)
+
+    def doctor(self) -> dict[str, Any]:
+        """What the machine has and lacks: driver, NVRTC, libraries, caches, GPUs (docs/reports.md)."""
+        return json_of(library.hstujit_doctor, self._handle)
+
+
+def _log_caller(log: Log) -> Callable[[Any, bytes, bytes], None]:
+    def call(_: Any, category: bytes, line: bytes) -> None:
+        log(category.decode(errors="replace"), line.decode(errors="replace"))
+
+    return call
+
+
+_default: Context | None = None
+_default_lock = threading.Lock()
+
+
+def default_context() -> Context:
+    """The context of every call that names none, made by the first one."""
+    global _default
+    if _default is None:
+        with _default_lock:
+            if _default is None:
+                _default = Context()
+    return _default
+
+
+def set_default_context(context: Context) -> None:
+    """Calls that name no context use this one from now on."""
+    global _default
+    if not isinstance(context, Context):
+        raise InvalidArgumentError(f"context is {context!r}; it must be a hstujit.Context")
+    with _default_lock:
+        _default = context
+
+
+def handle_of(context: Context | None) -> ctypes.c_void_p:
+    return (context or default_context())._handle
+
+
+__all__ = ["Context", "default_context", "set_default_context"]

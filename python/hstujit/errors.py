@@ -1,0 +1,102 @@
+"""Exceptions, one for each status of the C library that says what went wrong.
+
+Their text is the library's sentence. It names the argument, its value and what is allowed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Error(RuntimeError):
+    """Base of all errors of the library.
+
+    ``report`` is the JSON report of a command that failed in part, such as :func:`hstujit.prewarm`, else None.
+    """
+
+    report: dict[str, Any] | None = None
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An argument that the operator does not take: its shape, data type, device, alignment or value."""
+
+
+class InvalidConfigError(Error, ValueError):
+    """A config with mistakes: one line for each, with file, line and column."""
+
+
+class UnsupportedError(Error):
+    """A combination that no kernel has."""
+
+
+class NotFoundError(Error, LookupError):
+    """A name or a file that is not there."""
+
+
+class NoDriverError(Error):
+    """There is no CUDA driver."""
+
+
+class NoCompilerError(Error):
+    """A kernel would have to be compiled, and NVRTC, the compiler library or the host backend is missing."""
+
+
+class NoDeviceError(Error):
+    """There is no GPU of that number, or none that the library has kernels for."""
+
+
+class CompileError(Error):
+    """A kernel was not compiled."""
+
+
+class DriverError(Error):
+    """The CUDA driver refused a call."""
+
+
+class CacheMissError(Error):
+    """No cache holds the kernel, and ``on_miss`` is ``"fail"``."""
+
+
+class NotPreparedError(Error):
+    """A launch without ``prepare`` for its ``max_seq_len`` and device."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """There was not enough memory."""
+
+
+class CheckError(Error):
+    """A check did not pass; the report says which."""
+
+
+class CacheError(Error, OSError):
+    """A file or a folder could not be read or written."""
+
+
+class InternalError(Error):
+    """A fault of the library itself."""
+
+
+# By the number of a hstujit_status.
+BY_STATUS: dict[int, type[Error]] = dict(
+    enumerate(
+        [
+            InvalidArgumentError,
+            InvalidConfigError,
+            UnsupportedError,
+            NotFoundError,
+            NoDriverError,
+            NoCompilerError,
+            NoDeviceError,
+            CompileError,
+            DriverError,
+            CacheMissError,
+            NotPreparedError,
+            OutOfMemoryError,
+            CheckError,
+            CacheError,
+            InternalError,
+        ],
+        start=1,
+    )
+)

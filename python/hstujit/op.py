@@ -1,0 +1,184 @@
+"""One operator instance and direction, ready to be launched: the C API's hstujit_op."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from . import _structs
+from ._dlpack import CUDA, Tensor, device_of
+from ._library import check, encode, json_of, library
+from .config import Config
+from .context import Context, default_context
+from .errors import InvalidArgumentError
+from .signature import Signature
+
+
+class Op:
+    """An operator instance. Any thread may use it.
+
+    Args:
+        instance: ``{"op": "hstu_attention", "heads": 4, ...}``: the parameters of docs/parameters.md.
+        direction: ``"forward"`` or ``"backward"``.
+        backend: ``"cuda"``, or ``"host"``, which computes on the CPU.
+        context: the default one if None.
+
+    Raises:
+        hstujit.errors.Error: a parameter that is not known or not allowed.
+    """
+
+    def __init__(
+        self,
+        instance: Mapping[str, Any],
+        *,
+        direction: str = "forward",
+        backend: str = "cuda",
+        context: Context | None = None,
+    ) -> None:
+        try:
+            text = json.dumps(dict(instance), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"instance is {instance!r}; it must be a dict of JSON values: {error}") from None
+        self._create(library.hstujit_op_create, context, (text,), direction, backend)
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Config,
+        name: str,
+        *,
+        direction: str = "forward",
+        backend: str = "cuda",
+        context: Context | None = None,
+    ) -> Op:
+        """The instance ``name`` of a config, whose ``tuning`` holds for it."""
+        op = cls.__new__(cls)
+        op._create(library.hstujit_op_from_config, context, (config._handle, encode(name)), direction, backend)
+        return op
+
+    def _create(
+        self, function: Any, context: Context | None, source: tuple[Any, ...], direction: str, backend: str
+    ) -> None:
+        for name, value, allowed in (
+            ("direction", direction, _structs.DIRECTIONS),
+            ("backend", backend, _structs.BACKENDS),
+        ):
+            if value not in allowed:
+                raise InvalidArgumentError(f"{name} is {value!r}; allowed: {', '.join(map(repr, allowed))}")
+        self.direction, self.backend = direction, backend
+        self._context = context or default_context()  # which must outlive it
+        self._handle = ctypes.c_void_p()
+        self._prepared: set[tuple[int, int]] = set()
+        where = _structs.DIRECTIONS[direction], _structs.BACKENDS[backend]
+        check(function(self._context._handle, *source, *where, ctypes.byref(self._handle)))
+
+    def __del__(self) -> None:
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            library.hstujit_op_destroy(handle)
+
+    @functools.cached_property
+    def signature(self) -> Signature:
+        """The arguments of a launch, in launch order."""
+        return Signature.of(json_of(library.hstujit_op_signature, self._handle))
+
+    def prepare(self, max_seq_len: int = 1, device: int = -1) -> None:
+        """Makes the kernel for sequences of up to ``max_seq_len`` rows ready. May compile.
+
+        ``device`` is a CUDA ordinal, or -1 for the current one. Not while a stream is being captured.
+        """
+        if (max_seq_len, device) in self._prepared and device >= 0:
+            return
+        check(library.hstujit_prepare(self._handle, _structs.Problem(max_seq_len=max_seq_len, device=device)))
+        self._prepared.add((max_seq_len, device))
+
+    def workspace_size(self, **arguments: Any) -> int:
+        """Bytes of device memory that a launch of these arguments borrows, after :meth:`prepare`."""
+        values, _ = self._values(arguments, None)
+        return self._workspace_size(values)
+
+    def launch(self, *, stream: int = 0, workspace: Any = None, **arguments: Any) -> None:
+        """Computes the outputs, which are arguments, too. On a GPU it only enqueues.
+
+        Args:
+            stream: address of the CUstream; the host backend takes none, and returns when it is done.
+            workspace: an array of :meth:`workspace_size` bytes, at an address that is a multiple of 256.
+            arguments: by the names of :attr:`signature`: arrays, integers and real numbers.
+
+        Raises:
+            hstujit.errors.NotPreparedError: there was no :meth:`prepare` for this ``max_seq_len`` and device.
+            hstujit.errors.InvalidArgumentError: an argument that is missing, unknown, or not allowed.
+        """
+        values, tensors = self._values(arguments, stream)
+        borrowed = None if workspace is None else Tensor("workspace", workspace, _dlpack_stream(workspace, stream))
+        bytes_ = 0 if borrowed is None else _bytes_of(borrowed)
+        address = None if borrowed is None else (borrowed.dl_tensor.data or 0) + borrowed.dl_tensor.byte_offset
+        self._launch(values, address, bytes_, stream)
+        del tensors, borrowed  # until here nothing of them may be given back
+
+    def _workspace_size(self, values: Any) -> int:
+        size = ctypes.c_size_t()
+        check(library.hstujit_workspace_size(self._handle, values, len(values), ctypes.byref(size)))
+        return size.value
+
+    def _launch(self, values: Any, workspace: int | None, workspace_bytes: int, stream: int) -> None:
+        check(library.hstujit_launch(self._handle, values, len(values), workspace, workspace_bytes, stream))
+
+    def _values(self, arguments: Mapping[str, Any], stream: int | None) -> tuple[Any, list[Tensor]]:
+        """The values of a launch, and what must live during it."""
+        signature = self.signature
+        names = [argument.name for argument in signature]
+        wrong = [f"{name} is no argument" for name in arguments if name not in names]
+        wrong += [f"{name} is missing" for name in names if arguments.get(name) is None]
+        if wrong:
+            raise InvalidArgumentError(f"{'; '.join(wrong)}; the arguments are {', '.join(names)}")
+        tensors: list[Tensor] = []
+        values = (_structs.Value * len(signature))()
+        for value, argument in zip(values, signature):
+            given = arguments[argument.name]
+            if argument.is_tensor:
+                tensor = given
+                if not isinstance(tensor, Tensor):
+                    tensor = Tensor(argument.name, given, _dlpack_stream(given, stream))
+                if argument.is_output and tensor.read_only:
+                    raise InvalidArgumentError(f"{argument.name} is read-only; an output must be writable")
+                tensors.append(tensor)
+                value.tensor = tensor.address
+            else:
+                set_number(value, argument.name, argument.kind, given)
+        return values, tensors
+
+
+def set_number(value: _structs.Value, name: str, kind: str, given: Any) -> None:
+    try:
+        if kind == "float":
+            value.real = float(given)
+        elif -(2**63) <= given.__index__() < 2**63:
+            value.integer = given.__index__()
+        else:
+            raise InvalidArgumentError(f"{name} is {given}; it must be an integer of 64 bits")
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
+        expected = "a real number" if kind == "float" else "an integer"
+        raise InvalidArgumentError(f"{name} is {given!r}; it must be {expected}") from None
+
+
+def _dlpack_stream(array: Any, stream: int | None) -> int | None:
+    """As the DLPack protocol names the stream that the array is used on: 1 is the legacy default stream."""
+    if stream is None or device_of(array)[0] != CUDA:
+        return None
+    return stream or 1
+
+
+def _bytes_of(tensor: Tensor) -> int:
+    count = 1
+    for length in tensor.shape:
+        count *= length
+    return count * tensor.dl_tensor.dtype.bits // 8
+
+
+__all__ = ["Op"]

@@ -1,0 +1,131 @@
+"""Arguments of operators, as the library describes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+_DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?:\*([A-Za-z_]\w*))?([+-]\d+)?")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """The size of an axis: factor * product of symbols + bias.
+
+    A symbol is a number that the tensors of a call determine, such as L, or an integer argument.
+    """
+
+    text: str
+    factor: int
+    symbols: tuple[str, ...]
+    bias: int
+
+    @classmethod
+    def of(cls, size: int | str) -> Dimension:
+        if isinstance(size, int):
+            return cls(str(size), 0, (), size)
+        match = _DIMENSION.fullmatch(size)
+        if match is None:
+            raise ValueError(f"the library describes a size as {size!r}, which this version of the package cannot read")
+        factor, first, second, bias = match.groups()
+        return cls(size, int(factor or 1), (first, second) if second else (first,), int(bias or 0))
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.symbols
+
+    def size(self, values: Mapping[str, int]) -> int | None:
+        """None where a symbol has no value yet."""
+        total = self.factor
+        for symbol in self.symbols:
+            if symbol not in values:
+                return None
+            total = total * values[symbol]
+        return total + self.bias
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a launch.
+
+    Attributes:
+        name: as docs/ops.md has it.
+        kind: ``"tensor"``, ``"float"`` or ``"int"``.
+        role: ``"input"`` or ``"output"``.
+        dtype: of tensors: bf16, fp16, fp32, int32 or int64.
+        shape: of tensors.
+        alignment: of tensors: bytes that the address and all strides but the innermost are multiples of.
+        min, max: the values that a number may have, None where there is no bound.
+        semantic: what integers mean: offsets, counts, max_rows, seed, or data.
+        axis: the symbol of the axis that ``semantic`` is about.
+        doc: what it is.
+    """
+
+    name: str
+    kind: Literal["tensor", "float", "int"]
+    role: Literal["input", "output"]
+    dtype: str | None
+    shape: tuple[Dimension, ...]
+    alignment: int
+    min: float | None
+    max: float | None
+    semantic: str
+    axis: str
+    doc: str
+
+    @classmethod
+    def of(cls, json: Mapping[str, Any]) -> Argument:
+        return cls(
+            name=json["name"],
+            kind=json["kind"],
+            role=json["role"],
+            dtype=json.get("dtype"),
+            shape=tuple(Dimension.of(size) for size in json.get("shape", ())),
+            alignment=json.get("alignment", 1),
+            min=json.get("min"),
+            max=json.get("max"),
+            semantic=json.get("semantic", "data"),
+            axis=json.get("axis", ""),
+            doc=json["doc"],
+        )
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind == "tensor"
+
+    @property
+    def is_output(self) -> bool:
+        return self.role == "output"
+
+    @property
+    def shape_text(self) -> str:
+        return "(" + ", ".join(dimension.text for dimension in self.shape) + ")"
+
+
+class Signature(tuple[Argument, ...]):
+    """The arguments of a launch, in launch order."""
+
+    @classmethod
+    def of(cls, json: Iterable[Mapping[str, Any]]) -> Signature:
+        return cls(Argument.of(entry) for entry in json)
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        return tuple(argument for argument in self if not argument.is_output)
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        return tuple(argument for argument in self if argument.is_output)
+
+    @property
+    def max_rows(self) -> int | None:
+        """The position of the argument that ``prepare`` is for, None where one kernel serves all lengths."""
+        return next((index for index, argument in enumerate(self) if argument.semantic == "max_rows"), None)
+
+    def find(self, name: str) -> Argument | None:
+        return next((argument for argument in self if argument.name == name), None)
+
+
+__all__ = ["Argument", "Dimension", "Signature"]

@@ -1,0 +1,114 @@
+"""Bad input: an exception with a sentence that names the argument, its value and what is allowed."""
+
+import unittest
+
+import numpy
+from support import OFFSETS, ROWS, random
+
+import hstujit
+from hstujit import errors
+
+
+class Wrong:
+    """Speaks DLPack badly."""
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **options):
+        return "no capsule"
+
+
+class Elsewhere(Wrong):
+    def __dlpack_device__(self):
+        return 10, 0  # a ROCm device
+
+
+class Mistakes(unittest.TestCase):
+    def setUp(self):
+        self.q, self.k = random(ROWS, 2, 64), random(ROWS, 2, 64, seed=1)
+        self.v = random(ROWS, 2, 32, seed=2)
+
+    def refused(self, kind, *words, **changes):
+        arguments = {
+            "q": self.q, "k": self.k, "v": self.v, "seq_offsets": OFFSETS, "max_seq_len": 8, "alpha": 0.5, **changes
+        }  # fmt: skip
+        with self.assertRaises(kind) as raised:
+            hstujit.attention(**arguments)
+        for word in words:
+            self.assertIn(word, str(raised.exception))
+
+    def test_arguments_that_are_missing_or_unknown(self):
+        with self.assertRaisesRegex(TypeError, "missing a required argument: 'alpha'.*seq_offsets"):
+            hstujit.attention(self.q, self.k, self.v, OFFSETS, 8)
+        self.refused(TypeError, "'cusal'", "causal", cusal=True)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "offsets_right is missing"):
+            hstujit.concat_2d_jagged(self.q[:, 0], self.k[:, 0], offsets_left=OFFSETS)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "offsets_left is not used"):
+            hstujit.concat_2d_jagged(
+                self.q[:, 0], self.k[:, 0], offsets_left=OFFSETS, max_len_left=3, offsets_right=OFFSETS
+            )
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "dposition_embeddings_weight_rows is missing"):
+            hstujit.add_positional_embeddings_backward(self.q[:, 0], 1.0, OFFSETS)
+
+    def test_data_types(self):
+        self.refused(errors.InvalidConfigError, "fp64", "bf16, fp16, fp32", q=self.q.astype(float))
+        self.refused(errors.InvalidArgumentError, "k has dtype float16", "fp32", k=self.k.astype(numpy.float16))
+        self.refused(errors.InvalidConfigError, "offsets_dtype", seq_offsets=OFFSETS.astype(numpy.float32))
+        self.refused(errors.InvalidConfigError, "dtype", q=self.q.astype(complex))
+
+    def test_shapes(self):
+        self.refused(errors.InvalidArgumentError, "q has rank 2", "rank 3", q=self.q[:, 0])
+        self.refused(errors.InvalidArgumentError, "k.shape[0] is 8", "L = 7", q=self.q[:7])
+        self.refused(errors.InvalidArgumentError, "seq_offsets has rank 2", seq_offsets=OFFSETS[None])
+        self.refused(errors.InvalidArgumentError, "attn_scale", "(L) or (1)", attn_scale=random(2, 2))
+        self.refused(errors.InvalidArgumentError, "num_targets", num_targets=OFFSETS)
+
+    def test_strides(self):
+        wide = random(ROWS, 2, 128)
+        self.refused(errors.InvalidArgumentError, "q.strides[2] is 2", "must be 1", q=wide[..., ::2])
+        self.refused(errors.InvalidArgumentError, "strides", k=self.k[::-1])
+
+    def test_values_of_offsets(self):
+        self.refused(errors.InvalidArgumentError, "seq_offsets[1] is 9", seq_offsets=numpy.array([0, 9, 7]))
+        self.refused(errors.InvalidArgumentError, "num_targets", num_targets=numpy.array([1, 1, -1]))
+
+    def test_numbers(self):
+        self.refused(errors.InvalidArgumentError, "max_seq_len is '8'", "an integer", max_seq_len="8")
+        self.refused(errors.InvalidArgumentError, "max_seq_len is 8.5", "an integer", max_seq_len=8.5)
+        self.refused(errors.InvalidArgumentError, "64 bits", max_seq_len=2**70)
+        self.refused(errors.InvalidArgumentError, "268435456", max_seq_len=2**40)
+        self.refused(errors.InvalidArgumentError, "alpha is 'x'", "a real number", alpha="x")
+        self.refused(errors.InvalidArgumentError, "finite", alpha=float("nan"))
+
+    def test_parameters(self):
+        self.refused(errors.InvalidArgumentError, "causal is 3", "True or False", causal=3)
+        self.refused(errors.InvalidArgumentError, "max_attn_len is 0.5", "an integer", max_attn_len=0.5)
+        self.refused(errors.InvalidArgumentError, "score is 1", "silu", score=1)
+        self.refused(errors.InvalidConfigError, 'score is "exp"', "silu", score="exp")
+        self.refused(errors.InvalidConfigError, "max_attn_len", max_attn_len=-2)
+
+    def test_arrays(self):
+        self.refused(errors.InvalidArgumentError, "q is a list", "__dlpack__", q=[[1.0]])
+        self.refused(errors.InvalidArgumentError, "q is a float", q=0.5)
+        self.refused(errors.InvalidArgumentError, "q is missing", q=None)
+        self.refused(errors.InvalidArgumentError, "q is on a device of DLPack type 10", q=Elsewhere())
+        self.refused(errors.InvalidArgumentError, "k cannot be exchanged", k=Wrong())
+
+    def test_outputs(self):
+        self.refused(errors.InvalidArgumentError, "out.shape[2] is 64", "32", out=numpy.empty_like(self.q))
+        self.refused(errors.InvalidArgumentError, "out has 2 arrays", out=(self.v, self.v))
+        read_only = numpy.empty_like(self.v)
+        read_only.flags.writeable = False
+        self.refused(errors.InvalidArgumentError, "read-only", out=read_only)
+        self.refused(errors.InvalidArgumentError, "out", "v", out=self.v)
+
+    def test_read_only_inputs_are_none(self):
+        self.q.flags.writeable = False
+        self.assertEqual(hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.5).shape, (ROWS, 2, 32))
+
+    def test_names_that_are_not_there(self):
+        with self.assertRaisesRegex(AttributeError, "no attribute 'attentoin'"):
+            hstujit.attentoin  # noqa: B018
+        with self.assertRaisesRegex(AttributeError, "hstu_attention"):
+            hstujit.operators.attentoin  # noqa: B018

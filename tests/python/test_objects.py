@@ -1,0 +1,186 @@
+"""Op, Context, Config, Cache, and commands on configs."""
+
+import gc
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import numpy
+from support import OFFSETS, ROWS, attention, closeness, random
+
+import hstujit
+from hstujit import errors
+
+INSTANCE = {"op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 32, "dtype": "fp32"}
+CONFIG = {"version": 1, "ops": [{"name": "a", **INSTANCE, "max_seq_len": 256, "lengths": {"batch": 2}}]}
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.context = hstujit.Context(cache_dir=self.folder / "cache")
+
+
+class Ops(Scratch):
+    def arguments(self):
+        q, k, v = random(ROWS, 2, 64), random(ROWS, 2, 64, seed=1), random(ROWS, 2, 32, seed=2)
+        out = numpy.empty((ROWS, 2, 32), numpy.float32)
+        return {"q": q, "k": k, "v": v, "seq_offsets": OFFSETS, "max_seq_len": 8, "alpha": 0.125,
+                "scaling_seqlen": 0, "out": out}  # fmt: skip
+
+    def test_prepare_and_launch(self):
+        op = hstujit.Op(INSTANCE, backend="host", context=self.context)
+        arguments = self.arguments()
+        with self.assertRaises(errors.NotPreparedError):
+            op.launch(**arguments)
+        op.prepare(8)
+        self.assertEqual(op.workspace_size(**arguments), 0)
+        op.launch(**arguments)
+        expected = attention(arguments["q"], arguments["k"], arguments["v"], OFFSETS, 8, 0.125)
+        self.assertLess(closeness(arguments["out"], expected), 1e-5)
+
+    def test_signature(self):
+        signature = hstujit.Op({**INSTANCE, "num_targets": True}).signature
+        self.assertEqual([argument.name for argument in signature.outputs], ["out"])
+        self.assertEqual(signature.find("q").shape_text, "(L, 2, 64)")
+        self.assertEqual(signature[signature.max_rows].name, "max_seq_len")
+        self.assertIsNone(signature.find("rab"))
+
+    def test_mistakes(self):
+        op = hstujit.Op(INSTANCE, backend="host", context=self.context)
+        op.prepare(8)
+        for name, value, words in (("q", None, "q is missing"), ("rab", 1, "rab is no argument"),
+                                   ("out", "x", "out is a str")):  # fmt: skip
+            with self.assertRaisesRegex(errors.InvalidArgumentError, words):
+                op.launch(**{**self.arguments(), name: value})
+        with self.assertRaisesRegex(errors.InvalidConfigError, 'did you mean "heads"'):
+            hstujit.Op({**INSTANCE, "head": 3})
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "direction is 'up'.*'forward'"):
+            hstujit.Op(INSTANCE, direction="up")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "backend is 'tpu'.*'host'"):
+            hstujit.Op(INSTANCE, backend="tpu")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "JSON"):
+            hstujit.Op({**INSTANCE, "heads": object()})
+
+    def test_an_op_outlives_its_context(self):
+        op = hstujit.Op(INSTANCE, backend="host", context=hstujit.Context(cache_dir=self.folder / "other"))
+        gc.collect()
+        op.prepare(8)
+        arguments = self.arguments()
+        op.launch(**arguments)
+        self.assertTrue(numpy.isfinite(arguments["out"]).all())
+
+    def test_from_config(self):
+        op = hstujit.Op.from_config(hstujit.Config(CONFIG), "a", direction="backward")
+        self.assertEqual([argument.name for argument in op.signature.outputs], ["dq", "dk", "dv"])
+        with self.assertRaises(errors.Error):
+            hstujit.Op.from_config(hstujit.Config(CONFIG), "b")
+
+
+class Contexts(Scratch):
+    def test_mistakes(self):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "on_miss is 'later'.*'heuristic'"):
+            hstujit.Context(on_miss="later")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "NUL"):
+            hstujit.Context(cache_dir="a\0b")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "context is 3"):
+            hstujit.set_default_context(3)
+        with mock.patch.dict(os.environ, HSTUJIT_ON_MISS="perhaps"), self.assertRaisesRegex(errors.Error, "perhaps"):
+            hstujit.Context()
+
+    def test_doctor(self):
+        self.assertIn("findings", self.context.doctor())
+
+
+class Configs(Scratch):
+    def test_a_dict_and_a_file_are_the_same(self):
+        path = self.folder / "model.json"
+        path.write_text(json.dumps(CONFIG))
+        self.assertEqual(hstujit.Config(path).describe(), hstujit.Config(CONFIG).describe())
+        self.assertEqual(hstujit.Config.parse(json.dumps(CONFIG)).describe()["instances"][0]["name"], "a")
+
+    def test_all_mistakes_at_once(self):
+        with self.assertRaises(errors.InvalidConfigError) as raised:
+            hstujit.Config.parse('{"version": 1, "ops": [{"op": "hstu_atention"}, {"nme": 1}]}', "model.json")
+        self.assertGreaterEqual(len(str(raised.exception).splitlines()), 2)
+        self.assertIn("model.json:1:", str(raised.exception))
+        with self.assertRaises(errors.Error):
+            hstujit.Config(self.folder / "none.json")
+
+    def test_schema(self):
+        self.assertIn("properties", hstujit.config_schema())
+
+
+class Commands(Scratch):
+    def test_explain_and_check_need_no_gpu(self):
+        self.assertIn("hstu_attention", json.dumps(hstujit.explain(CONFIG, arch="H200", context=self.context)))
+        self.assertTrue(hstujit.check_config(CONFIG, arch="H200", context=self.context))
+
+    def test_run_on_the_host(self):
+        report = hstujit.run(CONFIG, backend="host", check=True, context=self.context)
+        self.assertIn("a", json.dumps(report))
+
+    def test_a_report_of_what_failed_comes_with_the_error(self):
+        with self.assertRaises(errors.CacheMissError) as raised:
+            hstujit.prewarm(CONFIG, arch="H200", check=True, context=self.context)
+        self.assertIsInstance(raised.exception.report, dict)
+
+    def test_prewarm_fills_a_cache_that_travels(self):
+        seen = []
+        try:
+            hstujit.prewarm(CONFIG, arch="H200", context=self.context, progress=lambda *event: seen.append(event))
+        except errors.NoCompilerError as error:
+            self.skipTest(str(error))
+        self.assertEqual(seen[-1][0], seen[-1][1])
+        hstujit.prewarm(CONFIG, arch="H200", check=True, context=self.context)
+        cache = hstujit.Cache(self.context)
+        self.assertEqual(cache.path, self.folder / "cache")
+        self.assertTrue(cache.list() and cache.verify())
+        cache.export(self.folder / "bundle")
+        other = hstujit.Context(cache_dir=self.folder / "other")
+        hstujit.Cache(other).import_(self.folder / "bundle")
+        hstujit.prewarm(CONFIG, arch="H200", check=True, context=other)
+        for wrong in ({}, {"max_bytes": 1, "nvrtc": "13.0"}, {"max_bytes": -1}, {"nvrtc": "new"}):
+            with self.assertRaises(errors.InvalidArgumentError):
+                hstujit.Cache(other).prune(**wrong)
+        version = hstujit.Cache(other).list()["kernels"][0]["nvrtc"]
+        self.assertEqual(hstujit.Cache(other).prune(max_bytes=0)["kept"], 1)
+        fresh = hstujit.Cache(hstujit.Context(cache_dir=self.folder / "other"))
+        self.assertEqual(fresh.prune(nvrtc=version)["removed"], 1)
+        self.assertEqual(fresh.list()["kernels"], [])
+
+    def test_what_progress_raises_is_raised(self):
+        def stop(*event):
+            raise KeyError("stop")
+
+        try:
+            with self.assertRaisesRegex(KeyError, "stop"):
+                hstujit.prewarm(CONFIG, arch="H200", context=self.context, progress=stop)
+        except errors.NoCompilerError as error:
+            self.skipTest(str(error))
+
+    def test_tune_without_a_gpu_says_what_is_missing(self):
+        with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=str(self.folder / "none.so")):
+            context = hstujit.Context(cache_dir=self.folder / "cache")
+        with self.assertRaisesRegex(errors.NoDriverError, "driver"):
+            hstujit.tune(CONFIG, context=context)
+
+
+class Program(unittest.TestCase):
+    def test_python_m_hstujit_is_the_program(self):
+        run = subprocess.run([sys.executable, "-m", "hstujit", "--version"], capture_output=True, text=True, check=True)
+        self.assertIn(hstujit.__version__, run.stdout)
+        run = subprocess.run([sys.executable, "-m", "hstujit", "nothing"], capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 2)
+
+    def test_import_needs_neither_torch_nor_numpy(self):
+        code = "import sys, hstujit; hstujit.attention; print([m for m in ('torch', 'numpy') if m in sys.modules])"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        self.assertEqual(run.stdout.strip(), "[]")
