@@ -120,8 +120,11 @@ class Op:
         del tensors, borrowed  # until here nothing of them may be given back
 
     def _workspace_size(self, values: Any) -> int:
+        return self._workspace_size_at(ctypes.addressof(values), len(values))
+
+    def _workspace_size_at(self, address: int, count: int) -> int:
         size = ctypes.c_size_t()
-        check(library.hstujit_workspace_size(self._handle, values, len(values), ctypes.byref(size)))
+        check(library.hstujit_workspace_size(self._handle, address, count, ctypes.byref(size)))
         return size.value
 
     def _launch(self, values: Any, workspace: int | None, workspace_bytes: int, stream: int) -> None:

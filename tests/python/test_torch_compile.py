@@ -1,0 +1,99 @@
+"""torch.compile without graph breaks, torch.export and AOTInductor with lengths that are symbols."""
+
+import pathlib
+import tempfile
+import unittest
+
+from torch_support import torch
+
+if torch:
+    import torch_cases
+
+    import hstujit.torch
+
+    ops = torch.ops.hstujit
+
+    class Layer(torch.nn.Module):
+        """A norm, a projection, attention, and a gated norm of the result."""
+
+        def __init__(self):
+            super().__init__()
+            self.projection = torch.nn.Linear(32, 2 * 56)
+            self.weight, self.bias = torch.nn.Parameter(torch.ones(16)), torch.nn.Parameter(torch.zeros(16))
+
+        def forward(self, x, offsets, max_seq_len: int):
+            mixed = self.projection(ops.layer_norm(x)).view(-1, 2, 56)
+            q, k, v, u = mixed.split([16, 16, 8, 16], -1)
+            out = ops.hstu_attention(q, k, v, offsets, max_seq_len, 0.25).flatten(1)
+            return ops.hstu_norm_mul_dropout(out, u.reshape(-1, 32)[:, :16].contiguous(), self.weight, self.bias)
+
+
+def batch(*lengths):
+    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    return torch_cases.tensor(sum(lengths), 32), offsets
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Compile(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        self.layer = Layer()
+
+    def test_one_graph_for_all_lengths(self):
+        graphs = []
+
+        def backend(graph, inputs):
+            graphs.append(graph)
+            return graph.forward
+
+        compiled = torch.compile(self.layer, fullgraph=True, dynamic=True, backend=backend)
+        for lengths in ((3, 0, 5), (9, 2, 4, 4), (2, 2, 2)):
+            x, offsets = batch(*lengths)
+            torch.testing.assert_close(compiled(x, offsets, 16), self.layer(x, offsets, 16))
+        self.assertEqual(len(graphs), 1)
+
+    def test_inductor_forward_and_backward(self):
+        compiled = torch.compile(self.layer, fullgraph=True, dynamic=True)
+        x, offsets = batch(3, 0, 5)
+        expected = torch.autograd.grad(self.layer(x, offsets, 16).square().sum(), self.layer.parameters())
+        found = torch.autograd.grad(compiled(x, offsets, 16).square().sum(), self.layer.parameters())
+        for one, other in zip(found, expected):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        with torch.no_grad():
+            x, offsets = batch(4, 7)
+            torch.testing.assert_close(compiled(x, offsets, 16), self.layer(x, offsets, 16))
+
+    def test_no_operator_mutates_so_that_cuda_graphs_are_kept(self):
+        for name in dir(ops):
+            overload = getattr(getattr(ops, name), "default", None)
+            if overload is not None:
+                self.assertFalse(overload._schema.is_mutable, name)
+                self.assertIn(torch.Tag.pt2_compliant_tag, overload.tags)
+
+    def test_rows_that_only_offsets_tell_are_symbols(self):
+        mode = torch._subclasses.FakeTensorMode(shape_env=torch.fx.experimental.symbolic_shapes.ShapeEnv())
+        with mode:
+            dense, offsets = torch.empty(15, 16), torch.empty(4, dtype=torch.int64)
+            out = ops.dense_to_jagged(dense, offsets, 5)
+            self.assertEqual(out.shape[1], 16)
+            self.assertIsInstance(out.shape[0], torch.SymInt)
+            self.assertEqual(ops.dense_to_jagged(dense, offsets, 5, out_rows=8).shape, (8, 16))
+
+    def test_export_and_aot_inductor(self):
+        x, offsets = batch(3, 0, 5)
+        sizes = {0: torch.export.Dim("rows", min=2, max=2**20)}, {0: torch.export.Dim("offsets", min=3, max=2**20)}
+        with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+            program = torch.export.export(self.layer, (x, offsets, 16), dynamic_shapes=(*sizes, None))
+            path = str(pathlib.Path(folder) / "layer.pt2")
+            torch.export.save(program, path)
+            loaded = torch.export.load(path).module()
+            package = torch._inductor.aoti_compile_and_package(
+                program, package_path=str(pathlib.Path(folder) / "compiled.pt2")
+            )
+            runner = torch._inductor.aoti_load_package(package)
+            for lengths in ((3, 0, 5), (6, 1, 9, 2)):
+                x, offsets = batch(*lengths)
+                expected = self.layer(x, offsets, 16)
+                torch.testing.assert_close(loaded(x, offsets, 16), expected)
+                torch.testing.assert_close(runner(x, offsets, 16), expected)

@@ -1,0 +1,214 @@
+"""torch.ops.hstujit on tensors of the CPU: results, derivatives, and what PyTorch checks of operators."""
+
+import threading
+import unittest
+
+import numpy
+from support import closeness
+from support import random as random_array
+from torch_support import torch
+
+import hstujit
+from hstujit import errors
+
+if torch:
+    import torch_cases
+
+    import hstujit.torch
+
+    ops = torch.ops.hstujit
+
+
+def results(value):
+    return [value] if isinstance(value, torch.Tensor) else list(value)
+
+
+def operator(name):
+    return getattr(ops, name).default
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Operators(unittest.TestCase):
+    def test_every_operator_has_a_case(self):
+        self.assertEqual({op for _, op, _, _ in torch_cases.cases()}, set(hstujit._interface.operators()))
+
+    def test_results_are_those_of_the_functions_for_arrays(self):
+        for name, op, arguments, keywords in torch_cases.cases():
+            with self.subTest(name):
+                array = {key: v.numpy() if isinstance(v, torch.Tensor) else v for key, v in keywords.items()}
+                expected = getattr(hstujit, op)(
+                    *(v.numpy() if isinstance(v, torch.Tensor) else v for v in arguments), **array
+                )
+                expected = expected if isinstance(expected, tuple) else (expected,)
+                for out, array in zip(results(operator(op)(*arguments, **keywords)), expected):
+                    numpy.testing.assert_array_equal(out.numpy(), array)
+
+    def test_opcheck(self):
+        for name, op, arguments, keywords in torch_cases.cases():
+            with self.subTest(name):
+                torch.library.opcheck(operator(op), *torch_cases.with_gradients(op, arguments, keywords))
+
+    def test_gradients_agree_with_differences(self):
+        """Of a random direction for each input, in fp32: torch.autograd.gradcheck wants more digits."""
+        for name, op, arguments, keywords in torch_cases.cases():
+            if op in torch_cases.FORWARD_ONLY:
+                continue
+            arguments, keywords = torch_cases.with_gradients(op, arguments, keywords)
+            leaves = [v for v in (*arguments, *keywords.values()) if isinstance(v, torch.Tensor) and v.requires_grad]
+            outs = results(operator(op)(*arguments, **keywords))
+            weights = [torch_cases.tensor(*out.shape, seed=20) for out in outs]
+            total = sum((out * weight).sum() for out, weight in zip(outs, weights))
+            for index, (leaf, gradient) in enumerate(zip(leaves, torch.autograd.grad(total, leaves))):
+                direction, step = torch_cases.tensor(*leaf.shape, seed=30), 1e-2
+
+                def value(sign, leaf=leaf, direction=direction):
+                    def moved(v):
+                        return v + sign * step * direction if v is leaf else v
+
+                    with torch.no_grad():
+                        call = operator(op)(*map(moved, arguments), **{k: moved(v) for k, v in keywords.items()})
+                    return sum((out.double() * weight).sum() for out, weight in zip(results(call), weights))
+
+                with self.subTest(name, input=index):
+                    expected = ((value(1) - value(-1)) / (2 * step)).item()
+                    self.assertAlmostEqual(
+                        (gradient.double() * direction).sum().item(), expected, delta=3e-3 * max(1, abs(expected))
+                    )
+
+    def test_gradcheck(self):
+        q, k, v = (tensor.requires_grad_() for tensor in next(torch_cases.cases())[2][:3])
+
+        def attention(q, k, v):
+            return ops.hstu_attention(q, k, v, torch_cases.offsets(), 8, 0.25, precision="ieee")
+
+        self.assertTrue(
+            torch.autograd.gradcheck(attention, (q, k, v), eps=1e-2, atol=1e-2, rtol=1e-2, nondet_tol=0, fast_mode=True)
+        )
+
+    def test_only_gradients_that_are_wanted_are_computed(self):
+        name, op, arguments, keywords = list(torch_cases.cases())[1]
+        q = arguments[0].clone().requires_grad_()
+        out = operator(op)(q, *arguments[1:], **keywords)
+        calls = []
+        with Recorder(calls):
+            out.sum().backward()
+        self.assertEqual(len(calls), 1)
+        self.assertFalse(calls[0]["drab"] or calls[0]["dattn_scale"])
+        self.assertEqual(q.grad.shape, q.shape)
+
+    def test_what_has_no_derivative_says_so(self):
+        x = torch_cases.tensor(8, 16).requires_grad_()
+        kept = ops.split_2d_jagged(x, torch_cases.offsets(), max_len_right=0, left_only=True)
+        with self.assertRaisesRegex(errors.UnsupportedError, "left_only"):
+            kept[0].sum().backward()
+        q, k, v = next(torch_cases.cases())[2][:3]
+        out = ops.delta_hstu_attention(q[:3].requires_grad_(), k, v, torch_cases.offsets(), 8, 1, 0.25)
+        with self.assertRaisesRegex(errors.UnsupportedError, "delta_hstu_attention has no derivative"):
+            out.sum().backward()
+        y = ops.layer_norm(x)
+        (gradient,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
+        with self.assertRaisesRegex(errors.UnsupportedError, "second derivatives"):
+            gradient.sum().backward()
+
+
+class Recorder(torch.utils._python_dispatch.TorchDispatchMode if torch else object):
+    """Keeps the keywords of backward calls."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.calls = calls
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        if function.namespace == "hstujit":
+            self.calls.append({argument.name: argument.default_value for argument in function._schema.arguments})
+            self.calls[-1].update(keywords or {})
+        return function(*arguments, **(keywords or {}))
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Mistakes(unittest.TestCase):
+    def setUp(self):
+        self.arguments = dict(zip(("q", "k", "v", "seq_offsets", "max_seq_len", "alpha"), next(torch_cases.cases())[2]))
+
+    def refused(self, kind, words, **changes):
+        with self.assertRaisesRegex(kind, words):
+            ops.hstu_attention(**{**self.arguments, **changes})
+
+    def test_bad_input_is_an_exception_that_names_it(self):
+        q, k = self.arguments["q"], self.arguments["k"]
+        self.refused(errors.InvalidArgumentError, "k has the data type fp16; it must be fp32", k=k.half())
+        self.refused(errors.InvalidConfigError, "fp64", q=q.double())
+        self.refused(errors.InvalidConfigError, "dtype", q=q.to(torch.complex64))
+        self.refused(errors.InvalidArgumentError, "q has rank 2", q=q[:, 0])
+        self.refused(errors.InvalidArgumentError, "seq_offsets has rank 2", seq_offsets=self.arguments["seq_offsets"][None])
+        self.refused(errors.InvalidArgumentError, r"k.shape\[0\] is 8; it must be L = 7", q=q[:7])
+        self.refused(errors.InvalidArgumentError, "innermost stride must be 1", q=q.repeat(1, 1, 2)[..., ::2])
+        self.refused(errors.InvalidArgumentError, "seq_offsets", seq_offsets=torch.tensor([0, 9, 3]))
+        self.refused(errors.InvalidArgumentError, "max_seq_len", max_seq_len=-1)
+        self.refused(errors.InvalidArgumentError, "finite", alpha=float("inf"))
+        self.refused(errors.InvalidConfigError, 'score is "exp"', score="exp")
+        self.refused(RuntimeError, "q", q=3)
+        self.refused(RuntimeError, "cusal", cusal=True)
+
+    def test_memory_that_is_gone(self):
+        q = self.arguments["q"].clone()
+        q.untyped_storage().resize_(0)
+        self.refused(errors.Error, "q", q=q)
+
+    def test_rows_that_nothing_tells(self):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "dposition_embeddings_weight_rows is missing"):
+            ops.add_positional_embeddings_backward(torch_cases.tensor(8, 16), 1.0, torch_cases.offsets())
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Use(unittest.TestCase):
+    def test_views_of_one_matrix_and_addresses_of_any_alignment(self):
+        matrix = torch_cases.tensor(8, 2, 40)
+        q, k, v = matrix.split([16, 16, 8], -1)
+        expected = ops.hstu_attention(q.contiguous(), k.contiguous(), v.contiguous(), torch_cases.offsets(), 8, 0.25)
+        self.assertTrue(torch.equal(ops.hstu_attention(q, k, v, torch_cases.offsets(), 8, 0.25), expected))
+        shifted = torch.empty(q.numel() + 1)[1:].view(q.shape).copy_(q)
+        self.assertTrue(torch.equal(ops.hstu_attention(shifted, k, v, torch_cases.offsets(), 8, 0.25), expected))
+
+    def test_batches_without_sequences_and_without_rows(self):
+        empty = torch.empty(0, 2, 16)
+        for offsets in (torch.tensor([0]), torch.tensor([0, 0])):
+            self.assertEqual(ops.hstu_attention(empty, empty, empty, offsets, 8, 0.25).shape, (0, 2, 16))
+
+    def test_half_precision(self):
+        q, k, v = next(torch_cases.cases())[2][:3]
+        expected = ops.hstu_attention(q, k, v, torch_cases.offsets(), 8, 0.25)
+        for dtype in (torch.bfloat16, torch.float16):
+            out = ops.hstu_attention(q.to(dtype), k.to(dtype), v.to(dtype), torch_cases.offsets(), 8, 0.25)
+            self.assertEqual(out.dtype, dtype)
+            self.assertLess(closeness(out.float(), expected.numpy()), 2e-2)
+
+    def test_autocast_lowers_matrix_products_and_widens_the_rest(self):
+        q, k, v = next(torch_cases.cases())[2][:3]
+        q.requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16):
+            out = ops.hstu_attention(q, k, v.bfloat16(), torch_cases.offsets(), 8, 0.25)
+            norm = ops.layer_norm(k.view(8, 32))
+            mixed = ops.jagged_dense_broadcast_add(k.view(8, 32).bfloat16(), torch.ones(3, 32), torch_cases.offsets())
+        self.assertEqual((out.dtype, norm.dtype, mixed.dtype), (torch.bfloat16, torch.float32, torch.float32))
+        out.float().sum().backward()
+        self.assertEqual(q.grad.dtype, torch.float32)
+
+    def test_threads_agree(self):
+        q, k, v = (torch.from_numpy(random_array(8, 2, 16, seed=seed)) for seed in range(3))
+        leaf = q.requires_grad_()
+        expected = torch.autograd.grad(ops.hstu_attention(leaf, k, v, torch_cases.offsets(), 8, 0.25).sum(), leaf)[0]
+        found = []
+
+        def work():
+            for _ in range(20):
+                out = ops.hstu_attention(leaf, k, v, torch_cases.offsets(), 8, 0.25)
+                found.append(torch.autograd.grad(out.sum(), leaf)[0])
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(found), 80)
+        self.assertTrue(all(torch.equal(gradient, expected) for gradient in found))

@@ -1,0 +1,82 @@
+"""A call of each operator with every kind of argument that it has, for tests that go through all of them."""
+
+import torch
+
+LENGTHS = (3, 0, 5)
+OFFSETS = (0, 3, 3, 8)
+ROWS = 8
+
+
+def tensor(*shape, seed=0, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(1000 * seed + sum(shape))
+    return torch.randn(*shape, generator=generator).to(dtype)
+
+
+def offsets(*values):
+    return torch.tensor(values or OFFSETS)
+
+
+def _attention(**more):
+    q, k, v = tensor(ROWS, 2, 16), tensor(ROWS, 2, 16, seed=1), tensor(ROWS, 2, 8, seed=2)
+    return (q, k, v, offsets(), 8, 0.25), {"precision": "ieee", **more}
+
+
+def cases():
+    """Name, operator, arguments, keywords. Tensors of floats are those that have gradients, where there is backward."""
+    x, weight, bias = tensor(ROWS, 16), tensor(16, seed=1), tensor(16, seed=2)
+    table, times = tensor(5, 16, seed=3), torch.tensor([5, 100, 900, 7, 9, 400, 4000, 10000])
+    targets, right_offsets = torch.tensor([1, 0, 2]), offsets(0, 2, 5, 6)
+    norm = {"weight": tensor(48, seed=4), "bias": tensor(48, seed=5)}
+    yield "attention", "hstu_attention", *_attention()
+    yield "attention_bias", "hstu_attention", *_attention(
+        num_targets=targets, rab=tensor(3, 1, 8, 8), attn_scale=tensor(ROWS, seed=6), max_attn_len=3
+    )
+    yield "attention_scalar", "hstu_attention", *_attention(attn_scale=tensor(1, seed=6), causal=False, score="gelu")
+    yield "delta", "delta_hstu_attention", (tensor(3, 2, 16), *_attention()[0][1:4], 8, 1, 0.25), {"precision": "ieee"}
+    yield "layer_norm", "layer_norm", (x, weight, bias), {}
+    yield "layer_norm_plain", "layer_norm", (x,), {}
+    yield "rms_norm", "rms_norm", (x, weight), {"silu": True}
+    yield "swish_layer_norm", "swish_layer_norm", (x, weight, bias, 1e-3), {}
+    yield "norm_mul", "hstu_norm_mul_dropout", (x, tensor(ROWS, 16, seed=7), weight, bias), {"concat_u": True}
+    yield "norm_mul_dropout", "hstu_norm_mul_dropout", (
+        x, tensor(ROWS, 16, seed=7), weight[:2], bias[:2], 1e-5, 0.25, 3, 4
+    ), {"group_norm": True, "num_heads": 2}  # fmt: skip
+    yield "positions", "add_positional_embeddings", (x, table, 2.0, offsets(), targets), {}
+    yield "times", "add_timestamp_positional_embeddings", (
+        x, table, tensor(4, 16, seed=8), 2.0, 60.0, offsets(), times, 1, targets
+    ), {"query_time": torch.tensor([1000, 1000, 11000])}  # fmt: skip
+    yield "concat", "concat_2d_jagged", (x, tensor(6, 16)), {"offsets_left": offsets(), "offsets_right": right_offsets}
+    yield "concat_dense", "concat_2d_jagged", (x, tensor(6, 16)), {
+        "offsets_left": offsets(), "max_len_right": 2, "n_prefix_from_right": 1
+    }  # fmt: skip
+    yield "split", "split_2d_jagged", (tensor(14, 16),), {
+        "offsets_left": offsets(), "offsets_right": right_offsets, "left_rows": 8
+    }  # fmt: skip
+    yield "split_dense", "split_2d_jagged", (tensor(14, 16),), {"offsets_left": offsets(), "max_len_right": 2}
+    yield "broadcast_add", "jagged_dense_broadcast_add", (x, tensor(3, 16), offsets()), {}
+    yield "padded", "jagged_to_padded_dense", (x, offsets(), 4), {"padding_value": 1.5}
+    yield "dense", "dense_to_jagged", (tensor(15, 16), offsets(), 5), {"out_rows": 8}
+    yield "norm_attention", "norm_attention", (tensor(ROWS, 48), offsets(), 8, 0.25), {
+        **norm, "heads": 1, "attn_dim": 16, "hidden_dim": 16, "precision": "ieee"
+    }  # fmt: skip
+    yield "full_kv", "construct_full_kv", (tensor(ROWS, 16), tensor(3, 16), offsets(), 1, x, tensor(3, 16)), {
+        "attn_dim": 16, "hidden_dim": 16
+    }  # fmt: skip
+    yield "kv_cache", "update_kv_cache", (tensor(14, 16), offsets(), right_offsets, tensor(14, 16, seed=1)), {
+        "attn_dim": 16, "hidden_dim": 16, "k_cache_rows": 8
+    }  # fmt: skip
+    yield "cumsum", "complete_cumsum", (torch.tensor(LENGTHS),), {}
+
+
+FORWARD_ONLY = {"delta_hstu_attention", "construct_full_kv", "update_kv_cache", "complete_cumsum"}
+
+
+def with_gradients(op, arguments, keywords):
+    """The same with leaves that have gradients, and the names or positions of those."""
+    wanted = op not in FORWARD_ONLY
+
+    def leaf(value):
+        is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+        return value.clone().requires_grad_() if is_float and wanted else value
+
+    return tuple(map(leaf, arguments)), {name: leaf(value) for name, value in keywords.items()}
