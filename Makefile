@@ -6,7 +6,7 @@ BUILD  := build/$(PRESET)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
 
-.PHONY: build test demo bench-table install docs format format-check lint sanitize fuzz clean deps
+.PHONY: build test demo bench-table install wheel docs format format-check lint sanitize fuzz clean deps
 
 build: deps
 	cmake --preset $(PRESET)
@@ -32,6 +32,13 @@ bench-table:
 COMPONENTS ?= runtime compiler host dev
 install: build
 	$(foreach component,$(COMPONENTS),cmake --install $(BUILD) --prefix $(PREFIX) --strip --component $(component) &&) true
+
+# The wheels of Python, hstujit and hstujit-host, in build/wheel.
+WHEEL := build/wheel
+wheel: build
+	rm -rf $(WHEEL)
+	$(foreach component,runtime compiler host,cmake --install $(BUILD) --prefix $(WHEEL)/prefix --strip --component $(component) &&) true
+	tools/wheels.py --prefix $(WHEEL)/prefix --out $(WHEEL)
 
 # Pages that are rendered from tables in the code.
 docs: deps

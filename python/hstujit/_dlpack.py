@@ -29,10 +29,10 @@ class Tensor:
         if _is_valid(self._capsule, b"dltensor_versioned"):
             managed = DLManagedTensorVersioned.from_address(_pointer(self._capsule, b"dltensor_versioned"))
             if managed.major != 1:
-                raise InvalidArgumentError(f"{name} speaks DLPack {managed.major}.{managed.minor}; 0.x and 1.x are known")
+                raise InvalidArgumentError(f"{name} speaks DLPack {managed.major}; 0 and 1 are known")
             self.dl_tensor, self.read_only = managed.dl_tensor, bool(managed.flags & _READ_ONLY)
         elif not _is_valid(self._capsule, b"dltensor"):
-            raise InvalidArgumentError(f"{name} cannot be exchanged by DLPack: its __dlpack__ returned no DLPack capsule")
+            raise InvalidArgumentError(f"{name} cannot be exchanged by DLPack: its __dlpack__ returned no capsule")
         else:
             self.dl_tensor, self.read_only = DLTensor.from_address(_pointer(self._capsule, b"dltensor")), False
         tensor, rank = self.dl_tensor, self.dl_tensor.ndim

@@ -25,7 +25,7 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
     if framework == "numpy":
         numpy = importlib.import_module("numpy")
         if name == "bfloat16":
-            raise InvalidArgumentError("the result is bf16, which numpy has not; pass float16 or float32 arrays, or out")
+            raise InvalidArgumentError("the result is bf16, which numpy has not; pass float16 or float32, or out")
         return numpy.empty(shape, dtype=name)
     if framework == "cupy":
         cupy = importlib.import_module("cupy")

@@ -92,7 +92,7 @@ class _Call:
                 _instances.bind(op.signature, {name: t.shape for name, t in tensors.items()}, {**numbers, **self.rows}),
                 lambda name: int(self.inputs[name][-1]),
             )
-            arrays = tuple(empty(like, shape, a.dtype) for shape, a in zip(shapes, op.signature.outputs))
+            arrays = tuple(empty(like, shape, a.dtype or "") for shape, a in zip(shapes, op.signature.outputs))
             outputs = [Tensor(a.name, array, dlpack_stream) for a, array in zip(op.signature.outputs, arrays)]
         for argument, output in zip(op.signature.outputs, outputs):
             tensors[argument.name] = output
@@ -200,9 +200,8 @@ def docstring_of(described: Interface) -> str:
 
 
 def _about(described: Interface, argument: Argument) -> str:
-    bounds = "".join(
-        f", {word} {bound}" for word, bound in (("at least", argument.min), ("at most", argument.max)) if bound is not None
-    )
+    limits = ("at least", argument.min), ("at most", argument.max)
+    bounds = "".join(f", {word} {bound}" for word, bound in limits if bound is not None)
     if argument.is_tensor:
         follows = next((name for name, names in described.dtypes if argument.name in names), argument.dtype)
         kind = described.shapes[argument.name] + ("" if argument.is_output else f", {follows}")

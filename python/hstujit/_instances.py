@@ -14,7 +14,9 @@ from .signature import Argument, Signature
 Described = Mapping[str, tuple[tuple[int, ...], str]]  # shape and data type of each tensor that is given
 
 
-def parameters_of(interface: Interface, tensors: Described, given: set[str], chosen: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_of(
+    interface: Interface, tensors: Described, given: set[str], chosen: Mapping[str, Any]
+) -> dict[str, Any]:
     """The parameters of the instance, but for the alignment.
 
     Args:
@@ -51,7 +53,8 @@ def _form_of(name: str, forms: tuple[tuple[str, Argument], ...], shape: tuple[in
 def _size_of(interface: Interface, name: str, axis: int, shape: tuple[int, ...]) -> int:
     argument = next(argument for argument in interface.inputs if argument.name == name)
     if len(shape) != len(argument.shape):
-        raise InvalidArgumentError(f"{name} has rank {len(shape)}, shape {shape}; it must have rank {len(argument.shape)}")
+        wanted = interface.shapes[name]
+        raise InvalidArgumentError(f"{name} has rank {len(shape)}, shape {shape}; it must be {wanted}")
     return shape[axis]
 
 
@@ -72,9 +75,7 @@ def op_of(context: Context, interface: Interface, backend: str, parameters: Mapp
     key = (interface.op, interface.direction, backend, *sorted(parameters.items()))
     op = context._ops.get(key)
     if op is None:
-        made = Op(
-            {"op": interface.op, **parameters}, direction=interface.direction, backend=backend, context=context
-        )
+        made = Op({"op": interface.op, **parameters}, direction=interface.direction, backend=backend, context=context)
         made.signature  # noqa: B018  before other threads see it
         op = context._ops.setdefault(key, made)
     return op
@@ -89,9 +90,7 @@ def aligned_op(
     name, values = interface.alignment
     for value in values:
         op = op_of(context, interface, backend, {**parameters, name: value})
-        if all(
-            bits[argument.name] % argument.alignment == 0 for argument in op.signature if argument.name in bits
-        ):
+        if all(bits[argument.name] % argument.alignment == 0 for argument in op.signature if argument.name in bits):
             break
     return op
 
@@ -148,15 +147,22 @@ def _rows(
 ) -> Any:
     inputs = {a.shape[0] for a in signature.inputs if a.is_tensor and len(a.shape) > 1}
     outputs = {a.shape[0] for a in signature.outputs if len(a.shape) > 1}
-    sizes = [size.size(values) for size in inputs]
+    sizes = [known for size in inputs if (known := size.size(values)) is not None]
     offsets = next((a.name for a in signature.inputs if a.semantic == "offsets" and a.axis == symbol), None)
     # Rows of two tensors in one, and back: L is the number of rows of both.
-    if symbol == "L" and offsets is None and len(sizes) > 1 and None not in sizes:
+    if symbol == "L" and offsets is None and len(sizes) == len(inputs) > 1:
         return sum(sizes)
-    others = [size.size(values) for size in outputs if symbol not in size.symbols]
-    if offsets is not None and [size.text for size in inputs] == ["L"] and others and None not in others:
-        return max(sizes[0] - sum(others), 0)
+    apart = [size for size in outputs if symbol not in size.symbols]
+    others = [known for size in apart if (known := size.size(values)) is not None]
+    if offsets is not None and [size.text for size in inputs] == ["L"] and len(others) == len(apart) > 0:
+        rest = sizes[0] - sum(others)
+        if isinstance(rest, int) and rest < 0:
+            names = " and ".join(size.text for size in apart)
+            raise InvalidArgumentError(
+                f"{interface.name}: L is {sizes[0]}; it must be at least {names} = {sum(others)}"
+            )
+        return rest
     if offsets is not None:
         return read_rows(offsets)
     keyword = dict(interface.rows)[symbol]
-    raise InvalidArgumentError(f"{interface.name}: {keyword} is missing; nothing else says how many rows that output has")
+    raise InvalidArgumentError(f"{interface.name}: {keyword} is missing; nothing else says how many rows it has")

@@ -133,11 +133,11 @@ class _Search:
         base = self.signature({})  # with distinct sizes
         assert base is not None
         for name, schema in self.properties.items():
-            found = ((value, self.signature({name: value})) for value in _other_values(schema))
-            self.variants[name] = [(value, signature) for value, signature in found if signature]
-        dtypes = {name: found for name in self.properties if (found := self.dtype_arguments(name, base))}
-        choices = {name: found for name in self.properties if (found := self.forms(name))}
-        switches = [found for name in self.properties if name not in choices and (found := self.switch(name, base))]
+            tried = ((value, self.signature({name: value})) for value in _other_values(schema))
+            self.variants[name] = [(value, signature) for value, signature in tried if signature]
+        dtypes = {name: names for name in self.properties if (names := self.dtype_arguments(name, base))}
+        choices = {name: forms for name in self.properties if (forms := self.forms(name))}
+        switches = [switch for name in self.properties if (switch := self.switch(name, base))]
         alignment = next((name for name in self.properties if self.changes_alignment(name, base)), None)
         self.switch_everything_on(switches, choices, sizes)
         derived = {*sizes, *dtypes, *choices, *(switch.name for switch in switches), alignment}
@@ -153,7 +153,7 @@ class _Search:
             choices=tuple(choices.items()),
             sizes=tuple(sizes.items()),
             dtypes=tuple(dtypes.items()),
-            alignment=(alignment, tuple(sorted(self.properties[alignment]["enum"], reverse=True))) if alignment else None,
+            alignment=(alignment, self.largest_first(alignment)) if alignment else None,
             parameters=tuple(
                 _parameter(name, schema)
                 for name, schema in self.properties.items()
@@ -183,9 +183,9 @@ class _Search:
 
     def other_size(self, name: str, schema: Mapping[str, Any]) -> tuple[int, Signature] | None:
         for value in _SIZES if schema.get("type") == "integer" else ():
-            if _allows(schema, value) and value not in self.base.values():
-                if signature := self.signature({name: value}):
-                    return value, signature
+            free = _allows(schema, value) and value not in self.base.values()
+            if free and (signature := self.signature({name: value})):
+                return value, signature
         return None
 
     def switch_everything_on(self, switches: list[Switch], choices: Iterable[str], sizes: Iterable[str]) -> None:
@@ -213,8 +213,8 @@ class _Search:
         for _, signature in self.variants[name]:
             changed = tuple(
                 argument.name
-                for argument in _common_inputs(base, signature)
-                if argument.is_tensor and argument.dtype != base.find(argument.name).dtype
+                for before, argument in _common_inputs(base, signature)
+                if argument.is_tensor and argument.dtype != before.dtype
             )
             if changed:
                 # An argument that no base has, such as num_targets, has a data type of its own as well.
@@ -252,10 +252,13 @@ class _Search:
         if not all(isinstance(value, int) for value in self.properties[name].get("enum", [None])):
             return False
         return any(
-            argument.alignment != base.find(argument.name).alignment
+            argument.alignment != before.alignment
             for _, signature in self.variants[name]
-            for argument in _common_inputs(base, signature)
+            for before, argument in _common_inputs(base, signature)
         )
+
+    def largest_first(self, name: str) -> tuple[int, ...]:
+        return tuple(sorted(self.properties[name]["enum"], reverse=True))
 
     def shape_text(self, argument: Argument) -> str:
         """Its shape with the names of parameters in place of their values; a size that is none of them is D."""
@@ -288,12 +291,13 @@ def _axes_of(value: int, base: Signature, changed: Signature) -> Iterator[tuple[
     for argument in changed.inputs:
         before = base.find(argument.name)
         for axis, dimension in enumerate(argument.shape):
-            if dimension.is_constant and dimension.bias == value and (before is None or before.shape[axis] != dimension):
+            is_new = before is None or before.shape[axis] != dimension
+            if dimension.is_constant and dimension.bias == value and is_new:
                 yield argument.name, axis
 
 
-def _common_inputs(base: Signature, signature: Signature) -> list[Argument]:
-    return [argument for argument in signature.inputs if base.find(argument.name)]
+def _common_inputs(base: Signature, signature: Signature) -> Iterator[tuple[Argument, Argument]]:
+    return ((before, argument) for argument in signature.inputs if (before := base.find(argument.name)))
 
 
 def _allows(schema: Mapping[str, Any], value: int) -> bool:

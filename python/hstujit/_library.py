@@ -15,7 +15,7 @@ from typing import Any
 from . import _structs, errors
 
 SONAME = f"libhstujit.so.{_structs.ABI_VERSION}"
-NATIVE = pathlib.Path(__file__).parent / "_native"  # an installation prefix, in a wheel
+PREFIX = pathlib.Path(__file__).parent  # of an installation, in a wheel: it has lib, bin, libexec and share
 
 _HANDLE, _TEXT, _STRING = ctypes.c_void_p, ctypes.POINTER(_structs.Text), ctypes.c_char_p
 _OUT = ctypes.POINTER(ctypes.c_void_p)
@@ -63,7 +63,7 @@ _OTHERS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _load() -> ctypes.CDLL:
-    own = NATIVE / "lib" / SONAME
+    own = PREFIX / "lib" / SONAME
     try:
         library = ctypes.CDLL(str(own) if own.exists() else SONAME)
     except OSError as error:

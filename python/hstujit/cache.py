@@ -42,7 +42,7 @@ class Cache:
         One of the two is given. What this context has loaded stays, also with ``max_bytes`` of 0.
         """
         if (max_bytes is None) == (nvrtc is None):
-            raise InvalidArgumentError(f"max_bytes is {max_bytes!r} and nvrtc is {nvrtc!r}; exactly one of them is given")
+            raise InvalidArgumentError(f"max_bytes is {max_bytes!r} and nvrtc is {nvrtc!r}; one of them is given")
         if nvrtc is not None:
             return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), encode(nvrtc))
         if not isinstance(max_bytes, int) or not 0 <= max_bytes < 2**64:
@@ -52,9 +52,7 @@ class Cache:
     def export(self, path: str | os.PathLike[str], *, op: str | None = None) -> dict[str, Any]:
         """Writes kernels and records, of operator ``op`` alone if it is named, into one file."""
         options = _structs.CacheExportOptions(op=encode(op))
-        return json_of(
-            library.hstujit_cache_export, handle_of(self._context), encode(path), ctypes.byref(options)
-        )
+        return json_of(library.hstujit_cache_export, handle_of(self._context), encode(path), ctypes.byref(options))
 
     def import_(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Puts what a file of :meth:`export` holds into the cache, or nothing if the file is damaged."""

@@ -45,8 +45,7 @@ class Config:
         return config
 
     def __del__(self) -> None:
-        handle, self._handle = getattr(self, "_handle", None), None
-        if handle:
+        if handle := self.__dict__.pop("_handle", None):
             library.hstujit_config_destroy(handle)
 
     def describe(self) -> dict[str, Any]:

@@ -57,8 +57,7 @@ class Context:
         check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
 
     def __del__(self) -> None:
-        handle, self._handle = getattr(self, "_handle", None), None
-        if handle:
+        if handle := self.__dict__.pop("_handle", None):
             library.hstujit_context_destroy(handle)
 
     def doctor(self) -> dict[str, Any]:

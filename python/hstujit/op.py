@@ -76,8 +76,7 @@ class Op:
         check(function(self._context._handle, *source, *where, ctypes.byref(self._handle)))
 
     def __del__(self) -> None:
-        handle, self._handle = getattr(self, "_handle", None), None
-        if handle:
+        if handle := self.__dict__.pop("_handle", None):
             library.hstujit_op_destroy(handle)
 
     @functools.cached_property

@@ -58,7 +58,7 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidConfigError, "dtype", q=self.q.astype(complex))
 
     def test_shapes(self):
-        self.refused(errors.InvalidArgumentError, "q has rank 2", "rank 3", q=self.q[:, 0])
+        self.refused(errors.InvalidArgumentError, "q has rank 2", "(L, heads, attn_dim)", q=self.q[:, 0])
         self.refused(errors.InvalidArgumentError, "k.shape[0] is 8", "L = 7", q=self.q[:7])
         self.refused(errors.InvalidArgumentError, "seq_offsets has rank 2", seq_offsets=OFFSETS[None])
         self.refused(errors.InvalidArgumentError, "attn_scale", "(L) or (1)", attn_scale=random(2, 2))

@@ -9,7 +9,7 @@ from torch_support import torch
 if torch:
     import torch_cases
 
-    import hstujit.torch
+    import hstujit.torch  # noqa: F401  registers the operators
 
     ops = torch.ops.hstujit
 

@@ -28,8 +28,10 @@ def cases():
     targets, right_offsets = torch.tensor([1, 0, 2]), offsets(0, 2, 5, 6)
     norm = {"weight": tensor(48, seed=4), "bias": tensor(48, seed=5)}
     yield "attention", "hstu_attention", *_attention()
-    yield "attention_bias", "hstu_attention", *_attention(
-        num_targets=targets, rab=tensor(3, 1, 8, 8), attn_scale=tensor(ROWS, seed=6), max_attn_len=3
+    yield (
+        "attention_bias",
+        "hstu_attention",
+        *_attention(num_targets=targets, rab=tensor(3, 1, 8, 8), attn_scale=tensor(ROWS, seed=6), max_attn_len=3),
     )
     yield "attention_scalar", "hstu_attention", *_attention(attn_scale=tensor(1, seed=6), causal=False, score="gelu")
     yield "delta", "delta_hstu_attention", (tensor(3, 2, 16), *_attention()[0][1:4], 8, 1, 0.25), {"precision": "ieee"}

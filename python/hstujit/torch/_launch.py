@@ -17,7 +17,7 @@ import torch
 from .. import _instances
 from .._interface import Interface
 from .._library import check, library
-from .._structs import DLTensor, Value
+from .._structs import DLTensor
 from ..context import default_context
 from ..errors import InvalidArgumentError, NotPreparedError
 from ..op import Op
@@ -221,9 +221,7 @@ class Launcher:
         self.rows = tuple(symbol for symbol, _ in interface.rows)
         self.is_tensor = tuple(argument.is_tensor for argument in interface.inputs)
         self.first = self.is_tensor.index(True)
-        self.axes = tuple(
-            (self.positions[name], axis) for _, axes in interface.sizes for name, axis in axes
-        )
+        self.axes = tuple((self.positions[name], axis) for _, axes in interface.sizes for name, axis in axes)
         self.forms = tuple(self.positions[name] for name, _ in interface.choices)
         self.plans: dict[Any, Plan] = {}
 
@@ -306,9 +304,7 @@ class Launcher:
         wanted = self.interface.outputs
         if len(outputs) < len(wanted):
             made = dict(zip((argument.name for argument in plan.signature.outputs), outputs))
-            outputs = tuple(
-                made[a.name] if a.name in made else _nothing(a, plan, device) for a in wanted
-            )
+            outputs = tuple(made[a.name] if a.name in made else _nothing(a, plan, device) for a in wanted)
         return outputs if len(wanted) > 1 else outputs[0]
 
 

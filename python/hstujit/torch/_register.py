@@ -26,7 +26,9 @@ library = torch.library.Library(NAMESPACE, "DEF")
 
 def _positional(described: Interface) -> list[tuple[str, str, Any]]:
     """Name, schema type and default (... where there is none) in the order of the function for arrays."""
-    required, tensors, numbers = [], [], []
+    required: list[tuple[str, str, Any]] = []
+    tensors: list[tuple[str, str, Any]] = []
+    numbers: list[tuple[str, str, Any]] = []
     for argument in described.inputs:
         type_ = _TYPES[argument.kind]
         if argument.name in described.optional:
@@ -56,8 +58,9 @@ def schema_of(described: Interface) -> str:
     arguments = [text(*entry) for entry in _positional(described)]
     if keywords := _keywords(described):
         arguments += ["*", *(text(*entry) for entry in keywords)]
-    count = len(described.outputs)
-    return f"{described.name}({', '.join(arguments)}) -> " + ("Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})")
+    results = ", ".join(["Tensor"] * len(described.outputs))
+    result = results if len(described.outputs) == 1 else f"({results})"
+    return f"{described.name}({', '.join(arguments)}) -> {result}"
 
 
 def _function(described: Interface, body: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
@@ -109,7 +112,9 @@ class _Autograd:
     def is_tensor(self, name: str) -> bool:
         return self.forward.is_tensor[self.forward.positions[name]]
 
-    def setup_context(self, ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any) -> None:
+    def setup_context(
+        self, ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any
+    ) -> None:
         given = dict(zip(self.positional, inputs))
         given = {**{name: default for name, _, default in _positional(self.forward.interface)}, **given}
         ctx.passed = self.positional[: len(inputs)]  # arguments behind them have their defaults
@@ -123,7 +128,7 @@ class _Autograd:
 
     def sizes_of(self, plan: Any, inputs: tuple[Any, ...], output: Any) -> dict[str, Any]:
         """Rows of gradients that backward's inputs do not tell: those of forward's inputs, of the same symbol."""
-        sizes = {}
+        sizes: dict[str, Any] = {}
         for symbol, keyword in self.backward.interface.rows:
             for argument in plan.signature.inputs:
                 for axis, size in enumerate(argument.shape):
@@ -235,9 +240,7 @@ def register_all() -> None:
             torch.library.register_autograd(qualified, derivative, lib=library)
         else:
             rule = _Autograd(launcher, backward)
-            torch.library.register_autograd(
-                qualified, rule.backward_of, setup_context=_setup(rule), lib=library
-            )
+            torch.library.register_autograd(qualified, rule.backward_of, setup_context=_setup(rule), lib=library)
 
 
 def _setup(rule: _Autograd) -> Callable[..., None]:

@@ -1,0 +1,79 @@
+"""Type stubs of the operators, for editors and type checkers: ``python -m hstujit._stubs FOLDER``.
+
+The operators are made when they are asked for, so a checker cannot see them. A wheel has these files.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import sys
+import textwrap
+
+import hstujit
+
+from ._functions import OperatorFunction
+from .operators import names as operator_names
+
+_HEAD = '''"""Written by hstujit._stubs from the operators of hstu-jit {version}."""
+
+from typing import TypeVar
+
+from .context import Context
+from .typing import Array
+
+_A = TypeVar("_A", bound=Array)
+'''
+
+
+def operators_stub() -> str:
+    parts = [_HEAD.format(version=hstujit.__version__)]
+    for short, name in sorted(operator_names().items(), key=lambda entry: (entry[0] != entry[1], entry)):
+        function: OperatorFunction = getattr(hstujit, name)
+        parts.append(f"{short} = {name}\n" if short != name else _definition(function))
+    return "\n".join(parts)
+
+
+def _definition(function: OperatorFunction) -> str:
+    """The result is of the framework of the first array."""
+    lines, keyword_only = [], False
+    for index, parameter in enumerate(function.__signature__.parameters.values()):
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not keyword_only:
+            lines.append("    *,")
+            keyword_only = True
+        annotation = "_A" if index == 0 else parameter.annotation
+        if parameter.name == "out":
+            annotation = annotation.replace("Array", "_A")
+        default = "" if parameter.default is inspect.Parameter.empty else f" = {parameter.default!r}"
+        lines.append(f"    {parameter.name}: {annotation}{default},")
+    outputs = function.interface.outputs
+    optional = any(output.name in function.interface.optional for output in outputs)
+    several = "tuple[_A, ...]" if optional else f"tuple[{', '.join(['_A'] * len(outputs))}]"
+    one_or_more = sum(output.name not in function.interface.optional for output in outputs) == 1 and len(outputs) > 1
+    result = "_A" if len(outputs) == 1 else f"_A | {several}" if one_or_more else several
+    docstring = textwrap.indent(f'"""{function.__doc__}\n"""', "    ")
+    body = "\n".join(lines)
+    return f"def {function.__name__}(\n{body}\n) -> {result}:\n{docstring}\n"
+
+
+def package_stub() -> str:
+    """What ``hstujit`` itself has: the names of __init__.py, and the operators."""
+    source = (pathlib.Path(__file__).parent / "__init__.py").read_text(encoding="utf-8")
+    imports = [line for line in source.splitlines() if line.startswith("from .") and "_library" not in line]
+    lines = ["from . import errors as errors", "from . import operators as operators"]
+    for line in imports:
+        module, _, names = line.removeprefix("from ").partition(" import ")
+        if module != ".":
+            lines += [f"from {module} import {name} as {name}" for name in names.split(", ")]
+    lines += [f"from .operators import {name} as {name}" for name in sorted(operator_names())]
+    return "\n".join([*lines, "", "__version__: str", ""])
+
+
+def main(folder: str) -> None:
+    target = pathlib.Path(folder)
+    (target / "operators.pyi").write_text(operators_stub(), encoding="utf-8")
+    (target / "__init__.pyi").write_text(package_stub(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,122 @@
+"""The wheels: made from an installation, installed into an empty environment, and used there.
+
+HSTUJIT_PREFIX names the installation, stripped, with the components runtime, compiler and host.
+"""
+
+import base64
+import csv
+import hashlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PREFIX = os.environ.get("HSTUJIT_PREFIX")
+
+
+def run(*command, check=True, **options):
+    environment = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, **options)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done
+
+
+@unittest.skipUnless(PREFIX, "HSTUJIT_PREFIX names no installation")
+class Wheels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+        cls.build(cls.folder / "wheels")
+        cls.wheel, cls.host = sorted((cls.folder / "wheels").iterdir())
+        run(sys.executable, "-m", "venv", cls.folder / "venv")
+        cls.python = cls.folder / "venv" / "bin" / "python"
+        cls.pip("install", cls.wheel)
+
+    @classmethod
+    def build(cls, folder):
+        run(sys.executable, ROOT / "tools" / "wheels.py", "--prefix", PREFIX, "--out", folder)
+
+    @classmethod
+    def pip(cls, *arguments):
+        command = (cls.python, "-m", "pip", "--disable-pip-version-check", arguments[0])
+        options = ("--no-index",) if arguments[0] == "install" else ()
+        run(*command, *options, *arguments[1:])
+
+    def test_names_and_sizes(self):
+        for wheel, name in ((self.wheel, "hstujit-"), (self.host, "hstujit_host-")):
+            self.assertTrue(wheel.name.startswith(name))
+            self.assertRegex(wheel.name, r"-py3-none-manylinux_2_\d+_x86_64\.whl$")
+        self.assertLess(self.wheel.stat().st_size, 10e6)
+        self.assertFalse(any("libhstujit_host" in name for name in zipfile.ZipFile(self.wheel).namelist()))
+
+    def test_the_same_input_gives_the_same_bytes(self):
+        self.build(self.folder / "again")
+        self.assertEqual((self.folder / "again" / self.wheel.name).read_bytes(), self.wheel.read_bytes())
+
+    def test_the_record_lists_every_file_with_its_digest(self):
+        for wheel in (self.wheel, self.host):
+            archive = zipfile.ZipFile(wheel)
+            record = next(name for name in archive.namelist() if name.endswith("/RECORD"))
+            listed = {row[0]: row[1] for row in csv.reader(io.StringIO(archive.read(record).decode()))}
+            self.assertEqual(set(listed), set(archive.namelist()))
+            for name, digest in listed.items():
+                if name != record:
+                    found = base64.urlsafe_b64encode(hashlib.sha256(archive.read(name)).digest()).decode().rstrip("=")
+                    self.assertEqual(digest, "sha256=" + found)
+
+    def test_it_is_imported_and_used_without_anything_else(self):
+        code = (
+            "import hstujit, json; print(hstujit.__version__); print(hstujit._library.path());"
+            "print(json.dumps(hstujit.explain({'version': 1, 'ops': [{'name': 'a', 'op': 'hstu_attention',"
+            "'attn_dim': 64, 'hidden_dim': 64, 'max_seq_len': 256}]}, arch='H200'))[:20])"
+        )
+        lines = run(self.python, "-c", code).stdout.splitlines()
+        self.assertIn(f"hstujit-{lines[0]}", self.wheel.name)
+        self.assertTrue(lines[1].startswith(str(self.folder / "venv")))
+
+    def test_the_program(self):
+        by_module = run(self.python, "-m", "hstujit", "--version").stdout
+        by_name = run(self.python.parent / "hstujit", "--version").stdout
+        self.assertEqual(by_module, by_name)
+        report = run(self.python, "-m", "hstujit", "doctor", check=False).stdout
+        self.assertIn(f"{self.folder}/venv", report)
+        self.assertIn("share/hstujit/records", report)
+
+    def test_the_host_backend_is_a_wheel_of_its_own(self):
+        config = self.folder / "config.json"
+        config.write_text('{"version": 1, "ops": [{"name": "a", "op": "layer_norm", "width": 64, "rows": 100}]}')
+        code = f"import hstujit; hstujit.run('{config}', backend='host', check=True)"
+        refused = run(self.python, "-c", code, check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("pip install hstujit-host", refused.stderr)
+        self.pip("install", self.host)
+        run(self.python, "-c", code)
+        run(self.python, "-m", "hstujit", "run", "--config", config, "--backend", "host", "--check")
+        self.pip("uninstall", "--yes", "hstujit-host")
+        self.assertNotEqual(run(self.python, "-c", code, check=False).returncode, 0)
+
+    def test_stubs_name_every_operator(self):
+        names = set(zipfile.ZipFile(self.wheel).namelist())
+        self.assertLessEqual({"hstujit/py.typed", "hstujit/__init__.pyi", "hstujit/operators.pyi"}, names)
+        stub = zipfile.ZipFile(self.wheel).read("hstujit/operators.pyi").decode()
+        compile(stub, "operators.pyi", "exec")
+        found = run(self.python, "-c", "from hstujit import operators; print(*operators.names())").stdout.split()
+        for name in found:
+            self.assertRegex(stub, rf"(?m)^(def {name}\(|{name} = )")
+
+
+class Mistakes(unittest.TestCase):
+    def test_a_folder_that_is_no_installation(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, ROOT / "tools" / "wheels.py", "--prefix", folder, "--out", folder]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no installation", done.stderr)

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Makes the wheels hstujit and hstujit-host from an installation.
+
+    tools/wheels.py --prefix PREFIX --out FOLDER
+
+PREFIX is what `cmake --install --strip` of the components runtime, compiler and host gives; `make wheel` does both. The
+package has the installation's layout inside it, so the libraries find one another as they do there. hstujit-host puts
+its library beside those of hstujit. One file serves every CPython from 3.10. The same input gives the same bytes.
+"""
+import argparse
+import base64
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+HOST_LIBRARY = "lib/libhstujit_host.so"
+NATIVE = ("lib/libhstujit.so.*", "lib/libhstujit_compiler.so", "bin/hstujit", "libexec/hstujit/*",
+          "share/hstujit/records/**/*")
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that a zip file can say
+
+SUMMARIES = {
+    "hstujit": "Just-in-time compiled CUDA operators for generative recommenders (HSTU)",
+    "hstujit-host": "The host backend of hstujit: its operators on the CPU",
+}
+
+
+class Mistake(Exception):
+    """What is wrong with the input, as a sentence."""
+
+
+def version_of(root):
+    """The version of CMakeLists.txt."""
+    found = re.search(r"project\(hstujit VERSION ([0-9.]+)", (root / "CMakeLists.txt").read_text(encoding="utf-8"))
+    if not found:
+        raise Mistake(f"{root / 'CMakeLists.txt'} names no version")
+    return found.group(1)
+
+
+def platform_of(files):
+    """The oldest manylinux whose glibc has every symbol that the files want."""
+    newest = (2, 17)
+    for file in files:
+        symbols = subprocess.run(["objdump", "-T", file], capture_output=True, text=True, check=False)
+        if symbols.returncode != 0:
+            raise Mistake(f"objdump -T {file} failed: {symbols.stderr.strip()}")
+        versions = re.findall(r"GLIBC_(\d+)\.(\d+)", symbols.stdout)
+        newest = max([newest, *((int(major), int(minor)) for major, minor in versions)])
+    return f"manylinux_{newest[0]}_{newest[1]}_{os.uname().machine}"
+
+
+class Wheel:
+    """A wheel that is being written."""
+
+    def __init__(self, name, version, platform, folder):
+        self.distribution = f"{name.replace('-', '_')}-{version}"
+        self.tag = f"py3-none-{platform}"
+        self.path = folder / f"{self.distribution}-{self.tag}.whl"
+        self.archive = zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
+        self.records = []
+
+    def add(self, name, data, mode=0o644):
+        info = zipfile.ZipInfo(name, EPOCH)
+        info.external_attr = (0o100000 | mode) << 16
+        info.compress_type = zipfile.ZIP_DEFLATED
+        self.archive.writestr(info, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        self.records.append(f"{name},sha256={digest},{len(data)}")
+
+    def close(self, metadata, entry_points=""):
+        info = f"{self.distribution}.dist-info"
+        self.add(f"{info}/METADATA", metadata.encode())
+        self.add(f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_bytes())
+        wheel = f"Wheel-Version: 1.0\nGenerator: hstu-jit\nRoot-Is-Purelib: false\nTag: {self.tag}\n"
+        self.add(f"{info}/WHEEL", wheel.encode())
+        if entry_points:
+            self.add(f"{info}/entry_points.txt", entry_points.encode())
+        records = "\n".join([*self.records, f"{info}/RECORD,,", ""])
+        self.archive.writestr(zipfile.ZipInfo(f"{info}/RECORD", EPOCH), records)
+        self.archive.close()
+        return self.path
+
+
+def metadata_of(name, version, lines, description=""):
+    head = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        f"Summary: {SUMMARIES[name]}",
+        "License: Apache-2.0",
+        "Classifier: Operating System :: POSIX :: Linux",
+        "Classifier: Programming Language :: Python :: 3",
+        "Requires-Python: >=3.10",
+        *lines,
+    ]
+    if description:
+        head.append("Description-Content-Type: text/markdown")
+    return "\n".join([*head, "", description])
+
+
+def stubs(prefix):
+    """Names and contents of the type stubs, which the library itself describes."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "LD_LIBRARY_PATH": str(prefix / "lib"),
+                   "PYTHONDONTWRITEBYTECODE": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "hstujit._stubs", folder]
+        made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            raise Mistake(f"{' '.join(command)} failed: {made.stderr.strip()}")
+        return {path.name: path.read_bytes() for path in sorted(pathlib.Path(folder).iterdir())}
+
+
+def native_files(prefix):
+    """What the wheel hstujit has of the installation: files, each once, without links that say the same."""
+    found = {path for pattern in NATIVE for path in prefix.glob(pattern) if path.is_file()}
+    soname = {path for path in found if re.fullmatch(r"libhstujit\.so\.\d+", path.name)}
+    found -= {path for path in found if path.name.startswith("libhstujit.so.")} - soname
+    if len(soname) != 1 or not (prefix / "lib" / "libhstujit_compiler.so").exists():
+        raise Mistake(f"{prefix} is no installation of the components runtime and compiler: lib/libhstujit.so.N, "
+                      "lib/libhstujit_compiler.so, bin/hstujit and libexec/hstujit/hstujit-worker")
+    return sorted(found)
+
+
+def build(prefix, out):
+    version = version_of(ROOT)
+    native = native_files(prefix)
+    host = prefix / HOST_LIBRARY
+    if not host.exists():
+        raise Mistake(f"{prefix} has no {HOST_LIBRARY}: install the component host, too")
+    out.mkdir(parents=True, exist_ok=True)
+    programs = [path for path in native if path.suffix != ".json" and os.access(path, os.X_OK)]
+    wheel = Wheel("hstujit", version, platform_of(programs), out)
+    package = ROOT / "python" / "hstujit"
+    for path in sorted([*package.rglob("*.py"), package / "py.typed"]):
+        wheel.add(f"hstujit/{path.relative_to(package).as_posix()}", path.read_bytes())
+    for name, data in stubs(prefix).items():
+        wheel.add(f"hstujit/{name}", data)
+    for path in native:
+        mode = 0o755 if path in programs else 0o644
+        wheel.add(f"hstujit/{path.relative_to(prefix).as_posix()}", path.read_bytes(), mode)
+    extras = [
+        "Provides-Extra: host",
+        f'Requires-Dist: hstujit-host=={version}; extra == "host"',
+        "Provides-Extra: nvrtc",
+        'Requires-Dist: nvidia-cuda-nvrtc>=12.4; extra == "nvrtc"',
+        "Provides-Extra: torch",
+        'Requires-Dist: torch>=2.6; extra == "torch"',
+    ]
+    description = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    entry_points = "[console_scripts]\nhstujit = hstujit.__main__:main\n"
+    yield wheel.close(metadata_of("hstujit", version, extras, description), entry_points)
+
+    wheel = Wheel("hstujit-host", version, platform_of([host]), out)
+    wheel.add(f"hstujit/{HOST_LIBRARY}", host.read_bytes(), 0o755)
+    yield wheel.close(metadata_of("hstujit-host", version, [f"Requires-Dist: hstujit=={version}"]))
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prefix", type=pathlib.Path, required=True, help="an installation")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="where the wheels go")
+    options = parser.parse_args(arguments)
+    for path in build(options.prefix.resolve(), options.out):
+        print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Mistake as mistake:
+        print(f"wheels: {mistake}", file=sys.stderr)
+        sys.exit(2)
