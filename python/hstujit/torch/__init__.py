@@ -3,6 +3,9 @@
 Importing this registers every operator of the library, with autograd, fake implementations for ``torch.compile`` and
 ``torch.export``, and autocast. Tensors of a GPU get kernels that are compiled for them, tensors of the CPU are computed
 by the host backend.
+
+The functions here have the names, argument orders and defaults of the public HSTU packages, whose operators
+:func:`patch` replaces in place.
 """
 
 from __future__ import annotations
@@ -10,3 +13,9 @@ from __future__ import annotations
 from . import _register
 
 _register.register_all()
+
+from . import functional  # noqa: E402  its operators are there now
+from ._patch import Patched, patch, unpatch  # noqa: E402
+from .functional import *  # noqa: E402, F403
+
+__all__ = [*functional.__all__, "Patched", "patch", "unpatch"]

@@ -1,0 +1,367 @@
+"""The operators under the names, argument orders and defaults of the public HSTU packages.
+
+A model that calls those runs with these by changing an import, or by :func:`hstujit.torch.patch`. Arguments that only
+choose among the kernels of those packages, such as ``sort_by_length`` and ``kernel``, are taken and have no effect.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..errors import InvalidArgumentError, UnsupportedError
+
+_ops = torch.ops.hstujit
+
+
+def _rows(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with elements that follow one another, as kernels read it."""
+    return tensor if tensor.size(-1) == 1 or tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def _like_offsets(counts: torch.Tensor | None, offsets: torch.Tensor) -> torch.Tensor | None:
+    return None if counts is None else counts.to(offsets.dtype)
+
+
+def _weight(weight: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None:
+    """Weights are fp32, or of the data type of x."""
+    return weight if weight is None or weight.dtype == torch.float32 else weight.to(x.dtype)
+
+
+# Leaves of torch.fx.symbolic_trace: what they decide is not known while it traces.
+torch.fx.wrap("_rows")
+torch.fx.wrap("_like_offsets")
+torch.fx.wrap("_weight")
+
+
+def hstu_mha(
+    max_seq_len: int,
+    alpha: float,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    seq_offsets: torch.Tensor,
+    causal: bool = True,
+    dropout_pr: float = 0.0,
+    training: bool = True,
+    num_targets: torch.Tensor | None = None,
+    max_attn_len: int = 0,
+    contextual_seq_len: int = 0,
+    min_full_attn_seq_len: int = 0,
+    sort_by_length: bool = False,
+    kernel: Any = None,
+    enable_tma: bool = False,
+    attn_func: torch.Tensor | None = None,
+    scaling_seqlen: int = -1,
+) -> torch.Tensor:
+    """Attention of each sequence over itself: ``hstu_attention`` of docs/ops.md.
+
+    Args:
+        max_seq_len: no sequence is longer; the divisor of scores where ``scaling_seqlen`` is not above 0.
+        alpha: factor of the dot products.
+        q, k: (L, heads, attn_dim).
+        v: (L, heads, hidden_dim).
+        seq_offsets: (B + 1), int32 or int64.
+        num_targets: (B), targets at the end of each sequence.
+
+    Returns:
+        (L, heads, hidden_dim).
+
+    Raises:
+        hstujit.errors.UnsupportedError: ``dropout_pr`` above 0 in training, or ``attn_func``.
+    """
+    if dropout_pr > 0 and training:
+        raise UnsupportedError(f"dropout_pr is {dropout_pr}; attention has no dropout: it must be 0 in training")
+    if attn_func is not None:
+        raise UnsupportedError("attn_func is given; masks of a tensor are not there: it must be None")
+    return _ops.hstu_attention(
+        _rows(q),
+        _rows(k),
+        _rows(v),
+        seq_offsets,
+        max_seq_len,
+        alpha,
+        num_targets=_like_offsets(num_targets, seq_offsets),
+        scaling_seqlen=scaling_seqlen,
+        causal=causal,
+        max_attn_len=max_attn_len,
+        contextual_seq_len=contextual_seq_len,
+        min_full_attn_seq_len=min_full_attn_seq_len,
+    )
+
+
+def delta_hstu_mha(
+    max_seq_len: int,
+    alpha: float,
+    delta_q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    seq_offsets: torch.Tensor,
+    num_targets: torch.Tensor | None = None,
+    max_attn_len: int = 0,
+    contextual_seq_len: int = 0,
+    kernel: Any = None,
+    enable_tma: bool = False,
+    scaling_seqlen: int = -1,
+) -> torch.Tensor:
+    """Attention of the last rows of each sequence over all of its rows: ``delta_hstu_attention`` of docs/ops.md.
+
+    ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence. It has no derivative.
+    """
+    delta_size = delta_q.shape[0] // (seq_offsets.shape[0] - 1)
+    return _ops.delta_hstu_attention(
+        _rows(delta_q),
+        _rows(k),
+        _rows(v),
+        seq_offsets,
+        max_seq_len,
+        delta_size,
+        alpha,
+        num_targets=_like_offsets(num_targets, seq_offsets),
+        scaling_seqlen=scaling_seqlen,
+        max_attn_len=max_attn_len,
+        contextual_seq_len=contextual_seq_len,
+    )
+
+
+def layer_norm(
+    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
+) -> torch.Tensor:
+    """Each row of x less its mean, over its deviation, times weight, plus bias. x is (..., D)."""
+    rows = _rows(x.reshape(-1, x.shape[-1]))
+    return _ops.layer_norm(rows, _weight(weight, x), _weight(bias, x), eps).view(x.shape)
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None) -> torch.Tensor:
+    """Each row of x over its root mean square, times weight. x is (..., D)."""
+    rows = _rows(x.reshape(-1, x.shape[-1]))
+    return _ops.rms_norm(rows, _weight(weight, x), eps).view(x.shape)
+
+
+def swish_layer_norm(
+    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
+) -> torch.Tensor:
+    """Each row of x times the sigmoid of its layer norm. x is (..., D)."""
+    rows = _rows(x.reshape(-1, x.shape[-1]))
+    return _ops.swish_layer_norm(rows, _weight(weight, x), _weight(bias, x), eps).view(x.shape)
+
+
+def hstu_norm_mul_dropout(
+    x: torch.Tensor,
+    u: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    eps: float,
+    dropout_ratio: float,
+    training: bool,
+    concat_ux: bool = False,
+    group_norm: bool = False,
+    num_heads: int = 1,
+    linear_dim: int = -1,
+    seed: int | None = None,
+) -> torch.Tensor:
+    """u times the layer norm of x, behind u and x with ``concat_ux``, with dropout in training.
+
+    Args:
+        x, u: (L, D).
+        weight, bias: (D), or (num_heads) with ``group_norm``, which normalises the columns of each head apart.
+        linear_dim: columns of a head: D / num_heads, which -1 stands for.
+        seed: decides what is dropped. None: drawn from PyTorch's generator of the CPU.
+    """
+    if group_norm and linear_dim not in (-1, x.shape[1] // num_heads):
+        raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[1] // num_heads}, D / num_heads")
+    drops = training and dropout_ratio > 0
+    if drops and seed is None:
+        seed = int(torch.randint(2**62, ()).item())
+    return _ops.hstu_norm_mul_dropout(
+        _rows(x),
+        _rows(u),
+        _weight(weight, x),
+        _weight(bias, x),
+        eps,
+        dropout_ratio if drops else None,
+        seed if drops else None,
+        0 if drops else None,
+        group_norm=group_norm,
+        num_heads=num_heads,
+        concat_u=concat_ux,
+        concat_x=concat_ux,
+    )
+
+
+def add_positional_embeddings(
+    alpha: float,
+    max_seq_len: int,
+    position_embeddings_weight: torch.Tensor,
+    seq_offsets: torch.Tensor,
+    seq_lengths: torch.Tensor,
+    seq_embeddings: torch.Tensor,
+    num_targets: torch.Tensor | None,
+    interleave_targets: bool,
+    kernel: Any = None,
+) -> torch.Tensor:
+    """Rows times alpha, plus the embedding of each one's position. ``seq_lengths`` follow from ``seq_offsets``."""
+    return _ops.add_positional_embeddings(
+        _rows(seq_embeddings),
+        _weight(position_embeddings_weight, seq_embeddings),
+        alpha,
+        seq_offsets,
+        _like_offsets(num_targets, seq_offsets),
+        interleave_targets=interleave_targets and num_targets is not None,
+    )
+
+
+def add_timestamp_positional_embeddings(
+    alpha: float,
+    max_seq_len: int,
+    max_contextual_seq_len: int,
+    position_embeddings_weight: torch.Tensor,
+    timestamp_embeddings_weight: torch.Tensor,
+    seq_offsets: torch.Tensor,
+    seq_lengths: torch.Tensor,
+    seq_embeddings: torch.Tensor,
+    timestamps: torch.Tensor,
+    num_targets: torch.Tensor | None,
+    interleave_targets: bool,
+    time_bucket_fn: str = "sqrt",
+    time_bucket_increments: float = 60.0,
+    kernel: Any = None,
+    query_time: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Rows times alpha, plus the embeddings of each one's position and age.
+
+    ``timestamps`` are (L), in seconds. Ages are counted to ``query_time``, (B), or to the sequence's last timestamp.
+    """
+    return _ops.add_timestamp_positional_embeddings(
+        _rows(seq_embeddings),
+        _weight(position_embeddings_weight, seq_embeddings),
+        _weight(timestamp_embeddings_weight, seq_embeddings),
+        alpha,
+        time_bucket_increments,
+        seq_offsets,
+        timestamps.long(),
+        max_contextual_seq_len,
+        num_targets=_like_offsets(num_targets, seq_offsets),
+        query_time=None if query_time is None else query_time.long(),
+        interleave_targets=interleave_targets and num_targets is not None,
+        time_bucket_fn=time_bucket_fn,
+    )
+
+
+def concat_2D_jagged(
+    values_left: torch.Tensor,
+    values_right: torch.Tensor,
+    max_len_left: int | None = None,
+    max_len_right: int | None = None,
+    offsets_left: torch.Tensor | None = None,
+    offsets_right: torch.Tensor | None = None,
+    kernel: Any = None,
+    n_prefix_from_right: int = 0,
+) -> torch.Tensor:
+    """Of each sequence the rows of the left tensor, then those of the right one.
+
+    A side without offsets is dense: it has its ``max_len`` rows of each sequence. The first ``n_prefix_from_right``
+    rows of the right side stand before the left one.
+    """
+    offsets_left = _some_offsets(values_left, max_len_left, offsets_left, offsets_right)
+    return _ops.concat_2d_jagged(
+        _rows(values_left),
+        _rows(values_right),
+        offsets_left,
+        offsets_right,
+        max_len_right=None if offsets_right is not None else max_len_right,
+        n_prefix_from_right=n_prefix_from_right or None,
+        max_len_left=None if offsets_left is not None else max_len_left,
+    )
+
+
+def split_2D_jagged(
+    max_seq_len: int | None,
+    values: torch.Tensor,
+    total_len_left: int | None = None,
+    total_len_right: int | None = None,
+    max_len_left: int | None = None,
+    max_len_right: int | None = None,
+    offsets_left: torch.Tensor | None = None,
+    offsets_right: torch.Tensor | None = None,
+    kernel: Any = None,
+    n_prefix_to_right: int = 0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The inverse of :func:`concat_2D_jagged`.
+
+    Without ``total_len_left`` and ``total_len_right``, of two jagged sides, their rows are read from the offsets. On a
+    GPU that waits for the stream.
+    """
+    if offsets_left is None and offsets_right is None and max_len_left is not None and max_len_right is not None:
+        rows = max_len_left * (values.shape[0] // max(max_len_left + max_len_right, 1))
+        offsets_left = _some_offsets(values[:rows], max_len_left, offsets_left, offsets_right)
+    if total_len_left is None and total_len_right is not None:
+        total_len_left = values.shape[0] - total_len_right
+    both = offsets_left is not None and offsets_right is not None
+    return _ops.split_2d_jagged(
+        _rows(values),
+        offsets_left,
+        offsets_right,
+        max_len_right=None if offsets_right is not None else max_len_right,
+        max_len_left=None if offsets_left is not None else max_len_left,
+        n_prefix_to_right=n_prefix_to_right or None,
+        left_rows=total_len_left if both else None,
+    )
+
+
+def _some_offsets(
+    values: torch.Tensor, max_len: int | None, offsets: torch.Tensor | None, others: torch.Tensor | None
+) -> torch.Tensor | None:
+    """Offsets of a dense side where the other one is dense, too: one of them must be jagged."""
+    if offsets is not None or others is not None or not max_len:
+        return offsets
+    return torch.arange(0, values.shape[0] + 1, max_len, device=values.device)
+
+
+def jagged_dense_broadcast_add(
+    max_seq_len: int, seq_offsets: torch.Tensor, jagged: torch.Tensor, dense: torch.Tensor
+) -> torch.Tensor:
+    """One row of dense, (B, D), is added to all rows of a sequence of jagged, (L, D)."""
+    return _ops.jagged_dense_broadcast_add(_rows(jagged), _rows(dense), seq_offsets)
+
+
+def complete_cumsum(lengths: torch.Tensor) -> torch.Tensor:
+    """Offsets (B + 1) of lengths (B)."""
+    return _ops.complete_cumsum(lengths)
+
+
+def jagged_to_padded_dense(
+    values: torch.Tensor, seq_offsets: torch.Tensor, max_len: int, padding_value: float = 0.0
+) -> torch.Tensor:
+    """Sequences (L, D), cut or padded to ``max_len`` rows each: (B, max_len, D)."""
+    padding = padding_value if padding_value != 0 else None
+    dense = _ops.jagged_to_padded_dense(_rows(values), seq_offsets, max_len, padding)
+    return dense.view(seq_offsets.shape[0] - 1, max_len, values.shape[1])
+
+
+def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: int | None = None) -> torch.Tensor:
+    """Of dense, (B, max_len, D), as many rows of each sequence as it has: (L, D).
+
+    Without ``total_len``, L is read from the offsets. On a GPU that waits for the stream.
+    """
+    rows = _rows(dense.reshape(-1, dense.shape[2]))
+    return _ops.dense_to_jagged(rows, seq_offsets, dense.shape[1], out_rows=total_len)
+
+
+__all__ = [
+    "add_positional_embeddings",
+    "add_timestamp_positional_embeddings",
+    "complete_cumsum",
+    "concat_2D_jagged",
+    "delta_hstu_mha",
+    "dense_to_jagged",
+    "hstu_mha",
+    "hstu_norm_mul_dropout",
+    "jagged_dense_broadcast_add",
+    "jagged_to_padded_dense",
+    "layer_norm",
+    "rms_norm",
+    "split_2D_jagged",
+    "swish_layer_norm",
+]

@@ -1,0 +1,225 @@
+"""The functions with public names, and their places in packages that have those names."""
+
+import importlib
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from torch_support import torch
+
+from hstujit import errors
+
+if torch:
+    import torch_cases
+
+    import hstujit.torch
+    from hstujit.torch import functional
+
+# Stand-ins for the packages: modules, and signatures of some functions as those have them.
+OPERATORS = {
+    "hstu_attention": [
+        "hstu_mha(max_seq_len, alpha, q, k, v, seq_offsets, causal=True, dropout_pr=0.0, training=True, num_targets=None,"
+        " max_attn_len=0, contextual_seq_len=0, min_full_attn_seq_len=0, sort_by_length=False, kernel='pytorch',"
+        " enable_tma=False)",
+        "delta_hstu_mha(max_seq_len, alpha, delta_q, k, v, seq_offsets, num_targets=None, max_attn_len=0,"
+        " contextual_seq_len=0, kernel='pytorch', enable_tma=False)",
+    ],
+    "hstu_compute": ["hstu_compute_uqvk(x, norm_weight)"],
+    "jagged_tensors": [
+        "concat_2D_jagged(max_seq_len, values_left, values_right, max_len_left=None, max_len_right=None,"
+        " offsets_left=None, offsets_right=None, kernel='pytorch')",
+        "split_2D_jagged(max_seq_len, values, total_len_left=None, total_len_right=None, max_len_left=None,"
+        " max_len_right=None, offsets_left=None, offsets_right=None, kernel='pytorch')",
+        "hstu_split_l2_embeddings(max_seq_len, x, prefix_offsets, l2_offsets, contextual_seq_len, kernel='pytorch')",
+        "hstu_concat_l2_embeddings(max_prefix_len, prefix_x, prefix_offsets, max_l2_len, l2_x, l2_offsets,"
+        " contextual_seq_len, kernel='pytorch')",
+    ],
+    "layer_norm": [
+        "layer_norm(weight, x, bias, eps=1e-05, kernel='pytorch')",  # not in the order of the others
+        "swish_layer_norm(x, weight, bias, eps=1e-05, mode='fast')",  # with an argument that nobody knows
+    ],
+    "mm": ["addmm(input, mat1, mat2)"],
+}
+
+
+def write_package(folder):
+    operators = folder / "generative_recommenders" / "ops"
+    operators.mkdir(parents=True)
+    for init in (operators.parent, operators):
+        (init / "__init__.py").write_text("")
+    for module, signatures in OPERATORS.items():
+        text = "".join(f"def {signature}:\n    return 'theirs'\n\n\n" for signature in signatures)
+        (operators / f"{module}.py").write_text(text)
+    (operators.parent / "model.py").write_text("from generative_recommenders.ops.hstu_attention import hstu_mha\n")
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Patch(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        write_package(pathlib.Path(scratch.name))
+        sys.path.insert(0, scratch.name)
+        self.addCleanup(sys.path.remove, scratch.name)
+        self.addCleanup(self.forget)
+        self.addCleanup(hstujit.torch.unpatch)
+        self.model = importlib.import_module("generative_recommenders.model")
+        self.attention = importlib.import_module("generative_recommenders.ops.hstu_attention")
+        self.jagged = importlib.import_module("generative_recommenders.ops.jagged_tensors")
+        q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
+        self.arguments = {"max_seq_len": length, "alpha": alpha, "q": q, "k": k, "v": v, "seq_offsets": offsets}
+
+    @staticmethod
+    def forget():
+        for name in [name for name in sys.modules if name.split(".")[0] == "generative_recommenders"]:
+            del sys.modules[name]
+
+    def test_what_is_replaced_what_is_left_and_why(self):
+        report = hstujit.torch.patch("generative_recommenders")
+        self.assertEqual(len(report.replaced), 6)
+        self.assertIn("generative_recommenders.ops.hstu_attention.hstu_mha", report.replaced)
+        reasons = {name.rpartition(".")[2]: reason for name, reason in report.left.items()}
+        self.assertIn("no such operator", reasons["addmm"])
+        self.assertIn("no such operator", reasons["hstu_compute_uqvk"])
+        self.assertIn("another order", reasons["layer_norm"])
+        self.assertIn("mode, which hstujit does not know", reasons["swish_layer_norm"])
+        self.assertIn("no such module", reasons["add_timestamp_positional_embeddings"])
+        for name in (*report.replaced, *report.left):
+            self.assertIn(name, str(report))
+
+    def test_modules_that_imported_a_function_by_name_have_ours(self):
+        hstujit.torch.patch("generative_recommenders")
+        expected = functional.hstu_mha(**self.arguments)
+        self.assertTrue(torch.equal(self.model.hstu_mha(**self.arguments), expected))
+        self.assertTrue(torch.equal(self.model.hstu_mha(*self.arguments.values(), True, kernel=None), expected))
+        self.assertIs(self.model.hstu_mha, self.attention.hstu_mha)
+
+    def test_twice_is_once_and_unpatch_puts_all_back(self):
+        first = hstujit.torch.patch("generative_recommenders")
+        self.assertEqual(hstujit.torch.patch("generative_recommenders").replaced, first.replaced)
+        self.assertEqual(set(hstujit.torch.unpatch("generative_recommenders")), set(first.replaced))
+        self.assertEqual(self.model.hstu_mha(**self.arguments), "theirs")
+        self.assertEqual(self.attention.hstu_mha(**self.arguments), "theirs")
+        self.assertEqual(hstujit.torch.unpatch(), ())
+
+    def test_what_has_no_kernel_here_goes_to_the_package(self):
+        hstujit.torch.patch("generative_recommenders")
+        q = self.arguments["q"]
+        for change in (
+            {"dropout_pr": 0.1},
+            {"q": q[..., :12], "k": q[..., :12]},
+            {"q": q.double()},
+            {"q": q.to("meta")},
+        ):
+            self.assertEqual(self.model.hstu_mha(**{**self.arguments, **change}), "theirs")
+        inference = self.model.hstu_mha(**self.arguments, dropout_pr=0.1, training=False)
+        self.assertEqual(inference.shape, (8, 2, 8))
+
+    def test_rows_with_a_prefix(self):
+        hstujit.torch.patch("generative_recommenders")
+        x, offsets, others = torch_cases.tensor(14, 4), torch_cases.offsets(), torch_cases.offsets(0, 2, 5, 6)
+        prefix, rest = self.jagged.hstu_split_l2_embeddings(9, x, offsets, others, 1)
+        self.assertTrue(torch.equal(prefix[:3], x[1:4]))
+        self.assertTrue(torch.equal(rest[:2], x[[0, 4]]))
+        self.assertTrue(torch.equal(self.jagged.hstu_concat_l2_embeddings(5, prefix, offsets, 3, rest, others, 1), x))
+        together = self.jagged.concat_2D_jagged(9, prefix, rest, 5, 3, offsets, others)
+        self.assertTrue(torch.equal(self.jagged.split_2D_jagged(9, together, 8, 6, 5, 3, offsets, others)[0], prefix))
+
+    def test_compiled_and_traced(self):
+        hstujit.torch.patch("generative_recommenders")
+        attention = self.model.hstu_mha
+        expected = attention(**self.arguments)
+
+        class Model(torch.nn.Module):
+            def forward(self, q, k, v, seq_offsets):
+                return attention(8, 0.25, q, k, v, seq_offsets)
+
+        inputs = [self.arguments[name] for name in ("q", "k", "v", "seq_offsets")]
+        torch._dynamo.reset()
+        compiled = torch.compile(Model(), fullgraph=True, backend="eager")
+        self.assertTrue(torch.equal(compiled(*inputs), expected))
+        self.assertTrue(torch.equal(torch.fx.symbolic_trace(Model())(*inputs), expected))
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "package is 'recsys'.*'tzrec'"):
+            hstujit.torch.patch("recsys")
+        with self.assertRaisesRegex(ModuleNotFoundError, "tzrec"):
+            hstujit.torch.patch("tzrec")
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Functions(unittest.TestCase):
+    def test_arguments_of_other_types_and_layouts(self):
+        q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
+        expected = functional.hstu_mha(length, alpha, q, k, v, offsets, num_targets=torch.tensor([1, 0, 2]))
+        apart = q.repeat_interleave(2, -1)[..., ::2]
+        targets = torch.tensor([1, 0, 2], dtype=torch.int32)
+        out = functional.hstu_mha(length, alpha, apart, k, v, offsets, num_targets=targets)
+        self.assertTrue(torch.equal(out, expected))
+
+    def test_what_is_not_there_is_refused(self):
+        arguments = dict(zip(("q", "k", "v", "seq_offsets", "max_seq_len", "alpha"), next(torch_cases.cases())[2]))
+        with self.assertRaisesRegex(errors.UnsupportedError, "dropout_pr is 0.5"):
+            functional.hstu_mha(**arguments, dropout_pr=0.5)
+        with self.assertRaisesRegex(errors.UnsupportedError, "attn_func"):
+            functional.hstu_mha(**arguments, attn_func=torch.ones(1, 3, 8))
+
+    def test_the_last_rows_are_those_of_all(self):
+        q, k, v, _, length, alpha = next(torch_cases.cases())[2]
+        offsets = torch.tensor([0, 3, 8])
+        every = functional.hstu_mha(length, alpha, q, k, v, offsets)
+        last = functional.delta_hstu_mha(length, alpha, q[[1, 2, 6, 7]], k, v, offsets)
+        torch.testing.assert_close(last, every[[1, 2, 6, 7]])
+
+    def test_norms_agree_with_pytorch_also_of_more_dimensions(self):
+        x, weight, bias = torch_cases.tensor(2, 3, 16), torch_cases.tensor(16, seed=1), torch_cases.tensor(16, seed=2)
+        norm = torch.nn.functional.layer_norm(x, (16,), weight, bias)
+        torch.testing.assert_close(functional.layer_norm(x, weight, bias), norm, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            functional.swish_layer_norm(x, weight, bias), x * norm.sigmoid(), rtol=1e-4, atol=1e-5
+        )
+        root = torch.nn.functional.rms_norm(x, (16,), weight, 1e-5)
+        torch.testing.assert_close(functional.rms_norm(x, weight), root, rtol=1e-4, atol=1e-5)
+        self.assertEqual(functional.layer_norm(x.bfloat16(), weight.half(), bias).dtype, torch.bfloat16)
+
+    def test_two_dense_sides(self):
+        left, right = torch_cases.tensor(6, 4), torch_cases.tensor(3, 4)
+        together = functional.concat_2D_jagged(left, right, 2, 1)
+        self.assertTrue(torch.equal(together.view(3, 3, 4)[:, :2].reshape(6, 4), left))
+        back = functional.split_2D_jagged(3, together, max_len_left=2, max_len_right=1)
+        self.assertTrue(torch.equal(back[0], left) and torch.equal(back[1], right))
+
+    def test_dropout_follows_from_the_seed_and_from_training(self):
+        x, u = torch_cases.tensor(64, 16), torch_cases.tensor(64, 16, seed=1)
+        norm = (torch.ones(16), torch.zeros(16), 1e-5)
+        outs = [functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, True, seed=seed) for seed in (1, 1, 2)]
+        self.assertTrue(torch.equal(outs[0], outs[1]))
+        self.assertFalse(torch.equal(outs[0], outs[2]))
+        torch.manual_seed(3)
+        drawn = functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, True)
+        self.assertAlmostEqual((drawn == 0).float().mean().item(), 0.5, delta=0.1)
+        self.assertFalse((functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, False) == 0).any())
+        self.assertEqual(functional.hstu_norm_mul_dropout(x, u, *norm, 0.0, True, concat_ux=True).shape, (64, 48))
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "linear_dim is 3; it must be 8"):
+            heads = torch.ones(2), torch.zeros(2), 1e-5
+            functional.hstu_norm_mul_dropout(x, u, *heads, 0, False, group_norm=True, num_heads=2, linear_dim=3)
+
+    def test_padded_and_back(self):
+        values, offsets = torch_cases.tensor(8, 4).requires_grad_(), torch_cases.offsets()
+        dense = functional.jagged_to_padded_dense(values, offsets, 5, 2.0)
+        self.assertEqual(dense.shape, (3, 5, 4))
+        self.assertTrue((dense[1] == 2).all())
+        back = functional.dense_to_jagged(dense, offsets)
+        self.assertTrue(torch.equal(back, values))
+        back.sum().backward()
+        self.assertTrue(torch.equal(values.grad, torch.ones(8, 4)))
+        self.assertEqual(functional.complete_cumsum(torch.tensor([3, 0, 5])).tolist(), [0, 3, 3, 8])
+
+    def test_one_row_for_all_of_a_sequence(self):
+        jagged, dense = torch_cases.tensor(8, 4).requires_grad_(), torch_cases.tensor(3, 4).requires_grad_()
+        out = functional.jagged_dense_broadcast_add(8, torch_cases.offsets(), jagged, dense)
+        torch.testing.assert_close(out, jagged + dense.repeat_interleave(torch.tensor([3, 0, 5]), 0))
+        out.sum().backward()
+        self.assertTrue(torch.equal(jagged.grad, torch.ones(8, 4)))
+        self.assertEqual(dense.grad[:, 0].tolist(), [3, 0, 5])
