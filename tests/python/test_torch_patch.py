@@ -19,9 +19,9 @@ if torch:
 # Stand-ins for the packages: modules, and signatures of some functions as those have them.
 OPERATORS = {
     "hstu_attention": [
-        "hstu_mha(max_seq_len, alpha, q, k, v, seq_offsets, causal=True, dropout_pr=0.0, training=True, num_targets=None,"
-        " max_attn_len=0, contextual_seq_len=0, min_full_attn_seq_len=0, sort_by_length=False, kernel='pytorch',"
-        " enable_tma=False)",
+        "hstu_mha(max_seq_len, alpha, q, k, v, seq_offsets, causal=True, dropout_pr=0.0, training=True,"
+        " num_targets=None, max_attn_len=0, contextual_seq_len=0, min_full_attn_seq_len=0, sort_by_length=False,"
+        " kernel='pytorch', enable_tma=False)",
         "delta_hstu_mha(max_seq_len, alpha, delta_q, k, v, seq_offsets, num_targets=None, max_attn_len=0,"
         " contextual_seq_len=0, kernel='pytorch', enable_tma=False)",
     ],
@@ -106,12 +106,8 @@ class Patch(unittest.TestCase):
     def test_what_has_no_kernel_here_goes_to_the_package(self):
         hstujit.torch.patch("generative_recommenders")
         q = self.arguments["q"]
-        for change in (
-            {"dropout_pr": 0.1},
-            {"q": q[..., :12], "k": q[..., :12]},
-            {"q": q.double()},
-            {"q": q.to("meta")},
-        ):
+        narrow = {"q": q[..., :12], "k": q[..., :12]}
+        for change in ({"dropout_pr": 0.1}, narrow, {"q": q.double()}, {"q": q.to("meta")}):
             self.assertEqual(self.model.hstu_mha(**{**self.arguments, **change}), "theirs")
         inference = self.model.hstu_mha(**self.arguments, dropout_pr=0.1, training=False)
         self.assertEqual(inference.shape, (8, 2, 8))
@@ -181,7 +177,7 @@ class Functions(unittest.TestCase):
         )
         root = torch.nn.functional.rms_norm(x, (16,), weight, 1e-5)
         torch.testing.assert_close(functional.rms_norm(x, weight), root, rtol=1e-4, atol=1e-5)
-        self.assertEqual(functional.layer_norm(x.bfloat16(), weight.half(), bias).dtype, torch.bfloat16)
+        self.assertEqual(functional.layer_norm(x.bfloat16(), weight.half(), bias.half()).dtype, torch.bfloat16)
 
     def test_two_dense_sides(self):
         left, right = torch_cases.tensor(6, 4), torch_cases.tensor(3, 4)

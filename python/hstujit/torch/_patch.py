@@ -90,7 +90,7 @@ _PACKAGES: dict[str, dict[str, dict[str, Function]]] = {
 
 @dataclass(frozen=True)
 class Patched:
-    """What :func:`patch` did: full names of functions that were replaced, and of those that were left, with the reason."""
+    """Full names of functions that :func:`patch` replaced, and of those that it left, with the reason."""
 
     package: str
     replaced: tuple[str, ...]
@@ -138,9 +138,7 @@ def patch(package: str) -> Patched:
         for name, functions in _PACKAGES[package].items():
             module = _module(f"{package}.{name}")
             if module is None:
-                left.update(
-                    (f"{package}.{name}.{function}", "the package has no such module") for function in functions
-                )
+                left.update(dict.fromkeys((f"{package}.{name}.{f}" for f in functions), "there is no such module"))
                 continue
             for function, original in _public_functions(module):
                 full = f"{module.__name__}.{function}"
@@ -194,13 +192,12 @@ def _differs(original: Function, ours: Function) -> str:
         known = ["max_seq_len", *inspect.signature(functional.concat_2D_jagged).parameters]
     else:
         known = list(inspect.signature(ours).parameters)
-    names = list(inspect.signature(original).parameters)
+    parameters = inspect.signature(original).parameters
+    names = list(parameters)
     unknown = [name for name in names if name not in known]
     if unknown:
         return f"it takes {', '.join(unknown)}, which hstujit does not know"
-    required = [
-        name for name in names if inspect.signature(original).parameters[name].default is inspect.Parameter.empty
-    ]
+    required = [name for name in names if parameters[name].default is inspect.Parameter.empty]
     if required != [name for name in known if name in required]:
         return f"it takes its arguments in another order: {', '.join(names)}"
     return ""

@@ -1,0 +1,211 @@
+"""torch.ops.hstujit on a GPU: results, streams, threads, CUDA graphs, and the host time of a call."""
+
+import threading
+import time
+import unittest
+
+from torch_support import torch
+
+from hstujit import errors
+
+if torch:
+    import torch_cases
+
+    import hstujit
+    import hstujit.torch  # noqa: F811
+
+    ops = torch.ops.hstujit
+
+HAS_GPU = torch is not None and torch.cuda.is_available()
+ROUNDING = 2e-3  # matrix products of fp32 data are tf32
+
+
+def on_gpu(value, dtype=None):
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.cuda().to(dtype) if dtype and value.is_floating_point() else value.cuda()
+
+
+def results(value):
+    return [value] if isinstance(value, torch.Tensor) else list(value)
+
+
+def batch(dtype=None, rows=None):
+    dtype, rows = dtype or torch.bfloat16, rows or [300, 0, 700, 1000]
+    offsets = torch.tensor([0, *rows]).cumsum(0).cuda()
+    q, k, v = (torch_cases.tensor(sum(rows), 4, 64, seed=seed).cuda().to(dtype) for seed in range(3))
+    return q, k, v, offsets, 1024, 1 / 64
+
+
+@unittest.skipUnless(HAS_GPU, "there is no GPU that PyTorch can use")
+class Results(unittest.TestCase):
+    def assert_close(self, found, expected, bound=ROUNDING):
+        found, expected = found.double().cpu(), expected.double().cpu()
+        self.assertLessEqual((found - expected).norm().item(), bound * expected.norm().item() + 1e-6)
+
+    def test_every_operator_agrees_with_the_host_backend(self):
+        for name, op, arguments, keywords in torch_cases.cases():
+            with self.subTest(name):
+                operator = getattr(ops, op)
+                cpu = torch_cases.with_gradients(op, arguments, keywords)
+                gpu_arguments = tuple(map(on_gpu, arguments))
+                gpu_keywords = {key: on_gpu(value) for key, value in keywords.items()}
+                gpu = torch_cases.with_gradients(op, gpu_arguments, gpu_keywords)
+                outs, expected = (results(operator(*given[0], **given[1])) for given in (gpu, cpu))
+                for out, wanted in zip(outs, expected):
+                    self.assertTrue(out.is_cuda)
+                    self.assert_close(out, wanted)
+                if op in torch_cases.FORWARD_ONLY:
+                    continue
+                sums = []
+                for given in (outs, expected):
+                    weights = [torch_cases.tensor(*out.shape, seed=20).to(out.device) for out in given]
+                    sums.append(sum((out * weight).sum() for out, weight in zip(given, weights)))
+                for total in sums:
+                    total.backward()
+                for one, other in zip((*gpu[0], *gpu[1].values()), (*cpu[0], *cpu[1].values())):
+                    if isinstance(one, torch.Tensor) and one.requires_grad:
+                        self.assert_close(one.grad, other.grad)
+
+    def test_views_and_gradients_in_bf16(self):
+        q, k, v, *rest = batch()
+        matrix = torch.cat([q, k, v], -1).requires_grad_()
+        out = ops.hstu_attention(*matrix.split(64, -1), *rest)
+        self.assertTrue(torch.equal(out, ops.hstu_attention(q, k, v, *rest)))
+        (gradient,) = torch.autograd.grad(out.float().square().sum(), matrix)
+        self.assertEqual(gradient.shape, matrix.shape)
+        self.assertTrue(gradient.isfinite().all())
+
+    def test_tensors_of_two_devices_are_refused(self):
+        q, k, v, offsets, *rest = batch()
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "seq_offsets.*CUDA memory"):
+            ops.hstu_attention(q, k, v, offsets.cpu(), *rest)
+
+    def test_functions_for_arrays_take_tensors_of_the_gpu(self):
+        q, k, v, *rest = batch()
+        out = hstujit.attention(q, k, v, *rest)
+        self.assertTrue(torch.equal(out, ops.hstu_attention(q, k, v, *rest)))
+        gradients = hstujit.attention_backward(q, k, v, out, *rest)
+        self.assertTrue(all(gradient.is_cuda for gradient in gradients))
+
+    def test_autocast(self):
+        q, k, v, *rest = batch(torch.float32)
+        with torch.autocast("cuda", torch.bfloat16):
+            self.assertEqual(ops.hstu_attention(q, k, v, *rest).dtype, torch.bfloat16)
+
+
+@unittest.skipUnless(HAS_GPU, "there is no GPU that PyTorch can use")
+class Use(unittest.TestCase):
+    def test_work_is_enqueued_on_the_current_stream(self):
+        q, k, v, *rest = batch()
+        expected = ops.hstu_attention(q, k, v, *rest)
+        torch.cuda.synchronize()
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(50_000_000)  # what follows on another stream would come first
+            late = q * 1
+            out = ops.hstu_attention(late, k, v, *rest)
+        stream.synchronize()
+        self.assertTrue(torch.equal(out, expected))
+
+    def test_threads_on_streams_of_their_own(self):
+        q, k, v, *rest = batch()
+        leaf = q.clone().requires_grad_()
+        expected = torch.autograd.grad(ops.hstu_attention(leaf, k, v, *rest).float().sum(), leaf)[0]
+        torch.cuda.synchronize()
+        found, raised = [], []
+
+        def work():
+            try:
+                with torch.cuda.stream(torch.cuda.Stream()):
+                    for _ in range(20):
+                        out = ops.hstu_attention(leaf, k, v, *rest)
+                        found.append(torch.autograd.grad(out.float().sum(), leaf)[0])
+                    torch.cuda.current_stream().synchronize()
+            except Exception as error:
+                raised.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(raised, [])
+        self.assertEqual(len(found), 80)
+        for gradient in found:  # sums of dq may be in another order
+            torch.testing.assert_close(gradient, expected, rtol=2e-2, atol=1e-3)
+
+    def test_a_cuda_graph_of_forward_and_backward(self):
+        q, k, v, *rest = batch()
+        leaf = q.clone().requires_grad_()
+
+        def step():
+            leaf.grad = None
+            out = ops.hstu_attention(leaf, k, v, *rest)
+            out.float().sum().backward()
+            return out
+
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = step()
+        with torch.no_grad():
+            leaf.copy_(q * 0.5)
+        graph.replay()
+        torch.cuda.synchronize()
+        self.assertTrue(torch.equal(out, ops.hstu_attention(q * 0.5, k, v, *rest)))
+
+    def test_a_length_that_is_new_in_a_capture_is_refused(self):
+        q, k, v, offsets, _, alpha = batch()
+        ops.hstu_attention(q, k, v, offsets, 1024, alpha)
+        with (
+            self.assertRaisesRegex(errors.NotPreparedError, "max_seq_len is 4096.*capture"),
+            torch.cuda.graph(torch.cuda.CUDAGraph()),
+        ):
+            ops.hstu_attention(q, k, v, offsets, 4096, alpha)
+
+    def test_inductor_keeps_cuda_graphs(self):
+        q, k, v, *rest = batch()
+
+        def model(q, k, v, offsets):
+            return ops.hstu_attention(q * 2, k, v, offsets, *rest[1:]) + 1
+
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+        compiled = torch.compile(model, mode="reduce-overhead", fullgraph=True)
+        for _ in range(4):
+            out = compiled(q, k, v, rest[0]).clone()
+        torch.testing.assert_close(out, model(q, k, v, rest[0]))
+        self.assertEqual(torch._dynamo.utils.counters["inductor"]["cudagraph_skips"], 0)
+
+
+@unittest.skipUnless(HAS_GPU, "there is no GPU that PyTorch can use")
+class HostTime(unittest.TestCase):
+    def test_of_a_call(self):
+        """Printed: what it is depends on the machine. Calls are fewer than the queue of launches holds."""
+        q, k, v, *rest = batch(rows=[64])
+        leaf = q.clone().requires_grad_()
+        out = ops.hstu_attention(leaf, k, v, *rest)
+        dout = torch.ones_like(out)
+        one = torch.ones(1, device="cuda")
+        calls = {
+            "torch.add": lambda: torch.add(one, one),
+            "forward": lambda: ops.hstu_attention(q, k, v, *rest),
+            "forward with autograd": lambda: ops.hstu_attention(leaf, k, v, *rest),
+            "forward and backward": lambda: torch.autograd.grad(ops.hstu_attention(leaf, k, v, *rest), leaf, dout),
+        }
+        for name, call in calls.items():
+            best = float("inf")
+            for _ in range(20):
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
+                for _ in range(50):
+                    call()
+                best = min(best, (time.perf_counter() - begin) / 50)
+            print(f"host time of {name}: {best * 1e6:.1f} us")
+            self.assertLess(best, 1e-3)
