@@ -6,7 +6,7 @@ BUILD  := build/$(PRESET)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
 
-.PHONY: build test demo bench-table install wheel docs format format-check lint sanitize fuzz clean deps
+.PHONY: build test demo bench-table install wheel test-python docs format format-check lint sanitize fuzz clean deps
 
 build: deps
 	cmake --preset $(PRESET)
@@ -37,8 +37,12 @@ install: build
 WHEEL := build/wheel
 wheel: build
 	rm -rf $(WHEEL)
-	$(foreach component,runtime compiler host,cmake --install $(BUILD) --prefix $(WHEEL)/prefix --strip --component $(component) &&) true
+	cmake -DBUILD=$(BUILD) -DPREFIX=$(WHEEL)/prefix -P tests/python/install_prefix.cmake
 	tools/wheels.py --prefix $(WHEEL)/prefix --out $(WHEEL)
+
+# All tests of the Python package, on the wheels of this build, beside PyTorch.
+test-python: build
+	tools/python_tests.sh $(BUILD)
 
 # Pages that are rendered from tables in the code.
 docs: deps

@@ -55,7 +55,7 @@ def _size_of(interface: Interface, name: str, axis: int, shape: tuple[int, ...])
     if len(shape) != len(argument.shape):
         wanted = interface.shapes[name]
         raise InvalidArgumentError(f"{name} has rank {len(shape)}, shape {shape}; it must be {wanted}")
-    return shape[axis]
+    return int(shape[axis])  # while PyTorch traces, a symbol: a kernel is made for one size
 
 
 def check_parameter(parameter: Parameter, value: Any) -> Any:

@@ -53,6 +53,12 @@ class Compile(unittest.TestCase):
             torch.testing.assert_close(compiled(x, offsets, 16), self.layer(x, offsets, 16))
         self.assertEqual(len(graphs), 1)
 
+    def test_sizes_of_weights_may_be_symbols_while_pytorch_traces(self):
+        compiled = torch.compile(ops.layer_norm, fullgraph=True, dynamic=True, backend="aot_eager")
+        for rows, columns in ((3, 16), (5, 16), (5, 24)):
+            arguments = torch_cases.tensor(rows, columns), torch.ones(columns), torch.zeros(columns)
+            torch.testing.assert_close(compiled(*arguments), ops.layer_norm(*arguments))
+
     def test_inductor_forward_and_backward(self):
         compiled = torch.compile(self.layer, fullgraph=True, dynamic=True)
         x, offsets = batch(3, 0, 5)

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Runs tests of the Python package.
+
+    tests/python/run.py [NAME...]     test_NAME.py of this folder, all of them if none is named
+
+Exits with 77, which CTest reads as skipped, where numpy is missing or every test was skipped. With
+HSTUJIT_TEST_TORCH=1, as in CI, what is missing is a failure, and so is a skipped test that needs no GPU.
+"""
+
+import importlib.util
+import os
+import pathlib
+import sys
+import unittest
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+SKIPPED = 77
+NEEDS_GPU = "there is no GPU"
+
+
+def main(names):
+    strict = os.environ.get("HSTUJIT_TEST_TORCH") == "1"
+    needed = ["numpy", "torch"] if strict else ["numpy"]
+    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
+        print(f"{' and '.join(missing)} cannot be imported by {sys.executable}: the tests are skipped")
+        return 1 if strict else SKIPPED
+    sys.path.insert(0, str(FOLDER))
+    names = [f"test_{name}" for name in names] or sorted(path.stem for path in FOLDER.glob("test_*.py"))
+    suite = unittest.defaultTestLoader.loadTestsFromNames(names)
+    result = unittest.TextTestRunner(verbosity=2, buffer=False).run(suite)
+    unwanted = [f"{test}: {reason}" for test, reason in result.skipped if NEEDS_GPU not in reason]
+    if strict and unwanted:
+        print("\n".join(["skipped, though everything is said to be there:", *unwanted]))
+        return 1
+    if not result.wasSuccessful() or result.testsRun == 0:
+        return 1
+    return SKIPPED if len(result.skipped) == result.testsRun else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""The code of the pages runs as it stands, and the pages name every operator."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from torch_support import torch
+
+from hstujit import _interface
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(code, **environment):
+    with tempfile.TemporaryDirectory() as cache:
+        variables = {**os.environ, "HSTUJIT_CACHE_DIR": cache, **environment}
+        return subprocess.run([sys.executable, *code], env=variables, capture_output=True, text=True, check=False)
+
+
+class Pages(unittest.TestCase):
+    def check(self, name):
+        text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
+        self.assertGreater(len(blocks), 4)
+        done = run(["-c", "\n".join(blocks)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        words = set(re.findall(r"`(\w+)`", text))
+        self.assertLessEqual(set(_interface.operators()), words)
+        return done.stdout
+
+    def test_python(self):
+        printed = self.check("python.md")
+        self.assertIn("(7, 2, 64)", printed)
+        self.assertIn("k.shape[0] is 5; it must be L = 7, as in q", printed)
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_pytorch(self):
+        self.assertIn("torch.Size([7, 2, 64])", self.check("pytorch.md"))
+
+
+class Examples(unittest.TestCase):
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_torch_attention(self):
+        done = run([str(ROOT / "examples" / "torch_attention.py"), "--steps", "20"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        losses = [float(loss) for loss in re.findall(r"loss (\d\.\d+)", done.stdout)]
+        self.assertLess(losses[-1], 0.7 * losses[0])
+        self.assertIn("exported", done.stdout)

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Makes the wheels of a build, installs them with PyTorch into an environment of their own, and runs all tests of the
+# Python package there: none may be skipped but those that need a GPU. `make test-python` builds first.
+#
+#   tools/python_tests.sh BUILD     build/release, for instance
+#
+# PyPI's PyTorch is some 3 GB, which stay in build/python; TORCH is what pip is asked for.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+environment=build/python
+torch=${TORCH:-torch==2.11.0}
+
+python3 -m venv "$environment" 2>/dev/null || {
+  as_root=$([ "$(id -u)" = 0 ] || echo sudo)
+  $as_root apt-get install -y -qq --no-install-recommends python3-venv
+  python3 -m venv --clear "$environment"
+}
+pip() { "$environment/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
+pip install "$torch" numpy
+
+wheels=$build/wheels
+cmake -DBUILD="$build" -DPREFIX="$build/wheel-prefix" -P tests/python/install_prefix.cmake
+rm -rf "$wheels"
+"$environment/bin/python" tools/wheels.py --prefix "$build/wheel-prefix" --out "$wheels"
+pip uninstall --yes hstujit hstujit-host
+pip install --no-index --no-deps "$wheels"/*.whl
+
+export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
+exec "$environment/bin/python" tests/python/run.py
