@@ -41,6 +41,13 @@ class Pages(unittest.TestCase):
     def test_pytorch(self):
         self.assertIn("torch.Size([7, 2, 64])", self.check("pytorch.md"))
 
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_readme(self):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        (block,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
+        done = run(["-c", block + "print(q.grad.shape)"])
+        self.assertEqual((done.returncode, done.stdout), (0, "torch.Size([7, 2, 64])\n"), done.stderr)
+
 
 class Examples(unittest.TestCase):
     @unittest.skipUnless(torch, "PyTorch is not installed")
