@@ -1,13 +1,11 @@
 """Launches an operator on torch tensors.
 
 What a launch needs beside addresses, sizes and strides follows from data types, a few sizes and the parameters: it is
-found out once and kept as a plan. A plan fills one block of memory with the values of a launch, which the C library
-reads during the call alone.
+found out once and kept as a plan.
 """
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,12 +14,12 @@ import torch
 
 from .. import _instances
 from .._interface import Interface
-from .._library import check, library
-from .._structs import DLTensor
-from ..context import default_context
+from .._library import error_of, library
+from ..context import Context, default_context
 from ..errors import InvalidArgumentError, NotPreparedError
 from ..op import Op
-from ..signature import Argument, Dimension
+from ..signature import Dimension
+from ._values import Block, Layout
 
 NAMES = {
     torch.bfloat16: "bf16",
@@ -32,11 +30,8 @@ NAMES = {
     torch.int64: "int64",
 }
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
-# Code and bits of DLPack, and one lane.
-_DLPACK_TYPES = {"bf16": (4, 16), "fp16": (2, 16), "fp32": (2, 32), "int32": (0, 32), "int64": (0, 64)}
-_CPU, _CUDA = 1, 2
-_WORDS = ctypes.sizeof(DLTensor) // 8  # data; device; rank and type; shape; strides; offset
 
+launch_values = library.hstujit_launch
 _current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda index: 0)
 _current_device: Callable[[], int] = getattr(torch._C, "_cuda_getDevice", lambda: 0)
 _seen = threading.local()
@@ -46,44 +41,14 @@ def dtype_name(tensor: torch.Tensor) -> str:
     return NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch."))
 
 
-class Block:
-    """Memory for the values of one launch."""
-
-    __slots__ = ("memory", "integers", "reals", "address")
-
-    def __init__(self, plan: AlignedPlan) -> None:
-        self.memory = (ctypes.c_int64 * plan.words)()
-        self.address = ctypes.addressof(self.memory)
-        view = memoryview(self.memory).cast("B")
-        self.integers, self.reals = view.cast("q"), view.cast("d")
-        for position, (descriptor, sizes, rank, type_) in plan.tensors.items():
-            self.integers[position] = self.address + 8 * descriptor
-            code, bits = type_
-            self.integers[descriptor + 2] = rank | (code | bits << 8 | 1 << 16) << 32
-            self.integers[descriptor + 3] = self.address + 8 * sizes
-            self.integers[descriptor + 4] = self.address + 8 * (sizes + rank)
-
-
 class AlignedPlan:
     """The launches of one op."""
 
     def __init__(self, op: Op, positions: dict[str, int]) -> None:
         self.op, self.handle = op, op._handle
         self.count = len(op.signature)
-        self.words = self.count
-        # By position in the signature: words of the DLTensor, of shape and strides, the rank, the type.
-        self.tensors: dict[int, tuple[int, int, int, tuple[int, int]]] = {}
-        self.inputs: list[tuple[int, int, str]] = []  # position, which input, kind
-        self.outputs: list[int] = []
-        for position, argument in enumerate(op.signature):
-            if argument.is_output:
-                self.outputs.append(position)
-            else:
-                self.inputs.append((position, positions[argument.name], argument.kind))
-            if argument.is_tensor:
-                rank, descriptor = len(argument.shape), self.words
-                self.words += _WORDS + 2 * rank
-                self.tensors[position] = (descriptor, descriptor + _WORDS, rank, _DLPACK_TYPES[argument.dtype or ""])
+        self.layout = Layout(op.signature, positions)
+        self.fill = self.layout.fill
         index = op.signature.max_rows
         self.max_rows = None if index is None else positions[op.signature[index].name]
         self.free: list[Block] = []  # append and pop are atomic
@@ -97,44 +62,20 @@ class AlignedPlan:
         try:
             block = self.free.pop()
         except IndexError:
-            block = Block(self)
-        integers = block.integers
-        for position, index, kind in self.inputs:
-            if kind == "tensor":
-                self.fill(integers, position, inputs[index], op)
-            elif kind == "float":
-                block.reals[position] = inputs[index]
-            else:
-                integers[position] = inputs[index]
-        for position, output in zip(self.outputs, outputs):
-            self.fill(integers, position, output, op)
-        stream, workspace, size = 0, None, 0
-        if device >= 0:
-            stream = _current_stream(device)
-            size = op._workspace_size_at(block.address, self.count)
-            if size:
-                workspace = torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", device))
-        address = None if workspace is None else workspace.data_ptr()
-        check(library.hstujit_launch(self.handle, block.address, self.count, address, size, stream))
+            block = self.layout.block()
+        address = block.address
+        self.fill(block.memory, address, inputs, outputs)
+        if device < 0:
+            status = launch_values(self.handle, address, self.count, None, 0, None)
+        else:
+            # The workspace goes back to the allocator, which gives it to later work on the same stream alone.
+            size = op._workspace_size_at(address, self.count)
+            workspace = torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", device)) if size else None
+            where = None if workspace is None else workspace.data_ptr()
+            status = launch_values(self.handle, address, self.count, where, size, _current_stream(device))
+        if status:
+            raise error_of(status)
         self.free.append(block)
-
-    def fill(self, integers: memoryview, position: int, tensor: torch.Tensor, op: Op) -> None:
-        descriptor, sizes, rank, _ = self.tensors[position]
-        shape = tensor.shape
-        if len(shape) != rank:
-            argument = op.signature[position]
-            raise InvalidArgumentError(
-                f"{argument.name} has rank {len(shape)}, shape {tuple(shape)}; it must be {argument.shape_text}"
-            )
-        device = tensor.get_device()
-        integers[descriptor] = tensor.data_ptr()
-        integers[descriptor + 1] = _CPU if device < 0 else _CUDA | device << 32
-        for size in shape:
-            integers[sizes] = size
-            sizes += 1
-        for stride in tensor.stride():
-            integers[sizes] = stride
-            sizes += 1
 
 
 def prepare(op: Op, rows: int, device: int) -> None:
@@ -150,13 +91,17 @@ def prepare(op: Op, rows: int, device: int) -> None:
 class Plan:
     """What follows from the data types, sizes and parameters of a call."""
 
-    def __init__(self, launcher: Launcher, inputs: tuple[Any, ...], chosen: dict[str, Any]) -> None:
-        interface = self.interface = launcher.interface
+    def __init__(
+        self, launcher: Launcher, context: Context, inputs: tuple[Any, ...], parameters: tuple[Any, ...]
+    ) -> None:
+        interface, self.context = launcher.interface, context
+        self.interface = interface
+        chosen = dict(zip(launcher.parameter_names, parameters))
         given = {name: value for name, value in zip(launcher.positions, inputs) if value is not None}
         tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
         described = {name: (tuple(value.shape), dtype_name(value)) for name, value in tensors.items()}
         self.parameters = _instances.parameters_of(interface, described, set(given), chosen)
-        op = _instances.op_of(default_context(), interface, "cuda", self.parameters)
+        op = _instances.op_of(context, interface, "cuda", self.parameters)
         self.signature = op.signature
         _instances.check_arguments(interface, self.signature, set(given))
         for argument in self.signature.inputs:
@@ -166,9 +111,20 @@ class Plan:
                 )
         self.dtypes = tuple(DTYPES[argument.dtype or ""] for argument in self.signature.outputs)
         self.sources = dict(self.find_sources(launcher.positions))
-        self.aligned: dict[tuple[str, int], AlignedPlan] = {}
+        self.aligned: dict[Any, AlignedPlan] = {}  # by backend, and by alignments where they are less than 16
+        self.tensor_inputs = tuple(launcher.positions[a.name] for a in self.signature.inputs if a.is_tensor)
+        self.output_bits = self.find_output_bits()
         self.shapes = [tuple(map(self.compile_size, argument.shape)) for argument in self.signature.outputs]
         self.plain = all(size is not None for shape in self.shapes for size in shape)
+
+    def find_output_bits(self) -> int:
+        """Strides of new outputs in bytes, or-ed: multiples of a row, whose address is aligned."""
+        bits = 0
+        for argument, dtype in zip(self.signature.outputs, self.dtypes):
+            if len(argument.shape) > 1:
+                size = argument.shape[-1]
+                bits |= size.bias * dtype.itemsize if size.is_constant else dtype.itemsize
+        return bits
 
     def find_sources(self, positions: dict[str, int]) -> Any:
         """Where the value of a symbol is read: which input, which axis (None of a number), its factor and bias."""
@@ -187,8 +143,6 @@ class Plan:
         return size.bias, size.factor, tuple(self.sources[symbol] for symbol in size.symbols)
 
     def output_shapes(self, inputs: tuple[Any, ...], rows: dict[str, Any], read_rows: Callable[[str], Any]) -> Any:
-        if self.plain:
-            return [[_evaluate(size, inputs) for size in shape] for shape in self.shapes]
         values = {symbol: _value(source, inputs) for symbol, source in self.sources.items()}
         return _instances.output_shapes(self.interface, self.signature, {**values, **rows}, read_rows)
 
@@ -226,7 +180,8 @@ class Launcher:
         self.plans: dict[Any, Plan] = {}
 
     def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> Plan:
-        key: list[Any] = [parameters]
+        context = default_context()
+        key: list[Any] = [context, parameters]
         for value, is_tensor in zip(inputs, self.is_tensor):
             key.append(value if value is None else value.dtype if is_tensor else 0)
         try:
@@ -234,44 +189,47 @@ class Launcher:
                 if (value := inputs[index]) is not None:
                     key.append(int(value.shape[axis]))
         except IndexError:
-            return Plan(self, inputs, dict(zip(self.parameter_names, parameters)))  # which says what is wrong
+            return Plan(self, context, inputs, parameters)  # which says what is wrong
         for index in self.forms:
             if (value := inputs[index]) is not None:
                 key.append(value.dim() == 1 and _is_one(value.shape[0]))
         found = tuple(key)
         plan = self.plans.get(found)
         if plan is None:
-            plan = Plan(self, inputs, dict(zip(self.parameter_names, parameters)))
-            self.plans[found] = plan
+            plan = self.plans.setdefault(found, Plan(self, context, inputs, parameters))
         return plan
 
     def allocate(
-        self, plan: Plan, inputs: tuple[Any, ...], rows: tuple[Any, ...], device: Any, read_rows: Callable[[str], Any]
+        self, plan: Plan, inputs: tuple[Any, ...], rows: tuple[Any, ...], read_rows: Callable[[str], Any]
     ) -> tuple[torch.Tensor, ...]:
+        """New outputs on the device of the first tensor."""
+        new = inputs[self.first].new_empty
+        if plan.plain:
+            return tuple(
+                new([_evaluate(size, inputs) for size in shape], dtype=dtype)
+                for shape, dtype in zip(plan.shapes, plan.dtypes)
+            )
         given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
         shapes = plan.output_shapes(inputs, given, read_rows)
-        return tuple(torch.empty(shape, dtype=dtype, device=device) for shape, dtype in zip(shapes, plan.dtypes))
+        return tuple(new(shape, dtype=dtype) for shape, dtype in zip(shapes, plan.dtypes))
 
     def run(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...], rows: tuple[Any, ...]) -> Any:
-        first = inputs[self.first]
         plan = self.plan(inputs, parameters)
-        index = first.get_device()
+        index = inputs[self.first].get_device()
         if index < 0:
-            outputs = self.allocate(plan, inputs, rows, first.device, lambda name: self.last_of(inputs, name))
-            self.aligned(plan, "host", inputs, outputs).launch(inputs, outputs, -1)
-        elif index != _current_device() or not getattr(_seen, "thread", False):
+            outputs = self.launch(plan, "host", inputs, rows, index)
+        elif index == _current_device() and getattr(_seen, "thread", False):
+            outputs = self.launch(plan, "cuda", inputs, rows, index)
+        else:
             with torch.cuda.device(index):
                 torch.cuda.is_current_stream_capturing()  # makes the device's context this thread's
                 _seen.thread = True
-                outputs = self.launch_cuda(plan, inputs, rows, index)
-        else:
-            outputs = self.launch_cuda(plan, inputs, rows, index)
-        return self.all_outputs(plan, outputs, first.device)
+                outputs = self.launch(plan, "cuda", inputs, rows, index)
+        return self.all_outputs(plan, outputs, inputs[self.first])
 
-    def launch_cuda(self, plan: Plan, inputs: tuple[Any, ...], rows: tuple[Any, ...], index: int) -> Any:
-        device = torch.device("cuda", index)
-        outputs = self.allocate(plan, inputs, rows, device, lambda name: self.last_of(inputs, name))
-        self.aligned(plan, "cuda", inputs, outputs).launch(inputs, outputs, index)
+    def launch(self, plan: Plan, backend: str, inputs: tuple[Any, ...], rows: tuple[Any, ...], index: int) -> Any:
+        outputs = self.allocate(plan, inputs, rows, lambda name: self.last_of(inputs, name))
+        self.aligned(plan, backend, inputs, outputs).launch(inputs, outputs, index)
         return outputs
 
     def last_of(self, inputs: tuple[Any, ...], name: str) -> int:
@@ -281,35 +239,34 @@ class Launcher:
     def aligned(
         self, plan: Plan, backend: str, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]
     ) -> AlignedPlan:
-        bits = 0
-        for value, is_tensor in zip(inputs, self.is_tensor):
-            if is_tensor and value is not None:
-                bits |= _bits(value)
-        for output in outputs:
-            bits |= _bits(output)
-        alignment = 16 if not bits & 15 else bits & -bits
-        found = plan.aligned.get((backend, alignment))
-        if found is None:
-            tensors = {a.name: inputs[self.positions[a.name]] for a in plan.signature.inputs if a.is_tensor}
-            tensors.update((a.name, output) for a, output in zip(plan.signature.outputs, outputs))
-            each = {name: _bits(tensor) for name, tensor in tensors.items()}
-            op = _instances.aligned_op(default_context(), self.interface, backend, plan.parameters, each)
-            found = AlignedPlan(op, self.positions)
-            if alignment == 16:  # with less, which tensor it is of matters
-                found = plan.aligned.setdefault((backend, alignment), found)
-        return found
+        bits = plan.output_bits
+        for index in plan.tensor_inputs:
+            bits |= _bits(inputs[index])
+        if bits & 15 == 0:
+            found = plan.aligned.get(backend)
+            return found or plan.aligned.setdefault(backend, self.align(plan, backend, inputs, outputs))
+        # Which tensor it is of matters: some may have less.
+        each = tuple(_bits(tensor) & 15 for tensor in (*(inputs[index] for index in plan.tensor_inputs), *outputs))
+        found = plan.aligned.get((backend, each))
+        return found or plan.aligned.setdefault((backend, each), self.align(plan, backend, inputs, outputs))
 
-    def all_outputs(self, plan: Plan, outputs: tuple[torch.Tensor, ...], device: Any) -> Any:
+    def align(
+        self, plan: Plan, backend: str, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]
+    ) -> AlignedPlan:
+        bits = {a.name: _bits(inputs[self.positions[a.name]]) for a in plan.signature.inputs if a.is_tensor}
+        bits.update((a.name, _bits(output)) for a, output in zip(plan.signature.outputs, outputs))
+        op = _instances.aligned_op(plan.context, self.interface, backend, plan.parameters, bits)
+        return AlignedPlan(op, self.positions)
+
+    def all_outputs(self, plan: Plan, outputs: tuple[torch.Tensor, ...], first: torch.Tensor) -> Any:
         """One for each output of the schema: without elements where this instance has none."""
         wanted = self.interface.outputs
         if len(outputs) < len(wanted):
             made = dict(zip((argument.name for argument in plan.signature.outputs), outputs))
-            outputs = tuple(made[a.name] if a.name in made else _nothing(a, plan, device) for a in wanted)
+            outputs = tuple(
+                made[a.name] if a.name in made else first.new_empty(0, dtype=plan.dtypes[0]) for a in wanted
+            )
         return outputs if len(wanted) > 1 else outputs[0]
-
-
-def _nothing(argument: Argument, plan: Plan, device: Any) -> torch.Tensor:
-    return torch.empty(0, dtype=plan.dtypes[0], device=device)
 
 
 def _bits(tensor: torch.Tensor) -> int:

@@ -1,0 +1,73 @@
+"""Schemas of the operators, and functions with the arguments of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._functions import USUAL
+from .._interface import Interface
+
+NAMESPACE = "hstujit"
+_TYPES = {"tensor": "Tensor", "float": "float", "int": "SymInt"}
+
+# Name, type in the schema, and default, which is ... where there is none.
+Entry = tuple[str, str, Any]
+
+
+def positional(described: Interface) -> list[Entry]:
+    """In the order of the function for arrays."""
+    required: list[Entry] = []
+    tensors: list[Entry] = []
+    numbers: list[Entry] = []
+    for argument in described.inputs:
+        type_ = _TYPES[argument.kind]
+        if argument.name in described.optional:
+            (tensors if argument.is_tensor else numbers).append((argument.name, type_ + "?", None))
+        elif argument.name in USUAL:
+            numbers.append((argument.name, type_, USUAL[argument.name]))
+        else:
+            required.append((argument.name, type_, ...))
+    return [*required, *tensors, *numbers]
+
+
+def keywords(described: Interface) -> list[Entry]:
+    """Parameters, then rows of outputs."""
+    parameters = [(p.name, p.type, ... if p.default is None else p.default) for p in described.parameters]
+    return parameters + [(keyword, "SymInt?", None) for _, keyword in described.rows]
+
+
+def schema_of(described: Interface) -> str:
+    def text(name: str, type_: str, default: Any) -> str:
+        if default is ...:
+            return f"{type_} {name}"
+        return f'{type_} {name}="{default}"' if type_ == "str" else f"{type_} {name}={default}"
+
+    results = ", ".join(["Tensor"] * len(described.outputs))
+    result = results if len(described.outputs) == 1 else f"({results})"
+    return f"{described.name}({_arguments(described, text)}) -> {result}"
+
+
+def function_of(described: Interface, body: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """A function with the arguments of the schema. It gives ``body`` inputs, parameters and rows, a tuple of each."""
+
+    def text(name: str, type_: str, default: Any) -> str:
+        return name if default is ... else f"{name}={default!r}"
+
+    groups = (
+        [argument.name for argument in described.inputs],
+        [parameter.name for parameter in described.parameters],
+        [keyword for _, keyword in described.rows],
+    )
+    tuples = ", ".join("(" + "".join(name + ", " for name in names) + ")" for names in groups)
+    source = f"def {described.name}({_arguments(described, text)}):\n    return body({tuples})\n"
+    scope: dict[str, Any] = {"body": body}
+    exec(source, scope)  # of names that are the library's
+    return scope[described.name]
+
+
+def _arguments(described: Interface, text: Callable[[str, str, Any], str]) -> str:
+    arguments = [text(*entry) for entry in positional(described)]
+    if named := keywords(described):
+        arguments += ["*", *(text(*entry) for entry in named)]
+    return ", ".join(arguments)
