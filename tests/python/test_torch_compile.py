@@ -1,6 +1,5 @@
 """torch.compile without graph breaks, torch.export and AOTInductor with lengths that are symbols."""
 
-import pathlib
 import tempfile
 import unittest
 
@@ -86,20 +85,28 @@ class Compile(unittest.TestCase):
             self.assertIsInstance(out.shape[0], torch.SymInt)
             self.assertEqual(ops.dense_to_jagged(dense, offsets, 5, out_rows=8).shape, (8, 16))
 
-    def test_export_and_aot_inductor(self):
+    def export(self):
         x, offsets = batch(3, 0, 5)
         sizes = {0: torch.export.Dim("rows", min=2, max=2**20)}, {0: torch.export.Dim("offsets", min=3, max=2**20)}
-        with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
-            program = torch.export.export(self.layer, (x, offsets, 16), dynamic_shapes=(*sizes, None))
-            path = str(pathlib.Path(folder) / "layer.pt2")
-            torch.export.save(program, path)
-            loaded = torch.export.load(path).module()
-            package = torch._inductor.aoti_compile_and_package(
-                program, package_path=str(pathlib.Path(folder) / "compiled.pt2")
-            )
-            runner = torch._inductor.aoti_load_package(package)
-            for lengths in ((3, 0, 5), (6, 1, 9, 2)):
-                x, offsets = batch(*lengths)
-                expected = self.layer(x, offsets, 16)
-                torch.testing.assert_close(loaded(x, offsets, 16), expected)
-                torch.testing.assert_close(runner(x, offsets, 16), expected)
+        with torch.no_grad():
+            return torch.export.export(self.layer, (x, offsets, 16), dynamic_shapes=(*sizes, None))
+
+    def assert_agrees(self, module):
+        for lengths in ((3, 0, 5), (6, 1, 9, 2)):
+            x, offsets = batch(*lengths)
+            with torch.no_grad():
+                torch.testing.assert_close(module(x, offsets, 16), self.layer(x, offsets, 16))
+
+    def test_export(self):
+        program = self.export()
+        self.assert_agrees(program.module())
+        with tempfile.TemporaryDirectory() as folder:
+            torch.export.save(program, folder + "/layer.pt2")
+            self.assert_agrees(torch.export.load(folder + "/layer.pt2").module())
+
+    def test_aot_inductor(self):
+        if torch.__version__ < "2.7":
+            self.skipTest("AOTInductor of PyTorch 2.6 gives an operator without its tensors to the dispatcher")
+        with tempfile.TemporaryDirectory() as folder:
+            package = torch._inductor.aoti_compile_and_package(self.export(), package_path=folder + "/layer.pt2")
+            self.assert_agrees(torch._inductor.aoti_load_package(package))

@@ -95,6 +95,11 @@ class NoDerivative:
         raise UnsupportedError(self.what)
 
 
+def _any_requires_grad(*inputs: Any) -> bool:
+    """That of torch._C, which PyTorch 2.6 has not."""
+    return any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs)
+
+
 def autograd_kernel(op: Any, rule: Derivative | NoDerivative, compute: Callable[..., Any]) -> Callable[..., Any]:
     """What the dispatcher calls for its autograd keys.
 
@@ -102,7 +107,8 @@ def autograd_kernel(op: Any, rule: Derivative | NoDerivative, compute: Callable[
     takes longer than all the rest. Where nothing but the kernel ``compute`` is left to be called, it is called at once:
     no mode of tracing, no transform, no functionalisation.
     """
-    below, any_requires_grad = torch._C._AutoDispatchBelowAutograd, torch._C._any_requires_grad
+    below = torch._C._AutoDispatchBelowAutograd
+    any_requires_grad = getattr(torch._C, "_any_requires_grad", _any_requires_grad)
     keys = torch._C.DispatchKey
     behind = torch._C._after_autograd_keyset
     deciding = behind.remove(keys.ADInplaceOrView)  # which passes every call on
