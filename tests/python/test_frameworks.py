@@ -1,0 +1,50 @@
+"""Arrays of other frameworks than numpy: results are of the framework of the first array."""
+
+import importlib.util
+import unittest
+
+import numpy
+from support import OFFSETS, ROWS, random
+from torch_support import torch
+
+import hstujit
+from hstujit import errors
+
+if importlib.util.find_spec("jax"):
+    import jax
+else:
+    jax = None
+
+
+class Frameworks(unittest.TestCase):
+    def setUp(self):
+        self.arrays = [random(ROWS, 2, 64), random(ROWS, 2, 64, seed=1), random(ROWS, 2, 32, seed=2)]
+        self.expected = hstujit.attention(*self.arrays, OFFSETS, 8, 0.125)
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_torch(self):
+        q, k, v = map(torch.from_numpy, self.arrays)
+        out = hstujit.attention(q, k, v, torch.from_numpy(OFFSETS), 8, 0.125)
+        numpy.testing.assert_array_equal(out.numpy(), self.expected)
+        self.assertEqual(hstujit.layer_norm(q[:, 0].bfloat16()).dtype, torch.bfloat16)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "q cannot be exchanged by DLPack.*grad"):
+            hstujit.attention(q.requires_grad_(), k, v, torch.from_numpy(OFFSETS), 8, 0.125)
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_frameworks_may_be_mixed(self):
+        q, k, v = self.arrays
+        out = hstujit.attention(q, torch.from_numpy(k), v, torch.from_numpy(OFFSETS), 8, 0.125)
+        self.assertIsInstance(out, numpy.ndarray)
+        numpy.testing.assert_array_equal(out, self.expected)
+
+    @unittest.skipUnless(jax, "JAX is not installed")
+    def test_jax(self):
+        q, k, v = map(jax.numpy.asarray, self.arrays)
+        offsets = jax.numpy.asarray(OFFSETS.astype(numpy.int32))
+        outs = [hstujit.attention(q, k, v, offsets, 8, 0.125) for _ in range(2)]
+        self.assertIsInstance(outs[0], jax.Array)
+        for out in outs:
+            numpy.testing.assert_array_equal(numpy.asarray(out), self.expected)
+        half = hstujit.layer_norm(q[:, 0].astype(jax.numpy.bfloat16))
+        self.assertEqual(half.dtype, jax.numpy.bfloat16)
+        self.assertEqual(float(jax.numpy.abs(half.astype(jax.numpy.float32).mean(1)).max() < 0.02), 1.0)
