@@ -180,6 +180,11 @@ class Program(unittest.TestCase):
         run = subprocess.run([sys.executable, "-m", "hstujit", "nothing"], capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 2)
 
+    def test_without_pytorch_its_module_says_what_is_missing(self):
+        code = "import sys; sys.modules['torch'] = None; import hstujit.torch"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        self.assertIn("hstujit.torch needs PyTorch 2.6 or newer", run.stderr)
+
     def test_import_needs_neither_torch_nor_numpy(self):
         code = "import sys, hstujit; hstujit.attention; print([m for m in ('torch', 'numpy') if m in sys.modules])"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

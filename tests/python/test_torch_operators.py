@@ -1,5 +1,8 @@
 """torch.ops.hstujit on tensors of the CPU: results, derivatives, and what PyTorch checks of operators."""
 
+import os
+import subprocess
+import sys
 import threading
 import unittest
 import warnings
@@ -194,6 +197,22 @@ class Use(unittest.TestCase):
         self.assertEqual((out.dtype, norm.dtype, mixed.dtype), (torch.bfloat16, torch.float32, torch.float32))
         out.float().sum().backward()
         self.assertEqual(q.grad.dtype, torch.float32)
+
+    def test_operators_use_the_default_context_of_the_moment(self):
+        before = hstujit.default_context()
+        self.addCleanup(hstujit.set_default_context, before)
+        ops.complete_cumsum(torch.tensor([1, 2]))
+        context = hstujit.Context()
+        hstujit.set_default_context(context)
+        self.assertEqual(ops.complete_cumsum(torch.tensor([1, 2])).tolist(), [0, 1, 3])
+        self.assertIn("complete_cumsum", {key[0] for key in context._ops})
+
+    def test_without_the_host_backend_the_error_says_what_to_install(self):
+        code = "import torch, hstujit.torch; torch.ops.hstujit.complete_cumsum(torch.tensor([1]))"
+        variables = {**os.environ, "HSTUJIT_HOST_LIBRARY": "/nowhere/libhstujit_host.so"}
+        done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("pip install hstujit-host", done.stderr)
 
     def test_threads_agree(self):
         q, k, v = (torch.from_numpy(random_array(8, 2, 16, seed=seed)) for seed in range(3))

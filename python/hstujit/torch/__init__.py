@@ -10,6 +10,11 @@ The functions here have the names, argument orders and defaults of the public HS
 
 from __future__ import annotations
 
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("hstujit.torch needs PyTorch 2.6 or newer: pip install torch", name=error.name) from None
+
 from . import _register
 
 _register.register_all()
