@@ -27,4 +27,5 @@ pip uninstall --yes hstujit hstujit-host
 pip install --no-index --no-deps "$wheels"/*.whl
 
 export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
+export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 exec "$environment/bin/python" tests/python/run.py

@@ -222,7 +222,9 @@ class Launcher:
             outputs = self.launch(plan, "cuda", inputs, rows, index)
         else:
             with torch.cuda.device(index):
-                torch.cuda.is_current_stream_capturing()  # makes the device's context this thread's
+                # A call of the CUDA runtime makes the device's context this thread's; PyTorch may leave out the first.
+                torch.cuda.set_device(index)
+                torch.cuda.is_current_stream_capturing()
                 _seen.thread = True
                 outputs = self.launch(plan, "cuda", inputs, rows, index)
         return self.all_outputs(plan, outputs, inputs[self.first])
