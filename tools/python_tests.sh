@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes the wheels of a build, installs them with PyTorch into an environment of their own, and runs all tests of the
-# Python package there: none may be skipped but those that need a GPU. `make test-python` builds first.
+# Checks the Python package with ruff and mypy (python/pyproject.toml), makes the wheels of a build, installs them with
+# PyTorch into an environment of their own, and runs all tests there: none may be skipped but those that need a GPU.
+# `make test-python` builds first.
 #
 #   tools/python_tests.sh BUILD     build/release, for instance
 #
@@ -17,7 +18,11 @@ python3 -m venv "$environment" 2>/dev/null || {
   python3 -m venv --clear "$environment"
 }
 pip() { "$environment/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
-pip install "$torch" numpy
+pip install "$torch" numpy ruff==0.17.6 mypy==2.4.1
+sources=(python tests/python examples/torch_attention.py)
+"$environment/bin/ruff" check --config python/pyproject.toml "${sources[@]}"
+"$environment/bin/ruff" format --config python/pyproject.toml --check "${sources[@]}"
+(cd python && "../$environment/bin/mypy")
 
 wheels=$build/wheels
 cmake -DBUILD="$build" -DPREFIX="$build/wheel-prefix" -P tests/python/install_prefix.cmake
