@@ -49,7 +49,11 @@ class OperatorFunction:
             for name, parameter in self._parameters.items()
             if arguments[name] is not None
         }
-        rows = {symbol: arguments[name] for name, symbol in self._rows.items() if arguments[name] is not None}
+        rows = {
+            symbol: _instances.check_integer(name, arguments[name])
+            for name, symbol in self._rows.items()
+            if arguments[name] is not None
+        }
         inputs = {a.name: arguments[a.name] for a in self.interface.inputs if arguments[a.name] is not None}
         first = next(a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs)
         device = device_of(inputs[first])
@@ -86,6 +90,7 @@ class _Call:
         op = self.find_op(tensors, outputs)
         arrays = self.out
         if outputs is None:
+            _instances.check_sizes(self.interface, op.signature, numbers, self.rows)
             shapes = _instances.output_shapes(
                 self.interface,
                 op.signature,

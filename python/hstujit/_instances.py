@@ -70,6 +70,12 @@ def check_parameter(parameter: Parameter, value: Any) -> Any:
     return value
 
 
+def check_integer(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidArgumentError(f"{name} is {value!r}; it must be an integer")
+    return value.__index__()
+
+
 def op_of(context: Context, interface: Interface, backend: str, parameters: Mapping[str, Any]) -> Op:
     """The op of these parameters. A context keeps it: a CUDA graph may hold its kernels."""
     key = (interface.op, interface.direction, backend, *sorted(parameters.items()))
@@ -140,6 +146,18 @@ def output_shapes(
             if symbol not in values:
                 values[symbol] = _rows(interface, signature, symbol, values, read_rows)
     return [tuple(dimension.size(values) for dimension in output.shape) for output in signature.outputs]
+
+
+def check_sizes(
+    interface: Interface, signature: Signature, numbers: Mapping[str, Any], rows: Mapping[str, Any]
+) -> None:
+    """Numbers that sizes of outputs follow from are not negative. The library checks all others."""
+    symbols = {symbol for output in signature.outputs for size in output.shape for symbol in size.symbols}
+    given = {name: numbers[name] for name in symbols if name in numbers}
+    given.update((keyword, rows[symbol]) for symbol, keyword in interface.rows if symbol in rows)
+    for name, value in given.items():
+        if isinstance(value, int) and value < 0:
+            raise InvalidArgumentError(f"{name} is {value}; it must be at least 0")
 
 
 def _rows(

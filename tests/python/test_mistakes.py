@@ -81,6 +81,17 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "alpha is 'x'", "a real number", alpha="x")
         self.refused(errors.InvalidArgumentError, "finite", alpha=float("nan"))
 
+    def test_sizes_of_outputs(self):
+        x = random(ROWS, 16)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "max_len is -3; it must be at least 0"):
+            hstujit.jagged_to_padded_dense(x, OFFSETS, -3)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "out_rows is 'x'; it must be an integer"):
+            hstujit.dense_to_jagged(random(15, 16), OFFSETS, 5, out_rows="x")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "out_rows is -1"):
+            hstujit.dense_to_jagged(random(15, 16), OFFSETS, 5, out_rows=-1)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "L is 8; it must be at least B.max_len_right = 12"):
+            hstujit.split_2d_jagged(x, offsets_left=OFFSETS, max_len_right=4)
+
     def test_parameters(self):
         self.refused(errors.InvalidArgumentError, "causal is 3", "True or False", causal=3)
         self.refused(errors.InvalidArgumentError, "max_attn_len is 0.5", "an integer", max_attn_len=0.5)

@@ -154,6 +154,22 @@ class Mistakes(unittest.TestCase):
         self.refused(RuntimeError, "q", q=3)
         self.refused(RuntimeError, "cusal", cusal=True)
 
+    def test_ranks_of_a_call_that_is_like_an_earlier_one(self):
+        x, offsets = torch_cases.tensor(8, 16), torch_cases.offsets()
+        ops.jagged_to_padded_dense(x, offsets, 4)
+        for wrong in (offsets[0], offsets[None]):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "seq_offsets has rank"):
+                ops.jagged_to_padded_dense(x, wrong, 4)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "values has rank 1"):
+            ops.jagged_to_padded_dense(x[0], offsets, 4)
+
+    def test_sizes_below_0(self):
+        x, offsets = torch_cases.tensor(8, 16), torch_cases.offsets()
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "max_len is -3; it must be at least 0"):
+            ops.jagged_to_padded_dense(x, offsets, -3)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "out_rows is -1"):
+            ops.dense_to_jagged(torch_cases.tensor(15, 16), offsets, 5, out_rows=-1)
+
     def test_memory_that_is_gone(self):
         q = self.arguments["q"].clone()
         q.untyped_storage().resize_(0)

@@ -18,7 +18,7 @@ from .._library import error_of, library
 from ..context import Context, default_context
 from ..errors import InvalidArgumentError, NotPreparedError
 from ..op import Op
-from ..signature import Dimension
+from ..signature import Argument, Dimension
 from ._values import Block, Layout
 
 NAMES = {
@@ -105,10 +105,8 @@ class Plan:
         self.signature = op.signature
         _instances.check_arguments(interface, self.signature, set(given))
         for argument in self.signature.inputs:
-            if argument.is_tensor and described[argument.name][1] != argument.dtype:
-                raise InvalidArgumentError(
-                    f"{argument.name} has the data type {described[argument.name][1]}; it must be {argument.dtype}"
-                )
+            if argument.is_tensor:
+                _check_tensor(argument, *described[argument.name])
         self.dtypes = tuple(DTYPES[argument.dtype or ""] for argument in self.signature.outputs)
         self.sources = dict(self.find_sources(launcher.positions))
         self.aligned: dict[Any, AlignedPlan] = {}  # by backend, and by alignments where they are less than 16
@@ -147,6 +145,14 @@ class Plan:
         return _instances.output_shapes(self.interface, self.signature, {**values, **rows}, read_rows)
 
 
+def _check_tensor(argument: Argument, shape: tuple[int, ...], dtype: str) -> None:
+    if dtype != argument.dtype:
+        raise InvalidArgumentError(f"{argument.name} has the data type {dtype}; it must be {argument.dtype}")
+    if len(shape) != len(argument.shape):
+        wanted = argument.shape_text
+        raise InvalidArgumentError(f"{argument.name} has rank {len(shape)}, shape {shape}; it must be {wanted}")
+
+
 def _value(source: tuple[int, int | None, int, int], inputs: tuple[Any, ...]) -> Any:
     index, axis, factor, bias = source
     if axis is None:
@@ -183,7 +189,10 @@ class Launcher:
         context = default_context()
         key: list[Any] = [context, parameters]
         for value, is_tensor in zip(inputs, self.is_tensor):
-            key.append(value if value is None else value.dtype if is_tensor else 0)
+            if value is None or not is_tensor:
+                key.append(value is None)
+            else:
+                key += value.dtype, value.dim()
         try:
             for index, axis in self.axes:
                 if (value := inputs[index]) is not None:
@@ -204,14 +213,22 @@ class Launcher:
     ) -> tuple[torch.Tensor, ...]:
         """New outputs on the device of the first tensor."""
         new = inputs[self.first].new_empty
-        if plan.plain:
-            return tuple(
-                new([_evaluate(size, inputs) for size in shape], dtype=dtype)
-                for shape, dtype in zip(plan.shapes, plan.dtypes)
-            )
-        given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
-        shapes = plan.output_shapes(inputs, given, read_rows)
-        return tuple(new(shape, dtype=dtype) for shape, dtype in zip(shapes, plan.dtypes))
+        try:
+            if plan.plain:
+                return tuple(
+                    [
+                        new([_evaluate(size, inputs) for size in shape], dtype=dtype)
+                        for shape, dtype in zip(plan.shapes, plan.dtypes)
+                    ]
+                )
+            given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
+            shapes = plan.output_shapes(inputs, given, read_rows)
+            return tuple([new(shape, dtype=dtype) for shape, dtype in zip(shapes, plan.dtypes)])
+        except RuntimeError:
+            numbers = {n: v for n, v, is_tensor in zip(self.positions, inputs, self.is_tensor) if not is_tensor}
+            given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
+            _instances.check_sizes(self.interface, plan.signature, numbers, given)
+            raise
 
     def run(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...], rows: tuple[Any, ...]) -> Any:
         plan = self.plan(inputs, parameters)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from .._structs import DLTensor
-from ..errors import InvalidArgumentError
 from ..signature import Argument, Signature
 
 # Code and bits of DLPack.
@@ -27,7 +26,7 @@ class Layout:
     """Where the values of one signature stand: a word each, then for each tensor its descriptor, shape and strides.
 
     ``fill(memory, address, inputs, outputs)`` writes them. Inputs are those of the interface, in its order, and
-    ``positions`` says which one an argument is.
+    ``positions`` says which one an argument is. Tensors have the ranks of the signature.
     """
 
     def __init__(self, signature: Signature, positions: dict[str, int]) -> None:
@@ -54,7 +53,7 @@ def _words_of(argument: Argument) -> int:
 
 def _write(signature: Signature, positions: dict[str, int]) -> Fill:
     outputs = {argument.name: index for index, argument in enumerate(signature.outputs)}
-    formats, values, words, ranks = [], [], [], []
+    formats, values, words = [], [], []
     place = len(signature)
     for argument in signature:
         name = f"o{outputs[argument.name]}" if argument.is_output else f"i{positions[argument.name]}"
@@ -75,23 +74,15 @@ def _write(signature: Signature, positions: dict[str, int]) -> Fill:
             f"*{name}.shape",
             f"*{name}.stride()",
         ]
-        ranks.append(f"    if {name}.dim() != {rank}: wrong_rank({argument.name!r}, {name})")
         place += _words_of(argument)
     unpacked = [("inputs", "i", len(positions)), ("outputs", "o", len(outputs))]
     lines = [
         "def fill(memory, address, inputs, outputs):",
         *(f"    {''.join(f'{letter}{index}, ' for index in range(count))} = {of}" for of, letter, count in unpacked),
-        *ranks,
         f"    pack(memory, 0, {', '.join([*values, *words])})",
     ]
 
-    def wrong_rank(name: str, tensor: Any) -> NoReturn:
-        argument = signature.find(name)
-        assert argument is not None
-        shape = tuple(tensor.shape)
-        raise InvalidArgumentError(f"{name} has rank {len(shape)}, shape {shape}; it must be {argument.shape_text}")
-
     pack = struct.Struct("".join(formats) + "q" * (place - len(signature))).pack_into
-    scope: dict[str, Any] = {"pack": pack, "wrong_rank": wrong_rank}
+    scope: dict[str, Any] = {"pack": pack}
     exec("\n".join(lines), scope)  # of numbers, and names that are made here or are the library's
     return scope["fill"]
