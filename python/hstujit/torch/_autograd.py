@@ -24,24 +24,37 @@ class Derivative:
         self.defaults = {name: default for name, _, default in positional(forward.interface)}
         self.names = list(self.defaults)
         tensors = {name for name, index in forward.positions.items() if forward.is_tensor[index]}
+        self.default_values = tuple(self.defaults.values())
         self.saved = [name for name in self.names if name in tensors and name in backward.positions]
         self.numbers = [name for name in self.names if name not in tensors]
+        self.saved_at = [self.names.index(name) for name in self.saved]
+        self.numbers_at = [self.names.index(name) for name in self.numbers]
         self.inputs = list(forward.positions)
         self.parameters = {parameter.name: parameter.default for parameter in forward.interface.parameters}
+        # Backward has parameters, or rows, that follow from forward's inputs.
+        derived = (p.name for p in backward.interface.parameters if not self.says_what_is_wanted(p.name))
+        self.needs_plan = bool(backward.rows) or any(name not in self.parameters for name in derived)
         self.order = [name for name, _, _ in positional(backward.interface)]
         self.gradients = {"d" + argument.name: index for index, argument in enumerate(forward.interface.outputs)}
         self.results = [argument.name for argument in backward.interface.outputs]
 
     def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        given = {**self.defaults, **dict(zip(self.names, inputs))}
-        ctx.passed = self.names[: len(inputs)]  # arguments behind them have their defaults
-        ctx.save_for_backward(*[given[name] for name in self.saved])
-        ctx.numbers = [given[name] for name in self.numbers]
-        chosen = {**self.parameters, **named}
-        ordered = tuple([given[name] for name in self.inputs])
-        ctx.plan = self.forward.plan(ordered, tuple([chosen[name] for name in self.parameters]))
-        ctx.chosen = chosen
-        ctx.rows = self.sizes_of(ctx.plan, ordered) if self.backward.rows else {}
+        ctx.passed = len(inputs)  # arguments behind them have their defaults
+        given = inputs + self.default_values[len(inputs) :]
+        ctx.save_for_backward(*[given[index] for index in self.saved_at])
+        ctx.numbers = [given[index] for index in self.numbers_at]
+        ctx.chosen = {**self.parameters, **named}
+        ctx.rows = {}
+        if self.needs_plan:
+            values = dict(zip(self.names, given))
+            ordered = tuple([values[name] for name in self.inputs])
+            plan = self.forward.plan(ordered, tuple([ctx.chosen[name] for name in self.parameters]))
+            ctx.chosen.update(plan.parameters)
+            ctx.rows = self.sizes_of(plan, ordered)
+
+    def says_what_is_wanted(self, parameter: str) -> bool:
+        """Such as drab: whether the gradient of rab is."""
+        return parameter[0] == "d" and parameter[1:] in self.defaults
 
     def sizes_of(self, plan: Plan, inputs: tuple[Any, ...]) -> dict[str, Any]:
         """Rows of gradients that backward's inputs do not tell: those of forward's inputs, of the same symbol."""
@@ -55,22 +68,22 @@ class Derivative:
 
     def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
         """A gradient for each input that was passed. ``needs`` says which are wanted."""
-        parameters = {**ctx.chosen, **ctx.plan.parameters}
-        if parameters.get("left_only"):
+        if ctx.chosen.get("left_only"):
             raise UnsupportedError(f"{self.forward.interface.op} has no derivative with left_only")
         given = dict(zip(self.saved, ctx.saved_tensors))
         given.update(zip(self.numbers, ctx.numbers))
         given.update((name, _dense(grads[index])) for name, index in self.gradients.items())
-        needed = dict(zip(ctx.passed, needs))
+        passed = self.names[: ctx.passed]
+        needed = dict(zip(passed, needs))
         chosen = {}
         for parameter in self.backward.interface.parameters:
-            value = parameters.get(parameter.name, parameter.default)
-            if parameter.name[0] == "d" and parameter.name[1:] in self.defaults:  # whether a gradient is wanted
+            value = ctx.chosen.get(parameter.name, parameter.default)
+            if self.says_what_is_wanted(parameter.name):
                 value = value and needed.get(parameter.name[1:], False)
             chosen[parameter.name] = value
         results = self.op(*[given[name] for name in self.order], **chosen, **ctx.rows)
         found = dict(zip(self.results, results if len(self.results) > 1 else (results,)))
-        return tuple([self.gradient_of(name, found, given) if needed[name] else None for name in ctx.passed])
+        return tuple([self.gradient_of(name, found, given) if needed[name] else None for name in passed])
 
     def gradient_of(self, name: str, found: dict[str, Any], given: dict[str, Any]) -> Any:
         passed = _PASSED_ON.get((self.forward.interface.op, name))
@@ -114,8 +127,13 @@ def autograd_kernel(op: Any, rule: Derivative | NoDerivative, compute: Callable[
     deciding = behind.remove(keys.ADInplaceOrView)  # which passes every call on
     kernels = (keys.CPU, keys.CUDA)
 
+    known: dict[int, bool] = {}
+
     def run(keyset: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        if (keyset & deciding).highestPriorityTypeId() in kernels:
+        bits = keyset.raw_repr()
+        if bits not in known:
+            known[bits] = (keyset & deciding).highestPriorityTypeId() in kernels
+        if known[bits]:
             return compute(*inputs, **named)
         with below():
             return op.redispatch(keyset & behind, *inputs, **named)

@@ -19,7 +19,7 @@ from ..context import Context, default_context
 from ..errors import InvalidArgumentError, NotPreparedError
 from ..op import Op
 from ..signature import Argument, Dimension
-from ._values import Block, Layout
+from ._values import Block, Layout, compile_lambda
 
 NAMES = {
     torch.bfloat16: "bf16",
@@ -112,8 +112,8 @@ class Plan:
         self.aligned: dict[Any, AlignedPlan] = {}  # by backend, and by alignments where they are less than 16
         self.tensor_inputs = tuple(launcher.positions[a.name] for a in self.signature.inputs if a.is_tensor)
         self.output_bits = self.find_output_bits()
-        self.shapes = [tuple(map(self.compile_size, argument.shape)) for argument in self.signature.outputs]
-        self.plain = all(size is not None for shape in self.shapes for size in shape)
+        self.shapes_of = self.compile_shapes()
+        self.bits_of = self.compile_bits()
 
     def find_output_bits(self) -> int:
         """Strides of new outputs in bytes, or-ed: multiples of a row, whose address is aligned."""
@@ -134,11 +134,29 @@ class Plan:
                 if len(size.symbols) == 1 and self.signature.find(size.symbols[0]) is None:
                     yield size.symbols[0], (positions[argument.name], axis, size.factor, size.bias)
 
-    def compile_size(self, size: Dimension) -> Any:
-        """None where a symbol has no source: output_shapes finds it out."""
-        if any(symbol not in self.sources for symbol in size.symbols):
+    def compile_shapes(self) -> Callable[[tuple[Any, ...]], Any] | None:
+        """A function that gives the shapes of outputs; None where output_shapes has to find out a symbol."""
+        shapes = [argument.shape for argument in self.signature.outputs]
+        if any(symbol not in self.sources for shape in shapes for size in shape for symbol in size.symbols):
             return None
-        return size.bias, size.factor, tuple(self.sources[symbol] for symbol in size.symbols)
+
+        def text(size: Dimension) -> str:
+            factors = [_read(self.sources[symbol]) for symbol in size.symbols]
+            return " * ".join([str(size.factor), *factors]) + f" + {size.bias}" if factors else str(size.bias)
+
+        plain = [[text(size).removeprefix("1 * ").removesuffix(" + 0") for size in shape] for shape in shapes]
+        return compile_lambda("inputs", "[" + ", ".join(f"({', '.join(shape)},)" for shape in plain) + "]")
+
+    def compile_bits(self) -> Callable[[tuple[Any, ...]], int]:
+        """A function that ors addresses of inputs, and strides in bytes, also those that are never used."""
+        terms = [str(self.output_bits)]
+        for argument, index in zip((a for a in self.signature.inputs if a.is_tensor), self.tensor_inputs):
+            terms.append(f"inputs[{index}].data_ptr()")
+            if outer := len(argument.shape) - 1:
+                first = f"(s := inputs[{index}].stride())[0]"
+                strides = " | ".join([first, *(f"s[{axis}]" for axis in range(1, outer))])
+                terms.append(f"({strides}) * {DTYPES[argument.dtype or ''].itemsize}")
+        return compile_lambda("inputs", " | ".join(terms))
 
     def output_shapes(self, inputs: tuple[Any, ...], rows: dict[str, Any], read_rows: Callable[[str], Any]) -> Any:
         values = {symbol: _value(source, inputs) for symbol, source in self.sources.items()}
@@ -161,14 +179,13 @@ def _value(source: tuple[int, int | None, int, int], inputs: tuple[Any, ...]) ->
     return size if factor == 1 else size // factor
 
 
-def _evaluate(size: tuple[int, int, tuple[Any, ...]], inputs: tuple[Any, ...]) -> Any:
-    bias, factor, sources = size
-    if not sources:
-        return bias
-    total = factor
-    for source in sources:
-        total = total * _value(source, inputs)
-    return total + bias
+def _read(source: tuple[int, int | None, int, int]) -> str:
+    """The expression of _value."""
+    index, axis, factor, bias = source
+    if axis is None:
+        return f"inputs[{index}]"
+    size = f"inputs[{index}].shape[{axis}]" + (f" - {bias}" if bias else "")
+    return f"(({size}) // {factor})" if factor != 1 else f"({size})"
 
 
 class Launcher:
@@ -183,30 +200,37 @@ class Launcher:
         self.first = self.is_tensor.index(True)
         self.axes = tuple((self.positions[name], axis) for _, axes in interface.sizes for name, axis in axes)
         self.forms = tuple(self.positions[name] for name, _ in interface.choices)
+        self.key_of = self.compile_key()
         self.plans: dict[Any, Plan] = {}
 
     def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> Plan:
         context = default_context()
-        key: list[Any] = [context, parameters]
-        for value, is_tensor in zip(inputs, self.is_tensor):
-            if value is None or not is_tensor:
-                key.append(value is None)
-            else:
-                key += value.dtype, value.dim()
         try:
-            for index, axis in self.axes:
-                if (value := inputs[index]) is not None:
-                    key.append(int(value.shape[axis]))
+            key = self.key_of(context, parameters, *inputs)
         except IndexError:
             return Plan(self, context, inputs, parameters)  # which says what is wrong
-        for index in self.forms:
-            if (value := inputs[index]) is not None:
-                key.append(value.dim() == 1 and _is_one(value.shape[0]))
-        found = tuple(key)
-        plan = self.plans.get(found)
+        plan = self.plans.get(key)
         if plan is None:
-            plan = self.plans.setdefault(found, Plan(self, context, inputs, parameters))
+            plan = self.plans.setdefault(key, Plan(self, context, inputs, parameters))
         return plan
+
+    def compile_key(self) -> Callable[..., Any]:
+        """A function that gives what a plan follows from: data types, ranks, sizes of the instance, what is there."""
+        names = [f"i{index}" for index in range(len(self.is_tensor))]
+        optional = [argument.name in self.interface.optional for argument in self.interface.inputs]
+
+        def if_there(index: int, text: str) -> str:
+            return f"(None if {names[index]} is None else {text})" if optional[index] else text
+
+        parts = [
+            if_there(index, f"({name}.dtype, {name}.dim())" if is_tensor else "0")
+            for index, (name, is_tensor) in enumerate(zip(names, self.is_tensor))
+            if is_tensor or optional[index]
+        ]
+        parts += [if_there(index, f"int({names[index]}.shape[{axis}])") for index, axis in self.axes]
+        parts += [if_there(at, f"({names[at]}.dim() == 1 and is_one({names[at]}.shape[0]))") for at in self.forms]
+        body = f"(context, parameters, {', '.join(parts)})"
+        return compile_lambda(f"context, parameters, {', '.join(names)}", body, is_one=_is_one)
 
     def allocate(
         self, plan: Plan, inputs: tuple[Any, ...], rows: tuple[Any, ...], read_rows: Callable[[str], Any]
@@ -214,13 +238,8 @@ class Launcher:
         """New outputs on the device of the first tensor."""
         new = inputs[self.first].new_empty
         try:
-            if plan.plain:
-                return tuple(
-                    [
-                        new([_evaluate(size, inputs) for size in shape], dtype=dtype)
-                        for shape, dtype in zip(plan.shapes, plan.dtypes)
-                    ]
-                )
+            if plan.shapes_of is not None:
+                return tuple([new(size, dtype=dtype) for size, dtype in zip(plan.shapes_of(inputs), plan.dtypes)])
             given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
             shapes = plan.output_shapes(inputs, given, read_rows)
             return tuple([new(shape, dtype=dtype) for shape, dtype in zip(shapes, plan.dtypes)])
@@ -258,10 +277,7 @@ class Launcher:
     def aligned(
         self, plan: Plan, backend: str, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]
     ) -> AlignedPlan:
-        bits = plan.output_bits
-        for index in plan.tensor_inputs:
-            bits |= _bits(inputs[index])
-        if bits & 15 == 0:
+        if plan.bits_of(inputs) & 15 == 0:
             found = plan.aligned.get(backend)
             return found or plan.aligned.setdefault(backend, self.align(plan, backend, inputs, outputs))
         # Which tensor it is of matters: some may have less.

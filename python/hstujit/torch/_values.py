@@ -47,6 +47,11 @@ class Block:
         self.address = ctypes.addressof(self.memory)
 
 
+def compile_lambda(arguments: str, body: str, **scope: Any) -> Callable[..., Any]:
+    """Of texts that are made here, of numbers and of names that are the library's."""
+    return eval(f"lambda {arguments}: {body}", scope)
+
+
 def _words_of(argument: Argument) -> int:
     return _DESCRIPTOR + 2 * len(argument.shape)
 
