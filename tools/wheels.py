@@ -133,15 +133,15 @@ def build(prefix, out):
     if not host.exists():
         raise Mistake(f"{prefix} has no {HOST_LIBRARY}: install the component host, too")
     out.mkdir(parents=True, exist_ok=True)
-    programs = [path for path in native if path.suffix != ".json" and os.access(path, os.X_OK)]
-    wheel = Wheel("hstujit", version, platform_of(programs), out)
+    binaries = [path for path in native if path.read_bytes()[:4] == b"\x7fELF"]
+    wheel = Wheel("hstujit", version, platform_of(binaries), out)
     package = ROOT / "python" / "hstujit"
     for path in sorted([*package.rglob("*.py"), package / "py.typed"]):
         wheel.add(f"hstujit/{path.relative_to(package).as_posix()}", path.read_bytes())
     for name, data in stubs(prefix).items():
         wheel.add(f"hstujit/{name}", data)
     for path in native:
-        mode = 0o755 if path in programs else 0o644
+        mode = 0o755 if path in binaries else 0o644
         wheel.add(f"hstujit/{path.relative_to(prefix).as_posix()}", path.read_bytes(), mode)
     extras = [
         "Provides-Extra: host",

@@ -9,6 +9,7 @@ import hashlib
 import io
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,14 @@ def run(*command, check=True, **options):
     if check and done.returncode != 0:
         raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done
+
+
+def is_binary(path):
+    return path.read_bytes()[:4] == b"\x7fELF"
+
+
+def symbols(path):
+    return run("objdump", "-T", path).stdout
 
 
 @unittest.skipUnless(PREFIX, "HSTUJIT_PREFIX names no installation")
@@ -56,6 +65,16 @@ class Wheels(unittest.TestCase):
             self.assertRegex(wheel.name, r"-py3-none-manylinux_2_\d+_x86_64\.whl$")
         self.assertLess(self.wheel.stat().st_size, 10e6)
         self.assertFalse(any("libhstujit_host" in name for name in zipfile.ZipFile(self.wheel).namelist()))
+
+    def test_the_platform_has_every_symbol_of_glibc_that_is_wanted(self):
+        for wheel, count in ((self.wheel, 4), (self.host, 1)):
+            newest = int(re.search(r"manylinux_2_(\d+)_", wheel.name).group(1))
+            with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+                archive.extractall(folder)
+                binaries = [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and is_binary(path)]
+                self.assertEqual(len(binaries), count)
+                wanted = {int(v) for path in binaries for v in re.findall(r"GLIBC_2\.(\d+)", symbols(path))}
+            self.assertEqual(newest, max(wanted))
 
     def test_the_same_input_gives_the_same_bytes(self):
         self.build(self.folder / "again")
