@@ -6,6 +6,7 @@
 
 #include "compiler/emit/constants.h"
 #include "compiler/emit/flatten.h"
+#include "compiler/emit/gemm_printer.h"
 #include "compiler/emit/identifier.h"
 #include "compiler/emit/region_printer.h"
 #include "compiler/emit/row_printer.h"
@@ -99,14 +100,16 @@ Result<EmittedKernel> emit(mlir::ModuleOp module, const Skeleton& skeleton,
   kernel.plan = skeleton.launch_plan(spec, config, device);
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial));
-  std::string row;
+  std::string body;  // what the family calls by the name of a struct
   if (const RowFunctions functions = find_row_functions(module); functions.outputs) {
     const auto& row_spec = static_cast<const RowSpec&>(spec);
-    HSTUJIT_ASSIGN_OR_RETURN(row, print_row(functions, row_spec.interface(direction), activation));
+    HSTUJIT_ASSIGN_OR_RETURN(body, print_row(functions, row_spec.interface(direction), activation));
+  } else if (auto epilogue = module.lookupSymbol<mlir::func::FuncOp>(kEpilogue)) {
+    HSTUJIT_ASSIGN_OR_RETURN(body, print_epilogue(epilogue, static_cast<const GemmSpec&>(spec), activation));
   }
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
-                                            wrappers + "\n" + row));
+                                            wrappers + "\n" + body));
   const std::string user = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, user));
 
@@ -116,7 +119,7 @@ Result<EmittedKernel> emit(mlir::ModuleOp module, const Skeleton& skeleton,
   kernel.source += print_config(config, skeleton.constants(spec, config), user) + "\n";
   if (!wrappers.empty()) kernel.source += wrappers + "\n";
   kernel.source += print_params(kernel.plan.slots) + "\n";
-  kernel.source += regions + row;
+  kernel.source += regions + body;
   kernel.source += flat.own;
   kernel.source += "// ---- kernel\n" + print_kernels(kernel.plan);
   return kernel;

@@ -86,6 +86,12 @@ mlir::LogicalResult RowOp::verifyRegions() {
   return verify_region(*this, getIndex(), "index", {index, index}, found);
 }
 
+mlir::LogicalResult GemmOp::verifyRegions() {
+  const mlir::Type real = mlir::Float32Type::get(getContext());
+  const mlir::SmallVector<mlir::Type> arguments(1 + getInputs().size(), real);
+  return verify_region(*this, getEpilogue(), "epilogue", arguments, {real});
+}
+
 void ReduceOp::getCanonicalizationPatterns(mlir::RewritePatternSet& patterns, mlir::MLIRContext*) {
   add_reduce_patterns(patterns);
 }

@@ -154,6 +154,19 @@ def Hstu_RandomOp : Hstu_Op<"random", [Pure]> {
   let assemblyFormat = "$seed `,` $offset `columns` $columns `from` $first `:` type($result) attr-dict";
 }
 
+def Hstu_GemmOp : Hstu_Op<"gemm", [IsolatedFromAbove]> {
+  let summary = "a product of two matrices, with an epilogue";
+  let description = [{
+    `epilogue` takes an element of the product in fp32, then a value of each of `inputs`: of its column, of the element
+    itself, or an argument of the launch. It yields the element of the result, which is rounded once, when it is stored.
+    Extents and layouts of the matrices are no part of what the epilogue says.
+  }];
+  let arguments = (ins StrArrayAttr:$inputs);
+  let regions = (region SizedRegion<1>:$epilogue);
+  let assemblyFormat = "$inputs `epilogue` $epilogue attr-dict";
+  let hasRegionVerifier = 1;
+}
+
 // What an index reads. Tensors and arguments are those of the launch, by name.
 def Hstu_ElementOp : Hstu_Op<"element", [Pure]> {
   let summary = "an element of a tensor of integers; of an index that it does not have, that of the nearest";

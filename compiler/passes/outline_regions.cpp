@@ -1,4 +1,4 @@
-// hstu.attention -> func.func @mask_valid, @score.
+// hstu.attention -> func.func @mask_valid, @score; hstu.gemm -> func.func @epilogue.
 #include "compiler/ir/hstu.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/region_functions.h"
@@ -34,6 +34,13 @@ struct OutlineRegions : mlir::PassWrapper<OutlineRegions, mlir::OperationPass<ml
       llvm::append_range(score, attention.getScalars().getAsValueRange<mlir::StringAttr>());
       outline(builder, attention.getScoreRegion(), kScore, score, "y");
       attention.erase();
+    }
+    for (auto gemm : llvm::make_early_inc_range(getOperation().getOps<hstu::GemmOp>())) {
+      mlir::OpBuilder builder(gemm);
+      llvm::SmallVector<llvm::StringRef> arguments = {"sum"};
+      llvm::append_range(arguments, gemm.getInputs().getAsValueRange<mlir::StringAttr>());
+      outline(builder, gemm.getEpilogue(), kEpilogue, arguments, "y");
+      gemm.erase();
     }
   }
 };

@@ -27,6 +27,11 @@ void add_attention_passes(mlir::PassManager& manager) {
   add_simplification(manager);
 }
 
+void add_gemm_passes(mlir::PassManager& manager) {
+  manager.addPass(create_outline_regions_pass());
+  add_simplification(manager);
+}
+
 void add_row_passes(mlir::PassManager& manager, Direction direction) {
   if (direction == Direction::kBackward) manager.addPass(create_differentiate_rows_pass());
   add_simplification(manager);
@@ -42,10 +47,12 @@ Status run_passes(mlir::ModuleOp module, Direction direction) {
   const DiagnosticCollector diagnostics(*module.getContext());
   mlir::PassManager manager(module.getContext());
   manager.addPass(create_bind_flags_pass());
-  if (module.getOps<hstu::RowOp>().empty()) {
-    add_attention_passes(manager);
-  } else {
+  if (!module.getOps<hstu::RowOp>().empty()) {
     add_row_passes(manager, direction);
+  } else if (!module.getOps<hstu::GemmOp>().empty()) {
+    add_gemm_passes(manager);
+  } else {
+    add_attention_passes(manager);
   }
   return failed(manager.run(module)) ? diagnostics.error("a pass over the IR") : Status();
 }

@@ -14,6 +14,7 @@ inline constexpr llvm::StringLiteral kMaskColumns = "mask_columns";
 inline constexpr llvm::StringLiteral kMaskRows = "mask_rows";
 inline constexpr llvm::StringLiteral kScore = "score";
 inline constexpr llvm::StringLiteral kScoreGrad = "score_grad";
+inline constexpr llvm::StringLiteral kEpilogue = "epilogue";
 
 // A function at the builder's place. `arguments` and `results` name its values in printed source.
 mlir::func::FuncOp create_region_function(mlir::OpBuilder& builder, mlir::Location location, llvm::StringRef name,

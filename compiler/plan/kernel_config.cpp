@@ -21,6 +21,8 @@ KernelConfig::Tunables defaults_of(Family family) {
       return RowConfig();
     case Family::kScan:
       return ScanConfig();
+    case Family::kGemm:
+      return GemmConfig();
     case Family::kProgram:  // has no kernels
       break;
   }
@@ -62,16 +64,15 @@ std::string words(std::string_view name, bool value) { return value ? std::strin
 std::string words(std::string_view, const std::string& value) { return value; }
 
 // What is written first, for short; those fields are at their defaults in `said` then.
-std::string tile_words(const AttentionConfig& config, AttentionConfig& said) {
+template <typename Tile>
+  requires requires(Tile tile) { tile.block_m; }
+std::string tile_words(const Tile& config, Tile& said) {
   if (config.block_m == 0 && config.block_n == 0) return {};
   said.block_m = config.block_m;
   said.block_n = config.block_n;
   return fmt::format(" {}x{}", config.block_m, config.block_n);
 }
-template <typename T>
-std::string tile_words(const T&, T&) {
-  return {};
-}
+std::string tile_words(const auto&, auto&) { return {}; }
 
 }  // namespace
 

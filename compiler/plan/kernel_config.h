@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "compiler/plan/attention_config.h"
+#include "compiler/plan/gemm_config.h"
 #include "compiler/plan/row_config.h"
 #include "compiler/plan/scan_config.h"
 #include "compiler/spec/family.h"
@@ -34,7 +35,7 @@ struct SanitizerSwitches {
 };
 
 struct KernelConfig {
-  using Tunables = std::variant<AttentionConfig, RowConfig, ScanConfig>;  // in the order of Family
+  using Tunables = std::variant<AttentionConfig, RowConfig, ScanConfig, GemmConfig>;  // in the order of Family
 
   std::string skeleton;  // "attention/sm90_forward"
   Tunables tunables;

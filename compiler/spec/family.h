@@ -6,7 +6,7 @@
 
 namespace hstujit {
 
-enum class Family { kAttention, kRow, kScan, kProgram };
+enum class Family { kAttention, kRow, kScan, kGemm, kProgram };
 
 constexpr std::string_view to_string(Family family) {
   switch (family) {
@@ -16,6 +16,8 @@ constexpr std::string_view to_string(Family family) {
       return "row";
     case Family::kScan:
       return "scan";
+    case Family::kGemm:
+      return "gemm";
     case Family::kProgram:
       return "program";
   }

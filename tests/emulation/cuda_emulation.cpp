@@ -231,6 +231,13 @@ void later(std::function<void()> event) { state.events.push_back(std::move(event
 
 void meet_named(int id, unsigned threads) { meet(own_block().named[id], threads); }
 
+void count_named(int id, unsigned threads) {
+  Meeting& meeting = own_block().named[id];
+  if (++meeting.arrived != threads) return;
+  meeting.arrived = 0;
+  ++meeting.generation;
+}
+
 void meet_cluster() { meet(state.all, state.alive); }
 
 void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel) {

@@ -101,6 +101,7 @@ void wait_until(std::function<bool()> ready);
 void pause();  // for a turn of the others
 void later(std::function<void()> event);
 void meet_named(int id, unsigned threads);
+void count_named(int id, unsigned threads);  // one that arrives there and goes on
 void meet_cluster();
 void reset_hopper();  // hopper_emulation.cpp: before each cluster
 

@@ -146,6 +146,13 @@ class GuardedWorkspace {
   size_t first_ = 0;
 };
 
+// Of a matrix, or of (rows, heads, columns).
+EmulatedTensorMap tensor_map(const TensorMapPlan& plan, const HstujitHostValue& value) {
+  const auto box_rows = static_cast<int32_t>(plan.axes.back().box);
+  if (plan.axes.size() == 2) return {value.data, value.shape[1], 1, value.shape[0], 0, value.strides[0], box_rows};
+  return {value.data, value.shape[2], value.shape[1], value.shape[0], value.strides[1], value.strides[0], box_rows};
+}
+
 template <class T>
 void put(unsigned char* params, uint32_t offset, T value) {
   std::memcpy(params + offset, &value, sizeof(T));
@@ -208,9 +215,7 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
         break;
       }
       case Kind::kTensorMap:
-        put(params, offsets[i],
-            EmulatedTensorMap{value.data, value.shape[2], value.shape[1], value.shape[0], value.strides[1],
-                              value.strides[0], slot.map.axes.at(2).box});
+        put(params, offsets[i], tensor_map(slot.map, value));
         break;
       case Kind::kWorkspace:
         put(params, offsets[i], workspace.region(slot.region));

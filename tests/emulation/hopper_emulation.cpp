@@ -154,6 +154,8 @@ void wait_barrier(unsigned address, unsigned phase) {
 
 void sync_named(int id, unsigned threads) { meet_named(id, threads); }
 
+void arrive_named(int id, unsigned threads) { count_named(id, threads); }
+
 void load_box(unsigned destination, const void* tensor_map, unsigned barrier, int column, int head, int row) {
   const EmulatedTensorMap map = map_of(tensor_map);
   if (destination % 128 != 0) fail("copy engine: wrong address");

@@ -14,6 +14,7 @@ void init_barrier(unsigned address, unsigned arrivals);
 void arrive(unsigned address, unsigned bytes);
 void wait_barrier(unsigned address, unsigned phase);
 void sync_named(int id, unsigned threads);
+void arrive_named(int id, unsigned threads);  // without waiting
 // Pieces of 128 bytes, swizzled.
 void load_box(unsigned destination, const void* map, unsigned barrier, int column, int head, int row);
 void store_box(unsigned source, const void* map, int column, int head, int row);
@@ -49,6 +50,7 @@ void wait_products(size_t pending);
 #define ld_cluster_float4 ptx_ld_cluster_float4
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/wgmma.cuh"
+#include "common/sm90/pipeline.cuh"
 #undef wgmma_fence
 #undef wgmma_commit_group
 #undef wgmma_wait_group
@@ -94,12 +96,15 @@ inline void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) { emulation::arriv
 inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
 inline void mbarrier_wait(u32 barrier, u32 phase) { emulation::wait_barrier(barrier, phase); }
 inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, static_cast<unsigned>(threads)); }
-void named_barrier_arrive(int id, int threads);  // of ping_pong, which is not emulated
+inline void named_barrier_arrive(int id, int threads) { emulation::arrive_named(id, static_cast<unsigned>(threads)); }
 inline void fence_proxy_async() {}
 
 inline void prefetch_tensormap(const TensorMap&) {}
 inline void cp_async_bulk_tensor_3d(u32 destination, const TensorMap& map, u32 barrier, int column, int head, int row) {
   emulation::load_box(destination, &map, barrier, column, head, row);
+}
+inline void cp_async_bulk_tensor_2d(u32 destination, const TensorMap& map, u32 barrier, int column, int row) {
+  emulation::load_box(destination, &map, barrier, column, 0, row);
 }
 inline void store_bulk_tensor_3d(u32 source, const TensorMap& map, int column, int head, int row) {
   emulation::store_box(source, &map, column, head, row);

@@ -1,0 +1,82 @@
+#include "compiler/emit/gemm_printer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace hstujit {
+
+namespace {
+
+std::vector<GemmOperand> of_kind(const GemmInterface& gemm, GemmOperandKind kind) {
+  std::vector<GemmOperand> operands;
+  std::copy_if(gemm.operands.begin(), gemm.operands.end(), std::back_inserter(operands),
+               [kind](const GemmOperand& operand) { return operand.kind == kind; });
+  return operands;
+}
+
+const char* element_type(const std::vector<GemmOperand>& operands) {
+  if (operands.empty()) return "Fp32";
+  const DataType type = operands.front().dtype;
+  return type == DataType::kBf16 ? "Bf16" : type == DataType::kFp16 ? "Fp16" : "Fp32";
+}
+
+// The tensors of a kind: how many, their type, and where they are.
+std::string print_tensors(const char* name, const std::vector<GemmOperand>& operands, bool strides) {
+  std::string text = fmt::format(
+      "  struct {} {{\n"
+      "    static constexpr int kCount = {};\n"
+      "    using Type = {};\n",
+      name, operands.size(), element_type(operands));
+  if (!operands.empty()) {
+    text += fmt::format(
+        "    template <class Params>\n"
+        "    static __device__ __forceinline__ void find(const Params& params, const void* (&data)[{}]{}) {{\n",
+        operands.size(), strides ? fmt::format(", i64 (&strides)[{}]", operands.size()) : "");
+    for (size_t i = 0; i < operands.size(); ++i) {
+      text += fmt::format("      data[{}] = params.{};\n", i, operands[i].name);
+      if (strides) text += fmt::format("      strides[{}] = params.{}_stride;\n", i, operands[i].name);
+    }
+    text += "    }\n";
+  }
+  return text + "  };\n";
+}
+
+}  // namespace
+
+Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& spec, Activation activation) {
+  const GemmInterface& gemm = spec.interface();
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string function, print_region(epilogue, activation));
+  std::string arguments = "sum";
+  int vectors = 0, matrices = 0;
+  for (const GemmOperand& operand : gemm.operands) {
+    switch (operand.kind) {
+      case GemmOperandKind::kScalar:
+        arguments += ", params." + operand.name;
+        break;
+      case GemmOperandKind::kVector:
+        arguments += fmt::format(", vectors[{}]", vectors++);
+        break;
+      case GemmOperandKind::kMatrix:
+        arguments += fmt::format(", matrices[{}]", matrices++);
+        break;
+    }
+  }
+  return "// An element of the result, of one of the product.\n" + function + "\n" +
+         "// What the epilogue reads beside the product: vectors of columns, and matrices as large as the result.\n"
+         "struct Epilogue {\n" +
+         fmt::format("  using Data = {};  // of the result\n", spec.dtype() == DataType::kBf16 ? "Bf16" : "Fp16") +
+         print_tensors("Vectors", of_kind(gemm, GemmOperandKind::kVector), false) +
+         print_tensors("Matrices", of_kind(gemm, GemmOperandKind::kMatrix), true) +
+         fmt::format(
+             "  template <class Params>\n"
+             "  static __device__ __forceinline__ float apply(const Params& params, float sum, const float* vectors,\n"
+             "                                                const float* matrices) {{\n"
+             "    return epilogue({});\n"
+             "  }}\n"
+             "}};\n\n",
+             arguments);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,185 @@
+// Products on the host.
+//
+// An item is a tile of the result. It walks the sum in tiles: both factors' go to scratch as fp32, zeros behind their
+// ends, and register tiles of products are added to the tile's sums. Then the epilogue, in place; results are rounded
+// once.
+#include <algorithm>
+
+#include "compiler/host/lift_lanes.h"
+#include "compiler/host/operator.h"
+#include "compiler/passes/region_functions.h"
+#include "compiler/spec/gemm_spec.h"
+#include "compiler/support/integers.h"
+
+namespace hstujit {
+
+namespace {
+
+using mlir::Value;
+
+constexpr int64_t kTileRows = 64, kTileColumns = 128, kTileDepth = 128;
+
+// Coordinates of an item.
+constexpr size_t kRow = 0, kRowEnd = 1, kColumn = 2, kColumnEnd = 3, kDepth = 4;
+
+// Sizes of a tile, whole register tiles and lanes.
+struct TileSize {
+  explicit TileSize(const RegisterTile& tile)
+      : rows(round_up(kTileRows, tile.rows)), columns(round_up(kTileColumns, tile.columns())) {}
+
+  int64_t rows, columns, depth = kTileDepth;
+};
+
+// Writes the body of the item function.
+class GemmEmitter {
+ public:
+  GemmEmitter(const GemmSpec& spec, ItemFunction& function)
+      : spec_(spec), gemm_(spec.interface()), function_(function), emit_(function.emit), size_(emit_.tile()) {
+    const int64_t lanes = emit_.tile().lanes;
+    a_ = emit_.allocate(round_up(size_.rows, lanes), size_.depth);
+    b_ = emit_.allocate(size_.depth, round_up(size_.columns, lanes));
+    staged_ = emit_.allocate(std::max(size_.depth, b_.width), std::max(size_.depth, round_up(size_.rows, lanes)));
+    sums_ = emit_.allocate(size_.rows, b_.width);
+    for (const GemmOperand& operand : gemm_.operands) {
+      if (operand.kind == GemmOperandKind::kVector)
+        blocks_[operand.name] = emit_.allocate(1, round_up(gemm_.n, lanes) + b_.width);
+      if (operand.kind == GemmOperandKind::kMatrix) blocks_[operand.name] = emit_.allocate(size_.rows, b_.width);
+    }
+  }
+
+  Status emit() {
+    HSTUJIT_ASSIGN_OR_RETURN(epilogue_, find_region_function(function_.regions, kEpilogue));
+    rows_ = emit_.sub(at(kRowEnd), at(kRow));
+    columns_ = emit_.sub(at(kColumnEnd), at(kColumn));
+    const RegisterTile& tile = emit_.tile();
+    const Value zero = emit_.integer(0);
+    emit_.clear(sums_, emit_.integer(size_.rows));
+    emit_.loop(zero, at(kDepth), size_.depth, [&](Value depth) {
+      const Value count = emit_.min(emit_.sub(at(kDepth), depth), emit_.integer(size_.depth));
+      copy_factor(gemm_.a, at(kRow), rows_, depth, count, a_);
+      copy_factor(gemm_.b, depth, count, at(kColumn), columns_, b_);
+      emit_.loop(zero, emit_.integer(size_.rows), tile.rows, [&](Value row) {
+        emit_.loop(zero, emit_.integer(size_.columns), tile.columns(), [&](Value column) {
+          emit_.multiply_tile(emit_.address(a_, row, zero), a_.width, emit_.address(b_, zero, column), b_.width,
+                              emit_.address(sums_, row, column), sums_.width, tile.vectors, size_.depth,
+                              /*accumulate=*/true);
+        });
+      });
+    });
+    HSTUJIT_RETURN_IF_ERROR(emit_epilogue());
+    emit_.write_block(
+        sums_, [&](Value) { return emit_.real(1); }, block("out", at(kRow), at(kColumn)), rows_, columns_);
+    return {};
+  }
+
+ private:
+  Value at(size_t coordinate) const { return function_.coordinates[coordinate]; }
+  TensorBlock block(const std::string& name, Value row, Value column) const {
+    return {function_.argument(name), spec_.dtype(), {}, row, column};
+  }
+
+  // `rows` times `columns` elements of the factor from (row, column) on, zeros behind them.
+  void copy_factor(const GemmFactor& factor, Value row, Value rows, Value column, Value columns, ScratchMatrix to) {
+    const int64_t lanes = emit_.tile().lanes;
+    const Value zero = emit_.integer(0);
+    const int64_t height = to.base == a_.base ? round_up(size_.rows, lanes) : size_.depth;
+    if (!factor.transposed) {
+      emit_.clear(to, emit_.integer(height));
+      emit_.copy_block(block(factor.name, row, column), rows, columns, to);
+      return;
+    }
+    emit_.clear(staged_, emit_.integer(to.width));
+    emit_.copy_block(block(factor.name, column, row), columns, rows, staged_);
+    emit_.loop(zero, emit_.integer(height), lanes, [&](Value first) {
+      emit_.loop(zero, emit_.integer(to.width), lanes, [&](Value second) {
+        emit_.transpose_block(emit_.address(staged_, second, first), staged_.width, emit_.address(to, first, second),
+                              to.width);
+      });
+    });
+  }
+
+  Status emit_epilogue() {
+    const Value zero = emit_.integer(0);
+    for (const GemmOperand& operand : gemm_.operands) {
+      if (operand.kind == GemmOperandKind::kScalar) continue;
+      const ScratchMatrix to = blocks_.at(operand.name);
+      if (operand.kind == GemmOperandKind::kVector) {
+        emit_.copy_rows({function_.argument(operand.name), operand.dtype, gemm_.n, {}, {}}, emit_.integer(1),
+                        emit_.integer(1), to);
+      } else {
+        emit_.copy_block({function_.argument(operand.name), operand.dtype, {}, at(kRow), at(kColumn)}, rows_, columns_,
+                         to);
+      }
+    }
+    Status status;
+    emit_.loop(zero, rows_, 1, [&](Value row) {
+      emit_.loop(zero, columns_, emit_.tile().lanes, [&](Value column) {
+        const Value address = emit_.address(sums_, row, column);
+        Emitter::Values arguments = {emit_.load_lanes(address)};
+        for (const GemmOperand& operand : gemm_.operands) {
+          if (operand.kind == GemmOperandKind::kScalar) {
+            arguments.push_back(function_.argument(operand.name));
+            continue;
+          }
+          const ScratchMatrix from = blocks_.at(operand.name);
+          const bool vector = operand.kind == GemmOperandKind::kVector;
+          arguments.push_back(emit_.load_lanes(vector ? emit_.address(from, zero, emit_.add(at(kColumn), column))
+                                                      : emit_.address(from, row, column)));
+        }
+        const auto results = emit_region(emit_, epilogue_, arguments);
+        if (!results.ok()) {
+          if (status.ok()) status = results.status();
+          return;
+        }
+        emit_.store_lanes(emit_.broadcast((*results)[0]), address);
+      });
+    });
+    return status;
+  }
+
+  const GemmSpec& spec_;
+  const GemmInterface& gemm_;
+  ItemFunction& function_;
+  Emitter& emit_;
+  const TileSize size_;
+  ScratchMatrix a_, b_, staged_, sums_;
+  std::map<std::string, ScratchMatrix> blocks_;  // of operands
+  mlir::func::FuncOp epilogue_;
+  Value rows_, columns_;
+};
+
+class HostGemm final : public HostOperator {
+ public:
+  HostGemm(OpSpecPtr spec, const RegisterTile& tile)
+      : owner_(std::move(spec)), spec_(static_cast<const GemmSpec&>(*owner_)), size_(tile) {}
+
+  Status emit(ItemFunction& function) override { return GemmEmitter(spec_, function).emit(); }
+
+  Result<std::vector<WorkItem>> items(const Arguments& arguments) const override {
+    const GemmInterface& gemm = spec_.interface();
+    const int64_t rows = arguments.size("out", 0);
+    const int64_t depth = arguments.size(gemm.a.name, gemm.a.transposed ? 0 : 1);
+    std::vector<WorkItem> items;
+    for (int64_t row = 0; row < rows; row += size_.rows) {
+      const int64_t end = std::min(row + size_.rows, rows);
+      for (int64_t column = 0; column < gemm.n; column += size_.columns) {
+        items.push_back(
+            {{row, end, column, std::min(column + size_.columns, gemm.n), depth}, static_cast<double>(end - row)});
+      }
+    }
+    return items;
+  }
+
+ private:
+  const OpSpecPtr owner_;
+  const GemmSpec& spec_;
+  const TileSize size_;
+};
+
+}  // namespace
+
+Result<HostOperatorPtr> make_host_gemm(OpSpecPtr spec, Direction, const RegisterTile& tile) {
+  return HostOperatorPtr(std::make_unique<HostGemm>(std::move(spec), tile));
+}
+
+}  // namespace hstujit

@@ -1,0 +1,20 @@
+// What builders of the gemm family write: hstu.gemm, whose epilogue makes an element of the result of one of the
+// product.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "compiler/ir/build.h"
+#include "compiler/ir/ops.h"
+#include "compiler/spec/gemm_spec.h"
+
+namespace hstujit {
+
+// The element of the result; `operands` in the order of the interface.
+using EpilogueBuilder =
+    std::function<mlir::Value(Ops& ops, mlir::Value accumulator, const std::vector<mlir::Value>& operands)>;
+
+Result<Module> build_gemm(mlir::MLIRContext& context, const GemmSpec& spec, const EpilogueBuilder& epilogue);
+
+}  // namespace hstujit

@@ -1,0 +1,36 @@
+// What the skeletons of the gemm family let the tuner vary.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/spec/family.h"
+#include "compiler/spec/fields.h"
+
+namespace hstujit {
+
+struct GemmConfig {
+  static constexpr Family kFamily = Family::kGemm;
+
+  int64_t block_m = 0;      // rows of a tile of the result
+  int64_t block_n = 0;      // its columns
+  int64_t stages = 2;       // of the pipeline, each 64 deep
+  int64_t consumers = 2;    // warpgroups that multiply
+  bool ping_pong = false;   // consumers have tiles of their own, and take turns; else they share each tile's rows
+  int64_t split_k = 1;      // CTAs that share the sum of a tile
+  int64_t raster_rows = 8;  // tiles of rows that are gone through together, so that L2 keeps their columns
+
+  bool operator==(const GemmConfig&) const = default;
+
+  static constexpr auto fields() {
+    using C = GemmConfig;
+    return std::make_tuple(field("block_m", &C::block_m, "rows of a tile", 0, 512),
+                           field("block_n", &C::block_n, "columns of a tile", 0, 512),
+                           field("stages", &C::stages, "stages of the pipeline", 1, 16),
+                           field("consumers", &C::consumers, "warpgroups that multiply", 1, 4),
+                           field("ping_pong", &C::ping_pong, "consumers take turns"),
+                           field("split_k", &C::split_k, "CTAs that share a sum", 1, 256),
+                           field("raster_rows", &C::raster_rows, "tiles of rows that go together", 1, 64));
+  }
+};
+
+}  // namespace hstujit

@@ -1,0 +1,89 @@
+// What the operators of the gemm family have in common: a product of two matrices, one of whose three extents is the
+// number of rows L, and an epilogue that makes an element of the result of one of the product.
+//
+// An operator says which matrices are multiplied and which operands its epilogue has; signature, inputs, reference,
+// work and bounds follow here, and the kernels from the IR of the epilogue (compiler/ir/gemm_builder.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/spec/fields_json.h"
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+enum class GemmOperandKind {
+  kVector,  // (n): of a column
+  kMatrix,  // (m, n): of an element
+  kScalar,  // a real argument of the launch
+};
+
+struct GemmOperand {
+  std::string name;
+  GemmOperandKind kind = GemmOperandKind::kScalar;
+  DataType dtype = DataType::kFp32;
+  std::string_view doc;
+  double usual = 0;  // a scalar's value in generated calls; what a vector's elements vary around
+};
+
+// A factor of the product: its argument, and whether that holds the transposed matrix.
+struct GemmFactor {
+  std::string name;
+  bool transposed = false;
+  std::string_view doc;
+};
+
+struct GemmInterface {
+  // The result is (m, n); k is what the product sums over. One of m and k is kRows.
+  static constexpr int64_t kRows = -1;  // the number of rows L, which a launch says
+  int64_t m = kRows, n = 0, k = 0;
+  GemmFactor a, b;                    // (m, k) and (k, n)
+  std::vector<GemmOperand> operands;  // of the epilogue, in the order of its arguments
+  std::string_view doc;               // of the result
+
+  bool sums_rows() const { return k == kRows; }
+};
+
+class GemmSpec : public OpSpec {
+ public:
+  Family family() const final { return Family::kGemm; }
+  virtual const GemmInterface& interface() const = 0;
+  virtual DataType dtype() const = 0;     // of matrices
+  virtual int64_t alignment() const = 0;  // bytes that pointers and strides of matrices are multiples of
+
+  // The operands of the epilogue, b where it is no row of the problem, a; then scalars and the result.
+  Signature signature(Direction direction) const override;
+  Work work(Direction direction, const Lengths& lengths) const override;
+  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
+  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
+  double error_bound(Direction direction) const override;
+
+ protected:
+  // An element of the result in float64, of one of the product; `operands` in the order of the interface.
+  virtual double reference_epilogue(double sum, const std::vector<double>& operands) const = 0;
+};
+
+// The fields that parameters of a gemm operator begin with.
+struct GemmParams {
+  static constexpr int64_t kMaxColumns = 65536;
+
+  int64_t k = 0;
+  int64_t n = 0;
+  DataType dtype = DataType::kBf16;
+  int64_t alignment = 16;
+
+  template <typename P>
+  static constexpr auto fields_of(std::string_view k_help, std::string_view n_help) {
+    return std::make_tuple(
+        field("k", &P::k, k_help, 1, kMaxColumns), field("n", &P::n, n_help, 1, kMaxColumns),
+        field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
+        field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("16"));
+  }
+};
+
+// Adds what breaks the rules between fields: rows of k and of n elements begin at multiples of the alignment.
+void check_gemm_params(const GemmParams& params, const std::string& path, Mistakes& mistakes);
+
+}  // namespace hstujit

@@ -1,0 +1,18 @@
+// The arguments of a gemm operator as its kernels get them: members of Params.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/plan/launch_plan.h"
+#include "compiler/spec/gemm_spec.h"
+
+namespace hstujit::gemm {
+
+// The map of a matrix whose boxes are one swizzled line of its contiguous dimension, times `box` of the other.
+ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& argument, int64_t box);
+
+// What the epilogue reads, the result, and the extents that a launch says: `rows` of the result and `depth` of the sum.
+std::vector<ParamSlot> operand_slots(const GemmSpec& spec);
+
+}  // namespace hstujit::gemm

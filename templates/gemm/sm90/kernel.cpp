@@ -1,0 +1,162 @@
+// Host side of kernel.cuh.
+#include <fmt/format.h>
+
+#include "compiler/plan/typed_skeleton.h"
+#include "compiler/support/integers.h"
+#include "templates/common/sm90/machine.h"
+#include "templates/common/sm90/wgmma_printer.h"
+#include "templates/gemm/slots.h"
+#include "templates/gemm/sm90/cost.h"
+#include "templates/gemm/sm90/resources.h"
+
+namespace hstujit {
+
+namespace {
+
+using gemm_sm90::kDepth;
+using gemm_sm90::Resources;
+
+constexpr int64_t kMaxBox = 256;      // rows of a box of the copy engine
+constexpr int64_t kColumnGroup = 32;  // columns that a quad stores at a time
+constexpr int kAddThreads = 256;      // of the kernel that adds up parts of sums
+constexpr int64_t kAddElements = 8;   // of a thread of it
+
+struct GemmSm90 {
+  using Spec = GemmSpec;
+  using Config = GemmConfig;
+  static constexpr std::string_view kName = "gemm/sm90";
+  static constexpr Direction kDirection = Direction::kForward;
+
+  static std::vector<Config> space(const Spec& spec);
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
+    return gemm_sm90::estimate_ms(spec, config, device);
+  }
+  static Constants constants(const Spec& spec, const Config& config);
+  static std::string instruction_wrappers(const Spec& spec, const Config& config);
+};
+
+std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
+  struct Tile {
+    int64_t block_m, block_n;
+    bool ping_pong;
+  };
+  const std::vector<Tile> tiles = {{128, 256, false}, {256, 128, false}, {128, 192, false}, {128, 128, false},
+                                   {128, 64, false},  {64, 256, true},   {64, 192, true},   {128, 128, true},
+                                   {64, 128, true},   {64, 64, true}};
+  const std::vector<int64_t> splits =
+      spec.interface().sums_rows() ? std::vector<int64_t>{1, 2, 4, 8, 16, 33, 66} : std::vector<int64_t>{1};
+  std::vector<GemmConfig> configs;
+  for (const Tile& tile : tiles) {
+    for (const int64_t split : splits) {
+      for (const int64_t stages : {3, 4, 6}) {
+        for (const int64_t raster_rows : {4, 16}) {
+          configs.push_back({tile.block_m, tile.block_n, stages, /*consumers=*/2, tile.ping_pong, split, raster_rows});
+        }
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
+  std::vector<Rejection> reasons;
+  if (device.arch != "sm_90a") {
+    reasons.push_back({"arch", fmt::format("{} has no wgmma; allowed: sm_90a", device.arch)});
+    return reasons;
+  }
+  if (config.block_m == 0 || gemm_sm90::row_blocks(config) == 0 || config.block_m > kMaxBox) {
+    reasons.push_back(
+        {"block_m", fmt::format("block_m {} of {} consumers{}; allowed: 64 for each that shares it, or a "
+                                "multiple, up to {}",
+                                config.block_m, config.consumers, config.ping_pong ? " in ping-pong" : "", kMaxBox)});
+  }
+  if (config.block_n == 0 || config.block_n % kColumnGroup != 0 || config.block_n > kMaxBox) {
+    reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of {} up to {}", config.block_n,
+                                              kColumnGroup, kMaxBox)});
+  }
+  if (config.ping_pong && config.consumers != 2)
+    reasons.push_back({"ping_pong", fmt::format("ping-pong of {} consumers; allowed: 2", config.consumers)});
+  if (config.split_k > 1 && !spec.interface().sums_rows())
+    reasons.push_back({"split_k", fmt::format("split_k {} of a sum of {} terms; allowed: 1, or sums over rows",
+                                              config.split_k, spec.interface().k)});
+  if (!reasons.empty()) return reasons;
+  const Resources resources(spec, config);
+  if (resources.shared_bytes > device.shared_memory) {
+    reasons.push_back({"shared_memory", fmt::format("{} stages take {} bytes of shared memory; a CTA has {}",
+                                                    config.stages, resources.shared_bytes, device.shared_memory)});
+  }
+  if (resources.threads > device.max_threads) {
+    reasons.push_back(
+        {"threads", fmt::format("{} threads; a multiprocessor has {}", resources.threads, device.max_threads)});
+  }
+  if (resources.registers_needed > resources.consumer_registers) {
+    reasons.push_back({"registers", fmt::format("a consumer thread needs about {} registers and gets {}",
+                                                resources.registers_needed, resources.consumer_registers)});
+  }
+  return reasons;
+}
+
+LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
+  const GemmInterface& gemm = spec.interface();
+  const Resources resources(spec, config);
+  LaunchPlan plan;
+  plan.kernel_name = fmt::format("{}_sm90_{}_n{}_k{}_m{}_n{}_s{}{}", spec.op(), to_string(spec.dtype()), gemm.n,
+                                 gemm.sums_rows() ? gemm.m : gemm.k, config.block_m, config.block_n, config.stages,
+                                 config.ping_pong ? "_ping_pong" : "");
+  if (config.split_k > 1) plan.kernel_name += fmt::format("_split{}", config.split_k);
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+  plan.persistent_blocks = device.sm_count;
+  // A box is 64 of the contiguous dimension; of the other one a tile's, or 64 of the sum.
+  plan.slots = {gemm::map_slot(spec, "a_map", gemm.a.name, gemm.a.transposed ? kDepth : config.block_m),
+                gemm::map_slot(spec, "b_map", gemm.b.name, gemm.b.transposed ? config.block_n : kDepth)};
+  for (ParamSlot& slot : gemm::operand_slots(spec)) plan.slots.push_back(std::move(slot));
+  const int out = find_argument(spec.signature(Direction::kForward), "out");
+  const int64_t column_tiles = ceil_div(gemm.n, config.block_n);
+  plan.grid = {size_factor(out, config.block_m), constant_factor(column_tiles * config.split_k)};
+  if (config.split_k > 1) {
+    const int64_t row_bytes = config.split_k * gemm.n * 4;
+    add_workspace_region("partials", "float*", {{size_factor(out), constant_factor(row_bytes)}, false}, plan);
+    FollowingKernel add;
+    add.function = "add_partials";
+    add.kernel_name = fmt::format("{}_{}", plan.kernel_name, add.function);
+    add.threads = kAddThreads;
+    add.grid = {size_factor(out), constant_factor(ceil_div(gemm.n, kAddThreads * kAddElements))};
+    add.max_blocks = 8 * device.sm_count;
+    plan.following = {add};
+  }
+  return plan;
+}
+
+Constants GemmSm90::constants(const Spec& spec, const Config& config) {
+  const GemmInterface& gemm = spec.interface();
+  Constants constants = constants_of(Resources(spec, config));
+  constants.emplace_back("columns", gemm.n);
+  constants.emplace_back("a_transposed", gemm.a.transposed ? 1 : 0);
+  constants.emplace_back("b_transposed", gemm.b.transposed ? 1 : 0);
+  return constants;
+}
+
+std::string GemmSm90::instruction_wrappers(const Spec& spec, const Config& config) {
+  const GemmInterface& gemm = spec.interface();
+  return sm90::print_wgmma("Product",
+                           {.dtype = spec.dtype(),
+                            .n = config.block_n,
+                            .k = kDepth,
+                            .a = gemm.a.transposed ? sm90::OperandA::kSharedTransposed : sm90::OperandA::kShared,
+                            .a_rows = kDepth,
+                            .transpose_b = !gemm.b.transposed,
+                            .b_rows = config.block_n,
+                            .accumulate = sm90::Accumulate::kArgument});
+}
+
+}  // namespace
+
+const Skeleton& gemm_sm90_skeleton() {
+  static const TypedSkeleton<GemmSm90> skeleton;
+  return skeleton;
+}
+
+}  // namespace hstujit

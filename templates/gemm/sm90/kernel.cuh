@@ -1,0 +1,43 @@
+// Products of the gemm family on Hopper (sm_90a): TMA, an mbarrier pipeline, wgmma, persistent CTAs.
+//
+// A producer warp loads 64 columns of both factors at a time. Consumer warpgroups multiply them: all share the rows of
+// each tile, or, in ping-pong, two have tiles of their own, so that one multiplies while the other stores. bf16 and
+// fp16, sums in fp32. Generated around it: see docs/generated-source.md.
+#pragma once
+#include "gemm/sm90/consumer.cuh"
+#include "gemm/sm90/producer.cuh"
+#include "gemm/split_k.cuh"  // where partials
+
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void kernel_main(const Params& params) {
+  using namespace gemm;
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  static_assert(sizeof(Shared<Config>) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Shared<Config>) < 128,
+                "the host side and the template disagree on shared memory");
+  Shared<Config>& shared = *reinterpret_cast<Shared<Config>*>(shared_bytes);
+  const int warpgroup = threadIdx.x / kWarpgroup;
+
+  if (threadIdx.x == 0) {
+    prefetch_tensormap(params.a_map);
+    prefetch_tensormap(params.b_map);
+    for (int i = 0; i < Config::kStages; ++i) {
+      mbarrier_init(shared_address(&shared.full[i]), 1);
+      mbarrier_init(shared_address(&shared.empty[i]), kReaders<Config> * (Config::kLanesArrive ? 32 : 1));
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth);
+  if (warpgroup == Config::kConsumers) {
+    setmaxnreg_dec<Config::kProducerRegisters>();
+    if (threadIdx.x == Config::kConsumers * kWarpgroup) produce<Config>(shared, params, scheduler);
+  } else {
+    setmaxnreg_inc<Config::kConsumerRegisters>();
+    if constexpr (Config::kPingPong) {
+      // The first turn is the first consumer's.
+      if (warpgroup == 1) named_barrier_arrive(kTurnBarrier, 2 * kWarpgroup);
+    }
+    Consumer<Spec, Config, Params>(shared, params, warpgroup).run(scheduler);
+  }
+}

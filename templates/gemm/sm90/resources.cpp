@@ -1,0 +1,33 @@
+#include "templates/gemm/sm90/resources.h"
+
+#include "compiler/support/integers.h"
+#include "templates/common/sm90/machine.h"
+
+namespace hstujit::gemm_sm90 {
+
+namespace {
+
+constexpr int64_t kWarpgroup = 128, kWarpgroupRows = 64;
+constexpr int64_t kBarrierBytes = 16;       // of a stage
+constexpr int64_t kProducerRegisters = 40;  // of a thread: what its addresses take
+constexpr int64_t kOtherRegisters = 56;     // of a consumer, beside sums: addresses, and what the epilogue reads
+
+}  // namespace
+
+int64_t row_blocks(const GemmConfig& config) {
+  const int64_t rows = kWarpgroupRows * (config.ping_pong ? 1 : config.consumers);
+  return config.block_m % rows == 0 ? config.block_m / rows : 0;
+}
+
+Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
+  threads = kWarpgroup * (config.consumers + 1);
+  // A factor whose sum dimension is not contiguous comes in whole lines of columns.
+  const int64_t columns = spec.interface().b.transposed ? config.block_n : round_up(config.block_n, kDepth);
+  const int64_t stage = (config.block_m + columns) * sm90::kSwizzleBytes;
+  shared_bytes = config.stages * stage + round_up(config.stages * kBarrierBytes, int64_t{128});
+  producer_registers = kProducerRegisters;
+  consumer_registers = sm90::consumer_share(sm90::even_registers(threads, 1), config.consumers, producer_registers);
+  registers_needed = row_blocks(config) * config.block_n / 2 + kOtherRegisters;
+}
+
+}  // namespace hstujit::gemm_sm90

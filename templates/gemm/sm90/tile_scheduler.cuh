@@ -1,0 +1,51 @@
+// Which tiles of the result a CTA computes, and in which order.
+#pragma once
+#include "common/types.cuh"
+
+namespace gemm {
+
+// A part of the sum of a tile.
+struct WorkTile {
+  i64 row;         // first row of the result
+  int column;      // first column
+  int split;       // of the sum
+  i64 first, end;  // stages of the sum, each kDepth deep
+};
+
+// Tiles that CTAs take in turn. Those of a few rows of tiles go together, columns last, so that what they read of both
+// factors stays in L2; the parts of a sum come one after the other.
+template <class Config>
+class TileScheduler {
+ public:
+  __device__ __forceinline__ TileScheduler(i64 rows, i64 columns, i64 depth)
+      : row_tiles_((rows + Config::kBlockM - 1) / Config::kBlockM),
+        column_tiles_(static_cast<int>((columns + Config::kBlockN - 1) / Config::kBlockN)),
+        stages_((depth + 63) / 64) {}
+
+  __device__ __forceinline__ i64 count() const { return row_tiles_ * column_tiles_ * Config::kSplitK; }
+
+  __device__ __forceinline__ WorkTile tile(i64 number) const {
+    const i64 tiles = row_tiles_ * column_tiles_;
+    const i64 split = Config::kSplitK == 1 ? 0 : number / tiles;
+    const i64 within = number - split * tiles;
+    const i64 band = within / (static_cast<i64>(Config::kRasterRows) * column_tiles_);
+    const i64 first_row = band * Config::kRasterRows;
+    const i64 left = row_tiles_ - first_row;
+    const int rows = left < Config::kRasterRows ? static_cast<int>(left) : Config::kRasterRows;
+    const int in_band = static_cast<int>(within - first_row * column_tiles_);
+    WorkTile tile;
+    tile.row = (first_row + in_band % rows) * Config::kBlockM;
+    tile.column = in_band / rows * Config::kBlockN;
+    tile.split = static_cast<int>(split);
+    tile.first = stages_ * split / Config::kSplitK;
+    tile.end = stages_ * (split + 1) / Config::kSplitK;
+    return tile;
+  }
+
+ private:
+  const i64 row_tiles_;
+  const int column_tiles_;
+  const i64 stages_;
+};
+
+}  // namespace gemm

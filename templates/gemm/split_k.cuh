@@ -1,0 +1,35 @@
+// The kernel behind one whose CTAs share sums: adds up the parts, in their order, and applies the epilogue.
+#pragma once
+#include "gemm/epilogue.cuh"
+
+// A thread has eight neighbouring elements of the result.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void add_partials(const Params& params) {
+  using namespace gemm;
+  constexpr int kElements = 8;
+  const i64 elements = params.rows * Config::kColumns;
+  for (i64 first = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * kElements; first < elements;
+       first += static_cast<i64>(gridDim.x) * blockDim.x * kElements) {
+    float sums[kElements] = {};
+#pragma unroll 4
+    for (int split = 0; split < Config::kSplitK; ++split) {
+#pragma unroll
+      for (int i = 0; i < kElements; i += 4) {
+        const float4 part = *reinterpret_cast<const float4*>(params.partials + split * elements + first + i);
+        sums[i] += part.x;
+        sums[i + 1] += part.y;
+        sums[i + 2] += part.z;
+        sums[i + 3] += part.w;
+      }
+    }
+    const i64 row = first / Config::kColumns;
+    const int column = static_cast<int>(first - row * Config::kColumns);
+    u32 words[kElements / 2];
+#pragma unroll
+    for (int i = 0; i < kElements; i += 2) {
+      const EpilogueOperands<Epilogue, Params> operands(params, row, column + i);
+      Epilogue::Data::put(words, i, operands.apply(params, sums[i], 0), operands.apply(params, sums[i + 1], 1));
+    }
+    st_stream<16>(params.out + row * params.out_stride + column, words);
+  }
+}

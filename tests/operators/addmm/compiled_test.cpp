@@ -1,0 +1,35 @@
+// Every config of the Hopper kernel compiles without spills, and wgmma is not serialised.
+#include "compiler/plan/search_space.h"
+#include "tests/nvrtc/compiled_kernels.h"
+
+namespace hstujit {
+namespace {
+
+class GemmKernels : public CompiledKernels {};
+
+TEST_F(GemmKernels, EveryTileFits) {
+  const DeviceSpec device = *known_device("sm_90a");
+  const OpSpecPtr spec = *parse_op_spec({{"op", "addmm"}, {"k", 512}, {"n", 2048}, {"input", "matrix"}}, "");
+  const SearchSpace space = search_space(*spec, Direction::kForward, device, {});
+  std::set<std::string> tiles;
+  for (const Candidate& candidate : space.candidates) {
+    const auto& config = std::get<GemmConfig>(candidate.config.tunables);
+    if (!tiles.insert(fmt::format("{} {} {}", config.block_m, config.block_n, config.ping_pong)).second) continue;
+    expect_fits(*spec, Direction::kForward, candidate.config, device);
+  }
+  EXPECT_GE(tiles.size(), 8u);
+}
+
+TEST_F(GemmKernels, EveryLayoutAndInputFits) {
+  const DeviceSpec device = *known_device("sm_90a");
+  for (const char* input : {"none", "vector", "matrix"}) {
+    for (const bool transpose : {false, true}) {
+      const OpSpecPtr spec = *parse_op_spec(
+          {{"op", "addmm"}, {"k", 512}, {"n", 1536}, {"input", input}, {"transpose_mat2", transpose}}, "");
+      expect_fits(*spec, Direction::kForward, heuristic_config(*spec, Direction::kForward, device, {}).value(), device);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

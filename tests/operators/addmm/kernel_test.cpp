@@ -1,0 +1,92 @@
+// The kernels of products in emulation, and the host backend, against the float64 reference.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "compiler/plan/search_space.h"
+#include "tests/emulation/emulated_kernel.h"
+#include "tests/host/host_call.h"
+
+namespace hstujit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json addmm(int64_t k, int64_t n, const Json& changes = Json::object()) {
+  Json json = {{"op", "addmm"}, {"k", k}, {"n", n}};
+  json.update(changes);
+  return json;
+}
+Lengths of(int64_t rows) { return {{rows}, {}, rows, {}}; }
+
+// Rows with gaps between them, twice in different orders, which give the same bits; nothing else is written.
+void check(const EmulatedKernel& kernel, const OpSpecPtr& spec, int64_t rows) {
+  SCOPED_TRACE(fmt::format("{} {} rows", spec->to_json().dump(), rows));
+  HostCall call(spec, of(rows), 7, /*row_padding=*/16), again = call;
+  call.pack_inputs();
+  again.pack_inputs();
+  kernel.launch(call.values(), 1);
+  kernel.launch(again.values(), 3);
+  EXPECT_EQ(call.mistakes(), "");
+  EXPECT_EQ(call.bytes("out"), again.bytes("out"));
+  const std::vector<bool> used = call.used_bytes("out");
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    ASSERT_EQ(call.bytes("out")[i], HostCall::kUntouched) << i;
+  }
+}
+
+void check(const Json& json, const GemmConfig& config, const std::vector<int64_t>& rows) {
+  const OpSpecPtr spec = make_spec(json);
+  const auto emitted = emit_kernel(*spec, Direction::kForward, {"gemm/sm90", config}, *known_device("sm_90a"));
+  ASSERT_TRUE(emitted.ok()) << emitted.status().message();
+  const EmulatedKernel kernel(*emitted);
+  for (const int64_t count : rows) check(kernel, spec, count);
+}
+
+// Tiles that end where the matrices do, one before and one behind, in all three extents.
+TEST(EmulatedGemm, EveryExtent) {
+  check(addmm(64, 64), {128, 64, 2}, {0, 1, 63, 64, 127, 128, 129, 300});
+  check(addmm(72, 136), {128, 64, 3}, {200});
+  check(addmm(8, 8), {128, 64, 2}, {77});
+  check(addmm(200, 248), {128, 256, 2}, {130});
+}
+
+TEST(EmulatedGemm, EveryInputTypeAndLayout) {
+  for (const char* input : {"none", "vector", "matrix"}) {
+    for (const bool transpose : {false, true}) {
+      const char* dtype = transpose ? "bf16" : "fp16";
+      check(addmm(136, 104, {{"input", input}, {"dtype", dtype}, {"transpose_mat2", transpose}}), {128, 128, 2}, {150});
+    }
+  }
+}
+
+// Consumers that share the rows of a tile, have two blocks of them, or tiles of their own.
+TEST(EmulatedGemm, EveryTile) {
+  check(addmm(264, 136), {128, 128, 3}, {400});
+  check(addmm(264, 136), {256, 64, 2}, {400});
+  check(addmm(136, 136, {{"transpose_mat2", true}}), {64, 96, 2, 1}, {150});
+  check(addmm(136, 136), {192, 64, 2, 3}, {400});
+  for (const int64_t rows : {1, 100, 700}) {
+    check(addmm(264, 136), {64, 64, 3, 2, /*ping_pong=*/true}, {rows});
+    check(addmm(72, 72), {128, 64, 2, 2, /*ping_pong=*/true}, {rows});
+  }
+}
+
+TEST(HostGemm, EveryInputTypeAndLayout) {
+  for (const char* input : {"none", "vector", "matrix"}) {
+    for (const bool transpose : {false, true}) {
+      const OpSpecPtr spec = make_spec(
+          addmm(136, 264, {{"input", input}, {"dtype", transpose ? "bf16" : "fp16"}, {"transpose_mat2", transpose}}));
+      const HostHandle handle(*spec, 2);
+      ASSERT_NE(handle.get(), nullptr) << handle.error();
+      for (const int64_t rows : {0, 1, 64, 65, 200}) {
+        HostCall call(spec, of(rows), 7, /*row_padding=*/16);
+        ASSERT_EQ(call.launch(handle), 0) << call.error();
+        EXPECT_EQ(call.mistakes(), "") << spec->to_json() << rows;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit

@@ -1,0 +1,71 @@
+// addmm: what it takes, its reference, and what is refused.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/spec/config.h"
+
+namespace hstujit {
+namespace {
+
+OpSpecPtr addmm(Json changes) {
+  Json json = {{"op", "addmm"}, {"k", 8}, {"n", 16}};
+  json.update(changes);
+  return *parse_op_spec(json, "");
+}
+
+std::string signature_text(const OpSpec& spec) {
+  std::string text;
+  for (const Argument& argument : spec.signature(Direction::kForward)) {
+    text += (text.empty() ? "" : " ") + argument.name;
+    if (argument.kind == ArgumentKind::kTensor) text += shape_text(argument);
+  }
+  return text;
+}
+
+TEST(Addmm, Signature) {
+  EXPECT_EQ(signature_text(*addmm(Json::object())), "input(16) mat1(L, 8) mat2(8, 16) alpha beta out(L, 16)");
+  EXPECT_EQ(signature_text(*addmm({{"input", "matrix"}, {"transpose_mat2", true}})),
+            "input(L, 16) mat1(L, 8) mat2(16, 8) alpha beta out(L, 16)");
+  EXPECT_EQ(signature_text(*addmm({{"input", "none"}})), "mat1(L, 8) mat2(8, 16) alpha out(L, 16)");
+}
+
+TEST(Addmm, Work) {
+  const Work work = addmm({{"input", "none"}})->work(Direction::kForward, {{10}, {}, 10, {}});
+  EXPECT_EQ(work.flops, 2 * 10 * 8 * 16);
+  EXPECT_EQ(work.bytes, 2 * (10 * 8 + 8 * 16 + 10 * 16));
+}
+
+// A row by hand: rows 1, 2, ... of mat2 times 1, 2, ..., and the input.
+TEST(Addmm, Reference) {
+  for (const bool transpose : {false, true}) {
+    const OpSpecPtr spec = addmm({{"transpose_mat2", transpose}});
+    const Lengths lengths = {{1}, {}, 1, {}};
+    std::vector<HostValue> values = spec->make_inputs(Direction::kForward, lengths, 1);
+    for (int i = 0; i < 8; ++i) values[1].tensor.reals[static_cast<size_t>(i)] = i + 1;
+    for (int i = 0; i < 8; ++i) {
+      for (int column = 0; column < 16; ++column)
+        values[2].tensor.reals[static_cast<size_t>(transpose ? column * 8 + i : i * 16 + column)] = i + 100 * column;
+    }
+    for (double& element : values[0].tensor.reals) element = 3;
+    values[3].scalar = 2;
+    values[4].scalar = 10;
+    spec->reference(Direction::kForward, lengths, values);
+    ASSERT_EQ(values[5].tensor.shape, (std::vector<int64_t>{1, 16}));
+    // sum of (i + 1) i, and of i + 1, times 100 for each column
+    for (int column = 0; column < 16; ++column)
+      EXPECT_EQ(values[5].tensor.reals[static_cast<size_t>(column)], 2 * (168 + 3600 * column) + 30);
+  }
+}
+
+TEST(Addmm, SaysWhatIsWrong) {
+  const auto error = [](const Json& json) { return parse_op_spec(json, "ops[0]").status().message(); };
+  EXPECT_EQ(error({{"op", "addmm"}, {"k", 12}, {"n", 16}}),
+            "ops[0].k is 12; allowed: a multiple of 8, so that rows begin at multiples of 16 bytes");
+  EXPECT_EQ(error({{"op", "addmm"}, {"k", 8}}),
+            "ops[0].n is missing; allowed: an integer from 1 to 65536 (columns of "
+            "the result)");
+}
+
+}  // namespace
+}  // namespace hstujit
