@@ -67,7 +67,7 @@ class GemmSpec : public OpSpec {
 
 // The fields that parameters of a gemm operator begin with.
 struct GemmParams {
-  static constexpr int64_t kMaxColumns = 65536;
+  static constexpr int64_t kMinColumns = 8, kMaxColumns = 65536;
 
   int64_t k = 0;
   int64_t n = 0;
@@ -77,7 +77,7 @@ struct GemmParams {
   template <typename P>
   static constexpr auto fields_of(std::string_view k_help, std::string_view n_help) {
     return std::make_tuple(
-        field("k", &P::k, k_help, 1, kMaxColumns), field("n", &P::n, n_help, 1, kMaxColumns),
+        field("k", &P::k, k_help, kMinColumns, kMaxColumns), field("n", &P::n, n_help, kMinColumns, kMaxColumns),
         field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
         field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("16"));
   }

@@ -12,7 +12,7 @@ __device__ __forceinline__ void add_partials(const Params& params) {
        first += static_cast<i64>(gridDim.x) * blockDim.x * kElements) {
     float sums[kElements] = {};
 #pragma unroll 4
-    for (int split = 0; split < Config::kSplitK; ++split) {
+    for (int split = 0; split < SplitK::kParts; ++split) {
 #pragma unroll
       for (int i = 0; i < kElements; i += 4) {
         const float4 part = *reinterpret_cast<const float4*>(params.partials + split * elements + first + i);

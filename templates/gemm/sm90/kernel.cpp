@@ -141,15 +141,25 @@ Constants GemmSm90::constants(const Spec& spec, const Config& config) {
 
 std::string GemmSm90::instruction_wrappers(const Spec& spec, const Config& config) {
   const GemmInterface& gemm = spec.interface();
-  return sm90::print_wgmma("Product",
-                           {.dtype = spec.dtype(),
-                            .n = config.block_n,
-                            .k = kDepth,
-                            .a = gemm.a.transposed ? sm90::OperandA::kSharedTransposed : sm90::OperandA::kShared,
-                            .a_rows = kDepth,
-                            .transpose_b = !gemm.b.transposed,
-                            .b_rows = config.block_n,
-                            .accumulate = sm90::Accumulate::kArgument});
+  std::string text = sm90::print_wgmma(
+      "Product", {.dtype = spec.dtype(),
+                  .n = config.block_n,
+                  .k = kDepth,
+                  .a = gemm.a.transposed ? sm90::OperandA::kSharedTransposed : sm90::OperandA::kShared,
+                  .a_rows = kDepth,
+                  .transpose_b = !gemm.b.transposed,
+                  .b_rows = config.block_n,
+                  .accumulate = sm90::Accumulate::kArgument});
+  if (config.split_k > 1) {
+    text += fmt::format(
+        "\n"
+        "// CTAs share the sum of a tile.\n"
+        "struct SplitK {{\n"
+        "  static constexpr int kParts = {};\n"
+        "}};\n",
+        config.split_k);
+  }
+  return text;
 }
 
 }  // namespace

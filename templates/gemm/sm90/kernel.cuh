@@ -6,7 +6,7 @@
 #pragma once
 #include "gemm/sm90/consumer.cuh"
 #include "gemm/sm90/producer.cuh"
-#include "gemm/split_k.cuh"  // where partials
+#include "gemm/split_k.cuh"  // where SplitK
 
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {

@@ -20,6 +20,17 @@ TEST_F(GemmKernels, EveryTileFits) {
   EXPECT_GE(tiles.size(), 8u);
 }
 
+TEST_F(GemmKernels, SumsOverRowsFit) {
+  const DeviceSpec device = *known_device("sm_90a");
+  for (const bool transpose : {false, true}) {
+    const OpSpecPtr spec =
+        *parse_op_spec({{"op", "addmm_wgrad"}, {"k", 512}, {"n", 2048}, {"transpose_mat2", transpose}}, "");
+    const KernelConfig chosen = heuristic_config(*spec, Direction::kForward, device, {}).value();
+    EXPECT_GT(std::get<GemmConfig>(chosen.tunables).split_k, 1);
+    expect_fits(*spec, Direction::kForward, chosen, device);
+  }
+}
+
 TEST_F(GemmKernels, EveryLayoutAndInputFits) {
   const DeviceSpec device = *known_device("sm_90a");
   for (const char* input : {"none", "vector", "matrix"}) {

@@ -16,6 +16,11 @@ Json addmm(int64_t k, int64_t n, const Json& changes = Json::object()) {
   json.update(changes);
   return json;
 }
+Json wgrad(int64_t k, int64_t n, const Json& changes = Json::object()) {
+  Json json = addmm(k, n, changes);
+  json["op"] = "addmm_wgrad";
+  return json;
+}
 Lengths of(int64_t rows) { return {{rows}, {}, rows, {}}; }
 
 // Rows with gaps between them, twice in different orders, which give the same bits; nothing else is written.
@@ -69,6 +74,31 @@ TEST(EmulatedGemm, EveryTile) {
   for (const int64_t rows : {1, 100, 700}) {
     check(addmm(264, 136), {64, 64, 3, 2, /*ping_pong=*/true}, {rows});
     check(addmm(72, 72), {128, 64, 2, 2, /*ping_pong=*/true}, {rows});
+  }
+}
+
+// Sums over rows, of none to more than there are CTAs that share them.
+TEST(EmulatedGemm, SumsOverRows) {
+  const std::vector<int64_t> rows = {0, 1, 64, 65, 500};
+  check(wgrad(136, 72), {128, 64, 2}, rows);
+  check(wgrad(72, 264, {{"transpose_mat2", true}, {"dtype", "fp16"}}), {256, 64, 3}, rows);
+  check(wgrad(64, 128), {64, 128, 2, 2, /*ping_pong=*/true}, rows);
+  for (const int64_t split : {2, 5}) {
+    check(wgrad(136, 72), {128, 64, 2, 2, false, split}, rows);
+    check(wgrad(72, 104, {{"transpose_mat2", true}}), {64, 64, 3, 2, true, split}, rows);
+  }
+}
+
+TEST(HostGemm, SumsOverRows) {
+  for (const bool transpose : {false, true}) {
+    const OpSpecPtr spec = make_spec(wgrad(136, 264, {{"transpose_mat2", transpose}}));
+    const HostHandle handle(*spec, 2);
+    ASSERT_NE(handle.get(), nullptr) << handle.error();
+    for (const int64_t rows : {0, 1, 127, 300}) {
+      HostCall call(spec, of(rows), 7, /*row_padding=*/16);
+      ASSERT_EQ(call.launch(handle), 0) << call.error();
+      EXPECT_EQ(call.mistakes(), "") << spec->to_json() << rows;
+    }
   }
 }
 

@@ -58,12 +58,41 @@ TEST(Addmm, Reference) {
   }
 }
 
+// The gradient of alpha * sum of out * dout with respect to mat2, by differences.
+TEST(Addmm, WgradIsTheSlopeOfTheReference) {
+  for (const bool transpose : {false, true}) {
+    const OpSpecPtr forward = addmm({{"input", "none"}, {"transpose_mat2", transpose}});
+    const OpSpecPtr wgrad =
+        *parse_op_spec({{"op", "addmm_wgrad"}, {"k", 8}, {"n", 16}, {"transpose_mat2", transpose}}, "");
+    EXPECT_EQ(signature_text(*wgrad),
+              transpose ? "dout(L, 16) mat1(L, 8) alpha out(16, 8)" : "mat1(L, 8) dout(L, 16) alpha out(8, 16)");
+    const Lengths lengths = {{3}, {}, 3, {}};
+    std::vector<HostValue> gradient = wgrad->make_inputs(Direction::kForward, lengths, 1);
+    std::vector<HostValue> values = forward->make_inputs(Direction::kForward, lengths, 2);
+    values[0] = gradient[transpose ? 1 : 0];
+    const std::vector<double> dout = gradient[transpose ? 0 : 1].tensor.reals;
+    gradient[2].scalar = values[2].scalar = 0.5;
+    wgrad->reference(Direction::kForward, lengths, gradient);
+    const auto loss = [&] {
+      forward->reference(Direction::kForward, lengths, values);
+      double sum = 0;
+      for (size_t i = 0; i < dout.size(); ++i) sum += values[3].tensor.reals[i] * dout[i];
+      return sum;
+    };
+    for (size_t i = 0; i < values[1].tensor.reals.size(); i += 5) {
+      const double before = loss();
+      values[1].tensor.reals[i] += 1;  // it is linear
+      EXPECT_NEAR(loss() - before, gradient[3].tensor.reals[i], 1e-9) << i;
+    }
+  }
+}
+
 TEST(Addmm, SaysWhatIsWrong) {
   const auto error = [](const Json& json) { return parse_op_spec(json, "ops[0]").status().message(); };
   EXPECT_EQ(error({{"op", "addmm"}, {"k", 12}, {"n", 16}}),
             "ops[0].k is 12; allowed: a multiple of 8, so that rows begin at multiples of 16 bytes");
   EXPECT_EQ(error({{"op", "addmm"}, {"k", 8}}),
-            "ops[0].n is missing; allowed: an integer from 1 to 65536 (columns of "
+            "ops[0].n is missing; allowed: an integer from 8 to 65536 (columns of "
             "the result)");
 }
 

@@ -1,0 +1,41 @@
+#include "compiler/spec/operators/addmm_wgrad/spec.h"
+
+namespace hstujit {
+
+namespace {
+
+GemmInterface interface_of(const AddmmWgradParams& params) {
+  GemmInterface gemm;
+  gemm.m = params.transpose_mat2 ? params.n : params.k;
+  gemm.n = params.transpose_mat2 ? params.k : params.n;
+  gemm.k = GemmInterface::kRows;
+  const GemmFactor mat1 = {"mat1", false, "rows"}, dout = {"dout", false, "gradient of the result"};
+  gemm.a = params.transpose_mat2 ? dout : mat1;
+  gemm.b = params.transpose_mat2 ? mat1 : dout;
+  gemm.a.transposed = true;
+  gemm.operands = {{"alpha", GemmOperandKind::kScalar, DataType::kFp32, "factor of the product", 1}};
+  gemm.doc = "gradient of the weights, summed over all rows";
+  return gemm;
+}
+
+}  // namespace
+
+OpSpecPtr parse_addmm_wgrad(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const size_t before = mistakes.count();
+  AddmmWgradParams params;
+  read_fields(json, path, params, mistakes, {"op"});
+  if (mistakes.count() == before) check_gemm_params(params, path, mistakes);
+  if (mistakes.count() != before) return nullptr;
+  return std::make_shared<AddmmWgradSpec>(params);
+}
+Json schema_addmm_wgrad() { return fields_schema<AddmmWgradParams>(); }
+
+AddmmWgradSpec::AddmmWgradSpec(AddmmWgradParams params) : params_(params), interface_(interface_of(params)) {}
+
+nlohmann::ordered_json AddmmWgradSpec::to_json() const {
+  Json json = {{"op", kOp}};
+  json.update(fields_to_json(params_));
+  return json;
+}
+
+}  // namespace hstujit
