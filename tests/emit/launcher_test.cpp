@@ -222,9 +222,11 @@ TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
         {"op", "hstu_attention"}, {"heads", 1}, {"attn_dim", 64}, {"hidden_dim", 64}, {"rab_heads", 1}};
     const nlohmann::ordered_json norm = {{"op", "layer_norm"}, {"width", 64}};
     const nlohmann::ordered_json cumsum = {{"op", "complete_cumsum"}};
+    const nlohmann::ordered_json addmm = {{"op", "addmm"}, {"k", 64}, {"n", 64}};
     const Family family = skeleton->family();
     const OpSpecPtr spec = *parse_op_spec(family == Family::kRow    ? norm
                                           : family == Family::kScan ? cumsum
+                                          : family == Family::kGemm ? addmm
                                                                     : attention,
                                           "");
     for (const KernelConfig& config : skeleton->space(*spec)) {

@@ -267,6 +267,7 @@ TEST_F(SourceDigestTest, TheWholeGeneratorIsInEveryDigest) {
       {"compiler/ir/operators/", "of operators, whose digests they are in"},
       {"compiler/ir/attention.", "of operators"},
       {"compiler/ir/expression.", "of operators"},
+      {"compiler/ir/gemm_builder.", "of operators"},
       {"compiler/ir/jagged_sides.", "of operators"},
       {"compiler/ir/positions.", "of operators"},
       {"compiler/ir/row_builder.", "of operators"},

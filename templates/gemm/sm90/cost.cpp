@@ -14,6 +14,7 @@ constexpr double kClockKhz = 1.7e6;
 constexpr double kRows = 131072;            // where a launch says how many there are
 constexpr double kProductsPerCycle = 2048;  // multiplications of a multiprocessor and clock, in 16 bits
 constexpr double kBytesPerCycle = 2500;     // of global memory, all multiprocessors
+constexpr double kL2BytesPerCycle = 32;     // of a multiprocessor, from L2
 constexpr double kFillCycles = 1500;        // until the first stage of a CTA is there
 constexpr double kStoreCycles = 12;  // of a consumer for each of its rows of 64 columns, other consumers beside it
 
@@ -31,7 +32,9 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
 
   const double multiply = block_m * block_n * k / splits / kProductsPerCycle;
   const double store = block_m * block_n / 64 * kStoreCycles / static_cast<double>(config.consumers);
-  const double cycles = kFillCycles + of_sm * (config.ping_pong ? std::max(multiply, store) : multiply + store);
+  const double load = (block_m + block_n) * k / splits * 2 / kL2BytesPerCycle;
+  const double main_loop = std::max(multiply, load);
+  const double cycles = kFillCycles + of_sm * (config.ping_pong ? std::max(main_loop, store) : main_loop + store);
   // Parts of a sum are written and read once more.
   const double bytes = spec.work(Direction::kForward, {{static_cast<int64_t>(kRows)}, {}, 0, {}}).bytes +
                        (splits > 1 ? 2 * splits * m * n * 4 : 0);
