@@ -62,7 +62,7 @@ Signature GemmSpec::signature(Direction) const {
     argument.name = std::move(name);
     argument.doc = doc;
     argument.dtype = type;
-    argument.alignment = static_cast<int>(shape.size() == 2 ? alignment() : static_cast<int64_t>(size_of(type)) * 2);
+    argument.alignment = static_cast<int>(shape.size() == 2 ? kAlignment : static_cast<int64_t>(size_of(type)) * 2);
     argument.shape = std::move(shape);
     signature.push_back(std::move(argument));
     return signature.back();
@@ -170,14 +170,14 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
 double GemmSpec::error_bound(Direction) const { return dtype() == DataType::kFp16 ? 2e-3 : 6e-3; }
 
 void check_gemm_params(const GemmParams& params, const std::string& path, Mistakes& mistakes) {
-  const int64_t elements = params.alignment / static_cast<int64_t>(size_of(params.dtype));
+  const int64_t elements = GemmSpec::kAlignment / static_cast<int64_t>(size_of(params.dtype));
   for (const auto& [name, value] : {std::pair{"k", params.k}, std::pair{"n", params.n}}) {
     if (value % elements == 0) continue;
     const std::string place = join_path(path, name);
     mistakes.check(place, Status(Code::kInvalidConfig,
                                  fmt::format("{} is {}; allowed: a multiple of {}, so that rows begin at multiples of "
                                              "{} bytes",
-                                             place, value, elements, params.alignment)));
+                                             place, value, elements, GemmSpec::kAlignment)));
   }
 }
 

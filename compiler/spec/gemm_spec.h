@@ -50,8 +50,9 @@ class GemmSpec : public OpSpec {
  public:
   Family family() const final { return Family::kGemm; }
   virtual const GemmInterface& interface() const = 0;
-  virtual DataType dtype() const = 0;     // of matrices
-  virtual int64_t alignment() const = 0;  // bytes that pointers and strides of matrices are multiples of
+  virtual DataType dtype() const = 0;  // of matrices
+  // Bytes that pointers and strides of matrices are multiples of, as the copy engine wants them.
+  static constexpr int64_t kAlignment = 16;
 
   // The operands of the epilogue, b where it is no row of the problem, a; then scalars and the result.
   Signature signature(Direction direction) const override;
@@ -72,14 +73,12 @@ struct GemmParams {
   int64_t k = 0;
   int64_t n = 0;
   DataType dtype = DataType::kBf16;
-  int64_t alignment = 16;
 
   template <typename P>
   static constexpr auto fields_of(std::string_view k_help, std::string_view n_help) {
-    return std::make_tuple(
-        field("k", &P::k, k_help, kMinColumns, kMaxColumns), field("n", &P::n, n_help, kMinColumns, kMaxColumns),
-        field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
-        field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("16"));
+    return std::make_tuple(field("k", &P::k, k_help, kMinColumns, kMaxColumns),
+                           field("n", &P::n, n_help, kMinColumns, kMaxColumns),
+                           field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"));
   }
 };
 

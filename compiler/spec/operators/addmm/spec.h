@@ -37,7 +37,6 @@ class AddmmSpec final : public GemmSpec {
   bool supports(Direction direction) const override { return direction == Direction::kForward; }
   const GemmInterface& interface() const override { return interface_; }
   DataType dtype() const override { return params_.dtype; }
-  int64_t alignment() const override { return params_.alignment; }
 
  protected:
   double reference_epilogue(double sum, const std::vector<double>& operands) const override;
