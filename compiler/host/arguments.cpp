@@ -25,6 +25,8 @@ Result<Arguments> Arguments::bind(const Signature& signature, const HstujitHostV
   for (size_t i = 0; i < count; ++i) {
     if (signature[i].kind == ArgumentKind::kTensor) {
       HSTUJIT_RETURN_IF_ERROR(arguments.bind_tensor(signature[i], values[i]));
+    } else if (signature[i].kind == ArgumentKind::kInt && values[i].integer < signature[i].min) {
+      return invalid(signature[i], fmt::format("is {}; it must be at least {}", values[i].integer, signature[i].min));
     } else if (signature[i].kind == ArgumentKind::kInt && values[i].integer > signature[i].max) {
       return invalid(signature[i], fmt::format("is {}; it must be at most {}", values[i].integer, signature[i].max));
     } else if (signature[i].kind == ArgumentKind::kFloat && !signature[i].range.contains(values[i].real)) {

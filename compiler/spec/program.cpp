@@ -20,6 +20,7 @@ void add(Signature& signature, const Argument& argument) {
   }
   Argument& first = signature[static_cast<size_t>(known)];
   first.alignment = std::max(first.alignment, argument.alignment);
+  first.min = std::max(first.min, argument.min);
   first.max = std::min(first.max, argument.max);
   first.range = {std::max(first.range.min, argument.range.min), std::min(first.range.max, argument.range.max)};
 }
@@ -62,6 +63,7 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction,
     if (find_argument(temporaries_, value.name) < 0) {
       Argument own = argument;
       own.name = value.name;
+      if (!value.doc.empty()) own.doc = value.doc;
       for (Dimension& dimension : own.shape) {
         if (dimension.is_jagged()) dimension.offsets = value_of(dimension.offsets).name;
         if (dimension.follows_integer()) dimension.integer = value_of(dimension.integer).name;

@@ -41,6 +41,7 @@ struct Program {
 struct ProgramValue {
   std::string name;
   int64_t first_column = -1;  // -1: all of it
+  std::string_view doc = {};  // what it is in the program; empty: what the step says of its argument
 };
 
 // Puts a program together, step by step. The steps' arguments are the program's own, under their names, unless a step

@@ -1,7 +1,11 @@
 #include "compiler/spec/row_interface.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <mutex>
+#include <set>
 
 namespace hstujit {
 
@@ -18,6 +22,17 @@ RowOperandKind gradient_kind(RowOperandKind kind) {
   if (kind == RowOperandKind::kVector) return RowOperandKind::kColumnSum;
   if (kind == RowOperandKind::kTable) return RowOperandKind::kTableSum;
   return kind == RowOperandKind::kGroupVector ? RowOperandKind::kGroupSum : kind;
+}
+
+// What a gradient is of; the texts stay, and there are as many as operators have operands.
+std::string_view gradient_doc(const RowOperand& of) {
+  static std::mutex mutex;
+  static auto* const texts = new std::set<std::string>;
+  const std::string_view summed = of.kind == RowOperandKind::kRow ? ""
+                                  : of.is_table()                 ? ": each row is summed over the rows that found it"
+                                                                  : ", summed over all rows";
+  const std::lock_guard lock(mutex);
+  return *texts->insert(fmt::format("gradient of {}{}", of.name, summed)).first;
 }
 
 RowOperand gradient_of(const RowOperand& operand, std::string_view doc) {
@@ -61,11 +76,7 @@ RowInterface backward_interface(const RowInterface& forward) {
   for (const RowOperand& input : forward.inputs) {
     if (input.in_gradient) backward.inputs.push_back(input);
     if (!input.has_elements() || !input.differentiated) continue;
-    const bool row = input.kind == RowOperandKind::kRow;
-    backward.outputs.push_back(gradient_of(input, row ? "gradient of the rows"
-                                                  : input.is_table()
-                                                      ? "gradient: of each row, over the rows that found it"
-                                                      : "gradient, summed over all rows"));
+    backward.outputs.push_back(gradient_of(input, gradient_doc(input)));
   }
   const auto behind_rows = std::find_if(backward.inputs.begin(), backward.inputs.end(),
                                         [](const RowOperand& input) { return input.kind != RowOperandKind::kRow; });

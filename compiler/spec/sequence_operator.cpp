@@ -29,6 +29,7 @@ Argument integer_argument(std::string name, std::string_view doc, int64_t max) {
   argument.name = std::move(name);
   argument.kind = ArgumentKind::kInt;
   argument.doc = doc;
+  argument.min = 0;
   argument.max = max;
   return argument;
 }

@@ -116,6 +116,7 @@ struct Argument {
   std::string axis = {};     // the symbol of that axis, "L"; empty where the semantic is about none
   bool accumulated = false;  // outputs: a sum over all rows of the batch, which is 0 where there are none
   RealRange range = {};      // of real numbers, which are finite ones of fp32 besides
+  int64_t min = std::numeric_limits<int64_t>::min();  // integers: the least value that a launch may give, 0 or none
 };
 
 // For messages: "(L, 4, 64)".

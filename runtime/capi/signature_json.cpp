@@ -22,6 +22,9 @@ Json signature_json(const Signature& signature) {
       }
       entry["alignment"] = argument.alignment;
     }
+    if (argument.kind == ArgumentKind::kInt && argument.min != std::numeric_limits<int64_t>::min()) {
+      entry["min"] = argument.min;
+    }
     if (argument.kind == ArgumentKind::kInt && argument.max != std::numeric_limits<int64_t>::max()) {
       entry["max"] = argument.max;
     }

@@ -48,6 +48,7 @@ Status ArgumentChecker::read_signature() {
     checked.tensor = argument.kind == ArgumentKind::kTensor;
     checked.integer = argument.kind == ArgumentKind::kInt;
     checked.output = argument.role == ArgumentRole::kOutput;
+    checked.not_negative = argument.min >= 0;
     if (checked.tensor) {
       const DLDataType type = dlpack_type(argument.dtype);
       checked.code = type.code;

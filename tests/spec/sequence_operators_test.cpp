@@ -121,6 +121,34 @@ TEST(SequenceOperators, SignaturesOfWhatMovesRows) {
             "dout bf16(L, 8), seq_offsets int64(B+1), max_len, ddense bf16(B*max_len, 8)");
 }
 
+// Of programs and gradients, too, an argument is described as what it is there.
+TEST(SequenceOperators, ArgumentsAreDescribedAsTheOperatorsOwn) {
+  for (const std::string_view op : operator_names()) {
+    const auto spec = smallest_op_spec(op);
+    ASSERT_TRUE(spec.ok()) << op;
+    if (!(*spec)->supports(Direction::kBackward)) continue;
+    for (const Argument& argument : (*spec)->signature(Direction::kBackward)) {
+      const bool given = argument.name == "dout" || argument.name == "dleft" || argument.name == "dright";
+      const bool made = argument.role == ArgumentRole::kOutput;
+      const std::string of = made && (*spec)->family() == Family::kRow ? argument.name.substr(1) : "";
+      if (!given && !made) continue;
+      EXPECT_THAT(std::string(argument.doc), testing::StartsWith("gradient of " + of)) << op << " " << argument.name;
+    }
+  }
+  const auto doc = [](const char* json, const char* name) {
+    const Signature signature = (*parse_op_spec(Json::parse(json), ""))->signature(Direction::kForward);
+    return std::string(signature[static_cast<size_t>(find_argument(signature, name))].doc);
+  };
+  const char* const update = R"({"op": "update_kv_cache", "attn_dim": 8, "hidden_dim": 8})";
+  EXPECT_EQ(doc(update, "k"), "of each sequence the rows that are cached, then the others");
+  EXPECT_EQ(doc(update, "v_cache"), "cached rows of all sequences");
+  const char* const construct = R"({"op": "construct_full_kv", "attn_dim": 8, "hidden_dim": 8})";
+  EXPECT_EQ(doc(construct, "delta_v"), "delta_size new rows of each sequence");
+  EXPECT_EQ(doc(construct, "full_k"), "of each sequence the cached rows, then the new ones");
+  EXPECT_EQ(doc(R"({"op": "delta_hstu_attention", "attn_dim": 8, "hidden_dim": 8})", "max_delta_len"),
+            "rows of q of every sequence");
+}
+
 // Sequences of 3 and 7 rows, 4 of them on the left and 6 on the right; 8 rows of each where that is dense. To less than
 // a row: offsets, counts and times may count or not.
 TEST(SequenceOperators, WorkCountsBytesOnce) {

@@ -32,9 +32,9 @@ HostValue Concat2dJaggedSpec::make_integers(const Argument& argument, const Leng
 std::shared_ptr<const GradientProgram> Concat2dJaggedSpec::gradient() const {
   return std::make_shared<GradientProgram>(
       std::make_shared<Split2dJaggedSpec>(SplitParams{params_}),
-      std::map<std::string, ProgramValue>{{"values", {"dout"}},
-                                          {"left", {"dleft"}},
-                                          {"right", {"dright"}},
+      std::map<std::string, ProgramValue>{{"values", {"dout", -1, "gradient of the result"}},
+                                          {"left", {"dleft", -1, "gradient of left"}},
+                                          {"right", {"dright", -1, "gradient of right"}},
                                           {"n_prefix_to_right", {"n_prefix_from_right"}}});
 }
 

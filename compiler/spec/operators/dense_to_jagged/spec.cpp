@@ -36,7 +36,9 @@ std::shared_ptr<const GradientProgram> DenseToJaggedSpec::gradient() const {
   static_cast<SequenceParams&>(params) = params_;
   return std::make_shared<GradientProgram>(
       std::make_shared<JaggedToPaddedDenseSpec>(params),
-      std::map<std::string, ProgramValue>{{"values", {"dout"}}, {"out", {"ddense"}}});
+      std::map<std::string, ProgramValue>{{"values", {"dout", -1, "gradient of the result"}},
+                                          {"out", {"ddense", -1, "gradient of dense"}},
+                                          {"max_len", {"max_len", -1, "rows of each sequence of ddense"}}});
 }
 
 }  // namespace hstujit

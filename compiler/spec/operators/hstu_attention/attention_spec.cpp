@@ -55,6 +55,7 @@ Signature AttentionSpec::signature(Direction direction) const {
     argument.name = name;
     argument.kind = ArgumentKind::kInt;
     argument.doc = doc;
+    argument.min = 0;
     argument.max = kMaxSeqLen;
     argument.semantic = Semantic::kMaxRows;
     argument.axis = axis;
@@ -86,7 +87,9 @@ Signature AttentionSpec::signature(Direction direction) const {
     signature.push_back(factors("attn_scale", ArgumentRole::kInput, "factor of the scores in place of the scale"));
   signature.push_back(max_rows("max_seq_len", kSequenceAxis, "no sequence is longer"));
   if (query_rows_ != QueryRows::kAll) {
-    signature.push_back(max_rows("max_delta_len", kQueryAxis, "no sequence has more rows of q"));
+    signature.push_back(
+        max_rows("max_delta_len", kQueryAxis,
+                 query_rows_ == QueryRows::kLast ? "rows of q of every sequence" : "no sequence has more rows of q"));
   }
   signature.push_back(scalar("alpha", ArgumentKind::kFloat, "factor of the dot products"));
   signature.push_back(scalar("scaling_seqlen", ArgumentKind::kInt, "divisor of the scores; max_seq_len when <= 0"));

@@ -38,7 +38,9 @@ HostValue JaggedToPaddedDenseSpec::make_integers(const Argument& argument, const
 std::shared_ptr<const GradientProgram> JaggedToPaddedDenseSpec::gradient() const {
   return std::make_shared<GradientProgram>(
       std::make_shared<DenseToJaggedSpec>(params_),
-      std::map<std::string, ProgramValue>{{"dense", {"dout"}}, {"out", {"dvalues"}}});
+      std::map<std::string, ProgramValue>{{"dense", {"dout", -1, "gradient of the result"}},
+                                          {"out", {"dvalues", -1, "gradient of values"}},
+                                          {"max_len", {"max_len", -1, "rows of each sequence of dout"}}});
 }
 
 }  // namespace hstujit

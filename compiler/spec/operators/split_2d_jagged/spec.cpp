@@ -37,9 +37,9 @@ std::shared_ptr<const GradientProgram> Split2dJaggedSpec::gradient() const {
   if (params_.left_only) return nullptr;
   return std::make_shared<GradientProgram>(
       std::make_shared<Concat2dJaggedSpec>(params_),
-      std::map<std::string, ProgramValue>{{"left", {"dleft"}},
-                                          {"right", {"dright"}},
-                                          {"out", {"dvalues"}},
+      std::map<std::string, ProgramValue>{{"left", {"dleft", -1, "gradient of left"}},
+                                          {"right", {"dright", -1, "gradient of right"}},
+                                          {"out", {"dvalues", -1, "gradient of values"}},
                                           {"n_prefix_from_right", {"n_prefix_to_right"}}});
 }
 
