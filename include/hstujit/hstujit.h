@@ -105,7 +105,11 @@ HSTUJIT_API const char* hstujit_version(void);    /* "0.1.0" */
 HSTUJIT_API const char* hstujit_last_error(void); /* "" when nothing failed on this thread */
 HSTUJIT_API const char* hstujit_status_name(hstujit_status);
 HSTUJIT_API void hstujit_text_free(hstujit_text* text);
-/* JSON list of operators with their parameters and arguments, from which bindings can be generated. */
+/* JSON list of operators, from which bindings can be generated: {"op", "parameters" (JSON Schema), "arguments",
+ * "variants"}. "arguments" are those of the smallest instance, by direction: each parameter has its default, and one
+ * that must be given has its smallest value, which the shapes show. "variants" lists the instances that differ from it
+ * in one parameter and have other arguments: {"parameter", "value", "arguments"}. hstujit_op_signature gives the
+ * arguments of any instance. */
 HSTUJIT_API hstujit_status hstujit_operators(hstujit_text* out);
 /* JSON Schema of the config file; JSON list of the environment variables. */
 HSTUJIT_API hstujit_status hstujit_config_schema(hstujit_text* out);
@@ -150,9 +154,9 @@ HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const cha
  * may run. */
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
 /* The signature, in launch order: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "min", "max",
- * "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors, min and max (the values allowed) of numbers
- * that have such bounds, semantic ("offsets", "counts", "max_rows") and axis ("L") of integers about rows of sequences;
- * semantic is "seed" of those that random numbers follow from. */
+ * "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors. min and max are the least and the largest
+ * value of a number, where a launch refuses others. semantic ("offsets", "counts", "max_rows") and axis ("L") are of
+ * integers about rows of sequences; semantic is "seed" of those that random numbers follow from. */
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
 /* Position of argument `name`, or -1. */
 HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
@@ -203,17 +207,18 @@ HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_va
 
 typedef struct hstujit_run_options {
   size_t size;
-  /* prewarm, emit, explain, check: "sm_90a", a product name or a DeviceSpec file; NULL: the GPU present */
+  /* prewarm, emit, freeze, explain, check: "sm_90a", a product name or a DeviceSpec file; NULL: the config's device,
+   * else the GPU present */
   const char* arch;
-  const char* op_name; /* NULL: every instance */
+  const char* op_name; /* NULL: every instance; where kernels are meant, "NAME/STEP" is one step of a program */
   int jobs;            /* parallel compiles, HSTUJIT_COMPILE_JOBS at most; 0: that many */
   double budget_s;     /* tune: seconds for the whole call; 0: the config's */
   hstujit_backend backend;
-  int check;             /* run: compare with the float64 reference; prewarm: compile and write nothing, a kernel that
-                          * is missing is HSTUJIT_CACHE_MISS */
-  int device;            /* CUDA ordinal */
-  int repeats;           /* bench: timed launches per candidate; 0: 50. run: launches on the same input, compared with
-                          * one another; 0: 1 */
+  int check;   /* run: compare with the float64 reference; prewarm: compile and write nothing, a kernel that
+                * is missing is HSTUJIT_CACHE_MISS */
+  int device;  /* CUDA ordinal */
+  int repeats; /* bench: timed launches of each instance; 0: 50. run: launches on the same input, compared with
+                * one another; 0: 1 */
   const char* directory; /* emit: where files go; of several instances, each in a folder of its name below it. NULL: the
                           * current directory */
   uint64_t seed;

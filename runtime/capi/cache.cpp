@@ -30,7 +30,8 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   HSTUJIT_RETURN_IF_ERROR(give_report(json, report));
   HSTUJIT_RETURN_IF_ERROR(pruned.unread);
   if (pruned.not_removed == 0) return {};
-  return Status(Code::kIo, fmt::format("{} kernels could not be removed", pruned.not_removed));
+  return Status(Code::kIo, fmt::format("{} kernel{} could not be removed", pruned.not_removed,
+                                       pruned.not_removed == 1 ? "" : "s"));
 }
 
 Status check_operator(const std::string& op) {
@@ -159,8 +160,7 @@ hstujit_status hstujit_cache_prune_nvrtc(hstujit_context* context, const char* v
     if (numbers.size() != 2 || !major || !minor) {
       return Status(
           Code::kInvalidArgument,
-          fmt::format("version is {}; it must be two numbers, that of the NVRTC whose kernels go, such as 13.0",
-                      quote(version)));
+          fmt::format("version is {}; allowed: a version of NVRTC, two numbers such as 13.0", quote(version)));
     }
     return prune(context, {.max_bytes = {}, .nvrtc = fmt::format("{}.{}", *major, *minor)}, report);
   });

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -201,6 +203,8 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
   for (const json& argument : signature) {
     const std::string name = argument["name"];
     EXPECT_EQ(argument.value("max", int64_t{0}), name == "max_seq_len" ? int64_t{1} << 28 : 0) << name;
+    EXPECT_EQ(argument.contains("min"), name == "max_seq_len") << name;
+    EXPECT_EQ(argument.value("min", int64_t{0}), 0) << name;
   }
   hstujit_value values[8] = {};
   EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, 0, nullptr), HSTUJIT_NOT_PREPARED);
@@ -255,6 +259,34 @@ TEST_F(CapiTest, TheLibraryDescribesItself) {
   const json operators = parse(&text);
   ASSERT_FALSE(operators.empty());
   EXPECT_FALSE(operators[0]["arguments"]["forward"].empty());
+  std::map<std::string, std::set<std::string>> names;  // of arguments, by operator
+  const auto take = [&](const json& op, const json& signatures) {
+    for (const auto& signature : signatures) {
+      for (const auto& argument : signature) names[op["op"]].insert(argument["name"]);
+    }
+  };
+  for (const json& op : operators) {
+    take(op, op["arguments"]);
+    for (const json& variant : op["variants"]) take(op, variant["arguments"]);
+  }
+  const std::map<std::string, std::set<std::string>> conditional = {
+      {"hstu_attention", {"num_targets", "rab", "attn_scale", "drab", "dattn_scale"}},
+      {"delta_hstu_attention", {"seq_offsets_q", "num_targets", "rab"}},
+      {"hstu_norm_mul_dropout", {"dropout_ratio", "seed", "offset"}},
+      {"add_timestamp_positional_embeddings", {"query_time", "num_targets"}},
+      {"concat_2d_jagged", {"max_len_left", "max_len_right", "n_prefix_from_right"}},
+      {"split_2d_jagged", {"max_len_left", "max_len_right", "n_prefix_to_right"}},
+      {"jagged_to_padded_dense", {"padding_value"}},
+  };
+  for (const auto& [op, arguments] : conditional) {
+    for (const std::string& name : arguments) EXPECT_TRUE(names[op].contains(name)) << op << " " << name;
+  }
+  for (const json& op : operators) {
+    if (op["op"] != "split_2d_jagged") continue;
+    for (const json& variant : op["variants"]) {
+      EXPECT_EQ(variant["arguments"].contains("backward"), variant["parameter"] != "left_only") << variant["parameter"];
+    }
+  }
   ASSERT_EQ(hstujit_config_schema(&text), HSTUJIT_OK);
   EXPECT_TRUE(parse(&text).contains("properties"));
   ASSERT_EQ(hstujit_environment(&text), HSTUJIT_OK);
@@ -354,7 +386,7 @@ TEST_F(CapiTest, DoctorAndCacheReportsNeverNeedAnything) {
   EXPECT_EQ(parse(&text)["removed"], 0);
   for (const std::string wrong : {"", "13", "13.", ".0", "13.0.1", "-13.0", "x"}) {
     EXPECT_EQ(hstujit_cache_prune_nvrtc(context_, wrong.c_str(), &text), HSTUJIT_INVALID_ARGUMENT) << wrong;
-    EXPECT_THAT(hstujit_last_error(), HasSubstr("version is \"" + wrong + "\"; it must be two numbers"));
+    EXPECT_THAT(hstujit_last_error(), HasSubstr("version is \"" + wrong + "\"; allowed: a version of NVRTC"));
   }
   ASSERT_EQ(hstujit_cache_path(context_, &text), HSTUJIT_OK);
   EXPECT_EQ(std::string(text.data), cache_);
