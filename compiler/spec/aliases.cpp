@@ -82,6 +82,21 @@ constexpr Alias kNames[] = {
     {"jagged_queries", "jagged_q is_delta_q jagged_delta"},
 };
 
+// Names of what stands one level deeper, in an object that is allowed.
+struct NestedAlias {
+  std::string_view object;
+  std::string_view meant;
+  std::string_view written;
+};
+constexpr NestedAlias kNested[] = {
+    {"lengths", "lengths.batch", "batch batch_size bs num_sequences"},
+    {"lengths", "lengths.distribution", "distribution"},
+    {"tuning", "tuning.budget_s", "budget budget_s budget_seconds"},
+    {"tuning", "tuning.length_mode", "length_mode bucketing"},
+    {"tuning", "tuning.deterministic", "deterministic use_deterministic_algorithms reproducible"},
+    {"tuning", "tuning.exhaustive", "exhaustive"},
+};
+
 struct ValueAlias {
   std::string_view field;
   std::string_view meant;
@@ -143,7 +158,7 @@ std::string digits_of(std::string_view text) {
 // Arguments of the launches of operators that have a field, by the names that others have for them, too.
 constexpr Alias kLaunchArguments[] = {
     {"weight_dtype", "eps epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon"},
-    {"dropout", "seed offset"},
+    {"dropout", "seed offset dropout_ratio dropout_p p"},
     {"attn_dim", "scaling_seqlen"},
 };
 
@@ -161,6 +176,9 @@ std::vector<std::string_view> meant_names(std::string_view written, const std::v
   std::vector<std::string_view> meant;
   for (const Alias& alias : kNames) {
     if (lists(alias.written, word) && contains(allowed, alias.meant)) meant.push_back(alias.meant);
+  }
+  for (const NestedAlias& alias : kNested) {
+    if (meant.empty() && lists(alias.written, word) && contains(allowed, alias.object)) meant.push_back(alias.meant);
   }
   if (meant.empty()) {
     if (const std::string_view near = closest(written, allowed); !near.empty()) meant.push_back(near);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include "compiler/spec/program.h"
 #include "compiler/support/files.h"
@@ -172,6 +173,7 @@ std::optional<DeviceSpec> parse_device(const Json& json, const fs::path& folder,
     return std::nullopt;
   }
   const std::string& name = json.get_ref<const std::string&>();
+  std::error_code error;
   Result<DeviceSpec> device = known_device(name);
   if (!device.ok() && !name.empty() && check_regular_file("read", folder / name).code() != Code::kNotFound) {
     device = load_device_spec((folder / name).string());
@@ -185,6 +187,11 @@ std::optional<DeviceSpec> parse_device(const Json& json, const fs::path& folder,
     } else if (!device.ok()) {
       device = device.status().with_context("device");
     }
+  }
+  if (!device.ok() && device.status().code() == Code::kInvalidConfig && name.find_first_of("./") != std::string::npos &&
+      !fs::exists(fs::symlink_status(folder / name, error))) {
+    device = Status(Code::kInvalidConfig,
+                    fmt::format("{}; there is no {}", device.status().message(), quote((folder / name).string())));
   }
   if (!mistakes.check("device", device.status())) return std::nullopt;
   return *device;

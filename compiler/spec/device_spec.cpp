@@ -98,10 +98,9 @@ Result<DeviceSpec> known_device(std::string_view name_or_arch, std::string_view 
   for (const auto& [alias, spec] : devices()) {
     if (std::find(allowed.begin(), allowed.end(), spec.arch) == allowed.end()) allowed.push_back(spec.arch);
   }
-  for (const auto& [alias, spec] : devices()) allowed.push_back(alias);
   // Of products none is suggested: one letter may be another architecture.
-  const std::string meant =
-      name_or_arch.starts_with("sm_") ? did_you_mean(meant_value("device", name_or_arch, allowed)) : "";
+  const std::string meant = did_you_mean(meant_value("device", name_or_arch, allowed));
+  for (const auto& [alias, spec] : devices()) allowed.push_back(alias);
   return Status(Code::kInvalidConfig,
                 fmt::format("{} {} is not known, and there is no DeviceSpec file of that name{}; allowed: {}, or a "
                             "DeviceSpec file",

@@ -62,12 +62,8 @@ Result<Direction> parse_direction_of(const Json& json, const std::string& path, 
     return value_error(path, json, "\"forward\" or \"backward\"", meant);
   }
   if (spec == nullptr || spec->supports(*direction)) return *direction;
-  std::vector<std::string> allowed;
-  for (const Direction other : kAll) {
-    if (spec->supports(other)) allowed.push_back(quote(to_string(other)));
-  }
-  return Status(Code::kInvalidConfig, fmt::format("{} is {}, but {} has no {} kernel; allowed: {}", path,
-                                                  brief_json(json), spec->op(), text, fmt::join(allowed, ", ")));
+  return Status(Code::kInvalidConfig,
+                fmt::format("{} is {}, but {}", path, brief_json(json), without_direction(*spec, *direction)));
 }
 
 // `spec` is null where nothing is known of the operator.
@@ -200,13 +196,17 @@ void take_num_targets(Json& parameters, const std::string& path, int64_t& count,
     count = *value == true ? kUsualTargets : 0;
     return;
   }
-  const std::string place = join_path(path, "num_targets");
-  if (!value->is_number_integer()) {
-    mistakes.check(place, value_error(place, *value, "true, false, or the number of targets in generated inputs"));
-  } else {
-    mistakes.check(place, read_field(*value, kNumTargetsRules, place, count));
+  if (value->is_number_integer() && allowed_by(kNumTargetsRules, *value)) {
+    count = value->get<int64_t>();
+    *value = count > 0;
+    return;
   }
-  *value = count > 0;
+  const std::string place = join_path(path, "num_targets");
+  mistakes.check(place, value_error(place, *value,
+                                    fmt::format("true, false, or how many of them generated inputs have, an integer "
+                                                "from {} to {}",
+                                                kNumTargetsRules.min, kNumTargetsRules.max)));
+  *value = true;  // whoever wrote that wants some: what goes with targets is no mistake besides
 }
 
 // One number, or a list where sequences may have different ones.

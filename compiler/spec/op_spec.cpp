@@ -10,6 +10,7 @@
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/operator_table.h"
 #include "compiler/support/json.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -69,6 +70,28 @@ std::string key_text(const OpSpec& spec) {
     if (!usual) text[name] = value;
   }
   return dump_json(text);
+}
+
+std::string without_direction(const OpSpec& spec, Direction direction) {
+  std::vector<std::string> allowed;
+  for (const Direction there : {Direction::kForward, Direction::kBackward}) {
+    if (spec.supports(there)) allowed.push_back(quote(to_string(there)));
+  }
+  std::string with;  // what rules it out
+  const Json properties = operator_schema(spec.op())["properties"], all = spec.to_json();
+  for (const auto& [name, value] : all.items()) {
+    const auto rules = properties.find(name);
+    if (rules == properties.end() || !rules->contains("default") || (*rules)["default"] == value) continue;
+    Json usual = all;
+    usual[name] = (*rules)["default"];
+    const Result<OpSpecPtr> other = parse_op_spec(usual, std::string(spec.op()));
+    if (!other.ok() || !(*other)->supports(direction)) continue;
+    with = fmt::format(" with {}={}", name, brief_json(value));
+    allowed.push_back(fmt::format("or {}={}", name, brief_json((*rules)["default"])));
+    break;
+  }
+  return fmt::format("{}{} has no {} kernel; allowed: {}", spec.op(), with, to_string(direction),
+                     fmt::join(allowed, ", "));
 }
 
 std::vector<std::string_view> operator_names() {

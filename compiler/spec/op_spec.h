@@ -118,6 +118,10 @@ OpSpecPtr parse_op_spec(const nlohmann::ordered_json& json, const std::string& p
 // The same for what programs have written: fails with the first mistake. kInvalidConfig.
 Result<OpSpecPtr> parse_op_spec(const nlohmann::ordered_json& json, const std::string& path);
 
+// That this instance lacks a direction, for sentences: "split_2d_jagged with left_only=true has no backward kernel;
+// allowed: "forward", or left_only=false". A parameter is named that at its default would leave the direction there.
+std::string without_direction(const OpSpec& spec, Direction direction);
+
 // The spec in keys: compact JSON of "op" and the parameters that differ from their defaults, in field order. A
 // parameter that is added to an operator leaves the text, and so every stored tuning record, of a spec that does not
 // use it; for the same reason a default never changes. parse_op_spec reads it.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/spec/op_spec.h"
+#include "compiler/spec/schema.h"
 #include "compiler/support/json.h"
 
 namespace hstujit {
@@ -21,7 +22,8 @@ std::string allowed_text(const Json& rules) {
   }
   const Json type = rules.value("type", Json());
   if (type == "boolean") return "`true`, `false`";
-  text = type == "integer" ? "integer" : type == "number" ? "number" : "text";
+  if (type.is_array()) text = "`true`, `false`, ";
+  text += type.is_array() || type == "integer" ? "integer" : type == "number" ? "number" : "text";
   if (rules.contains("minimum") && rules.contains("maximum"))
     text += fmt::format(" from {} to {}", dump_json(rules["minimum"]), dump_json(rules["maximum"]));
   if (rules.contains("multipleOf")) text += fmt::format(", a multiple of {}", dump_json(rules["multipleOf"]));
@@ -48,7 +50,8 @@ std::string parameters_page() {
     page += fmt::format("\n## {}\n\n| parameter | default | allowed | |\n|---|---|---|---|\n", op);
     const Json schema = operator_schema(op);
     const Json& required = schema["required"];
-    for (const auto& [name, rules] : schema["properties"].items()) {
+    const Json parameters = config_parameters(op);
+    for (const auto& [name, rules] : parameters.items()) {
       const bool must = std::find(required.begin(), required.end(), name) != required.end();
       page += row_text(name, rules, must);
     }

@@ -25,6 +25,7 @@
 #include <tuple>
 #include <utility>
 
+#include "compiler/spec/field_rules.h"
 #include "compiler/spec/row_spec.h"
 
 namespace hstujit {
@@ -55,10 +56,10 @@ OpSpecPtr parse_row_operator(const Json& json, const std::string& path, Mistakes
   const size_t before = mistakes.count();
   typename Spec::Params params;
   read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() == before) {
-    check_row_params(params, path, mistakes);
-    if constexpr (requires { params.check(path, mistakes); }) params.check(path, mistakes);
-  }
+  check_rules_between(field_slots(params), path, before, mistakes, [&](Mistakes& broken) {
+    check_row_params(params, path, broken);
+    if constexpr (requires { params.check(path, broken); }) params.check(path, broken);
+  });
   if (mistakes.count() != before) return nullptr;
   if constexpr (requires { params.make_canonical(); }) params.make_canonical();
   if constexpr (requires { Spec::kHasWeights; }) {

@@ -103,19 +103,6 @@ Json instance_properties(std::string_view op) {
   return properties;
 }
 
-// The operator's parameters as they stand in a config, where num_targets may also be a count.
-Json parameters_of(std::string_view op) {
-  Json properties = operator_schema(op)["properties"];
-  if (properties.contains("num_targets")) {
-    Json& targets = properties["num_targets"];
-    targets["type"] = {"boolean", "integer"};
-    targets["minimum"] = 0;
-    targets["maximum"] = kMaxSeqLen;
-    targets["description"] = targets.value("description", "") + "; a count says how many in generated inputs";
-  }
-  return properties;
-}
-
 Json pair_of(const char* name, Json value) {
   Json object = Json::object();
   object[name] = std::move(value);
@@ -158,12 +145,24 @@ Json is_given(const std::string& name, const Json& ops) {
 
 }  // namespace
 
+Json config_parameters(std::string_view op) {
+  Json properties = operator_schema(op)["properties"];
+  if (properties.contains("num_targets")) {
+    Json& targets = properties["num_targets"];
+    targets["type"] = {"boolean", "integer"};
+    targets["minimum"] = 0;
+    targets["maximum"] = kMaxSeqLen;
+    targets["description"] = targets.value("description", "") + "; a count says how many in generated inputs";
+  }
+  return properties;
+}
+
 Json config_schema() {
   Json defaults = Json::object(), entries = Json::array(), whole_entries = Json::array();
   Json operators = Json::array();
   std::map<std::string, Json> needed_by;  // some of them, by field
   for (const std::string_view op : operator_names()) {
-    const Json parameters = parameters_of(op);
+    const Json parameters = config_parameters(op);
     Json properties = instance_properties(op);
     for (const Json& own : {properties, parameters}) {
       for (const auto& [name, rules] : own.items()) add_default(name, rules, defaults);

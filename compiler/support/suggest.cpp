@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "compiler/support/text.h"
 
@@ -16,20 +17,29 @@ char folded(char c) {
   return c == '-' ? '_' : c;
 }
 
-// Number of single-character insertions, removals and replacements that make `a` into `b`.
+// Number of single-character insertions, removals, replacements and swaps of neighbours that make `a` into `b`.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
+    next[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (folded(a[i - 1]) != folded(b[j - 1]));
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      const size_t replaced = row[j - 1] + (folded(a[i - 1]) != folded(b[j - 1]));
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, replaced});
+      const bool swapped =
+          i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]);
+      if (swapped) next[j] = std::min(next[j], before[j - 2] + 1);
     }
+    std::swap(before, row);
+    std::swap(row, next);
   }
   return row[b.size()];
+}
+
+// Mistakes that a name of so many letters may have: of a short one, more make another word.
+size_t mistakes_of(size_t letters) {
+  constexpr size_t kShort = 4;
+  return letters <= kShort ? 1 : std::max<size_t>(2, letters / 3);
 }
 
 }  // namespace
@@ -44,7 +54,7 @@ std::string_view closest(std::string_view wrong, const std::vector<std::string_v
     if (begun && (best.empty() || name.size() < best.size())) best = name;
   }
   if (!best.empty()) return best;
-  size_t bound = std::max<size_t>(2, wrong.size() / 3) + 1;
+  size_t bound = mistakes_of(wrong.size()) + 1;
   for (const std::string_view name : names) {
     // No less than the difference in length: a name of a megabyte is compared with none.
     if (std::max(name.size(), wrong.size()) - std::min(name.size(), wrong.size()) >= bound) continue;

@@ -20,9 +20,8 @@ Op::Op(EnginePtr engine, OpOptions options, ArgumentChecker checker)
 Result<std::unique_ptr<Op>> Op::create(EnginePtr engine, OpOptions options) {
   const OpSpec& spec = *options.instance.spec;
   if (!spec.supports(options.direction)) {
-    return Status(Code::kUnsupported,
-                  fmt::format("direction is \"{}\", but {} has no {} kernel", to_string(options.direction), spec.op(),
-                              to_string(options.direction)));
+    return Status(Code::kUnsupported, fmt::format("direction is \"{}\", but {}", to_string(options.direction),
+                                                  without_direction(spec, options.direction)));
   }
   std::unique_ptr<Op> op;
   if (spec.program(options.direction) != nullptr) {

@@ -107,7 +107,8 @@ TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "num_targets": 1.5)")),
               HasSubstr("ops[0].num_targets is 1.5; allowed: true, false, or"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "num_targets": -1)")),
-              HasSubstr("ops[0].num_targets is -1; allowed: an integer from 0"));
+              HasSubstr("ops[0].num_targets is -1; allowed: true, false, or how many of them generated inputs have, an "
+                        "integer from 0"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "rows": 2)")), HasSubstr("ops[0].rows (value 2) is not a known field"));
   EXPECT_THAT(error_of(one(R"("max_seq_len": 8, "directions": ["sideways"])")),
               HasSubstr("ops[0].directions[0] is \"sideways\"; allowed: \"forward\" or \"backward\""));
@@ -320,6 +321,15 @@ TEST(Config, ABareListIsTheOps) {
   ASSERT_EQ(config->instances.size(), 1u);
   EXPECT_EQ(make_lengths(config->instances[0], 64).rows, (std::vector<int64_t>{12, 7}));
   EXPECT_EQ(config->tuning, Tuning());
+}
+
+TEST(Config, ADeviceFileThatIsNotThereIsNamedByItsPath) {
+  const Status status = parse_config(R"({"version": 1, "device": "dev.json", "ops": [{"name": "a", "op": "layer_norm",
+                                          "width": 8, "rows": 1}]})",
+                                     "model.json", "/some/folder")
+                            .status();
+  EXPECT_THAT(status.message(), HasSubstr("device \"dev.json\" is not known"));
+  EXPECT_THAT(status.message(), HasSubstr("; there is no \"/some/folder/dev.json\""));
 }
 
 TEST(Config, NothingOfADeviceFileIsShown) {

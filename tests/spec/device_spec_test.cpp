@@ -41,6 +41,12 @@ TEST(DeviceSpec, AnUnknownNameListsWhatIsKnown) {
       << "kernels of an H200 do not run on it";
 }
 
+TEST(DeviceSpec, AnArchitectureOfAnotherSpellingIsRecognised) {
+  for (const char* written : {"sm90a", "sm_90", "hopper", "compute_90a"})
+    EXPECT_THAT(known_device(written).status().message(), testing::HasSubstr("did you mean \"sm_90a\"?")) << written;
+  EXPECT_THAT(known_device("H20").status().message(), testing::Not(testing::HasSubstr("did you mean")));
+}
+
 TEST(DeviceSpec, JsonRoundTrip) {
   const DeviceSpec device = *known_device("H200");
   const auto parsed = parse_device_spec(to_json(device));

@@ -70,6 +70,58 @@ TEST(Mistakes, RulesBetweenFieldsAreAllChecked) {
                           StartsWith("m.json:6:28: ops[0].directions[1] is \"sideways\"; allowed")));
 }
 
+// A rule is broken whatever the wrong field is, or nothing is said of it.
+TEST(Mistakes, RulesBetweenFieldsAreCheckedBesideWrongOnes) {
+  const std::string dims = R"("attn_dim": 64, "hidden_dim": 64, )";
+  EXPECT_THAT(lines_of_entry(dims + R"("score": "softmax",
+ "target_group_size": 2,
+ "alignment": 2, "dtype": "fp32")"),
+              ElementsAre(HasSubstr("ops[0].score is \"softmax\"; allowed"),
+                          HasSubstr("ops[0].target_group_size is 2, but only targets come in groups"),
+                          HasSubstr("ops[0].alignment is 2, but an element of fp32 has 4 bytes")));
+  EXPECT_THAT(lines_of_entry(dims + R"("num_targets": "yes", "target_group_size": 2)"),
+              ElementsAre(HasSubstr("ops[0].num_targets is \"yes\"; allowed")));
+  EXPECT_THAT(lines_of_entry(dims + R"("num_target": true, "target_group_size": 2)"),
+              ElementsAre(HasSubstr("ops[0].num_target (value true) is not a known field")));
+  EXPECT_THAT(lines_of_entry(dims + R"("heads": 0, "rab_heads": 3)"), ElementsAre(HasSubstr("ops[0].heads is 0")));
+  EXPECT_THAT(lines_of_entry(dims + R"("dtype": "fp64", "alignment": 2)"), ElementsAre(HasSubstr("ops[0].dtype is")));
+  EXPECT_THAT(lines_of_entry(R"("sla_k1": 8, "causal": false)"),
+              ElementsAre(HasSubstr("ops[0].attn_dim is missing"), HasSubstr("ops[0].hidden_dim is missing"),
+                          HasSubstr("ops[0].causal is false, but semi-local attention")));
+  EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "split_2d_jagged", "max_seq_len": 8,
+ "dense_left": true, "dense_right": true, "prefix": 3}]})"),
+              testing::UnorderedElementsAre(HasSubstr("ops[0].width is missing"), HasSubstr("ops[0].prefix is 3"),
+                                            HasSubstr("ops[0].dense_right is true, but dense_left is, too")));
+}
+
+// Advice that would lead to the next mistake is none.
+TEST(Mistakes, OneFieldHasOneSentence) {
+  const char* const rank = R"("attn_dim": 64, "hidden_dim": 64, "target_group_size": 2, )";
+  EXPECT_THAT(lines_of_entry(std::string(rank) + R"("sla_k1": 4)"),
+              ElementsAre(HasSubstr("target_group_size is 2, but semi-local attention")));
+  EXPECT_THAT(lines_of_entry(std::string(rank) + R"("full_mask": true)"),
+              ElementsAre(HasSubstr("target_group_size is 2, but only targets come in groups, and with no mask")));
+  EXPECT_THAT(
+      lines_of_entry(std::string(rank) + R"("num_targets": -1)"),
+      ElementsAre(HasSubstr("num_targets is -1; allowed: true, false, or how many of them generated inputs have, "
+                            "an integer from 0 to 268435456")));
+}
+
+// A number where launches take it: the sentence names the argument.
+TEST(Mistakes, WhatLaunchesTakeIsNamed) {
+  const auto line = [](const char* fields) {
+    return lines_of(R"({"version": 1, "ops": [{"name": "a", )" + std::string(fields) + "}]}").front();
+  };
+  EXPECT_THAT(line(R"("op": "hstu_norm_mul_dropout", "width": 8, "rows": 8, "dropout": 0.1)"),
+              HasSubstr("dropout is 0.1; allowed: true or false (launches take dropout_ratio, "));
+  EXPECT_THAT(line(R"("op": "hstu_norm_mul_dropout", "width": 8, "rows": 8, "dropout_ratio": 0.1)"),
+              HasSubstr("dropout_ratio (value 0.1) is not a known field; it is an argument of each launch"));
+  EXPECT_THAT(line(R"("op": "jagged_to_padded_dense", "width": 8, "max_seq_len": 8, "padding_value": 1.5)"),
+              HasSubstr("padding_value is 1.5; allowed: true or false (launches take padding_value, "));
+  EXPECT_THAT(line(R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, "batch_size": 4)"),
+              HasSubstr("batch_size (value 4) is not a known field, did you mean \"lengths.batch\"?"));
+}
+
 TEST(Mistakes, TwentyAreSaidAndTheOthersCounted) {
   std::string entries;
   for (int i = 0; i < 23; ++i) {
@@ -112,6 +164,14 @@ TEST(Mistakes, ADirectionWithoutKernelSaysWhatThereIs) {
  "hidden_dim": 64, "max_seq_len": 8, "directions": ["forward", "backward"]}]})"),
               ElementsAre("m.json:2:64: ops[0].directions[1] is \"backward\", but delta_hstu_attention has no backward "
                           "kernel; allowed: \"forward\""));
+}
+
+TEST(Mistakes, ADirectionThatAParameterRulesOutNamesIt) {
+  EXPECT_THAT(
+      lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "split_2d_jagged", "width": 8, "left_only": true,
+ "prefix": true, "max_seq_len": 8, "directions": ["backward"]}]})"),
+      ElementsAre("m.json:2:51: ops[0].directions[0] is \"backward\", but split_2d_jagged with left_only=true has "
+                  "no backward kernel; allowed: \"forward\", or left_only=false"));
 }
 
 TEST(Mistakes, ABareListHasPlacesToo) {

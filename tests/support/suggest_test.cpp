@@ -11,6 +11,7 @@ const std::vector<std::string_view> kNames = {"heads", "attn_dim", "hidden_dim",
 TEST(Suggest, AMisspeltNameIsRecognised) {
   EXPECT_EQ(closest("head", kNames), "heads");
   EXPECT_EQ(closest("haeds", kNames), "heads");
+  EXPECT_EQ(closest("rnu", {"run", "emit"}), "run") << "letters are swapped";
   EXPECT_EQ(closest("attn_dims", kNames), "attn_dim");
   EXPECT_EQ(closest("hiden_dim", kNames), "hidden_dim");
 }
@@ -23,6 +24,9 @@ TEST(Suggest, CaseAndKindOfDashDoNotMatter) {
 TEST(Suggest, NothingIsSuggestedForAnotherName) {
   EXPECT_EQ(closest("learning_rate", kNames), "");
   EXPECT_EQ(closest("xy", kNames), "");  // every letter of "op" would have to change
+  EXPECT_EQ(closest("tcsh", {"bash", "fish", "zsh"}), "");
+  EXPECT_EQ(closest("ksh93", {"bash", "fish"}), "");
+  EXPECT_EQ(closest("foo", {"ir", "src", "log", "all"}), "");
   EXPECT_EQ(closest("", kNames), "");
   EXPECT_EQ(closest("heads", {}), "");
 }

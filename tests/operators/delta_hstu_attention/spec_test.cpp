@@ -71,8 +71,8 @@ TEST(DeltaHstuAttentionSpec, KeyTextIsWhatDiffersFromTheDefaults) {
 TEST(DeltaHstuAttentionSpec, MistakesAreSentences) {
   const auto error = [](const Json& extra) { return parse_op_spec(instance(extra), "ops[2]").status().message(); };
   EXPECT_EQ(error({{"jagged_queries", 1}}),
-            "ops[2].jagged_queries is 1; allowed: true or false (takes seq_offsets_q: sequences may have different "
-            "numbers of rows in q)");
+            "ops[2].jagged_queries is 1; allowed: true or false (launches take seq_offsets_q: sequences may have "
+            "different numbers of rows in q)");
   EXPECT_THAT(error({{"jagged_query", true}}), HasSubstr("did you mean \"jagged_queries\"?"));
   EXPECT_THAT(error({{"target_group_size", 2}}), HasSubstr("ops[2].target_group_size is 2, but only targets"));
 }

@@ -18,7 +18,8 @@ struct PositionParams : SequenceParams {
         std::make_tuple(
             field("weight_dtype", &P::weight_dtype, "data type of tables, and of their gradients: fp32 or that of rows")
                 .one_of("bf16 fp16 fp32"),
-            field("num_targets", &P::num_targets, "takes how many targets each sequence ends with"),
+            field("num_targets", &P::num_targets,
+                  "launches take num_targets, how many targets each sequence ends with"),
             field("interleave_targets", &P::interleave_targets, "each target is two rows: an item and an action")));
   }
   static constexpr auto fields() { return fields_of<PositionParams>(); }

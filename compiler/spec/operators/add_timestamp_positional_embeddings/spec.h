@@ -14,9 +14,10 @@ struct TimestampPositionParams : PositionParams {
     using P = TimestampPositionParams;
     return std::tuple_cat(
         fields_of<P>(),
-        std::make_tuple(field("time_bucket_fn", &P::time_bucket_fn, "how an age becomes a bucket").one_of("sqrt log"),
-                        field("query_time", &P::query_time,
-                              "takes the time that ages are counted to; else it is a sequence's last timestamp")));
+        std::make_tuple(
+            field("time_bucket_fn", &P::time_bucket_fn, "how an age becomes a bucket").one_of("sqrt log"),
+            field("query_time", &P::query_time,
+                  "launches take query_time, which ages are counted to; else that is a sequence's last timestamp")));
   }
 };
 

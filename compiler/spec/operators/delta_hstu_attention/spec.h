@@ -13,7 +13,7 @@ struct DeltaHstuAttentionParams : HstuAttentionParams {
     return std::tuple_cat(
         HstuAttentionParams::fields(),
         std::make_tuple(field("jagged_queries", &DeltaHstuAttentionParams::jagged_queries,
-                              "takes seq_offsets_q: sequences may have different numbers of rows in q")));
+                              "launches take seq_offsets_q: sequences may have different numbers of rows in q")));
   }
 };
 

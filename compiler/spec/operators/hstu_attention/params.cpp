@@ -78,9 +78,11 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
                  fmt::format("an element of {} has {} bytes; allowed: a power of two from {} to 16", to_string(p.dtype),
                              element, element));
   }
-  if (p.target_group_size > 1 && !p.num_targets) {
+  // With semi-local attention there are no groups, with or without targets; with no mask there are no targets.
+  if (p.target_group_size > 1 && !p.num_targets && (p.full_mask || !p.semi_local())) {
     rules.broken("target_group_size", p.target_group_size,
-                 "only targets come in groups; allowed: 1, or num_targets=true with it");
+                 p.full_mask ? "only targets come in groups, and with no mask there are none; allowed: 1"
+                             : "only targets come in groups; allowed: 1, or num_targets=true with it");
   }
   if (p.has_rab() && p.heads % p.rab_heads != 0) {
     rules.broken(

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "compiler/spec/field_rules.h"
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/limits.h"
 
@@ -54,7 +55,8 @@ struct HstuAttentionParams {
         field("offsets_dtype", &P::offsets_dtype, "type of offsets and num_targets").one_of("int32 int64"),
         field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("2 4 8 16"),
         field("causal", &P::causal, "row i sees only columns j <= i"),
-        field("num_targets", &P::num_targets, "takes a num_targets tensor: the last rows of a sequence are targets"),
+        field("num_targets", &P::num_targets,
+              "launches take num_targets, how many of the last rows of each sequence are targets"),
         field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1, kMaxSeqLen),
         field("max_attn_len", &P::max_attn_len, "window in ids; 0 means none", 0, kMaxSeqLen),
         field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window", 0,
@@ -64,9 +66,9 @@ struct HstuAttentionParams {
         field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
         field("score", &P::score, "pointwise score function").one_of(kHstuScores),
-        field("rab_heads", &P::rab_heads, "takes a relative bias rab with this many heads, a divisor of heads; 0: none",
-              0, 1024),
-        field("attn_scale", &P::attn_scale, "takes a tensor attn_scale in place of the scale, with a factor for these")
+        field("rab_heads", &P::rab_heads,
+              "launches take a relative bias rab with this many heads, a divisor of heads; 0: none", 0, 1024),
+        field("attn_scale", &P::attn_scale, "launches take attn_scale in place of the scale, with a factor for these")
             .one_of(kAttnScales),
         field("drab", &P::drab, "backward returns the gradient of rab"),
         field("dattn_scale", &P::dattn_scale, "backward returns the gradient of attn_scale"));
@@ -90,9 +92,12 @@ std::optional<T> read_attention_params(Json json, const std::string& path, Mista
   const size_t before = mistakes.count();
   T params;
   spell_out_full_mask(json, path, mistakes);
+  const bool spelled_out = mistakes.count() == before;
   read_fields(json, path, params, mistakes, {"op"});
-  // Rules between fields say something only of fields that are right.
-  if (mistakes.count() == before) check_hstu_attention(params, path, mistakes);
+  if (spelled_out) {
+    check_rules_between(field_slots(params), path, before, mistakes,
+                        [&](Mistakes& broken) { check_hstu_attention(params, path, broken); });
+  }
   if (mistakes.count() != before) return std::nullopt;
   make_canonical(params);
   return params;

@@ -32,7 +32,8 @@ struct HstuNormMulDropoutParams : RowParams {
             field("silu_u", &P::silu_u, "applies silu to the u of the result, with group_norm to both"),
             field("concat_u", &P::concat_u, "the result begins with the columns of u"),
             field("concat_x", &P::concat_x, "the columns of x stand before those of the product"),
-            field("dropout", &P::dropout, "takes a ratio of elements that become 0, and a seed")));
+            field("dropout", &P::dropout,
+                  "launches take dropout_ratio, the part of elements that become 0, a seed and an offset")));
   }
 
   int64_t groups() const { return group_norm ? num_heads : 1; }

@@ -11,8 +11,10 @@ struct JaggedToPaddedDenseParams : SequenceParams {
 
   static constexpr auto fields() {
     using P = JaggedToPaddedDenseParams;
-    return std::tuple_cat(fields_of<P>(), std::make_tuple(field("padding_value", &P::padding_value,
-                                                                "takes what padding is filled with; else it is 0")));
+    return std::tuple_cat(
+        fields_of<P>(),
+        std::make_tuple(field("padding_value", &P::padding_value,
+                              "launches take padding_value, what padding is filled with; else it is 0")));
   }
 };
 

@@ -59,23 +59,21 @@ OpSpecPtr parse_norm_attention(const Json& json, const std::string& path, Mistak
   const size_t before = mistakes.count();
   NormParams norm;
   read_fields(of_norm, path, norm, mistakes);
+  const bool has_bias = norm.norm == "layer_norm";
+  if (mistakes.count() == before && !has_bias && of_norm.value("bias", false)) {
+    const std::string place = join_path(path, "bias");
+    mistakes.check(place, Status(Code::kInvalidConfig,
+                                 fmt::format("{} is true, but {} has no bias; allowed: false", place, norm.norm)));
+  }
   const auto params = read_attention_params<HstuAttentionParams>(of_attention, path, mistakes);
-  if (mistakes.count() != before) return nullptr;
-  if (width_of(*params) > RowParams::kMaxWidth) {
+  if (params && width_of(*params) > RowParams::kMaxWidth) {
     const std::string place = join_path(path, "heads");
     mistakes.check(
         place, Status(Code::kInvalidConfig,
                       fmt::format("{} is {}, so rows have {} columns v, q and k; allowed: at most {} columns", place,
                                   params->heads, width_of(*params), RowParams::kMaxWidth)));
-    return nullptr;
   }
-  const bool has_bias = norm.norm == "layer_norm";
-  if (!has_bias && of_norm.value("bias", false)) {
-    const std::string place = join_path(path, "bias");
-    mistakes.check(place, Status(Code::kInvalidConfig,
-                                 fmt::format("{} is true, but {} has no bias; allowed: false", place, norm.norm)));
-    return nullptr;
-  }
+  if (mistakes.count() != before) return nullptr;
   norm.bias = norm.bias && has_bias;
   if (!norm.weight && !norm.bias) norm.weight_dtype = NormParams().weight_dtype;
 
