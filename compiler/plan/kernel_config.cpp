@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/fields_json.h"
 #include "compiler/support/config_aliases.h"
@@ -47,12 +49,13 @@ Json write(const KernelConfig& config, const Changed& changed) {
 
 // Each object's names are extra names for the other.
 template <typename Tunables>
-void read_into(const Json& json, Tunables& tunables, SanitizerSwitches& switches, Mistakes& mistakes) {
+void read_into(const Json& json, const std::string& path, Tunables& tunables, SanitizerSwitches& switches,
+               Mistakes& mistakes) {
   std::vector<std::string_view> beside = field_names<SanitizerSwitches>();
   beside.emplace_back(kSkeleton);
-  read_fields(json, "config", tunables, mistakes, beside);
+  read_fields(json, path, tunables, mistakes, beside);
   for_each_field(switches, [&](const auto& field, auto& value) {
-    const std::string place = join_path("config", field.name);
+    const std::string place = join_path(path, field.name);
     const auto found = json.find(std::string(field.name));
     if (found != json.end()) mistakes.check(place, read_field(*found, field, place, value));
   });
@@ -96,24 +99,59 @@ std::string key_text(const KernelConfig& config) {
   return dump_json(write(config, [](const auto& value, const auto& initial) { return value != initial; }));
 }
 
-Result<KernelConfig> parse_kernel_config(const Json& given) {
+Result<KernelConfig> parse_kernel_config(const Json& given, const std::string& path) {
   const Json json = with_current_names(given);
   KernelConfig config;
   Mistakes mistakes;
   const auto skeleton = json.find(kSkeleton);
   if (!json.is_object() || skeleton == json.end() || !skeleton->is_string()) {
-    return Status(
-        Code::kInvalidConfig,
-        fmt::format("config is {}; allowed: a JSON object with the name of a skeleton, \"{}\", and its fields",
-                    brief_json(json), kSkeleton));
+    return Status(Code::kInvalidConfig,
+                  fmt::format("{} is {}; allowed: a JSON object with the name of a skeleton, \"{}\", and its fields",
+                              path, brief_json(json), kSkeleton));
   }
   config.skeleton = skeleton->get<std::string>();
   const auto found = find_skeleton(config.skeleton);
-  if (!found.ok()) return Status(Code::kInvalidConfig, "config: " + found.status().message());
+  if (!found.ok()) return Status(Code::kInvalidConfig, fmt::format("{}: {}", path, found.status().message()));
   config.tunables = defaults_of((*found)->family());
-  std::visit([&](auto& tunables) { read_into(json, tunables, config.sanitizer, mistakes); }, config.tunables);
+  std::visit([&](auto& tunables) { read_into(json, path, tunables, config.sanitizer, mistakes); }, config.tunables);
   HSTUJIT_RETURN_IF_ERROR(mistakes.first());
   return config;
+}
+
+Status check_config_fields(const Json& given, const std::string& path) {
+  const Json json = with_current_names(given);
+  if (!json.is_object()) return value_error(path, json, "a JSON object of config fields");
+  if (json.contains(kSkeleton)) return parse_kernel_config(json, path).status();
+  SanitizerSwitches switches;
+  std::vector<KernelConfig::Tunables> families = {AttentionConfig(), RowConfig(), ScanConfig()};
+  std::vector<std::string_view> names = field_names<SanitizerSwitches>();
+  names.emplace_back(kSkeleton);
+  std::vector<FieldSlots> objects = {field_slots(switches)};
+  for (KernelConfig::Tunables& family : families)
+    objects.push_back(std::visit([](auto& tunables) { return field_slots(tunables); }, family));
+  for (const FieldSlots& slots : objects) {
+    for (const FieldSlot& slot : slots) {
+      if (std::find(names.begin(), names.end(), slot.rules.name) == names.end()) names.push_back(slot.rules.name);
+    }
+  }
+  Mistakes mistakes;
+  check_names(json, path, names, mistakes);
+  HSTUJIT_RETURN_IF_ERROR(mistakes.first());
+  // A field that several families have is right where it is for one of them.
+  for (const auto& [name, value] : json.items()) {
+    Status wrong;
+    bool right = false;
+    for (const FieldSlots& slots : objects) {
+      for (const FieldSlot& slot : slots) {
+        if (slot.rules.name != name || right) continue;
+        const Status status = slot.read(value, slot.rules, join_path(path, name), slot.value);
+        right = status.ok();
+        if (wrong.ok()) wrong = status;
+      }
+    }
+    if (!right) return wrong;
+  }
+  return {};
 }
 
 std::string describe(const KernelConfig& config) {

@@ -64,7 +64,12 @@ std::string_view activation_of(const KernelConfig& config);
 nlohmann::ordered_json to_json(const KernelConfig& config);
 // Names of earlier libraries are read as those of today (config_aliases.h). kInvalidConfig, also for a skeleton that
 // this build does not have: its name says which fields there are.
-Result<KernelConfig> parse_kernel_config(const nlohmann::ordered_json& json);
+// `path` stands in front of the fields in sentences.
+Result<KernelConfig> parse_kernel_config(const nlohmann::ordered_json& json, const std::string& path = "config");
+// What can be said of some fields of a config before anybody knows whose they replace: that each is a field, of the
+// family of the skeleton where that is among them, and has a value that it may have. kInvalidConfig with the first that
+// is wrong.
+Status check_config_fields(const nlohmann::ordered_json& json, const std::string& path);
 // What cache keys and tuning records know a config by: JSON of the skeleton and of the fields that differ from their
 // defaults. A field that is added later leaves the text of every older config as it was; for the same reason a default
 // never changes.

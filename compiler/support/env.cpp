@@ -73,7 +73,7 @@ const std::vector<EnvVariable>& environment_variables() {
        "that it lacks is an error. So all processes with the file launch the same kernels. Nothing is timed."},
       {Env::kOverride, kText, "HSTUJIT_OVERRIDE", "", "",
        "JSON object of config fields that replace those of every chosen config, for debugging (docs/tuning.md lists "
-       "the fields): "
+       "the fields and their values; any other is an error): "
        "`{\"skeleton\": \"attention/sm80_forward\", ...}` tries one config, `{\"lanes_arrive\": true}` suits "
        "racecheck."},
       {Env::kLineinfo, kFlag, "HSTUJIT_LINEINFO", "0", "",
@@ -196,8 +196,9 @@ Result<bool> Environment::flag(Env id) const {
   if (std::find(std::begin(kYes), std::end(kYes), value) != std::end(kYes)) return true;
   if (std::find(std::begin(kNo), std::end(kNo), value) != std::end(kNo)) return false;
   const std::string_view meant = closest(value, {"false", "off", "no", "true", "on", "yes"});
-  return Status(Code::kInvalidArgument, fmt::format("{} is {}{}; allowed: 0 or 1", environment_variable(id).name,
-                                                    quote(value), did_you_mean(meant)));
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is {}{}; allowed: {} or {}", environment_variable(id).name, quote(value),
+                            did_you_mean(meant), fmt::join(kNo, ", "), fmt::join(kYes, ", ")));
 }
 
 Result<int64_t> Environment::number(Env id) const {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "compiler/support/config_aliases.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
 #include "runtime/engine/generator_keys.h"
@@ -27,37 +26,42 @@ struct Wanted {
   }
 };
 
-// Why a config cannot be used; empty, and *config filled in, when it can.
+// Why a config cannot be used; empty when it can.
+std::string refusal(const Wanted& wanted, const KernelConfig& config) {
+  const Result<const Skeleton*> skeleton = find_skeleton(config.skeleton);
+  if (!skeleton.ok()) return skeleton.status().message();
+  if (!(*skeleton)->serves(wanted.spec, wanted.direction)) {
+    return fmt::format("{} is no template of {} {}", config.skeleton, wanted.spec.op(), to_string(wanted.direction));
+  }
+  const std::vector<Rejection> reasons = rejections(**skeleton, wanted.spec, config, wanted.device, wanted.restriction);
+  return reasons.empty() ? std::string() : reasons.front().detail;
+}
+
+// The same of one that is kept as JSON; *config is filled in when it can be used.
 std::string refusal(const Wanted& wanted, const nlohmann::ordered_json& json, KernelConfig* config) {
   const Result<KernelConfig> parsed = parse_kernel_config(json);
   if (!parsed.ok()) return parsed.status().message();
   *config = *parsed;
-  const Result<const Skeleton*> skeleton = find_skeleton(config->skeleton);
-  if (!skeleton.ok()) return skeleton.status().message();
-  if (!(*skeleton)->serves(wanted.spec, wanted.direction)) {
-    return fmt::format("{} is no template of {} {}", config->skeleton, wanted.spec.op(), to_string(wanted.direction));
-  }
-  const std::vector<Rejection> reasons =
-      rejections(**skeleton, wanted.spec, *config, wanted.device, wanted.restriction);
-  return reasons.empty() ? std::string() : reasons.front().detail;
+  return refusal(wanted, *config);
 }
 
-// HSTUJIT_OVERRIDE: its fields in place of the choice's.
+// HSTUJIT_OVERRIDE: its fields in place of the choice's. What is wrong whatever they replace, the engine has refused;
+// kUnsupported where they do not fit this choice.
 Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* choice) {
-  const std::string text = engine.environment().text(Env::kOverride);
-  if (text.empty()) return {};
-  const Result<Json> patch = parse_json(text);
-  if (!patch.ok() || !patch->is_object()) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("HSTUJIT_OVERRIDE is {}{}; allowed: a JSON object of config fields", quote(text),
-                              patch.ok() ? "" : " (" + patch.status().message() + ")"));
-  }
+  const Json& patch = engine.override_fields();
+  if (patch.is_null()) return {};
   Json json = to_json(choice->config);
-  json.update(with_current_names(*patch));
-  const std::string reason = refusal(wanted, json, &choice->config);
-  if (!reason.empty())
-    return Status(Code::kInvalidArgument,
-                  fmt::format("HSTUJIT_OVERRIDE gives {}: {}", printable(dump_json(json)), reason));
+  // Of another family, nothing of the choice stays.
+  const Result<const Skeleton*> other = find_skeleton(text_member(patch, "skeleton", choice->config.skeleton));
+  if (other.ok() && (*other)->family() != choice->config.family()) json = Json::object();
+  json.update(patch);
+  const Result<KernelConfig> parsed = parse_kernel_config(json, std::string(environment_variable(Env::kOverride).name));
+  if (!parsed.ok()) return Status(Code::kUnsupported, parsed.status().message());
+  if (const std::string reason = refusal(wanted, *parsed); !reason.empty()) {
+    return Status(Code::kUnsupported,
+                  fmt::format("HSTUJIT_OVERRIDE is {}, which this kernel cannot have: {}", brief_json(patch), reason));
+  }
+  choice->config = *parsed;
   choice->source = ChoiceSource::kOverride;
   choice->exported = false;
   choice->why = "HSTUJIT_OVERRIDE over " + choice->why;

@@ -6,7 +6,10 @@
 
 #include "autotune_cache/directory_layer.h"
 #include "autotune_cache/remote/remote_layer.h"
+#include "compiler/plan/kernel_config.h"
+#include "compiler/support/config_aliases.h"
 #include "compiler/support/files.h"
+#include "compiler/support/json.h"
 #include "compiler/support/parallel.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
@@ -29,6 +32,20 @@ constexpr int kDefaultCompileJobs = 16;
 Result<int> compile_jobs_from(const Environment& environment) {
   HSTUJIT_ASSIGN_OR_RETURN(const int64_t jobs, environment.number(Env::kCompileJobs));
   return jobs > 0 ? static_cast<int>(jobs) : std::min(available_threads(), kDefaultCompileJobs);
+}
+
+// What is wrong with fields whatever config they replace those of; null where the variable is not set.
+Result<Json> override_from(const Environment& environment) {
+  if (!environment.is_set(Env::kOverride)) return Json();
+  const std::string name(environment_variable(Env::kOverride).name), text = environment.text(Env::kOverride);
+  const Result<Json> fields = parse_json(text);
+  if (!fields.ok()) {
+    return Status(Code::kInvalidArgument, fmt::format("{} is {} ({}); allowed: a JSON object of config fields", name,
+                                                      quote(text), fields.status().message()));
+  }
+  if (const Status status = check_config_fields(*fields, name); !status.ok())
+    return Status(Code::kInvalidArgument, status.message());
+  return with_current_names(*fields);
 }
 
 }  // namespace
@@ -77,6 +94,7 @@ Status Engine::read_settings(EngineOptions& options) {
   HSTUJIT_RETURN_IF_ERROR(take(Env::kTrustCache, environment_.flag(Env::kTrustCache), trust_cache_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kDump, environment_.choices(Env::kDump), dump_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_));
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kOverride, override_from(environment_), override_fields_));
   if (!environment_.is_set(Env::kFrozen)) return {};
   return accept(Env::kFrozen, freeze(environment_.text(Env::kFrozen)).with_context("HSTUJIT_FROZEN"));
 }
@@ -175,10 +193,9 @@ Result<DeviceSpec> Engine::target(const char* name, const std::optional<DeviceSp
   if (configured) return *configured;
   Result<DeviceSpec> present = device(ordinal < 0 ? 0 : ordinal);
   if (present.ok()) return present;
-  return Status(
-      present.status().code(),
-      "no device is given (the config's \"device\", or arch, as --arch sm_90a), and there is no GPU to take it from: " +
-          present.status().message());
+  return Status(present.status().code(),
+                "no device is given (the config's \"device\", or arch), and there is no GPU to take it from: " +
+                    present.status().message());
 }
 
 Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,6 +58,8 @@ class Engine {
   bool deterministic() const { return deterministic_; }  // of the options, or HSTUJIT_DETERMINISTIC
   bool check() const { return check_; }                  // HSTUJIT_CHECK
   bool lineinfo() const { return lineinfo_; }            // HSTUJIT_LINEINFO
+  // HSTUJIT_OVERRIDE, in the names of today; null where there is none.
+  const nlohmann::ordered_json& override_fields() const { return override_fields_; }
 
   KernelCache& kernels() { return *kernels_; }
   const FrozenChoices* frozen() const { return frozen_ ? &*frozen_ : nullptr; }  // HSTUJIT_FROZEN
@@ -94,6 +97,7 @@ class Engine {
   Environment environment_;
   bool diagnose_;
   std::vector<WrongVariable> wrong_variables_;
+  nlohmann::ordered_json override_fields_;
   Log log_;
   MissPolicy on_miss_ = MissPolicy::kHeuristic;
   LengthMode length_mode_ = LengthMode::kPow2;

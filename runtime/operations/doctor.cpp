@@ -242,12 +242,12 @@ class Doctor {
                                          : "unset it, or give it a value that is allowed; no program can use the "
                                            "library until then");
     }
-    if (environment.is_set(Env::kOverride)) {
-      const bool object = json_or_null(environment.text(Env::kOverride)).is_object();
-      add(object ? Severity::kWarning : Severity::kError, "HSTUJIT_OVERRIDE",
-          object ? "HSTUJIT_OVERRIDE is set: it replaces fields of every kernel's config, tuned ones, too"
-                 : fmt::format("HSTUJIT_OVERRIDE is {}, which is no JSON object of config fields",
-                               quote(environment.text(Env::kOverride))),
+    const std::vector<WrongVariable>& wrong = engine_.wrong_variables();
+    const bool bad_override = std::any_of(
+        wrong.begin(), wrong.end(), [](const WrongVariable& variable) { return variable.variable == Env::kOverride; });
+    if (environment.is_set(Env::kOverride) && !bad_override) {
+      add(Severity::kWarning, "HSTUJIT_OVERRIDE",
+          "HSTUJIT_OVERRIDE is set: it replaces fields of every kernel's config, tuned ones, too",
           "unset it, unless you are debugging");
     }
     for (const std::string& name : environment.unknown()) {

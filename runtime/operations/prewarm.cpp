@@ -172,6 +172,7 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
                    {"hits", count(kOutcomeHit)},
                    {"missing", count(kOutcomeMissing)},
                    {"failed", count(kOutcomeFailed) + without_kernel},
+                   {"without_kernel", without_kernel},
                    {"instances", std::move(rows)}};
   fail_for_what_is_not_kept(engine, result);
   return result;

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "compiler/spec/fields_json.h"
 #include "compiler/support/config_aliases.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -41,6 +44,46 @@ TEST(KernelConfig, TheKeyReadsBackAsTheConfig) {
   const auto parsed = parse_kernel_config(nlohmann::ordered_json::parse(key_text(config())));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(*parsed, config());
+}
+
+// Fields alone, before anybody knows whose they replace.
+TEST(KernelConfig, FieldsAreRightWhereTheyAreForSomeFamily) {
+  const auto error_of = [](const char* text) {
+    return check_config_fields(nlohmann::ordered_json::parse(text), "GIVEN").message();
+  };
+  EXPECT_EQ(error_of(R"({"block_m": 64, "threads_per_row": 8, "warps": 0, "lanes_arrive": true})"), "");
+  EXPECT_EQ(error_of(R"({"stages": 16, "share_columns": true})"), "");
+  EXPECT_THAT(error_of(R"({"blockm": 7})"), HasSubstr("GIVEN.blockm (value 7) is not a known field, did you mean"));
+  EXPECT_THAT(error_of(R"({"stages": 17})"), HasSubstr("GIVEN.stages is 17; allowed: an integer from 1 to 16"));
+  EXPECT_THAT(error_of(R"({"lanes_arrive": "yes"})"),
+              HasSubstr("GIVEN.lanes_arrive is \"yes\"; allowed: true or false"));
+  EXPECT_THAT(error_of("[1]"), HasSubstr("GIVEN is [1]; allowed: a JSON object of config fields"));
+  EXPECT_THAT(error_of(R"({"skeleton": "fake/absent"})"), HasSubstr("GIVEN: "));
+  EXPECT_EQ(error_of(R"({"skeleton": "fake/usable", "block_m": 64})"), "");
+  EXPECT_THAT(error_of(R"({"skeleton": "fake/usable", "threads_per_row": 8})"), HasSubstr("GIVEN.threads_per_row"));
+}
+
+template <typename T>
+void expect_documented(const std::string& page, const std::string& heading) {
+  std::string table = heading + "\n|---|---|---|\n";
+  T defaults;
+  for (const FieldSlot& slot : field_slots(defaults)) {
+    FieldRules rules = slot.rules;
+    rules.doc = {};
+    const Json initial = slot.write(slot.value);
+    table += fmt::format("| `{}` | {} | {} |\n", rules.name,
+                         initial.is_string() ? "`" + initial.get<std::string>() + "`" : initial.dump(),
+                         describe_rules(rules, initial));
+  }
+  EXPECT_THAT(page, HasSubstr(table));
+}
+
+TEST(KernelConfig, TheFieldsAreDocumentedWithTheirDefaults) {
+  const auto page = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "docs/tuning.md");
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  expect_documented<AttentionConfig>(*page, "| field of attention | default | allowed |");
+  expect_documented<RowConfig>(*page, "| field of rows | default | allowed |");
+  expect_documented<ScanConfig>(*page, "| field of `complete_cumsum` | default | allowed |");
 }
 
 TEST(KernelConfig, BadFieldsAreNamed) {

@@ -267,7 +267,9 @@ TEST_F(DoctorTest, AnOverrideThatWasForgotten) {
   values_["HSTUJIT_OVERRIDE"] = R"({"stages": 2})";
   expect_only("warning, HSTUJIT_OVERRIDE: ", "unset it");
   values_["HSTUJIT_OVERRIDE"] = "stages=2";
-  expect_only("error, HSTUJIT_OVERRIDE: ", "no JSON object");
+  expect_only("error, HSTUJIT_OVERRIDE: ", "allowed: a JSON object of config fields");
+  values_["HSTUJIT_OVERRIDE"] = R"({"blockm": 7})";
+  expect_only("error, HSTUJIT_OVERRIDE: HSTUJIT_OVERRIDE.blockm (value 7) is not a known field", "did you mean");
 }
 
 TEST_F(DoctorTest, VariablesThatAreSpeltWrong) {

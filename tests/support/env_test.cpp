@@ -82,7 +82,7 @@ TEST(Environment, Flags) {
   const auto wrong = Environment::of_values({{"HSTUJIT_CHECK", "maybe"}}).flag(Env::kCheck);
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(wrong.status().message(), "HSTUJIT_CHECK is \"maybe\"; allowed: 0 or 1");
+  EXPECT_EQ(wrong.status().message(), "HSTUJIT_CHECK is \"maybe\"; allowed: 0, false, off, no or 1, true, on, yes");
 }
 
 TEST(Environment, Sizes) {
@@ -123,7 +123,7 @@ TEST(Environment, Choices) {
   EXPECT_EQ(Environment::of_values({{"HSTUJIT_LOG", "ALL"}}).choices(Env::kLog).status().message(),
             "HSTUJIT_LOG contains \"ALL\", did you mean \"all\"?; allowed: compile, cache, dispatch, tune, all");
   EXPECT_EQ(Environment::of_values({{"HSTUJIT_CHECK", "ture"}}).flag(Env::kCheck).status().message(),
-            "HSTUJIT_CHECK is \"ture\", did you mean \"true\"?; allowed: 0 or 1");
+            "HSTUJIT_CHECK is \"ture\", did you mean \"true\"?; allowed: 0, false, off, no or 1, true, on, yes");
   EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "cache,,tune"}}).choices(Env::kLog),
               ElementsAre("cache", "tune"));
   EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "all"}}).choices(Env::kLog),

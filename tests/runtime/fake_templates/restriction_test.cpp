@@ -112,7 +112,7 @@ TEST_F(RestrictionTest, AnOverrideIsNoWayAroundIt) {
   values_["HSTUJIT_OVERRIDE"] = R"({"block_m": 128})";
   expect_choice(kFree, 128, false);
   const Status status = choose(kDeterministic).status();
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.code(), Code::kUnsupported);
   EXPECT_THAT(status.message(), HasSubstr("deterministic ones are asked for"));
 }
 
