@@ -45,13 +45,14 @@ bool is_host(std::string_view text) {
   return rest.empty() || (rest.front() == ':' && is_port(rest.substr(1)));
 }
 
-// Without the value: it may hold a password or a token, and where that stands is unknown when it is no URL.
+// Without the value: it may hold a password or a token, and where that stands is unknown when it is no URL. And without
+// an "@", for which doctor would hide the sentence.
 Status refused(std::string_view mistake) {
   return Status(
       Code::kInvalidArgument,
-      fmt::format("HSTUJIT_REMOTE_CACHE {}; allowed: http://host[:port][/path] or https://host[:port][/path], with a "
-                  "user and password before the host or nothing, and without blanks, \"?\", \"#\" and \"\\\" (its "
-                  "value is not shown here: it may hold a password)",
+      fmt::format("HSTUJIT_REMOTE_CACHE {}; allowed: http://host[:port][/path] or https://host[:port][/path], with or "
+                  "without a user and password before the host, and no blanks, \"?\", \"#\" or \"\\\"; the value is "
+                  "not shown, since it may hold a password",
                   mistake));
 }
 

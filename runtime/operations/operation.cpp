@@ -38,14 +38,36 @@ Restriction restriction_of(const Engine& engine, const Config& config) {
   return {.deterministic = engine.deterministic() || config.tuning.deterministic};
 }
 
+namespace {
+
+// Whether "NAME/STEP" is a step of the instance.
+Status check_step(const Instance& instance, const std::string& op_name) {
+  std::set<std::string> steps;
+  for (const Direction direction : instance.directions) {
+    const Program* const program = instance.spec->program(direction);
+    if (program == nullptr) continue;
+    for (const ProgramStep& step : program->steps) steps.insert(step_instance(instance, step).name);
+  }
+  if (steps.contains(op_name)) return {};
+  if (steps.empty()) {
+    return Status(Code::kNotFound, fmt::format("op {} is no step: {} is no program and has none; allowed: {}",
+                                               quote(op_name), instance.spec->op(), quote(instance.name)));
+  }
+  return Status(Code::kNotFound, fmt::format("op {} is no step of {}; allowed: {}", quote(op_name),
+                                             quote(instance.name), fmt::join(steps, ", ")));
+}
+
+}  // namespace
+
 Result<std::vector<Task>> list_launches(const Engine& engine, const Config& config, const std::string& op_name) {
   if (!op_name.empty()) {
     const std::string whole = op_name.substr(0, op_name.find(kOfStep));
-    HSTUJIT_RETURN_IF_ERROR(config.find(whole).status());
+    HSTUJIT_ASSIGN_OR_RETURN(const Instance* const named, config.find(whole));
     if (op_name != whole) {
-      return Status(
-          Code::kInvalidArgument,
-          fmt::format("{} is a step, which is launched with all of its op; allowed: {}", quote(op_name), quote(whole)));
+      HSTUJIT_RETURN_IF_ERROR(check_step(*named, op_name));
+      return Status(Code::kInvalidArgument,
+                    fmt::format("op {} is a step, which is launched with all of its op; allowed: {}", quote(op_name),
+                                quote(whole)));
     }
   }
   const LengthMode mode = length_mode_of(engine, config);
@@ -84,20 +106,15 @@ Result<std::vector<Task>> list_kernels(const Engine& engine, const Config& confi
   const std::string launched = op_name.substr(0, op_name.find(kOfStep));
   HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> launches, list_launches(engine, config, launched));
   std::set<std::tuple<std::string, Direction, int64_t>> seen;  // by name, which no two instances share
-  std::set<std::string> steps;
+  if (op_name != launched) HSTUJIT_RETURN_IF_ERROR(check_step(**config.find(launched), op_name));
   std::vector<Task> kernels;
   for (const Task& launch : launches) {
     for (Task& kernel : kernels_of(engine, config, launch)) {
-      steps.insert(kernel.instance->name);
       if (op_name != launched && kernel.instance->name != op_name) continue;
       // A program's backward may begin with steps of its forward.
       if (seen.emplace(kernel.instance->name, kernel.direction, kernel.max_seq_len).second)
         kernels.push_back(std::move(kernel));
     }
-  }
-  if (op_name != launched && kernels.empty()) {
-    return Status(Code::kNotFound, fmt::format("{} is no step of {}; kernels of it: {}", quote(op_name),
-                                               quote(launched), fmt::join(steps, ", ")));
   }
   return kernels;
 }
@@ -132,8 +149,10 @@ void fail_for_what_is_not_kept(Engine& engine, OperationResult& result) {
   if (kernels.entries + records.entries == 0) return;
   const std::string& reason = kernels.entries > 0 ? kernels.reason : records.reason;
   result.report["not_kept"] = {{"kernels", kernels.entries}, {"records", records.entries}, {"reason", reason}};
-  result.fail(Status(Code::kIo, fmt::format("the cache does not keep {} kernels and {} tuning records or choices: {}",
-                                            kernels.entries, records.entries, reason)));
+  result.fail(Status(
+      Code::kIo,
+      fmt::format("the cache does not keep {} kernel{} and {} entr{} of the tuning database: {}", kernels.entries,
+                  kernels.entries == 1 ? "" : "s", records.entries, records.entries == 1 ? "y" : "ies", reason)));
 }
 
 void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what) {

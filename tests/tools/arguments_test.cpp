@@ -95,11 +95,16 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"cache", "expert"}, "there is no command \"expert\", did you mean \"export\"?; commands: ls, "},
       {{"cache", "launder"}, "there is no command \"launder\"; commands: ls, verify, prune, export, import, path"},
       {{"doctor", "now"}, "\"now\" is one argument too many; see hstujit doctor --help"},
-      {{"cache", "prune"}, "one of --nvrtc and --max-bytes is needed, and no more"},
+      {{"cache", "prune"}, "one of --nvrtc and --max-bytes, and no more, is required"},
       {{"cache", "prune", "--nvrtc", "12.8", "--max-bytes", "1"},
-       "one of --nvrtc and --max-bytes is needed, and no more"},
+       "one of --nvrtc and --max-bytes, and no more, is required"},
       {{"cache", "prune", "--nvrtc", ""}, "--nvrtc: is empty"},
-      {{"cache", "prune", "--nvrtc", "x"}, "hstujit: --nvrtc is \"x\"; it must be two numbers"},
+      {{"cache", "prune", "--nvrtc", "x"}, "hstujit: --nvrtc is \"x\"; allowed: a version of NVRTC, two "},
+      {{"cache", "list"}, "there is no command \"list\", did you mean \"ls\"?; commands: ls, "},
+      {{"help"}, "there is no command \"help\"; commands: check, "},
+      {{"check", "model.json"}, "\"model.json\" is one argument too many; a config is named by --config FILE"},
+      {{"--config", "model.json", "check"}, "--config model.json stands before the command; its options come behind"},
+      {{"completion", "tcsh"}, "SHELL: \"tcsh\" is not allowed; allowed: bash, fish, zsh"},
       {{"cache", "prune", "--max-bytes", "-0"}, "\"-0\" is no size; allowed: a whole number of bytes"},
       {{"cache", "prune", "--max-bytes", "0.4"}, "\"0.4\" is no size"},
       {{"cache", "prune", "--max-bytes", "big"}, "\"big\" is no size"},
@@ -116,6 +121,12 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
     EXPECT_THAT(outcome.err, HasSubstr(mistake.sentence)) << shown;
     EXPECT_EQ(outcome.out, "") << shown;
   }
+}
+
+TEST(Arguments, HelpHasNothingOfTheParsersOwn) {
+  EXPECT_THAT(hstujit_tool({"cache", "prune", "--help"}).out, testing::Not(HasSubstr("[Option Group")));
+  EXPECT_THAT(hstujit_tool({"prewarm", "--help"}).out, HasSubstr("NAME/STEP: only this step"));
+  EXPECT_THAT(hstujit_tool({"run", "--help"}).out, testing::Not(HasSubstr("NAME/STEP")));
 }
 
 TEST(Arguments, ACommandThatIsMissingIsAskedForWithThoseThereAre) {
@@ -222,21 +233,28 @@ TEST(Check, AStepOfAProgramHasAName) {
   const Scratch scratch;
   const std::string path =
       scratch.file("layer.json", R"({"version": 1, "ops": [{"name": "layer", "op": "norm_attention",
-    "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}]})");
+    "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128},
+    {"name": "ranking", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128}]})");
   const auto with = [&](const std::string& command, const std::string& op) {
     return hstujit_tool({command, "--config", path, "--op", op, "--cache-dir", scratch.cache()});
   };
-  EXPECT_EQ(with("check", "layer").last_line(), "valid: 1 instances, 2 keys");
+  EXPECT_EQ(with("check", "layer").last_line(), "valid: 1 instance, 2 keys");
   const Outcome step = with("check", "layer/hstu_attention");
-  EXPECT_EQ(step.last_line(), "valid: 1 instances, 1 keys") << step.err;
+  EXPECT_EQ(step.last_line(), "valid: 1 instance, 1 key") << step.err;
   const Outcome unknown = with("check", "layer/norm");
   EXPECT_EQ(unknown.code, kBadRequest);
   EXPECT_EQ(unknown.err,
-            "hstujit: \"layer/norm\" is no step of \"layer\"; kernels of it: layer/hstu_attention, layer/layer_norm\n");
+            "hstujit: --op \"layer/norm\" is no step of \"layer\"; allowed: layer/hstu_attention, layer/layer_norm\n");
   const Outcome launched = with("run", "layer/layer_norm");
   EXPECT_EQ(launched.code, kBadRequest);
   EXPECT_THAT(launched.err, HasSubstr("\"layer/layer_norm\" is a step, which is launched with all of its op; allowed: "
                                       "\"layer\""));
+  EXPECT_EQ(with("run", "layer/norm").err, unknown.err);
+  for (const char* command : {"check", "run"}) {
+    EXPECT_EQ(with(command, "ranking/foo").err,
+              "hstujit: --op \"ranking/foo\" is no step: hstu_attention is no program and has none; allowed: "
+              "\"ranking\"\n");
+  }
 }
 
 TEST(Check, AnOperatorOverRowsHasNoLengths) {
@@ -298,7 +316,7 @@ TEST(Check, SaysWhatIsCompiled) {
   EXPECT_EQ(unknown.last_line(), "valid: 2 instances, 5 keys");
   for (const char* part :
        {"ranker: hstu_attention, 4 keys\n  dtype=fp16 heads=2 attn_dim=64 hidden_dim=64\n",
-        "decode: delta_hstu_attention, 1 keys\n  dtype=bf16 heads=1 ", "100, 128", "device: none is known"}) {
+        "decode: delta_hstu_attention, 1 key\n  dtype=bf16 heads=1 ", "100, 128", "device: none is known"}) {
     EXPECT_THAT(unknown.out, HasSubstr(part));
   }
   EXPECT_THAT(unknown.out, testing::Not(HasSubstr("from")));
@@ -320,7 +338,7 @@ TEST(Check, SaysWhatIsCompiled) {
     EXPECT_FALSE(key["why"].get<std::string>().empty());
   }
   EXPECT_THAT(check({"--arch", "H200"}).out, HasSubstr("from"));
-  EXPECT_EQ(check({"--op", "decode"}).last_line(), "valid: 1 instances, 1 keys");
+  EXPECT_EQ(check({"--op", "decode"}).last_line(), "valid: 1 instance, 1 key");
   EXPECT_EQ(check({"--op", "none"}).code, kBadRequest);
   EXPECT_EQ(check({"--arch", "sm_1"}).code, kBadRequest);
 }
@@ -372,6 +390,7 @@ TEST(Missing, DriverIsNamedWithWhatWasLookedFor) {
     EXPECT_EQ(outcome.code, kUnavailable) << testing::PrintToString(command) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libcuda.so.1")) << command[0];
     EXPECT_EQ(outcome.err.find("--backend host") != std::string::npos, command[0] == "run") << outcome.err;
+    EXPECT_EQ(outcome.err.find("(the config's \"device\", or --arch, ") != std::string::npos, command[0] == "prewarm");
     const bool times = command[0] == "tune" || command[0] == "bench";
     EXPECT_EQ(outcome.err.find("hstujit prewarm --arch") != std::string::npos, times) << outcome.err;
   }
@@ -384,7 +403,7 @@ TEST(Missing, NvrtcIsNamedWithWhatWasLookedFor) {
                    {{"HSTUJIT_NVRTC", "/nonexistent/libnvrtc.so"}});
   EXPECT_EQ(outcome.code, kUnavailable) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libnvrtc.so"));
-  EXPECT_EQ(outcome.last_line(), "prewarmed: 1 kernels, 0 compiled, 0 hits, 1 failed");
+  EXPECT_EQ(outcome.last_line(), "prewarmed: 1 kernel, 0 compiled, 0 hits, 1 failed");
 }
 
 TEST(Missing, CompilerLibraryIsNamedWithWhatWasLookedFor) {
@@ -437,6 +456,38 @@ TEST(Environment, AWrongVariableIsABadRequest) {
   EXPECT_THAT(outcome.err, HasSubstr("panic"));
 }
 
+// What is wrong with it whatever kernel it is for is said once; what does not fit a kernel leaves the config valid.
+TEST(Environment, AWrongOverrideIsNoMistakeOfTheConfig) {
+  const Scratch scratch;
+  const std::string path =
+      scratch.file("model.json", R"({"version": 1, "ops": [{"name": "rank", "op": "hstu_attention", "attn_dim": 64,
+    "hidden_dim": 64, "max_seq_len": [256, 1024], "directions": ["forward", "backward"]}]})");
+  const auto with = [&](const char* command, const char* override) {
+    return hstujit_tool({command, "--config", path, "--arch", "sm_90a", "--cache-dir", scratch.cache()},
+                        {{"HSTUJIT_OVERRIDE", override}});
+  };
+  for (const char* command : {"check", "prewarm", "explain"}) {
+    const Outcome unknown = with(command, R"({"blockm": 7})");
+    EXPECT_EQ(unknown.code, kBadRequest);
+    EXPECT_EQ(unknown.out, "");
+    EXPECT_THAT(unknown.err, testing::MatchesRegex("hstujit: HSTUJIT_OVERRIDE.blockm \\(value 7\\) is not a known "
+                                                   "field, did you mean \"block_m\"\\?\n"));
+  }
+  EXPECT_THAT(with("check", R"({"stages": 99})").err,
+              HasSubstr("HSTUJIT_OVERRIDE.stages is 99; allowed: an integer from 1 to 16"));
+  EXPECT_THAT(with("check", R"({"skeleton": "attention/sm90"})").err, HasSubstr("HSTUJIT_OVERRIDE: "));
+  const Outcome doctor = hstujit_tool({"doctor"}, {{"HSTUJIT_OVERRIDE", R"({"blockm": 7})"}});
+  EXPECT_EQ(doctor.code, kFailed);
+  EXPECT_THAT(doctor.out, HasSubstr("error, HSTUJIT_OVERRIDE.blockm (value 7) is not a known field"));
+
+  const Outcome unfit = with("check", R"({"threads_per_row": 8})");
+  EXPECT_EQ(unfit.code, kFailed) << unfit.err;
+  EXPECT_EQ(unfit.last_line(), "valid: 1 instance, 4 keys; 4 keys without a kernel");
+  EXPECT_THAT(unfit.err, HasSubstr("HSTUJIT_OVERRIDE.threads_per_row (value 8) is not a known field"));
+  EXPECT_EQ(with("prewarm", R"({"threads_per_row": 8})").last_line(),
+            "prewarmed: 0 kernels, 0 compiled, 0 hits, 4 keys without a kernel");
+}
+
 // No context can be created with these.
 TEST(Environment, DoctorWorksWithVariablesThatEndEverythingElse) {
   const Scratch scratch;
@@ -447,10 +498,10 @@ TEST(Environment, DoctorWorksWithVariablesThatEndEverythingElse) {
                                {"HSTUJIT_NVRTC", "/not \xff UTF-8"}};
   const Outcome outcome = hstujit_tool({"doctor", "--cache-dir", scratch.cache()}, variables);
   EXPECT_EQ(outcome.code, kFailed);
-  for (const char* sentence : {"error, HSTUJIT_ON_MISS: HSTUJIT_ON_MISS is \"panic\"; allowed: heuristic, tune, fail",
-                               "error, HSTUJIT_LOG: HSTUJIT_LOG contains \"loudly\"",
-                               "error, HSTUJIT_FROZEN: ", "\"/nonexistent/choices.json\"",
-                               "warning, HSTUJIT_CACHEDIR: ", "did you mean HSTUJIT_CACHE_DIR?"}) {
+  for (const char* sentence :
+       {"error, HSTUJIT_ON_MISS is \"panic\"; allowed: heuristic, tune, fail", "error, HSTUJIT_LOG contains \"loudly\"",
+        "error, HSTUJIT_FROZEN: ", "\"/nonexistent/choices.json\"",
+        "warning, HSTUJIT_CACHEDIR is set and is no variable", "did you mean HSTUJIT_CACHE_DIR?"}) {
     EXPECT_THAT(outcome.out, HasSubstr(sentence));
   }
 }
@@ -545,7 +596,7 @@ TEST(Cache, TheTablesEndWithOneLineOfTotals) {
   ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), sample_info()));
   const Outcome outcome = hstujit_tool(list, no_records);
   EXPECT_EQ(outcome.out.find('\\'), std::string::npos) << outcome.out;
-  EXPECT_THAT(outcome.out, testing::ContainsRegex("\n\n1 kernels, [^\n]*; [0-9]+ tuning records[^\n]*, 0 choices\n$"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("\n\n1 kernel, [^\n]*; [0-9]+ tuning records[^\n]*, 0 choices\n$"));
 }
 
 TEST(Cache, ExportKeepsAGoodBundle) {
@@ -621,7 +672,7 @@ TEST(Cache, ABundleIsExportedImportedAndALayer) {
   const Outcome exported =
       hstujit_tool({"cache", "export", bundle, "--cache-dir", scratch.cache()}, {{"HSTUJIT_CACHE_PATH", records}});
   ASSERT_EQ(exported.code, kDone) << exported.err;
-  EXPECT_THAT(exported.out, HasSubstr("exported: 0 kernels, 1 tuning records, 0 choices; "));
+  EXPECT_THAT(exported.out, HasSubstr("exported: 0 kernels, 1 tuning record, 0 choices; "));
   const Outcome imported = hstujit_tool({"cache", "import", bundle, "--cache-dir", scratch.cache(), "--json"});
   ASSERT_EQ(imported.code, kDone) << imported.err;
   EXPECT_EQ(imported.json()["new_tuning"], 1);

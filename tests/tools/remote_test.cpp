@@ -35,10 +35,10 @@ TEST_F(RemoteProgram, TheSecondMachineCompilesNothing) {
   const auto server = RealServer::apache("Require all granted", &why);
   if (!server) GTEST_SKIP() << why;
   const Outcome first = prewarm("a", server->url());
-  EXPECT_EQ(first.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits") << first.err;
+  EXPECT_EQ(first.last_line(), "prewarmed: 1 kernel, 1 compiled, 0 hits") << first.err;
   EXPECT_THAT(first.err, HasSubstr(",uploaded,"));
-  EXPECT_EQ(prewarm("b", server->url()).last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits");
-  EXPECT_EQ(prewarm("b", "").last_line(), "prewarmed: 1 kernels, 0 compiled, 1 hits") << "in its directory now";
+  EXPECT_EQ(prewarm("b", server->url()).last_line(), "prewarmed: 1 kernel, 0 compiled, 1 hit");
+  EXPECT_EQ(prewarm("b", "").last_line(), "prewarmed: 1 kernel, 0 compiled, 1 hit") << "in its directory now";
 }
 
 TEST_F(RemoteProgram, ADeadRemoteIsNoTrouble) {
@@ -46,7 +46,7 @@ TEST_F(RemoteProgram, ADeadRemoteIsNoTrouble) {
   const BoundPort port;
   const Outcome outcome = prewarm("a", port.url());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.last_line(), "prewarmed: 1 kernels, 1 compiled, 0 hits");
+  EXPECT_EQ(outcome.last_line(), "prewarmed: 1 kernel, 1 compiled, 0 hits");
   EXPECT_THAT(outcome.err, HasSubstr(",remote_failed,"));
 }
 

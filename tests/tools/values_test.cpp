@@ -46,5 +46,11 @@ TEST(ExitCode, EveryCodeHasOne) {
   EXPECT_EQ(exit_code(static_cast<Code>(99)), ExitCode::kFailed);
 }
 
+TEST(Counts, OneIsSingular) {
+  EXPECT_EQ(count_text(0, "tuning record"), "0 tuning records");
+  EXPECT_EQ(count_text(1, "key"), "1 key");
+  EXPECT_EQ(count_text(2, "entry"), "2 entries");
+}
+
 }  // namespace
 }  // namespace hstujit

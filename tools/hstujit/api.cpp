@@ -16,6 +16,11 @@ Status naming_the_option(const Status& status) {
   const std::string& sentence = status.message();
   constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
       {"op ", "--op "}, {"arch ", "--arch "}, {"version ", "--nvrtc "}};
+  constexpr std::string_view kNoDevice = "no device is given (the config's \"device\", or arch)";
+  if (sentence.starts_with(kNoDevice)) {
+    return Status(status.code(), "no device is given (the config's \"device\", or --arch, such as --arch H200)" +
+                                     sentence.substr(kNoDevice.size()));
+  }
   for (const auto& [argument, option] : kOptions) {
     if (sentence.starts_with(argument))
       return Status(status.code(), std::string(option) + sentence.substr(argument.size()));

@@ -59,6 +59,11 @@ void add_op(CLI::App& command, Options& options) {
   command.add_option("--op", options.op, "only this instance of the config")->type_name("NAME");
 }
 
+void add_op_or_step(CLI::App& command, Options& options) {
+  command.add_option("--op", options.op, "only this instance of the config; NAME/STEP: only this step of a program")
+      ->type_name("NAME");
+}
+
 void add_arch(CLI::App& command, Options& options) {
   command
       .add_option(

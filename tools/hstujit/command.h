@@ -55,7 +55,8 @@ CLI::Validator whole_number_from(uint64_t lowest, uint64_t highest);
 inline constexpr int kLargestDevice = 1023;  // CUDA ordinal
 
 CLI::Option* add_config(CLI::App& command, Options& options);  // required
-void add_op(CLI::App& command, Options& options);
+void add_op(CLI::App& command, Options& options);              // of what launches instances whole
+void add_op_or_step(CLI::App& command, Options& options);      // of what is about kernels
 void add_arch(CLI::App& command, Options& options);
 void add_cache_dir(CLI::App& command, Options& options);
 void add_jobs(CLI::App& command, Options& options);

@@ -27,12 +27,7 @@ Command command_table(const CLI::App& app) {
   Command table{app.get_name(), app.get_description(), {}, {}};
   for (const CLI::Option* option : app.get_options()) table.options.push_back(option_row(*option));
   for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; })) {
-    Command below = command_table(*part);
-    if (part->get_name().empty()) {  // a group of options
-      table.options.insert(table.options.end(), below.options.begin(), below.options.end());
-    } else {
-      table.commands.push_back(std::move(below));
-    }
+    table.commands.push_back(command_table(*part));
   }
   return table;
 }

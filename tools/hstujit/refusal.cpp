@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/support/suggest.h"
@@ -29,6 +30,19 @@ std::string suggestion(const std::string& wrong, const std::vector<std::string>&
   return did_you_mean(closest(wrong, {names.begin(), names.end()}));
 }
 
+// What other programs call a command; empty where it is none of these.
+std::string_view known_elsewhere(std::string_view word, const std::vector<std::string>& names) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"list", "ls"},         {"rm", "prune"},        {"clean", "prune"},    {"clear", "prune"},
+      {"check", "verify"},    {"pack", "export"},     {"unpack", "import"},  {"validate", "check"},
+      {"lint", "check"},      {"compile", "prewarm"}, {"warmup", "prewarm"}, {"autotune", "tune"},
+      {"benchmark", "bench"}, {"man", "manual"},      {"info", "doctor"},    {"completions", "completion"}};
+  for (const auto& [other, name] : kWords) {
+    if (word == other && std::find(names.begin(), names.end(), name) != names.end()) return name;
+  }
+  return {};
+}
+
 // CLI11 says only that a command is missing when a wrong one was given, and lists what is left over in no order.
 std::string about_the_rest(const CLI::App& command, const std::vector<std::string>& rest) {
   const Command table = command_table(command);
@@ -45,30 +59,42 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
     const bool letter = name.size() <= 2;  // any other is as close
     return fmt::format("there is no option {}{}", name, letter ? "" : suggestion(name, names));
   }
-  if (table.commands.empty()) return fmt::format("\"{}\" is one argument too many", rest.front());
+  if (table.commands.empty()) {
+    const CLI::Option* const config = command.get_option_no_throw("--config");
+    const bool is_config = config != nullptr && config->count() == 0;
+    return fmt::format("\"{}\" is one argument too many{}", rest.front(),
+                       is_config ? "; a config is named by --config FILE" : "");
+  }
   std::vector<std::string> names;
   for (const Command& known : table.commands) names.push_back(known.name);
-  return fmt::format("there is no command \"{}\"{}; commands: {}", rest.front(), suggestion(rest.front(), names),
-                     fmt::join(names, ", "));
+  const std::string_view meant = known_elsewhere(rest.front(), names);
+  return fmt::format("there is no command \"{}\"{}; commands: {}", rest.front(),
+                     meant.empty() ? suggestion(rest.front(), names) : did_you_mean(meant), fmt::join(names, ", "));
+}
+
+constexpr std::string_view kBeforeCommand = "{} stands before the command; its options come behind it";
+
+// What a command above the innermost one was given: it is no option of that, and no command either.
+std::string before_the_command(const CLI::App& command) {
+  for (const CLI::App* above = command.get_parent(); above != nullptr; above = above->get_parent()) {
+    const std::vector<std::string> rest = above->remaining();
+    if (!rest.empty()) return fmt::format("{}", fmt::join(rest, " "));
+  }
+  return {};
 }
 
 // What CLI11 found, by the form of its sentence where it keeps no more than that.
 std::string in_our_words(const CLI::ParseError& error) {
   const std::string sentence = error.what();
   constexpr std::string_view kValueOfAFlag = " was given a disallowed flag override", kTwice = ": At Most 1 required";
-  constexpr std::string_view kOneOf = "Exactly 1 option from [", kNeeded = "] is required";
   constexpr std::string_view kUnexpected = "The following argument";
   if (sentence.ends_with(kValueOfAFlag))
     return fmt::format("--{} takes no value", sentence.substr(0, sentence.size() - kValueOfAFlag.size()));
   if (const size_t end = sentence.find(kTwice); end != std::string::npos)
     return fmt::format("{} is given more than once", sentence.substr(0, end));
-  if (sentence.starts_with(kOneOf) && sentence.find(kNeeded) != std::string::npos) {
-    const std::string names = sentence.substr(kOneOf.size(), sentence.find(kNeeded) - kOneOf.size());
-    return fmt::format("one of {} is needed, and no more", fmt::join(split(names, ','), " and "));
-  }
   // The innermost command has nothing left over, so what is stands before it.
   if (const size_t colon = sentence.find(": "); sentence.starts_with(kUnexpected) && colon != std::string::npos)
-    return fmt::format("{} stands before the command; its options come behind it", sentence.substr(colon + 2));
+    return fmt::format(kBeforeCommand, sentence.substr(colon + 2));
   return sentence;
 }
 
@@ -82,12 +108,7 @@ void refuse_values_of_flags(CLI::App& app) {
 
 void check_not_empty(const CLI::App& app) {
   const CLI::App& command = named_command(app);
-  std::vector<const CLI::Option*> options = command.get_options();
-  for (const CLI::App* part : command.get_subcommands([](const CLI::App* any) { return any->get_name().empty(); })) {
-    const std::vector<const CLI::Option*> of_group = part->get_options();
-    options.insert(options.end(), of_group.begin(), of_group.end());
-  }
-  for (const CLI::Option* option : options) {
+  for (const CLI::Option* option : command.get_options()) {
     const std::vector<std::string>& results = option->results();
     if (std::any_of(results.begin(), results.end(), [](const std::string& text) { return text.empty(); }))
       throw CLI::ValidationError(option->get_name(),
@@ -120,7 +141,10 @@ ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
     write_text(stderr, app.help());  // a command is missing: those there are say more than that
     return ExitCode::kBadRequest;
   }
-  std::string sentence = rest.empty() ? in_our_words(error) : about_the_rest(command, rest);
+  const std::string before = before_the_command(command);
+  std::string sentence = !before.empty() ? fmt::format(kBeforeCommand, before)
+                         : rest.empty()  ? in_our_words(error)
+                                         : about_the_rest(command, rest);
   std::string path;
   for (const CLI::App* part = &command; part->get_parent() != nullptr; part = part->get_parent()) {
     path = part->get_name() + " " + path;

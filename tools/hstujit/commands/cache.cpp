@@ -57,7 +57,7 @@ void print_kernels(const Json& kernels, bool wide) {
                {"registers", Align::kRight, Show::kWide},
                {"size [KiB]", Align::kRight},
                {"last used"},
-               {"from"},
+               {"role"},
                {"directory", Align::kLeft, Show::kWide}});
   for (const Json& kernel : kernels) {
     table.add({text_of(kernel, "digest").substr(0, kShownDigits), text_of(kernel, "kernel"), text_of(kernel, "arch"),
@@ -77,7 +77,7 @@ void print_records(const Json& records, bool wide) {
                {"winner", Align::kLeft, Show::kWide},
                {"timed", Align::kRight, Show::kWide},
                {"rejected", Align::kRight, Show::kWide},
-               {"from"},
+               {"role"},
                {"directory", Align::kLeft, Show::kWide}});
   for (const Json& record : records) {
     table.add({text_of(record, "digest").substr(0, kShownDigits), text_of(record, "op"), text_of(record, "direction"),
@@ -97,9 +97,10 @@ size_t print_list(const Json& report, const Options& options) {
   const auto shipped = std::count_if(records.begin(), records.end(),
                                      [](const Json& record) { return text_of(record, "role") == "shipped"; });
   if (!kernels.empty() || !records.empty()) write_text(stdout, "\n");
-  print("{} kernels, {}; {} tuning records{}, {} choices\n", kernels.size(), bytes_text(number_of(report, "bytes")),
-        records.size(), shipped > 0 ? fmt::format(", {} of them shipped with the library", shipped) : "",
-        member(report, "choices").size());
+  print("{}, {}; {}{}, {}\n", count_text(static_cast<double>(kernels.size()), "kernel"),
+        bytes_text(number_of(report, "bytes")), count_text(static_cast<double>(records.size()), "tuning record"),
+        shipped > 0 ? fmt::format(", {} of them shipped with the library", shipped) : "",
+        count_text(static_cast<double>(member(report, "choices").size()), "choice"));
   for (const Json& folder : member(report, "not_read"))
     print_error(fmt::format("{} is not read: {}", text_of(folder, "path"), text_of(folder, "problem")));
   return 0;
@@ -109,31 +110,33 @@ size_t print_verification(const Json& report, const Options&) {
   for (const Json& file : member(report, "bad")) {
     print("{}: {}\n", text_of(file, "path"), text_of(file, "problem"));
   }
-  print("verified: {} entries, {} bad\n", text_of(report, "files"), member(report, "bad").size());
+  print("verified: {}, {} bad\n", count_text(number_of(report, "files"), "entry"), member(report, "bad").size());
   return 0;
 }
 
 size_t print_pruning(const Json& report, const Options&) {
-  print("pruned: {} kernels removed, {}; {} kept, {}; {} leftovers of interrupted writers removed\n",
-        text_of(report, "removed"), bytes_text(number_of(report, "removed_bytes")), text_of(report, "kept"),
-        bytes_text(number_of(report, "kept_bytes")), text_of(report, "leftovers"));
-  if (number_of(report, "not_removed") > 0)
-    print("{} kernels could not be removed; HSTUJIT_LOG=cache says why\n", text_of(report, "not_removed"));
+  print("pruned: {} removed, {}; {} kept, {}; {} of interrupted writers removed\n",
+        count_text(number_of(report, "removed"), "kernel"), bytes_text(number_of(report, "removed_bytes")),
+        text_of(report, "kept"), bytes_text(number_of(report, "kept_bytes")),
+        count_text(number_of(report, "leftovers"), "leftover"));
+  if (const double stay = number_of(report, "not_removed"); stay > 0)
+    print("{} could not be removed; HSTUJIT_LOG=cache says why\n", count_text(stay, "kernel"));
   return 0;
 }
 
 size_t print_export(const Json& report, const Options&) {
-  print("exported: {} kernels, {} tuning records, {} choices; {}, SHA-256 {}\n", text_of(report, "kernels"),
-        text_of(report, "tuning"), text_of(report, "choices"), bytes_text(number_of(report, "bytes")),
-        text_of(report, "sha256"));
+  print("exported: {}, {}, {}; {}, SHA-256 {}\n", count_text(number_of(report, "kernels"), "kernel"),
+        count_text(number_of(report, "tuning"), "tuning record"), count_text(number_of(report, "choices"), "choice"),
+        bytes_text(number_of(report, "bytes")), text_of(report, "sha256"));
   return 0;
 }
 
 size_t print_import(const Json& report, const Options&) {
   print("contents: SHA-256 {}\n", text_of(report, "sha256"));
-  print("imported: {} kernels, {} new; {} tuning records, {} new, {} changed; {} choices, {} new\n",
-        text_of(report, "kernels"), text_of(report, "new_kernels"), text_of(report, "tuning"),
-        text_of(report, "new_tuning"), text_of(report, "changed_tuning"), text_of(report, "choices"),
+  print("imported: {}, {} new; {}, {} new, {} changed; {}, {} new\n",
+        count_text(number_of(report, "kernels"), "kernel"), text_of(report, "new_kernels"),
+        count_text(number_of(report, "tuning"), "tuning record"), text_of(report, "new_tuning"),
+        text_of(report, "changed_tuning"), count_text(number_of(report, "choices"), "choice"),
         text_of(report, "new_choices"));
   return 0;
 }
@@ -262,17 +265,19 @@ void add_cache(CLI::App& app, Action& action) {
   });
 
   CLI::App& prune = *cache.add_subcommand("prune", "Remove kernels: the least recently used, or those of one NVRTC");
-  CLI::Option_group& which = *prune.add_option_group("which");
-  which.set_help_flag();  // the command has one
-  which.require_option(1);
-  which.add_option("--nvrtc", options->nvrtc, "version of NVRTC whose kernels go, such as 12.8; ls --wide shows it")
-      ->type_name("VERSION");
-  which.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")
-      ->type_name("SIZE")
-      ->transform(CLI::Validator(size_in_bytes, ""));
+  const CLI::Option* const nvrtc =
+      prune
+          .add_option("--nvrtc", options->nvrtc, "version of NVRTC whose kernels go, such as 12.8; ls --wide shows it")
+          ->type_name("VERSION");
+  const CLI::Option* const max_bytes =
+      prune.add_option("--max-bytes", options->max_bytes, "size to keep, such as 512M; 0 removes all")
+          ->type_name("SIZE")
+          ->transform(CLI::Validator(size_in_bytes, ""));
   add_cache_dir(prune, *options);
   add_json(prune, *options);
-  prune.callback([options, &action] {
+  prune.callback([options, nvrtc, max_bytes, &action] {
+    if ((nvrtc->count() > 0) == (max_bytes->count() > 0))
+      throw CLI::RequiredError("one of --nvrtc and --max-bytes, and no more,");
     action = [options] {
       const auto call = [&](hstujit_context* c) { return prune_of(*options, c); };
       return report_on_existing(*options, call, print_pruning);

@@ -12,6 +12,7 @@
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
+#include "tools/hstujit/values.h"
 
 namespace hstujit {
 
@@ -40,8 +41,8 @@ std::string instance_of(const Json& instance) {
 
 size_t print_instance(const Json& instance, bool wide) {
   const Json& keys = member(instance, "keys");
-  const std::string heading =
-      fmt::format("{}: {}, {} keys", text_of(instance, "name"), text_of(instance, "op"), keys.size());
+  const std::string heading = fmt::format("{}: {}, {}", text_of(instance, "name"), text_of(instance, "op"),
+                                          count_text(static_cast<double>(keys.size()), "key"));
   print("\n");
   write_text(stdout, paragraph(one_line(heading), 2));
   for (const std::string& line : parameter_lines(instance)) print("{}\n", line);
@@ -65,8 +66,10 @@ size_t print_report(const Json& report, const Options& options) {
     instances.insert(instance_of(instance));
     failures += print_instance(instance, options.wide);
   }
-  print("\n{}: {} instances, {} keys\n", failures == 0 ? "valid" : "not valid", instances.size(),
-        text_of(report, "keys"));
+  const double without = number_of(report, "without_kernel");
+  print("\nvalid: {}, {}{}\n", count_text(static_cast<double>(instances.size()), "instance"),
+        count_text(number_of(report, "keys"), "key"),
+        without > 0 ? fmt::format("; {} without a kernel", count_text(without, "key")) : "");
   return failures;
 }
 
@@ -92,7 +95,7 @@ void add_check(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = *app.add_subcommand("check", "Name all mistakes of a config, and say what will be compiled");
   add_config(command, *options);
-  add_op(command, *options);
+  add_op_or_step(command, *options);
   add_arch(command, *options);
   add_cache_dir(command, *options);
   add_wide(command, *options);

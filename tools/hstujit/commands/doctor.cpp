@@ -6,6 +6,7 @@
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
+#include "tools/hstujit/values.h"
 
 namespace hstujit {
 
@@ -42,13 +43,17 @@ size_t print_findings(const Json& findings) {
   for (const Json& finding : findings) {
     const std::string severity = text_of(finding, "severity");
     errors += severity == "error" ? 1 : 0;
-    print("\n{}, {}: {}\n  what to do: {}\n", severity, text_of(finding, "about"), text_of(finding, "problem"),
+    const std::string about = text_of(finding, "about"), problem = text_of(finding, "problem");
+    // A sentence about a variable begins with its name.
+    print("\n{}, {}\n  what to do: {}\n", severity, problem.starts_with(about) ? problem : about + ": " + problem,
           text_of(finding, "what_to_do"));
   }
+  const auto count = static_cast<double>(findings.size());
   if (errors > 0) {
-    print("\ndoctor: {} of {} findings keep kernels from running\n", errors, findings.size());
+    print("\ndoctor: {} of {} {} kernels from running\n", errors, count_text(count, "finding"),
+          errors == 1 ? "keeps" : "keep");
   } else {
-    print("\ndoctor: nothing keeps kernels from running; {} warnings\n", findings.size());
+    print("\ndoctor: nothing keeps kernels from running; {}\n", count_text(count, "warning"));
   }
   return errors;
 }

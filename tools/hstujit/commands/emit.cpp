@@ -16,7 +16,7 @@ size_t print_report(const Json& report, const Options&) {
   Fields fields;
   for (const Json& row : member(report, "instances")) {
     if (!row.contains("files")) continue;
-    print("{}: {}\n", row_text(row, bucket_text(row)), text_of(row, "describe"));
+    write_text(stdout, paragraph(one_line(row_text(row, bucket_text(row)) + ": " + text_of(row, "describe")), 2));
     for (const auto& [kind, path] : row["files"].items()) fields.add("  " + kind, text_of(path));
     fields.print();
     fields = {};
@@ -38,7 +38,7 @@ void add_emit(CLI::App& app, Action& action) {
   options->directory = ".";
   CLI::App& command = *app.add_subcommand("emit", "Write the generated CUDA source, its IR and a launcher");
   add_config(command, *options);
-  add_op(command, *options);
+  add_op_or_step(command, *options);
   add_arch(command, *options);
   command.add_option("-o,--output", options->directory, "folder for the files")
       ->type_name("DIR")

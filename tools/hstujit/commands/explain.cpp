@@ -77,7 +77,7 @@ void print_search(const Json& search) {
                                  text_of(search, "rejected"));
   const char* separator = ": ";
   for (const auto& [reason, count] : member(search, "reasons").items()) {
-    text += fmt::format("{}{} {}", separator, reason, text_of(count));
+    text += fmt::format("{}{}={}", separator, reason, text_of(count));  // no line ends between the two
     separator = ", ";
   }
   write_text(stdout, paragraph(one_line(text), 4));
@@ -124,7 +124,7 @@ void add_explain(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
   CLI::App& command = *app.add_subcommand("explain", "Say which kernel an instance gets, why, and from where");
   add_config(command, *options);
-  add_op(command, *options);
+  add_op_or_step(command, *options);
   add_arch(command, *options);
   add_cache_dir(command, *options);
   add_json(command, *options);

@@ -7,6 +7,7 @@
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
+#include "tools/hstujit/values.h"
 
 namespace hstujit {
 
@@ -24,7 +25,8 @@ Status freeze(const FreezeOptions& options) {
   // Some of the keys would be worse than none: a process would find the others missing.
   HSTUJIT_RETURN_IF_ERROR(report.status);
   HSTUJIT_RETURN_IF_ERROR(write_file_atomically(options.file, report.text + "\n"));
-  print("frozen: {} keys in {}, checksum {}\n", member(report.json, "choices").size(), options.file,
+  print("frozen: {} in {}, checksum {}\n",
+        count_text(static_cast<double>(member(report.json, "choices").size()), "key"), options.file,
         text_of(report.json, "checksum"));
   return {};
 }
@@ -35,7 +37,7 @@ void add_freeze(CLI::App& app, Action& action) {
   const auto options = std::make_shared<FreezeOptions>();
   CLI::App& command = *app.add_subcommand("freeze", "Write down which kernel each key gets, for HSTUJIT_FROZEN");
   add_config(command, *options);
-  add_op(command, *options);
+  add_op_or_step(command, *options);
   add_arch(command, *options);
   command.add_option("-o,--output", options->file, "the file")->required()->type_name("FILE");
   add_cache_dir(command, *options);

@@ -51,8 +51,12 @@ size_t print_report(const Json& report, const Options& options) {
   const auto some = [&](const char* name) {
     return count(name) > 0 ? fmt::format(", {} {}", count(name), name) : std::string();
   };
-  print("\n{}: {} kernels, {}{} hits{}{}\n", checked ? "checked" : "prewarmed", count("kernels"),
-        checked ? "" : fmt::format("{} compiled, ", count("compiled")), count("hits"), some("missing"), some("failed"));
+  // Keys that nothing was chosen for have no kernel that could be counted.
+  const int64_t keys = count("without_kernel"), failed = count("failed") - keys;
+  print("\n{}: {}, {}{}{}{}{}\n", checked ? "checked" : "prewarmed", count_text(number_of(report, "kernels"), "kernel"),
+        checked ? "" : fmt::format("{} compiled, ", count("compiled")), count_text(number_of(report, "hits"), "hit"),
+        some("missing"), failed > 0 ? fmt::format(", {} failed", failed) : "",
+        keys > 0 ? fmt::format(", {} without a kernel", count_text(static_cast<double>(keys), "key")) : "");
   return failures;
 }
 
@@ -62,7 +66,7 @@ void add_prewarm(CLI::App& app, Action& action) {
   const auto options = std::make_shared<PrewarmOptions>();
   CLI::App& command = *app.add_subcommand("prewarm", "Fill the cache with the kernels that a config needs");
   add_config(command, *options);
-  add_op(command, *options);
+  add_op_or_step(command, *options);
   add_arch(command, *options);
   add_jobs(command, *options);
   add_shard(command, *options);

@@ -95,8 +95,8 @@ size_t print_report(const Json& report, const Options& options) {
   }
   std::map<std::string, int> outcomes;
   for (const Json& key : keys) ++outcomes[text_of(key, "outcome")];
-  print("\ntuned: {} keys in {}, budget {}", outcomes["tuned"], seconds_text(number_of(report, "seconds")),
-        seconds_text(number_of(report, "budget_s")));
+  print("\ntuned: {} in {}, budget {}", count_text(outcomes["tuned"], "key"),
+        seconds_text(number_of(report, "seconds")), seconds_text(number_of(report, "budget_s")));
   if (const int known = outcomes["compiled"] + outcomes["hit"]; known > 0) {
     print("; {} not timed, {} of them compiled", known, outcomes["compiled"]);
   }
@@ -218,7 +218,7 @@ void add_tune(CLI::App& app, Action& action) {
       command.add_option("--from", options->recording, "instead of a config: what HSTUJIT_RECORD listed")
           ->type_name("RECORDING");
   config->excludes(recording);
-  add_op(command, *options);
+  add_op_or_step(command, *options);
   add_budget(command, *options);
   command.add_option("--devices", options->device_list, "CUDA devices that tune in parallel, such as 0,1")
       ->type_name("N,N")
