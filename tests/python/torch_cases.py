@@ -68,9 +68,9 @@ def cases():
         "attn_dim": 16, "hidden_dim": 16, "k_cache_rows": 8
     }  # fmt: skip
     yield "cumsum", "complete_cumsum", (torch.tensor(LENGTHS),), {}
-    half, weights = x.bfloat16(), tensor(16, 24, seed=9).bfloat16()
-    yield "addmm", "addmm", (half, weights, 2.0, tensor(24, seed=10).bfloat16(), 0.5), {}
-    yield "addmm_wgrad", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).bfloat16(), 2.0), {}
+    half, weights = x.half(), tensor(16, 24, seed=9).half()
+    yield "addmm", "addmm", (half, weights, 2.0, tensor(24, seed=10).half(), 0.5), {}
+    yield "addmm_wgrad", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0), {}
 
 
 FORWARD_ONLY = {

@@ -12,13 +12,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json addmm(int64_t k, int64_t n, const Json& changes = Json::object()) {
-  Json json = {{"op", "addmm"}, {"k", k}, {"n", n}};
+  Json json = {{"op", "addmm"}, {"k", k}, {"n", n}, {"input", "vector"}};
   json.update(changes);
   return json;
 }
 Json wgrad(int64_t k, int64_t n, const Json& changes = Json::object()) {
   Json json = addmm(k, n, changes);
   json["op"] = "addmm_wgrad";
+  json.erase("input");
   return json;
 }
 Lengths of(int64_t rows) { return {{rows}, {}, rows, {}}; }

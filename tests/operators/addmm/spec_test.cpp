@@ -24,7 +24,7 @@ std::string signature_text(const OpSpec& spec) {
 }
 
 TEST(Addmm, Signature) {
-  EXPECT_EQ(signature_text(*addmm(Json::object())), "input(16) mat1(L, 8) mat2(8, 16) alpha beta out(L, 16)");
+  EXPECT_EQ(signature_text(*addmm({{"input", "vector"}})), "input(16) mat1(L, 8) mat2(8, 16) alpha beta out(L, 16)");
   EXPECT_EQ(signature_text(*addmm({{"input", "matrix"}, {"transpose_mat2", true}})),
             "input(L, 16) mat1(L, 8) mat2(16, 8) alpha beta out(L, 16)");
   EXPECT_EQ(signature_text(*addmm({{"input", "none"}})), "mat1(L, 8) mat2(8, 16) alpha out(L, 16)");
@@ -39,7 +39,7 @@ TEST(Addmm, Work) {
 // A row by hand: rows 1, 2, ... of mat2 times 1, 2, ..., and the input.
 TEST(Addmm, Reference) {
   for (const bool transpose : {false, true}) {
-    const OpSpecPtr spec = addmm({{"transpose_mat2", transpose}});
+    const OpSpecPtr spec = addmm({{"input", "vector"}, {"transpose_mat2", transpose}});
     const Lengths lengths = {{1}, {}, 1, {}};
     std::vector<HostValue> values = spec->make_inputs(Direction::kForward, lengths, 1);
     for (int i = 0; i < 8; ++i) values[1].tensor.reals[static_cast<size_t>(i)] = i + 1;

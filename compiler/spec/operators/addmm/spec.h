@@ -11,7 +11,7 @@
 namespace hstujit {
 
 struct AddmmParams : GemmParams {
-  std::string input = "vector";
+  std::string input = "none";
   bool transpose_mat2 = false;
 
   static constexpr auto fields() {
