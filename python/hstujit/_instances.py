@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ._interface import Interface, Parameter
+from ._interface import LARGEST_PLAIN, Interface, Parameter
 from .context import Context
 from .errors import InvalidArgumentError
 from .op import Op
@@ -40,10 +40,12 @@ def parameters_of(
 
 
 def _form_of(name: str, forms: tuple[tuple[str, Argument], ...], shape: tuple[int, ...]) -> str:
-    """The form whose constant axes fit, those with fewer symbols first."""
+    """The form whose constant axes fit, those with fewer symbols first. Sizes that parameters say are theirs."""
     for value, argument in sorted(forms, key=lambda form: sum(not size.is_constant for size in form[1].shape)):
         if len(shape) == len(argument.shape) and all(
-            size == wanted.bias for size, wanted in zip(shape, argument.shape) if wanted.is_constant
+            wanted.bias > LARGEST_PLAIN or size == wanted.bias
+            for size, wanted in zip(shape, argument.shape)
+            if wanted.is_constant
         ):
             return value
     allowed = " or ".join(argument.shape_text for _, argument in forms)

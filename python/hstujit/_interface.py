@@ -19,7 +19,7 @@ from .signature import Argument, Signature
 
 DATA_TYPES = ("bf16", "fp16", "fp32", "int32", "int64")
 _SIZES = (6, 2, 3, 40, 56, 88, 104)  # tried for parameters that are numbers
-_LARGEST_PLAIN = 2  # a size above it in a signature comes from parameters
+LARGEST_PLAIN = 2  # a size above it in a signature comes from parameters
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class _Search:
         names = {value: name for name, value in {**self.size_values, **self.base}.items()}
         names |= {a * b: f"{names[a]} * {names[b]}" for a in names for b in names if a < b and a * b not in names}
         sizes = (
-            names.get(size.bias, "D" if size.bias > _LARGEST_PLAIN else size.text) if size.is_constant else size.text
+            names.get(size.bias, "D" if size.bias > LARGEST_PLAIN else size.text) if size.is_constant else size.text
             for size in argument.shape
         )
         return "(" + ", ".join(sizes) + ")"
