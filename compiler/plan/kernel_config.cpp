@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/fields_json.h"
@@ -15,20 +16,12 @@ namespace {
 
 constexpr const char* kSkeleton = "skeleton";
 
-KernelConfig::Tunables defaults_of(Family family) {
-  switch (family) {
-    case Family::kAttention:
-      return AttentionConfig();
-    case Family::kRow:
-      return RowConfig();
-    case Family::kScan:
-      return ScanConfig();
-    case Family::kGemm:
-      return GemmConfig();
-    case Family::kProgram:  // has no kernels
-      break;
-  }
-  return {};
+// The defaults of every family that has kernels, in the order of Family.
+std::vector<KernelConfig::Tunables> defaults_of_families() {
+  using Tunables = KernelConfig::Tunables;
+  return []<size_t... kIndex>(std::index_sequence<kIndex...>) {
+    return std::vector<Tunables>{Tunables(std::in_place_index<kIndex>)...};
+  }(std::make_index_sequence<std::variant_size_v<Tunables>>());
 }
 
 // Of the fields that `changed` says yes to.
@@ -112,7 +105,7 @@ Result<KernelConfig> parse_kernel_config(const Json& given, const std::string& p
   config.skeleton = skeleton->get<std::string>();
   const auto found = find_skeleton(config.skeleton);
   if (!found.ok()) return Status(Code::kInvalidConfig, fmt::format("{}: {}", path, found.status().message()));
-  config.tunables = defaults_of((*found)->family());
+  config.tunables = defaults_of_families().at(static_cast<size_t>((*found)->family()));
   std::visit([&](auto& tunables) { read_into(json, path, tunables, config.sanitizer, mistakes); }, config.tunables);
   HSTUJIT_RETURN_IF_ERROR(mistakes.first());
   return config;
@@ -123,7 +116,7 @@ Status check_config_fields(const Json& given, const std::string& path) {
   if (!json.is_object()) return value_error(path, json, "a JSON object of config fields");
   if (json.contains(kSkeleton)) return parse_kernel_config(json, path).status();
   SanitizerSwitches switches;
-  std::vector<KernelConfig::Tunables> families = {AttentionConfig(), RowConfig(), ScanConfig()};
+  std::vector<KernelConfig::Tunables> families = defaults_of_families();
   std::vector<std::string_view> names = field_names<SanitizerSwitches>();
   names.emplace_back(kSkeleton);
   std::vector<FieldSlots> objects = {field_slots(switches)};

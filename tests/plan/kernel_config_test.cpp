@@ -53,6 +53,7 @@ TEST(KernelConfig, FieldsAreRightWhereTheyAreForSomeFamily) {
   };
   EXPECT_EQ(error_of(R"({"block_m": 64, "threads_per_row": 8, "warps": 0, "lanes_arrive": true})"), "");
   EXPECT_EQ(error_of(R"({"stages": 16, "share_columns": true})"), "");
+  EXPECT_EQ(error_of(R"({"split_k": 4, "raster_rows": 2, "block_n": 256})"), "");
   EXPECT_THAT(error_of(R"({"blockm": 7})"), HasSubstr("GIVEN.blockm (value 7) is not a known field, did you mean"));
   EXPECT_THAT(error_of(R"({"stages": 17})"), HasSubstr("GIVEN.stages is 17; allowed: an integer from 1 to 16"));
   EXPECT_THAT(error_of(R"({"lanes_arrive": "yes"})"),
@@ -84,6 +85,7 @@ TEST(KernelConfig, TheFieldsAreDocumentedWithTheirDefaults) {
   expect_documented<AttentionConfig>(*page, "| field of attention | default | allowed |");
   expect_documented<RowConfig>(*page, "| field of rows | default | allowed |");
   expect_documented<ScanConfig>(*page, "| field of `complete_cumsum` | default | allowed |");
+  expect_documented<GemmConfig>(*page, "| field of products | default | allowed |");
 }
 
 TEST(KernelConfig, BadFieldsAreNamed) {
@@ -151,6 +153,8 @@ TEST(KernelConfig, EveryFieldChangesTheDescriptionAndTheKey) {
   expect_every_field_tells({"norm/rows", RowConfig()}, [](KernelConfig& c) -> RowConfig& { return c.row(); });
   expect_every_field_tells({"scan/forward", ScanConfig()},
                            [](KernelConfig& c) -> ScanConfig& { return std::get<ScanConfig>(c.tunables); });
+  expect_every_field_tells({"gemm/sm90", GemmConfig()},
+                           [](KernelConfig& c) -> GemmConfig& { return std::get<GemmConfig>(c.tunables); });
 }
 
 TEST(KernelConfig, SwitchesForSanitizersAreReadAndWritten) {
