@@ -53,7 +53,7 @@ add_link_options(-Wl,--gc-sections)
 # For files that run seldom, and for the few that every launch runs through or that loop over elements; a debug build knows
 # no difference.
 set(HSTUJIT_OPTIMISE_SIZE $<$<CONFIG:Release,RelWithDebInfo>:-Oz>)
-set(HSTUJIT_OPTIMISE_SPEED $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
+set(HSTUJIT_OPTIMISE_SPEED $<$<CONFIG:Release,RelWithDebInfo>:-O2>)
 
 # Coverage that libFuzzer follows; tests/fuzz links the fuzzer itself.
 if(HSTUJIT_FUZZ)

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "compiler/plan/device_types.h"
+
 namespace hstujit {
 
 namespace {
@@ -16,19 +18,13 @@ std::vector<GemmOperand> of_kind(const GemmInterface& gemm, GemmOperandKind kind
   return operands;
 }
 
-const char* element_type(const std::vector<GemmOperand>& operands) {
-  if (operands.empty()) return "Fp32";
-  const DataType type = operands.front().dtype;
-  return type == DataType::kBf16 ? "Bf16" : type == DataType::kFp16 ? "Fp16" : "Fp32";
-}
-
 // The tensors of a kind: how many, their type, and where they are.
 std::string print_tensors(const char* name, const std::vector<GemmOperand>& operands, bool strides) {
   std::string text = fmt::format(
       "  struct {} {{\n"
       "    static constexpr int kCount = {};\n"
       "    using Type = {};\n",
-      name, operands.size(), element_type(operands));
+      name, operands.size(), element_struct(operands.empty() ? DataType::kFp32 : operands.front().dtype));
   if (!operands.empty()) {
     text += fmt::format(
         "    template <class Params>\n"
@@ -66,7 +62,7 @@ Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& 
   return "// An element of the result, of one of the product.\n" + function + "\n" +
          "// What the epilogue reads beside the product: vectors of columns, and matrices as large as the result.\n"
          "struct Epilogue {\n" +
-         fmt::format("  using Data = {};  // of the result\n", spec.dtype() == DataType::kBf16 ? "Bf16" : "Fp16") +
+         fmt::format("  using Data = {};  // of the result\n", element_struct(spec.dtype())) +
          print_tensors("Vectors", of_kind(gemm, GemmOperandKind::kVector), false) +
          print_tensors("Matrices", of_kind(gemm, GemmOperandKind::kMatrix), true) +
          fmt::format(

@@ -57,6 +57,16 @@ GridFactor size_factor(int argument, int64_t divisor, int64_t bias) {
   return factor;
 }
 
+ParamSlot argument_slot(const Signature& signature, std::string name, ParamSlot::Kind kind, std::string_view argument,
+                        std::string type) {
+  ParamSlot slot;
+  slot.name = std::move(name);
+  slot.kind = kind;
+  slot.argument = find_argument(signature, argument);
+  slot.type = std::move(type);
+  return slot;
+}
+
 ParamSlot workspace_slot(std::string name, std::string type, size_t region) {
   ParamSlot slot;
   slot.name = std::move(name);

@@ -7,7 +7,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "compiler/spec/signature.h"
 
 namespace hstujit {
 
@@ -108,6 +111,10 @@ GridFactor scalar_factor(int argument, int64_t divisor);
 
 // ceil((size of the tensor's first dimension + bias) / divisor)
 GridFactor size_factor(int argument, int64_t divisor = 1, int64_t bias = 0);
+
+// What a kernel gets of an argument of the signature: its first dimension where `kind` is about one.
+ParamSlot argument_slot(const Signature& signature, std::string name, ParamSlot::Kind kind, std::string_view argument,
+                        std::string type = {});
 
 // The address of a region of the workspace, of device type `type`.
 ParamSlot workspace_slot(std::string name, std::string type, size_t region);

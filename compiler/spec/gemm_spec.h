@@ -1,8 +1,9 @@
 // What the operators of the gemm family have in common: a product of two matrices, one of whose three extents is the
 // number of rows L, and an epilogue that makes an element of the result of one of the product.
 //
-// An operator says which matrices are multiplied and which operands its epilogue has; signature, inputs, reference,
-// work and bounds follow here, and the kernels from the IR of the epilogue (compiler/ir/gemm_builder.h).
+// An operator (compiler/spec/gemm_operator.h) says which matrices are multiplied and which operands its epilogue has;
+// signature, inputs, reference, work and bounds follow here, and the kernels from the IR of the epilogue
+// (compiler/ir/gemm_builder.h).
 #pragma once
 
 #include <string>
@@ -54,7 +55,7 @@ class GemmSpec : public OpSpec {
   // Bytes that pointers and strides of matrices are multiples of, as the copy engine wants them.
   static constexpr int64_t kAlignment = 16;
 
-  // The operands of the epilogue, b where it is no row of the problem, a; then scalars and the result.
+  // Vectors and matrices of the epilogue, a, b, scalars, the result.
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;

@@ -2,32 +2,28 @@
 
 #include <fmt/format.h>
 
+#include "compiler/plan/device_types.h"
+
 namespace hstujit::gemm {
 
 namespace {
 
 constexpr int kLine = 64;  // elements of 16 bits in a line of the swizzle
 
-ParamSlot slot(const Signature& signature, std::string name, ParamSlot::Kind kind, const std::string& argument) {
-  ParamSlot result;
-  result.name = std::move(name);
-  result.kind = kind;
-  result.argument = find_argument(signature, argument);
-  return result;
-}
-
 void add_tensor(const Signature& signature, const std::string& name, const char* constant,
                 std::vector<ParamSlot>& slots) {
   const Argument& argument = signature[static_cast<size_t>(find_argument(signature, name))];
-  slots.push_back(slot(signature, name, ParamSlot::Kind::kPointer, name));
-  slots.back().type = fmt::format("{}{}*", constant, argument.dtype == DataType::kFp32 ? "float" : "u16");
-  if (argument.shape.size() == 2) slots.push_back(slot(signature, name + "_stride", ParamSlot::Kind::kStride, name));
+  slots.push_back(argument_slot(signature, name, ParamSlot::Kind::kPointer, name));
+  slots.back().type = fmt::format("{}{}*", constant, pointed_at(argument.dtype));
+  if (argument.shape.size() == 2)
+    slots.push_back(argument_slot(signature, name + "_stride", ParamSlot::Kind::kStride, name));
 }
 
 }  // namespace
 
 ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& argument, int64_t box) {
-  ParamSlot result = slot(spec.signature(Direction::kForward), std::move(name), ParamSlot::Kind::kTensorMap, argument);
+  ParamSlot result =
+      argument_slot(spec.signature(Direction::kForward), std::move(name), ParamSlot::Kind::kTensorMap, argument);
   result.map = {{{1, kLine}, {0, static_cast<int>(box)}}, 2 * kLine};
   return result;
 }
@@ -38,14 +34,14 @@ std::vector<ParamSlot> operand_slots(const GemmSpec& spec) {
   std::vector<ParamSlot> slots;
   for (const GemmOperand& operand : gemm.operands) {
     if (operand.kind == GemmOperandKind::kScalar) {
-      slots.push_back(slot(signature, operand.name, ParamSlot::Kind::kFloat, operand.name));
+      slots.push_back(argument_slot(signature, operand.name, ParamSlot::Kind::kFloat, operand.name));
     } else {
       add_tensor(signature, operand.name, "const ", slots);
     }
   }
   add_tensor(signature, "out", "", slots);
-  slots.push_back(slot(signature, "rows", ParamSlot::Kind::kSize, "out"));
-  slots.push_back(slot(signature, "depth", ParamSlot::Kind::kSize, gemm.a.name));
+  slots.push_back(argument_slot(signature, "rows", ParamSlot::Kind::kSize, "out"));
+  slots.push_back(argument_slot(signature, "depth", ParamSlot::Kind::kSize, gemm.a.name));
   slots.back().dimension = gemm.a.transposed ? 0 : 1;
   return slots;
 }

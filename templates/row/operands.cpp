@@ -4,18 +4,16 @@
 
 #include <algorithm>
 
+#include "compiler/plan/device_types.h"
+
 namespace hstujit::row {
 
 namespace {
 
 using Operands = std::vector<RowOperand>;
 
-const char* element_type(DataType dtype) {
-  return dtype == DataType::kBf16 ? "Bf16" : dtype == DataType::kFp16 ? "Fp16" : "Fp32";
-}
-
 std::string pointer_type(const RowOperand& operand, bool output) {
-  return fmt::format("{}{}*", output ? "" : "const ", operand.dtype == DataType::kFp32 ? "float" : "u16");
+  return fmt::format("{}{}*", output ? "" : "const ", pointed_at(operand.dtype));
 }
 
 std::string count_line(const char* name, const Operands& operands) {
@@ -75,7 +73,7 @@ std::string print_sequences(const RowInterface& interface, const Operands& table
   std::string text = "\n  using Sequences = ::Sequences;\n";
   if (!tables.empty() || !sums.empty()) {
     const RowOperand& first = tables.empty() ? sums.front() : tables.front();
-    text += fmt::format("  using Table = {};  // of tables\n", element_type(first.dtype));
+    text += fmt::format("  using Table = {};  // of tables\n", element_struct(first.dtype));
   }
   if (!tables.empty()) {
     text += "\n  struct Tables {\n  " + count_line("kCount", tables);
@@ -180,8 +178,8 @@ std::string print_operands(const RowSpec& spec, Direction direction) {
   std::string text = interface.sequences ? "struct Sequences;\n\n" : "";
   text += "// The operator's tensors: rows, vectors that all rows share, and sums over all rows.\n";
   text += "struct Operands {\n";
-  text += fmt::format("  using Data = {};    // of rows\n", element_type(spec.dtype()));
-  text += fmt::format("  using Vector = {};  // of vectors and of sums\n", element_type(vector_type(interface)));
+  text += fmt::format("  using Data = {};    // of rows\n", element_struct(spec.dtype()));
+  text += fmt::format("  using Vector = {};  // of vectors and of sums\n", element_struct(vector_type(interface)));
   text += count_line("kRowInputs", rows) + count_line("kVectorInputs", vectors);
   text += count_line("kRowOutputs", outputs) + count_line("kColumnSums", sums);
   text += print_addresses("row_inputs", rows, false) + print_addresses("vector_inputs", vectors, false);

@@ -101,12 +101,16 @@ void yield() {
   if (_setjmp(self().place) == 0) _longjmp(state.scheduler, 1);
 }
 
+// Whether that was the last one to come.
+bool arrive_at(Meeting& meeting, unsigned members) {
+  if (++meeting.arrived != members) return false;
+  meeting.arrived = 0;
+  ++meeting.generation;
+  return true;
+}
+
 void meet(Meeting& meeting, unsigned members) {
-  if (++meeting.arrived == members) {
-    meeting.arrived = 0;
-    ++meeting.generation;
-    return;
-  }
+  if (arrive_at(meeting, members)) return;
   self().waits_at = &meeting;
   self().waits_for = meeting.generation + 1;
   yield();
@@ -231,12 +235,7 @@ void later(std::function<void()> event) { state.events.push_back(std::move(event
 
 void meet_named(int id, unsigned threads) { meet(own_block().named[id], threads); }
 
-void count_named(int id, unsigned threads) {
-  Meeting& meeting = own_block().named[id];
-  if (++meeting.arrived != threads) return;
-  meeting.arrived = 0;
-  ++meeting.generation;
-}
+void count_named(int id, unsigned threads) { arrive_at(own_block().named[id], threads); }
 
 void meet_cluster() { meet(state.all, state.alive); }
 

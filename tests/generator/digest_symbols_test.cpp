@@ -37,7 +37,6 @@ constexpr Allowed kAllowed[] = {
     {"offsets_of", "compiler/spec/lengths.cpp", "the same"},
     {"Spec13reference_row", "/reference.cpp", "of the virtual table: no source has a reference"},
     {"Spec14reference_rows", "/reference.cpp", "the same"},
-    {"Spec18reference_epilogue", "/reference.cpp", "the same"},
     {"find_skeleton", "compiler/plan/registry.cpp", "by name; the skeleton itself is the digest's"},
     {"capability", "/device_spec.cpp", "of the arch, which the key has"},
     {"meant_", "/aliases.cpp", "messages"},

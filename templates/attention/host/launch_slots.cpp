@@ -4,32 +4,26 @@
 
 #include <string>
 
+#include "compiler/plan/device_types.h"
+
 namespace hstujit {
 
 namespace {
 
-ParamSlot slot(const Signature& signature, std::string name, ParamSlot::Kind kind, std::string_view argument) {
-  ParamSlot result;
-  result.name = std::move(name);
-  result.kind = kind;
-  result.argument = find_argument(signature, argument);
-  return result;
-}
-
 // Pointer and strides of rab or drab.
 std::vector<ParamSlot> bias_slots(const Signature& signature, const std::string& tensor, std::string type) {
-  std::vector<ParamSlot> slots = {slot(signature, tensor, ParamSlot::Kind::kPointer, tensor)};
+  std::vector<ParamSlot> slots = {argument_slot(signature, tensor, ParamSlot::Kind::kPointer, tensor)};
   slots[0].type = std::move(type);
   int dimension = 0;
   for (const char* name : {"_batch_stride", "_head_stride", "_row_stride"}) {
-    slots.push_back(slot(signature, tensor + name, ParamSlot::Kind::kStride, tensor));
+    slots.push_back(argument_slot(signature, tensor + name, ParamSlot::Kind::kStride, tensor));
     slots.back().dimension = dimension++;
   }
   return slots;
 }
 
 ParamSlot factors_slot(const Signature& signature, const std::string& tensor, std::string type) {
-  ParamSlot result = slot(signature, tensor, ParamSlot::Kind::kPointer, tensor);
+  ParamSlot result = argument_slot(signature, tensor, ParamSlot::Kind::kPointer, tensor);
   result.type = std::move(type);
   return result;
 }
@@ -42,16 +36,16 @@ int max_query_rows(const AttentionSpec& spec, const Signature& signature) {
 }  // namespace
 
 std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const std::string& tensor, std::string type) {
-  std::vector<ParamSlot> slots = {slot(signature, tensor, ParamSlot::Kind::kPointer, tensor),
-                                  slot(signature, tensor + "_row_stride", ParamSlot::Kind::kStride, tensor),
-                                  slot(signature, tensor + "_head_stride", ParamSlot::Kind::kStride, tensor)};
+  std::vector<ParamSlot> slots = {argument_slot(signature, tensor, ParamSlot::Kind::kPointer, tensor),
+                                  argument_slot(signature, tensor + "_row_stride", ParamSlot::Kind::kStride, tensor),
+                                  argument_slot(signature, tensor + "_head_stride", ParamSlot::Kind::kStride, tensor)};
   slots[0].type = std::move(type);
   slots[2].dimension = 1;
   return slots;
 }
 
 ParamSlot attention_map_slot(const Signature& signature, std::string name, std::string_view tensor, int64_t rows) {
-  ParamSlot result = slot(signature, std::move(name), ParamSlot::Kind::kTensorMap, tensor);
+  ParamSlot result = argument_slot(signature, std::move(name), ParamSlot::Kind::kTensorMap, tensor);
   // (columns, heads, rows): 64 elements of 2 bytes are one line of the swizzle.
   result.map = {{{2, 64}, {1, 1}, {0, static_cast<int>(rows)}}, 128};
   return result;
@@ -61,7 +55,7 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   using Kind = ParamSlot::Kind;
   const Signature signature = spec.signature(direction);
   const auto& params = spec.params();
-  const std::string data = params.dtype == DataType::kFp32 ? "float*" : "u16*";
+  const std::string data = fmt::format("{}*", pointed_at(params.dtype));
   const std::string offset = params.offsets_dtype == DataType::kInt32 ? "const int*" : "const i64*";
 
   std::vector<ParamSlot> slots;
@@ -80,30 +74,31 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   }
   if (params.has_rab()) {
     add(bias_slots(signature, "rab", "const " + data));
-    slots.push_back(slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
+    slots.push_back(argument_slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
   }
   if (params.has_attn_scale()) slots.push_back(factors_slot(signature, "attn_scale", "const float*"));
-  slots.push_back(slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));
+  slots.push_back(argument_slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));
   slots.back().type = offset;
   if (spec.query_rows() == QueryRows::kLastJagged) {
-    slots.push_back(slot(signature, "seq_offsets_q", Kind::kPointer, "seq_offsets_q"));
+    slots.push_back(argument_slot(signature, "seq_offsets_q", Kind::kPointer, "seq_offsets_q"));
     slots.back().type = offset;
   }
   if (params.num_targets) {
-    slots.push_back(slot(signature, "num_targets", Kind::kPointer, "num_targets"));
+    slots.push_back(argument_slot(signature, "num_targets", Kind::kPointer, "num_targets"));
     slots.back().type = offset;
   }
-  slots.push_back(slot(signature, "total_rows", Kind::kSize, "k"));
-  if (spec.query_rows() != QueryRows::kAll) slots.push_back(slot(signature, "total_query_rows", Kind::kSize, "q"));
-  slots.push_back(slot(signature, "batch", Kind::kSize, "seq_offsets"));
+  slots.push_back(argument_slot(signature, "total_rows", Kind::kSize, "k"));
+  if (spec.query_rows() != QueryRows::kAll)
+    slots.push_back(argument_slot(signature, "total_query_rows", Kind::kSize, "q"));
+  slots.push_back(argument_slot(signature, "batch", Kind::kSize, "seq_offsets"));
   slots.back().bias = -1;
-  slots.push_back(slot(signature, "max_query_rows", Kind::kInt, ""));
+  slots.push_back(argument_slot(signature, "max_query_rows", Kind::kInt, ""));
   slots.back().argument = max_query_rows(spec, signature);
   for (const Argument& argument : signature) {
     if (argument.kind == ArgumentKind::kFloat)
-      slots.push_back(slot(signature, argument.name, Kind::kFloat, argument.name));
+      slots.push_back(argument_slot(signature, argument.name, Kind::kFloat, argument.name));
   }
-  slots.push_back(slot(signature, "inverse_scale", Kind::kInverse, "scaling_seqlen"));
+  slots.push_back(argument_slot(signature, "inverse_scale", Kind::kInverse, "scaling_seqlen"));
   slots.back().fallback = find_argument(signature, "max_seq_len");
   return slots;
 }

@@ -6,7 +6,7 @@
 
 namespace gemm {
 
-template <class Spec, class Config, class Params>
+template <class Config, class Params>
 class Consumer {
   static constexpr int kBlocks = kRowBlocks<Config>;
   static constexpr int kGroups = Config::kBlockN / 8;  // of columns, in the layout of wgmma's accumulators

@@ -38,6 +38,6 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
       // The first turn is the first consumer's.
       if (warpgroup == 1) named_barrier_arrive(kTurnBarrier, 2 * kWarpgroup);
     }
-    Consumer<Spec, Config, Params>(shared, params, warpgroup).run(scheduler);
+    Consumer<Config, Params>(shared, params, warpgroup).run(scheduler);
   }
 }

@@ -1,6 +1,6 @@
 // Which tiles of the result a CTA computes, and in which order.
 #pragma once
-#include "common/types.cuh"
+#include "gemm/sm90/shared.cuh"
 
 namespace gemm {
 
@@ -20,7 +20,7 @@ class TileScheduler {
   __device__ __forceinline__ TileScheduler(i64 rows, i64 columns, i64 depth)
       : row_tiles_((rows + Config::kBlockM - 1) / Config::kBlockM),
         column_tiles_(static_cast<int>((columns + Config::kBlockN - 1) / Config::kBlockN)),
-        stages_((depth + 63) / 64) {}
+        stages_((depth + kDepth - 1) / kDepth) {}
 
   __device__ __forceinline__ i64 count() const { return row_tiles_ * column_tiles_ * Config::kSplitK; }
 

@@ -20,15 +20,6 @@ const char* element_type(const OpSpec& spec) { return dtype_of(spec) == DataType
 // Of the offsets, of which there is one more than there are lengths.
 GridFactor offsets_factor(int64_t divisor, int64_t bias = 0) { return size_factor(kOffsets, divisor, bias); }
 
-ParamSlot slot(const char* name, ParamSlot::Kind kind, int argument, std::string type = {}) {
-  ParamSlot slot;
-  slot.name = name;
-  slot.kind = kind;
-  slot.argument = argument;
-  slot.type = std::move(type);
-  return slot;
-}
-
 struct ScanForward {
   using Spec = OpSpec;
   using Config = ScanConfig;
@@ -58,13 +49,16 @@ struct ScanForward {
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec&) {
     const std::string element = element_type(spec);
     const int64_t tile = scan::tile(config);
+    const Signature signature = spec.signature(kDirection);
     LaunchPlan plan;
     plan.kernel_name =
         fmt::format("{}_{}_w{}_i{}", spec.op(), to_string(dtype_of(spec)), config.warps, config.items_per_thread);
     plan.threads = static_cast<int>(32 * config.warps);
-    plan.slots = {slot("lengths", ParamSlot::Kind::kPointer, kLengths, fmt::format("const {}*", element)),
-                  slot("offsets", ParamSlot::Kind::kPointer, kOffsets, element + "*"),
-                  slot("rows", ParamSlot::Kind::kSize, kLengths), workspace_slot("chunk_sums", element + "*", 0)};
+    plan.slots = {
+        argument_slot(signature, "lengths", ParamSlot::Kind::kPointer, "lengths", fmt::format("const {}*", element)),
+        argument_slot(signature, "offsets", ParamSlot::Kind::kPointer, "offsets", element + "*"),
+        argument_slot(signature, "rows", ParamSlot::Kind::kSize, "lengths"),
+        workspace_slot("chunk_sums", element + "*", 0)};
     plan.grid = {offsets_factor(tile)};
     plan.persistent_blocks = scan::kMaxChunks;
     // None of both where there is one tile.

@@ -56,8 +56,8 @@ class GemmEmitter {
     emit_.clear(sums_, emit_.integer(size_.rows));
     emit_.loop(zero, at(kDepth), size_.depth, [&](Value depth) {
       const Value count = emit_.min(emit_.sub(at(kDepth), depth), emit_.integer(size_.depth));
-      copy_factor(gemm_.a, at(kRow), rows_, depth, count, a_);
-      copy_factor(gemm_.b, depth, count, at(kColumn), columns_, b_);
+      copy_factor(gemm_.a, at(kRow), rows_, depth, count, a_, round_up(size_.rows, tile.lanes));
+      copy_factor(gemm_.b, depth, count, at(kColumn), columns_, b_, size_.depth);
       emit_.loop(zero, emit_.integer(size_.rows), tile.rows, [&](Value row) {
         emit_.loop(zero, emit_.integer(size_.columns), tile.columns(), [&](Value column) {
           emit_.multiply_tile(emit_.address(a_, row, zero), a_.width, emit_.address(b_, zero, column), b_.width,
@@ -78,11 +78,11 @@ class GemmEmitter {
     return {function_.argument(name), spec_.dtype(), {}, row, column};
   }
 
-  // `rows` times `columns` elements of the factor from (row, column) on, zeros behind them.
-  void copy_factor(const GemmFactor& factor, Value row, Value rows, Value column, Value columns, ScratchMatrix to) {
+  // `rows` times `columns` elements of the factor from (row, column) on, zeros behind them, up to `height` rows.
+  void copy_factor(const GemmFactor& factor, Value row, Value rows, Value column, Value columns, ScratchMatrix to,
+                   int64_t height) {
     const int64_t lanes = emit_.tile().lanes;
     const Value zero = emit_.integer(0);
-    const int64_t height = to.base == a_.base ? round_up(size_.rows, lanes) : size_.depth;
     if (!factor.transposed) {
       emit_.clear(to, emit_.integer(height));
       emit_.copy_block(block(factor.name, row, column), rows, columns, to);

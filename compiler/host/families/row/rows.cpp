@@ -338,14 +338,7 @@ class HostRows final : public HostOperator {
     return ceil_div(rows, rows_of_item(rows));
   }
   // Rows that are gone through.
-  int64_t rows_of(const Arguments& arguments) const {
-    for (const std::vector<RowOperand>* operands : {&interface_.inputs, &interface_.outputs}) {
-      for (const RowOperand& operand : *operands) {
-        if (operand.kind == RowOperandKind::kRow && !operand.is_found()) return arguments.size(operand.argument(), 0);
-      }
-    }
-    return 0;
-  }
+  int64_t rows_of(const Arguments& arguments) const { return arguments.size(interface_.walked().argument(), 0); }
   int64_t column_parts_size(const Arguments& arguments) const {
     return item_count(arguments) * static_cast<int64_t>(sums_of(interface_).size()) * padded_;
   }

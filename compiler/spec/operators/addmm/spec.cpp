@@ -22,21 +22,10 @@ GemmInterface interface_of(const AddmmParams& params) {
 }  // namespace
 
 OpSpecPtr parse_addmm(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const size_t before = mistakes.count();
-  AddmmParams params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() == before) check_gemm_params(params, path, mistakes);
-  if (mistakes.count() != before) return nullptr;
-  return std::make_shared<AddmmSpec>(std::move(params));
+  return parse_gemm_operator<AddmmSpec>(json, path, mistakes);
 }
 Json schema_addmm() { return fields_schema<AddmmParams>(); }
 
-AddmmSpec::AddmmSpec(AddmmParams params) : params_(std::move(params)), interface_(interface_of(params_)) {}
-
-nlohmann::ordered_json AddmmSpec::to_json() const {
-  Json json = {{"op", kOp}};
-  json.update(fields_to_json(params_));
-  return json;
-}
+AddmmSpec::AddmmSpec(const AddmmParams& params) : GemmOperator(params, interface_of(params)) {}
 
 }  // namespace hstujit

@@ -1,16 +1,15 @@
 // addmm: a matrix of few columns times weights, and a bias (docs/ops.md, "addmm").
 #pragma once
 
-#include <memory>
 #include <string>
-#include <utility>
 
-#include "compiler/spec/gemm_spec.h"
-#include "compiler/spec/program_spec.h"
+#include "compiler/spec/gemm_operator.h"
 
 namespace hstujit {
 
 struct AddmmParams : GemmParams {
+  static constexpr std::string_view kOp = "addmm";
+
   std::string input = "none";
   bool transpose_mat2 = false;
 
@@ -25,25 +24,12 @@ struct AddmmParams : GemmParams {
 };
 
 // Forward: [input (N) or (L,N)], mat1 (L,K), mat2 (K,N) or (N,K), alpha, [beta], out (L,N).
-class AddmmSpec final : public GemmSpec {
+class AddmmSpec final : public GemmOperator<AddmmParams> {
  public:
-  static constexpr std::string_view kOp = "addmm";
-
-  explicit AddmmSpec(AddmmParams params);
-
-  const AddmmParams& params() const { return params_; }
-  std::string_view op() const override { return kOp; }
-  nlohmann::ordered_json to_json() const override;
-  bool supports(Direction direction) const override { return direction == Direction::kForward; }
-  const GemmInterface& interface() const override { return interface_; }
-  DataType dtype() const override { return params_.dtype; }
+  explicit AddmmSpec(const AddmmParams& params);
 
  protected:
   double reference_epilogue(double sum, const std::vector<double>& operands) const override;
-
- private:
-  AddmmParams params_;
-  GemmInterface interface_;
 };
 
 }  // namespace hstujit

@@ -21,21 +21,10 @@ GemmInterface interface_of(const AddmmWgradParams& params) {
 }  // namespace
 
 OpSpecPtr parse_addmm_wgrad(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const size_t before = mistakes.count();
-  AddmmWgradParams params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() == before) check_gemm_params(params, path, mistakes);
-  if (mistakes.count() != before) return nullptr;
-  return std::make_shared<AddmmWgradSpec>(params);
+  return parse_gemm_operator<AddmmWgradSpec>(json, path, mistakes);
 }
 Json schema_addmm_wgrad() { return fields_schema<AddmmWgradParams>(); }
 
-AddmmWgradSpec::AddmmWgradSpec(AddmmWgradParams params) : params_(params), interface_(interface_of(params)) {}
-
-nlohmann::ordered_json AddmmWgradSpec::to_json() const {
-  Json json = {{"op", kOp}};
-  json.update(fields_to_json(params_));
-  return json;
-}
+AddmmWgradSpec::AddmmWgradSpec(const AddmmWgradParams& params) : GemmOperator(params, interface_of(params)) {}
 
 }  // namespace hstujit

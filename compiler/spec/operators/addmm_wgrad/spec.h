@@ -1,14 +1,13 @@
 // addmm_wgrad: the gradient of addmm's weights, a product that sums over rows (docs/ops.md, "addmm_wgrad").
 #pragma once
 
-#include <string>
-#include <utility>
-
-#include "compiler/spec/gemm_spec.h"
+#include "compiler/spec/gemm_operator.h"
 
 namespace hstujit {
 
 struct AddmmWgradParams : GemmParams {
+  static constexpr std::string_view kOp = "addmm_wgrad";
+
   bool transpose_mat2 = false;
 
   static constexpr auto fields() {
@@ -20,26 +19,14 @@ struct AddmmWgradParams : GemmParams {
 };
 
 // Forward: mat1 (L,K), dout (L,N), alpha, out (K,N) or (N,K).
-class AddmmWgradSpec final : public GemmSpec {
+class AddmmWgradSpec final : public GemmOperator<AddmmWgradParams> {
  public:
-  static constexpr std::string_view kOp = "addmm_wgrad";
-
-  explicit AddmmWgradSpec(AddmmWgradParams params);
-
-  std::string_view op() const override { return kOp; }
-  nlohmann::ordered_json to_json() const override;
-  bool supports(Direction direction) const override { return direction == Direction::kForward; }
-  const GemmInterface& interface() const override { return interface_; }
-  DataType dtype() const override { return params_.dtype; }
+  explicit AddmmWgradSpec(const AddmmWgradParams& params);
 
  protected:
   double reference_epilogue(double sum, const std::vector<double>& operands) const override {
     return operands[0] * sum;
   }
-
- private:
-  AddmmWgradParams params_;
-  GemmInterface interface_;
 };
 
 }  // namespace hstujit

@@ -1,0 +1,54 @@
+// An operator of the gemm family over a struct of its parameters, which has at least the fields of GemmParams and says
+// what configs call the operator, as those of RowOperator do (row_operator.h):
+//
+//   struct AddmmParams : GemmParams { static constexpr std::string_view kOp = "addmm"; ... };
+//   class AddmmSpec final : public GemmOperator<AddmmParams> { ... };
+//   OpSpecPtr parse_addmm(const Json& json, const std::string& path, Mistakes& mistakes) {
+//     return parse_gemm_operator<AddmmSpec>(json, path, mistakes);
+//   }
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "compiler/spec/gemm_spec.h"
+
+namespace hstujit {
+
+template <typename P>
+class GemmOperator : public GemmSpec {
+ public:
+  using Params = P;
+
+  GemmOperator(P params, GemmInterface interface) : params_(std::move(params)), interface_(std::move(interface)) {}
+
+  const P& params() const { return params_; }
+  std::string_view op() const final { return P::kOp; }
+  bool supports(Direction direction) const final { return direction == Direction::kForward; }
+  const GemmInterface& interface() const final { return interface_; }
+  DataType dtype() const final { return params_.dtype; }
+  nlohmann::ordered_json to_json() const final {
+    Json json = {{"op", P::kOp}};
+    json.update(fields_to_json(params_));
+    return json;
+  }
+
+ private:
+  const P params_;
+  const GemmInterface interface_;
+};
+
+// parse_<op>: a Spec, or null where there are mistakes.
+template <typename Spec>
+OpSpecPtr parse_gemm_operator(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const size_t before = mistakes.count();
+  typename Spec::Params params;
+  read_fields(json, path, params, mistakes, {"op"});
+  if (mistakes.count() == before) check_gemm_params(params, path, mistakes);
+  if (mistakes.count() != before) return nullptr;
+  return std::make_shared<Spec>(std::move(params));
+}
+
+}  // namespace hstujit
