@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """Turns the output of one step of bench/run_gpu.sh into a recorded result: a JSON file with date, GPU, versions and commit.
 
-    bench/record.py --commit C --date D --device DOCTOR_JSON (matrix|sanitizer|ping_pong|fused|random|deterministic|emitted|tune|faults|ranks|bench|deterministic_bench|profile|cliffs|delta|rows|sequences|startup|compare) INPUT... OUTPUT
+    bench/record.py --commit C --date D --device DOCTOR_JSON STEP INPUT... OUTPUT
 
 Prints one line about the result; exit 1 when it is a failed check.
 """
 
 import argparse
 import csv
+import itertools
 import json
 import re
 import statistics
 import sys
+
+# Steps whose input is a report of `hstujit bench`, and those with what others take beside it.
+BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products")
+WITH_PEERS = ("rows", "sequences", "products")
 
 
 def load(path):
@@ -231,11 +236,29 @@ def compare(*reports):
     return {"generators": [environments[0], environments[-1]], "cells": cells}, cells[worst]["ratio"] <= 1.01
 
 
+def row_sweep(report):
+    """Shares of the copy rate along widths and along numbers of rows: none under half of that of the one before or after it. Fewer
+    rows than fill the GPU have no neighbour: a launch's own time decides there."""
+    filling = 4096
+    shares = {}
+    for row in load(report)["results"]:
+        kind, number = row["name"].split("-")
+        if "median_ms" in row and kind != "production" and not (kind == "rows" and int(number) < filling):
+            shares.setdefault((kind, row["direction"]), {})[int(number)] = row["limit_ms"] / row["median_ms"]
+    cliffs = []
+    for (kind, direction), along in shares.items():
+        for number, neighbour in (pair[::way] for pair in itertools.pairwise(sorted(along)) for way in (1, -1)):
+            if along[number] < along[neighbour] / 2:
+                cliffs.append(f"{kind}-{number} {direction}: {along[number]:.2f} beside {along[neighbour]:.2f} of {neighbour}")
+    count = sum(map(len, shares.values()))
+    print(f"{count} shapes, {len(cliffs)} under half of a neighbour: {'; '.join(cliffs) or 'none'}")
+    return count > 0 and not cliffs
+
+
 def write(path, content):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.write("\n")
-    return 0
 
 
 def main():
@@ -244,18 +267,20 @@ def main():
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
     parser.add_argument("step", choices=(
-        "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "bench", "deterministic_bench", "profile", "cliffs", "delta", "rows", "sequences",
-        "startup", "compare"))
+        "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "profile", "startup",
+        "compare", *BENCHES))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
     *inputs, output = arguments.files
-    if arguments.step in ("bench", "deterministic_bench", "cliffs", "delta", "rows", "sequences"):  # already a report with its environment; tools/bench_table.py
-        peers = {"peers": load(inputs.pop())} if arguments.step in ("rows", "sequences") and len(inputs) == 3 else {}
-        *untuned, report = map(load, inputs)            # reads the one that names no step
+    if arguments.step in BENCHES:  # already a report with its environment; tools/bench_table.py reads the one that names no step
+        good = arguments.step != "row_sweep" or row_sweep(inputs[0])
+        peers = {"peers": load(inputs.pop())} if arguments.step in WITH_PEERS and len(inputs) == 3 else {}
+        *untuned, report = map(load, inputs)
         report["environment"]["commit"] = arguments.commit
         named = {} if arguments.step == "bench" else {"step": arguments.step}
-        return write(output, named | {"untuned": before["results"] for before in untuned} | peers | report)
+        write(output, named | {"untuned": before["results"] for before in untuned} | peers | report)
+        return 0 if good else 1
     result, good = globals()[arguments.step](*inputs)
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, those over rows of sequences, programs, start-up. Four more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Four more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
 # and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows sequences_matrix sequences programs startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
@@ -13,7 +13,7 @@
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows sequences_matrix sequences programs startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -62,6 +62,19 @@ overridden() {
   matrix "$@" --sanitizer > "$work/${name}_small.json"
   sanitize "$work/${name}_small.json" "$work/$name" "$fields"
   record "$recorded_as" "$work/$name.out" "$work/${name}_memcheck.log" "$work/${name}_racecheck.log" "$output/${name}_$day.json" || failed=1
+}
+
+# NAME SMALL MATRIX_OPTIONS...: matrix, and of the small selection those with SMALL in their names under the sanitizers, forward, to NAME_matrix_DAY.json and NAME_sanitizer_DAY.json.
+checked() {
+  local name=$1 small=$2
+  shift 2
+  matrix "$@" --part "$part" > "$work/$name.json"
+  $hstujit prewarm --config "$work/$name.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
+  $hstujit run --config "$work/$name.json" --check --json --cache-dir "$cache" > "$work/$name.out" 2> "$work/log" || failed=1
+  record matrix "$work/$name.out" "$output/${name}_matrix_$day.json" || failed=1
+  matrix --sanitizer --only "$small" > "$work/${name}_small.json"
+  sanitize "$work/${name}_small.json" "$work/$name" || failed=1
+  record sanitizer "$work/${name}_memcheck.log" "$work/${name}_racecheck.log" "$output/${name}_sanitizer_$day.json" || failed=1
 }
 
 if step matrix; then
@@ -259,6 +272,33 @@ if step sequences_matrix; then
     sanitize "$work/sequences_small.json" "$work/sequences_$direction" || failed=1
     record sanitizer "$work/sequences_${direction}_memcheck.log" "$work/sequences_${direction}_racecheck.log" "$output/sequences_${direction}_sanitizer_$day.json" || failed=1
   done
+fi
+
+if step row_sweep; then
+  $hstujit prewarm --config "$here/row_sweep.json" --cache-dir "$work/row_sweep" 2> /dev/null | tail -n 1
+  $hstujit bench --config "$here/row_sweep.json" --cache-dir "$work/row_sweep" --out "$work/row_sweep.out" || failed=1
+  record row_sweep "$work/row_sweep.out" "$output/row_sweep_$day.json" || failed=1
+fi
+
+if step serving; then
+  checked serving serving_ --serving
+fi
+
+# Also by the schedules that the cost model seldom chooses: ping-pong, few stages, one band of tiles.
+if step products_matrix; then
+  checked products product_ --products
+  export HSTUJIT_OVERRIDE='{"block_m": 64, "block_n": 192, "stages": 3, "consumers": 2, "ping_pong": true, "raster_rows": 1}'
+  checked products_ping_pong product_ --products
+  unset HSTUJIT_OVERRIDE
+fi
+
+if step products; then
+  for times in untuned tuned; do
+    [ $times = tuned ] && { $hstujit tune --config "$here/products.json" --budget 300s --json --cache-dir "$work/products" > /dev/null 2> "$work/log" || failed=1; }
+    $hstujit bench --config "$here/products.json" --cache-dir "$work/products" --out "$work/products_$times.out" || failed=1
+  done
+  python3 "$here/product_peers.py" > "$work/product_peers.json" 2> "$work/log" || failed=1
+  record products "$work/products_untuned.out" "$work/products_tuned.out" "$work/product_peers.json" "$output/products_$day.json" || failed=1
 fi
 
 # GENERATIVE_RECOMMENDERS names a checkout of the public operators, which are timed beside ours; without it there are PyTorch's alone.

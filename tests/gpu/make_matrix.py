@@ -228,8 +228,29 @@ def serving_instances():
             yield {"name": f"serving_{kind}-complete_cumsum_{count}", "op": "complete_cumsum", "dtype": kind, "rows": count}
 
 
+# Rows about a tile of any config, one, none, and so many that each CTA has several tiles.
+PRODUCT_ROWS = (0, 1, 63, 64, 65, 127, 128, 129, 255, 257, 300, 1000, 4097, 20000)
+# Sums of one stage, of none that is full, of more than a pipeline has; columns of one tile, of a part of one, of many.
+PRODUCT_SIZES = ((8, 8), (64, 64), (72, 200), (128, 256), (136, 248), (512, 512), (520, 1000), (1024, 264), (2056, 128), (256, 2048))
+
+
+def product_instances():
+    """Products of matrices: every size, form of the addend and layout of the weights, each with some numbers of rows in turn."""
+    number = 0
+    for k, n in PRODUCT_SIZES:
+        for kind in ("bf16", "fp16"):
+            for transposed in (False, True):
+                operators = [("addmm", {"input": addend}) for addend in ("none", "vector", "matrix")] + [("addmm_wgrad", {})]
+                for operator, parameters in operators:
+                    rows = PRODUCT_ROWS[number % len(PRODUCT_ROWS)]
+                    number += 3
+                    name = f"product_{kind}-{operator}{''.join('_' + value for value in parameters.values())}{'_transposed' if transposed else ''}"
+                    yield {"name": f"{name}_{rows}x{k}x{n}", "op": operator, "dtype": kind, "k": k, "n": n, "rows": rows,
+                           "transpose_mat2": transposed, **parameters}
+
+
 def has_backward(chosen):
-    forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum")
+    forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm", "addmm_wgrad")
     return not (chosen["op"] in forward_alone or chosen.get("left_only") or "small_batches" in chosen)
 
 
@@ -239,6 +260,7 @@ def instances():
     yield from sequence_instances()
     yield from program_instances()
     yield from serving_instances()
+    yield from product_instances()
     yield from bias_instances()
     yield from few_instances()
     yield from many_instances()
@@ -278,6 +300,8 @@ def small_instances():
             yield {**chosen, "rows": 131}
         if name in ("serving_int32-complete_cumsum_8192", "serving_int64-complete_cumsum_100000"):
             yield chosen
+        if name.startswith("product_bf16-") and chosen["k"] in (72, 136) or chosen["op"] == "addmm_wgrad" and chosen["k"] == 512:
+            yield {**chosen, "rows": 300}
         if name.startswith("serving_bf16-") and name.endswith("_4x64x128"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}
         if name.startswith("rows_bf16-") and chosen["op"] in over_sequences() and chosen["width"] == 512:
@@ -305,10 +329,13 @@ def main():
     parser.add_argument("--rows", action="store_true", help="operators over rows alone")
     parser.add_argument("--sequences", action="store_true", help="operators over rows of sequences alone")
     parser.add_argument("--serving", action="store_true", help="caches and offsets alone")
+    parser.add_argument("--products", action="store_true", help="products of matrices alone")
     parser.add_argument("--repeated", action="store_true", help="the selection for many launches of each")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
-    source = row_instances() if arguments.rows else sequence_instances() if arguments.sequences else serving_instances() if arguments.serving else small_instances() if arguments.sanitizer else repeated_instances() if arguments.repeated else instances()
+    sources = {"rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances,
+               "sanitizer": small_instances, "repeated": repeated_instances}
+    source = next((make for name, make in sources.items() if getattr(arguments, name)), instances)()
     if arguments.direction == "backward":
         source = ({**x, "directions": ["backward"]} for x in source if has_backward(x))
     if arguments.kind:
