@@ -29,6 +29,12 @@ def matrix(report):
     return agreement(load(report)["runs"])
 
 
+def share_of_bound(run):
+    if run.get("bound"):
+        return run["error"] / run["bound"]
+    return 0 if run.get("agrees") else float("inf")  # integers have a bound of 0; what did not run has none
+
+
 def agreement(runs):
     if not runs:
         print("no instance was run")
@@ -36,8 +42,7 @@ def agreement(runs):
     worst = {}
     for run in runs:
         for part in run["name"].split("-"):
-            share = run["error"] / run["bound"] if "error" in run else float("inf")
-            worst[part] = max(worst.get(part, 0), share)
+            worst[part] = max(worst.get(part, 0), share_of_bound(run))
     wrong = [run["name"] for run in runs if not run.get("agrees")]
     print(f"{len(runs) - len(wrong)} of {len(runs)} instances agree with float64, worst {max(worst.values()):.2f} of the bound")
     return {"instances": len(runs), "agree": len(runs) - len(wrong), "wrong": wrong,

@@ -284,11 +284,13 @@ if step serving; then
   checked serving serving_ --serving
 fi
 
-# Also by the schedules that the cost model seldom chooses: ping-pong, few stages, one band of tiles.
+# Also by schedules that the cost model may not choose: ping-pong, one band of tiles; clusters, buffers of stores in turn.
 if step products_matrix; then
   checked products product_ --products
-  export HSTUJIT_OVERRIDE='{"block_m": 64, "block_n": 192, "stages": 3, "consumers": 2, "ping_pong": true, "raster_rows": 1}'
+  export HSTUJIT_OVERRIDE='{"block_m": 64, "block_n": 192, "stages": 3, "ping_pong": true, "split_k": 1, "raster_rows": 1, "cluster": 1}'
   checked products_ping_pong product_ --products
+  export HSTUJIT_OVERRIDE='{"block_m": 128, "block_n": 256, "stages": 4, "ping_pong": false, "split_k": 1, "raster_rows": 2, "cluster": 2}'
+  checked products_clusters product_ --products
   unset HSTUJIT_OVERRIDE
 fi
 

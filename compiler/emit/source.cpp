@@ -47,23 +47,24 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
   return text;
 }
 
-std::string print_kernel(std::string_view bounds, std::string_view name, std::string_view function) {
+std::string print_kernel(std::string_view attributes, std::string_view name, std::string_view function) {
   return fmt::format(
-      "extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Params params) {{\n"
+      "extern \"C\" __global__ void {} {}(const __grid_constant__ Params params) {{\n"
       "  {}<Spec, Config>(params);\n"
       "}}\n",
-      bounds, name, function);
+      attributes, name, function);
 }
 
 // The main kernel and those that follow it.
 std::string print_kernels(const LaunchPlan& plan) {
-  std::string text =
-      print_kernel(fmt::format("{}, {}", plan.threads, plan.resident_blocks), plan.kernel_name, "kernel_main");
+  std::string attributes = fmt::format("__launch_bounds__({}, {})", plan.threads, plan.resident_blocks);
+  if (plan.fixed_cluster > 1) attributes += fmt::format(" __cluster_dims__({}, 1, 1)", plan.fixed_cluster);
+  std::string text = print_kernel(attributes, plan.kernel_name, "kernel_main");
   for (const FollowingKernel& kernel : plan.following) {
     const std::string bounds = kernel.resident_blocks > 0
                                    ? fmt::format("{}, {}", kernel.threads, kernel.resident_blocks)
                                    : fmt::to_string(kernel.threads);
-    text += print_kernel(bounds, kernel.kernel_name, kernel.function);
+    text += print_kernel(fmt::format("__launch_bounds__({})", bounds), kernel.kernel_name, kernel.function);
   }
   return text;
 }

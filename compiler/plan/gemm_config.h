@@ -18,6 +18,7 @@ struct GemmConfig {
   bool ping_pong = false;   // consumers have tiles of their own, and take turns; else they share each tile's rows
   int64_t split_k = 1;      // CTAs that share the sum of a tile
   int64_t raster_rows = 8;  // tiles of rows that are gone through together, so that L2 keeps their columns
+  int64_t cluster = 1;      // CTAs with tiles of rows one below the other, which load their columns for one another
 
   bool operator==(const GemmConfig&) const = default;
 
@@ -29,7 +30,8 @@ struct GemmConfig {
                            field("consumers", &C::consumers, "warpgroups that multiply", 1, 4),
                            field("ping_pong", &C::ping_pong, "consumers take turns"),
                            field("split_k", &C::split_k, "CTAs that share a sum", 1, 256),
-                           field("raster_rows", &C::raster_rows, "tiles of rows that go together", 1, 64));
+                           field("raster_rows", &C::raster_rows, "tiles of rows that go together", 1, 64),
+                           field("cluster", &C::cluster, "CTAs that share columns by multicast", 1, 8));
   }
 };
 

@@ -99,6 +99,7 @@ struct LaunchPlan {
   std::vector<ParamSlot> slots;   // in order of the device struct
   std::vector<GridFactor> grid;   // blocks in x
   int64_t persistent_blocks = 0;  // > 0: at most this many blocks are launched
+  int64_t fixed_cluster = 1;      // CTAs of a cluster that the kernel is compiled for; blocks are a multiple of it
   ClusterPlan cluster;
   WorkspacePlan workspace;
   std::vector<FollowingKernel> following;  // in the order in which they run

@@ -29,6 +29,7 @@ class GemmOperator : public GemmSpec {
   bool supports(Direction direction) const final { return direction == Direction::kForward; }
   const GemmInterface& interface() const final { return interface_; }
   DataType dtype() const final { return params_.dtype; }
+  int64_t typical_rows() const final { return params_.typical_rows; }
   nlohmann::ordered_json to_json() const final {
     Json json = {{"op", P::kOp}};
     json.update(fields_to_json(params_));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/spec/fields_json.h"
+#include "compiler/spec/limits.h"
 #include "compiler/spec/op_spec.h"
 
 namespace hstujit {
@@ -51,7 +52,8 @@ class GemmSpec : public OpSpec {
  public:
   Family family() const final { return Family::kGemm; }
   virtual const GemmInterface& interface() const = 0;
-  virtual DataType dtype() const = 0;  // of matrices
+  virtual DataType dtype() const = 0;        // of matrices
+  virtual int64_t typical_rows() const = 0;  // L of a launch, about: what kernels are chosen for
   // Bytes that pointers and strides of matrices are multiples of, as the copy engine wants them.
   static constexpr int64_t kAlignment = 16;
 
@@ -74,12 +76,15 @@ struct GemmParams {
   int64_t k = 0;
   int64_t n = 0;
   DataType dtype = DataType::kBf16;
+  int64_t typical_rows = 131072;
 
   template <typename P>
   static constexpr auto fields_of(std::string_view k_help, std::string_view n_help) {
-    return std::make_tuple(field("k", &P::k, k_help, kMinColumns, kMaxColumns),
-                           field("n", &P::n, n_help, kMinColumns, kMaxColumns),
-                           field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"));
+    return std::make_tuple(
+        field("k", &P::k, k_help, kMinColumns, kMaxColumns), field("n", &P::n, n_help, kMinColumns, kMaxColumns),
+        field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
+        field("typical_rows", &P::typical_rows,
+              "rows that a launch has, about: chooses the kernel, which is right for any number", 1, kMaxSeqLen));
   }
 };
 

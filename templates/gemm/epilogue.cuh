@@ -5,46 +5,61 @@
 
 namespace gemm {
 
-// What the epilogue reads for two neighbouring elements.
-template <class Epilogue, class Params>
-class EpilogueOperands {
-  static constexpr int kVectors = Epilogue::Vectors::kCount, kMatrices = Epilogue::Matrices::kCount;
+// Two neighbouring elements of what the epilogue reads.
+template <class Type>
+__device__ __forceinline__ void load_pair(const void* data, i64 element, float& x, float& y) {
+  Pack<Type, 2> pair;
+  pair.template load<false>(static_cast<const unsigned char*>(data) + element * Type::kBytes);
+  x = pair[0];
+  y = pair[1];
+}
+
+// Of its vectors of columns.
+template <class Epilogue>
+class EpilogueVectors {
+  static constexpr int kCount = Epilogue::Vectors::kCount;
 
  public:
-  __device__ __forceinline__ EpilogueOperands(const Params& params, i64 row, int column) {
-    if constexpr (kVectors > 0) {
-      using Type = typename Epilogue::Vectors::Type;
-      const void* data[kVectors];
+  template <class Params>
+  __device__ __forceinline__ EpilogueVectors(const Params& params, int column) {
+    if constexpr (kCount > 0) {
+      const void* data[kCount];
       Epilogue::Vectors::find(params, data);
 #pragma unroll
-      for (int i = 0; i < kVectors; ++i) load<Type>(data[i], column, vectors_[0][i], vectors_[1][i]);
-    }
-    if constexpr (kMatrices > 0) {
-      using Type = typename Epilogue::Matrices::Type;
-      const void* data[kMatrices];
-      i64 strides[kMatrices];
-      Epilogue::Matrices::find(params, data, strides);
-#pragma unroll
-      for (int i = 0; i < kMatrices; ++i)
-        load<Type>(data[i], row * strides[i] + column, matrices_[0][i], matrices_[1][i]);
+      for (int i = 0; i < kCount; ++i)
+        load_pair<typename Epilogue::Vectors::Type>(data[i], column, of_[0][i], of_[1][i]);
     }
   }
 
-  __device__ __forceinline__ float apply(const Params& params, float sum, int i) const {
-    return Epilogue::apply(params, sum, vectors_[i], matrices_[i]);
-  }
+  __device__ __forceinline__ const float* operator[](int i) const { return of_[i]; }
 
  private:
-  template <class Type>
-  static __device__ __forceinline__ void load(const void* data, i64 element, float& x, float& y) {
-    Pack<Type, 2> pair;
-    pair.template load<false>(static_cast<const unsigned char*>(data) + element * Type::kBytes);
-    x = pair[0];
-    y = pair[1];
+  float of_[2][kCount > 0 ? kCount : 1];
+};
+
+// Of its matrices, which are as large as the result.
+template <class Epilogue>
+class EpilogueMatrices {
+  static constexpr int kCount = Epilogue::Matrices::kCount;
+
+ public:
+  template <class Params>
+  __device__ __forceinline__ EpilogueMatrices(const Params& params, i64 row, int column) {
+    if constexpr (kCount > 0) {
+      const void* data[kCount];
+      i64 strides[kCount];
+      Epilogue::Matrices::find(params, data, strides);
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        load_pair<typename Epilogue::Matrices::Type>(data[i], row * strides[i] + column, of_[0][i], of_[1][i]);
+      }
+    }
   }
 
-  float vectors_[2][kVectors > 0 ? kVectors : 1];
-  float matrices_[2][kMatrices > 0 ? kMatrices : 1];
+  __device__ __forceinline__ const float* operator[](int i) const { return of_[i]; }
+
+ private:
+  float of_[2][kCount > 0 ? kCount : 1];
 };
 
 }  // namespace gemm

@@ -28,7 +28,7 @@ ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& ar
   return result;
 }
 
-std::vector<ParamSlot> operand_slots(const GemmSpec& spec) {
+std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address) {
   const GemmInterface& gemm = spec.interface();
   const Signature signature = spec.signature(Direction::kForward);
   std::vector<ParamSlot> slots;
@@ -39,7 +39,7 @@ std::vector<ParamSlot> operand_slots(const GemmSpec& spec) {
       add_tensor(signature, operand.name, "const ", slots);
     }
   }
-  add_tensor(signature, "out", "", slots);
+  if (out_address) add_tensor(signature, "out", "", slots);
   slots.push_back(argument_slot(signature, "rows", ParamSlot::Kind::kSize, "out"));
   slots.push_back(argument_slot(signature, "depth", ParamSlot::Kind::kSize, gemm.a.name));
   slots.back().dimension = gemm.a.transposed ? 0 : 1;

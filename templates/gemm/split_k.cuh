@@ -27,8 +27,10 @@ __device__ __forceinline__ void add_partials(const Params& params) {
     u32 words[kElements / 2];
 #pragma unroll
     for (int i = 0; i < kElements; i += 2) {
-      const EpilogueOperands<Epilogue, Params> operands(params, row, column + i);
-      Epilogue::Data::put(words, i, operands.apply(params, sums[i], 0), operands.apply(params, sums[i + 1], 1));
+      const EpilogueVectors<Epilogue> vectors(params, column + i);
+      const EpilogueMatrices<Epilogue> matrices(params, row, column + i);
+      Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], vectors[0], matrices[0]),
+                          Epilogue::apply(params, sums[i + 1], vectors[1], matrices[1]));
     }
     st_stream<16>(params.out + row * params.out_stride + column, words);
   }

@@ -227,13 +227,16 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
   // other, as where the GPU is taken by others.
   constexpr int64_t kListBlocks = 3;
   const auto run = [&](size_t entry, const std::vector<GridFactor>& factors, bool list, emulation::Grid grid) {
-    const int64_t blocks = product_of(factors, values), max = list ? kListBlocks : blocks;
+    // A kernel that is compiled for clusters counts their blocks, another one gets so many for each.
+    const int64_t fixed = entry == 0 ? plan_.fixed_cluster : 1;
+    const int64_t blocks = product_of(factors, values) / fixed, max = list ? kListBlocks : blocks;
     grid.blocks = static_cast<unsigned>(std::min(blocks, max)) * grid.cluster;
-    if (list && seed % 2 == 1) grid.cluster = grid.blocks;
+    if (list && seed % 2 == 1 && fixed == 1) grid.cluster = grid.blocks;
     emulation::launch(grid, seed, [&] { entries_[entry](params); });
   };
   run(0, plan_.grid, plan_.persistent_blocks > 0,
-      {0, static_cast<unsigned>(plan_.threads), static_cast<size_t>(plan_.shared_memory), cluster});
+      {0, static_cast<unsigned>(plan_.threads), static_cast<size_t>(plan_.shared_memory),
+       std::max(cluster, static_cast<unsigned>(plan_.fixed_cluster))});
   for (size_t i = 0; i < plan_.following.size(); ++i) {
     const FollowingKernel& kernel = plan_.following[i];
     run(i + 1, kernel.grid, kernel.max_blocks > 0, {0, static_cast<unsigned>(kernel.threads), kMaxStaticBytes});

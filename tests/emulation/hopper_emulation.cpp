@@ -39,13 +39,26 @@ struct Pending {
 std::map<unsigned, Barrier> barriers;
 std::map<unsigned, std::deque<std::vector<Pending>>> groups;  // of a thread
 std::map<unsigned, std::vector<Pending>> uncommitted;
-std::map<unsigned, std::vector<Store>> stores;
+std::map<unsigned, std::deque<std::vector<Store>>> store_groups;
+std::map<unsigned, std::vector<Store>> stores;  // uncommitted
 
-Barrier& barrier_at(unsigned address) {
-  shared_at(address, 8);
+Barrier& barrier_of_cluster(unsigned address) {
+  cluster_at(address, 8);
   const auto found = barriers.find(address);
   if (found == barriers.end()) fail("mbarrier: used before it is initialised");
   return found->second;
+}
+
+Barrier& barrier_at(unsigned address) {
+  shared_at(address, 8);
+  return barrier_of_cluster(address);
+}
+
+void arrive_at(Barrier& barrier, unsigned bytes) {
+  if (barrier.arrived == barrier.count) fail("mbarrier: more arrivals than it counts");
+  ++barrier.arrived;
+  barrier.bytes += bytes;
+  barrier.complete_if_done();
 }
 
 unsigned swizzled(unsigned address) { return address ^ ((address >> 7 & 7) << 4); }
@@ -131,6 +144,7 @@ void reset_hopper() {
   barriers.clear();
   groups.clear();
   uncommitted.clear();
+  store_groups.clear();
   stores.clear();
 }
 
@@ -139,13 +153,9 @@ void init_barrier(unsigned address, unsigned arrivals) {
   barriers[address] = Barrier{arrivals};
 }
 
-void arrive(unsigned address, unsigned bytes) {
-  Barrier& barrier = barrier_at(address);
-  if (barrier.arrived == barrier.count) fail("mbarrier: more arrivals than it counts");
-  ++barrier.arrived;
-  barrier.bytes += bytes;
-  barrier.complete_if_done();
-}
+void arrive(unsigned address, unsigned bytes) { arrive_at(barrier_at(address), bytes); }
+
+void arrive_at_cluster(unsigned address) { arrive_at(barrier_of_cluster(address), 0); }
 
 void wait_barrier(unsigned address, unsigned phase) {
   const Barrier& barrier = barrier_at(address);
@@ -176,14 +186,21 @@ void store_box(unsigned source, const void* map, int column, int head, int row) 
   stores[thread_number].push_back({source, map_of(map), column, head, row});
 }
 
-void finish_stores() {
-  for (const Store& store : stores[thread_number]) {
-    for_box(store.map, store.source, store.column, store.head, store.row,
-            [](const unsigned char* local, unsigned char* global) {
-              if (global != nullptr) std::memcpy(global, local, 2);
-            });
-  }
+void commit_stores() {
+  store_groups[thread_number].push_back(std::move(stores[thread_number]));
   stores[thread_number].clear();
+}
+
+void finish_stores(size_t pending) {
+  auto& groups = store_groups[thread_number];
+  for (; groups.size() > pending; groups.pop_front()) {
+    for (const Store& store : groups.front()) {
+      for_box(store.map, store.source, store.column, store.head, store.row,
+              [](const unsigned char* local, unsigned char* global) {
+                if (global != nullptr) std::memcpy(global, local, 2);
+              });
+    }
+  }
 }
 
 void multiply_async(const WarpgroupProduct& product) {

@@ -12,13 +12,15 @@ namespace emulation {
 
 void init_barrier(unsigned address, unsigned arrivals);
 void arrive(unsigned address, unsigned bytes);
+void arrive_at_cluster(unsigned address);
 void wait_barrier(unsigned address, unsigned phase);
 void sync_named(int id, unsigned threads);
 void arrive_named(int id, unsigned threads);  // without waiting
 // Pieces of 128 bytes, swizzled.
 void load_box(unsigned destination, const void* map, unsigned barrier, int column, int head, int row);
 void store_box(unsigned source, const void* map, int column, int head, int row);
-void finish_stores();
+void commit_stores();
+void finish_stores(size_t pending);
 
 // D (64 x n) += A B, of one step of 16. A is the words of this thread, or what the descriptor `a` says where
 // `a_in_registers` is false. An operand in shared memory has K contiguous, or, where it is transposed, M or N.
@@ -94,6 +96,7 @@ inline void mbarrier_init(u32 barrier, u32 arrivals) { emulation::init_barrier(b
 inline void fence_mbarrier_init() {}
 inline void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) { emulation::arrive(barrier, bytes); }
 inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
+inline void mbarrier_arrive_cluster(u32 barrier) { emulation::arrive_at_cluster(barrier); }
 inline void mbarrier_wait(u32 barrier, u32 phase) { emulation::wait_barrier(barrier, phase); }
 inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, static_cast<unsigned>(threads)); }
 inline void named_barrier_arrive(int id, int threads) { emulation::arrive_named(id, static_cast<unsigned>(threads)); }
@@ -106,11 +109,25 @@ inline void cp_async_bulk_tensor_3d(u32 destination, const TensorMap& map, u32 b
 inline void cp_async_bulk_tensor_2d(u32 destination, const TensorMap& map, u32 barrier, int column, int row) {
   emulation::load_box(destination, &map, barrier, column, 0, row);
 }
+inline void cp_async_bulk_tensor_2d_multicast(u32 destination, const TensorMap& map, u32 barrier, int column, int row,
+                                              u16 ranks) {
+  for (u32 rank = 0; rank < 16; ++rank) {
+    if ((ranks >> rank & 1) == 0) continue;
+    emulation::load_box(cluster_address(destination, rank), &map, cluster_address(barrier, rank), column, 0, row);
+  }
+}
+inline void store_bulk_tensor_2d(u32 source, const TensorMap& map, int column, int row) {
+  emulation::store_box(source, &map, column, 0, row);
+}
 inline void store_bulk_tensor_3d(u32 source, const TensorMap& map, int column, int head, int row) {
   emulation::store_box(source, &map, column, head, row);
 }
-inline void bulk_commit_group() {}
-inline void bulk_wait_sources_read() { emulation::finish_stores(); }
+inline void bulk_commit_group() { emulation::commit_stores(); }
+inline void bulk_wait_sources_read() { emulation::finish_stores(0); }
+template <int kPending>
+void bulk_wait_groups_read() {
+  emulation::finish_stores(kPending);
+}
 
 inline void add_global(float* to, float a, float b, float c, float d) {
   to[0] += a;

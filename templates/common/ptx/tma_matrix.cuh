@@ -1,4 +1,5 @@
-// Tensor memory accelerator: boxes of matrices, global -> shared, which complete on an mbarrier.
+// Tensor memory accelerator: boxes of matrices, global -> shared, which complete on an mbarrier, and shared -> global
+// in groups of the thread that issued them.
 #pragma once
 #include "common/types.cuh"
 
@@ -10,4 +11,28 @@ __device__ __forceinline__ void cp_async_bulk_tensor_2d(u32 destination, const T
           destination),
       "l"(&map), "r"(barrier), "r"(column), "r"(row)
       : "memory");
+}
+
+// The same box to the same address of each CTA of the cluster whose bit is set in `ranks`; it completes on the barrier
+// that each of them has at `barrier`.
+__device__ __forceinline__ void cp_async_bulk_tensor_2d_multicast(u32 destination, const TensorMap& map, u32 barrier,
+                                                                  int column, int row, u16 ranks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%3, %4}], [%2], %5;" ::"r"(destination),
+      "l"(&map), "r"(barrier), "r"(column), "r"(row), "h"(ranks)
+      : "memory");
+}
+
+// The other direction. Parts of the box outside the matrix are not written.
+__device__ __forceinline__ void store_bulk_tensor_2d(u32 source, const TensorMap& map, int column, int row) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(source),
+               "r"(column), "r"(row)
+               : "memory");
+}
+
+// Waits until the sources of all but the last kPending of this thread's groups of stores have been read.
+template <int kPending>
+__device__ __forceinline__ void bulk_wait_groups_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }

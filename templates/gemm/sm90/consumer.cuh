@@ -10,15 +10,16 @@ template <class Config, class Params>
 class Consumer {
   static constexpr int kBlocks = kRowBlocks<Config>;
   static constexpr int kGroups = Config::kBlockN / 8;  // of columns, in the layout of wgmma's accumulators
+  static constexpr int kPieces = Config::kBlockN / kPieceColumns, kPieceSums = kPieceColumns / 2;
 
  public:
   __device__ __forceinline__ Consumer(Shared<Config>& shared, const Params& params, int warpgroup)
       : shared_(shared), params_(params), warpgroup_(warpgroup) {}
 
   __device__ __forceinline__ void run(const TileScheduler<Config>& scheduler) {
-    i64 number = blockIdx.x;
+    i64 number = scheduler.first();
     if constexpr (Config::kPingPong) {
-      for (int i = 0; i < warpgroup_ && number < scheduler.count(); ++i, number += gridDim.x)
+      for (int i = 0; i < warpgroup_ && number < scheduler.count(); ++i, number += scheduler.step())
         skip(scheduler.tile(number));
     }
     while (number < scheduler.count()) {
@@ -27,11 +28,14 @@ class Consumer {
       multiply(tile);
       if constexpr (Config::kPingPong) named_barrier_arrive(kTurnBarrier + (warpgroup_ ^ 1), 2 * kWarpgroup);
       store(tile);
-      number += gridDim.x;
+      number += scheduler.step();
       if constexpr (Config::kPingPong) {
         if (number < scheduler.count()) skip(scheduler.tile(number));
-        number += gridDim.x;
+        number += scheduler.step();
       }
+    }
+    if constexpr (Config::kStoreBuffers > 0) {
+      if (threadIdx.x % 32 == 0) bulk_wait_groups_read<0>();
     }
   }
 
@@ -81,45 +85,69 @@ class Consumer {
   }
 
   __device__ __forceinline__ void store(const WorkTile& tile) const {
-    const int first_block = Config::kPingPong ? 0 : warpgroup_ * kBlocks;
-    const int thread = threadIdx.x % kWarpgroup;
+    const i64 first_row = tile.row + (Config::kPingPong ? 0 : warpgroup_ * kBlocks) * kWarpgroupRows;
+    if constexpr (Config::kSplitK > 1) {
 #pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-      const i64 row = tile.row + (first_block + block) * kWarpgroupRows + thread / 32 * 16 + thread % 32 / 4;
+      for (int block = 0; block < kBlocks; ++block) {
+        const i64 row = first_row + block * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * kPieceRows;
+        store_partial(tile, row + threadIdx.x % 32 / 4, sums_[block], 0);
+        store_partial(tile, row + threadIdx.x % 32 / 4 + 8, sums_[block], 1);
+      }
+    } else {
+      store_pieces(first_row + threadIdx.x % kWarpgroup / 32 * kPieceRows, tile.column);
+    }
+  }
+
+  // The warp's rows of the tile, 16 of 64 columns a piece, as many pieces at a time as leave buffers to those before.
+  __device__ __forceinline__ void store_pieces(i64 row, int column) const {
+    constexpr int kAll = kBlocks * kPieces, kBuffers = Config::kStoreBuffers;
+    constexpr int kTogether = kBuffers == kAll || kBuffers == 1 ? kBuffers : kBuffers / 2;
+    constexpr int kBefore = kBuffers / kTogether - 1;  // groups that may still be on their way
+    const u32 buffers = shared_address(shared_.pieces[threadIdx.x / 32]);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        if constexpr (Config::kSplitK > 1) {
-          store_partial(tile, row + half * 8, sums_[block], half);
-        } else {
-          store_row(tile.column, row + half * 8, sums_[block], half);
+    for (int first = 0; first < kAll; first += kTogether) {
+      if (threadIdx.x % 32 == 0) bulk_wait_groups_read<kBefore>();
+      __syncwarp();
+#pragma unroll
+      for (int i = first; i < first + kTogether; ++i) {
+        stage_piece(buffers + i % kBuffers * kPieceBytes, row + i / kPieces * kWarpgroupRows,
+                    column + i % kPieces * kPieceColumns, sums_[i / kPieces] + i % kPieces * kPieceSums);
+      }
+      fence_proxy_async();
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) {
+#pragma unroll
+        for (int i = first; i < first + kTogether; ++i) {
+          store_bulk_tensor_2d(buffers + i % kBuffers * kPieceBytes, params_.out_map,
+                               column + i % kPieces * kPieceColumns,
+                               static_cast<int>(row) + i / kPieces * kWarpgroupRows);
         }
+        bulk_commit_group();
       }
     }
   }
 
-  // Four groups of columns at a time, of which each thread of a quad stores one.
-  __device__ __forceinline__ void store_row(int first_column, i64 row, const float (&sums)[4 * kGroups],
-                                            int half) const {
-    const bool inside = row < params_.rows;
-    const int lane = threadIdx.x % 4;
-    u16* const out = params_.out + row * params_.out_stride;
+  // A thread has pairs of neighbours in two rows. What lies outside of the result is computed from its last row and
+  // columns, and not stored.
+  __device__ __forceinline__ void stage_piece(u32 to, i64 row, int column, const float* sums) const {
+    constexpr int kGroupsOfPiece = kPieceColumns / 8;
+    const int lane = threadIdx.x % 32;
+    const i64 last_row = params_.rows - 1;
+    const i64 rows[2] = {min(row + lane / 4, last_row), min(row + lane / 4 + 8, last_row)};
+    u32 words[2 * kGroupsOfPiece];
 #pragma unroll
-    for (int group = 0; group < kGroups; group += 4) {
-      u32 words[4];
+    for (int group = 0; group < kGroupsOfPiece; ++group) {
+      const int own = min(column + group * 8 + lane % 4 * 2, Config::kColumns - 2);
+      const EpilogueVectors<Epilogue> vectors(params_, own);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int column = first_column + (group + i) * 8 + lane * 2;
-        const float *pair = sums + (group + i) * 4 + half * 2;
-        words[i] = 0;
-        if (inside && column < Config::kColumns) {
-          const EpilogueOperands<Epilogue, Params> operands(params_, row, column);
-          Epilogue::Data::put(words, i * 2, operands.apply(params_, pair[0], 0), operands.apply(params_, pair[1], 1));
-        }
+      for (int half = 0; half < 2; ++half) {
+        const EpilogueMatrices<Epilogue> matrices(params_, rows[half], own);
+        const float* const pair = sums + group * 4 + half * 2;
+        Epilogue::Data::put(words, (group * 2 + half) * 2, Epilogue::apply(params_, pair[0], vectors[0], matrices[0]),
+                            Epilogue::apply(params_, pair[1], vectors[1], matrices[1]));
       }
-      transpose_quad(words);
-      const int column = first_column + (group + lane) * 8;
-      if (inside && column < Config::kColumns) st_stream<16>(out + column, words);
     }
+    stage_fragment<kPieceColumns>(to, 0, words);
   }
 
   __device__ __forceinline__ void store_partial(const WorkTile& tile, i64 row, const float (&sums)[4 * kGroups],
@@ -130,7 +158,8 @@ class Consumer {
     for (int group = 0; group < kGroups; ++group) {
       const int column = tile.column + group * 8 + threadIdx.x % 4 * 2;
       if (column < Config::kColumns) {
-        *reinterpret_cast<float2*>(partial + column) = make_float2(sums[group * 4 + half * 2], sums[group * 4 + half * 2 + 1]);
+        *reinterpret_cast<float2*>(partial + column) =
+            make_float2(sums[group * 4 + half * 2], sums[group * 4 + half * 2 + 1]);
       }
     }
   }

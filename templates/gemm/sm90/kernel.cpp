@@ -16,10 +16,12 @@ namespace {
 using gemm_sm90::kDepth;
 using gemm_sm90::Resources;
 
-constexpr int64_t kMaxBox = 256;      // rows of a box of the copy engine
-constexpr int64_t kColumnGroup = 32;  // columns that a quad stores at a time
-constexpr int kAddThreads = 256;      // of the kernel that adds up parts of sums
-constexpr int64_t kAddElements = 8;   // of a thread of it
+constexpr int64_t kMaxBox = 256;       // rows of a box of the copy engine
+constexpr int64_t kPieceColumns = 64;  // of what a warp stores at a time
+constexpr int64_t kAtomRows = 8;       // of the swizzle
+constexpr int64_t kPieceRows = 16;
+constexpr int kAddThreads = 256;     // of the kernel that adds up parts of sums
+constexpr int64_t kAddElements = 8;  // of a thread of it
 
 struct GemmSm90 {
   using Spec = GemmSpec;
@@ -40,19 +42,25 @@ struct GemmSm90 {
 std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
   struct Tile {
     int64_t block_m, block_n;
-    bool ping_pong;
+    std::vector<int64_t> stages;
+    bool ping_pong = false;
+    int64_t consumers = 2;
   };
-  const std::vector<Tile> tiles = {{128, 256, false}, {256, 128, false}, {128, 192, false}, {128, 128, false},
-                                   {128, 64, false},  {64, 256, true},   {64, 192, true},   {128, 128, true},
-                                   {64, 128, true},   {64, 64, true}};
+  const std::vector<Tile> tiles = {{128, 256, {4, 3}},     {256, 128, {4}},     {128, 192, {4}},
+                                   {128, 128, {6, 4}},     {128, 64, {6}},      {128, 128, {6, 4}, true},
+                                   {64, 128, {6}, true},   {64, 64, {6}, true}, {64, 128, {6}, false, 1},
+                                   {64, 64, {6}, false, 1}};
   const std::vector<int64_t> splits =
-      spec.interface().sums_rows() ? std::vector<int64_t>{1, 2, 4, 8, 16, 33, 66} : std::vector<int64_t>{1};
+      spec.interface().sums_rows() ? std::vector<int64_t>{1, 2, 4, 8, 16, 33} : std::vector<int64_t>{1};
   std::vector<GemmConfig> configs;
   for (const Tile& tile : tiles) {
     for (const int64_t split : splits) {
-      for (const int64_t stages : {3, 4, 6}) {
+      for (const int64_t stages : tile.stages) {
         for (const int64_t raster_rows : {4, 16}) {
-          configs.push_back({tile.block_m, tile.block_n, stages, /*consumers=*/2, tile.ping_pong, split, raster_rows});
+          for (const int64_t cluster : {1, 2}) {
+            configs.push_back(
+                {tile.block_m, tile.block_n, stages, tile.consumers, tile.ping_pong, split, raster_rows, cluster});
+          }
         }
       }
     }
@@ -72,9 +80,14 @@ std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, 
                                 "multiple, up to {}",
                                 config.block_m, config.consumers, config.ping_pong ? " in ping-pong" : "", kMaxBox)});
   }
-  if (config.block_n == 0 || config.block_n % kColumnGroup != 0 || config.block_n > kMaxBox) {
+  if (config.block_n == 0 || config.block_n % kPieceColumns != 0 || config.block_n > kMaxBox) {
     reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of {} up to {}", config.block_n,
-                                              kColumnGroup, kMaxBox)});
+                                              kPieceColumns, kMaxBox)});
+  }
+  const int64_t together = spec.interface().b.transposed ? kAtomRows : kDepth;
+  if (config.block_n % (config.cluster * together) != 0) {
+    reasons.push_back({"cluster", fmt::format("{} CTAs share {} columns; allowed: whole pieces of {} for each",
+                                              config.cluster, config.block_n, together)});
   }
   if (config.ping_pong && config.consumers != 2)
     reasons.push_back({"ping_pong", fmt::format("ping-pong of {} consumers; allowed: 2", config.consumers)});
@@ -108,14 +121,18 @@ LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const D
   if (config.split_k > 1) plan.kernel_name += fmt::format("_split{}", config.split_k);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
-  plan.persistent_blocks = device.sm_count;
+  plan.persistent_blocks = round_down(device.sm_count, config.cluster);
+  plan.fixed_cluster = config.cluster;
   // A box is 64 of the contiguous dimension; of the other one a tile's, or 64 of the sum.
-  plan.slots = {gemm::map_slot(spec, "a_map", gemm.a.name, gemm.a.transposed ? kDepth : config.block_m),
-                gemm::map_slot(spec, "b_map", gemm.b.name, gemm.b.transposed ? config.block_n : kDepth)};
-  for (ParamSlot& slot : gemm::operand_slots(spec)) plan.slots.push_back(std::move(slot));
+  plan.slots = {
+      gemm::map_slot(spec, "a_map", gemm.a.name, gemm.a.transposed ? kDepth : config.block_m),
+      gemm::map_slot(spec, "b_map", gemm.b.name, gemm.b.transposed ? config.block_n / config.cluster : kDepth)};
+  if (config.split_k == 1) plan.slots.push_back(gemm::map_slot(spec, "out_map", "out", kPieceRows));
+  for (ParamSlot& slot : gemm::operand_slots(spec, config.split_k > 1)) plan.slots.push_back(std::move(slot));
   const int out = find_argument(spec.signature(Direction::kForward), "out");
   const int64_t column_tiles = ceil_div(gemm.n, config.block_n);
-  plan.grid = {size_factor(out, config.block_m), constant_factor(column_tiles * config.split_k)};
+  plan.grid = {size_factor(out, config.block_m * config.cluster),
+               constant_factor(column_tiles * config.split_k * config.cluster)};
   if (config.split_k > 1) {
     const int64_t row_bytes = config.split_k * gemm.n * 4;
     add_workspace_region("partials", "float*", {{size_factor(out), constant_factor(row_bytes)}, false}, plan);

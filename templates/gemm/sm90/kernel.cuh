@@ -1,8 +1,9 @@
 // Products of the gemm family on Hopper (sm_90a): TMA, an mbarrier pipeline, wgmma, persistent CTAs.
 //
 // A producer warp loads 64 columns of both factors at a time. Consumer warpgroups multiply them: all share the rows of
-// each tile, or, in ping-pong, two have tiles of their own, so that one multiplies while the other stores. bf16 and
-// fp16, sums in fp32. Generated around it: see docs/generated-source.md.
+// each tile, or, in ping-pong, two have tiles of their own, so that one multiplies while the other stores. Results
+// leave by the copy engine while the next tile is multiplied. CTAs of a cluster have tiles one below the other, and
+// load the columns for one another. bf16 and fp16, sums in fp32. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "gemm/sm90/consumer.cuh"
 #include "gemm/sm90/producer.cuh"
@@ -20,13 +21,14 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if (threadIdx.x == 0) {
     prefetch_tensormap(params.a_map);
     prefetch_tensormap(params.b_map);
+    if constexpr (Config::kStoreBuffers > 0) prefetch_tensormap(params.out_map);
     for (int i = 0; i < Config::kStages; ++i) {
       mbarrier_init(shared_address(&shared.full[i]), 1);
       mbarrier_init(shared_address(&shared.empty[i]), kReaders<Config> * (Config::kLanesArrive ? 32 : 1));
     }
     fence_mbarrier_init();
   }
-  __syncthreads();
+  sync_cluster<Config>();
 
   const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth);
   if (warpgroup == Config::kConsumers) {
@@ -40,4 +42,6 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     }
     Consumer<Config, Params>(shared, params, warpgroup).run(scheduler);
   }
+  // No CTA ends while others may still load into its shared memory, or arrive on its barriers.
+  if constexpr (Config::kCluster > 1) cluster_sync();
 }

@@ -5,6 +5,15 @@
 
 namespace gemm {
 
+template <class Config>
+__device__ __forceinline__ void load_columns(u32 to, const TensorMap& map, u32 full, int column, int row) {
+  if constexpr (Config::kCluster == 1) {
+    cp_async_bulk_tensor_2d(to, map, full, column, row);
+  } else {
+    cp_async_bulk_tensor_2d_multicast(to, map, full, column, row, (1 << Config::kCluster) - 1);
+  }
+}
+
 template <class Config, class Params>
 __device__ __forceinline__ void load_stage(Shared<Config>& shared, const Params& params, const WorkTile& tile,
                                            int stage, i64 depth) {
@@ -19,12 +28,19 @@ __device__ __forceinline__ void load_stage(Shared<Config>& shared, const Params&
   } else {
     cp_async_bulk_tensor_2d(a, params.a_map, full, at, row);
   }
+  // This CTA's share of the columns, for all of its cluster.
   if constexpr (Config::kBTransposed) {
-    cp_async_bulk_tensor_2d(b, params.b_map, full, at, tile.column);
+    constexpr int kColumns = Config::kBlockN / Config::kCluster;
+    const int first = cluster_share<Config>() * kColumns;
+    load_columns<Config>(b + first * kSwizzleBytes, params.b_map, full, at, tile.column + first);
   } else {
+    constexpr int kTiles = Stage<Config>::kColumnTiles / Config::kCluster;
+    const int first = cluster_share<Config>() * kTiles;
 #pragma unroll
-    for (int i = 0; i < Stage<Config>::kColumnTiles; ++i)
-      cp_async_bulk_tensor_2d(b + i * kDepth * kSwizzleBytes, params.b_map, full, tile.column + i * kDepth, at);
+    for (int i = 0; i < kTiles; ++i) {
+      load_columns<Config>(b + (first + i) * kDepth * kSwizzleBytes, params.b_map, full,
+                           tile.column + (first + i) * kDepth, at);
+    }
   }
 }
 
@@ -32,8 +48,9 @@ template <class Config, class Params>
 __device__ __forceinline__ void produce(Shared<Config>& shared, const Params& params,
                                         const TileScheduler<Config>& scheduler) {
   sm90::PipelineState<Config::kStages> pipeline;
-  for (i64 number = blockIdx.x; number < scheduler.count(); number += gridDim.x) {
+  for (i64 number = scheduler.first(); number < scheduler.count(); number += scheduler.step()) {
     const WorkTile tile = scheduler.tile(number);
+#pragma unroll 1
     for (i64 depth = tile.first; depth < tile.end; ++depth) {
       mbarrier_wait(shared_address(&shared.empty[pipeline.stage()]), pipeline.phase() ^ 1);
       load_stage<Config>(shared, params, tile, pipeline.stage(), depth);

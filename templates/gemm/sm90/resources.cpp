@@ -1,5 +1,7 @@
 #include "templates/gemm/sm90/resources.h"
 
+#include <algorithm>
+
 #include "compiler/support/integers.h"
 #include "templates/common/sm90/machine.h"
 
@@ -9,6 +11,7 @@ namespace {
 
 constexpr int64_t kWarpgroup = 128, kWarpgroupRows = 64;
 constexpr int64_t kBarrierBytes = 16;       // of a stage
+constexpr int64_t kPieceBytes = 2048;       // 16 rows of 64 columns: what a warp stores at a time
 constexpr int64_t kProducerRegisters = 40;  // of a thread: what its addresses take
 constexpr int64_t kOtherRegisters = 56;     // of a consumer, beside sums: addresses, and what the epilogue reads
 
@@ -25,6 +28,13 @@ Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
   const int64_t columns = spec.interface().b.transposed ? config.block_n : round_up(config.block_n, kDepth);
   const int64_t stage = (config.block_m + columns) * sm90::kSwizzleBytes;
   shared_bytes = config.stages * stage + round_up(config.stages * kBarrierBytes, int64_t{128});
+  if (config.split_k == 1) {
+    // All of a tile, so that it leaves while the next one is multiplied; else two pieces in turn.
+    const int64_t pieces = row_blocks(config) * (config.block_n / kDepth), warps = 4 * config.consumers;
+    const bool whole = shared_bytes + pieces * warps * kPieceBytes <= sm90::kSharedLimit - sm90::kReservedBytes;
+    store_buffers = whole ? pieces : std::min<int64_t>(pieces, 2);
+    shared_bytes += store_buffers * warps * kPieceBytes;
+  }
   producer_registers = kProducerRegisters;
   consumer_registers = sm90::consumer_share(sm90::even_registers(threads, 1), config.consumers, producer_registers);
   registers_needed = row_blocks(config) * config.block_n / 2 + kOtherRegisters;

@@ -2,6 +2,8 @@
 #pragma once
 #include "common/jagged.cuh"
 #include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/cluster_barrier.cuh"
 #include "common/ptx/tma.cuh"
 #include "common/ptx/tma_matrix.cuh"
 #include "common/ptx/wgmma.cuh"
@@ -17,9 +19,9 @@ constexpr int kDepth = 64;          // of a stage: a line of the swizzle
 template <class Config>
 constexpr int kRowBlocks = Config::kBlockM / kWarpgroupRows / (Config::kPingPong ? 1 : Config::kConsumers);
 
-// Warps that give a stage back: those of the consumers that read it.
+// Warps that give a stage back: those of the consumers that read it, in all CTAs that share columns.
 template <class Config>
-constexpr int kReaders = (Config::kPingPong ? 1 : Config::kConsumers) * kWarpgroup / 32;
+constexpr int kReaders = (Config::kPingPong ? 1 : Config::kConsumers) * kWarpgroup / 32 * Config::kCluster;
 
 // A factor is stored with its sum dimension contiguous, [row or column of the result][64], or the other way round,
 // [64 rows or columns of the result] after one another, each [64 of the sum][64]: 128-byte lines in the swizzle.
@@ -30,21 +32,51 @@ struct Stage {
   static constexpr int kBBytes = (Config::kBTransposed ? Config::kBlockN : kColumnTiles * kDepth) * kSwizzleBytes;
 };
 
+// What warps store: pieces of 16 rows and 64 columns, each in the layout of the copy engine.
+constexpr int kPieceRows = 16, kPieceColumns = 64;
+constexpr int kPieceBytes = kPieceRows * kSwizzleBytes;
+
+template <class Config, bool = (Config::kStoreBuffers > 0)>
+struct Stores {
+  unsigned char pieces[Config::kConsumers * kWarpgroup / 32][Config::kStoreBuffers][kPieceBytes];
+};
 template <class Config>
-struct Shared {
+struct Stores<Config, false> {};
+
+template <class Config>
+struct Shared : Stores<Config> {
   unsigned char a[Config::kStages][Stage<Config>::kABytes];
   unsigned char b[Config::kStages][Stage<Config>::kBBytes];
   u64 full[Config::kStages];
   u64 empty[Config::kStages];
 };
 
+// Until barriers of all CTAs that share columns are there.
+template <class Config>
+__device__ __forceinline__ void sync_cluster() {
+  if constexpr (Config::kCluster > 1) {
+    cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
 // Named barriers: ping-pong's, one for each consumer.
 constexpr int kTurnBarrier = 1;
 
+// A stage has been read by this warp: said to all CTAs that load into it.
 template <class Config>
 __device__ __forceinline__ void release_stage(u64& barrier) {
   __syncwarp();
-  if (Config::kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
+  const int lane = threadIdx.x % 32;
+  const u32 address = shared_address(&barrier);
+  if constexpr (Config::kCluster == 1) {
+    if (Config::kLanesArrive || lane == 0) mbarrier_arrive(address);
+  } else if constexpr (Config::kLanesArrive) {
+    for (u32 rank = 0; rank < Config::kCluster; ++rank) mbarrier_arrive_cluster(cluster_address(address, rank));
+  } else {
+    if (lane < Config::kCluster) mbarrier_arrive_cluster(cluster_address(address, lane));
+  }
 }
 
 }  // namespace gemm

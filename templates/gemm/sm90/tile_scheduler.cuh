@@ -4,6 +4,12 @@
 
 namespace gemm {
 
+// Which of the CTAs that share columns this one is.
+template <class Config>
+__device__ __forceinline__ int cluster_share() {
+  return Config::kCluster == 1 ? 0 : static_cast<int>(cluster_rank());
+}
+
 // A part of the sum of a tile.
 struct WorkTile {
   i64 row;         // first row of the result
@@ -12,16 +18,20 @@ struct WorkTile {
   i64 first, end;  // stages of the sum, each kDepth deep
 };
 
-// Tiles that CTAs take in turn. Those of a few rows of tiles go together, columns last, so that what they read of both
-// factors stays in L2; the parts of a sum come one after the other.
+// Tiles that CTAs take in turn, or clusters, whose CTAs have tiles one below the other. Those of a few rows of tiles go
+// together, columns last, so that what they read of both factors stays in L2; the parts of a sum come one after the
+// other. The last tiles of a cluster may be below the last row.
 template <class Config>
 class TileScheduler {
  public:
   __device__ __forceinline__ TileScheduler(i64 rows, i64 columns, i64 depth)
-      : row_tiles_((rows + Config::kBlockM - 1) / Config::kBlockM),
+      : row_tiles_((rows + kRows - 1) / kRows),
         column_tiles_(static_cast<int>((columns + Config::kBlockN - 1) / Config::kBlockN)),
         stages_((depth + kDepth - 1) / kDepth) {}
 
+  // The tiles of this CTA: numbers of tiles, or of a cluster's.
+  __device__ __forceinline__ i64 first() const { return blockIdx.x / Config::kCluster; }
+  __device__ __forceinline__ i64 step() const { return gridDim.x / Config::kCluster; }
   __device__ __forceinline__ i64 count() const { return row_tiles_ * column_tiles_ * Config::kSplitK; }
 
   __device__ __forceinline__ WorkTile tile(i64 number) const {
@@ -34,7 +44,7 @@ class TileScheduler {
     const int rows = left < Config::kRasterRows ? static_cast<int>(left) : Config::kRasterRows;
     const int in_band = static_cast<int>(within - first_row * column_tiles_);
     WorkTile tile;
-    tile.row = (first_row + in_band % rows) * Config::kBlockM;
+    tile.row = (first_row + in_band % rows) * kRows + cluster_share<Config>() * Config::kBlockM;
     tile.column = in_band / rows * Config::kBlockN;
     tile.split = static_cast<int>(split);
     tile.first = stages_ * split / Config::kSplitK;
@@ -43,6 +53,8 @@ class TileScheduler {
   }
 
  private:
+  static constexpr i64 kRows = i64{Config::kBlockM} * Config::kCluster;
+
   const i64 row_tiles_;
   const int column_tiles_;
   const i64 stages_;

@@ -42,6 +42,7 @@ void check(const EmulatedKernel& kernel, const OpSpecPtr& spec, int64_t rows) {
 }
 
 void check(const Json& json, const GemmConfig& config, const std::vector<int64_t>& rows) {
+  SCOPED_TRACE(describe({"gemm/sm90", config}));
   const OpSpecPtr spec = make_spec(json);
   const auto emitted = emit_kernel(*spec, Direction::kForward, {"gemm/sm90", config}, *known_device("sm_90a"));
   ASSERT_TRUE(emitted.ok()) << emitted.status().message();
@@ -70,11 +71,22 @@ TEST(EmulatedGemm, EveryInputTypeAndLayout) {
 TEST(EmulatedGemm, EveryTile) {
   check(addmm(264, 136), {128, 128, 3}, {400});
   check(addmm(264, 136), {256, 64, 2}, {400});
-  check(addmm(136, 136, {{"transpose_mat2", true}}), {64, 96, 2, 1}, {150});
+  check(addmm(136, 136, {{"transpose_mat2", true}}), {64, 128, 2, 1}, {150});
   check(addmm(136, 136), {192, 64, 2, 3}, {400});
+  check(addmm(72, 200), {128, 256, 4}, {600});  // two pieces of a warp's four in shared memory at a time
   for (const int64_t rows : {1, 100, 700}) {
     check(addmm(264, 136), {64, 64, 3, 2, /*ping_pong=*/true}, {rows});
     check(addmm(72, 72), {128, 64, 2, 2, /*ping_pong=*/true}, {rows});
+  }
+}
+
+// CTAs that load columns for one another, where all have rows, one has, and where a cluster of several has none.
+TEST(EmulatedGemm, Clusters) {
+  for (const int64_t rows : {1, 130, 700}) {
+    check(addmm(264, 136), {128, 128, 3, 2, false, 1, 8, /*cluster=*/2}, {rows});
+    check(addmm(136, 72, {{"transpose_mat2", true}, {"input", "matrix"}}), {64, 64, 2, 1, false, 1, 2, 4}, {rows});
+    check(addmm(72, 136), {64, 128, 3, 2, /*ping_pong=*/true, 1, 1, 2}, {rows});
+    check(wgrad(136, 200), {64, 128, 2, 1, false, /*split_k=*/3, 8, 2}, {rows});
   }
 }
 
