@@ -63,6 +63,8 @@ class Skeleton {
   // Estimated milliseconds; only the order of estimates matters.
   virtual double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                           const ProblemSize& size) const = 0;
+  // How much slower than the first estimate the config that is fastest may be estimated: how far the model is trusted.
+  virtual double estimate_error() const { return 1.5; }
   // Of the generated source's Config, beyond the fields of the config (derived sizes, instruction shapes).
   virtual Constants constants(const OpSpec& spec, const KernelConfig& config) const = 0;
   // Generated device helpers that the template needs (wgmma wrappers of the exact shapes); may be empty.

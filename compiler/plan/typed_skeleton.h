@@ -11,6 +11,7 @@
 //   static double estimate(const Spec&, const Config&, const DeviceSpec&, const ProblemSize&);
 //   static Constants constants(const Spec&, const Config&);
 //   static bool deterministic(const Config&);                                 optional: true for all
+//   static constexpr double kEstimateError;                                   optional: Skeleton's
 //   static std::string instruction_wrappers(const Spec&, const Config&);      optional: none
 #pragma once
 
@@ -55,6 +56,13 @@ class TypedSkeleton final : public Skeleton {
   double estimate(const OpSpec& spec, const KernelConfig& config, const DeviceSpec& device,
                   const ProblemSize& size) const override {
     return Kernel::estimate(of(spec), of(config), device, size);
+  }
+  double estimate_error() const override {
+    if constexpr (requires { Kernel::kEstimateError; }) {
+      return Kernel::kEstimateError;
+    } else {
+      return Skeleton::estimate_error();
+    }
   }
   Constants constants(const OpSpec& spec, const KernelConfig& config) const override {
     return Kernel::constants(of(spec), of(config));

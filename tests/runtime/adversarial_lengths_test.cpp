@@ -69,5 +69,15 @@ TEST(AdversarialLengths, AFewRowsOfQAllowALongerSequence) {
   EXPECT_GT(last.rows_of("Lq")[0], 128);
 }
 
+// Rows cost the reference little, but each candidate's results are compared.
+TEST(AdversarialLengths, RowsAreNoMoreThanCandidatesCanBeComparedOn) {
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    const Lengths wide =
+        adversarial_lengths(**parse_op_spec({{"op", "layer_norm"}, {"width", 512}}, ""), direction, 1 << 20, 1);
+    EXPECT_GT(wide.total_rows(), 4096);
+    EXPECT_LE(wide.total_rows(), 16384);
+  }
+}
+
 }  // namespace
 }  // namespace hstujit::test

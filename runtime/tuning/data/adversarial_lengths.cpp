@@ -13,6 +13,9 @@ namespace {
 // Multiply-adds of the float64 reference that one validation may cost: a second or two on two cores.
 constexpr double kReferenceFlops = 2e9;
 
+// Elements of the long sequence's results: each candidate's are copied and compared one by one, on one thread.
+constexpr int64_t kMaxCompared = int64_t{1} << 22;
+
 // Elements of the tensors that have a part for each sequence, of a size that follows max_seq_len: the reference
 // computes in float64, in the memory of whatever machine tunes. As many as a sequence has of the largest usual tile and
 // one row more are always taken.
@@ -104,6 +107,20 @@ int64_t affordable_length(const Signature& signature, int64_t sequences, int64_t
   return max_seq_len;
 }
 
+// Elements of the results that a row of a sequence has.
+int64_t compared_elements(const Signature& signature) {
+  int64_t sum = 0;
+  for (const Argument& argument : signature) {
+    if (argument.role != ArgumentRole::kOutput || !has_rows(argument) || row_axis(argument) != kSequenceAxis) continue;
+    int64_t elements = 1;
+    for (size_t i = 1; i < argument.shape.size(); ++i) {
+      if (argument.shape[i].is_constant()) elements *= argument.shape[i].bias;
+    }
+    sum += elements;
+  }
+  return sum;
+}
+
 }  // namespace
 
 Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max_seq_len, uint64_t seed,
@@ -117,10 +134,14 @@ Lengths adversarial_lengths(const OpSpec& spec, Direction direction, int64_t max
   max_seq_len = affordable_length(signature, static_cast<int64_t>(rows.size()) + 1, max_seq_len);
 
   Batch batch(spec, signature, max_seq_len, seed);
+  const int64_t compared = compared_elements(signature);
+  const auto too_large = [&](int64_t longest) {
+    return longest * compared > kMaxCompared || spec.work(direction, batch.alone(longest)).flops > kReferenceFlops;
+  };
   // Candidates for the long sequence, longest first: the first one that the reference can afford.
   for (int64_t longest = max_seq_len; longest >= 1;
        longest = longest > 640 ? std::max<int64_t>(longest / 2 + 3, 640) : 0) {
-    if (longest > 640 && spec.work(direction, batch.alone(longest)).flops > kReferenceFlops) continue;
+    if (longest > 640 && too_large(longest)) continue;
     batch.add(longest);
     break;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 
 #include "compiler/support/code_text.h"
@@ -36,6 +37,7 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
     if (const Result<NvrtcLibrary> nvrtc = (*compiler)->nvrtc(); nvrtc.ok()) nvrtc_ = nvrtc->version;
   }
   order_.resize(candidates.size() - first);
+  results_.reserve(order_.size());  // an exception would end a thread, and the process with it
   std::iota(order_.begin(), order_.end(), first);
   if (first == 0) pinned_ = 1;
   if (first == 0 && earlier != nullptr && !earlier->winner.empty()) {
@@ -123,6 +125,8 @@ PoolResult CompilePool::produce(size_t index, Effort effort, const Worker& worke
     } else {
       result.binary = engine_.kernels().compile(request);
     }
+  } catch (const std::bad_alloc&) {
+    result.binary = Status(Code::kOutOfMemory, "out of memory");  // so short a text takes none
   } catch (const std::exception& error) {
     result.binary = Status(Code::kInternal, error.what());
   }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,7 +67,7 @@ class CompilePool {
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::condition_variable ready_;
-  std::deque<PoolResult> results_;
+  std::vector<PoolResult> results_;
   int running_ = 0;
   std::vector<Worker> workers_;  // by thread, and the last one for the caller of produce()
   std::vector<std::jthread> threads_;

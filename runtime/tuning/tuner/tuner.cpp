@@ -19,6 +19,12 @@ bool TuningRun::is_known(const Candidate& candidate) const {
          earlier->timing(config, problem_.workload) != nullptr;
 }
 
+double TuningRun::far_estimate(const Candidate& candidate) const {
+  if (options_.far_estimate) return *options_.far_estimate;
+  const Result<const Skeleton*> skeleton = find_skeleton(candidate.config.skeleton);
+  return skeleton.ok() ? (*skeleton)->estimate_error() : options_.worst_estimate;
+}
+
 // Candidates come in the order of their estimates. What has won before, or has a time, stays: that time may win again.
 void TuningRun::leave_out_slow() {
   const double best = candidates_.front().estimate_ms;
@@ -26,7 +32,7 @@ void TuningRun::leave_out_slow() {
     return candidate.estimate_ms > best * options_.worst_estimate && !is_known(candidate);
   }));
   const auto far = std::stable_partition(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
-    return !(candidate.estimate_ms > best * options_.far_estimate) || is_known(candidate);
+    return !(candidate.estimate_ms > best * far_estimate(candidate)) || is_known(candidate);
   });
   far_.assign(far, candidates_.end());
   candidates_.erase(far, candidates_.end());
@@ -36,7 +42,8 @@ void TuningRun::leave_out_slow() {
 bool TuningRun::model_is_wrong() const {
   constexpr double kFaster = 0.99;
   const size_t best = best_ratio() < kFaster ? finalists_.front().index : baseline_->index;
-  return candidates_[best].estimate_ms > candidates_.front().estimate_ms * options_.near_estimate;
+  const double near = 1 + (far_estimate(candidates_[best]) - 1) / 2;
+  return candidates_[best].estimate_ms > candidates_.front().estimate_ms * near;
 }
 
 void TuningRun::end(std::string why) {

@@ -47,6 +47,7 @@ class TuningRun {
 
   void leave_out_slow();
   bool is_known(const Candidate& candidate) const;
+  double far_estimate(const Candidate& candidate) const;
   bool model_is_wrong() const;
   Status try_from(size_t first);
   std::string config_text(size_t index) const { return key_text(candidates_[index].config); }

@@ -20,6 +20,7 @@ struct RowForward {
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
     return row::launch_plan(spec, kDirection, config, device);
   }
+  static constexpr double kEstimateError = 1.15;
   static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
     return row::estimate_ms(spec, kDirection, config, device);
   }
