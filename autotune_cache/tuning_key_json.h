@@ -1,9 +1,8 @@
 // The tuning key as files have it: a JSON object of its fields, those that are false left out.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "autotune_cache/tuning_record.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

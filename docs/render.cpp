@@ -2,12 +2,12 @@
 // `docs`.
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "compiler/spec/parameters_page.h"
 #include "compiler/spec/schema.h"
 #include "compiler/support/env.h"
 #include "compiler/support/files.h"
+#include "compiler/support/json.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

@@ -128,8 +128,8 @@ bool UploadQueue::start() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([state = state_] { work(*state); });
-  } catch (const std::system_error&) {
-    // The system gives no thread at the moment: what waits goes with the next upload.
+  } catch (const std::exception&) {
+    // The system gives no thread, or no memory for one, at the moment: what waits goes with the next upload.
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return false;
   }

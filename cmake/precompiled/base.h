@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,3 +22,5 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "compiler/support/json.h"

@@ -8,6 +8,7 @@
 #include <set>
 #include <system_error>
 
+#include "compiler/spec/instance_reader.h"
 #include "compiler/spec/program.h"
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
@@ -33,46 +34,23 @@ bool check_defaults(const Json& defaults, Mistakes& mistakes) {
   return check_names(defaults, "defaults", allowed, mistakes);
 }
 
-// An entry with the defaults that its operator knows and that it does not give itself.
-struct Entry {
-  Json json;
-  std::string path;
-  std::set<std::string> inherited;  // names of those defaults
-
-  // The name below the entry that a path begins with; empty for the entry itself.
-  std::string name_in(const std::string& of) const {
-    if (of.size() <= path.size() + 1) return {};
-    const std::string rest = of.substr(path.size() + 1);
-    return rest.substr(0, rest.find_first_of(".["));
-  }
-};
-
-Entry with_defaults(const Json& json, std::string path, const Json& defaults) {
-  Entry entry{json, std::move(path), {}};
-  if (!json.is_object()) return entry;
-  const auto inherit = [&](const std::string& name, const Json& value) {
-    if (entry.json.contains(name)) return;
-    entry.json[name] = value;
-    entry.inherited.insert(name);
-  };
-  if (defaults.contains("op")) inherit("op", defaults["op"]);
-  const std::string op = entry.json.contains("op") && entry.json["op"].is_string() ? entry.json["op"] : Json("");
-  const std::vector<std::string>& known = entry_field_names(op);
-  for (const auto& [name, value] : defaults.items()) {
-    if (name != "name" && contains(known, name)) inherit(name, value);
-  }
-  return entry;
+// The name below an entry that the path of one of its values begins with; empty for the entry itself.
+std::string name_in(const std::string& entry, const std::string& path) {
+  if (path.size() <= entry.size() + 1) return {};
+  const std::string rest = path.substr(entry.size() + 1);
+  return rest.substr(0, rest.find_first_of(".["));
 }
 
 // What is wrong with a default is said once, of the default.
 class DefaultsToldOnce {
  public:
-  void apply(const Entry& entry, Mistakes& mistakes) {
+  // `path` is that of the entry.
+  void apply(const InstanceEntry& entry, const std::string& path, Mistakes& mistakes) {
     std::erase_if(mistakes.kept(), [&](Mistake& mistake) {
-      if (!entry.inherited.contains(entry.name_in(mistake.path))) return false;
-      const std::string sentence = "defaults" + mistake.status.message().substr(entry.path.size());
-      mistake.path = "defaults" + mistake.path.substr(entry.path.size());
-      mistake.status = Status(mistake.status.code(), fmt::format("{}; {} takes it", sentence, entry.path));
+      if (!entry.inherits(name_in(path, mistake.path))) return false;
+      const std::string sentence = "defaults" + mistake.status.message().substr(path.size());
+      mistake.path = "defaults" + mistake.path.substr(path.size());
+      mistake.status = Status(mistake.status.code(), fmt::format("{}; {} takes it", sentence, path));
       return !told_.insert(sentence).second;
     });
   }
@@ -82,7 +60,7 @@ class DefaultsToldOnce {
 };
 
 // A default that no entry takes is held to what the operators that know it allow: it is right for one of them.
-void check_default_not_taken(const std::string& name, const Json& defaults, const fs::path& folder,
+void check_default_not_taken(std::string_view name, const InstanceEntry::Members& defaults, InstanceReader& reader,
                              Mistakes& mistakes) {
   std::vector<Json> entries;
   if (name == "op") {
@@ -95,7 +73,7 @@ void check_default_not_taken(const std::string& name, const Json& defaults, cons
   std::vector<Mistake> first;
   for (const Json& entry : entries) {
     Mistakes found;
-    parse_instance(with_defaults(entry, "defaults", defaults).json, "defaults", folder, found);
+    reader.read(InstanceEntry(entry, defaults), "defaults", found);
     const std::string place = join_path("defaults", name);
     std::erase_if(found.kept(), [&](const Mistake& mistake) {
       return mistake.path != place && !mistake.path.starts_with(place + ".") && !mistake.path.starts_with(place + "[");
@@ -116,7 +94,7 @@ Status too_many_kernels(const std::string& path, const std::string& what) {
                             path.empty() ? "the document" : path, what, kMaxConfigKernels));
 }
 
-std::vector<Instance> parse_instances(const Json& ops, const std::string& path, const Json& defaults,
+std::vector<Instance> parse_instances(const Json& ops, const std::string& path, const InstanceEntry::Members& defaults,
                                       const fs::path& folder, Mistakes& mistakes) {
   std::vector<Instance> instances;
   if (!ops.is_array() || ops.empty()) {
@@ -132,22 +110,26 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
   for (const std::string& name : entry_field_names("")) {
     if (mistakes.expects(join_path("defaults", name))) in_defaults.push_back(name);
   }
+  InstanceReader reader(folder);
   DefaultsToldOnce defaults_told;
-  std::set<std::string> taken;
+  std::set<std::string, std::less<>> taken;
   std::map<std::string, size_t> first_of_name;
   for (size_t index = 0; index < ops.size(); ++index) {
-    const Entry entry = with_defaults(ops[index], fmt::format("{}[{}]", path, index), defaults);
+    const std::string own_path = fmt::format("{}[{}]", path, index);
+    const InstanceEntry entry(ops[index], defaults);
     Mistakes own;
-    for (const std::string& name : in_defaults) own.expect_at(join_path(entry.path, name));
-    Instance instance = parse_instance(entry.json, entry.path, folder, own);
+    for (const std::string& name : in_defaults) own.expect_at(join_path(own_path, name));
+    Instance instance = reader.read(entry, own_path, own);
     const auto [known, is_new] = first_of_name.emplace(instance.name, index);
     if (!instance.name.empty() && !is_new) {
-      const std::string place = join_path(entry.path, "name");
+      const std::string place = join_path(own_path, "name");
       own.check(place, value_error(place, instance.name,
                                    fmt::format("a name that {}[{}] does not have already", path, known->second)));
     }
-    taken.insert(entry.inherited.begin(), entry.inherited.end());
-    defaults_told.apply(entry, own);
+    for (const InstanceEntry::Member& member : entry.members()) {
+      if (member.inherited && !taken.contains(member.name)) taken.emplace(member.name);
+    }
+    defaults_told.apply(entry, own_path, own);
     mistakes.add(std::move(own));
     for (const Direction direction : instance.directions) {
       const Program* const program = instance.spec == nullptr ? nullptr : instance.spec->program(direction);
@@ -156,9 +138,8 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     }
     instances.push_back(std::move(instance));
   }
-  for (const auto& [name, value] : defaults.items()) {
-    if (name != "name" && contains(entry_field_names(""), name) && !taken.contains(name))
-      check_default_not_taken(name, defaults, folder, mistakes);
+  for (const InstanceEntry::Member& member : defaults) {
+    if (!taken.contains(member.name)) check_default_not_taken(member.name, defaults, reader, mistakes);
   }
   if (kernels > kMaxConfigKernels) mistakes.check(path, too_many_kernels(path, fmt::format("{} kernels", kernels)));
   return instances;
@@ -200,7 +181,7 @@ std::optional<DeviceSpec> parse_device(const Json& json, const fs::path& folder,
 Config read_config(const Json& json, const fs::path& folder, Mistakes& mistakes) {
   Config config;
   if (json.is_array()) {
-    config.instances = parse_instances(json, "", Json::object(), folder, mistakes);
+    config.instances = parse_instances(json, "", {}, folder, mistakes);
     return config;
   }
   if (!json.is_object()) {
@@ -218,8 +199,9 @@ Config read_config(const Json& json, const fs::path& folder, Mistakes& mistakes)
   }
   if (json.contains("device")) config.device = parse_device(json["device"], folder, mistakes);
   if (json.contains("tuning")) read_fields(json["tuning"], "tuning", config.tuning, mistakes);
-  Json defaults = json.value("defaults", Json::object());
-  if (!check_defaults(defaults, mistakes)) defaults = Json::object();
+  const auto given = json.find("defaults");
+  InstanceEntry::Members defaults;
+  if (given != json.end() && check_defaults(*given, mistakes)) defaults = InstanceEntry::defaults_of(*given);
   if (json.contains("ops")) {
     config.instances = parse_instances(json["ops"], "ops", defaults, folder, mistakes);
   } else {

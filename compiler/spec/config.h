@@ -12,6 +12,7 @@
 #include "compiler/spec/limits.h"
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/shared_integers.h"
 
 namespace hstujit {
 
@@ -55,8 +56,8 @@ struct UniformLengths {
 
 // Where the lengths of a batch come from when an instance is tuned, run or timed.
 struct LengthSource {
-  UniformLengths uniform;     // unless `list` has entries
-  std::vector<int64_t> list;  // given, or read from a file
+  UniformLengths uniform;  // unless `list` has entries
+  SharedIntegers list;     // given, or read from a file
 };
 
 // Names of files begin with that of an instance, and a file system bounds those.
@@ -67,12 +68,12 @@ struct Instance {
   std::string name;
   OpSpecPtr spec;
   std::vector<Direction> directions;
-  std::vector<int64_t> max_seq_lens;  // ascending, at least one
+  SharedIntegers max_seq_lens;  // ascending, at least one
   LengthSource lengths;
   int64_t num_targets = 0;  // targets of each sequence in generated inputs; 0 when the operator takes none
   // For operators that take a max_delta_len: the rows of q of each sequence in generated inputs, one number for each in
   // turn. A single one where q has as many rows of every sequence.
-  std::vector<int64_t> delta_lens = {64};
+  SharedIntegers delta_lens = {64};
   double alpha = 0;            // value of the launch argument of that name
   bool small_batches = false;  // launches of few tiles get a kernel of their own, tuned by itself (small_batch.h)
 };

@@ -9,6 +9,7 @@
 
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/config.h"
+#include "compiler/spec/instance_reader.h"
 #include "compiler/spec/lengths_file.h"
 #include "compiler/spec/limits.h"
 #include "compiler/spec/sequence_rows.h"
@@ -30,15 +31,16 @@ constexpr FieldRules kDeltaLenRules{"delta_len", "rows of q of a sequence", 0, k
 constexpr FieldRules kNumTargetsRules{"num_targets", "targets of a sequence", 0, kMaxSeqLen};
 
 // Empty where there is no name.
-std::string parse_name(const Json& json, const std::string& path, Mistakes& mistakes) {
+std::string parse_name(const InstanceEntry& entry, const std::string& path, Mistakes& mistakes) {
   const std::string allowed =
       fmt::format("letters, digits, '_', '-' and '.', at most {}, and at least one of them no '.'", kLongestName);
   const std::string place = join_path(path, "name");
-  if (!json.contains("name")) {
+  const Json* const given = entry.find("name");
+  if (given == nullptr) {
     mistakes.miss(place, allowed);
     return {};
   }
-  const Json& name = json["name"];
+  const Json& name = *given;
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
            c == '.';
@@ -115,33 +117,17 @@ std::vector<int64_t> parse_integers(const Json& json, const std::string& path, c
   return values;
 }
 
-LengthSource parse_lengths(const Json& json, const std::string& path, const fs::path& folder, Mistakes& mistakes) {
-  LengthSource source;
-  if (json.is_array()) {
-    source.list = parse_integers(json, path, kLengthRules, mistakes);
-  } else if (!json.is_object()) {
-    mistakes.check(
-        path, value_error(path, json, "a list of lengths, {\"file\": ...} or {\"distribution\": \"uniform\", ...}"));
-  } else if (json.contains("file")) {
-    check_names(json, path, {"file"}, mistakes);
-    const Json& file = json["file"];
-    const std::string place = join_path(path, "file");
-    if (!file.is_string()) {
-      mistakes.check(place, value_error(place, file, "a path, relative to the config's folder"));
-      return source;
-    }
-    Result<std::vector<int64_t>> list = read_lengths_file(folder / file.get_ref<const std::string&>());
-    if (mistakes.check(place, list.status().with_context(place))) source.list = std::move(list).value();
-  } else {
-    const size_t before = mistakes.count();
-    read_fields(json, path, source.uniform, mistakes, {"file"});
-    if (mistakes.count() == before && source.uniform.low > source.uniform.high) {
-      const std::string place = join_path(path, "low");
-      mistakes.check(place, value_error(place, source.uniform.low,
-                                        fmt::format("a number up to \"high\", which is {}", source.uniform.high)));
-    }
+// Ascending, each once.
+SharedIntegers parse_max_seq_lens(const Json& json, const std::string& path, Mistakes& mistakes) {
+  if (const size_t count = json.size(); count > kMaxConfigKernels) {
+    mistakes.check(path, Status(Code::kInvalidConfig,
+                                fmt::format("{} has {} entries; allowed: at most {}", path, count, kMaxConfigKernels)));
+    return {};
   }
-  return source;
+  std::vector<int64_t> lengths = parse_integers(json, path, kMaxSeqLenRules, mistakes);
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
 }
 
 bool takes(std::string_view op, std::string_view name) {
@@ -152,40 +138,6 @@ bool takes(std::string_view op, std::string_view name) {
 bool is_operator(std::string_view op) {
   const auto operators = operator_names();
   return std::find(operators.begin(), operators.end(), op) != operators.end();
-}
-
-// max_seq_len with lengths or, of an operator without sequences, rows: it is one sequence of so many.
-void parse_size(const Json& json, std::string_view op, const std::string& path, const fs::path& folder,
-                Instance& instance, Mistakes& mistakes) {
-  constexpr FieldRules kRowsRules{"rows", "rows of the whole problem", 0, kMaxSeqLen};
-  if (is_operator(op) && takes(op, "rows")) {
-    const std::string place = join_path(path, "rows");
-    int64_t rows = 0;
-    if (json.contains("rows")) {
-      mistakes.check(place, read_field(json["rows"], kRowsRules, place, rows));
-    } else {
-      mistakes.miss(place, describe_rules(kRowsRules, 1));
-    }
-    instance.max_seq_lens = instance.lengths.list = {rows};
-    return;
-  }
-  if (json.contains("lengths"))
-    instance.lengths = parse_lengths(json["lengths"], join_path(path, "lengths"), folder, mistakes);
-  const std::string place = join_path(path, "max_seq_len");
-  if (!json.contains("max_seq_len")) {
-    if (!is_operator(op)) return;  // which may want rows
-    mistakes.miss(place, describe_rules(kMaxSeqLenRules, 1) + ", or a list of them");
-    return;
-  }
-  std::vector<int64_t>& lengths = instance.max_seq_lens;
-  if (const size_t count = json["max_seq_len"].size(); count > kMaxConfigKernels) {
-    mistakes.check(place, Status(Code::kInvalidConfig, fmt::format("{} has {} entries; allowed: at most {}", place,
-                                                                   count, kMaxConfigKernels)));
-    return;
-  }
-  lengths = parse_integers(json["max_seq_len"], place, kMaxSeqLenRules, mistakes);
-  std::sort(lengths.begin(), lengths.end());
-  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
 }
 
 // Splits "num_targets: true | false | count" into the operator's flag and the count for generated inputs.
@@ -209,42 +161,28 @@ void take_num_targets(Json& parameters, const std::string& path, int64_t& count,
   *value = true;  // whoever wrote that wants some: what goes with targets is no mistake besides
 }
 
-// One number, or a list where sequences may have different ones.
-std::vector<int64_t> parse_delta_len(const Json& json, const std::string& path, const OpSpec* spec,
-                                     Mistakes& mistakes) {
-  if (json.is_array() && spec != nullptr && find_argument(spec->signature(Direction::kForward), "seq_offsets_q") < 0) {
-    mistakes.check(path, Status(Code::kInvalidConfig,
-                                fmt::format("{} is {}, but every sequence has the same number of rows of q; allowed: "
-                                            "{}, or jagged_queries=true with a list of them",
-                                            path, brief_json(json), describe_rules(kDeltaLenRules, 0))));
-    return {};
-  }
-  return parse_integers(json, path, kDeltaLenRules, mistakes);
-}
-
-double parse_alpha(const Json& json, const std::string& path, const OpSpec* spec, Mistakes& mistakes) {
-  if (json.contains("alpha")) {
-    const Json& alpha = json["alpha"];
+double parse_alpha(const InstanceEntry& entry, const std::string& path, const OpSpec* spec, Mistakes& mistakes) {
+  if (const Json* const alpha = entry.find("alpha")) {
     const std::string place = join_path(path, "alpha");
-    const bool fits = alpha.is_number() && std::abs(alpha.get<double>()) <= std::numeric_limits<float>::max();
-    if (fits) return alpha.get<double>();
-    mistakes.check(place, value_error(place, alpha, "a finite number of fp32"));
+    const bool fits = alpha->is_number() && std::abs(alpha->get<double>()) <= std::numeric_limits<float>::max();
+    if (fits) return alpha->get<double>();
+    mistakes.check(place, value_error(place, *alpha, "a finite number of fp32"));
   }
   const Json parameters = spec == nullptr ? Json::object() : spec->to_json();
   return parameters.contains("attn_dim") ? 1.0 / parameters["attn_dim"].get<double>() : 1.0;
 }
 
-// What the operator reads: neither the instance's own fields nor any that nobody has.
-Json parameters_of(const Json& json) {
-  const auto op = json.find("op");
-  if (op == json.end() || !op->is_string() || !is_operator(op->get_ref<const std::string&>())) return json;
-  const std::vector<std::string_view>& own = instance_field_names(op->get_ref<const std::string&>());
-  const std::vector<std::string>& all = entry_field_names(op->get_ref<const std::string&>());
+// What the operator reads: neither the instance's own fields nor any that nobody has. Its parameters are numbers and
+// words; of what is none, as much as a message shows.
+Json parameters_of(const InstanceEntry& entry) {
+  const std::string op = entry.op();
+  const bool known_op = is_operator(op);
+  const std::vector<std::string>& all = entry_field_names(op);
   Json parameters = Json::object();
-  for (const auto& [name, value] : json.items()) {
-    const bool known = std::find(all.begin(), all.end(), name) != all.end();
-    const bool instances = name != "op" && std::find(own.begin(), own.end(), name) != own.end();
-    if (known && !instances) parameters[name] = value;
+  for (const InstanceEntry::Member& member : entry.members()) {
+    const bool known = std::find(all.begin(), all.end(), member.name) != all.end();
+    const bool instances = known_op && member.name != "op" && takes(op, member.name);
+    if (known && !instances) parameters[std::string(member.name)] = brief_part(*member.value);
   }
   return parameters;
 }
@@ -305,30 +243,137 @@ const std::vector<std::string>& entry_field_names(std::string_view op) {
   return found == names->end() ? names->at("") : found->second;
 }
 
-Instance parse_instance(const Json& json, const std::string& path, const fs::path& folder, Mistakes& mistakes) {
+template <typename T, typename Read>
+T InstanceReader::read_once(KnownValues<T>& known, const InstanceEntry& entry, std::string_view name,
+                            const std::string& place, Mistakes& mistakes, const Read& read) {
+  const Json& json = *entry.find(name);
+  if (!entry.inherits(name)) return read(json, place, mistakes);
+  const auto [at, added] = known.try_emplace(&json);
+  Known<T>& first = at->second;
+  if (added) {
+    Mistakes found;
+    first = {read(json, place, found), place, found.kept()};
+    mistakes.add(std::move(found));
+    return first.value;
+  }
+  for (const Mistake& mistake : first.mistakes) {
+    const std::string& sentence = mistake.status.message();
+    mistakes.add({place + mistake.path.substr(first.place.size()),
+                  Status(mistake.status.code(), place + sentence.substr(first.place.size())), mistake.named});
+  }
+  return first.value;
+}
+
+const Result<SharedIntegers>& InstanceReader::lengths_of_file(const fs::path& path) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(path, error);
+  const auto [file, added] = files_.try_emplace(error ? path : whole, SharedIntegers());
+  if (added) file->second = read_lengths_file(path);
+  return file->second;
+}
+
+LengthSource InstanceReader::read_lengths(const Json& json, const std::string& path, Mistakes& mistakes) {
+  LengthSource source;
+  if (json.is_array()) {
+    source.list = parse_integers(json, path, kLengthRules, mistakes);
+  } else if (!json.is_object()) {
+    mistakes.check(
+        path, value_error(path, json, "a list of lengths, {\"file\": ...} or {\"distribution\": \"uniform\", ...}"));
+  } else if (json.contains("file")) {
+    check_names(json, path, {"file"}, mistakes);
+    const Json& file = json["file"];
+    const std::string place = join_path(path, "file");
+    if (!file.is_string()) {
+      mistakes.check(place, value_error(place, file, "a path, relative to the config's folder"));
+      return source;
+    }
+    const Result<SharedIntegers>& list = lengths_of_file(folder_ / file.get_ref<const std::string&>());
+    if (mistakes.check(place, list.status().with_context(place))) source.list = *list;
+  } else {
+    const size_t before = mistakes.count();
+    read_fields(json, path, source.uniform, mistakes, {"file"});
+    if (mistakes.count() == before && source.uniform.low > source.uniform.high) {
+      const std::string place = join_path(path, "low");
+      mistakes.check(place, value_error(place, source.uniform.low,
+                                        fmt::format("a number up to \"high\", which is {}", source.uniform.high)));
+    }
+  }
+  return source;
+}
+
+// max_seq_len with lengths or, of an operator without sequences, rows: it is one sequence of so many.
+void InstanceReader::read_size(const InstanceEntry& entry, const std::string& op, const std::string& path,
+                               Instance& instance, Mistakes& mistakes) {
+  constexpr FieldRules kRowsRules{"rows", "rows of the whole problem", 0, kMaxSeqLen};
+  if (is_operator(op) && takes(op, "rows")) {
+    const std::string place = join_path(path, "rows");
+    int64_t rows = 0;
+    if (const Json* const given = entry.find("rows")) {
+      mistakes.check(place, read_field(*given, kRowsRules, place, rows));
+    } else {
+      mistakes.miss(place, describe_rules(kRowsRules, 1));
+    }
+    instance.max_seq_lens = instance.lengths.list = {rows};
+    return;
+  }
+  if (entry.find("lengths") != nullptr) {
+    instance.lengths = read_once(
+        lengths_, entry, "lengths", join_path(path, "lengths"), mistakes,
+        [&](const Json& json, const std::string& place, Mistakes& found) { return read_lengths(json, place, found); });
+  }
+  const std::string place = join_path(path, "max_seq_len");
+  if (entry.find("max_seq_len") == nullptr) {
+    if (!is_operator(op)) return;  // which may want rows
+    mistakes.miss(place, describe_rules(kMaxSeqLenRules, 1) + ", or a list of them");
+    return;
+  }
+  instance.max_seq_lens = read_once(integers_, entry, "max_seq_len", place, mistakes, parse_max_seq_lens);
+}
+
+// One number, or a list where sequences may have different ones.
+SharedIntegers InstanceReader::read_delta_len(const InstanceEntry& entry, const std::string& path, const OpSpec* spec,
+                                              Mistakes& mistakes) {
+  const Json& given = *entry.find("delta_len");
+  if (given.is_array() && spec != nullptr && find_argument(spec->signature(Direction::kForward), "seq_offsets_q") < 0) {
+    mistakes.check(path, Status(Code::kInvalidConfig,
+                                fmt::format("{} is {}, but every sequence has the same number of rows of q; allowed: "
+                                            "{}, or jagged_queries=true with a list of them",
+                                            path, brief_json(given), describe_rules(kDeltaLenRules, 0))));
+    return {};
+  }
+  return read_once(integers_, entry, "delta_len", path, mistakes,
+                   [](const Json& json, const std::string& place, Mistakes& found) -> SharedIntegers {
+                     return parse_integers(json, place, kDeltaLenRules, found);
+                   });
+}
+
+Instance InstanceReader::read(const InstanceEntry& entry, const std::string& path, Mistakes& mistakes) {
   Instance instance;
-  if (!json.is_object()) {
-    mistakes.check(path, value_error(path, json, "a JSON object with \"name\" and \"op\""));
+  if (!entry.own().is_object()) {
+    mistakes.check(path, value_error(path, entry.own(), "a JSON object with \"name\" and \"op\""));
     return instance;
   }
-  const std::string op = json.contains("op") && json["op"].is_string() ? json["op"].get<std::string>() : "";
+  const std::string op = entry.op();
   const std::vector<std::string>& known = entry_field_names(op);
-  check_names(json, path, {known.begin(), known.end()}, mistakes);
+  check_names(entry.own(), path, {known.begin(), known.end()}, mistakes);
 
-  Json parameters = parameters_of(json);
+  Json parameters = parameters_of(entry);
   take_num_targets(parameters, path, instance.num_targets, mistakes);
   instance.spec = parse_op_spec(parameters, path, mistakes);
   const OpSpec* const spec = instance.spec.get();
-  instance.name = parse_name(json, path, mistakes);
-  instance.directions = parse_directions(json.value("directions", Json::array({"forward"})),
-                                         join_path(path, "directions"), spec, mistakes);
-  parse_size(json, op, path, folder, instance, mistakes);
-  if (json.contains("delta_len"))
-    instance.delta_lens = parse_delta_len(json["delta_len"], join_path(path, "delta_len"), spec, mistakes);
-  if (json.contains("small_batches") && (!is_operator(op) || takes(op, "small_batches"))) {
+  instance.name = parse_name(entry, path, mistakes);
+  const Json* const directions = entry.find("directions");
+  instance.directions = directions == nullptr
+                            ? std::vector{Direction::kForward}
+                            : parse_directions(*directions, join_path(path, "directions"), spec, mistakes);
+  read_size(entry, op, path, instance, mistakes);
+  if (entry.find("delta_len") != nullptr)
+    instance.delta_lens = read_delta_len(entry, join_path(path, "delta_len"), spec, mistakes);
+  const Json* const small_batches = entry.find("small_batches");
+  if (small_batches != nullptr && (!is_operator(op) || takes(op, "small_batches"))) {
     const std::string place = join_path(path, "small_batches");
     const FieldRules rules{"small_batches", ""};
-    mistakes.check(place, read_field(json["small_batches"], rules, place, instance.small_batches));
+    mistakes.check(place, read_field(*small_batches, rules, place, instance.small_batches));
     const auto has_one = [&](Direction direction) { return spec->small_batch_heads(direction) > 0; };
     if (instance.small_batches && spec != nullptr && !instance.directions.empty() &&
         std::none_of(instance.directions.begin(), instance.directions.end(), has_one)) {
@@ -339,8 +384,12 @@ Instance parse_instance(const Json& json, const std::string& path, const fs::pat
                                         place, spec->op())));
     }
   }
-  instance.alpha = parse_alpha(json, path, spec, mistakes);
+  instance.alpha = parse_alpha(entry, path, spec, mistakes);
   return instance;
+}
+
+Instance parse_instance(const Json& json, const std::string& path, const fs::path& folder, Mistakes& mistakes) {
+  return InstanceReader(folder).read(InstanceEntry(json), path, mistakes);
 }
 
 Result<Instance> parse_instance(const Json& json, const std::string& path, const fs::path& folder) {

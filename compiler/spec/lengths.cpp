@@ -43,7 +43,7 @@ bool takes(const Instance& instance, Semantic semantic, std::string_view axis) {
 template <typename Visit>
 void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t left, const Visit& visit) {
   const UniformLengths& uniform = instance.lengths.uniform;
-  const std::vector<int64_t>& list = instance.lengths.list;
+  const std::vector<int64_t>& list = instance.lengths.list.values();
   const auto longest = static_cast<double>(max_seq_len);
   const auto low = static_cast<int64_t>(std::floor(uniform.low * longest));
   const auto high = static_cast<int64_t>(std::floor(uniform.high * longest));
@@ -52,7 +52,7 @@ void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t le
     if (!list.empty()) return std::min(list[b], max_seq_len);
     return low + static_cast<int64_t>(random_bits(static_cast<uint64_t>(uniform.seed), 0, b) % choices);
   };
-  const size_t count = list.empty() ? static_cast<size_t>(uniform.batch) : list.size();
+  const auto count = static_cast<size_t>(batch_sequences(instance));
   for (size_t b = 0; b < count && left > 0; ++b) {
     const GeneratedRows rows =
         instance.spec->generated_rows(static_cast<int64_t>(b), std::min(rows_of(b), left), max_seq_len);
@@ -63,15 +63,21 @@ void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t le
 
 }  // namespace
 
+int64_t batch_sequences(const Instance& instance) {
+  const SharedIntegers& list = instance.lengths.list;
+  return list.empty() ? instance.lengths.uniform.batch : static_cast<int64_t>(list.size());
+}
+
 BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   BatchSize size;
+  const std::vector<int64_t>& delta_lens = instance.delta_lens.values();
   int64_t* const queries =
       takes(instance, Semantic::kMaxRows, kQueryAxis) ? &size.other_rows[std::string(kQueryAxis)] : nullptr;
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, const GeneratedRows& rows) {
     ++size.sequences;
     size.rows += rows.rows;
     for (const auto& [axis, count] : rows.others) size.other_rows[axis] += count;
-    if (queries != nullptr) *queries += instance.delta_lens[b % instance.delta_lens.size()];
+    if (queries != nullptr) *queries += delta_lens[b % delta_lens.size()];
   });
   return size;
 }
@@ -79,13 +85,14 @@ BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   Lengths lengths;
   lengths.max_seq_len = max_seq_len;
+  const std::vector<int64_t>& delta_lens = instance.delta_lens.values();
   std::vector<int64_t>* const queries =
       takes(instance, Semantic::kMaxRows, kQueryAxis) ? &lengths.other_rows[std::string(kQueryAxis)] : nullptr;
   const bool targets = takes(instance, Semantic::kCounts, kSequenceAxis);
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, const GeneratedRows& rows) {
     lengths.rows.push_back(rows.rows);
     for (const auto& [axis, count] : rows.others) lengths.other_rows[axis].push_back(count);
-    if (queries != nullptr) queries->push_back(instance.delta_lens[b % instance.delta_lens.size()]);
+    if (queries != nullptr) queries->push_back(delta_lens[b % delta_lens.size()]);
     if (targets) lengths.num_targets.push_back(std::min(rows.rows, instance.num_targets));
   });
   return lengths;

@@ -16,7 +16,7 @@ namespace hstujit {
 
 namespace {
 
-Result<std::vector<int64_t>> parse_lengths_text(std::string_view text, const std::filesystem::path& path) {
+Result<SharedIntegers> parse_lengths_text(std::string_view text, const std::filesystem::path& path) {
   std::vector<int64_t> lengths;
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end_of_line = text.find('\n');
@@ -41,12 +41,12 @@ Result<std::vector<int64_t>> parse_lengths_text(std::string_view text, const std
   if (lengths.empty()) {
     return Status(Code::kInvalidConfig, fmt::format("{} holds no lengths; allowed: one integer a line", path.string()));
   }
-  return lengths;
+  return SharedIntegers(std::move(lengths));
 }
 
 }  // namespace
 
-Result<std::vector<int64_t>> read_lengths_file(const std::filesystem::path& path) {
+Result<SharedIntegers> read_lengths_file(const std::filesystem::path& path) {
   HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxLengthsBytes));
   return within_memory(fmt::format("the lengths of {}", quote(path.native())),
                        [&] { return parse_lengths_text(text, path); });

@@ -2,13 +2,13 @@
 // two functions.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "compiler/spec/sequence_rows.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

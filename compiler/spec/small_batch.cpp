@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/spec/batch.h"
 #include "compiler/support/integers.h"
 
 namespace hstujit {
@@ -13,11 +14,10 @@ int64_t max_small_batch(const OpSpec& spec, Direction direction, int64_t rows, i
 }
 
 Lengths make_small_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_sequences) {
-  Lengths lengths = make_lengths(instance, max_seq_len);
-  if (static_cast<int64_t>(lengths.rows.size()) <= max_sequences) return lengths;
-  lengths.rows = {max_seq_len};
-  if (!lengths.num_targets.empty()) lengths.num_targets = {std::min(max_seq_len, instance.num_targets)};
-  return lengths;
+  if (batch_sequences(instance) <= max_sequences) return make_lengths(instance, max_seq_len);
+  Instance longest = instance;
+  longest.lengths.list = {max_seq_len};
+  return make_lengths(longest, max_seq_len);
 }
 
 }  // namespace hstujit

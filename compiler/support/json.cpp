@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
-#include <new>
 #include <set>
 #include <vector>
 
@@ -224,22 +223,38 @@ class Builder {
   std::string mistake_;
 };
 
-// Throws std::bad_alloc where there is no memory for all that a text may hold. A value's destructor takes memory, too,
-// and may not throw: begun and then given up for want of memory, a value would end the process.
-void check_memory_for(std::string_view text) {
-  constexpr size_t kMaxBytesPerValue = 256;  // a member's name and value, while its list grows, and on the way out
-  const auto begins_a_value = [](char c) { return c == ',' || c == '[' || c == '{'; };
-  const auto values = static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_a_value));
-  ::operator delete(::operator new(text.size() + (values + 1) * kMaxBytesPerValue));
+// Copies what is left of `letters`, which is what a text of the value begins with and more.
+Json beginning(const Json& json, size_t& letters) {
+  const auto take = [&letters](const std::string& text) {
+    const size_t taken = std::min(text.size(), letters);
+    letters -= taken;
+    return text.substr(0, taken);
+  };
+  const auto take_one = [&letters] {
+    if (letters == 0) return false;
+    --letters;
+    return true;
+  };
+  if (json.is_string()) return take(json.get_ref<const std::string&>());
+  Json part = json.is_array() ? Json::array() : json.is_object() ? Json::object() : json;
+  if (json.is_array()) {
+    for (auto element = json.begin(); element != json.end() && take_one(); ++element)
+      part.push_back(beginning(*element, letters));
+  } else if (json.is_object()) {
+    for (auto member = json.begin(); member != json.end() && take_one(); ++member) {
+      // Two long names may begin alike: the object itself would take the second for the first.
+      std::string name = take(member.key());
+      part.get_ref<Json::object_t&>().emplace_back(std::move(name), beginning(member.value(), letters));
+    }
+  }
+  return part;
 }
 
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const JsonRules& rules) {
-  return within_memory(fmt::format("a JSON text of {} bytes", text.size()), [&] {
-    check_memory_for(text);
-    return Builder(text, rules).build();
-  });
+  return within_memory(fmt::format("a JSON text of {} bytes", text.size()),
+                       [&] { return Builder(text, rules).build(); });
 }
 
 Json json_or_null(std::string_view text, const JsonRules& rules) {
@@ -251,8 +266,13 @@ std::string dump_json(const Json& json, int indent) {
   return json.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
+Json brief_part(const Json& json) {
+  size_t letters = 2 * kLongestText;
+  return beginning(json, letters);
+}
+
 std::string brief_json(const Json& json) {
-  return printable(json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace), kLongestText);
+  return printable(brief_part(json).dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace), kLongestText);
 }
 
 std::string text_member(const Json& object, const char* name, std::string_view fallback) {

@@ -9,6 +9,28 @@
 
 #include "compiler/support/status.h"
 
+// How a value goes: part by part, by recursion, and without taking memory. The library's own way collects the parts in
+// a list first, so that no depth costs stack; where memory has run out, that ends the process, since destructors throw
+// nothing. Values of this project are never deep (kMaxReportDepth). Whoever has values includes this header and not the
+// library's, so that all of them go in this way; cmake/check_reads.cmake sees to that, too.
+namespace nlohmann {
+
+template <>
+inline void ordered_json::json_value::destroy(value_t type) {
+  // One that was to become a list, an object or a text, and had no memory to, holds a null pointer.
+  if (type == value_t::object) {
+    delete object;
+  } else if (type == value_t::array) {
+    delete array;
+  } else if (type == value_t::string) {
+    delete string;
+  } else if (type == value_t::binary) {
+    delete binary;
+  }
+}
+
+}  // namespace nlohmann
+
 namespace hstujit {
 
 using Json = nlohmann::ordered_json;
@@ -43,8 +65,11 @@ Json json_or_null(std::string_view text, const JsonRules& rules = {});
 // On one line, or indented for people. Bytes that are no UTF-8, of a path or of a driver's name, are replaced.
 std::string dump_json(const Json& json, int indent = -1);
 
-// One line, shortened when long, safe for any bytes: for messages.
+// One line, shortened when long, safe for any bytes: for messages. Takes no longer for a value of millions.
 std::string brief_json(const Json& json);
+
+// The beginning of a value, all of a short one: what brief_json() shows of both is the same.
+Json brief_part(const Json& json);
 
 // Members of an object by type; the fallback when there is no object, no such member, or one of another type.
 std::string text_member(const Json& object, const char* name, std::string_view fallback = {});

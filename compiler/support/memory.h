@@ -1,8 +1,9 @@
-// What could not be read for want of memory is a failure as any other.
+// What could not be done for want of memory is a failure as any other.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <new>
 #include <string_view>
 
@@ -19,5 +20,10 @@ auto within_memory(std::string_view what, const Read& read) -> decltype(read()) 
     return Status(Code::kOutOfMemory, fmt::format("there is no memory for {}", what));
   }
 }
+
+// Whether this process can take so many bytes more; else kOutOfMemory, with what wants them. For libraries that end the
+// process when memory runs out: they are asked first whether there is as much as they may need. Nothing is kept for
+// them.
+Status check_memory_left(size_t bytes, std::string_view what);
 
 }  // namespace hstujit

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -26,16 +28,27 @@ int threads_for(int64_t work, int64_t least) {
 // library meets no pool.
 void parallel_for(size_t count, int threads, const std::function<void(int worker, size_t i)>& body) {
   std::atomic<size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr thrown;
   const auto work = [&](int worker) {
-    for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
-         i = next.fetch_add(1, std::memory_order_relaxed)) {
-      body(worker, i);
+    try {
+      for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
+           i = next.fetch_add(1, std::memory_order_relaxed)) {
+        body(worker, i);
+      }
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (thrown == nullptr) thrown = std::current_exception();
     }
   };
-  const int workers = static_cast<int>(std::min<size_t>(std::max(threads, 1), count));
-  const std::vector<std::jthread> others = start_threads(static_cast<size_t>(std::max(workers - 1, 0)),
-                                                         [&](size_t other) { work(static_cast<int>(other) + 1); });
-  work(0);
+  {
+    const int workers = static_cast<int>(std::min<size_t>(std::max(threads, 1), count));
+    const std::vector<std::jthread> others = start_threads(static_cast<size_t>(std::max(workers - 1, 0)),
+                                                           [&](size_t other) { work(static_cast<int>(other) + 1); });
+    work(0);
+  }
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 }  // namespace hstujit

@@ -14,7 +14,8 @@ int available_threads();
 int threads_for(int64_t work, int64_t least);
 
 // Calls body(worker, i) once for every i in [0, count), each on the next free thread, in increasing order of their
-// start. The calling thread is worker 0. Where the system refuses a thread, fewer do the work. `body` must not throw.
+// start. The calling thread is worker 0. Where the system refuses a thread, fewer do the work. What `body` throws, for
+// want of memory, ends all of it: the first exception comes out of the call.
 void parallel_for(size_t count, int threads, const std::function<void(int worker, size_t i)>& body);
 
 }  // namespace hstujit

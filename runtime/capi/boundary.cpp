@@ -14,12 +14,40 @@ namespace hstujit::capi {
 namespace {
 
 thread_local std::string last_error;
+thread_local bool without_memory = false;  // for the sentence, too
+constexpr char kWithoutMemory[] = "the host's memory is used up";
 
 }  // namespace
 
-hstujit_status finish(const Status& status) {
-  last_error = status.message();
-  return static_cast<hstujit_status>(status.code());
+hstujit_status finish(const Status& status) noexcept {
+  try {
+    last_error = status.message();
+    without_memory = false;
+    return static_cast<hstujit_status>(status.code());
+  } catch (const std::bad_alloc&) {
+    return finish_without_memory();
+  }
+}
+
+hstujit_status finish_without_memory() noexcept {
+  without_memory = true;
+  return HSTUJIT_OUT_OF_MEMORY;
+}
+
+hstujit_status finish_exception() noexcept {
+  try {
+    try {
+      throw;
+    } catch (const std::system_error& error) {
+      return finish(system_failure(error));
+    } catch (const std::exception& error) {
+      return finish(Status(Code::kInternal, std::string("a bug in hstu-jit: ") + error.what()));
+    } catch (...) {
+      return finish(Status(Code::kInternal, "a bug in hstu-jit: an unknown exception"));
+    }
+  } catch (const std::bad_alloc&) {
+    return finish_without_memory();
+  }
 }
 
 Status null_pointer(const char* name, const char* must_be) {
@@ -64,7 +92,9 @@ int hstujit_abi_version(void) { return HSTUJIT_ABI_VERSION; }
 
 const char* hstujit_version(void) { return hstujit::library_version().data(); }
 
-const char* hstujit_last_error(void) { return hstujit::capi::last_error.c_str(); }
+const char* hstujit_last_error(void) {
+  return hstujit::capi::without_memory ? hstujit::capi::kWithoutMemory : hstujit::capi::last_error.c_str();
+}
 
 const char* hstujit_status_name(hstujit_status status) {
   return hstujit::code_name(static_cast<hstujit::Code>(status)).data();

@@ -29,8 +29,10 @@ struct hstujit_op {
 
 namespace hstujit::capi {
 
-// Keeps the sentence for hstujit_last_error and returns the code.
-hstujit_status finish(const Status& status);
+// Keeps the sentence for hstujit_last_error and returns the code. Where there is no memory for it, it says that.
+hstujit_status finish(const Status& status) noexcept;
+// Where memory ran out.
+hstujit_status finish_without_memory() noexcept;
 
 // kInvalidArgument: "<name> is a null pointer; <what it must be>".
 Status null_pointer(const char* name, const char* must_be);
@@ -68,6 +70,9 @@ Status give_report(const Json& report, hstujit_text* out);
 // Of a thread or a lock that the system does not give: kOutOfMemory.
 Status system_failure(const std::system_error& error);
 
+// Of the exception that is being handled, any but std::bad_alloc.
+hstujit_status finish_exception() noexcept;
+
 // Runs `body`, which returns a Status; nothing gets past it.
 template <typename Body>
 hstujit_status guarded(const Body& body) {
@@ -75,13 +80,9 @@ hstujit_status guarded(const Body& body) {
     const Status status = body();
     return status.ok() ? HSTUJIT_OK : finish(status);
   } catch (const std::bad_alloc&) {
-    return finish(Status(Code::kOutOfMemory, "the host's memory is used up"));
-  } catch (const std::system_error& error) {
-    return finish(system_failure(error));
-  } catch (const std::exception& error) {
-    return finish(Status(Code::kInternal, std::string("a bug in hstu-jit: ") + error.what()));
+    return finish_without_memory();
   } catch (...) {
-    return finish(Status(Code::kInternal, "a bug in hstu-jit: an unknown exception"));
+    return finish_exception();
   }
 }
 

@@ -1,5 +1,6 @@
 // What the library can do, as JSON: operators, config schema, environment, configs.
 
+#include "compiler/spec/batch.h"
 #include "compiler/spec/schema.h"
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/json.h"
@@ -85,27 +86,28 @@ std::string_view kind_name(EnvKind kind) {
   return "";
 }
 
-Json instance_json(const Instance& instance) {
+// `to_count`: how many sequences may yet be counted.
+Json instance_json(const Instance& instance, int64_t& to_count) {
   Json directions = Json::array();
   for (const Direction direction : instance.directions) directions.push_back(to_string(direction));
   Json rows = Json::array();
-  Json batch = 0;
+  const int64_t batch = batch_sequences(instance);
   for (const int64_t length : instance.max_seq_lens) {
-    const Lengths lengths = make_lengths(instance, length);
-    rows.push_back(lengths.total_rows());
-    batch = lengths.rows.size();
+    const bool counted = batch <= to_count;
+    rows.push_back(counted ? Json(batch_size(instance, length).rows) : Json());
+    if (counted) to_count -= batch;
   }
   Json json = {{"name", instance.name},
                {"op", instance.spec->op()},
                {"directions", std::move(directions)},
                {"spec", instance.spec->to_json()},
-               {"max_seq_len", instance.max_seq_lens},
-               {"batch", std::move(batch)},
+               {"max_seq_len", instance.max_seq_lens.values()},
+               {"batch", batch},
                {"rows", std::move(rows)},
                {"num_targets", instance.num_targets},
                {"alpha", instance.alpha}};
   if (find_argument(instance.spec->signature(Direction::kForward), Semantic::kMaxRows, kQueryAxis) >= 0) {
-    json["delta_len"] = instance.delta_lens;
+    json["delta_len"] = instance.delta_lens.values();
   }
   if (instance.small_batches) json["small_batches"] = true;
   return json;
@@ -190,9 +192,11 @@ hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_tex
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(config, "a handle of hstujit_config_load or hstujit_config_parse");
     HSTUJIT_REQUIRE(out, "where the text goes");
+    constexpr int64_t kCounted = int64_t{1} << 24;  // a second
+    int64_t to_count = kCounted;
     const Config& value = config->config;
     Json instances = Json::array();
-    for (const Instance& instance : value.instances) instances.push_back(instance_json(instance));
+    for (const Instance& instance : value.instances) instances.push_back(instance_json(instance, to_count));
     const Json json = {{"device", value.device ? Json(to_json(*value.device)) : Json(nullptr)},
                        {"tuning",
                         {{"length_mode", to_string(value.tuning.length_mode)},

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "compiler/spec/device_spec.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/support/env.h"
+#include "compiler/support/json.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include "autotune_cache/tuning_database.h"
 #include "compiler/spec/length_bucket.h"
 #include "compiler/support/env.h"
+#include "compiler/support/json.h"
 #include "compiler/support/log.h"
 #include "runtime/driver/module.h"
 #include "runtime/engine/frozen_choices.h"

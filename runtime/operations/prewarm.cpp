@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <new>
 
 #include "compiler/support/json.h"
 #include "compiler/support/threads.h"
@@ -38,6 +39,8 @@ void supply_group(Engine& engine, const DeviceSpec& device, KeyGroup& group, Sup
     try {
       wanted.kernel = supply_kernel(engine, task.instance->spec, task.direction, device, task.bucket, task.restriction,
                                     wanted.choice, supply);
+    } catch (const std::bad_alloc&) {
+      wanted.kernel = Status(Code::kOutOfMemory, "out of memory");  // so short a text takes none
     } catch (const std::exception& error) {
       wanted.kernel = Status(Code::kInternal, error.what());
     }
@@ -53,6 +56,7 @@ void supply_all(Engine& engine, const DeviceSpec& device, std::vector<KeyGroup>&
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<size_t> finished;
+  finished.reserve(groups.size());  // an exception would end a thread, and the process with it
   const auto work = [&](size_t) {
     for (size_t index = next++; index < groups.size(); index = next++) {
       supply_group(engine, device, groups[index], supply);

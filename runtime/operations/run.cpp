@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 
+#include "compiler/spec/batch.h"
 #include "runtime/operations/repeats.h"
 #include "runtime/tuning/data/strided_data.h"
 
@@ -82,7 +83,7 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
                            draw_lengths(*task.instance, task.direction, task.max_seq_len, use, max_rows));
   row["sequences"] = lengths.rows.size();
   row["rows"] = lengths.total_rows();
-  row["rows_left_out"] = batch_size(*task.instance, task.max_seq_len).rows - lengths.total_rows();
+  row["sequences_left_out"] = batch_sequences(*task.instance) - static_cast<int64_t>(lengths.rows.size());
   if (!lengths.rows_of(kQueryAxis).empty()) row["query_rows"] = lengths.total_rows(kQueryAxis);
   HSTUJIT_ASSIGN_OR_RETURN(
       const ProblemData problem,

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/device_spec.h"
+#include "compiler/support/json.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/code_text.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/json.h"
 #include "tests/emit/toy_operator.h"
 #include "tests/passes/attention_cases.h"
 

@@ -2,9 +2,8 @@
 // the emitter says of templates, and launches of several kernels, are tested on it.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "compiler/plan/skeleton.h"
+#include "compiler/support/json.h"
 #include "templates/embedded.h"
 
 namespace hstujit {

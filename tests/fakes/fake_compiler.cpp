@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "compiler/driver/compiler_api.h"
+#include "compiler/support/json.h"
 
 namespace {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

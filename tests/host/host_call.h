@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/host/host_api.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "compiler/spec/program.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

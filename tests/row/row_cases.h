@@ -7,11 +7,11 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "compiler/spec/row_spec.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

@@ -10,6 +10,7 @@
 #include "compiler/spec/batch.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/spec/sequence_rows.h"
+#include "compiler/spec/small_batch.h"
 #include "compiler/support/files.h"
 #include "tests/support/whole_file.h"
 
@@ -310,6 +311,80 @@ TEST(Config, FilesAreRelativeToTheConfig) {
   EXPECT_EQ(load_config(folder->path() / "none.json").status().code(), Code::kNotFound);
 }
 
+// Three ops that say no more than `fields`, and take the rest from the defaults.
+std::string three(const std::string& defaults, const std::string& fields = R"("op": "delta_hstu_attention")") {
+  std::string ops;
+  for (const char* name : {"a", "b", "c"})
+    ops += fmt::format(R"({}{{"name": "{}", {}}})", ops.empty() ? "" : ",", name, fields);
+  return R"({"version": 1, "defaults": {"attn_dim": 64, "hidden_dim": 64, )" + defaults + R"(}, "ops": [)" + ops + "]}";
+}
+
+TEST(Config, DefaultsAreSharedByTheOpsThatTakeThem) {
+  const auto config = parse_config(
+      three(R"("lengths": [12, 7], "max_seq_len": [16, 8], "jagged_queries": true, "delta_len": [1, 2])"), "m", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  const Instance& first = config->instances[0];
+  EXPECT_EQ(first.lengths.list, (std::vector<int64_t>{12, 7}));
+  EXPECT_EQ(first.max_seq_lens, (std::vector<int64_t>{8, 16}));
+  EXPECT_EQ(first.delta_lens, (std::vector<int64_t>{1, 2}));
+  for (const Instance& other : config->instances) {
+    EXPECT_EQ(&other.lengths.list.values(), &first.lengths.list.values());
+    EXPECT_EQ(&other.max_seq_lens.values(), &first.max_seq_lens.values());
+    EXPECT_EQ(&other.delta_lens.values(), &first.delta_lens.values());
+  }
+}
+
+TEST(Config, AFileOfLengthsIsReadOnce) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  std::ofstream(folder->path() / "lengths.txt") << "12\n7\n";
+  std::ofstream(folder->path() / "bad.txt") << "x\n";
+  const auto entry = [](const char* name, const char* file) {
+    return fmt::format(R"({{"name": "{}", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64,
+                          "lengths": {{"file": "{}"}}}})",
+                       name, file);
+  };
+  const auto config =
+      parse_config("[" + entry("a", "lengths.txt") + "," + entry("b", "./lengths.txt") + "]", "m", folder->path());
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->instances[0].lengths.list, (std::vector<int64_t>{12, 7}));
+  EXPECT_EQ(&config->instances[0].lengths.list.values(), &config->instances[1].lengths.list.values());
+  const Status status =
+      parse_config("[" + entry("a", "bad.txt") + "," + entry("b", "bad.txt") + "]", "m", folder->path()).status();
+  EXPECT_THAT(status.message(), HasSubstr("[0].lengths.file: "));
+  EXPECT_THAT(status.message(), HasSubstr("[1].lengths.file: ")) << "who names it";
+}
+
+TEST(Config, MistakesOfADefaultAreCountedOnce) {
+  std::string lengths = "-1";
+  for (int i = 1; i < 30; ++i) lengths += ", -1";
+  const std::string error = error_of(three(R"("max_seq_len": 8, "lengths": [)" + lengths + "]"));
+  EXPECT_THAT(error,
+              HasSubstr("defaults.lengths[19] is -1; allowed: an integer from 0 to 268435456 (rows of a sequence)"));
+  EXPECT_THAT(error, EndsWith("model.json: and 10 more"));
+}
+
+// Each op copied what it takes, and wrote all of it down for a message that shows sixty letters: minutes.
+TEST(Config, ALargeDefaultCostsNoOpAnything) {
+  std::string list = "[0";
+  for (int i = 0; i < 300'000; ++i) list += ",0";
+  list += "]";
+  std::string ops;
+  for (int i = 0; i < 1000; ++i) {
+    ops +=
+        fmt::format(R"({}{{"name": "a{}", "op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8}})",
+                    i == 0 ? "" : ",", i);
+  }
+  for (const char* name : {"lengths", "dtype", "directions", "alpha", "small_batches", "num_targets"}) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::string text = fmt::format(R"({{"version": 1, "defaults": {{"{}": {}}}, "ops": [{}]}})", name, list, ops);
+    const Status status = status_of(text);
+    EXPECT_EQ(status.ok(), std::string_view(name) == "lengths");
+    EXPECT_LT(status.message().size(), 1000u);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << name;
+  }
+}
+
 TEST(Config, ABareListIsTheOps) {
   const auto folder = TempDir::create();
   ASSERT_TRUE(folder.ok());
@@ -442,6 +517,7 @@ TEST(Config, TheSizeOfABatchIsCountedWithoutDrawingIt) {
   const auto config = parse_config(one(R"("max_seq_len": 100, "num_targets": 3, "lengths": [20, 0, 200, 7])"), "m", "");
   ASSERT_TRUE(config.ok()) << config.status().message();
   const Instance& instance = config->instances[0];
+  EXPECT_EQ(batch_sequences(instance), 4);
   EXPECT_EQ(batch_size(instance, 100).sequences, 4);
   EXPECT_EQ(batch_size(instance, 100).rows, 127);
   const Lengths cut = make_lengths(instance, 100, 21);
@@ -452,6 +528,22 @@ TEST(Config, TheSizeOfABatchIsCountedWithoutDrawingIt) {
   const Lengths all = make_lengths(drawn->instances[0], 100);
   EXPECT_EQ(batch_size(drawn->instances[0], 100).rows, all.total_rows());
   EXPECT_EQ(all.rows.size(), 50u);
+  EXPECT_EQ(batch_sequences(drawn->instances[0]), 50);
+}
+
+// A batch of 2^28 sequences, of which as many are drawn as are used.
+TEST(Config, NoMoreOfABatchIsDrawnThanIsUsed) {
+  const auto config =
+      parse_config(one(R"("max_seq_len": 100, "num_targets": 3, "lengths": {"batch": 268435456})"), "m", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  const Instance& instance = config->instances[0];
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(batch_sequences(instance), 268435456);
+  EXPECT_EQ(make_lengths(instance, 100, 50).total_rows(), 50);
+  const Lengths small = make_small_lengths(instance, 100, 4);
+  EXPECT_EQ(small.rows, (std::vector<int64_t>{100}));
+  EXPECT_EQ(small.num_targets, (std::vector<int64_t>{3}));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(500));
 }
 
 TEST(Config, CountsHaveOneBound) {

@@ -4,6 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "tests/support/little_memory.h"
 
 namespace hstujit {
 namespace {
@@ -114,6 +119,88 @@ TEST(Json, SentencesAreShort) {
   EXPECT_THAT(mistake_in("{\"" + name + "\": 1, \"" + name + "\": 2}"), testing::SizeIs(Lt(300)));
   EXPECT_THAT(mistake_in("[\"" + name), testing::SizeIs(Lt(300)));
   EXPECT_THAT(brief_json(Json(name)), testing::SizeIs(Lt(100)));
+}
+
+TEST(Json, SentencesOfLargeValuesTakeNoTime) {
+  const std::string text(1000, 'x');
+  Json list = Json::array(), object = Json::object();
+  for (int i = 0; i < 1000; ++i) {
+    list.push_back({i, text});
+    object[text + std::to_string(i)] = i;
+  }
+  for (const Json& value : {Json("\xe2\x80\xae" + text), Json({{"a", list}}), list, object,
+                            Json({1, {{"b", {}}}, nullptr}), Json(2.5), Json(std::string(500, '\xff'))}) {
+    const Json part = brief_part(value);
+    EXPECT_EQ(brief_json(part), brief_json(value));
+    EXPECT_LT(dump_json(part).size(), 1000u);
+    EXPECT_EQ(part.type(), value.type());
+  }
+  EXPECT_EQ(brief_part({1, {{"b", {}}}, nullptr}), Json({1, {{"b", {}}}, nullptr}));
+}
+
+// Takes all memory that a process may have, in parts that are smaller and smaller, down to each size that malloc keeps.
+class AllMemory {
+ public:
+  AllMemory() {
+    constexpr size_t kStep = 16;
+    for (size_t size = size_t{1} << 20; size > 0; size = size > 2048 ? size / 2 : size - kStep) {
+      while (void* const part = ::operator new(size, std::nothrow)) last_ = new (part) Part{last_};
+    }
+  }
+  ~AllMemory() {
+    while (last_ != nullptr) ::operator delete(std::exchange(last_, last_->before));
+  }
+  AllMemory(const AllMemory&) = delete;
+  AllMemory& operator=(const AllMemory&) = delete;
+
+ private:
+  struct Part {
+    Part* before;
+  };
+  Part* last_ = nullptr;
+};
+
+template <typename Body>
+bool runs_out_of_memory(const Body& body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+  return false;
+}
+
+// The library's destructor takes memory: std::bad_alloc ended a process on its way through a value.
+TEST(Json, ValuesGoWhereThereIsNoMemory) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer's own memory cannot be limited";
+  EXPECT_TRUE(with_little_memory([] {
+    Json value = json_or_null(R"({"a": [1, [2], {"b": "a text that lies in memory of its own"}], "c": {"d": {}}})");
+    Json nothing, list;
+    const std::string name = "a";
+    const AllMemory all;
+    // What was to become an object or a list, and could not.
+    const bool none = runs_out_of_memory([&] { nothing[name] = 1; }) && runs_out_of_memory([&] { list.push_back(1); });
+    value = nothing = list = nullptr;
+    return none;
+  }));
+}
+
+TEST(Json, ACopyThatMemoryDoesNotHoldIsAnException) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer's own memory cannot be limited";
+  std::string text = "[0";
+  for (int i = 0; i < 20'000; ++i) text += R"(,{"a": [1, 2, 3], "b": {"c": null}})";
+  text += "]";
+  std::string texts = "[0";
+  for (int i = 0; i < 20; ++i) texts += "," + text;
+  texts += "]";
+  EXPECT_TRUE(with_little_memory([&] {
+    const Json value = json_or_null(text);
+    return value.size() == 20'001 && runs_out_of_memory([&] {
+             std::vector<Json> copies;
+             while (true) copies.push_back(value);
+           });
+  }));
+  EXPECT_TRUE(with_little_memory([&] { return parse_json(texts).status().code() == Code::kOutOfMemory; }));
 }
 
 // The parser keeps blanks for its message and escapes them there: 64 MiB took 47 seconds.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <vector>
 
 #include "compiler/support/threads.h"
@@ -36,6 +37,19 @@ TEST(Parallel, StartsNoThreadForLittleWork) {
   EXPECT_EQ(threads_for(127, 64), 1);
   EXPECT_EQ(threads_for(128, 64), std::min(2, all));
   EXPECT_EQ(threads_for(int64_t{1} << 40, 64), all);
+}
+
+// On a thread of its own an exception would end the process.
+TEST(Parallel, WhatABodyThrowsComesOutOfTheCall) {
+  for (const int threads : {1, 4}) {
+    std::atomic<size_t> calls{0};
+    EXPECT_THROW(parallel_for(size_t{1} << 40, threads,
+                              [&](int, size_t) {
+                                if (++calls >= 100) throw std::bad_alloc();
+                              }),
+                 std::bad_alloc);
+    EXPECT_LT(calls, 200u) << "nothing is begun behind it";
+  }
 }
 
 // As with ulimit -u. The limit does not bind root, so that another user is asked.

@@ -261,7 +261,8 @@ TEST(Host, RunsAndAgreesWithTheReference) {
   const auto report = hstujit_tool(limited).json();
   ASSERT_TRUE(report.is_object());
   EXPECT_EQ(report["runs"][0]["rows"], 100);
-  EXPECT_EQ(report["runs"][0]["rows_left_out"], 306);
+  EXPECT_EQ(report["runs"][0]["sequences"], 3);
+  EXPECT_EQ(report["runs"][0]["sequences_left_out"], 1);
   EXPECT_EQ(report["runs"][0]["agrees"], true);
 }
 
@@ -280,6 +281,18 @@ TEST(Host, ABatchThatTheMachineHasNoRoomForIsRefused) {
   const Outcome limited = hstujit_tool(run);
   EXPECT_EQ(limited.code, 0) << limited.err;
   EXPECT_EQ(limited.json()["runs"][0]["rows"], 100);
+  const auto row = limited.json()["runs"][0];
+  EXPECT_EQ(row["sequences"].get<int64_t>() + row["sequences_left_out"].get<int64_t>(), 268435456);
+}
+
+// All lengths of the batch were drawn, to say how many rows were left out: 16 seconds.
+TEST(Host, OfABatchThatIsCutNoMoreIsDrawnThanIsUsed) {
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1, "ops": [{"name": "large",
+      "op": "concat_2d_jagged", "width": 8, "max_seq_len": 256, "lengths": {"batch": 268435456}}]})");
+  const Outcome outcome = hstujit_tool({"run", "--config", config, "--backend", "host", "--max-rows", "100"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_LT(outcome.seconds, 5);
 }
 
 // Sequences without rows take memory, too: for each, a number in every tensor of offsets and of counts.

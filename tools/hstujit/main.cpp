@@ -1,6 +1,7 @@
 // hstujit: the command line program. Every command is a file in commands/; docs/cli.md describes them all.
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -27,6 +28,12 @@ ExitCode fail(const Status& status) {
     hstujit::print_error(status.message());
   }
   return hstujit::exit_code(status.code());
+}
+
+// Takes no memory itself.
+ExitCode fail_without_memory() {
+  hstujit::write_text(stderr, "hstujit: the memory that the program may have is used up\n");
+  return ExitCode::kFailed;
 }
 
 ExitCode run(int argc, char** argv) {
@@ -62,6 +69,8 @@ ExitCode run(int argc, char** argv) {
 ExitCode run_guarded(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return fail_without_memory();
   } catch (const std::system_error& error) {
     return fail(Status(Code::kOutOfMemory, "the system refuses what the program needs: " + error.code().message()));
   } catch (const std::exception& error) {
@@ -71,7 +80,7 @@ ExitCode run_guarded(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   hstujit::protect_standard_streams();
   ExitCode code = run_guarded(argc, argv);
   // Output that is lost is a failure, and no reason to forget another.
@@ -81,4 +90,6 @@ int main(int argc, char** argv) {
     if (code == ExitCode::kDone) code = lost;
   }
   return static_cast<int>(code);
+} catch (const std::bad_alloc&) {
+  return static_cast<int>(fail_without_memory());
 }

@@ -6,10 +6,10 @@
 
 #include <chrono>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "compiler/support/descriptor.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 

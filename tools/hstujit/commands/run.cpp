@@ -41,7 +41,7 @@ size_t print_report(const Json& report, const Options& options) {
                {"max_seq_len", Align::kRight},
                {"sequences", Align::kRight, Show::kWide},
                {"rows", Align::kRight},
-               {"left out [rows]", Align::kRight, Show::kWide},
+               {"left out", Align::kRight, Show::kWide},
                {"time [ms]", Align::kRight},
                {"error", Align::kRight},
                {"bound", Align::kRight},
@@ -52,7 +52,7 @@ size_t print_report(const Json& report, const Options& options) {
   };
   for (const Json& row : member(report, "runs")) {
     table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), text_of(row, "sequences"),
-               text_of(row, "rows"), number_of(row, "rows_left_out") > 0 ? text_of(row, "rows_left_out") : "",
+               text_of(row, "rows"), number_of(row, "sequences_left_out") > 0 ? text_of(row, "sequences_left_out") : "",
                number_text(row, "ms", 3), scientific(member(row, "error")), scientific(member(row, "bound")),
                equal_launches(row), verdict(row)});
   }

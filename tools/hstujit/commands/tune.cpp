@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -143,7 +144,16 @@ class ParallelTuning {
       run.budget_s = std::max(left, 1.0) / static_cast<double>(rounds);
       run.progress = &Progress::callback;
       run.progress_user = &progress_;
-      reports_[index] = std::make_unique<Result<Report>>(report_of(&hstujit_tune, context_, config_, &run));
+      reports_[index] = report_on(run);
+    }
+  }
+
+  // An exception would end a thread, and the process with it.
+  Result<Report> report_on(const hstujit_run_options& run) const {
+    try {
+      return report_of(&hstujit_tune, context_, config_, &run);
+    } catch (const std::bad_alloc&) {
+      return Status(Code::kOutOfMemory, "out of memory");  // so short a text takes none
     }
   }
 
@@ -171,7 +181,7 @@ class ParallelTuning {
   Clock::time_point start_ = Clock::now();
   std::atomic<size_t> next_{0};
   Progress progress_{"tune", Progress::Counts::kSeveral};
-  std::vector<std::unique_ptr<Result<Report>>> reports_;  // by instance
+  std::vector<std::optional<Result<Report>>> reports_;  // by instance
 };
 
 Result<Report> tune_on_devices(const TuneOptions& options, const hstujit_config* config) {
