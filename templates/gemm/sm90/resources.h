@@ -12,9 +12,9 @@ inline constexpr int64_t kDepth = 64;  // of a stage
 struct Resources {
   Resources(const GemmSpec& spec, const GemmConfig& config);
 
-  int64_t threads = 0;             // of a CTA, of which a multiprocessor has one
-  int64_t shared_bytes = 0;        // of a CTA
-  int64_t store_buffers = 0;       // of a warp, each for 16 rows of 64 columns on their way out; none where sums are split
+  int64_t threads = 0;        // of a CTA, of which a multiprocessor has one
+  int64_t shared_bytes = 0;   // of a CTA
+  int64_t store_buffers = 0;  // of a warp, each for 16 rows of 64 columns on their way out; none where sums are split
   int64_t producer_registers = 0;  // of a thread
   int64_t consumer_registers = 0;
   int64_t registers_needed = 0;  // of a consumer thread, about
@@ -22,8 +22,7 @@ struct Resources {
   // Those that the generated source has.
   static constexpr auto fields() {
     using R = Resources;
-    return std::make_tuple(field("shared_bytes", &R::shared_bytes, ""),
-                           field("store_buffers", &R::store_buffers, ""),
+    return std::make_tuple(field("shared_bytes", &R::shared_bytes, ""), field("store_buffers", &R::store_buffers, ""),
                            field("producer_registers", &R::producer_registers, ""),
                            field("consumer_registers", &R::consumer_registers, ""));
   }
