@@ -21,10 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // Defaults may name anything that some operator or every instance has, but what makes an instance itself.
 bool check_defaults(const Json& defaults, Mistakes& mistakes) {
   std::vector<std::string_view> allowed;
@@ -67,7 +63,7 @@ void check_default_not_taken(std::string_view name, const InstanceEntry::Members
     entries.push_back(Json::object());
   } else {
     for (const std::string_view op : operator_names()) {
-      if (contains(entry_field_names(op), name)) entries.push_back({{"op", op}});
+      if (is_entry_field(op, name)) entries.push_back({{"op", op}});
     }
   }
   std::vector<Mistake> first;

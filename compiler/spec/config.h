@@ -105,6 +105,7 @@ Result<Instance> parse_instance(const Json& json, const std::string& path, const
 const std::vector<std::string_view>& instance_field_names(std::string_view op);
 // All names that it may have; those of every operator for one that is none.
 const std::vector<std::string>& entry_field_names(std::string_view op);
+bool is_entry_field(std::string_view op, std::string_view name);
 
 // The batch for one of the instance's max_seq_len: the same for the same instance, on every machine. Listed lengths
 // that are longer are cut, as a model cuts its histories.

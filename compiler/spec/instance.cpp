@@ -177,10 +177,9 @@ double parse_alpha(const InstanceEntry& entry, const std::string& path, const Op
 Json parameters_of(const InstanceEntry& entry) {
   const std::string op = entry.op();
   const bool known_op = is_operator(op);
-  const std::vector<std::string>& all = entry_field_names(op);
   Json parameters = Json::object();
   for (const InstanceEntry::Member& member : entry.members()) {
-    const bool known = std::find(all.begin(), all.end(), member.name) != all.end();
+    const bool known = is_entry_field(op, member.name);
     const bool instances = known_op && member.name != "op" && takes(op, member.name);
     if (known && !instances) parameters[std::string(member.name)] = brief_part(*member.value);
   }
@@ -241,6 +240,11 @@ const std::vector<std::string>& entry_field_names(std::string_view op) {
   }();
   const auto found = names->find(op);
   return found == names->end() ? names->at("") : found->second;
+}
+
+bool is_entry_field(std::string_view op, std::string_view name) {
+  const std::vector<std::string>& names = entry_field_names(op);
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 template <typename T, typename Read>

@@ -6,18 +6,10 @@
 
 namespace hstujit {
 
-namespace {
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-}  // namespace
-
 InstanceEntry::Members InstanceEntry::defaults_of(const Json& defaults) {
   Members members;
   for (const auto& [name, value] : defaults.get_ref<const Json::object_t&>()) {
-    if (name != "name" && contains(entry_field_names(""), name)) members.push_back({name, &value, true});
+    if (name != "name" && is_entry_field("", name)) members.push_back({name, &value, true});
   }
   return members;
 }
@@ -32,9 +24,9 @@ InstanceEntry::InstanceEntry(const Json& own, const Members& defaults) : own_(&o
   for (const Member& member : defaults) {
     if (member.name == "op") inherit(member);
   }
-  const std::vector<std::string>& known = entry_field_names(op());
+  const std::string known_to = op();
   for (const Member& member : defaults) {
-    if (contains(known, member.name)) inherit(member);
+    if (is_entry_field(known_to, member.name)) inherit(member);
   }
 }
 
