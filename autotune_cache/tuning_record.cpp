@@ -12,6 +12,7 @@
 #include "compiler/support/config_aliases.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -50,34 +51,55 @@ auto find_config(Candidates& candidates, std::string_view config) {
 }
 
 template <typename Candidates>
-void erase_config(Candidates& candidates, std::string_view config) {
-  std::erase_if(candidates, [config](const auto& candidate) { return same_config(candidate.config, config); });
-}
-
-template <typename Candidates>
 auto find_timing(Candidates& candidates, std::string_view config, std::string_view workload) {
   return std::find_if(candidates.begin(), candidates.end(), [&](const TimedCandidate& candidate) {
     return candidate.workload == workload && same_config(candidate.config, config);
   });
 }
 
-auto find_same(std::vector<TimedCandidate>& candidates, const TimedCandidate& candidate) {
-  return find_timing(candidates, candidate.config, candidate.workload);
-}
-auto find_same(std::vector<UntimedCandidate>& candidates, const UntimedCandidate& candidate) {
-  return find_config(candidates, candidate.config);
-}
+// Whether one may be a newer finding of the other, as far as more than the config counts.
+bool same_workload(const TimedCandidate& a, const TimedCandidate& b) { return a.workload == b.workload; }
+bool same_workload(const UntimedCandidate&, const UntimedCandidate&) { return true; }
 
-// In place of the one that it is a newer finding of, else at the end: the order of a list stays as it was.
+// A list of findings that another one is merged into. Imprints are taken once: both may have thousands.
 template <typename Candidate>
-void replace_or_add(std::vector<Candidate>& candidates, const Candidate& candidate) {
-  const auto found = find_same(candidates, candidate);
-  if (found != candidates.end()) {
-    *found = candidate;
-  } else {
-    candidates.push_back(candidate);
+class MergedList {
+ public:
+  explicit MergedList(std::vector<Candidate>& list) : list_(list) {
+    for (const Candidate& candidate : list) imprints_.push_back(imprint(candidate.config));
   }
-}
+
+  // In place of the one that it is a newer finding of, else at the end: the order of a list stays as it was.
+  void replace_or_add(const Candidate& candidate) {
+    const std::optional<Imprint> mark = imprint(candidate.config);
+    for (size_t i = 0; i < list_.size(); ++i) {
+      if (!same_workload(list_[i], candidate) || !same(i, candidate.config, mark)) continue;
+      list_[i] = candidate;
+      imprints_[i] = mark;
+      return;
+    }
+    list_.push_back(candidate);
+    imprints_.push_back(mark);
+  }
+
+  void erase(std::string_view config) {
+    const std::optional<Imprint> mark = imprint(config);
+    for (size_t i = list_.size(); i-- > 0;) {
+      if (!same(i, config, mark)) continue;
+      list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(i));
+      imprints_.erase(imprints_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+ private:
+  bool same(size_t i, std::string_view config, const std::optional<Imprint>& mark) const {
+    if (imprints_[i] && mark && *imprints_[i] != *mark) return false;
+    return same_config(list_[i].config, config);
+  }
+
+  std::vector<Candidate>& list_;
+  std::vector<std::optional<Imprint>> imprints_;
+};
 
 // Of one baseline, as far as ratios go.
 bool same_baseline(const TimingBaseline& a, const TimingBaseline& b) {
@@ -139,8 +161,9 @@ Json choice_to_json(const TuningRecord& record, const std::string& config) {
 
 // Of a record that is no merge's: written before the rule that no config has both.
 void drop_ended_times(TuningRecord* record) {
+  MergedList timed(record->timed);
   for (const UntimedCandidate& candidate : record->rejected) {
-    if (candidate.lasts()) erase_config(record->timed, candidate.config);
+    if (candidate.lasts()) timed.erase(candidate.config);
   }
 }
 
@@ -234,13 +257,15 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
   TuningRecord merged = older;
   if (!newer.workload.empty()) merged.workload = newer.workload;
   if (!newer.heuristic.empty()) merged.heuristic = newer.heuristic;
+  MergedList timed(merged.timed);
+  MergedList rejected(merged.rejected);
   for (const TimedCandidate& candidate : newer.timed) {
-    erase_config(merged.rejected, candidate.config);
-    replace_or_add(merged.timed, candidate);
+    rejected.erase(candidate.config);
+    timed.replace_or_add(candidate);
   }
   for (const UntimedCandidate& candidate : newer.rejected) {
-    if (candidate.lasts()) erase_config(merged.timed, candidate.config);
-    replace_or_add(merged.rejected, candidate);
+    if (candidate.lasts()) timed.erase(candidate.config);
+    rejected.replace_or_add(candidate);
   }
   for (const auto& [name, value] : newer.environment) merged.environment[name] = value;
   const bool chosen = !newer.winner.empty() && merged.timing(newer.winner) != nullptr;
@@ -308,6 +333,12 @@ Result<TuningRecord> parse_record(std::string_view text, std::string_view digest
   };
   record.winner = choice("winner");
   record.heuristic = choice("heuristic");
+  size_t findings = 0;
+  for (const char* name : {"timed", "rejected"}) {
+    if (const auto list = json.find(name); list != json.end() && list->is_array()) findings += list->size();
+  }
+  if (findings > kMaxRecordFindings)
+    return Status(Code::kIo, fmt::format("it has {} findings; at most {} are read", findings, kMaxRecordFindings));
   if (const auto list = json.find("timed"); list != json.end() && list->is_array()) {
     for (const Json& item : *list) {
       HSTUJIT_ASSIGN_OR_RETURN(TimedCandidate candidate, timed_from_json(item));

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "cache_fixture.h"
+#include "compiler/support/read_limits.h"
 #include "tests/support/whole_file.h"
 
 namespace hstujit {
@@ -120,6 +121,29 @@ TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
   EXPECT_FALSE(same_config(R"({"a":1})", R"({"a":2})"));
   EXPECT_FALSE(same_config(R"({"a":12})", R"({"a":21})"));
   EXPECT_FALSE(same_config("not json", "nor this"));
+}
+
+// Each of one against each of the other, but not by reading their configs again and again: that took minutes.
+TEST(TuningRecordTest, RecordsOfThousandsOfFindingsAreMerged) {
+  TuningRecord older = sample_record({}), newer = older;
+  for (int64_t i = 0; i < 8000; ++i) {
+    (i % 2 == 0 ? older : newer).timed.push_back({sample_config(i), kWorkload, "s", 100, 0, {}});
+    newer.rejected.push_back({sample_config(100'000 + i), "s", "spill", ""});
+  }
+  const auto merged = merge_records(older, newer);
+  ASSERT_TRUE(merged.ok()) << merged.status().message();
+  EXPECT_EQ(merged->timed.size(), 8000u);
+  EXPECT_EQ(merged->rejected.size(), 8000u);
+}
+
+TEST(TuningRecordTest, MoreFindingsThanAnyTuningMakesAreNoRecord) {
+  TuningRecord record = sample_record({});
+  const size_t count = kMaxRecordFindings + 1;
+  record.rejected.assign(count, {sample_config(1), "s", "spill", ""});
+  const auto text = format_record(record);
+  ASSERT_TRUE(text.ok());
+  const auto parsed = parse_record(*text, tuning_digest(record.key));
+  EXPECT_THAT(parsed.status().message(), ::testing::HasSubstr("65537 findings"));
 }
 
 TEST(TuningRecordTest, RoundTrip) {
