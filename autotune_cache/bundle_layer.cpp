@@ -74,7 +74,8 @@ Status BundleLayer::check_head(std::string_view head, uint64_t size) const {
 }
 
 Status BundleLayer::no_bundle(const Status& status) const {
-  return status.with_context(fmt::format("the file {} is no whole bundle", printable(path())));
+  const std::string_view problem = is_system_failure(status) ? "cannot be read" : "is no whole bundle";
+  return status.with_context(fmt::format("the file {} {}", printable(path()), problem));
 }
 
 const Bundle* BundleLayer::bundle() const {

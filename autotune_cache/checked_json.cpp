@@ -15,7 +15,7 @@ std::string format_checked_json(Json object) {
   return dump_json(object, 2) + '\n';
 }
 
-Result<Json> parse_checked_json(std::string_view text, std::string_view format) {
+Result<Json> parse_checked_json(std::string_view text, std::string_view format, std::string* checksum) {
   Result<Json> parsed = parse_json(text);
   if (!parsed.ok() && parsed.status().code() == Code::kOutOfMemory) return parsed.status();
   if (!parsed.ok() || !parsed->is_object()) return Status(Code::kIo, "it is no JSON object");
@@ -23,9 +23,10 @@ Result<Json> parse_checked_json(std::string_view text, std::string_view format) 
   // What the file says is not shown: it may be any file of this user.
   if (text_member(object, "format") != format)
     return Status(Code::kIo, fmt::format("its format is not {}", quote(format)));
-  const std::string checksum = text_member(object, "checksum");
+  std::string said = text_member(object, "checksum");
   object.erase("checksum");
-  if (checksum != sha256_hex(dump_json(object))) return Status(Code::kIo, "its checksum differs");
+  if (said != sha256_hex(dump_json(object))) return Status(Code::kIo, "its checksum differs");
+  if (checksum != nullptr) *checksum = std::move(said);
   return object;
 }
 

@@ -12,8 +12,8 @@ namespace hstujit {
 // The object with a last member "checksum", indented for people. Member "format" must say what the file is.
 std::string format_checked_json(Json object);
 
-// The object without its checksum. kIo when the text is no object, has another "format", or does not match its
-// checksum.
-Result<Json> parse_checked_json(std::string_view text, std::string_view format);
+// The object without its checksum, which is in *checksum where that is asked for. kIo when the text is no object, has
+// another "format", or does not match its checksum; kOutOfMemory.
+Result<Json> parse_checked_json(std::string_view text, std::string_view format, std::string* checksum = nullptr);
 
 }  // namespace hstujit

@@ -31,6 +31,8 @@ Result<size_t> decompress_into(std::string_view frame, const Room& room) {
     const std::span<char> place = room(used);
     ZSTD_outBuffer output = {place.data(), place.size(), 0};
     left = ZSTD_decompressStream(context.get(), &output, &input);
+    if (ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation)
+      return Status(Code::kOutOfMemory, "there is no memory for its zstd frame");
     if (ZSTD_isError(left) != 0)
       return Status(Code::kIo, fmt::format("its zstd frame is damaged: {}", ZSTD_getErrorName(left)));
     used += output.pos;

@@ -258,7 +258,7 @@ Result<Json> parse_json(std::string_view text, const JsonRules& rules) {
 }
 
 Json json_or_null(std::string_view text, const JsonRules& rules) {
-  Result<Json> json = parse_json(text, rules);
+  Result<Json> json = Builder(text, rules).build();
   return json.ok() ? std::move(json).value() : Json();
 }
 

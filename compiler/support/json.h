@@ -59,7 +59,8 @@ struct JsonRules {
 // Failure: kInvalidConfig with "line:column: <what is wrong>", both from 1, or kOutOfMemory.
 Result<Json> parse_json(std::string_view text, const JsonRules& rules = {});
 
-// For texts that are this library's own, or whose mistakes make no difference: null for what is no JSON.
+// For texts that are this library's own, or whose mistakes make no difference: null for what is no JSON. Throws
+// std::bad_alloc, since null would be another answer.
 Json json_or_null(std::string_view text, const JsonRules& rules = {});
 
 // On one line, or indented for people. Bytes that are no UTF-8, of a path or of a driver's name, are replaced.

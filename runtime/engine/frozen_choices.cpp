@@ -49,11 +49,11 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
     return Status(Code::kInvalidConfig,
                   fmt::format("{}: {}; it must be a file of hstujit freeze", printable(origin), what));
   };
-  const Result<Json> json = parse_checked_json(text, kFormat);
-  if (!json.ok()) return wrong(json.status().message());
   FrozenChoices choices;
   choices.origin_ = origin;
-  choices.checksum_ = text_member(json_or_null(text), "checksum");
+  const Result<Json> json = parse_checked_json(text, kFormat, &choices.checksum_);
+  if (!json.ok() && json.status().code() == Code::kOutOfMemory) return json.status().with_context(printable(origin));
+  if (!json.ok()) return wrong(json.status().message());
   const auto list = json->find("choices");
   if (list == json->end() || !list->is_array()) return wrong("it has no list \"choices\"");
   for (const Json& row : *list) {

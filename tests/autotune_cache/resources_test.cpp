@@ -130,6 +130,18 @@ TEST_F(HarmfulEntryTest, WhatThereIsNoMemoryForIsAMiss) {
 
 using HarmfulBundleTest = CacheTest;
 
+// It is not told damaged.
+TEST_F(HarmfulBundleTest, WhatThereIsNoMemoryForIsUnread) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
+  // A zstd frame with a window of 128 MiB, which is empty.
+  ASSERT_TRUE(write_file_atomically(path("wide"), std::string("\x28\xb5\x2f\xfd\x00\x88\x01\x00\x00", 9)).ok());
+  EXPECT_TRUE(with_little_memory([&] {
+    const Status status = BundleLayer(path("wide"), Trust::kAll, log()).health();
+    return status.code() == Code::kOutOfMemory &&
+           status.message().ends_with("cannot be read: there is no memory for its zstd frame");
+  }));
+}
+
 TEST_F(HarmfulBundleTest, ADeepManifestIsRefused) {
   std::string tar;
   ASSERT_TRUE(append_to_tar(tar, "hstujit-bundle.json", deep_json()).ok());

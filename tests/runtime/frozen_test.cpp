@@ -5,6 +5,7 @@
 #include "runtime/engine/frozen_choices.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
+#include "tests/support/little_memory.h"
 
 namespace hstujit::test {
 namespace {
@@ -151,6 +152,17 @@ TEST_F(FrozenTest, AFileThatIsNoneIsRefused) {
   EXPECT_TRUE(engine_with_file().ok());
   values_["HSTUJIT_OVERRIDE"] = R"({"stages": 3})";
   EXPECT_THAT(engine_with_file().status().message(), HasSubstr("unset one"));
+}
+
+TEST_F(FrozenTest, AFileThatThereIsNoMemoryForIsNoWrongOne) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
+  std::string lists = "[[]";
+  while (lists.size() < size_t{4} << 20) lists += ",[]";
+  const std::string text = R"({"format": "hstujit-choices-1", "choices": )" + lists + "]}";
+  EXPECT_TRUE(with_little_memory([&] {
+    const Status status = FrozenChoices::parse(text, "choices.json").status();
+    return status.code() == Code::kOutOfMemory && status.message().starts_with("choices.json: there is no memory for");
+  }));
 }
 
 TEST_F(FrozenTest, NothingIsTuned) {

@@ -201,6 +201,8 @@ TEST(Json, ACopyThatMemoryDoesNotHoldIsAnException) {
            });
   }));
   EXPECT_TRUE(with_little_memory([&] { return parse_json(texts).status().code() == Code::kOutOfMemory; }));
+  // Null would be another answer.
+  EXPECT_TRUE(with_little_memory([&] { return runs_out_of_memory([&] { json_or_null(texts); }); }));
 }
 
 // The parser keeps blanks for its message and escapes them there: 64 MiB took 47 seconds.
