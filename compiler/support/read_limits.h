@@ -9,11 +9,11 @@
 namespace hstujit {
 
 // Of a cache, whether it is a directory, a bundle or a remote one.
-inline constexpr size_t kMaxMetadataBytes = size_t{1} << 20;  // a kernel's is 2 KB
-inline constexpr size_t kMaxCubinBytes = size_t{256} << 20;   // the largest kernel has a few hundred KB
-inline constexpr size_t kMaxRecordBytes = size_t{64} << 20;   // 2 KB for each of some thousand candidates
+inline constexpr size_t kMaxMetadataBytes = size_t{1} << 20;   // a kernel's is 2 KB
+inline constexpr size_t kMaxCubinBytes = size_t{256} << 20;    // the largest kernel has a few hundred KB
+inline constexpr size_t kMaxRecordBytes = size_t{64} << 20;    // 2 KB for each of some thousand candidates
 inline constexpr size_t kMaxRecordFindings = size_t{1} << 16;  // times and rejections, of all workloads
-inline constexpr size_t kMaxChoiceBytes = size_t{1} << 20;    // a config and a few names
+inline constexpr size_t kMaxChoiceBytes = size_t{1} << 20;     // a config and a few names
 
 // A bundle as it is and as a tar archive: a cache of ten thousand kernels has 1 GB.
 inline constexpr size_t kMaxBundleBytes = size_t{4} << 30;
