@@ -52,8 +52,7 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   const double wait = kLoadCycles * (config.cluster > 1 ? kClusterLoads : 1) /
                       static_cast<double>(std::max<int64_t>(config.stages - 1, 1));
   const double main_loop = stages * norm({multiply, load, wait}, kMainOverlap);
-  const double pieces = block_m * block_n / 1024 / 4 / static_cast<double>(config.ping_pong ? 1 : config.consumers);
-  const double store = config.split_k > 1 ? 0 : pieces * kPieceCycles;
+  const double store = config.split_k > 1 ? 0 : static_cast<double>(store_pieces(config)) * kPieceCycles;
   const double cycles =
       kStartCycles + (config.ping_pong ? tiles * std::max(main_loop, store) + store : tiles * (main_loop + store));
 

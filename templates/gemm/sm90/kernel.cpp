@@ -14,12 +14,12 @@ namespace hstujit {
 namespace {
 
 using gemm_sm90::kDepth;
+using gemm_sm90::kPieceColumns;
+using gemm_sm90::kPieceRows;
 using gemm_sm90::Resources;
 
-constexpr int64_t kMaxBox = 256;       // rows of a box of the copy engine
-constexpr int64_t kPieceColumns = 64;  // of what a warp stores at a time
-constexpr int64_t kAtomRows = 8;       // of the swizzle
-constexpr int64_t kPieceRows = 16;
+constexpr int64_t kMaxBox = 256;     // rows of a box of the copy engine
+constexpr int64_t kAtomRows = 8;     // of the swizzle
 constexpr int kAddThreads = 256;     // of the kernel that adds up parts of sums
 constexpr int64_t kAddElements = 8;  // of a thread of it
 
@@ -89,6 +89,10 @@ std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, 
   if (config.block_n % (config.cluster * together) != 0) {
     reasons.push_back({"cluster", fmt::format("{} CTAs share {} columns; allowed: whole pieces of {} for each",
                                               config.cluster, config.block_n, together)});
+  }
+  if (config.cluster > device.sm_count) {
+    reasons.push_back({"cluster", fmt::format("a cluster of {} CTAs; the device has {} multiprocessors", config.cluster,
+                                              device.sm_count)});
   }
   if (config.ping_pong && config.consumers != 2)
     reasons.push_back({"ping_pong", fmt::format("ping-pong of {} consumers; allowed: 2", config.consumers)});

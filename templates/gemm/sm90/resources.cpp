@@ -10,8 +10,8 @@ namespace hstujit::gemm_sm90 {
 namespace {
 
 constexpr int64_t kWarpgroup = 128, kWarpgroupRows = 64;
-constexpr int64_t kBarrierBytes = 16;       // of a stage
-constexpr int64_t kPieceBytes = 2048;       // 16 rows of 64 columns: what a warp stores at a time
+constexpr int64_t kBarrierBytes = 16;  // of a stage
+constexpr int64_t kPieceBytes = kPieceRows * sm90::kSwizzleBytes;
 constexpr int64_t kProducerRegisters = 40;  // of a thread: what its addresses take
 constexpr int64_t kOtherRegisters = 56;     // of a consumer, beside sums: addresses, and what the epilogue reads
 
@@ -22,6 +22,8 @@ int64_t row_blocks(const GemmConfig& config) {
   return config.block_m % rows == 0 ? config.block_m / rows : 0;
 }
 
+int64_t store_pieces(const GemmConfig& config) { return row_blocks(config) * (config.block_n / kPieceColumns); }
+
 Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
   threads = kWarpgroup * (config.consumers + 1);
   // A factor whose sum dimension is not contiguous comes in whole lines of columns.
@@ -30,7 +32,7 @@ Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
   shared_bytes = config.stages * stage + round_up(config.stages * kBarrierBytes, int64_t{128});
   if (config.split_k == 1) {
     // All of a tile, so that it leaves while the next one is multiplied; else two pieces in turn.
-    const int64_t pieces = row_blocks(config) * (config.block_n / kDepth), warps = 4 * config.consumers;
+    const int64_t pieces = store_pieces(config), warps = 4 * config.consumers;
     const bool whole = shared_bytes + pieces * warps * kPieceBytes <= sm90::kSharedLimit - sm90::kReservedBytes;
     store_buffers = whole ? pieces : std::min<int64_t>(pieces, 2);
     shared_bytes += store_buffers * warps * kPieceBytes;

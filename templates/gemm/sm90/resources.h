@@ -7,14 +7,15 @@
 
 namespace hstujit::gemm_sm90 {
 
-inline constexpr int64_t kDepth = 64;  // of a stage
+inline constexpr int64_t kDepth = 64;                          // of a stage
+inline constexpr int64_t kPieceRows = 16, kPieceColumns = 64;  // of what a warp stores at a time
 
 struct Resources {
   Resources(const GemmSpec& spec, const GemmConfig& config);
 
-  int64_t threads = 0;        // of a CTA, of which a multiprocessor has one
-  int64_t shared_bytes = 0;   // of a CTA
-  int64_t store_buffers = 0;  // of a warp, each for 16 rows of 64 columns on their way out; none where sums are split
+  int64_t threads = 0;             // of a CTA, of which a multiprocessor has one
+  int64_t shared_bytes = 0;        // of a CTA
+  int64_t store_buffers = 0;       // of a warp, each for a piece on its way out; none where sums are split
   int64_t producer_registers = 0;  // of a thread
   int64_t consumer_registers = 0;
   int64_t registers_needed = 0;  // of a consumer thread, about
@@ -30,5 +31,8 @@ struct Resources {
 
 // Rows of a tile that a consumer multiplies, in units of a wgmma; 0 where they are no whole number.
 int64_t row_blocks(const GemmConfig& config);
+
+// Of a tile, those of each warp.
+int64_t store_pieces(const GemmConfig& config);
 
 }  // namespace hstujit::gemm_sm90

@@ -22,6 +22,17 @@ TEST_F(GemmKernels, EveryTileFits) {
   EXPECT_GE(tiles.size(), 16u);
 }
 
+// The estimate of a cluster that has no room divided by zero.
+TEST_F(GemmKernels, ADeviceOfOneMultiprocessorHasNoClusters) {
+  DeviceSpec device = *known_device("sm_90a");
+  device.sm_count = 1;
+  const OpSpecPtr spec = *parse_op_spec({{"op", "addmm"}, {"k", 512}, {"n", 2048}}, "");
+  const SearchSpace space = search_space(*spec, Direction::kForward, device, {});
+  ASSERT_FALSE(space.candidates.empty());
+  for (const Candidate& candidate : space.candidates)
+    EXPECT_EQ(std::get<GemmConfig>(candidate.config.tunables).cluster, 1);
+}
+
 TEST_F(GemmKernels, SumsOverRowsFit) {
   const DeviceSpec device = *known_device("sm_90a");
   for (const bool transpose : {false, true}) {
