@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include "autotune_cache/checked_json.h"
@@ -61,44 +62,50 @@ auto find_timing(Candidates& candidates, std::string_view config, std::string_vi
 bool same_workload(const TimedCandidate& a, const TimedCandidate& b) { return a.workload == b.workload; }
 bool same_workload(const UntimedCandidate&, const UntimedCandidate&) { return true; }
 
-// A list of findings that another one is merged into. Imprints are taken once: both may have thousands.
+// A config as same_config() compares it. What is no JSON is the same as itself alone.
+nlohmann::json config_key(std::string_view config) {
+  const Result<Json> json = parse_json(config);
+  return json.ok() ? nlohmann::json(*json) : nlohmann::json(config);
+}
+
+// A list of findings that others are merged into; both may have thousands. Erased ones stay until finish().
 template <typename Candidate>
 class MergedList {
  public:
-  explicit MergedList(std::vector<Candidate>& list) : list_(list) {
-    for (const Candidate& candidate : list) imprints_.push_back(imprint(candidate.config));
+  explicit MergedList(std::vector<Candidate>& list) : list_(list), erased_(list.size(), false) {
+    for (size_t i = 0; i < list.size(); ++i) places_[config_key(list[i].config)].push_back(i);
   }
 
   // In place of the one that it is a newer finding of, else at the end: the order of a list stays as it was.
   void replace_or_add(const Candidate& candidate) {
-    const std::optional<Imprint> mark = imprint(candidate.config);
-    for (size_t i = 0; i < list_.size(); ++i) {
-      if (!same_workload(list_[i], candidate) || !same(i, candidate.config, mark)) continue;
-      list_[i] = candidate;
-      imprints_[i] = mark;
+    std::vector<size_t>& places = places_[config_key(candidate.config)];
+    const auto older =
+        std::find_if(places.begin(), places.end(), [&](size_t i) { return same_workload(list_[i], candidate); });
+    if (older != places.end()) {
+      list_[*older] = candidate;
       return;
     }
+    places.push_back(list_.size());
     list_.push_back(candidate);
-    imprints_.push_back(mark);
+    erased_.push_back(false);
   }
 
   void erase(std::string_view config) {
-    const std::optional<Imprint> mark = imprint(config);
-    for (size_t i = list_.size(); i-- > 0;) {
-      if (!same(i, config, mark)) continue;
-      list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(i));
-      imprints_.erase(imprints_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
+    const auto found = places_.find(config_key(config));
+    if (found == places_.end()) return;
+    for (const size_t i : found->second) erased_[i] = true;
+    places_.erase(found);
+  }
+
+  void finish() {
+    size_t i = 0;
+    std::erase_if(list_, [&](const Candidate&) { return erased_[i++]; });
   }
 
  private:
-  bool same(size_t i, std::string_view config, const std::optional<Imprint>& mark) const {
-    if (imprints_[i] && mark && *imprints_[i] != *mark) return false;
-    return same_config(list_[i].config, config);
-  }
-
   std::vector<Candidate>& list_;
-  std::vector<std::optional<Imprint>> imprints_;
+  std::vector<bool> erased_;
+  std::map<nlohmann::json, std::vector<size_t>> places_;  // of each config
 };
 
 // Of one baseline, as far as ratios go.
@@ -165,6 +172,7 @@ void drop_ended_times(TuningRecord* record) {
   for (const UntimedCandidate& candidate : record->rejected) {
     if (candidate.lasts()) timed.erase(candidate.config);
   }
+  timed.finish();
 }
 
 }  // namespace
@@ -267,6 +275,8 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
     if (candidate.lasts()) timed.erase(candidate.config);
     rejected.replace_or_add(candidate);
   }
+  timed.finish();
+  rejected.finish();
   for (const auto& [name, value] : newer.environment) merged.environment[name] = value;
   const bool chosen = !newer.winner.empty() && merged.timing(newer.winner) != nullptr;
   merged.winner = chosen ? newer.winner : select_winner(merged);
@@ -333,23 +343,21 @@ Result<TuningRecord> parse_record(std::string_view text, std::string_view digest
   };
   record.winner = choice("winner");
   record.heuristic = choice("heuristic");
-  size_t findings = 0;
-  for (const char* name : {"timed", "rejected"}) {
-    if (const auto list = json.find(name); list != json.end() && list->is_array()) findings += list->size();
-  }
-  if (findings > kMaxRecordFindings)
+  const Json none = Json::array();
+  const auto list = [&](const char* name) -> const Json& {
+    const auto member = json.find(name);
+    return member != json.end() && member->is_array() ? *member : none;
+  };
+  const Json &timed = list("timed"), &rejected = list("rejected");
+  if (const size_t findings = timed.size() + rejected.size(); findings > kMaxRecordFindings)
     return Status(Code::kIo, fmt::format("it has {} findings; at most {} are read", findings, kMaxRecordFindings));
-  if (const auto list = json.find("timed"); list != json.end() && list->is_array()) {
-    for (const Json& item : *list) {
-      HSTUJIT_ASSIGN_OR_RETURN(TimedCandidate candidate, timed_from_json(item));
-      record.timed.push_back(std::move(candidate));
-    }
+  for (const Json& item : timed) {
+    HSTUJIT_ASSIGN_OR_RETURN(TimedCandidate candidate, timed_from_json(item));
+    record.timed.push_back(std::move(candidate));
   }
-  if (const auto list = json.find("rejected"); list != json.end() && list->is_array()) {
-    for (const Json& item : *list) {
-      HSTUJIT_ASSIGN_OR_RETURN(UntimedCandidate candidate, rejected_from_json(item));
-      record.rejected.push_back(std::move(candidate));
-    }
+  for (const Json& item : rejected) {
+    HSTUJIT_ASSIGN_OR_RETURN(UntimedCandidate candidate, rejected_from_json(item));
+    record.rejected.push_back(std::move(candidate));
   }
   if (const auto environment = json.find("environment"); environment != json.end() && environment->is_object()) {
     for (const auto& [name, value] : environment->items()) {
