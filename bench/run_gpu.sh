@@ -64,40 +64,36 @@ overridden() {
   record "$recorded_as" "$work/$name.out" "$work/${name}_memcheck.log" "$work/${name}_racecheck.log" "$output/${name}_$day.json" || failed=1
 }
 
-# NAME SMALL MATRIX_OPTIONS...: matrix, and of the small selection those with SMALL in their names under the sanitizers, forward, to NAME_matrix_DAY.json and NAME_sanitizer_DAY.json.
-checked() {
-  local name=$1 small=$2
-  shift 2
-  matrix "$@" --part "$part" > "$work/$name.json"
+# NAME MATRIX_OPTIONS...: those instances beside float64, to NAME_DAY.json.
+agreement() {
+  local name=$1
+  shift
+  matrix "$@" > "$work/$name.json"
   $hstujit prewarm --config "$work/$name.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
   $hstujit run --config "$work/$name.json" --check --json --cache-dir "$cache" > "$work/$name.out" 2> "$work/log" || failed=1
-  record matrix "$work/$name.out" "$output/${name}_matrix_$day.json" || failed=1
-  matrix --sanitizer --only "$small" > "$work/${name}_small.json"
-  sanitize "$work/${name}_small.json" "$work/$name" || failed=1
-  record sanitizer "$work/${name}_memcheck.log" "$work/${name}_racecheck.log" "$output/${name}_sanitizer_$day.json" || failed=1
+  record matrix "$work/$name.out" "$output/${name}_$day.json" || failed=1
+}
+
+# NAME MATRIX_OPTIONS...: those of the small selection under the sanitizers, to NAME_DAY.json.
+sanitized() {
+  local name=$1
+  shift
+  matrix --sanitizer "$@" > "$work/$name.json"
+  sanitize "$work/$name.json" "$work/$name" || failed=1
+  record sanitizer "$work/${name}_memcheck.log" "$work/${name}_racecheck.log" "$output/${name}_$day.json" || failed=1
 }
 
 if step matrix; then
-  matrix --part "$part" > "$work/matrix.json"
-  $hstujit prewarm --config "$work/matrix.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
-  $hstujit run --config "$work/matrix.json" --check --json --cache-dir "$cache" > "$work/matrix.out" 2> "$work/log" || failed=1
-  record matrix "$work/matrix.out" "$output/matrix_$day.json" || failed=1
+  agreement matrix --part "$part"
 fi
 
 if step sanitizer; then
-  matrix --sanitizer > "$work/small.json"
-  sanitize "$work/small.json" "$work/small" || failed=1
-  record sanitizer "$work/small_memcheck.log" "$work/small_racecheck.log" "$output/sanitizer_$day.json" || failed=1
+  sanitized sanitizer
 fi
 
 if step backward; then
-  matrix --direction backward --part "$part" > "$work/backward.json"
-  $hstujit prewarm --config "$work/backward.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
-  $hstujit run --config "$work/backward.json" --check --json --cache-dir "$cache" > "$work/backward.out" 2> "$work/log" || failed=1
-  record matrix "$work/backward.out" "$output/backward_matrix_$day.json" || failed=1
-  matrix --direction backward --sanitizer > "$work/backward_small.json"
-  sanitize "$work/backward_small.json" "$work/backward" || failed=1
-  record sanitizer "$work/backward_memcheck.log" "$work/backward_racecheck.log" "$output/backward_sanitizer_$day.json" || failed=1
+  agreement backward_matrix --direction backward --part "$part"
+  sanitized backward_sanitizer --direction backward
 fi
 
 # Here no choice of the cost model counts: every instance that can runs the kernel that a step asks for.
@@ -249,12 +245,7 @@ if step delta; then
 fi
 
 if step rows; then
-  for direction in forward backward; do
-    matrix --rows --direction $direction > "$work/rows_$direction.json"
-    $hstujit prewarm --config "$work/rows_$direction.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
-    $hstujit run --config "$work/rows_$direction.json" --check --json --cache-dir "$cache" > "$work/rows_$direction.out" 2> "$work/log" || failed=1
-    record matrix "$work/rows_$direction.out" "$output/rows_${direction}_matrix_$day.json" || failed=1
-  done
+  for direction in forward backward; do agreement rows_${direction}_matrix --rows --direction $direction; done
   for times in untuned tuned; do
     [ $times = tuned ] && { $hstujit tune --config "$here/rows.json" --budget 240s --json --cache-dir "$work/rows" > /dev/null 2> "$work/log" || failed=1; }
     $hstujit bench --config "$here/rows.json" --cache-dir "$work/rows" --out "$work/rows_$times.out" || failed=1
@@ -264,13 +255,8 @@ fi
 
 if step sequences_matrix; then
   for direction in forward backward; do
-    matrix --sequences --direction $direction --part "$part" > "$work/sequences_$direction.json"
-    $hstujit prewarm --config "$work/sequences_$direction.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
-    $hstujit run --config "$work/sequences_$direction.json" --check --json --cache-dir "$cache" > "$work/sequences_$direction.out" 2> "$work/log" || failed=1
-    record matrix "$work/sequences_$direction.out" "$output/sequences_${direction}_matrix_$day.json" || failed=1
-    matrix --sanitizer --only rows_ --direction $direction > "$work/sequences_small.json"
-    sanitize "$work/sequences_small.json" "$work/sequences_$direction" || failed=1
-    record sanitizer "$work/sequences_${direction}_memcheck.log" "$work/sequences_${direction}_racecheck.log" "$output/sequences_${direction}_sanitizer_$day.json" || failed=1
+    agreement sequences_${direction}_matrix --sequences --direction $direction --part "$part"
+    sanitized sequences_${direction}_sanitizer --only rows_ --direction $direction
   done
 fi
 
@@ -281,17 +267,16 @@ if step row_sweep; then
 fi
 
 if step serving; then
-  checked serving serving_ --serving
+  agreement serving_matrix --serving --part "$part"
+  sanitized serving_sanitizer --only serving_
 fi
 
 # Also by schedules that the cost model may not choose: ping-pong, one band of tiles; clusters, buffers of stores in turn.
 if step products_matrix; then
-  checked products product_ --products
-  export HSTUJIT_OVERRIDE='{"block_m": 64, "block_n": 192, "stages": 3, "ping_pong": true, "split_k": 1, "raster_rows": 1, "cluster": 1}'
-  checked products_ping_pong product_ --products
-  export HSTUJIT_OVERRIDE='{"block_m": 128, "block_n": 256, "stages": 4, "ping_pong": false, "split_k": 1, "raster_rows": 2, "cluster": 2}'
-  checked products_clusters product_ --products
-  unset HSTUJIT_OVERRIDE
+  agreement products_matrix --products --part "$part"
+  sanitized products_sanitizer --only product_
+  overridden fused products_ping_pong '"block_m": 64, "block_n": 192, "stages": 3, "ping_pong": true, "split_k": 1, "raster_rows": 1, "cluster": 1' --only product_
+  overridden fused products_clusters '"block_m": 128, "block_n": 256, "stages": 4, "ping_pong": false, "split_k": 1, "raster_rows": 2, "cluster": 2' --only product_
 fi
 
 if step products; then
@@ -314,12 +299,7 @@ if step sequences; then
 fi
 
 if step programs; then
-  for direction in forward backward; do
-    matrix --only program_ --direction $direction > "$work/programs_$direction.json"
-    $hstujit prewarm --config "$work/programs_$direction.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
-    $hstujit run --config "$work/programs_$direction.json" --check --json --cache-dir "$cache" > "$work/programs_$direction.out" 2> "$work/log" || failed=1
-    record matrix "$work/programs_$direction.out" "$output/programs_${direction}_matrix_$day.json" || failed=1
-  done
+  for direction in forward backward; do agreement programs_${direction}_matrix --only program_ --direction $direction; done
   "$binaries/test_gpu_program" || failed=1
 fi
 
