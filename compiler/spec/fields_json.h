@@ -98,6 +98,14 @@ Json fields_to_json(T object) {
   return write_slots(field_slots(object));
 }
 
+// The canonical JSON of an operator whose parameters are one struct.
+template <typename T>
+Json operator_json(std::string_view op, const T& params) {
+  Json json = {{"op", op}};
+  json.update(fields_to_json(params));
+  return json;
+}
+
 // Fills `object` from `json`; names outside the field list and `extra` are mistakes. Fields left out keep their value,
 // and so do those that are wrong.
 template <typename T>

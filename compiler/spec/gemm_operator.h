@@ -30,11 +30,7 @@ class GemmOperator : public GemmSpec {
   const GemmInterface& interface() const final { return interface_; }
   DataType dtype() const final { return params_.dtype; }
   int64_t typical_rows() const final { return params_.typical_rows; }
-  nlohmann::ordered_json to_json() const final {
-    Json json = {{"op", P::kOp}};
-    json.update(fields_to_json(params_));
-    return json;
-  }
+  Json to_json() const final { return operator_json(P::kOp, params_); }
 
  private:
   const P params_;

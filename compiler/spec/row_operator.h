@@ -40,11 +40,7 @@ class RowOperator : public RowSpec {
   const P& params() const { return params_; }
   std::string_view op() const final { return P::kOp; }
   int64_t alignment() const final { return params_.alignment; }
-  nlohmann::ordered_json to_json() const final {
-    Json json = {{"op", P::kOp}};
-    json.update(fields_to_json(params_));
-    return json;
-  }
+  Json to_json() const final { return operator_json(P::kOp, params_); }
 
  protected:
   P params_;

@@ -99,11 +99,7 @@ class SequenceOperator : public SequenceSpec {
   const P& params() const { return params_; }
   std::string_view op() const final { return op_; }
   int64_t alignment() const final { return params_.alignment; }
-  nlohmann::ordered_json to_json() const final {
-    Json json = {{"op", op_}};
-    json.update(fields_to_json(params_));
-    return json;
-  }
+  Json to_json() const final { return operator_json(op_, params_); }
 
  protected:
   std::string_view op_;

@@ -21,6 +21,9 @@ auto within_memory(std::string_view what, const Read& read) -> decltype(read()) 
   }
 }
 
+// Of a thread or a task that ran out of memory: so short a text takes none itself.
+inline Status out_of_memory() { return Status(Code::kOutOfMemory, "out of memory"); }
+
 // Whether this process can take so many bytes more; else kOutOfMemory, with what wants them. For libraries that end the
 // process when memory runs out: they are asked first whether there is as much as they may need. Nothing is kept for
 // them.

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "compiler/support/json.h"
+#include "compiler/support/memory.h"
 #include "compiler/support/threads.h"
 #include "runtime/dispatch/kernel_supply.h"
 #include "runtime/operations/operation.h"
@@ -40,7 +41,7 @@ void supply_group(Engine& engine, const DeviceSpec& device, KeyGroup& group, Sup
       wanted.kernel = supply_kernel(engine, task.instance->spec, task.direction, device, task.bucket, task.restriction,
                                     wanted.choice, supply);
     } catch (const std::bad_alloc&) {
-      wanted.kernel = Status(Code::kOutOfMemory, "out of memory");  // so short a text takes none
+      wanted.kernel = out_of_memory();
     } catch (const std::exception& error) {
       wanted.kernel = Status(Code::kInternal, error.what());
     }

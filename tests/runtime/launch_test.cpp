@@ -4,6 +4,7 @@
 #include "compiler/spec/limits.h"
 #include "runtime/launch/data_checks.h"
 #include "tests/runtime/launch_fixture.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit::test {
 namespace {
@@ -152,9 +153,7 @@ TEST_F(LaunchTest, CheckModeLooksAtTheOffsets) {
 }
 
 TEST_F(LaunchTest, ALaunchTakesLessThanFiveMicroseconds) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer is what would be timed";
-#endif
+  if (kSanitized) GTEST_SKIP() << "a sanitizer is what would be timed";
   constexpr int kLaunches = 20000;
   double best = 1e9;
   for (int round = 0; round < 5; ++round) {

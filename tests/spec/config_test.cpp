@@ -12,6 +12,7 @@
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/spec/small_batch.h"
 #include "compiler/support/files.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/whole_file.h"
 
 namespace hstujit {
@@ -366,9 +367,7 @@ TEST(Config, MistakesOfADefaultAreCountedOnce) {
 
 // Each op copied what it takes, and wrote all of it down for a message that shows sixty letters: minutes.
 TEST(Config, ALargeDefaultCostsNoOpAnything) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a time of a sanitized build says nothing";
-#endif
+  if (kSanitized) GTEST_SKIP() << "a time of a sanitized build says nothing";
   std::string list = "[0";
   for (int i = 0; i < 300'000; ++i) list += ",0";
   list += "]";
@@ -456,9 +455,7 @@ TEST(Config, AsksForABoundedNumberOfKernels) {
 
 // Beyond the mistakes that are reported, no sentence is made for one.
 TEST(Config, MillionsOfMistakesTakeSeconds) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a time of a sanitized build says nothing";
-#endif
+  if (kSanitized) GTEST_SKIP() << "a time of a sanitized build says nothing";
   std::string texts = "\"\"", names, directions = "\"forward\"";
   for (int i = 0; i < 2'000'000; ++i) texts += ",\"\"";
   for (int i = 0; i < 130'000; ++i) names += fmt::format(",\"n{}\":0", i);

@@ -8,22 +8,11 @@
 #include <cstddef>
 #include <fstream>
 
+#include "tests/support/sanitized.h"
+
 namespace hstujit {
 
-// Not under a sanitizer, whose own tables are larger than any limit.
-inline bool memory_can_be_limited() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-  return false;
-#else
-  return true;
-#endif
-#else
-  return true;
-#endif
-}
+inline bool memory_can_be_limited() { return !kSanitized; }
 
 // Whether `body`, run in a process that can take no more than 64 MiB, says true; false when that process dies.
 template <typename Body>

@@ -111,12 +111,8 @@ int64_t affordable_length(const Signature& signature, int64_t sequences, int64_t
 int64_t compared_elements(const Signature& signature) {
   int64_t sum = 0;
   for (const Argument& argument : signature) {
-    if (argument.role != ArgumentRole::kOutput || !has_rows(argument) || row_axis(argument) != kSequenceAxis) continue;
-    int64_t elements = 1;
-    for (size_t i = 1; i < argument.shape.size(); ++i) {
-      if (argument.shape[i].is_constant()) elements *= argument.shape[i].bias;
-    }
-    sum += elements;
+    const bool compared = argument.role == ArgumentRole::kOutput && has_rows(argument);
+    if (compared && row_axis(argument) == kSequenceAxis) sum += part_elements(argument, 1);
   }
   return sum;
 }

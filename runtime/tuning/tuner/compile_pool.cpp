@@ -9,6 +9,7 @@
 #include "compiler/support/code_text.h"
 #include "compiler/support/files.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/memory.h"
 #include "compiler/support/threads.h"
 #include "runtime/tuning/worker/worker_problem.h"
 
@@ -126,7 +127,7 @@ PoolResult CompilePool::produce(size_t index, Effort effort, const Worker& worke
       result.binary = engine_.kernels().compile(request);
     }
   } catch (const std::bad_alloc&) {
-    result.binary = Status(Code::kOutOfMemory, "out of memory");  // so short a text takes none
+    result.binary = out_of_memory();
   } catch (const std::exception& error) {
     result.binary = Status(Code::kInternal, error.what());
   }

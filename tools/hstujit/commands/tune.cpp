@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/support/json.h"
+#include "compiler/support/memory.h"
 #include "compiler/support/numbers.h"
 #include "compiler/support/text.h"
 #include "compiler/support/threads.h"
@@ -153,7 +154,7 @@ class ParallelTuning {
     try {
       return report_of(&hstujit_tune, context_, config_, &run);
     } catch (const std::bad_alloc&) {
-      return Status(Code::kOutOfMemory, "out of memory");  // so short a text takes none
+      return out_of_memory();
     }
   }
 

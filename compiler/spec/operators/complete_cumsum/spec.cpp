@@ -13,12 +13,6 @@ OpSpecPtr parse_complete_cumsum(const Json& json, const std::string& path, Mista
 }
 Json schema_complete_cumsum() { return fields_schema<CompleteCumsumParams>(); }
 
-nlohmann::ordered_json CompleteCumsumSpec::to_json() const {
-  Json json = {{"op", op()}};
-  json.update(fields_to_json(params_));
-  return json;
-}
-
 Signature CompleteCumsumSpec::signature(Direction) const {
   Argument lengths;
   lengths.name = "lengths";

@@ -22,7 +22,7 @@ class CompleteCumsumSpec final : public OpSpec {
 
   std::string_view op() const override { return "complete_cumsum"; }
   Family family() const override { return Family::kScan; }
-  nlohmann::ordered_json to_json() const override;
+  Json to_json() const override { return operator_json(op(), params_); }
   bool supports(Direction direction) const override { return direction == Direction::kForward; }
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;

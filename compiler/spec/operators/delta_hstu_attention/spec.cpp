@@ -12,8 +12,7 @@ OpSpecPtr parse_delta_hstu_attention(const Json& json, const std::string& path, 
 Json schema_delta_hstu_attention() { return attention_schema<DeltaHstuAttentionParams>(); }
 
 Json DeltaHstuAttentionSpec::to_json() const {
-  Json json = {{"op", "delta_hstu_attention"}};
-  json.update(fields_to_json(params()));
+  Json json = operator_json("delta_hstu_attention", params());
   json["jagged_queries"] = query_rows() == QueryRows::kLastJagged;
   return json;
 }

@@ -9,10 +9,6 @@ OpSpecPtr parse_hstu_attention(const Json& json, const std::string& path, Mistak
 
 Json schema_hstu_attention() { return attention_schema<HstuAttentionParams>(); }
 
-Json HstuAttentionSpec::to_json() const {
-  Json json = {{"op", "hstu_attention"}};
-  json.update(fields_to_json(params()));
-  return json;
-}
+Json HstuAttentionSpec::to_json() const { return operator_json("hstu_attention", params()); }
 
 }  // namespace hstujit

@@ -34,10 +34,4 @@ OpSpecPtr parse_kv_program(std::string_view op, const Json& json, const std::str
   return std::make_shared<KvSpec>(op, params, program.finish());
 }
 
-nlohmann::ordered_json KvSpec::to_json() const {
-  Json json = {{"op", op_}};
-  json.update(fields_to_json(params_));
-  return json;
-}
-
 }  // namespace hstujit

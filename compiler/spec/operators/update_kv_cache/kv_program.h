@@ -38,7 +38,7 @@ class KvSpec final : public ProgramSpec {
       : ProgramSpec(std::move(program)), op_(op), params_(params) {}
 
   std::string_view op() const override { return op_; }
-  nlohmann::ordered_json to_json() const override;
+  Json to_json() const override { return operator_json(op_, params_); }
 
  private:
   const std::string_view op_;
