@@ -68,6 +68,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
 
   const LengthsOfGroups lengths = group(*tasks);
   OperationResult result;
+  TaskProgress progress(options, "choose", keys.size());
   size_t without_kernel = 0;
   Json instances = Json::array();
   std::map<std::string, size_t> places;  // of instances, by name
@@ -93,6 +94,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
         result.fail(status.with_context(key.label()));
       }
     }
+    progress.done(key);
     instances[place->second]["keys"].push_back(std::move(json));
   }
   result.report = {{"valid", true},

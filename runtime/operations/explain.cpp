@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <tuple>
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
@@ -156,6 +158,12 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   return {};
 }
 
+// What the lengths of one key have in common.
+struct Explained {
+  Json fields = Json::object();
+  Status status;
+};
+
 }  // namespace
 
 OperationResult explain(Engine& engine, const Config& config, const OperationOptions& options) {
@@ -166,14 +174,21 @@ OperationResult explain(Engine& engine, const Config& config, const OperationOpt
   if (!device.ok()) return {Json::object(), device.status()};
   const std::vector<Task> all = with_small_batches(*tasks, *device);
   Contents contents(engine);
+  TaskProgress progress(options, "explain", all.size());
+  std::map<std::tuple<std::string_view, Direction, ProblemBucket>, Explained> keys;
   Json rows = Json::array();
   for (const Task& task : all) {
+    const auto [place, added] = keys.try_emplace({task.instance->name, task.direction, task.bucket});
+    Explained& key = place->second;
+    if (added) key.status = explain_task(engine, *device, task, contents, key.fields);
     Json row = task.to_json();
-    if (const Status status = explain_task(engine, *device, task, contents, row); !status.ok()) {
-      row["error"] = error_json(status);
-      result.fail(status.with_context(task.label()));
+    row.update(key.fields);
+    if (!key.status.ok()) {
+      row["error"] = error_json(key.status);
+      result.fail(key.status.with_context(task.label()));
     }
     rows.push_back(std::move(row));
+    progress.done(task);
   }
   result.report = {{"device", to_json(*device)},
                    {"length_mode", to_string(length_mode_of(engine, config))},

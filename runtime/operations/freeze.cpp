@@ -13,10 +13,12 @@ OperationResult freeze(Engine& engine, const Config& config, const OperationOpti
   if (!device.ok()) return {Json::object(), device.status()};
   const std::vector<Task> all = with_small_batches(*tasks, *device);
 
+  TaskProgress progress(options, "choose", all.size());
   std::vector<FrozenChoice> choices;
   for (const Task& task : all) {
     const OpSpec& spec = *task.instance->spec;
     const auto choice = choose_kernel(engine, spec, task.direction, *device, task.bucket, task.restriction);
+    progress.done(task);
     if (!choice.ok()) {
       result.fail(choice.status().with_context(task.label()));
       continue;

@@ -159,6 +159,17 @@ void report_progress(const OperationOptions& options, size_t done, size_t total,
   if (options.progress) options.progress(done, total, what);
 }
 
+TaskProgress::TaskProgress(const OperationOptions& options, std::string verb, size_t total)
+    : options_(options), verb_(std::move(verb)), total_(total) {}
+
+void TaskProgress::done(const Task& task) {
+  ++done_;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - reported_ < std::chrono::seconds(1)) return;
+  reported_ = now;
+  report_progress(options_, done_, total_, verb_ + " " + task.label());
+}
+
 std::string_view code_name(Code code) {
   switch (code) {
     case Code::kOk:

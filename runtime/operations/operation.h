@@ -3,6 +3,7 @@
 // docs/reports.md describes the fields of every report.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -86,6 +87,22 @@ Task task_of_batch(Task task, size_t sequences, const DeviceSpec& device);
 void fail_for_what_is_not_kept(Engine& engine, OperationResult& result);
 
 void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what);
+
+// Of many tasks that take milliseconds each: reports one a second, so that what is short says nothing and what is long
+// is never silent.
+class TaskProgress {
+ public:
+  // `verb` stands before each task's label: "choose".
+  TaskProgress(const OperationOptions& options, std::string verb, size_t total);
+  void done(const Task& task);
+
+ private:
+  const OperationOptions& options_;
+  std::string verb_;
+  size_t total_, done_ = 0;
+  std::chrono::steady_clock::time_point reported_ = std::chrono::steady_clock::now();
+};
+
 Json error_json(const Status& status);  // {"code": "no_device", "message": "..."}
 std::string_view code_name(Code code);  // "ok" "invalid_argument" ...
 

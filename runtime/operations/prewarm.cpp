@@ -126,10 +126,13 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   std::map<std::string, size_t> group_of;  // by digest of the choice's kernel
   int64_t without_kernel = 0;              // keys that have not even a choice
   Json rows = Json::array();
-  for (const Task& task : tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard)) {
+  const std::vector<Task> all = tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard);
+  TaskProgress progress(options, "choose", all.size());
+  for (const Task& task : all) {
     Json row = task.to_json();
     const auto choice = choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket,
                                       task.restriction, options.check ? Keep::kNothing : Keep::kFound);
+    progress.done(task);
     if (!choice.ok()) {
       row["outcome"] = kOutcomeFailed;
       ++without_kernel;

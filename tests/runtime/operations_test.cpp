@@ -1,6 +1,7 @@
 // Work on whole configs against the fake driver: what reaches the launches of run, bench and tune.
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "runtime/launch/launcher.h"
 #include "runtime/operations/operation.h"
@@ -14,7 +15,8 @@ class OperationsTest : public RuntimeTest {
   // One instance; `extra` are more of its fields.
   static Config config_of(const std::string& extra = "") {
     auto config = parse_config(R"({"version": 1, "ops": [{"name": "test", "op": "hstu_attention", "heads": 2,
-        "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128, "lengths": [5, 0, 90])" +
+        "attn_dim": 64, "hidden_dim": 64, "lengths": [5, 0, 90])" +
+                                   (extra.find("max_seq_len") == std::string::npos ? R"(, "max_seq_len": 128)" : "") +
                                    extra + "}]}",
                                "test", "");
     EXPECT_TRUE(config.ok()) << config.status().message();
@@ -43,6 +45,41 @@ class OperationsTest : public RuntimeTest {
     return false;
   }
 };
+
+// A config may have tens of thousands of kernels, whose choices take a millisecond each.
+TEST_F(OperationsTest, ManyShortTasksAreReportedOnceASecond) {
+  const Config config = two_instances();
+  const auto engine = make_engine();
+  const std::vector<Task> tasks = *list_keys(*engine, config, "");
+  OperationOptions options;
+  std::vector<std::string> reports;
+  options.progress = [&](size_t done, size_t total, const std::string& what) {
+    reports.push_back(std::to_string(done) + "/" + std::to_string(total) + " " + what);
+  };
+  TaskProgress progress(options, "choose", 1000);
+  for (int i = 0; i < 500; ++i) progress.done(tasks.front());
+  EXPECT_THAT(reports, ::testing::IsEmpty()) << "what is short says nothing";
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  for (int i = 0; i < 2; ++i) progress.done(tasks.back());
+  EXPECT_THAT(reports, ::testing::ElementsAre("501/1000 choose gated forward 128"));
+}
+
+TEST_F(OperationsTest, LengthsOfOneBucketAreExplainedAlike) {
+  const Config config = config_of(R"(, "max_seq_len": [100, 128, 300])");
+  OperationOptions options;
+  options.arch = "sm_90a";
+  const OperationResult result = explain(*make_engine(), config, options);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  const Json& rows = result.report["instances"];
+  ASSERT_EQ(rows.size(), 3u);
+  Json first = rows[0], second = rows[1];
+  EXPECT_EQ(first["max_seq_len"], 100);
+  EXPECT_EQ(second["max_seq_len"], 128);
+  first.erase("max_seq_len");
+  second.erase("max_seq_len");
+  EXPECT_EQ(first, second);
+  EXPECT_NE(rows[2]["tuning_key"], rows[1]["tuning_key"]);
+}
 
 TEST_F(OperationsTest, TheConfigsAlphaIsLaunched) {
   const Config config = config_of(R"(, "alpha": 0.34375)");
