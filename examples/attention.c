@@ -37,12 +37,9 @@ static DLTensor tensor(void* data, uint8_t code, int rank, int64_t* shape) {
 
 /* Arguments are found by name, so that the order of the signature need not be known. */
 static hstujit_value* value(hstujit_value* values, const hstujit_op* op, const char* name) {
-  const int index = hstujit_op_argument(op, name);
-  if (index < 0) {
-    fprintf(stderr, "the operator has no argument %s\n", name);
-    exit(1);
-  }
-  return &values[index];
+  int position = 0;
+  stop_at(hstujit_op_find_argument(op, name, &position), "argument");
+  return &values[position];
 }
 
 /* The same in plain C: docs/ops.md, "hstu_attention", for a causal mask. */

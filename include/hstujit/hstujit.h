@@ -117,6 +117,7 @@ HSTUJIT_API hstujit_status hstujit_environment(hstujit_text* out);
 
 /* ---- context ---- */
 HSTUJIT_API hstujit_status hstujit_context_create(const hstujit_context_options* options, hstujit_context** out);
+/* Ops that were made in it stay as they are, and may yet call its log callback. */
 HSTUJIT_API void hstujit_context_destroy(hstujit_context* context);
 /* Versions and paths of driver, NVRTC, compiler and host libraries, cache directories and their health, GPUs. Never
  * fails because something is missing: it says so in the report. */
@@ -160,6 +161,24 @@ HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
 /* Position of argument `name`, or -1. */
 HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
+/* The same; HSTUJIT_INVALID_ARGUMENT where there is none, with a sentence that says which there are. */
+HSTUJIT_API hstujit_status hstujit_op_find_argument(const hstujit_op* op, const char* name, int* position);
+/* How many arguments, and so values of a launch, the op has; 0 for NULL. */
+HSTUJIT_API int hstujit_op_argument_count(const hstujit_op* op);
+
+/* Which member of hstujit_value an argument is. */
+typedef enum hstujit_kind { HSTUJIT_TENSOR = 0, HSTUJIT_FLOAT = 1, HSTUJIT_INT = 2 } hstujit_kind;
+
+typedef struct hstujit_argument {
+  size_t size;
+  const char* name; /* lives as long as the op */
+  hstujit_kind kind;
+  int output; /* 1: the launch writes the tensor; 0: it reads it, or it is a number */
+} hstujit_argument;
+
+/* The argument at `position`, from 0 to hstujit_op_argument_count - 1; HSTUJIT_INVALID_ARGUMENT for others. Set
+ * argument->size with HSTUJIT_INIT. */
+HSTUJIT_API hstujit_status hstujit_op_argument_at(const hstujit_op* op, int position, hstujit_argument* argument);
 
 typedef struct hstujit_problem {
   size_t size;

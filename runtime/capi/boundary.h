@@ -43,6 +43,7 @@ inline constexpr size_t kFirstContextOptions = 48;
 inline constexpr size_t kFirstProblem = 24;
 inline constexpr size_t kFirstRunOptions = 96;
 inline constexpr size_t kFirstExportOptions = 16;
+inline constexpr size_t kFirstArgument = 24;
 
 // Fails unless `size`, the first member of struct `name`, says at least the first published size of that struct.
 Status check_size(const char* name, size_t size, size_t smallest);

@@ -1,9 +1,14 @@
 // Ops: from JSON to a launch.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "compiler/spec/fields_json.h"
 #include "compiler/support/json.h"
+#include "compiler/support/suggest.h"
+#include "compiler/support/text.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/signature_json.h"
 #include "runtime/operations/operation.h"
@@ -51,6 +56,14 @@ Result<Instance> read_instance(const char* text, std::vector<int64_t>* listed) {
   HSTUJIT_RETURN_IF_ERROR(mistakes.status());
   if (lists_lengths) *listed = instance.max_seq_lens;
   return instance;
+}
+
+Status no_such_argument(const Op& op, const char* name) {
+  std::vector<std::string_view> names;
+  for (const Argument& argument : op.signature()) names.push_back(argument.name);
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} {} has no argument {}{}; allowed: {}", op.spec().op(), to_string(op.direction()),
+                            quote(name), did_you_mean(closest(name, names)), fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -106,6 +119,47 @@ hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out) {
 int hstujit_op_argument(const hstujit_op* op, const char* name) {
   if (op == nullptr || name == nullptr) return -1;
   return find_argument(op->op->signature(), name);
+}
+
+hstujit_status hstujit_op_find_argument(const hstujit_op* op, const char* name, int* position) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
+    HSTUJIT_REQUIRE(name, "the name of an argument");
+    HSTUJIT_REQUIRE(position, "where the position goes");
+    const Signature& signature = op->op->signature();
+    const int found = find_argument(signature, name);
+    if (found < 0) return no_such_argument(*op->op, name);
+    *position = found;
+    return {};
+  });
+}
+
+int hstujit_op_argument_count(const hstujit_op* op) {
+  return op == nullptr ? 0 : static_cast<int>(op->op->signature().size());
+}
+
+hstujit_status hstujit_op_argument_at(const hstujit_op* op, int position, hstujit_argument* argument) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
+    HSTUJIT_REQUIRE(argument, "a hstujit_argument");
+    const Signature& signature = op->op->signature();
+    const size_t size = argument->size;
+    HSTUJIT_RETURN_IF_ERROR(check_size("hstujit_argument", size, kFirstArgument));
+    if (position < 0 || position >= static_cast<int>(signature.size())) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("position is {}; allowed: 0 to {}", position, signature.size() - 1));
+    }
+    const Argument& described = signature[position];
+    hstujit_argument known = HSTUJIT_INIT(hstujit_argument);
+    known.size = size;
+    known.name = described.name.c_str();
+    known.kind = described.kind == ArgumentKind::kTensor  ? HSTUJIT_TENSOR
+                 : described.kind == ArgumentKind::kFloat ? HSTUJIT_FLOAT
+                                                          : HSTUJIT_INT;
+    known.output = described.role == ArgumentRole::kOutput ? 1 : 0;
+    std::memcpy(argument, &known, std::min(size, sizeof(known)));
+    return {};
+  });
 }
 
 hstujit_status hstujit_prepare(hstujit_op* op, const hstujit_problem* problem) {

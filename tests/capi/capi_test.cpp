@@ -76,6 +76,8 @@ TEST(Abi, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(hstujit_value), 8u);
   EXPECT_EQ(sizeof(hstujit_text), 16u);
   EXPECT_EQ(sizeof(hstujit_problem), 24u);
+  EXPECT_EQ(sizeof(hstujit_argument), 24u);
+  EXPECT_EQ(offsetof(hstujit_argument, output), 20u);
   EXPECT_EQ(sizeof(hstujit_context_options), 56u);
   EXPECT_EQ(offsetof(hstujit_context_options, deterministic), 48u);
   EXPECT_EQ(sizeof(hstujit_run_options), 104u);
@@ -209,6 +211,52 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
   hstujit_value values[8] = {};
   EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, 0, nullptr), HSTUJIT_NOT_PREPARED);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_prepare"));
+  hstujit_op_destroy(op);
+}
+
+TEST_F(CapiTest, ArgumentsAreFoundByNameAndListedByPosition) {
+  hstujit_op* op = nullptr;
+  ASSERT_EQ(hstujit_op_create(context_, kOp, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_OK)
+      << hstujit_last_error();
+  hstujit_text text = {};
+  ASSERT_EQ(hstujit_op_signature(op, &text), HSTUJIT_OK);
+  const json signature = parse(&text);
+  ASSERT_EQ(hstujit_op_argument_count(op), static_cast<int>(signature.size()));
+  const char* const kinds[] = {"tensor", "float", "int"};
+  for (int i = 0; i < hstujit_op_argument_count(op); ++i) {
+    hstujit_argument argument = HSTUJIT_INIT(hstujit_argument);
+    ASSERT_EQ(hstujit_op_argument_at(op, i, &argument), HSTUJIT_OK) << hstujit_last_error();
+    EXPECT_EQ(argument.size, sizeof(argument));
+    EXPECT_EQ(argument.name, signature[i]["name"]);
+    EXPECT_EQ(kinds[argument.kind], signature[i]["kind"]);
+    EXPECT_EQ(argument.output != 0, signature[i]["role"] == "output");
+    int position = -1;
+    ASSERT_EQ(hstujit_op_find_argument(op, argument.name, &position), HSTUJIT_OK) << hstujit_last_error();
+    EXPECT_EQ(position, i);
+  }
+
+  int position = -1;
+  EXPECT_EQ(hstujit_op_find_argument(op, "offsets", &position), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(hstujit_last_error(),
+               "hstu_attention forward has no argument \"offsets\"; allowed: q, k, v, seq_offsets, max_seq_len, alpha, "
+               "scaling_seqlen, out");
+  EXPECT_EQ(hstujit_op_find_argument(op, "apha", &position), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("\"apha\", did you mean \"alpha\"?; allowed: q, "));
+  EXPECT_EQ(hstujit_op_find_argument(op, nullptr, &position), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_op_find_argument(nullptr, "q", &position), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_op_find_argument(op, "q", nullptr), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(position, -1);
+  hstujit_argument argument = HSTUJIT_INIT(hstujit_argument);
+  for (const int wrong : {-1, 8}) {
+    EXPECT_EQ(hstujit_op_argument_at(op, wrong, &argument), HSTUJIT_INVALID_ARGUMENT);
+    EXPECT_EQ(hstujit_last_error(), "position is " + std::to_string(wrong) + "; allowed: 0 to 7");
+  }
+  EXPECT_EQ(hstujit_op_argument_at(nullptr, 0, &argument), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_op_argument_at(op, 0, nullptr), HSTUJIT_INVALID_ARGUMENT);
+  argument.size = 16;
+  EXPECT_EQ(hstujit_op_argument_at(op, 0, &argument), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_argument.size is 16; it must be 24 or more"));
+  EXPECT_EQ(hstujit_op_argument_count(nullptr), 0);
   hstujit_op_destroy(op);
 }
 
