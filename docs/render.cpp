@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "compiler/spec/operators_header.h"
 #include "compiler/spec/parameters_page.h"
 #include "compiler/spec/schema.h"
 #include "compiler/support/env.h"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
     std::string text;
   } pages[] = {{"docs/environment.md", hstujit::environment_page()},
                {"docs/parameters.md", hstujit::parameters_page()},
+               {"include/hstujit/operators.hpp", hstujit::operators_header()},
                {"hstujit.schema.json", hstujit::config_schema().dump(2) + "\n"}};
   for (const auto& page : pages) {
     const hstujit::Status status =

@@ -14,9 +14,9 @@
 
 namespace {
 
+namespace api = hstujit::api;
+
 constexpr std::int64_t kRows = 7, kHeads = 2, kColumns = 64, kMaxSeqLen = 16;
-constexpr const char* kInstance = R"({"op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64,
-                                      "dtype": "fp32", "precision": "ieee", "causal": true})";
 
 void check(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
@@ -34,29 +34,31 @@ struct DeviceBytes {
 };
 
 // Launches with q, k, v, out and seq_offsets at these addresses: of the GPU's memory with the CUDA backend.
-void attend(const hstujit::api::Context& context, hstujit_backend backend, const std::vector<void*>& addresses,
+void attend(const api::Context& context, hstujit_backend backend, const std::vector<void*>& addresses,
             cudaStream_t stream) {
-  hstujit::api::Op op(context, kInstance, HSTUJIT_FORWARD, backend);
+  api::HstuAttention attention;
+  attention.heads = kHeads;
+  attention.attn_dim = attention.hidden_dim = kColumns;
+  attention.dtype = api::DataType::fp32;
+  attention.precision = api::Precision::ieee;
+  api::Op op(context, attention, HSTUJIT_FORWARD, backend);
   op.prepare(kMaxSeqLen);  // a kernel is looked up here, or compiled, and never in a launch
 
-  std::int64_t shape[] = {kRows, kHeads, kColumns}, offsets_shape[] = {3};
-  const DLDevice device = {backend == HSTUJIT_BACKEND_CUDA ? kDLCUDA : kDLCPU, 0};
-  const char* names[] = {"q", "k", "v", "out", "seq_offsets"};
-  DLTensor tensors[5];
-  std::vector<hstujit_value> values(8);  // docs/ops.md lists the arguments; so does op.signature()
-  for (int i = 0; i < 5; ++i) {
-    const bool offsets = i == 4;
-    const DLDataType type = {static_cast<std::uint8_t>(offsets ? kDLInt : kDLFloat),
-                             static_cast<std::uint8_t>(offsets ? 64 : 32), 1};
-    tensors[i] = {addresses[i], device, offsets ? 1 : 3, type, offsets ? offsets_shape : shape, nullptr, 0};
-    values[op.argument(names[i])].tensor = &tensors[i];
-  }
-  values[op.argument("max_seq_len")].integer = kMaxSeqLen;
-  values[op.argument("alpha")].real = 1.0 / kColumns;
-
-  const std::size_t bytes = op.workspace_size(values.data(), values.size());  // 0 for most kernels
+  const DLDevice device = backend == HSTUJIT_BACKEND_CUDA ? api::gpu() : api::host();
+  const auto rows = [&](int i) {
+    return api::Tensor(addresses[i], api::DataType::fp32, {kRows, kHeads, kColumns}, device);
+  };
+  const api::Launch launch(op, {{"q", rows(0)},
+                                {"k", rows(1)},
+                                {"v", rows(2)},
+                                {"out", rows(3)},
+                                {"seq_offsets", api::Tensor(addresses[4], api::DataType::int64, {3}, device)},
+                                {"max_seq_len", kMaxSeqLen},
+                                {"alpha", 1.0 / kColumns},
+                                {"scaling_seqlen", 0}});
+  const std::size_t bytes = launch.workspace_size();  // 0 for most kernels
   const DeviceBytes workspace(bytes);
-  op.launch(values.data(), values.size(), stream, {workspace.address, bytes});
+  launch.run(stream, {workspace.address, bytes});
   // The op and the workspace are needed until the launch is done.
   if (backend == HSTUJIT_BACKEND_CUDA) check(cudaStreamSynchronize(stream));
 }
@@ -70,7 +72,7 @@ int main() try {
     for (std::size_t j = 0; j < inputs[i].size(); ++j) inputs[i][j] = std::sin(0.37f * static_cast<float>(j + i * 100));
   }
   std::vector<std::int64_t> offsets = {0, 3, 7};  // two sequences, of 3 and 4 rows, one after the other
-  const hstujit::api::Context context;
+  const api::Context context;
   attend(context, HSTUJIT_BACKEND_HOST,
          {inputs[0].data(), inputs[1].data(), inputs[2].data(), host_out.data(), offsets.data()}, nullptr);
 

@@ -6,6 +6,7 @@
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
+#include "compiler/spec/operators_header.h"
 #include "compiler/spec/parameters_page.h"
 #include "compiler/support/files.h"
 #include "tests/support/whole_file.h"
@@ -66,6 +67,12 @@ TEST(Schema, TheParametersAreDocumented) {
   const auto page = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "docs/parameters.md");
   ASSERT_TRUE(page.ok()) << page.status().message();
   EXPECT_EQ(*page, parameters_page()) << "run `make docs`";
+}
+
+TEST(Schema, TheStructsOfTheCppInterfaceAreCurrent) {
+  const auto header = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "include/hstujit/operators.hpp");
+  ASSERT_TRUE(header.ok()) << header.status().message();
+  EXPECT_EQ(*header, operators_header()) << "run `make docs`";
 }
 
 // What the examples name by "$schema".

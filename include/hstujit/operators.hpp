@@ -1,0 +1,786 @@
+// A struct for each operator: its parameters, with their defaults and what they may be.
+//
+// Written by `make docs` from the field lists that validate them; a test keeps the two equal. json() is what
+// hstujit_op_create takes, and an entry of a config but for its name and lengths (docs/config.md). It leaves out
+// what has its default. Nothing is checked here: the library says what is wrong with a value, and what is allowed.
+#ifndef HSTUJIT_OPERATORS_HPP
+#define HSTUJIT_OPERATORS_HPP
+
+#include <cstdint>
+#include <string>
+
+#include "hstujit/data_type.hpp"
+
+namespace hstujit::api {
+
+enum class AttnScale { none, rows, scalar };
+inline const char* to_string(AttnScale value) {
+  switch (value) {
+    case AttnScale::none:
+      return "none";
+    case AttnScale::rows:
+      return "rows";
+    case AttnScale::scalar:
+      return "scalar";
+  }
+  return "";
+}
+
+enum class Input { none, vector, matrix };
+inline const char* to_string(Input value) {
+  switch (value) {
+    case Input::none:
+      return "none";
+    case Input::vector:
+      return "vector";
+    case Input::matrix:
+      return "matrix";
+  }
+  return "";
+}
+
+enum class MulUActivation { none, sigmoid, silu };
+inline const char* to_string(MulUActivation value) {
+  switch (value) {
+    case MulUActivation::none:
+      return "none";
+    case MulUActivation::sigmoid:
+      return "sigmoid";
+    case MulUActivation::silu:
+      return "silu";
+  }
+  return "";
+}
+
+enum class Norm { layer_norm, rms_norm };
+inline const char* to_string(Norm value) {
+  switch (value) {
+    case Norm::layer_norm:
+      return "layer_norm";
+    case Norm::rms_norm:
+      return "rms_norm";
+  }
+  return "";
+}
+
+enum class Precision { tf32, ieee };
+inline const char* to_string(Precision value) {
+  switch (value) {
+    case Precision::tf32:
+      return "tf32";
+    case Precision::ieee:
+      return "ieee";
+  }
+  return "";
+}
+
+enum class Score { silu, relu, relu2, sigmoid, tanh, gelu, identity };
+inline const char* to_string(Score value) {
+  switch (value) {
+    case Score::silu:
+      return "silu";
+    case Score::relu:
+      return "relu";
+    case Score::relu2:
+      return "relu2";
+    case Score::sigmoid:
+      return "sigmoid";
+    case Score::tanh:
+      return "tanh";
+    case Score::gelu:
+      return "gelu";
+    case Score::identity:
+      return "identity";
+  }
+  return "";
+}
+
+enum class TimeBucketFn { sqrt, log };
+inline const char* to_string(TimeBucketFn value) {
+  switch (value) {
+    case TimeBucketFn::sqrt:
+      return "sqrt";
+    case TimeBucketFn::log:
+      return "log";
+  }
+  return "";
+}
+
+// docs/ops.md, "add_positional_embeddings".
+struct AddPositionalEmbeddings {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // data type of tables, and of their gradients: fp32 or that of rows; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // launches take num_targets, how many targets each sequence ends with
+  bool num_targets = false;
+  // each target is two rows: an item and an action
+  bool interleave_targets = false;
+
+  std::string json() const {
+    detail::InstanceText text("add_positional_embeddings");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("num_targets", num_targets, false);
+    text.add("interleave_targets", interleave_targets, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "add_timestamp_positional_embeddings".
+struct AddTimestampPositionalEmbeddings {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // data type of tables, and of their gradients: fp32 or that of rows; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // launches take num_targets, how many targets each sequence ends with
+  bool num_targets = false;
+  // each target is two rows: an item and an action
+  bool interleave_targets = false;
+  // how an age becomes a bucket; sqrt, log
+  TimeBucketFn time_bucket_fn = TimeBucketFn::sqrt;
+  // launches take query_time, which ages are counted to; else that is a sequence's last timestamp
+  bool query_time = false;
+
+  std::string json() const {
+    detail::InstanceText text("add_timestamp_positional_embeddings");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("num_targets", num_targets, false);
+    text.add("interleave_targets", interleave_targets, false);
+    text.add("time_bucket_fn", time_bucket_fn, TimeBucketFn::sqrt);
+    text.add("query_time", query_time, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "addmm".
+struct Addmm {
+  // columns of mat1, which the product sums over; 8 to 65536; must be given
+  std::int64_t k = 0;
+  // columns of the result; 8 to 65536; must be given
+  std::int64_t n = 0;
+  // data type of matrices; bf16, fp16
+  DataType dtype = DataType::bf16;
+  // rows that a launch has, about: chooses the kernel, which is right for any number; 1 to 268435456
+  std::int64_t typical_rows = 131072;
+  // what is added: nothing, a row (n) to all rows, or a matrix (L, n); none, vector, matrix
+  Input input = Input::none;
+  // mat2 is (n, k), as the weight of nn.Linear
+  bool transpose_mat2 = false;
+
+  std::string json() const {
+    detail::InstanceText text("addmm");
+    text.add("k", k);
+    text.add("n", n);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("typical_rows", typical_rows, 131072);
+    text.add("input", input, Input::none);
+    text.add("transpose_mat2", transpose_mat2, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "addmm_wgrad".
+struct AddmmWgrad {
+  // columns of mat1; 8 to 65536; must be given
+  std::int64_t k = 0;
+  // columns of dout; 8 to 65536; must be given
+  std::int64_t n = 0;
+  // data type of matrices; bf16, fp16
+  DataType dtype = DataType::bf16;
+  // rows that a launch has, about: chooses the kernel, which is right for any number; 1 to 268435456
+  std::int64_t typical_rows = 131072;
+  // the gradient is (n, k), as that of nn.Linear
+  bool transpose_mat2 = false;
+
+  std::string json() const {
+    detail::InstanceText text("addmm_wgrad");
+    text.add("k", k);
+    text.add("n", n);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("typical_rows", typical_rows, 131072);
+    text.add("transpose_mat2", transpose_mat2, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "complete_cumsum".
+struct CompleteCumsum {
+  // type of lengths and offsets; int32, int64
+  DataType dtype = DataType::int64;
+
+  std::string json() const {
+    detail::InstanceText text("complete_cumsum");
+    text.add("dtype", dtype, DataType::int64);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "concat_2d_jagged".
+struct Concat2dJagged {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // the left side has max_len_left rows of every sequence
+  bool dense_left = false;
+  // the right side has max_len_right rows of every sequence
+  bool dense_right = false;
+  // launches say how many rows of the right side stand before the left one
+  bool prefix = false;
+
+  std::string json() const {
+    detail::InstanceText text("concat_2d_jagged");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("dense_left", dense_left, false);
+    text.add("dense_right", dense_right, false);
+    text.add("prefix", prefix, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "construct_full_kv".
+struct ConstructFullKv {
+  // number of attention heads H; 1 to 1024
+  std::int64_t heads = 1;
+  // head dimension of k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t attn_dim = 0;
+  // head dimension of v, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t hidden_dim = 0;
+  // data type of k and v; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // type of offsets; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+
+  std::string json() const {
+    detail::InstanceText text("construct_full_kv");
+    text.add("heads", heads, 1);
+    text.add("attn_dim", attn_dim);
+    text.add("hidden_dim", hidden_dim);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("alignment", alignment, 16);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "delta_hstu_attention".
+struct DeltaHstuAttention {
+  // number of attention heads H; 1 to 1024
+  std::int64_t heads = 1;
+  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t attn_dim = 0;
+  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t hidden_dim = 0;
+  // data type of q, k, v and out; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
+  // type of offsets and num_targets; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // row i sees only columns j <= i
+  bool causal = true;
+  // launches take num_targets, how many of the last rows of each sequence are targets
+  bool num_targets = false;
+  // targets are in groups of this many rows; 1 to 268435456
+  std::int64_t target_group_size = 1;
+  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  std::int64_t max_attn_len = 0;
+  // last ids of a sequence that ignore the window; 0 to 268435456
+  std::int64_t min_full_attn_seq_len = 0;
+  // leading rows that see the whole history; 0 to 268435456
+  std::int64_t contextual_seq_len = 0;
+  // semi-local attention: local part; 0 to 268435456
+  std::int64_t sla_k1 = 0;
+  // semi-local attention: global part; 0 to 268435456
+  std::int64_t sla_k2 = 0;
+  // no mask: every pair of a sequence is valid
+  bool full_mask = false;
+  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
+  Score score = Score::silu;
+  // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
+  std::int64_t rab_heads = 0;
+  // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
+  AttnScale attn_scale = AttnScale::none;
+  // backward returns the gradient of rab
+  bool drab = true;
+  // backward returns the gradient of attn_scale
+  bool dattn_scale = true;
+  // launches take seq_offsets_q: sequences may have different numbers of rows in q
+  bool jagged_queries = false;
+
+  std::string json() const {
+    detail::InstanceText text("delta_hstu_attention");
+    text.add("heads", heads, 1);
+    text.add("attn_dim", attn_dim);
+    text.add("hidden_dim", hidden_dim);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("alignment", alignment, 16);
+    text.add("causal", causal, true);
+    text.add("num_targets", num_targets, false);
+    text.add("target_group_size", target_group_size, 1);
+    text.add("max_attn_len", max_attn_len, 0);
+    text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
+    text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("sla_k1", sla_k1, 0);
+    text.add("sla_k2", sla_k2, 0);
+    text.add("full_mask", full_mask, false);
+    text.add("score", score, Score::silu);
+    text.add("rab_heads", rab_heads, 0);
+    text.add("attn_scale", attn_scale, AttnScale::none);
+    text.add("drab", drab, true);
+    text.add("dattn_scale", dattn_scale, true);
+    text.add("jagged_queries", jagged_queries, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "dense_to_jagged".
+struct DenseToJagged {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+
+  std::string json() const {
+    detail::InstanceText text("dense_to_jagged");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "hstu_attention".
+struct HstuAttention {
+  // number of attention heads H; 1 to 1024
+  std::int64_t heads = 1;
+  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t attn_dim = 0;
+  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t hidden_dim = 0;
+  // data type of q, k, v and out; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
+  // type of offsets and num_targets; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // row i sees only columns j <= i
+  bool causal = true;
+  // launches take num_targets, how many of the last rows of each sequence are targets
+  bool num_targets = false;
+  // targets are in groups of this many rows; 1 to 268435456
+  std::int64_t target_group_size = 1;
+  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  std::int64_t max_attn_len = 0;
+  // last ids of a sequence that ignore the window; 0 to 268435456
+  std::int64_t min_full_attn_seq_len = 0;
+  // leading rows that see the whole history; 0 to 268435456
+  std::int64_t contextual_seq_len = 0;
+  // semi-local attention: local part; 0 to 268435456
+  std::int64_t sla_k1 = 0;
+  // semi-local attention: global part; 0 to 268435456
+  std::int64_t sla_k2 = 0;
+  // no mask: every pair of a sequence is valid
+  bool full_mask = false;
+  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
+  Score score = Score::silu;
+  // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
+  std::int64_t rab_heads = 0;
+  // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
+  AttnScale attn_scale = AttnScale::none;
+  // backward returns the gradient of rab
+  bool drab = true;
+  // backward returns the gradient of attn_scale
+  bool dattn_scale = true;
+  // forward launches of few tiles get a kernel of their own, tuned by itself
+  bool small_batches = false;
+
+  std::string json() const {
+    detail::InstanceText text("hstu_attention");
+    text.add("heads", heads, 1);
+    text.add("attn_dim", attn_dim);
+    text.add("hidden_dim", hidden_dim);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("alignment", alignment, 16);
+    text.add("causal", causal, true);
+    text.add("num_targets", num_targets, false);
+    text.add("target_group_size", target_group_size, 1);
+    text.add("max_attn_len", max_attn_len, 0);
+    text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
+    text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("sla_k1", sla_k1, 0);
+    text.add("sla_k2", sla_k2, 0);
+    text.add("full_mask", full_mask, false);
+    text.add("score", score, Score::silu);
+    text.add("rab_heads", rab_heads, 0);
+    text.add("attn_scale", attn_scale, AttnScale::none);
+    text.add("drab", drab, true);
+    text.add("dattn_scale", dattn_scale, true);
+    text.add("small_batches", small_batches, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "hstu_norm_mul_dropout".
+struct HstuNormMulDropout {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // data type of weight and bias, and of their gradients: fp32 or that of rows; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // what normalises x: layer_norm or rms_norm; layer_norm, rms_norm
+  Norm norm = Norm::layer_norm;
+  // normalises the columns of each head apart
+  bool group_norm = false;
+  // heads of group_norm, each of width / num_heads columns; 1 to 64
+  std::int64_t num_heads = 1;
+  // what is applied to the u that multiplies; none, sigmoid, silu
+  MulUActivation mul_u_activation = MulUActivation::none;
+  // applies silu to the u of the result, with group_norm to both
+  bool silu_u = false;
+  // the result begins with the columns of u
+  bool concat_u = false;
+  // the columns of x stand before those of the product
+  bool concat_x = false;
+  // launches take dropout_ratio, the part of elements that become 0, a seed and an offset
+  bool dropout = false;
+
+  std::string json() const {
+    detail::InstanceText text("hstu_norm_mul_dropout");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("alignment", alignment, 16);
+    text.add("norm", norm, Norm::layer_norm);
+    text.add("group_norm", group_norm, false);
+    text.add("num_heads", num_heads, 1);
+    text.add("mul_u_activation", mul_u_activation, MulUActivation::none);
+    text.add("silu_u", silu_u, false);
+    text.add("concat_u", concat_u, false);
+    text.add("concat_x", concat_x, false);
+    text.add("dropout", dropout, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "jagged_dense_broadcast_add".
+struct JaggedDenseBroadcastAdd {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+
+  std::string json() const {
+    detail::InstanceText text("jagged_dense_broadcast_add");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "jagged_to_padded_dense".
+struct JaggedToPaddedDense {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // launches take padding_value, what padding is filled with; else it is 0
+  bool padding_value = false;
+
+  std::string json() const {
+    detail::InstanceText text("jagged_to_padded_dense");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("padding_value", padding_value, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "layer_norm".
+struct LayerNorm {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // data type of weight and bias, and of their gradients: fp32 or that of rows; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // takes a weight, a factor of each column
+  bool weight = true;
+  // takes a bias, added to each column
+  bool bias = true;
+
+  std::string json() const {
+    detail::InstanceText text("layer_norm");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("alignment", alignment, 16);
+    text.add("weight", weight, true);
+    text.add("bias", bias, true);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "norm_attention".
+struct NormAttention {
+  // number of attention heads H; 1 to 1024
+  std::int64_t heads = 1;
+  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t attn_dim = 0;
+  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t hidden_dim = 0;
+  // data type of q, k, v and out; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
+  // type of offsets and num_targets; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // row i sees only columns j <= i
+  bool causal = true;
+  // launches take num_targets, how many of the last rows of each sequence are targets
+  bool num_targets = false;
+  // targets are in groups of this many rows; 1 to 268435456
+  std::int64_t target_group_size = 1;
+  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  std::int64_t max_attn_len = 0;
+  // last ids of a sequence that ignore the window; 0 to 268435456
+  std::int64_t min_full_attn_seq_len = 0;
+  // leading rows that see the whole history; 0 to 268435456
+  std::int64_t contextual_seq_len = 0;
+  // semi-local attention: local part; 0 to 268435456
+  std::int64_t sla_k1 = 0;
+  // semi-local attention: global part; 0 to 268435456
+  std::int64_t sla_k2 = 0;
+  // no mask: every pair of a sequence is valid
+  bool full_mask = false;
+  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
+  Score score = Score::silu;
+  // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
+  std::int64_t rab_heads = 0;
+  // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
+  AttnScale attn_scale = AttnScale::none;
+  // backward returns the gradient of rab
+  bool drab = true;
+  // backward returns the gradient of attn_scale
+  bool dattn_scale = true;
+  // operator that normalises the rows; layer_norm, rms_norm
+  Norm norm = Norm::layer_norm;
+  // the norm takes a weight, a factor of each column
+  bool weight = true;
+  // layer_norm takes a bias, added to each column
+  bool bias = true;
+  // data type of weight and bias, and of their gradients: fp32 or dtype; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // forward launches of few tiles get a kernel of their own, tuned by itself
+  bool small_batches = false;
+
+  std::string json() const {
+    detail::InstanceText text("norm_attention");
+    text.add("heads", heads, 1);
+    text.add("attn_dim", attn_dim);
+    text.add("hidden_dim", hidden_dim);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("alignment", alignment, 16);
+    text.add("causal", causal, true);
+    text.add("num_targets", num_targets, false);
+    text.add("target_group_size", target_group_size, 1);
+    text.add("max_attn_len", max_attn_len, 0);
+    text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
+    text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("sla_k1", sla_k1, 0);
+    text.add("sla_k2", sla_k2, 0);
+    text.add("full_mask", full_mask, false);
+    text.add("score", score, Score::silu);
+    text.add("rab_heads", rab_heads, 0);
+    text.add("attn_scale", attn_scale, AttnScale::none);
+    text.add("drab", drab, true);
+    text.add("dattn_scale", dattn_scale, true);
+    text.add("norm", norm, Norm::layer_norm);
+    text.add("weight", weight, true);
+    text.add("bias", bias, true);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("small_batches", small_batches, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "rms_norm".
+struct RmsNorm {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // data type of weight and bias, and of their gradients: fp32 or that of rows; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // takes a weight, a factor of each column
+  bool weight = true;
+  // applies silu to the result
+  bool silu = false;
+
+  std::string json() const {
+    detail::InstanceText text("rms_norm");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("alignment", alignment, 16);
+    text.add("weight", weight, true);
+    text.add("silu", silu, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "split_2d_jagged".
+struct Split2dJagged {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // the left side has max_len_left rows of every sequence
+  bool dense_left = false;
+  // the right side has max_len_right rows of every sequence
+  bool dense_right = false;
+  // launches say how many rows of the right side stand before the left one
+  bool prefix = false;
+  // the rows of the right side are written nowhere
+  bool left_only = false;
+
+  std::string json() const {
+    detail::InstanceText text("split_2d_jagged");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("dense_left", dense_left, false);
+    text.add("dense_right", dense_right, false);
+    text.add("prefix", prefix, false);
+    text.add("left_only", left_only, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "swish_layer_norm".
+struct SwishLayerNorm {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // data type of weight and bias, and of their gradients: fp32 or that of rows; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // takes a weight, a factor of each normalised column
+  bool weight = true;
+  // takes a bias, added to each normalised column
+  bool bias = true;
+
+  std::string json() const {
+    detail::InstanceText text("swish_layer_norm");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("alignment", alignment, 16);
+    text.add("weight", weight, true);
+    text.add("bias", bias, true);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "update_kv_cache".
+struct UpdateKvCache {
+  // number of attention heads H; 1 to 1024
+  std::int64_t heads = 1;
+  // head dimension of k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t attn_dim = 0;
+  // head dimension of v, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t hidden_dim = 0;
+  // data type of k and v; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // type of offsets; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+
+  std::string json() const {
+    detail::InstanceText text("update_kv_cache");
+    text.add("heads", heads, 1);
+    text.add("attn_dim", attn_dim);
+    text.add("hidden_dim", hidden_dim);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("alignment", alignment, 16);
+    return text.str();
+  }
+};
+
+}  // namespace hstujit::api
+
+#endif
