@@ -1,7 +1,7 @@
-# An installation, component by component, and what its users do with it: build and run the C example by find_package and
+# An installation, component by component, and what its users do with it: build and run the examples by find_package and
 # by pkg-config, and serve from a filled cache with the runtime alone.
-#   cmake -DBUILD=<build folder> -DSCRATCH=<folder> -DCC=<C compiler> -DNM=<nm> -DLIBDIR=lib [-DPKG_CONFIG=<program>]
-#         -P install_test.cmake
+#   cmake -DBUILD=<build folder> -DSCRATCH=<folder> -DCC=<C compiler> -DCXX=<C++ compiler> -DNM=<nm> -DLIBDIR=lib
+#         [-DPKG_CONFIG=<program>] -P install_test.cmake
 file(REMOVE_RECURSE ${SCRATCH})
 
 # run(OUT variable [CODE variable] COMMAND ...): fails the test unless the command succeeds or CODE is given.
@@ -45,7 +45,8 @@ set(all ${SCRATCH}/all)
 install(${all} runtime compiler host dev)
 set(examples ${all}/share/hstujit/examples)
 expect_files(${all} bin/hstujit ${LIBDIR}/libhstujit.so ${LIBDIR}/libhstujit_compiler.so ${LIBDIR}/libhstujit_host.so
-             libexec/hstujit/hstujit-worker include/hstujit/hstujit.h include/hstujit/hstujit.hpp include/hstujit/dlpack.h
+             libexec/hstujit/hstujit-worker include/hstujit/hstujit.h include/hstujit/hstujit.hpp include/hstujit/operators.hpp
+             include/hstujit/dlpack.h share/hstujit/examples/serve.cpp share/hstujit/examples/configs/serve.json
              ${LIBDIR}/cmake/hstujit/hstujit-config.cmake ${LIBDIR}/pkgconfig/hstujit.pc
              share/hstujit/hstujit.schema.json share/hstujit/examples/attention.c share/hstujit/examples/configs/ml100k.json
              share/hstujit/records/README.md share/doc/hstujit/LICENSE share/doc/hstujit/docs/deployment.md)
@@ -65,9 +66,10 @@ foreach(page IN LISTS pages)
   file(READ ${page} text)
   string(REPLACE "](" "@link " text "${text}")
   string(REGEX REPLACE "[][;]" "" text "${text}")
-  string(REGEX MATCHALL "@link [^)#:]+[)#]" links "${text}")
+  # A lambda of C++ looks like a link, but for the space in its arguments.
+  string(REGEX MATCHALL "@link [^ )#:]+[)#]" links "${text}")
   foreach(link IN LISTS links)
-    string(REGEX REPLACE "@link ([^)#]+)[)#]" "\\1" target "${link}")
+    string(REGEX REPLACE "@link ([^ )#]+)[)#]" "\\1" target "${link}")
     if(NOT EXISTS ${folder}/${target})
       message(SEND_ERROR "${page} links to ${target}, which is not installed")
     endif()
@@ -95,6 +97,12 @@ if(PKG_CONFIG)
   run(COMMAND ${CC} -std=c99 -O1 ${moved}/share/hstujit/examples/attention.c ${flags} -lm -Wl,-rpath,${moved}/${LIBDIR}
       -o ${SCRATCH}/by_pkg_config)
   check_example(${SCRATCH}/by_pkg_config)
+  run(COMMAND ${CXX} -std=c++17 -O1 ${moved}/share/hstujit/examples/serve.cpp ${flags} -ldl -pthread
+      -Wl,-rpath,${moved}/${LIBDIR} -o ${SCRATCH}/serve)
+  run(OUT output COMMAND ${SCRATCH}/serve --backend host --requests 20 --config ${moved}/share/hstujit/examples/configs/serve.json)
+  if(NOT output MATCHES "32 threads, 20 requests: ")
+    message(SEND_ERROR "the installed serve.cpp says: ${output}")
+  endif()
 else()
   message(STATUS "there is no pkg-config here: hstujit.pc was not tried")
 endif()

@@ -228,6 +228,25 @@ EXPORT int cuMemcpyDtoH_v2(void* target, unsigned long long source, size_t bytes
   std::memcpy(target, reinterpret_cast<void*>(source), bytes);
   return 0;
 }
+EXPORT int cuMemAllocHost_v2(void** memory, size_t bytes) {
+  FAIL_IF_ASKED();
+  *memory = std::malloc(bytes);
+  return 0;
+}
+EXPORT int cuMemFreeHost(void* memory) {
+  std::free(memory);
+  return 0;
+}
+EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long target, const void* source, size_t bytes, void*) {
+  FAIL_IF_ASKED();
+  std::memcpy(reinterpret_cast<void*>(target), source, bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoHAsync_v2(void* target, unsigned long long source, size_t bytes, void*) {
+  FAIL_IF_ASKED();
+  std::memcpy(target, reinterpret_cast<void*>(source), bytes);
+  return 0;
+}
 EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long, unsigned long long, size_t, void*) { return 0; }
 EXPORT int cuMemsetD8Async(unsigned long long pointer, unsigned char byte, size_t bytes, void*) {
   FAIL_IF_ASKED();
