@@ -154,7 +154,8 @@ class Op {
     return position;
   }
 
-  // device < 0: that of the current context.
+  // For launches of up to so many rows a sequence, on the GPU of that ordinal; < 0: that of the current context. May
+  // compile. Error, HSTUJIT_CACHE_MISS: no cache has the kernel, and the policy on a miss is "fail".
   void prepare(std::int64_t max_seq_len, int device = -1) {
     hstujit_problem problem = HSTUJIT_INIT(hstujit_problem);
     problem.max_seq_len = max_seq_len;
