@@ -274,6 +274,7 @@ fi
 # Also by schedules that the cost model may not choose: ping-pong, one band of tiles; clusters, buffers of stores in turn.
 if step products_matrix; then
   agreement products_matrix --products --part "$part"
+  agreement products_backward_matrix --products --part "$part" --direction backward
   sanitized products_sanitizer --only product_
   overridden fused products_ping_pong '"block_m": 64, "block_n": 192, "stages": 3, "ping_pong": true, "split_k": 1, "raster_rows": 1, "cluster": 1' --only product_
   overridden fused products_clusters '"block_m": 128, "block_n": 256, "stages": 4, "ping_pong": false, "split_k": 1, "raster_rows": 2, "cluster": 2' --only product_
@@ -299,7 +300,11 @@ if step sequences; then
 fi
 
 if step programs; then
-  for direction in forward backward; do agreement programs_${direction}_matrix --only program_ --direction $direction; done
+  for direction in forward backward; do
+    agreement programs_${direction}_matrix --only program_ --direction $direction
+    agreement layers_${direction}_matrix --layers --direction $direction
+  done
+  sanitized layers_sanitizer --only layer
   "$binaries/test_gpu_program" || failed=1
 fi
 

@@ -71,6 +71,9 @@ on_gpu() {
   run_step "tune" "last line" "$hstujit" tune --config examples/configs/ml100k.json --budget "$tune_budget" "${cache[@]}"
   run_step "run --check, real lengths" "agrees with the float64 reference" \
     "$hstujit" run --config examples/configs/ml100k.json --check "${cache[@]}"
+  run_step "tune, a whole layer" "last line" "$hstujit" tune --config examples/configs/stu_layer.json --budget "$tune_budget" "${cache[@]}"
+  run_step "run --check, a whole layer" "agrees with the float64 reference" \
+    "$hstujit" run --config examples/configs/stu_layer.json --check --max-rows "$host_rows" "${cache[@]}"
   run_step "bench" "beside the ceilings of this GPU" "$hstujit" bench --grid bench/grid.json "${cache[@]}" --out "$demo/bench.json"
 }
 
@@ -79,6 +82,8 @@ on_host() {
     "$hstujit" run --config examples/configs/ml100k.json --backend host --check
   run_step "run --check, model's shapes" "the first $host_rows rows of each batch" \
     "$hstujit" run --config examples/configs/dlrm_hstu.json --backend host --check --max-rows "$host_rows"
+  run_step "run --check, a whole layer" "the first $((host_rows / 3)) rows of the batch" \
+    "$hstujit" run --config examples/configs/stu_layer.json --backend host --check --max-rows $((host_rows / 3))
   not_run+=("There is no usable GPU here, so no kernel was tuned, launched or timed: what ran is the compiler and the host backend.")
 }
 
@@ -101,6 +106,7 @@ arch=()
 [ "$gpu" = yes ] || arch=(--arch sm_90a)
 run_step "prewarm, empty cache" "last line" "$hstujit" prewarm --config examples/configs/ml100k.json "${arch[@]}" "${cache[@]}"
 run_step "prewarm again" "last line" "$hstujit" prewarm --config examples/configs/ml100k.json "${arch[@]}" "${cache[@]}"
+run_step "prewarm, a whole layer" "last line" "$hstujit" prewarm --config examples/configs/stu_layer.json "${arch[@]}" "${cache[@]}"
 run_step "emit" "CUDA source, IR and launcher" \
   "$hstujit" emit --config examples/configs/ml100k.json --op ml-100k-d64 "${arch[@]}" -o "$demo/emitted" "${cache[@]}"
 if [ "$gpu" = yes ]; then on_gpu; else on_host; fi

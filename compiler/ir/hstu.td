@@ -108,15 +108,17 @@ def Hstu_RowOp : Hstu_Op<"row", [IsolatedFromAbove]> {
     Where rows are those of sequences, `index` takes (sequence, position in it) of the row that is gone through, and
     yields for each operand of `found` which of its tensor's rows it is. A row that the tensor does not have is read as
     -0, which adds nothing, unless the operand says otherwise, and is not written. `constant` names inputs whose
-    gradient is not asked for.
+    gradient is not asked for. The rows of the input `residual` also go around the operator: the gradient that they
+    have there is an input of the gradient, `dresidual`.
   }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$width,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$groups, Hstu_OperandsAttr:$inputs,
                        Hstu_OperandsAttr:$outputs, OptionalAttr<StrArrayAttr>:$constant,
-                       OptionalAttr<StrArrayAttr>:$found);
+                       OptionalAttr<StrAttr>:$residual, OptionalAttr<StrArrayAttr>:$found);
   let regions = (region SizedRegion<1>:$body, AnyRegion:$index);
   let assemblyFormat = [{
-    $width (`groups` $groups^)? $inputs `->` $outputs $body (`constant` $constant^)? (`found` $found^ $index)? attr-dict
+    $width (`groups` $groups^)? $inputs `->` $outputs $body (`constant` $constant^)? (`residual` $residual^)?
+    (`found` $found^ $index)? attr-dict
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

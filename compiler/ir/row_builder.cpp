@@ -69,8 +69,10 @@ RowBuilder::RowBuilder(mlir::MLIRContext& context, const RowSpec& spec)
   const mlir::IntegerAttr groups =
       interface_.groups > 1 ? builder_.getI64IntegerAttr(interface_.groups) : mlir::IntegerAttr();
   std::vector<std::string> constant;
+  mlir::StringAttr residual;
   for (const RowOperand& input : interface_.inputs) {
     if (!input.differentiated) constant.push_back(input.name);
+    if (input.residual) residual = builder_.getStringAttr(input.name);
     if (input.is_found()) found_.push_back(input.name);
   }
   for (const RowOperand& output : interface_.outputs) {
@@ -79,7 +81,7 @@ RowBuilder::RowBuilder(mlir::MLIRContext& context, const RowSpec& spec)
   auto row = hstu::RowOp::create(builder_, ops_.location(), builder_.getI64IntegerAttr(interface_.width), groups,
                                  operands_attribute(builder_, interface_.inputs),
                                  operands_attribute(builder_, interface_.outputs), names_attribute(builder_, constant),
-                                 names_attribute(builder_, found_));
+                                 residual, names_attribute(builder_, found_));
   mlir::SmallVector<mlir::Type> types;
   for (const RowOperand& input : interface_.inputs) {
     types.push_back(input.kind == RowOperandKind::kScalar ? mlir::Type(builder_.getF32Type())

@@ -5,6 +5,7 @@
 #include "compiler/passes/differentiator.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/transposer.h"
+#include "compiler/spec/row_interface.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace hstujit {
@@ -84,15 +85,23 @@ struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationP
     mlir::SmallVector<mlir::Attribute> inputs(forward_inputs.begin(), forward_inputs.end()), outputs;
     for (const OperandAttr output : forward.getOutputs().getAsRange<OperandAttr>())
       inputs.push_back(gradient_of(output));
+    const mlir::StringAttr residual = forward.getResidualAttr();
+    for (const OperandAttr input : forward_inputs) {
+      if (residual && input.getName() == residual.getValue()) {
+        inputs.push_back(OperandAttr::get(input.getContext(), std::string(kResidualGradient), OperandKind::Row,
+                                          input.getDtype(), hstu::ColumnsAttr()));
+      }
+    }
     for (const OperandAttr input : forward_inputs) {
       if (has_gradient(forward, input)) outputs.push_back(gradient_of(input));
     }
     const auto found = found_in_gradient(forward);
     mlir::SmallVector<llvm::StringRef> names;
     for (const auto& [name, number] : found) names.push_back(name);
-    auto gradient = hstu::RowOp::create(builder, forward.getLoc(), forward.getWidthAttr(), forward.getGroupsAttr(),
-                                        builder.getArrayAttr(inputs), builder.getArrayAttr(outputs), mlir::ArrayAttr(),
-                                        names.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(names));
+    auto gradient =
+        hstu::RowOp::create(builder, forward.getLoc(), forward.getWidthAttr(), forward.getGroupsAttr(),
+                            builder.getArrayAttr(inputs), builder.getArrayAttr(outputs), mlir::ArrayAttr(),
+                            mlir::StringAttr(), names.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(names));
     copy_index(forward, gradient, found);
 
     // The body's arguments, then a derivative of each input that has one.
@@ -100,6 +109,7 @@ struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationP
     auto end = mlir::cast<hstu::YieldOp>(source.getTerminator());
     mlir::SmallVector<mlir::Type> types(source.getArgumentTypes());
     llvm::append_range(types, end.getValues().getTypes());
+    if (residual) types.push_back(end.getValues().front().getType());
     const size_t arguments = types.size();
     for (const auto& [input, type] : llvm::zip(forward_inputs, source.getArgumentTypes())) {
       if (has_gradient(forward, input)) types.push_back(type);
@@ -109,8 +119,12 @@ struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationP
     const auto tangents = body->getArguments().drop_front(arguments);
     Differentiator differentiator(ops, source, *body);
     size_t next = 0;
+    Value around;  // the derivative of the residual
     for (const auto& [input, argument] : llvm::zip(forward_inputs, source.getArguments())) {
-      if (has_gradient(forward, input)) differentiator.seed(argument, {Derivative::Kind::kValue, tangents[next++]});
+      if (!has_gradient(forward, input)) continue;
+      const Value tangent = tangents[next++];
+      differentiator.seed(argument, {Derivative::Kind::kValue, tangent});
+      if (residual && input.getName() == residual.getValue()) around = tangent;
     }
     for (mlir::Operation& operation : source.without_terminator()) {
       if (!differentiator.visit(operation)) return operation.emitError() << "has no derivative";
@@ -121,6 +135,7 @@ struct DifferentiateRows : mlir::PassWrapper<DifferentiateRows, mlir::OperationP
     Transposer transposer(ops, *body, tangents);
     for (const auto& [i, derivative] : llvm::enumerate(derivatives))
       transposer.add(derivative, body->getArgument(static_cast<unsigned>(forward_inputs.size() + i)));
+    if (around) transposer.add(around, body->getArgument(static_cast<unsigned>(arguments - 1)));
     if (failed(transposer.run())) return mlir::failure();
     mlir::SmallVector<Value> results;
     for (const Value tangent : tangents) {

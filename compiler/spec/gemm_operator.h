@@ -6,6 +6,10 @@
 //   OpSpecPtr parse_addmm(const Json& json, const std::string& path, Mistakes& mistakes) {
 //     return parse_gemm_operator<AddmmSpec>(json, path, mistakes);
 //   }
+//
+// Where its backward direction is a program of other operators, the class has
+//
+//   std::shared_ptr<const GradientProgram> gradient() const;
 #pragma once
 
 #include <memory>
@@ -14,11 +18,12 @@
 #include <utility>
 
 #include "compiler/spec/gemm_spec.h"
+#include "compiler/spec/gradient_program.h"
 
 namespace hstujit {
 
 template <typename P>
-class GemmOperator : public GemmSpec {
+class GemmOperator : public WithGradientProgram<GemmSpec> {
  public:
   using Params = P;
 
@@ -26,14 +31,16 @@ class GemmOperator : public GemmSpec {
 
   const P& params() const { return params_; }
   std::string_view op() const final { return P::kOp; }
-  bool supports(Direction direction) const final { return direction == Direction::kForward; }
+  bool supports(Direction direction) const final { return direction == Direction::kForward || has_gradient(); }
   const GemmInterface& interface() const final { return interface_; }
   DataType dtype() const final { return params_.dtype; }
   int64_t typical_rows() const final { return params_.typical_rows; }
   Json to_json() const final { return operator_json(P::kOp, params_); }
 
- private:
+ protected:
   const P params_;
+
+ private:
   const GemmInterface interface_;
 };
 
@@ -45,7 +52,9 @@ OpSpecPtr parse_gemm_operator(const Json& json, const std::string& path, Mistake
   read_fields(json, path, params, mistakes, {"op"});
   if (mistakes.count() == before) check_gemm_params(params, path, mistakes);
   if (mistakes.count() != before) return nullptr;
-  return std::make_shared<Spec>(std::move(params));
+  auto spec = std::make_shared<Spec>(std::move(params));
+  if constexpr (requires { spec->gradient(); }) spec->set_gradient(spec->gradient());
+  return spec;
 }
 
 }  // namespace hstujit

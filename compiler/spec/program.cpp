@@ -1,7 +1,5 @@
 #include "compiler/spec/program.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "compiler/spec/sequence_rows.h"
@@ -11,18 +9,16 @@ namespace hstujit {
 
 namespace {
 
-// Adds an argument of a step to those of the program, or to what is known of it.
-void add(Signature& signature, const Argument& argument) {
+// Adds what a step's argument asks for to what is known of the program's; false where there is none of that name.
+bool add_to_known(Signature& signature, const Argument& argument) {
   const int known = find_argument(signature, argument.name);
-  if (known < 0) {
-    signature.push_back(argument);
-    return;
-  }
+  if (known < 0) return false;
   Argument& first = signature[static_cast<size_t>(known)];
   first.alignment = std::max(first.alignment, argument.alignment);
   first.min = std::max(first.min, argument.min);
   first.max = std::min(first.max, argument.max);
   first.range = {std::max(first.range.min, argument.range.min), std::min(first.range.max, argument.range.max)};
+  return true;
 }
 
 }  // namespace
@@ -41,18 +37,24 @@ ProgramBuilder& ProgramBuilder::temporary(std::string name, DataType dtype, int6
   return *this;
 }
 
-std::string ProgramBuilder::step_name(const OpSpec& spec) const {
-  std::string name(spec.op());
-  for (int number = 2;; ++number) {
-    const auto known =
-        std::find_if(steps_.begin(), steps_.end(), [&](const ProgramStep& step) { return step.name == name; });
-    if (known == steps_.end() || known->spec->to_json() == spec.to_json()) return name;
-    name = fmt::format("{}_{}", spec.op(), number);
-  }
+ProgramBuilder& ProgramBuilder::matrix(ArgumentRole role, std::string name, DataType dtype, int64_t columns,
+                                       std::string offsets, std::string_view doc) {
+  Argument argument;
+  argument.name = std::move(name);
+  argument.role = role;
+  argument.dtype = dtype;
+  argument.shape = {Dimension::jagged(std::string(kSequenceAxis), std::move(offsets)), Dimension::constant(columns)};
+  argument.doc = doc;
+  (role == ArgumentRole::kInput ? inputs_ : outputs_).push_back(std::move(argument));
+  return *this;
 }
 
-ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction,
-                                     const std::map<std::string, ProgramValue>& operands) {
+ProgramBuilder& ProgramBuilder::inputs(std::vector<std::string> names) {
+  first_ = std::move(names);
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const ProgramValues& operands) {
   const auto value_of = [&](const std::string& argument) {
     const auto elsewhere = operands.find(argument);
     return elsewhere == operands.end() ? ProgramValue{argument} : elsewhere->second;
@@ -60,7 +62,7 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction,
   std::vector<ProgramValue> values;
   for (const Argument& argument : spec->signature(direction)) {
     ProgramValue value = value_of(argument.name);
-    if (find_argument(temporaries_, value.name) < 0) {
+    if (!value.name.empty() && find_argument(temporaries_, value.name) < 0) {
       Argument own = argument;
       own.name = value.name;
       if (!value.doc.empty()) own.doc = value.doc;
@@ -68,17 +70,21 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction,
         if (dimension.is_jagged()) dimension.offsets = value_of(dimension.offsets).name;
         if (dimension.follows_integer()) dimension.integer = value_of(dimension.integer).name;
       }
-      add(argument.role == ArgumentRole::kInput ? inputs_ : outputs_, own);
+      if (!add_to_known(outputs_, own) && !add_to_known(inputs_, own))
+        (argument.role == ArgumentRole::kInput ? inputs_ : outputs_).push_back(std::move(own));
     }
     values.push_back(std::move(value));
   }
-  std::string name = step_name(*spec);
+  std::string name(spec->op());
   steps_.push_back({std::move(name), std::move(spec), direction, {}});
   values_.push_back(std::move(values));
   return *this;
 }
 
 Program ProgramBuilder::finish() {
+  const auto place = [&](const Argument& input) { return std::find(first_.begin(), first_.end(), input.name); };
+  std::stable_sort(inputs_.begin(), inputs_.end(),
+                   [&](const Argument& a, const Argument& b) { return place(a) < place(b); });
   Program program{std::move(inputs_), std::move(temporaries_), std::move(steps_)};
   program.arguments.insert(program.arguments.end(), outputs_.begin(), outputs_.end());
   const auto arguments = static_cast<int>(program.arguments.size());
@@ -86,8 +92,9 @@ Program ProgramBuilder::finish() {
     for (const ProgramValue& value : values_[step]) {
       const int temporary = find_argument(program.temporaries, value.name);
       const int index = temporary < 0 ? find_argument(program.arguments, value.name) : arguments + temporary;
-      program.steps[step].operands.push_back(
-          {index, value.first_column >= 0, std::max<int64_t>(value.first_column, 0)});
+      program.steps[step].operands.push_back({value.name.empty() ? ProgramOperand::kNumber : index,
+                                              value.first_column >= 0, std::max<int64_t>(value.first_column, 0),
+                                              value.constant});
     }
   }
   return program;

@@ -14,15 +14,21 @@
 
 namespace hstujit {
 
-// Where a step finds one of its arguments: all of a value, or neighbouring columns of its rows.
+// Where a step finds one of its arguments: all of a value, neighbouring columns of its rows, or a number that is the
+// same in all launches.
 struct ProgramOperand {
-  int value = 0;  // of the program's arguments, then of its temporaries
+  static constexpr int kNumber = -1;
+
+  int value = 0;  // of the program's arguments, then of its temporaries; kNumber: `number`
   bool columns = false;
   int64_t first_column = 0;  // in elements
+  double number = 0;
+
+  bool is_number() const { return value == kNumber; }
 };
 
 struct ProgramStep {
-  std::string name;  // the operator's, "layer_norm", with a number where an earlier one has another spec
+  std::string name;  // the operator's, "layer_norm", with a number where an earlier one has another spec (ProgramSpec)
   OpSpecPtr spec;
   Direction direction = Direction::kForward;
   std::vector<ProgramOperand> operands;  // by argument of the step's signature
@@ -37,12 +43,17 @@ struct Program {
   bool is_temporary(int index) const { return index >= static_cast<int>(arguments.size()); }
 };
 
-// What a step calls one of its arguments elsewhere: by that name, or columns of the rows (L, ...) of that value.
+// What a step calls one of its arguments elsewhere: by that name, columns of the rows (L, ...) of that value, or, where
+// it has no name, a number.
 struct ProgramValue {
   std::string name;
   int64_t first_column = -1;  // -1: all of it
   std::string_view doc = {};  // what it is in the program; empty: what the step says of its argument
+  double constant = 0;
+
+  static ProgramValue number(double constant) { return {{}, -1, {}, constant}; }
 };
+using ProgramValues = std::map<std::string, ProgramValue>;  // by name of the step's argument
 
 // Puts a program together, step by step. The steps' arguments are the program's own, under their names, unless a step
 // says that one of them is something else; axes that follow it are the program's, too. Inputs come first, in the order
@@ -51,16 +62,20 @@ class ProgramBuilder {
  public:
   // A tensor between steps, of the rows L. `columns`: elements of one.
   ProgramBuilder& temporary(std::string name, DataType dtype, int64_t columns);
-  // `operands`: by name of the step's argument.
-  ProgramBuilder& step(OpSpecPtr spec, Direction direction, const std::map<std::string, ProgramValue>& operands = {});
+  // A tensor of that shape among the program's own arguments, of which steps take columns. `offsets`: where the rows of
+  // each sequence begin.
+  ProgramBuilder& matrix(ArgumentRole role, std::string name, DataType dtype, int64_t columns, std::string offsets,
+                         std::string_view doc);
+  // Inputs that come first, in this order; the others follow.
+  ProgramBuilder& inputs(std::vector<std::string> names);
+  ProgramBuilder& step(OpSpecPtr spec, Direction direction, const ProgramValues& operands = {});
   Program finish();
 
  private:
-  std::string step_name(const OpSpec& spec) const;
-
   // Of steps, with values by name until all arguments are known.
   std::vector<ProgramStep> steps_;
   std::vector<std::vector<ProgramValue>> values_;
+  std::vector<std::string> first_;
   Signature inputs_, outputs_, temporaries_;
 };
 

@@ -1,5 +1,7 @@
 #include "compiler/spec/program_spec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -58,6 +60,22 @@ void place(HostValue own, const ProgramOperand& operand, const Argument& whole, 
   }
 }
 
+// Whether a later step may read what this one leaves in an output of the program.
+bool is_output(const Program& program, const ProgramOperand& operand) {
+  return program.value(operand.value).role == ArgumentRole::kOutput;
+}
+
+// Whether a step reads the value, which is rounded once then, as it is in memory.
+bool is_read(const Program& program, int value) {
+  for (const ProgramStep& step : program.steps) {
+    const Signature signature = step.spec->signature(step.direction);
+    for (size_t i = 0; i < signature.size(); ++i) {
+      if (signature[i].role == ArgumentRole::kInput && step.operands[i].value == value) return true;
+    }
+  }
+  return false;
+}
+
 double bytes_of(const Argument& argument, const Lengths& lengths) {
   if (argument.kind != ArgumentKind::kTensor) return 0;
   double lines = 1;
@@ -73,7 +91,28 @@ double bytes_of(const Argument& argument, const Lengths& lengths) {
 
 }  // namespace
 
+ProgramSpec::ProgramSpec(Program forward, std::optional<Program> backward)
+    : forward_(std::move(forward)), backward_(std::move(backward)) {
+  name_steps();
+}
+
 ProgramSpec::~ProgramSpec() = default;
+
+void ProgramSpec::name_steps() {
+  std::map<std::string, std::vector<std::string>> specs;  // of each operator, in order
+  const auto name = [&](ProgramStep& step) {
+    std::vector<std::string>& known = specs[step.name];
+    const std::string text = key_text(*step.spec);
+    const auto found = std::find(known.begin(), known.end(), text);
+    const auto number = found - known.begin() + 1;
+    if (found == known.end()) known.push_back(text);
+    if (number > 1) step.name += fmt::format("_{}", number);
+  };
+  for (ProgramStep& step : forward_.steps) name(step);
+  if (backward_) {
+    for (ProgramStep& step : backward_->steps) name(step);
+  }
+}
 
 const Program* ProgramSpec::program(Direction direction) const {
   if (direction == Direction::kForward) return &forward_;
@@ -90,7 +129,7 @@ Work ProgramSpec::work(Direction direction, const Lengths& lengths) const {
     work.flops += own.flops;
     work.bytes += own.bytes;
     for (const ProgramOperand& operand : step.operands) {
-      if (operand.columns || taken.insert(operand.value).second) continue;
+      if (operand.is_number() || operand.columns || taken.insert(operand.value).second) continue;
       work.bytes -= bytes_of(program->value(operand.value), lengths);
     }
   }
@@ -135,7 +174,8 @@ std::vector<HostValue> ProgramSpec::make_inputs(Direction direction, const Lengt
     std::vector<HostValue> own = step.spec->make_inputs(step.direction, lengths, seed);
     for (size_t i = 0; i < signature.size(); ++i) {
       const ProgramOperand& operand = step.operands[i];
-      if (signature[i].role != ArgumentRole::kInput || program.is_temporary(operand.value)) continue;
+      if (signature[i].role != ArgumentRole::kInput || operand.is_number()) continue;
+      if (program.is_temporary(operand.value) || is_output(program, operand)) continue;
       if (drawn.contains({operand.value, -1})) continue;
       if (drawn.emplace(operand.value, operand.columns ? operand.first_column : -1).second) {
         place(std::move(own[i]), operand, program.value(operand.value), values[static_cast<size_t>(operand.value)]);
@@ -156,6 +196,10 @@ void ProgramSpec::reference(Direction direction, const Lengths& lengths, std::ve
     for (size_t i = 0; i < signature.size(); ++i) {
       if (signature[i].role != ArgumentRole::kInput) continue;
       const ProgramOperand& operand = step.operands[i];
+      if (operand.is_number()) {
+        own[i].scalar = operand.number;
+        continue;
+      }
       const HostValue& value = all[static_cast<size_t>(operand.value)];
       own[i] = operand.columns ? HostValue{columns_of(value.tensor, operand.first_column, signature[i]), 0} : value;
     }
@@ -163,7 +207,7 @@ void ProgramSpec::reference(Direction direction, const Lengths& lengths, std::ve
     for (size_t i = 0; i < signature.size(); ++i) {
       if (signature[i].role != ArgumentRole::kOutput) continue;
       const ProgramOperand& operand = step.operands[i];
-      if (program.is_temporary(operand.value)) {
+      if (program.is_temporary(operand.value) || is_read(program, operand.value)) {
         for (double& real : own[i].tensor.reals) real = round_to(signature[i].dtype, real);
       }
       place(std::move(own[i]), operand, program.value(operand.value), all[static_cast<size_t>(operand.value)]);

@@ -35,10 +35,11 @@ class ProgramSpec : public OpSpec {
 
  protected:
   // `backward` is left out where there is none.
-  explicit ProgramSpec(Program forward, std::optional<Program> backward = {})
-      : forward_(std::move(forward)), backward_(std::move(backward)) {}
+  explicit ProgramSpec(Program forward, std::optional<Program> backward = {});
 
  private:
+  // Steps of one spec have one name in both directions, and those of different specs have different ones.
+  void name_steps();
   // Of the direction that every program has.
   const std::vector<ProgramStep>& steps() const;
 

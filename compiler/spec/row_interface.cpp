@@ -82,6 +82,11 @@ RowInterface backward_interface(const RowInterface& forward) {
                                         [](const RowOperand& input) { return input.kind != RowOperandKind::kRow; });
   std::vector<RowOperand> gradients;
   for (const RowOperand& output : forward.outputs) gradients.push_back(gradient_of(output, "gradient of the result"));
+  for (const RowOperand& input : forward.inputs) {
+    if (!input.residual) continue;
+    gradients.push_back({std::string(kResidualGradient), RowOperandKind::kRow, input.dtype,
+                         "gradient that the rows have where they go around the operator"});
+  }
   backward.inputs.insert(behind_rows, gradients.begin(), gradients.end());
   return backward;
 }

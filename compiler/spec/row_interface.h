@@ -16,6 +16,9 @@ namespace hstujit {
 inline constexpr int64_t kMaxTableRows = (int64_t{1} << 22) - 2;
 inline constexpr int64_t kMaxSortedRows = (int64_t{1} << 32) - 2;
 
+// The gradient of an input's rows where they go around the operator.
+inline constexpr std::string_view kResidualGradient = "dresidual";
+
 enum class RowOperandKind {
   kRow,          // (L, width): each row has its own
   kVector,       // (width): all rows have the same
@@ -48,6 +51,9 @@ struct RowOperand {
   std::string fill = {};
   double missing = 0;          // what it is read as where `fill` is empty: 0, or -0, which adds nothing
   bool differentiated = true;  // false for an input whose gradient is the result's own
+  // Whether the rows also go around the operator, to what comes behind it: backward takes the gradient that they have
+  // there (kResidualGradient), and adds it. Of one input at most, and no business of the forward direction.
+  bool residual = false;
 
   bool is_found() const { return rows.has_value(); }
   bool has_elements() const { return kind != RowOperandKind::kScalar && kind != RowOperandKind::kSeed; }
@@ -93,8 +99,8 @@ struct RowInterface {
   int64_t elements(const RowOperand& operand) const;
 };
 
-// Of the backward direction: the inputs that gradients depend on, d<output> for each output, and as outputs d<input>
-// for each row, vector and table.
+// Of the backward direction: the inputs that gradients depend on, d<output> for each output, the gradient of a
+// residual, and as outputs d<input> for each row, vector and table.
 RowInterface backward_interface(const RowInterface& forward);
 
 }  // namespace hstujit

@@ -34,6 +34,13 @@ void add_norm_gradient(RowNorm norm, const NormedElements& normed, std::span<con
   }
 }
 
+void add_residual_gradient(std::span<const double> dresidual, std::span<double> dx, std::span<double> terms) {
+  for (size_t i = 0; i < dx.size(); ++i) {
+    dx[i] += dresidual[i];
+    terms[i] += std::abs(dresidual[i]);
+  }
+}
+
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double sigmoid_slope(double x) { return sigmoid(x) * (1 - sigmoid(x)); }
 double silu_slope(double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }

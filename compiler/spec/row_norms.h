@@ -3,9 +3,14 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace hstujit {
+
+// Of the parameter "residual".
+inline constexpr std::string_view kResidualHelp =
+    "x also goes around the norm: backward takes dresidual, its gradient there, and adds it to dx";
 
 enum class RowNorm { kLayer, kRms };  // over the deviation, and less the mean; over the root mean square
 
@@ -19,6 +24,9 @@ NormedElements norm_of(RowNorm norm, std::span<const double> x, double eps);
 // Adds to dx what the gradients g of n make of it, and to `terms` the sizes of what that is the difference of.
 void add_norm_gradient(RowNorm norm, const NormedElements& normed, std::span<const double> g, std::span<double> dx,
                        std::span<double> terms);
+
+// The same of the gradient that the rows have where they go around the operator.
+void add_residual_gradient(std::span<const double> dresidual, std::span<double> dx, std::span<double> terms);
 
 double sigmoid(double x);
 // Derivatives.

@@ -16,7 +16,7 @@
 #include <tuple>
 #include <utility>
 
-#include "compiler/spec/program_spec.h"
+#include "compiler/spec/gradient_program.h"
 #include "compiler/spec/row_operator.h"
 
 namespace hstujit {
@@ -48,32 +48,20 @@ Argument integer_argument(std::string name, std::string_view doc, int64_t max);
 // For generated calls: as many rows as every sequence has on the uniform axis; 0 where there is no sequence.
 HostValue uniform_rows(const Lengths& lengths);
 
-// A backward direction that is the forward direction of another operator, whose arguments are called otherwise.
-class GradientProgram final : public ProgramSpec {
+class SequenceSpec : public WithGradientProgram<RowSpec> {
  public:
-  GradientProgram(OpSpecPtr spec, const std::map<std::string, ProgramValue>& operands);
-  std::string_view op() const override;
-  nlohmann::ordered_json to_json() const override;
-};
-
-class SequenceSpec : public RowSpec {
- public:
-  bool supports(Direction direction) const override { return direction == Direction::kForward || has_backward(); }
-  const Program* program(Direction direction) const override {
-    return by_program(direction) ? gradient_->program(direction) : nullptr;
+  bool supports(Direction direction) const override {
+    return direction == Direction::kForward || has_backward_kernel() || has_gradient();
   }
-  Signature signature(Direction direction) const override;
-  Work work(Direction direction, const Lengths& lengths) const override;
-  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
-  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
-  double error_bound(Direction direction) const override;
+  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override {
+    if (by_program(direction)) return WithGradientProgram::reference(direction, lengths, values);
+    reference_rows(direction, lengths, values);
+  }
   // What rows add to a table is rounded like any other sum: error_bound() alone counts.
   std::vector<std::vector<double>> error_variances(Direction, const std::vector<HostValue>&,
                                                    const std::vector<bool>&) const override {
     return {};
   }
-
-  void set_gradient(std::shared_ptr<const GradientProgram> gradient) { gradient_ = std::move(gradient); }
 
  protected:
   // Whether there is a backward kernel; a gradient that is another operator's counts besides.
@@ -81,12 +69,6 @@ class SequenceSpec : public RowSpec {
   // Of all sequences, as reference().
   virtual void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const = 0;
   void reference_row(Direction, ReferenceRow&) const final {}
-
- private:
-  bool by_program(Direction direction) const { return direction == Direction::kBackward && gradient_ != nullptr; }
-  bool has_backward() const { return has_backward_kernel() || gradient_ != nullptr; }
-
-  std::shared_ptr<const GradientProgram> gradient_;
 };
 
 template <typename P>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-// An assertion of the library's would end a process in a build with assertions where memory ran out: of a value that was
-// to become a list and could not, its invariants do not hold.
+// An assertion of the library's would end a process in a build with assertions where memory ran out: of a value that
+// was to become a list and could not, its invariants do not hold.
 #define JSON_ASSERT(condition) static_cast<void>(0)
 #include <nlohmann/json.hpp>
 #include <string>

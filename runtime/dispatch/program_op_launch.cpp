@@ -55,6 +55,11 @@ struct ProgramOp::Values {
   void take_step(const ProgramStep& program_step, const Signature& signature) {
     for (size_t i = 0; i < signature.size(); ++i) {
       const ProgramOperand& operand = program_step.operands[i];
+      if (operand.is_number()) {
+        step[i] = {};
+        step[i].real = operand.number;
+        continue;
+      }
       step[i] = all[static_cast<size_t>(operand.value)];
       if (!operand.columns) continue;
       view_columns(*step[i].tensor, signature[i], operand.first_column, views[i]);

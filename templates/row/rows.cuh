@@ -18,7 +18,7 @@ template <class Spec, class Config, class Operands, class Row, class RowSums, cl
 class Rows {
  public:
   __device__ __forceinline__ explicit Rows(const Params& params) : params_(params), inputs_(params) {
-    Operands::row_outputs(params, data_, strides_);
+    if constexpr (Operands::kRowOutputs > 0) Operands::row_outputs(params, data_, strides_);
   }
 
   __device__ __forceinline__ void run() {
@@ -110,7 +110,7 @@ class Rows {
       if (!exists || !Layout::has(chunk)) continue;
       typename Operand::Chunk inputs;
       inputs_.template get<Row::kReads[Row::kRounds]>(params_, held, row, place, chunk, inputs);
-      float elements[Operands::kRowOutputs][Layout::kVector];
+      float elements[at_least_one(Operands::kRowOutputs)][Layout::kVector];
 #pragma unroll
       for (int i = 0; i < Layout::kVector; ++i) {
         float in[kInputs], out[kOutputs];
@@ -134,8 +134,8 @@ class Rows {
 
   const Params& params_;
   Operand inputs_;
-  void* data_[Operands::kRowOutputs];
-  i64 strides_[Operands::kRowOutputs];  // in elements
+  void* data_[at_least_one(Operands::kRowOutputs)];
+  i64 strides_[at_least_one(Operands::kRowOutputs)];  // in elements
   Reducer reducer_;
   RowSums row_sums_;
 };

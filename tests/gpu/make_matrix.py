@@ -165,7 +165,7 @@ def row_instances():
             for operator, parameters in row_operators():
                 if width % parameters.get("num_heads", 1) != 0:
                     continue
-                if kind.endswith("_weight") and not parameters.get("weight", True) and not parameters.get("bias", False):
+                if kind.endswith("_weight") and (operator == "silu" or not parameters.get("weight", True) and not parameters.get("bias", False)):
                     continue  # there is nothing of that type
                 rows = ROW_COUNTS[number % len(ROW_COUNTS)]
                 number += 1
@@ -210,6 +210,32 @@ def program_instances():
                                **norm_parameters) | {"op": "norm_attention"}
 
 
+# Of a layer and its halves: what each flag changes, and heads whose widths differ.
+LAYERS = {
+    "layer": {},
+    "layer_kept": {"recompute_normed_x": False, "recompute_uvqk": False, "recompute_y": False, "dropout": True},
+    "layer_rms_group": {"norm": "rms_norm", "group_norm": True, "uvqk_bias": False, "concat_u": False},
+    "layer_serving": {"training": False, "concat_x": False, "weight_dtype": "bf16"},
+}
+LAYER_SHAPES = ((512, 4, 128, 128), (256, 2, 64, 64), (72, 3, 40, 72))  # width, heads, attn_dim, hidden_dim
+
+
+def layer_instances():
+    """Whole layers and their halves: every flag, with causal masks and those of every part of a mask."""
+    of_output = ("heads", "hidden_dim", "width", "norm", "weight_dtype", "group_norm", "concat_u", "concat_x", "dropout", "recompute_y", "training")
+    for number, (name, parameters) in enumerate(LAYERS.items()):
+        for width, heads, attn_dim, hidden_dim in LAYER_SHAPES:
+            for mask in ("causal", "context_window_groups"):
+                whole = instance(f"{name}_{mask}_{width}x{attn_dim}x{hidden_dim}", (attn_dim, hidden_dim), **MASKS[mask], **parameters)
+                whole |= {"op": "stu_layer", "width": width, "heads": heads, "typical_rows": 4096}
+                yield whole
+                if mask == "causal":
+                    first = {key: value for key, value in whole.items() if key not in ("group_norm", "concat_u", "concat_x", "dropout", "recompute_y")}
+                    yield first | {"name": f"{whole['name']}_first", "op": "hstu_preprocess_and_attention"}
+                    second = {key: value for key, value in whole.items() if key in of_output}
+                    yield second | {"name": f"{whole['name']}_second", "op": "hstu_compute_output", "rows": (0, 1, 129, 4097)[number]}
+
+
 # Lengths of a scan: none, one, about a tile of any config, and more tiles than there are chunks.
 SCAN_COUNTS = (0, 1, 511, 512, 1023, 1024, 2047, 2048, 4095, 4096, 8191, 8192, 16383, 16384, 100000, 3000001)
 
@@ -250,8 +276,8 @@ def product_instances():
 
 
 def has_backward(chosen):
-    forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm", "addmm_wgrad")
-    return not (chosen["op"] in forward_alone or chosen.get("left_only") or "small_batches" in chosen)
+    forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm_wgrad")
+    return not (chosen["op"] in forward_alone or chosen.get("left_only") or "small_batches" in chosen or chosen.get("training") is False)
 
 
 def instances():
@@ -261,6 +287,7 @@ def instances():
     yield from program_instances()
     yield from serving_instances()
     yield from product_instances()
+    yield from layer_instances()
     yield from bias_instances()
     yield from few_instances()
     yield from many_instances()
@@ -293,6 +320,8 @@ def small_instances():
         if name in ("causal-bf16-rab2_rows_128x128", "groups-fp16-rab1_scalar_40x72", "none-tf32-rab1_scalar_40x72",
                     "context_window_full_targets-bf16-rab2_rows_alone"):
             yield {**chosen, "max_seq_len": 256, "lengths": [250] if "alone" in name else [0, 1, 65, 129, 256]}
+        if name.startswith("layer") and "_72x" in name and "rows" not in chosen:
+            yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
         if name in ("program_causal-bf16-layer_norm_64x64", "program_none-fp16-rms_norm_128x128"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
         if name.startswith(("rows_bf16-layer_norm_weight_bias_100x", "rows_fp16-rms_norm_weight_silu_1024x", "rows_fp32-layer_norm_weight_bias_7x",
@@ -330,10 +359,11 @@ def main():
     parser.add_argument("--sequences", action="store_true", help="operators over rows of sequences alone")
     parser.add_argument("--serving", action="store_true", help="caches and offsets alone")
     parser.add_argument("--products", action="store_true", help="products of matrices alone")
+    parser.add_argument("--layers", action="store_true", help="whole layers and their halves alone")
     parser.add_argument("--repeated", action="store_true", help="the selection for many launches of each")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
-    sources = {"rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances,
+    sources = {"rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances, "layers": layer_instances,
                "sanitizer": small_instances, "repeated": repeated_instances}
     source = next((make for name, make in sources.items() if getattr(arguments, name)), instances)()
     if arguments.direction == "backward":

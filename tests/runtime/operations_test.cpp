@@ -15,8 +15,7 @@ class OperationsTest : public RuntimeTest {
   // One instance; `extra` are more of its fields.
   static Config config_of(const std::string& extra = "") {
     auto config = parse_config(R"({"version": 1, "ops": [{"name": "test", "op": "hstu_attention", "heads": 2,
-        "attn_dim": 64, "hidden_dim": 64, "lengths": [5, 0, 90])" +
-                                   (extra.find("max_seq_len") == std::string::npos ? R"(, "max_seq_len": 128)" : "") +
+        "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 128, "lengths": [5, 0, 90])" +
                                    extra + "}]}",
                                "test", "");
     EXPECT_TRUE(config.ok()) << config.status().message();
@@ -65,10 +64,13 @@ TEST_F(OperationsTest, ManyShortTasksAreReportedOnceASecond) {
 }
 
 TEST_F(OperationsTest, LengthsOfOneBucketAreExplainedAlike) {
-  const Config config = config_of(R"(, "max_seq_len": [100, 128, 300])");
+  const auto config = parse_config(R"({"version": 1, "ops": [{"name": "test", "op": "hstu_attention", "heads": 2,
+      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [100, 128, 300]}]})",
+                                   "test", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
   OperationOptions options;
   options.arch = "sm_90a";
-  const OperationResult result = explain(*make_engine(), config, options);
+  const OperationResult result = explain(*make_engine(), *config, options);
   ASSERT_TRUE(result.status.ok()) << result.status.message();
   const Json& rows = result.report["instances"];
   ASSERT_EQ(rows.size(), 3u);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "compiler/spec/config.h"
 
@@ -14,9 +15,9 @@ OpSpecPtr addmm(Json changes) {
   return *parse_op_spec(json, "");
 }
 
-std::string signature_text(const OpSpec& spec) {
+std::string signature_text(const OpSpec& spec, Direction direction = Direction::kForward) {
   std::string text;
-  for (const Argument& argument : spec.signature(Direction::kForward)) {
+  for (const Argument& argument : spec.signature(direction)) {
     text += (text.empty() ? "" : " ") + argument.name;
     if (argument.kind == ArgumentKind::kTensor) text += shape_text(argument);
   }
@@ -83,6 +84,55 @@ TEST(Addmm, WgradIsTheSlopeOfTheReference) {
       const double before = loss();
       values[1].tensor.reals[i] += 1;  // it is linear
       EXPECT_NEAR(loss() - before, gradient[3].tensor.reals[i], 1e-9) << i;
+    }
+  }
+}
+
+TEST(Addmm, BackwardIsAProgram) {
+  EXPECT_EQ(signature_text(*addmm({{"input", "vector"}}), Direction::kBackward),
+            "mat1(L, 8) mat2(8, 16) dout(L, 16) alpha beta dmat1(L, 8) dmat2(8, 16) dinput(16)");
+  EXPECT_EQ(signature_text(*addmm({{"input", "matrix"}, {"transpose_mat2", true}}), Direction::kBackward),
+            "mat1(L, 8) mat2(16, 8) dout(L, 16) alpha dmat1(L, 8) dmat2(16, 8)");
+  EXPECT_FALSE(addmm({{"input", "vector"}, {"n", 16392}})->supports(Direction::kBackward)) << "a row of bias_add";
+  EXPECT_TRUE(addmm({{"input", "none"}, {"n", 16392}})->supports(Direction::kBackward));
+}
+
+// Of every input, against differences of the reference, which is linear in each of them.
+TEST(Addmm, GradientsAreTheSlopeOfTheReference) {
+  for (const char* input : {"none", "vector", "matrix"}) {
+    for (const bool transpose : {false, true}) {
+      const OpSpecPtr spec = addmm({{"input", input}, {"transpose_mat2", transpose}});
+      const Lengths lengths = {{3}, {}, 3, {}};
+      const Signature forward = spec->signature(Direction::kForward), backward = spec->signature(Direction::kBackward);
+      std::vector<HostValue> values = spec->make_inputs(Direction::kForward, lengths, 2);
+      std::vector<HostValue> gradients = spec->make_inputs(Direction::kBackward, lengths, 1);
+      const auto of_forward = [&](std::string_view name) -> HostValue& {
+        return values[static_cast<size_t>(find_argument(forward, name))];
+      };
+      of_forward("alpha").scalar = 0.5;
+      if (find_argument(forward, "beta") >= 0) of_forward("beta").scalar = 3;
+      for (size_t i = 0; i < backward.size(); ++i) {
+        if (backward[i].role == ArgumentRole::kInput && backward[i].name != "dout")
+          gradients[i] = of_forward(backward[i].name);
+      }
+      const auto dout = gradients[static_cast<size_t>(find_argument(backward, "dout"))].tensor.reals;
+      spec->reference(Direction::kBackward, lengths, gradients);
+      const auto loss = [&] {
+        spec->reference(Direction::kForward, lengths, values);
+        const std::vector<double>& out = of_forward("out").tensor.reals;
+        return std::inner_product(out.begin(), out.end(), dout.begin(), 0.0);
+      };
+      for (size_t i = 0; i < backward.size(); ++i) {
+        if (backward[i].role == ArgumentRole::kInput) continue;
+        std::vector<double>& elements = of_forward(backward[i].name.substr(1)).tensor.reals;
+        ASSERT_EQ(gradients[i].tensor.reals.size(), elements.size()) << backward[i].name;
+        for (size_t e = 0; e < elements.size(); e += 5) {
+          const double before = loss();
+          elements[e] += 1;
+          EXPECT_NEAR(loss() - before, gradients[i].tensor.reals[e], 1e-9) << input << " " << backward[i].name << e;
+          elements[e] -= 1;
+        }
+      }
     }
   }
 }

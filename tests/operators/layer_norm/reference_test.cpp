@@ -38,5 +38,21 @@ TEST(LayerNorm, ByHand) {
   expect_near(backward[6].tensor.reals, {1, 0, 2, 0});
 }
 
+TEST(LayerNorm, TheGradientAroundTheNormIsAdded) {
+  LayerNormParams params;
+  params.width = 4;
+  const LayerNormSpec plain(params);
+  params.residual = true;
+  const LayerNormSpec residual(params);
+  EXPECT_EQ(find_argument(residual.signature(Direction::kForward), kResidualGradient), -1);
+  RowValues values = {{"x", {1, 3, 5, 7}}, {"weight", {1, 2, 0.5, -1}}, {"dout", {1, 0, -2, 3}}};
+  std::vector<double> dx = reference_of(plain, Direction::kBackward, 1, values)[4].tensor.reals;
+  values["dresidual"] = {10, 20, 30, 40};
+  for (size_t i = 0; i < dx.size(); ++i) dx[i] += values["dresidual"][i];
+  const std::vector<HostValue> backward = reference_of(residual, Direction::kBackward, 1, values);
+  expect_near(backward[static_cast<size_t>(find_argument(residual.signature(Direction::kBackward), "dx"))].tensor.reals,
+              dx);
+}
+
 }  // namespace
 }  // namespace hstujit

@@ -22,5 +22,20 @@ TEST(RmsNorm, ByHand) {
   for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(forward.back().tensor.reals[i], row[i % 4], 1e-12);
 }
 
+TEST(RmsNorm, TheGradientAroundTheNormIsAdded) {
+  RmsNormParams params;
+  params.width = 3;
+  const RmsNormSpec plain(params);
+  params.residual = true;
+  const RmsNormSpec residual(params);
+  RowValues values = {{"x", {1, 2, -3}}, {"weight", {1, 2, 0.5}}, {"dout", {1, 0, -2}}, {"dresidual", {10, 20, 30}}};
+  const auto dx = [&](const RmsNormSpec& spec) {
+    const auto place = static_cast<size_t>(find_argument(spec.signature(Direction::kBackward), "dx"));
+    return reference_of(spec, Direction::kBackward, 1, values)[place].tensor.reals;
+  };
+  const std::vector<double> without = dx(plain), with = dx(residual);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(with[i], without[i] + values["dresidual"][i], 1e-12);
+}
+
 }  // namespace
 }  // namespace hstujit

@@ -1,5 +1,8 @@
 #include "compiler/spec/operators/addmm/spec.h"
 
+#include "compiler/spec/operators/addmm_wgrad/spec.h"
+#include "compiler/spec/operators/bias_add/spec.h"
+
 namespace hstujit {
 
 namespace {
@@ -27,5 +30,34 @@ OpSpecPtr parse_addmm(const Json& json, const std::string& path, Mistakes& mista
 Json schema_addmm() { return fields_schema<AddmmParams>(); }
 
 AddmmSpec::AddmmSpec(const AddmmParams& params) : GemmOperator(params, interface_of(params)) {}
+
+std::shared_ptr<const GradientProgram> AddmmSpec::gradient() const {
+  const bool vector = params_.input == "vector";
+  if (vector && params_.n > BiasAddParams::kMaxWidth) return nullptr;
+  AddmmParams of_rows = params_;
+  of_rows.k = params_.n;
+  of_rows.n = params_.k;
+  of_rows.input = "none";
+  of_rows.transpose_mat2 = !params_.transpose_mat2;
+  AddmmWgradParams of_weights;
+  static_cast<GemmParams&>(of_weights) = params_;
+  of_weights.transpose_mat2 = params_.transpose_mat2;
+
+  const ProgramValue dout{"dout", -1, "gradient of the result"};
+  ProgramBuilder program;
+  program.inputs({"mat1", "mat2", "dout", "alpha", "beta"});
+  program.step(std::make_shared<AddmmSpec>(of_rows), Direction::kForward,
+               {{"mat1", dout}, {"out", {"dmat1", -1, "gradient of mat1"}}});
+  program.step(std::make_shared<AddmmWgradSpec>(of_weights), Direction::kForward,
+               {{"dout", dout}, {"out", {"dmat2", -1, "gradient of mat2, summed over all rows"}}});
+  if (vector) {
+    BiasAddParams of_input;
+    of_input.width = params_.n;
+    of_input.dtype = of_input.weight_dtype = params_.dtype;
+    program.step(std::make_shared<BiasAddSpec>(of_input), Direction::kBackward,
+                 {{"dbias", {"dinput", -1, "gradient of input, summed over all rows"}}});
+  }
+  return std::make_shared<GradientProgram>(program.finish());
+}
 
 }  // namespace hstujit

@@ -23,10 +23,14 @@ struct AddmmParams : GemmParams {
   }
 };
 
-// Forward: [input (N) or (L,N)], mat1 (L,K), mat2 (K,N) or (N,K), alpha, [beta], out (L,N).
+// Forward: [input (N) or (L,N)], mat1 (L,K), mat2 (K,N) or (N,K), alpha, [beta], out (L,N). Backward, a program: mat1,
+// mat2, dout (L,N), alpha, [beta], dmat1, dmat2, dinput where input is a vector; of a matrix it is beta times dout.
 class AddmmSpec final : public GemmOperator<AddmmParams> {
  public:
   explicit AddmmSpec(const AddmmParams& params);
+
+  // None of a vector with more columns than rows of bias_add may have.
+  std::shared_ptr<const GradientProgram> gradient() const;
 
  protected:
   double reference_epilogue(double sum, const std::vector<double>& operands) const override;

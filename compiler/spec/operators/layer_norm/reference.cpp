@@ -24,6 +24,7 @@ void LayerNormSpec::reference_row(Direction direction, ReferenceRow& row) const 
   std::vector<double> g(n.size());
   for (size_t i = 0; i < n.size(); ++i) g[i] = dout[i] * factor(i);
   add_norm_gradient(RowNorm::kLayer, normed, g, row.output("dx"), row.terms("dx"));
+  if (params_.residual) add_residual_gradient(row.input(kResidualGradient), row.output("dx"), row.terms("dx"));
   if (params_.weight) {
     const std::span<double> dweight = row.output("dweight");
     for (size_t i = 0; i < n.size(); ++i) dweight[i] = dout[i] * n[i];

@@ -26,6 +26,7 @@ void RmsNormSpec::reference_row(Direction direction, ReferenceRow& row) const {
     g[i] = dz[i] * factor(i);
   }
   add_norm_gradient(RowNorm::kRms, normed, g, row.output("dx"), row.terms("dx"));
+  if (params_.residual) add_residual_gradient(row.input(kResidualGradient), row.output("dx"), row.terms("dx"));
   if (!params_.weight) return;
   const std::span<double> dweight = row.output("dweight");
   for (size_t i = 0; i < n.size(); ++i) dweight[i] = dz[i] * n[i];

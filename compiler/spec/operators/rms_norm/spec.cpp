@@ -11,6 +11,7 @@ Json schema_rms_norm() { return fields_schema<RmsNormParams>(); }
 RowInterface RmsNormSpec::forward_interface() const {
   RowInterface interface{params_.width, {}, {}};
   interface.inputs.push_back({"x", RowOperandKind::kRow, params_.dtype, "rows", 0.5});
+  interface.inputs.back().residual = params_.residual;
   if (params_.weight)
     interface.inputs.push_back({"weight", RowOperandKind::kVector, params_.weight_dtype, "factor of each column", 1});
   interface.inputs.push_back(RowOperand::scalar("eps", "added to the mean square", 1e-5, kNotNegative));

@@ -1,6 +1,7 @@
 // rms_norm: rows over their root mean square (docs/ops.md, "rms_norm").
 #pragma once
 
+#include "compiler/spec/row_norms.h"
 #include "compiler/spec/row_operator.h"
 
 namespace hstujit {
@@ -10,17 +11,19 @@ struct RmsNormParams : RowParams {
 
   bool weight = true;
   bool silu = false;
+  bool residual = false;
 
   static constexpr auto fields() {
     using P = RmsNormParams;
     return std::tuple_cat(fields_of<P>(),
                           std::make_tuple(field("weight", &P::weight, "takes a weight, a factor of each column"),
-                                          field("silu", &P::silu, "applies silu to the result")));
+                                          field("silu", &P::silu, "applies silu to the result"),
+                                          field("residual", &P::residual, kResidualHelp)));
   }
 };
 
-// Forward: x (L,D), [weight (D)], eps (float), out (L,D). Backward: x, dout (L,D), [weight], eps, dx (L,D),
-// [dweight (D)].
+// Forward: x (L,D), [weight (D)], eps (float), out (L,D). Backward: x, dout, [dresidual] (L,D), [weight], eps, dx
+// (L,D), [dweight (D)].
 class RmsNormSpec final : public RowOperator<RmsNormParams> {
  public:
   using RowOperator::RowOperator;

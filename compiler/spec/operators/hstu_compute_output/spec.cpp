@@ -1,0 +1,51 @@
+#include "compiler/spec/operators/hstu_compute_output/spec.h"
+
+#include "compiler/spec/mistakes.h"
+#include "compiler/spec/operators/stu_layer/output_steps.h"
+
+namespace hstujit {
+
+namespace {
+
+// The order of inputs.
+std::vector<std::string> output_inputs() {
+  return {
+      "attn",          "u",    "x",     "output_norm_weight", "output_norm_bias", "output_weight", "y", "dout", "eps",
+      "dropout_ratio", "seed", "offset"};
+}
+
+Program output_forward(const StuOutputSteps& output, bool training) {
+  ProgramBuilder program;
+  program.inputs(output_inputs());
+  output.compute(program, {"attn", -1, "attention output"}, {"u", -1, "rows that it is gated with"}, training);
+  return program.finish();
+}
+
+Program output_backward(const StuOutputSteps& output) {
+  ProgramBuilder program;
+  program.inputs(output_inputs());
+  output.compute_backward(program, {"attn", -1, "attention output"}, {"u", -1, "rows that it is gated with"},
+                          {"dattn", -1, "gradient of attn"}, {"du", -1, "gradient of u"});
+  return program.finish();
+}
+
+}  // namespace
+
+OpSpecPtr parse_hstu_compute_output(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const size_t before = mistakes.count();
+  HstuComputeOutputParams params;
+  read_fields(json, path, params, mistakes, {"op"});
+  if (mistakes.count() != before || !check_stu_types(params.dtype, params, path, mistakes)) return nullptr;
+  const StuGate gate{params.heads, params.hidden_dim, params.dtype, params.silu_u, params.mul_u_activation};
+  const auto output = StuOutputSteps::make(gate, params, params, path, mistakes);
+  if (!output) return nullptr;
+  std::optional<Program> backward;
+  if (params.training) backward = output_backward(*output);
+  return std::make_shared<HstuComputeOutputSpec>(params, output_forward(*output, params.training), std::move(backward));
+}
+
+Json schema_hstu_compute_output() { return fields_schema<HstuComputeOutputParams>(); }
+
+Json HstuComputeOutputSpec::to_json() const { return operator_json(op(), params_); }
+
+}  // namespace hstujit

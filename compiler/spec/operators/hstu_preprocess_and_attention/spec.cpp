@@ -1,0 +1,51 @@
+#include "compiler/spec/operators/hstu_preprocess_and_attention/spec.h"
+
+#include "compiler/spec/operators/stu_layer/input_steps.h"
+
+namespace hstujit {
+
+namespace {
+
+// The order of inputs.
+std::vector<std::string> preprocess_inputs() {
+  return {"x",  "input_norm_weight", "input_norm_bias", "uvqk_weight", "uvqk_bias", "normed_x", "uvqk", "du", "dattn",
+          "eps"};
+}
+
+Program preprocess_forward(const StuInputSteps& input, bool training) {
+  ProgramBuilder program;
+  program.inputs(preprocess_inputs());
+  input.project(program, training);
+  input.activate(program, {"u", -1, "silu of the projection's first columns"});
+  input.attend(program, {"attn", -1, "attention output"});
+  return program.finish();
+}
+
+Program preprocess_backward(const StuInputSteps& input) {
+  ProgramBuilder program;
+  program.inputs(preprocess_inputs());
+  input.project_again(program);
+  input.activate_backward(program, {"du", -1, "gradient of u"});
+  input.attend_backward(program, {"dattn", -1, "gradient of the attention output"});
+  input.project_backward(program, std::nullopt);
+  return program.finish();
+}
+
+}  // namespace
+
+OpSpecPtr parse_hstu_preprocess_and_attention(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const auto params = read_attention_params<HstuPreprocessAndAttentionParams>(json, path, mistakes);
+  if (!params || !check_stu(*params, *params, path, mistakes)) return nullptr;
+  const auto input = StuInputSteps::make(*params, *params, *params, path, mistakes);
+  if (!input) return nullptr;
+  std::optional<Program> backward;
+  if (params->training) backward = preprocess_backward(*input);
+  return std::make_shared<HstuPreprocessAndAttentionSpec>(*params, preprocess_forward(*input, params->training),
+                                                          std::move(backward));
+}
+
+Json schema_hstu_preprocess_and_attention() { return attention_schema<HstuPreprocessAndAttentionParams>(); }
+
+Json HstuPreprocessAndAttentionSpec::to_json() const { return operator_json(op(), params_); }
+
+}  // namespace hstujit

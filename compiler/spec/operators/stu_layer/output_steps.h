@@ -1,0 +1,45 @@
+// The half of a layer behind attention, as steps of a program: the attention output normalised, gated with u and
+// dropped out, the projection of that, and the residual.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "compiler/spec/operators/stu_layer/params.h"
+#include "compiler/spec/program.h"
+
+namespace hstujit {
+
+// What the half computes with, besides StuParams and StuOutputParams.
+struct StuGate {
+  int64_t heads = 1, hidden_dim = 0;
+  DataType dtype = DataType::kBf16;
+  bool silu_u = false;  // on the columns of u that y begins with
+  std::string mul_u_activation = "none";
+};
+
+class StuOutputSteps {
+ public:
+  // Nothing where there are mistakes.
+  static std::optional<StuOutputSteps> make(const StuGate& gate, const StuParams& stu, const StuOutputParams& output,
+                                            const std::string& path, Mistakes& mistakes);
+
+  // `attn` and `u` to `y`, which is a temporary, or, where `kept`, an output of the program; y and x to `out`.
+  void compute(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u, bool kept) const;
+  // `dout` to the gradients of all of it but of x, which is dout itself.
+  void compute_backward(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u,
+                        const ProgramValue& dattn, const ProgramValue& du) const;
+
+  int64_t v_columns() const { return v_; }
+
+ private:
+  void add_gate(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u) const;
+
+  int64_t v_ = 0;          // columns of attn and u
+  int64_t y_columns_ = 0;  // of y
+  DataType dtype_ = DataType::kBf16;
+  StuOutputParams output_;
+  OpSpecPtr gate_, projection_, projection_dgrad_, projection_wgrad_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,90 @@
+// Parameters of stu_layer and of its halves, hstu_preprocess_and_attention and hstu_compute_output.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "compiler/spec/gemm_spec.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
+#include "compiler/spec/row_spec.h"
+
+namespace hstujit {
+
+// Of both halves.
+struct StuParams {
+  int64_t width = 0;  // D
+  std::string norm = "layer_norm";
+  DataType weight_dtype = DataType::kFp32;
+  int64_t typical_rows = GemmParams().typical_rows;
+  bool training = true;
+
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::make_tuple(
+        field("width", &P::width, "elements of a row of x, a multiple of 8", 8, RowParams::kMaxWidth).multiple_of(8),
+        field("norm", &P::norm, "what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight")
+            .one_of("layer_norm rms_norm"),
+        field("weight_dtype", &P::weight_dtype,
+              "data type of the norms' weights and biases, and of their gradients: fp32 or dtype")
+            .one_of("bf16 fp16 fp32"),
+        field("typical_rows", &P::typical_rows,
+              "rows that a launch has, about: chooses the kernels of products, which are right for any number", 1,
+              kMaxSeqLen),
+        field("training", &P::training, "there is a backward direction, and forward gives what that takes"));
+  }
+};
+
+// Of the half up to attention.
+struct StuInputParams {
+  bool uvqk_bias = true;
+  bool recompute_normed_x = true;
+  bool recompute_uvqk = true;
+
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::make_tuple(
+        field("uvqk_bias", &P::uvqk_bias, "takes a bias, added to each row of the projection"),
+        field("recompute_normed_x", &P::recompute_normed_x,
+              "backward normalises x again; forward gives normed_x where it does not"),
+        field("recompute_uvqk", &P::recompute_uvqk, "backward projects again; forward gives uvqk where it does not"));
+  }
+};
+
+// Of the half behind attention.
+struct StuOutputParams {
+  bool group_norm = false;
+  bool concat_u = true;
+  bool concat_x = true;
+  bool dropout = false;
+  bool recompute_y = true;
+
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::make_tuple(
+        field("group_norm", &P::group_norm, "normalises the columns of each head of the attention output apart"),
+        field("concat_u", &P::concat_u, "y begins with the columns of u"),
+        field("concat_x", &P::concat_x, "the columns of the attention output stand before those of the product"),
+        field("dropout", &P::dropout,
+              "launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset"),
+        field("recompute_y", &P::recompute_y, "backward computes y again; forward gives y where it does not"));
+  }
+};
+
+// The widths that follow.
+struct StuWidths {
+  int64_t v = 0, qk = 0;  // of all heads
+
+  StuWidths(int64_t heads, int64_t attn_dim, int64_t hidden_dim) : v(heads * hidden_dim), qk(heads * attn_dim) {}
+  // Columns of the projection, in the order u, v, q, k, and where they begin.
+  int64_t uvqk() const { return 2 * (v + qk); }
+  int64_t first_v() const { return v; }
+  int64_t first_q() const { return 2 * v; }
+  int64_t first_k() const { return 2 * v + qk; }
+};
+
+// Adds what products and norms cannot have; whether there is nothing.
+bool check_stu(const HstuAttentionParams& attention, const StuParams& stu, const std::string& path, Mistakes& mistakes);
+bool check_stu_types(DataType dtype, const StuParams& stu, const std::string& path, Mistakes& mistakes);
+
+}  // namespace hstujit

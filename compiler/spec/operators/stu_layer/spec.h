@@ -1,0 +1,34 @@
+// stu_layer: a whole layer of HSTU, from x to x and what attention adds to it (docs/ops.md, "stu_layer"). A program.
+#pragma once
+
+#include "compiler/spec/operators/stu_layer/params.h"
+#include "compiler/spec/program_spec.h"
+
+namespace hstujit {
+
+struct StuLayerParams : HstuAttentionParams, StuParams, StuInputParams, StuOutputParams {
+  static constexpr std::string_view kOp = "stu_layer";
+
+  static constexpr auto fields() {
+    using P = StuLayerParams;
+    return std::tuple_cat(HstuAttentionParams::fields(), StuParams::fields_of<P>(), StuInputParams::fields_of<P>(),
+                          StuOutputParams::fields_of<P>());
+  }
+};
+
+// Forward: x (L,D), the weights, what hstu_attention takes besides q, k and v, eps, [dropout_ratio, seed, offset],
+// out (L,D), and with training attn (L,H*Dv) and what is not computed again. Backward: the same with dout, dx and a
+// gradient of each weight.
+class StuLayerSpec final : public ProgramSpec {
+ public:
+  StuLayerSpec(const StuLayerParams& params, Program forward, std::optional<Program> backward)
+      : ProgramSpec(std::move(forward), std::move(backward)), params_(params) {}
+
+  std::string_view op() const override { return StuLayerParams::kOp; }
+  nlohmann::ordered_json to_json() const override;
+
+ private:
+  const StuLayerParams params_;
+};
+
+}  // namespace hstujit

@@ -1,0 +1,32 @@
+module {
+  func.func @row_summands0(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "weight"}, %arg2: f32 {hstu.name = "dout"}) -> (f32 {hstu.name = "sum0"}, f32 {hstu.name = "sum1"}) {
+    %0 = arith.mulf %arg0, %arg0 : f32
+    %1 = arith.mulf %arg1, %arg2 : f32
+    %2 = arith.mulf %arg0, %1 : f32
+    return %0, %2 : f32, f32
+  }
+  func.func @row_statistics0(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "sum1"}, %arg2: f32 {hstu.name = "eps"}) -> (f32 {hstu.name = "rstd"}, f32 {hstu.name = "statistic"}) {
+    %cst = arith.constant 3.125000e-02 : f32
+    %cst_0 = arith.constant -5.000000e-01 : f32
+    %cst_1 = arith.constant 1.562500e-02 : f32
+    %0 = arith.mulf %arg0, %cst_1 : f32
+    %1 = arith.addf %0, %arg2 : f32
+    %2 = math.rsqrt %1 : f32
+    %3 = arith.mulf %2, %2 : f32
+    %4 = arith.mulf %2, %cst_0 : f32
+    %5 = arith.mulf %3, %4 : f32
+    %6 = arith.mulf %arg1, %cst : f32
+    %7 = arith.mulf %5, %6 : f32
+    return %2, %7 : f32, f32
+  }
+  func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "weight"}, %arg2: f32 {hstu.name = "dout"}, %arg3: f32 {hstu.name = "dresidual"}, %arg4: f32 {hstu.name = "rstd"}, %arg5: f32 {hstu.name = "statistic"}) -> (f32 {hstu.name = "dx"}, f32 {hstu.name = "dweight"}) {
+    %0 = arith.mulf %arg1, %arg2 : f32
+    %1 = arith.mulf %arg4, %0 : f32
+    %2 = arith.addf %arg3, %1 : f32
+    %3 = arith.mulf %arg0, %arg5 : f32
+    %4 = arith.addf %2, %3 : f32
+    %5 = arith.mulf %arg0, %arg4 : f32
+    %6 = arith.mulf %5, %arg2 : f32
+    return %4, %6 : f32, f32
+  }
+}

@@ -1,0 +1,175 @@
+// stu_layer and its halves: what they take, what their steps are, and what is refused.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "compiler/spec/program.h"
+#include "compiler/spec/sequence_rows.h"
+#include "tests/operators/stu_layer/stu_specs.h"
+
+namespace hstujit {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// "x(L, 24) ... -> out(L, 24)"
+std::string stu_arguments(const OpSpec& spec, Direction direction) {
+  std::string inputs, outputs;
+  for (const Argument& argument : spec.signature(direction)) {
+    std::string& text = argument.role == ArgumentRole::kInput ? inputs : outputs;
+    text += argument.name + (argument.kind == ArgumentKind::kTensor ? shape_text(argument) : "") + " ";
+  }
+  return inputs + "-> " + outputs;
+}
+
+// "layer_norm forward weight=input_norm_weight ..."
+std::vector<std::string> stu_steps(const OpSpec& spec, Direction direction) {
+  const Program& program = *spec.program(direction);
+  std::vector<std::string> texts;
+  for (const ProgramStep& step : program.steps) {
+    std::string text = fmt::format("{} {}", step.name, to_string(step.direction));
+    const Signature signature = step.spec->signature(step.direction);
+    for (size_t i = 0; i < signature.size(); ++i) {
+      const ProgramOperand& operand = step.operands[i];
+      if (operand.is_number()) {
+        text += fmt::format(" {}={}", signature[i].name, operand.number);
+        continue;
+      }
+      const std::string& value = program.value(operand.value).name;
+      if (operand.columns) {
+        text += fmt::format(" {}={}[{}]", signature[i].name, value, operand.first_column);
+      } else if (value != signature[i].name) {
+        text += fmt::format(" {}={}", signature[i].name, value);
+      }
+    }
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+TEST(StuLayer, TakesRowsAndWeights) {
+  const OpSpecPtr spec = stu("stu_layer", {{"num_targets", true}, {"dropout", true}});
+  EXPECT_EQ(stu_arguments(*spec, Direction::kForward),
+            "x(L, 24) input_norm_weight(24) input_norm_bias(24) uvqk_weight(24, 96) uvqk_bias(96) "
+            "output_weight(96, 24) output_norm_weight(32) output_norm_bias(32) eps dropout_ratio seed offset "
+            "seq_offsets(B+1) num_targets(B) max_seq_len alpha scaling_seqlen -> out(L, 24) attn(L, 32) ");
+  EXPECT_EQ(stu_arguments(*spec, Direction::kBackward),
+            "x(L, 24) input_norm_weight(24) input_norm_bias(24) uvqk_weight(24, 96) uvqk_bias(96) "
+            "output_weight(96, 24) output_norm_weight(32) output_norm_bias(32) attn(L, 32) dout(L, 24) eps "
+            "dropout_ratio seed offset seq_offsets(B+1) num_targets(B) max_seq_len alpha scaling_seqlen -> "
+            "doutput_weight(96, 24) doutput_norm_weight(32) doutput_norm_bias(32) duvqk_weight(24, 96) duvqk_bias(96) "
+            "dx(L, 24) dinput_norm_weight(24) dinput_norm_bias(24) ");
+  EXPECT_TRUE(every_row_counts(spec->signature(Direction::kForward)));
+}
+
+TEST(StuLayer, ForwardGivesWhatBackwardDoesNotComputeAgain) {
+  const OpSpecPtr spec = stu("stu_layer", {{"recompute_normed_x", false},
+                                           {"recompute_uvqk", false},
+                                           {"recompute_y", false},
+                                           {"norm", "rms_norm"},
+                                           {"uvqk_bias", false}});
+  EXPECT_EQ(stu_arguments(*spec, Direction::kForward),
+            "x(L, 24) input_norm_weight(24) uvqk_weight(24, 96) output_weight(96, 24) output_norm_weight(32) eps "
+            "seq_offsets(B+1) max_seq_len alpha scaling_seqlen -> "
+            "out(L, 24) attn(L, 32) uvqk(L, 96) normed_x(L, 24) y(L, 96) ");
+  EXPECT_EQ(stu_arguments(*spec, Direction::kBackward),
+            "x(L, 24) input_norm_weight(24) uvqk_weight(24, 96) output_weight(96, 24) output_norm_weight(32) "
+            "normed_x(L, 24) uvqk(L, 96) attn(L, 32) y(L, 96) dout(L, 24) eps seq_offsets(B+1) max_seq_len alpha "
+            "scaling_seqlen -> doutput_weight(96, 24) doutput_norm_weight(32) duvqk_weight(24, 96) dx(L, 24) "
+            "dinput_norm_weight(24) ");
+}
+
+TEST(StuLayer, StepsShareColumnsOfOneProjection) {
+  const OpSpecPtr spec = stu("stu_layer");
+  EXPECT_THAT(stu_steps(*spec, Direction::kForward),
+              ElementsAre("layer_norm forward weight=input_norm_weight bias=input_norm_bias out=normed_x",
+                          "addmm forward input=uvqk_bias mat1=normed_x mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
+                          "hstu_attention forward q=uvqk[64] k=uvqk[80] v=uvqk[32] out=attn[0]",
+                          "hstu_norm_mul_dropout forward x=attn u=uvqk[0] weight=output_norm_weight "
+                          "bias=output_norm_bias out=y",
+                          "addmm_2 forward input=x mat1=y mat2=output_weight alpha=1 beta=1"));
+  EXPECT_THAT(
+      stu_steps(*spec, Direction::kBackward),
+      ElementsAre(
+          "layer_norm forward weight=input_norm_weight bias=input_norm_bias out=normed_x",
+          "addmm forward input=uvqk_bias mat1=normed_x mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
+          "hstu_norm_mul_dropout forward x=attn u=uvqk[0] weight=output_norm_weight bias=output_norm_bias out=y",
+          "addmm_wgrad forward mat1=y alpha=1 out=doutput_weight",
+          "addmm_3 forward mat1=dout mat2=output_weight alpha=1 out=dy",
+          "hstu_norm_mul_dropout backward x=attn u=uvqk[0] dout=dy weight=output_norm_weight bias=output_norm_bias "
+          "dx=dattn du=duvqk[0] dweight=doutput_norm_weight dbias=doutput_norm_bias",
+          "hstu_attention backward q=uvqk[64] k=uvqk[80] v=uvqk[32] dout=dattn[0] dq=duvqk[64] dk=duvqk[80] "
+          "dv=duvqk[32]",
+          "addmm_4 forward mat1=duvqk mat2=uvqk_weight alpha=1 out=dnormed_x",
+          "addmm_wgrad_2 forward mat1=normed_x dout=duvqk alpha=1 out=duvqk_weight",
+          "bias_add backward dout=duvqk beta=1 dbias=duvqk_bias",
+          "layer_norm_2 backward dout=dnormed_x dresidual=dout weight=input_norm_weight dweight=dinput_norm_weight "
+          "dbias=dinput_norm_bias"));
+}
+
+TEST(StuLayer, WithoutTrainingNothingIsKept) {
+  const Json serving = {{"training", false}, {"recompute_y", false}, {"recompute_uvqk", false}};
+  for (const char* op : {"stu_layer", "hstu_preprocess_and_attention", "hstu_compute_output"}) {
+    Json json = serving;
+    if (std::string(op) == "hstu_compute_output") json.erase("recompute_uvqk");
+    if (std::string(op) == "hstu_preprocess_and_attention") json.erase("recompute_y");
+    const OpSpecPtr spec = stu(op, json);
+    EXPECT_FALSE(spec->supports(Direction::kBackward));
+    const std::string arguments = stu_arguments(*spec, Direction::kForward);
+    EXPECT_THAT(arguments.substr(arguments.find("->")), testing::AnyOf("-> out(L, 24) ", "-> u(L, 32) attn(L, 2, 16) "))
+        << op;
+  }
+}
+
+TEST(StuLayer, HalvesTakeWhatLiesBetweenThem) {
+  const OpSpecPtr first = stu("hstu_preprocess_and_attention"), second = stu("hstu_compute_output");
+  EXPECT_EQ(stu_arguments(*first, Direction::kForward),
+            "x(L, 24) input_norm_weight(24) input_norm_bias(24) uvqk_weight(24, 96) uvqk_bias(96) eps "
+            "seq_offsets(B+1) max_seq_len alpha scaling_seqlen -> u(L, 32) attn(L, 2, 16) ");
+  EXPECT_EQ(stu_arguments(*first, Direction::kBackward),
+            "x(L, 24) input_norm_weight(24) input_norm_bias(24) uvqk_weight(24, 96) uvqk_bias(96) du(L, 32) "
+            "dattn(L, 2, 16) eps seq_offsets(B+1) max_seq_len alpha scaling_seqlen -> duvqk_weight(24, 96) "
+            "duvqk_bias(96) dx(L, 24) dinput_norm_weight(24) dinput_norm_bias(24) ");
+  EXPECT_EQ(stu_arguments(*second, Direction::kForward),
+            "attn(L, 32) u(L, 32) x(L, 24) output_norm_weight(32) output_norm_bias(32) output_weight(96, 24) eps -> "
+            "out(L, 24) ");
+  EXPECT_EQ(stu_arguments(*second, Direction::kBackward),
+            "attn(L, 32) u(L, 32) output_norm_weight(32) output_norm_bias(32) output_weight(96, 24) dout(L, 24) eps -> "
+            "doutput_weight(96, 24) dattn(L, 32) du(L, 32) doutput_norm_weight(32) doutput_norm_bias(32) ");
+}
+
+TEST(StuLayer, WritesItselfAndReadsIt) {
+  for (const OpSpecPtr& spec :
+       {stu("stu_layer", {{"group_norm", true}, {"recompute_y", false}, {"causal", false}, {"max_attn_len", -1}}),
+        stu("hstu_preprocess_and_attention", {{"uvqk_bias", false}, {"typical_rows", 1000}}),
+        stu("hstu_compute_output", {{"mul_u_activation", "sigmoid"}, {"concat_x", false}})}) {
+    const auto again = parse_op_spec(Json::parse(key_text(*spec)), "");
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ((*again)->to_json(), spec->to_json());
+  }
+}
+
+TEST(StuLayer, MistakesAreSentences) {
+  const auto mistake = [](const std::string& op, const Json& more) {
+    return std::string(parse_op_spec(stu_json(op, more), "ops[0]").status().message());
+  };
+  for (const char* op : {"stu_layer", "hstu_preprocess_and_attention"}) {
+    EXPECT_EQ(mistake(op, {{"dtype", "fp32"}}), "ops[0].dtype is fp32; allowed: bf16, fp16, as products have them");
+    EXPECT_EQ(mistake(op, {{"alignment", 8}}), "ops[0].alignment is 8; allowed: 16, as products need it");
+    EXPECT_EQ(mistake(op, {{"heads", 512}}),
+              "ops[0].heads is 512, so the projection has 24576 columns u, v, q and k; allowed: at most 16384 with "
+              "uvqk_bias");
+    EXPECT_THAT(mistake(op, {{"heads", 512}, {"uvqk_bias", false}}), IsEmpty());
+    EXPECT_THAT(mistake(op, {{"width", 12}}), HasSubstr("ops[0].width is 12; allowed:"));
+  }
+  EXPECT_EQ(mistake("stu_layer", {{"weight_dtype", "fp16"}}),
+            "ops[0].weight_dtype is fp16, but rows are bf16; allowed: fp32, or the type of rows");
+  EXPECT_EQ(mistake("hstu_compute_output", {{"heads", 65}, {"group_norm", true}}),
+            "ops[0].heads is 65; allowed: at most 64 with group_norm");
+  EXPECT_EQ(mistake("hstu_compute_output", {{"heads", 1024}, {"hidden_dim", 24}}),
+            "ops[0].heads is 1024, so the attention output has 24576 columns; allowed: at most 16384");
+}
+
+}  // namespace
+}  // namespace hstujit
