@@ -29,7 +29,7 @@ bench-table:
 	tools/results_index.py
 
 # All components, or some: COMPONENTS=runtime is what a serving machine needs (cmake/install.cmake).
-COMPONENTS ?= runtime compiler host dev
+COMPONENTS ?= runtime compiler host torch dev
 install: build
 	$(foreach component,$(COMPONENTS),cmake --install $(BUILD) --prefix $(PREFIX) --strip --component $(component) &&) true
 

@@ -3,6 +3,7 @@
 #   runtime   libhstujit.so, the program with its manual page and completions, shipped tuning records, the licence
 #   compiler  libhstujit_compiler.so and the worker process of the tuner
 #   host      libhstujit_host.so
+#   torch     libhstujit_torch.so, for the Python package beside PyTorch
 #   dev       headers, CMake package, pkg-config file, the schema of configs, examples, documentation
 include(CMakePackageConfigHelpers)
 
@@ -11,6 +12,9 @@ if(TARGET hstujit_compiler)
 endif()
 if(TARGET hstujit_host_library)
   install(TARGETS hstujit_host_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT host)
+endif()
+if(TARGET hstujit_torch)
+  install(TARGETS hstujit_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT torch)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hstujit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)

@@ -3,9 +3,10 @@
 
     tools/wheels.py --prefix PREFIX --out FOLDER
 
-PREFIX is what `cmake --install --strip` of the components runtime, compiler and host gives; `make wheel` does both. The
-package has the installation's layout inside it, so the libraries find one another as they do there. hstujit-host puts
-its library beside those of hstujit. One file serves every CPython from 3.10. The same input gives the same bytes.
+PREFIX is what `cmake --install --strip` of the components runtime, compiler, torch and host gives; `make wheel` does
+both. The package has the installation's layout inside it, so the libraries find one another as they do there.
+hstujit-host puts its library beside those of hstujit. One file serves every CPython from 3.10, and every PyTorch. The
+same input gives the same bytes.
 """
 import argparse
 import base64
@@ -20,8 +21,8 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HOST_LIBRARY = "lib/libhstujit_host.so"
-NATIVE = ("lib/libhstujit.so.*", "lib/libhstujit_compiler.so", "bin/hstujit", "libexec/hstujit/*",
-          "share/hstujit/records/**/*")
+NATIVE = ("lib/libhstujit.so.*", "lib/libhstujit_compiler.so", "lib/libhstujit_torch.so", "bin/hstujit",
+          "libexec/hstujit/*", "share/hstujit/records/**/*")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that a zip file can say
 
 SUMMARIES = {
@@ -120,9 +121,11 @@ def native_files(prefix):
     found = {path for pattern in NATIVE for path in prefix.glob(pattern) if path.is_file()}
     soname = {path for path in found if re.fullmatch(r"libhstujit\.so\.\d+", path.name)}
     found -= {path for path in found if path.name.startswith("libhstujit.so.")} - soname
-    if len(soname) != 1 or not (prefix / "lib" / "libhstujit_compiler.so").exists():
-        raise Mistake(f"{prefix} is no installation of the components runtime and compiler: lib/libhstujit.so.N, "
-                      "lib/libhstujit_compiler.so, bin/hstujit and libexec/hstujit/hstujit-worker")
+    libraries = [prefix / "lib" / name for name in ("libhstujit_compiler.so", "libhstujit_torch.so")]
+    if len(soname) != 1 or not all(library.exists() for library in libraries):
+        raise Mistake(f"{prefix} is no installation of the components runtime, compiler and torch: "
+                      "lib/libhstujit.so.N, lib/libhstujit_compiler.so, lib/libhstujit_torch.so, bin/hstujit and "
+                      "libexec/hstujit/hstujit-worker")
     return sorted(found)
 
 

@@ -29,6 +29,8 @@ FakeCuda* fake_cuda() {
   static FakeCuda state;
   return &state;
 }
+int fake_cuda_launches() { return fake_cuda()->launches; }
+void* fake_cuda_stream() { return fake_cuda()->stream; }
 
 EXPORT int cuInit(unsigned) {
   FAIL_IF_ASKED();
@@ -184,12 +186,14 @@ static int launched(const void* function, unsigned grid, unsigned cluster, unsig
   return 0;
 }
 EXPORT int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                          unsigned shared, void*, void** parameters, void**) {
+                          unsigned shared, void* stream, void** parameters, void**) {
   FAIL_IF_ASKED();
+  fake_cuda()->stream = stream;
   return launched(function, grid, 1, threads, shared, parameters);
 }
 EXPORT int cuLaunchKernelEx(const cuda::LaunchConfig* config, void* function, void** parameters, void**) {
   FAIL_IF_ASKED();
+  fake_cuda()->stream = config->stream;
   return launched(function, config->grid[0], config->attributes->cluster[0], config->block[0], config->shared_memory,
                   parameters);
 }

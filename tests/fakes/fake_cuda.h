@@ -46,6 +46,7 @@ struct FakeCuda {
   unsigned threads = 0;
   unsigned shared_memory = 0;
   unsigned char parameters[4096] = {};  // Launcher::kMaxParameterBytes
+  std::atomic<void*> stream{nullptr};
   // The last tensor map.
   // Of the last map, as far as it has axes.
   uint32_t map_rank = 0;
@@ -72,3 +73,6 @@ struct FakeCuda {
 };
 
 extern "C" __attribute__((visibility("default"))) FakeCuda* fake_cuda();
+// The same for tests in Python.
+extern "C" __attribute__((visibility("default"))) int fake_cuda_launches();
+extern "C" __attribute__((visibility("default"))) void* fake_cuda_stream();

@@ -1,0 +1,230 @@
+#include "python/native/launch.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "python/native/sizes.h"
+
+namespace hstujit::torch {
+namespace {
+
+// Makes the device of a call current for as long as it lives.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(std::int32_t device) {
+    thread_local bool has_launched = false;
+    std::int32_t current = -1;
+    check(functions().aoti_torch_get_current_device_index(&current), "aoti_torch_get_current_device_index");
+    if (current == device && has_launched) return;
+    check(functions().aoti_torch_create_device_guard(device, &guard_), "aoti_torch_create_device_guard");
+    try {
+      check_callback(callbacks().enter(device));
+    } catch (...) {
+      functions().aoti_torch_delete_device_guard(guard_);
+      throw;
+    }
+    has_launched = true;
+  }
+  ~CurrentDevice() {
+    if (guard_) functions().aoti_torch_delete_device_guard(guard_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  DeviceGuardHandle guard_ = nullptr;
+};
+
+OwnedTensor empty(std::span<const std::int64_t> sizes, std::int32_t dtype, std::int32_t device) {
+  const Functions& torch = functions();
+  std::array<std::int64_t, kMaxRank> strides;
+  std::int64_t elements = 1;
+  for (std::size_t axis = sizes.size(); axis-- > 0;) {
+    strides[axis] = elements;
+    // A number of elements that is too large is PyTorch's to refuse.
+    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(sizes[axis], 1), &elements)) elements = 0;
+  }
+  AtenTensorHandle made = nullptr;
+  const auto rank = static_cast<std::int32_t>(sizes.size());
+  const std::int32_t type = device < 0 ? torch.aoti_torch_device_type_cpu() : torch.aoti_torch_device_type_cuda();
+  if (torch.aoti_torch_empty_strided(rank, sizes.data(), strides.data(), dtype, type, std::max(device, 0), &made)) {
+    check_callback(callbacks().allocate(rank, sizes.data(), dtype, device));
+    throw std::runtime_error("PyTorch has no memory for an output");
+  }
+  return OwnedTensor(made);
+}
+
+void* data_of(const OwnedTensor& tensor) {
+  void* data = nullptr;
+  check(functions().torch_get_mutable_data_ptr(tensor.get(), &data), "torch_get_mutable_data_ptr");
+  return data;
+}
+
+// Everything of one call that lies on the stack of its thread.
+class Launch {
+ public:
+  Launch(std::int32_t index, const Arguments& arguments, Plan& plan)
+      : index_(index), arguments_(arguments), plan_(plan) {}
+
+  void allocate();
+  void describe();
+  void run();
+  OwnedTensor take_output(int output) {
+    return output < 0 ? empty(std::array<std::int64_t, 1>{0}, plan_.arguments[first_output()].dtype, device())
+                      : std::move(outputs_[output]);
+  }
+
+ private:
+  std::int32_t device() const { return arguments_.call().device; }
+  std::size_t first_output() const;
+  AlignedOp& aligned_op();
+
+  const std::int32_t index_;
+  const Arguments& arguments_;
+  Plan& plan_;
+  std::array<OwnedTensor, kMaxArguments> outputs_;
+  std::array<std::int64_t, kMaxArguments * kMaxRank> sizes_, strides_;  // of outputs, kMaxRank each
+  std::array<hstujit_value, kMaxArguments> values_;
+  std::array<DLTensor, kMaxArguments> tensors_;
+  std::array<std::uint64_t, kMaxArguments> bits_;
+};
+
+std::size_t Launch::first_output() const {
+  std::size_t at = 0;
+  while (plan_.arguments[at].source >= 0) ++at;
+  return at;
+}
+
+void Launch::allocate() {
+  std::array<std::int64_t, kMaxArguments * kMaxRank> packed;
+  if (!evaluate(plan_.program, arguments_, packed)) {
+    check_callback(callbacks().explain(index_, &arguments_.call()));
+    throw std::runtime_error("the size of an output is more than 64 bits");
+  }
+  std::size_t used = 0;
+  for (const hstujit_torch_argument& argument : plan_.arguments) {
+    if (argument.source >= 0) continue;
+    const int output = -1 - argument.source;
+    const std::span<const std::int64_t> sizes(packed.data() + used, static_cast<std::size_t>(argument.rank));
+    used += sizes.size();
+    outputs_[output] = empty(sizes, argument.dtype, device());
+    std::int64_t stride = 1;
+    for (int axis = argument.rank; axis-- > 0;) {
+      sizes_[output * kMaxRank + axis] = sizes[axis];
+      strides_[output * kMaxRank + axis] = stride;
+      stride *= std::max<std::int64_t>(sizes[axis], 1);
+    }
+  }
+}
+
+// Address and strides in bytes, or-ed, but for those of the innermost axis and of axes with one element.
+std::uint64_t alignment_bits(const DLTensor& tensor) {
+  auto bits = reinterpret_cast<std::uintptr_t>(tensor.data);
+  for (int axis = 0; axis + 1 < tensor.ndim; ++axis)
+    if (tensor.shape[axis] != 1) bits |= static_cast<std::uint64_t>(tensor.strides[axis] * (tensor.dtype.bits / 8));
+  return bits;
+}
+
+void Launch::describe() {
+  int tensors = 0;
+  for (std::size_t at = 0; at < plan_.arguments.size(); ++at) {
+    const hstujit_torch_argument& argument = plan_.arguments[at];
+    if (argument.kind == HSTUJIT_TORCH_REAL) {
+      values_[at].real = arguments_.input(argument.source).real;
+    } else if (argument.kind == HSTUJIT_TORCH_INTEGER) {
+      values_[at].integer = arguments_.input(argument.source).integer;
+    } else {
+      DLTensor& tensor = tensors_[tensors];
+      tensor.ndim = argument.rank;
+      tensor.dtype = {static_cast<std::uint8_t>(argument.type_code), static_cast<std::uint8_t>(argument.type_bits), 1};
+      tensor.byte_offset = 0;
+      std::int32_t index = device();
+      if (argument.source >= 0) {
+        const hstujit_torch_tensor& input = arguments_.tensor(argument.source);
+        tensor.data = const_cast<void*>(input.data);  // an input is read only
+        tensor.shape = const_cast<std::int64_t*>(input.sizes);
+        tensor.strides = const_cast<std::int64_t*>(input.strides);
+        index = input.device;
+      } else {
+        const int output = -1 - argument.source;
+        tensor.data = data_of(outputs_[output]);
+        tensor.shape = sizes_.data() + output * kMaxRank;
+        tensor.strides = strides_.data() + output * kMaxRank;
+      }
+      tensor.device = index < 0 ? DLDevice{kDLCPU, 0} : DLDevice{kDLCUDA, index};
+      values_[at].tensor = &tensor;
+      bits_[tensors++] = alignment_bits(tensor);
+    }
+  }
+}
+
+AlignedOp& Launch::aligned_op() {
+  for (int at = 0; at < Plan::kMaxAlignments; ++at) {
+    AlignedOp* op = plan_.ops[at].load(std::memory_order_acquire);
+    if (!op) {
+      check_callback(callbacks().align(index_, &arguments_.call(), &plan_, plan_.owner, bits_.data()));
+      op = plan_.ops[at].load(std::memory_order_acquire);
+      if (!op) throw std::logic_error("no op was made for the alignment of the tensors");
+    }
+    if (op->can_read(bits_.data())) return *op;
+  }
+  throw std::logic_error("an operator has more alignments than this library reads");
+}
+
+void Launch::run() {
+  AlignedOp& aligned = aligned_op();
+  const std::int64_t rows = plan_.max_rows < 0 ? 1 : arguments_.input(plan_.max_rows).integer;
+  aligned.prepare(rows, device());
+  const std::size_t count = plan_.arguments.size();
+  if (device() < 0) {
+    check_status(hstujit_launch(aligned.op(), values_.data(), count, nullptr, 0, nullptr));
+    return;
+  }
+  std::size_t bytes = 0;
+  check_status(hstujit_workspace_size(aligned.op(), values_.data(), count, &bytes));
+  void* stream = nullptr;
+  check(functions().aoti_torch_get_current_cuda_stream(device(), &stream), "aoti_torch_get_current_cuda_stream");
+  OwnedTensor workspace;  // goes back to the allocator, which gives it to later work on the same stream alone
+  if (bytes != 0) {
+    const std::array<std::int64_t, 1> size = {static_cast<std::int64_t>(bytes)};
+    workspace = empty(size, functions().aoti_torch_dtype_uint8(), device());
+  }
+  check_status(
+      hstujit_launch(aligned.op(), values_.data(), count, bytes != 0 ? data_of(workspace) : nullptr, bytes, stream));
+}
+
+std::shared_ptr<Plan> plan_of(std::int32_t index, PlanTable& plans, const Arguments& arguments) {
+  thread_local std::vector<std::uint64_t> words;
+  words.clear();
+  arguments.append_key(words);
+  if (auto found = plans.find(words)) return found;
+  PlanTable::Key key = words;  // Python may call operators on this thread
+  const std::uint64_t generation = plans.generation();
+  auto made = std::make_shared<Plan>();
+  check_callback(callbacks().plan(index, &arguments.call(), made.get()));
+  return plans.keep(std::move(key), std::move(made), generation);
+}
+
+}  // namespace
+
+void launch(std::int32_t index, const Operator& op, PlanTable& plans, StableIValue* stack) {
+  Arguments arguments(op, stack);
+  arguments.describe();
+  const std::shared_ptr<Plan> plan = plan_of(index, plans, arguments);
+  std::optional<CurrentDevice> device;
+  if (arguments.call().device >= 0) device.emplace(arguments.call().device);
+  Launch launch(index, arguments, *plan);
+  launch.allocate();
+  launch.describe();
+  launch.run();
+  // Nothing fails once the stack has an output.
+  std::array<OwnedTensor, kMaxArguments> outputs;
+  for (int i = 0; i < op.outputs; ++i) outputs[i] = launch.take_output(plan->schema_outputs[i]);
+  for (int i = 0; i < op.outputs; ++i) stack[i] = reinterpret_cast<StableIValue>(outputs[i].release());
+}
+
+}  // namespace hstujit::torch

@@ -1,0 +1,94 @@
+// What follows from the data types, sizes and parameters of a call, and where it is kept.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "hstujit/hstujit.h"
+#include "python/native/arguments.h"
+#include "python/native/interface.h"
+
+namespace hstujit::torch {
+
+const hstujit_torch_callbacks& callbacks();
+
+// Throws with what a callback said where it failed.
+void check_callback(std::int32_t failed);
+// Of hstujit_prepare and its like.
+void check_status(hstujit_status status);
+
+// An op of an instance, for tensors of one alignment.
+class AlignedOp {
+ public:
+  AlignedOp(hstujit_op* op, std::span<const std::int32_t> alignments, bool is_last);
+
+  hstujit_op* op() const { return op_; }
+  bool can_read(const std::uint64_t* bits) const;
+  void prepare(std::int64_t max_seq_len, std::int32_t device);
+
+ private:
+  static constexpr std::size_t kMaxPrepared = 4096;  // lengths that are remembered; preparing again is cheap
+
+  hstujit_op* op_;  // of a context that the plan's owner keeps
+  std::vector<std::int32_t> alignments_;
+  bool is_last_;  // there is none of a smaller alignment: the library says what it does not like
+  std::atomic<std::uint64_t> latest_{0};
+  std::shared_mutex mutex_;
+  std::unordered_set<std::uint64_t> prepared_;
+};
+
+struct Plan {
+  Plan() = default;
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  static constexpr int kMaxAlignments = 8;
+
+  std::int64_t owner = -1;
+  std::vector<hstujit_torch_argument> arguments;
+  std::vector<std::int32_t> schema_outputs;
+  std::vector<std::int64_t> program;
+  std::int32_t max_rows = -1;
+  // A prefix of all alignments there are, from the largest on. Entries are added and stay.
+  std::array<std::atomic<AlignedOp*>, kMaxAlignments> ops{};
+};
+
+// The plans of one operator. Any thread may use it; nothing of it is held while Python runs.
+class PlanTable {
+ public:
+  using Key = std::vector<std::uint64_t>;
+
+  std::shared_ptr<Plan> find(std::span<const std::uint64_t> key) const;
+  // Of the plans that were made for `key` since generation() said `generation`, the first one stays. One that is of an
+  // earlier generation is not kept.
+  std::shared_ptr<Plan> keep(Key key, std::shared_ptr<Plan> plan, std::uint64_t generation);
+  std::uint64_t generation() const;
+  void forget();
+
+ private:
+  static constexpr std::size_t kMaxPlans = 1024;
+
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::span<const std::uint64_t> words) const;
+    std::size_t operator()(const Key& key) const { return (*this)(std::span<const std::uint64_t>(key)); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(std::span<const std::uint64_t> one, std::span<const std::uint64_t> other) const;
+  };
+
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<Key, std::shared_ptr<Plan>, Hash, Equal> plans_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace hstujit::torch

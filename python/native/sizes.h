@@ -1,0 +1,15 @@
+// The sizes of the outputs of a call.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "python/native/arguments.h"
+
+namespace hstujit::torch {
+
+// Runs a program of interface.h, which gives as many sizes as `sizes` has. False where one of them is below 0, or more
+// than 64 bits.
+bool evaluate(std::span<const std::int64_t> program, const Arguments& arguments, std::span<std::int64_t> sizes);
+
+}  // namespace hstujit::torch

@@ -1,0 +1,77 @@
+// The functions of PyTorch's stable C interface that this library calls. They are declared in
+// torch/csrc/inductor/aoti_torch/c/shim.h and torch/csrc/stable/c/shim.h of PyTorch 2.10 and later, and found by name
+// in the libraries that the process has loaded. So building this needs no PyTorch, and one file serves every version.
+// tests/python/test_torch_shim.py compares the types below with the headers of the PyTorch that is installed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct AtenTensorOpaque;
+using AtenTensorHandle = AtenTensorOpaque*;  // owned: whoever has one deletes it
+struct StringOpaque;
+using StringHandle = StringOpaque*;
+struct DeviceGuardOpaque;
+using DeviceGuardHandle = DeviceGuardOpaque*;
+class TorchLibraryOpaque;
+using TorchLibraryHandle = TorchLibraryOpaque*;
+using AOTITorchError = std::int32_t;
+using StableIValue = std::uint64_t;
+
+// Without arguments: a constant of this PyTorch.
+#define HSTUJIT_TORCH_CONSTANTS(X) \
+  X(aoti_torch_dtype_bfloat16)     \
+  X(aoti_torch_dtype_float16)      \
+  X(aoti_torch_dtype_float32)      \
+  X(aoti_torch_dtype_int32)        \
+  X(aoti_torch_dtype_int64)        \
+  X(aoti_torch_dtype_uint8)        \
+  X(aoti_torch_device_type_cpu)    \
+  X(aoti_torch_device_type_cuda)
+
+// Name and arguments; the result of each is an AOTITorchError, 0 where it went well.
+#define HSTUJIT_TORCH_FUNCTIONS(X)                                                                                 \
+  X(aoti_torch_get_dim, (AtenTensorHandle, std::int64_t*))                                                         \
+  X(aoti_torch_get_sizes, (AtenTensorHandle, std::int64_t**))                                                      \
+  X(aoti_torch_get_strides, (AtenTensorHandle, std::int64_t**))                                                    \
+  X(aoti_torch_get_dtype, (AtenTensorHandle, std::int32_t*))                                                       \
+  X(aoti_torch_get_device_type, (AtenTensorHandle, std::int32_t*))                                                 \
+  X(aoti_torch_get_device_index, (AtenTensorHandle, std::int32_t*))                                                \
+  X(aoti_torch_get_storage_offset, (AtenTensorHandle, std::int64_t*))                                              \
+  X(torch_get_const_data_ptr, (AtenTensorHandle, const void**))                                                    \
+  X(torch_get_mutable_data_ptr, (AtenTensorHandle, void**))                                                        \
+  X(aoti_torch_empty_strided, (std::int64_t, const std::int64_t*, const std::int64_t*, std::int32_t, std::int32_t, \
+                               std::int32_t, AtenTensorHandle*))                                                   \
+  X(aoti_torch__reinterpret_tensor,                                                                                \
+    (AtenTensorHandle, std::int64_t, const std::int64_t*, const std::int64_t*, std::int64_t, AtenTensorHandle*))   \
+  X(aoti_torch_item_int32, (AtenTensorHandle, std::int32_t*))                                                      \
+  X(aoti_torch_item_int64, (AtenTensorHandle, std::int64_t*))                                                      \
+  X(aoti_torch_delete_tensor_object, (AtenTensorHandle))                                                           \
+  X(torch_string_length, (StringHandle, std::size_t*))                                                             \
+  X(torch_string_c_str, (StringHandle, const char**))                                                              \
+  X(torch_delete_string, (StringHandle))                                                                           \
+  X(aoti_torch_get_current_device_index, (std::int32_t*))                                                          \
+  X(aoti_torch_create_device_guard, (std::int32_t, DeviceGuardHandle*))                                            \
+  X(aoti_torch_delete_device_guard, (DeviceGuardHandle))                                                           \
+  X(aoti_torch_library_init_impl, (const char*, const char*, const char*, std::uint32_t, TorchLibraryHandle*))     \
+  X(torch_library_impl,                                                                                            \
+    (TorchLibraryHandle, const char*, void (*)(StableIValue*, std::uint64_t, std::uint64_t), std::uint64_t))
+
+// Of libtorch_cuda, which a PyTorch without CUDA has not; and what later versions have.
+#define HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(X)                     \
+  X(aoti_torch_get_current_cuda_stream, (std::int32_t, void**)) \
+  X(torch_delete_stable_ivalue, (StableIValue*)) /* since 2.13 */
+
+namespace hstujit::torch {
+
+struct Functions {
+#define HSTUJIT_MEMBER(name) std::int32_t (*name)() = nullptr;
+  HSTUJIT_TORCH_CONSTANTS(HSTUJIT_MEMBER)
+#undef HSTUJIT_MEMBER
+#define HSTUJIT_MEMBER(name, arguments) AOTITorchError(*name) arguments = nullptr;
+  HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_MEMBER)
+  HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_MEMBER)
+#undef HSTUJIT_MEMBER
+};
+
+}  // namespace hstujit::torch
