@@ -33,4 +33,8 @@ pip install --no-index --no-deps "$wheels"/*.whl
 
 export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
-exec "$environment/bin/python" tests/python/run.py
+export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
+"$environment/bin/python" tests/python/run.py
+# The same with kernels in Python, which PyTorch before 2.10 has (docs/pytorch.md).
+HSTUJIT_TORCH_DISPATCH=python exec "$environment/bin/python" tests/python/run.py \
+  torch_operators torch_compile torch_patch torch_native torch_driver

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ._interface import LARGEST_PLAIN, Interface, Parameter
@@ -93,14 +93,23 @@ def aligned_op(
     context: Context, interface: Interface, backend: str, parameters: dict[str, Any], bits: Mapping[str, int]
 ) -> Op:
     """The op of the largest alignment that all tensors have. ``bits`` are their addresses and strides, or-ed."""
+    *_, op = aligned_ops(context, interface, backend, parameters, bits)
+    return op
+
+
+def aligned_ops(
+    context: Context, interface: Interface, backend: str, parameters: dict[str, Any], bits: Mapping[str, int]
+) -> Iterator[Op]:
+    """The ops from the largest alignment down to that one."""
     if interface.alignment is None:
-        return op_of(context, interface, backend, parameters)
+        yield op_of(context, interface, backend, parameters)
+        return
     name, values = interface.alignment
     for value in values:
         op = op_of(context, interface, backend, {**parameters, name: value})
+        yield op
         if all(bits[argument.name] % argument.alignment == 0 for argument in op.signature if argument.name in bits):
             break
-    return op
 
 
 def check_arguments(interface: Interface, signature: Signature, given: set[str]) -> None:

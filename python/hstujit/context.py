@@ -74,6 +74,7 @@ def _log_caller(log: Log) -> Callable[[Any, bytes, bytes], None]:
 
 _default: Context | None = None
 _default_lock = threading.Lock()
+on_default_changed: list[Callable[[], None]] = []  # called when calls are to use another context
 
 
 def default_context() -> Context:
@@ -93,6 +94,8 @@ def set_default_context(context: Context) -> None:
         raise InvalidArgumentError(f"context is {context!r}; it must be a hstujit.Context")
     with _default_lock:
         _default = context
+    for changed in on_default_changed:
+        changed()
 
 
 def handle_of(context: Context | None) -> ctypes.c_void_p:

@@ -1,5 +1,6 @@
 """The way of a call to a CUDA launch, without a GPU: tensors of the CPU are taken for those of one, and a driver that
-computes nothing takes the launches. HSTUJIT_FAKE_CUDA names that driver (tests/fakes/fake_cuda.h).
+computes nothing takes the launches. HSTUJIT_FAKE_CUDA names that driver (tests/fakes/fake_cuda.h), HSTUJIT_FAKE_TORCH
+the functions that stand in place of PyTorch's where kernels are in C++ (tests/fakes/fake_torch.cpp).
 """
 
 import contextlib
@@ -18,32 +19,27 @@ from hstujit import errors
 if torch:
     import torch_cases
 
-    from hstujit.torch import _launch
+    import hstujit.torch  # noqa: F811
+    from hstujit.torch import _launch, _native
 
     ops = torch.ops.hstujit
 
 DRIVER = os.environ.get("HSTUJIT_FAKE_CUDA")
+FUNCTIONS = os.environ.get("HSTUJIT_FAKE_TORCH")
+IS_NATIVE = torch is not None and hstujit.torch.dispatch == "native"
 
 
-@unittest.skipUnless(torch and DRIVER, "PyTorch is not installed, or HSTUJIT_FAKE_CUDA names no driver")
-class Launches(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        scratch = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(scratch.cleanup)
-        cls.addClassCleanup(hstujit.set_default_context, hstujit.default_context())
-        with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=DRIVER):
-            hstujit.set_default_context(hstujit.Context(cache_dir=scratch.name))
-        cls.driver = ctypes.CDLL(DRIVER)
+class PythonWay:
+    """What PyTorch says of devices and streams is replaced in Python."""
 
-    def setUp(self):
-        self.capturing, self.entered, self.launches = False, [], []
-        self.make_current()
-        launch = _launch.launch_values
+    def __init__(self, test):
+        self.current, self.stream, self.entered, self.workspaces = 0, 0, [], []
+        empty = torch.empty
 
-        def record(handle, values, count, workspace, workspace_bytes, stream):
-            self.launches.append((count, workspace_bytes, stream))
-            return launch(handle, values, count, workspace, workspace_bytes, stream)
+        def on_the_cpu(size, *, dtype, device):
+            self.workspaces.append(size)
+            memory = empty(size + 256, dtype=dtype)
+            return memory[-memory.data_ptr() % 256 :]
 
         @contextlib.contextmanager
         def device(index):
@@ -53,68 +49,134 @@ class Launches(unittest.TestCase):
         for target, name, value in (
             (torch.Tensor, "get_device", lambda tensor: 0),
             (torch.cuda, "device", device),
-            (torch.cuda, "set_device", lambda index: None),
-            (torch.cuda, "is_current_stream_capturing", lambda: self.capturing),
-            (_launch, "_current_stream", lambda index: 0),
-            (_launch, "_current_device", lambda: 0),
+            (torch, "empty", on_the_cpu),
+            (_launch, "_current_stream", lambda index: self.stream),
+            (_launch, "_current_device", lambda: self.current),
             (_launch, "_seen", threading.local()),
-            (_launch, "launch_values", record),
         ):
-            patch = mock.patch.object(target, name, value)
-            patch.start()
-            self.addCleanup(patch.stop)
+            replace(test, target, name, value)
 
-    def make_current(self):
+
+class NativeWay:
+    """PyTorch's functions are replaced in the library. A thread of each test has launched nothing yet."""
+
+    class Fake(ctypes.Structure):
+        _fields_ = [
+            ("current", ctypes.c_int32),
+            ("guards", ctypes.c_int32),
+            ("streams_asked", ctypes.c_int32),
+            ("workspace_count", ctypes.c_int32),
+            ("workspace_bytes", ctypes.c_int64),
+            ("stream", ctypes.c_void_p),
+        ]
+
+    def __init__(self, test):
+        functions = ctypes.CDLL(FUNCTIONS)
+        replaced = ctypes.CDLL(str(_native._library.path().parent / _native.FILE)).hstujit_torch_replace
+        functions.fake_torch_install(replaced)
+        test.addCleanup(functions.fake_torch_remove, replaced)
+        functions.fake_torch.restype = ctypes.POINTER(self.Fake)
+        object.__setattr__(self, "fake", functions.fake_torch().contents)
+
+    def __setattr__(self, name, value):
+        setattr(self.fake, name, value)
+
+    @property
+    def entered(self):
+        return [0] * self.fake.guards
+
+    @property
+    def workspaces(self):
+        return [self.fake.workspace_bytes] * self.fake.workspace_count
+
+
+def replace(test, target, name, value):
+    patch = mock.patch.object(target, name, value)
+    patch.start()
+    test.addCleanup(patch.stop)
+
+
+@unittest.skipUnless(
+    torch and DRIVER and (FUNCTIONS or not IS_NATIVE),
+    "PyTorch is not installed, or HSTUJIT_FAKE_CUDA or HSTUJIT_FAKE_TORCH names no library",
+)
+class Launches(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.addClassCleanup(hstujit.set_default_context, hstujit.default_context())
+        with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=DRIVER):
+            hstujit.set_default_context(hstujit.Context(cache_dir=scratch.name))
+        cls.driver = ctypes.CDLL(DRIVER)
+        cls.driver.fake_cuda_stream.restype = ctypes.c_void_p
+
+    def setUp(self):
+        self.capturing = False
+        replace(self, torch.cuda, "set_device", lambda index: None)
+        replace(self, torch.cuda, "is_current_stream_capturing", lambda: self.capturing)
+        self.way = NativeWay(self) if IS_NATIVE else PythonWay(self)
+
+    def run(self, result=None):
+        """In a thread of its own, which has launched nothing."""
+        thread = threading.Thread(target=super().run, args=(result,))
+        thread.start()
+        thread.join()
+        return result
+
+    @contextlib.contextmanager
+    def current(self):
         """A context of the driver for this thread, as PyTorch makes one."""
         context = ctypes.c_void_p()
         self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
         self.driver.cuCtxPushCurrent_v2(context)
-        self.addCleanup(self.driver.cuCtxPopCurrent_v2, ctypes.byref(context))
+        yield
+        self.driver.cuCtxPopCurrent_v2(ctypes.byref(context))
 
     def arguments(self):
         q, k, v = (torch_cases.tensor(8, 2, 64, seed=seed).bfloat16() for seed in range(3))
         return [q, k, v, torch_cases.offsets(), 64, 0.125]
 
     def test_forward_and_backward_are_launched(self):
-        q, *rest = self.arguments()
-        out = ops.hstu_attention(q.requires_grad_(), *rest)
-        out.sum().backward()
+        with self.current():
+            q, *rest = self.arguments()
+            counts = [self.driver.fake_cuda_launches()]
+            out = ops.hstu_attention(q.requires_grad_(), *rest)
+            counts.append(self.driver.fake_cuda_launches())
+            out.sum().backward()
+            counts.append(self.driver.fake_cuda_launches())
         self.assertEqual((out.shape, q.grad.shape), ((8, 2, 64), (8, 2, 64)))
-        self.assertEqual([count for count, _, _ in self.launches], [8, 11])
+        self.assertLess(counts[0], counts[1])
+        self.assertLess(counts[1], counts[2])
 
     def test_the_device_is_entered_once_in_a_thread_and_where_another_one_is_current(self):
-        arguments = self.arguments()
-        for _ in range(3):
+        with self.current():
+            arguments = self.arguments()
+            for _ in range(3):
+                ops.hstu_attention(*arguments)
+            self.assertEqual(self.way.entered, [0])
+            self.way.current = 1
             ops.hstu_attention(*arguments)
-        self.assertEqual(self.entered, [0])
-        with mock.patch.object(_launch, "_current_device", lambda: 1):
-            ops.hstu_attention(*arguments)
-        self.assertEqual(self.entered, [0, 0])
+            self.assertEqual(self.way.entered, [0, 0])
 
     def test_launches_are_on_the_current_stream(self):
-        with mock.patch.object(_launch, "_current_stream", lambda index: 0x1230 + index):
+        with self.current():
+            self.way.stream = 0x1230
             ops.layer_norm(torch_cases.tensor(4, 64))
-        self.assertEqual(self.launches[-1][2], 0x1230)
+            self.assertEqual(self.driver.fake_cuda_stream(), 0x1230)
 
     def test_a_new_length_in_a_capture_is_refused_and_a_known_one_is_not(self):
-        *tensors, _, alpha = self.arguments()
-        ops.hstu_attention(*tensors, 64, alpha)
-        self.capturing = True
-        ops.hstu_attention(*tensors, 64, alpha)
-        with self.assertRaisesRegex(errors.NotPreparedError, "max_seq_len is 5000.*capture of a CUDA graph"):
-            ops.hstu_attention(*tensors, 5000, alpha)
+        with self.current():
+            *tensors, _, alpha = self.arguments()
+            ops.hstu_attention(*tensors, 64, alpha)
+            self.capturing = True
+            ops.hstu_attention(*tensors, 64, alpha)
+            with self.assertRaisesRegex(errors.NotPreparedError, "max_seq_len is 5000.*capture of a CUDA graph"):
+                ops.hstu_attention(*tensors, 5000, alpha)
 
     def test_workspaces_are_borrowed_from_pytorch(self):
-        x, weight = torch_cases.tensor(4096, 64), torch.ones(64)
-        made, empty = [], torch.empty
-
-        def on_the_cpu(size, *, dtype, device):
-            made.append((size, device.type))
-            memory = empty(size + 256, dtype=dtype)
-            return memory[-memory.data_ptr() % 256 :]
-
-        with mock.patch.object(torch, "empty", on_the_cpu):
-            ops.layer_norm_backward(x, x, weight)
-        self.assertEqual(len(made), 1)
-        self.assertEqual((self.launches[-1][1], "cuda"), made[0])
-        self.assertGreater(made[0][0], 0)
+        with self.current():
+            x, weight = torch_cases.tensor(4096, 64), torch.ones(64)
+            ops.layer_norm_backward(x, x, weight=weight)
+        (size,) = self.way.workspaces
+        self.assertGreater(size, 0)

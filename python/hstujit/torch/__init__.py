@@ -17,10 +17,11 @@ except ModuleNotFoundError as error:
 
 from . import _register
 
-_register.register_all()
+#: Where the kernels of operators are: "native", in C++, or "python" (docs/pytorch.md).
+dispatch: str = _register.register_all()
 
 from . import functional  # noqa: E402  its operators are there now
 from ._patch import Patched, patch, unpatch  # noqa: E402
 from .functional import *  # noqa: E402, F403
 
-__all__ = [*functional.__all__, "Patched", "patch", "unpatch"]
+__all__ = [*functional.__all__, "Patched", "dispatch", "patch", "unpatch"]

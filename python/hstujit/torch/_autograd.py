@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
+from .._interface import Interface
 from ..errors import UnsupportedError
-from ._launch import Launcher, Plan
+from ._launch import Launcher
+from ._plan import Plan
 from ._schema import NAMESPACE, positional
 
 # Inputs whose gradient is that of the result, which backward does not return.
@@ -21,40 +24,56 @@ class Derivative:
     def __init__(self, forward: Launcher, backward: Launcher) -> None:
         self.forward, self.backward = forward, backward
         self.op = getattr(getattr(torch.ops, NAMESPACE), backward.interface.name).default
-        self.defaults = {name: default for name, _, default in positional(forward.interface)}
-        self.names = list(self.defaults)
+        defaults = {name: default for name, _, default in positional(forward.interface)}
+        self.names, self.defaults = list(defaults), tuple(defaults.values())
         tensors = {name for name, index in forward.positions.items() if forward.is_tensor[index]}
-        self.default_values = tuple(self.defaults.values())
-        self.saved = [name for name in self.names if name in tensors and name in backward.positions]
-        self.numbers = [name for name in self.names if name not in tensors]
-        self.saved_at = [self.names.index(name) for name in self.saved]
-        self.numbers_at = [self.names.index(name) for name in self.numbers]
-        self.inputs = list(forward.positions)
-        self.parameters = {parameter.name: parameter.default for parameter in forward.interface.parameters}
+        # Where backward's inputs are taken from: saved tensors, numbers, gradients of outputs, defaults of the rest.
+        saved = [name for name in self.names if name in tensors and name in backward.positions]
+        numbers = [name for name in self.names if name not in tensors]
+        gradients = ["d" + argument.name for argument in forward.interface.outputs]
+        sources = [*saved, *numbers, *gradients]
+        rest = [(name, default) for name, _, default in positional(backward.interface) if name not in sources]
+        self.rest = tuple(default for _, default in rest)
+        sources += [name for name, _ in rest]
+        self.saved = _picker(self.names.index(name) for name in saved)
+        self.numbers = _picker(self.names.index(name) for name in numbers)
+        order = [name for name, _, _ in positional(backward.interface)]
+        self.order = _picker(sources.index(name) for name in order)
+        self.find_parameters(order)
+        results = {argument.name: index for index, argument in enumerate(backward.interface.outputs)}
+        self.results = [results.get("d" + name) for name in self.names]
+        passed_on = {name: which for (op, name), which in _PASSED_ON.items() if op == forward.interface.op}
+        self.passed_on = [gradients.index(passed_on[name]) if name in passed_on else None for name in self.names]
+
+    def find_parameters(self, order: list[str]) -> None:
+        """Which of forward's keywords backward has, and which of its own say whether a gradient is wanted."""
+        self.parameters = {p.name: p.default for p in self.forward.interface.parameters}
+        self.kept, self.wanted, self.always = set(), [], {}
+        derived = False
+        for parameter in self.backward.interface.parameters:
+            name = parameter.name
+            if name[0] == "d" and name[1:] in self.names:  # such as drab, where rab is given
+                self.wanted.append((name, self.names.index(name[1:]), order.index(name[1:]), parameter.default))
+                continue
+            self.kept.add(name)
+            derived = derived or name not in self.parameters
+            if self.parameters.get(name, parameter.default) != parameter.default:
+                self.always[name] = self.parameters[name]
         # Backward has parameters, or rows, that follow from forward's inputs.
-        derived = (p.name for p in backward.interface.parameters if not self.says_what_is_wanted(p.name))
-        self.needs_plan = bool(backward.rows) or any(name not in self.parameters for name in derived)
-        self.order = [name for name, _, _ in positional(backward.interface)]
-        self.gradients = {"d" + argument.name: index for index, argument in enumerate(forward.interface.outputs)}
-        self.results = [argument.name for argument in backward.interface.outputs]
+        self.needs_plan = bool(self.backward.rows) or derived
 
     def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        ctx.passed = len(inputs)  # arguments behind them have their defaults
-        given = inputs + self.default_values[len(inputs) :]
-        ctx.save_for_backward(*[given[index] for index in self.saved_at])
-        ctx.numbers = [given[index] for index in self.numbers_at]
-        ctx.chosen = {**self.parameters, **named}
-        ctx.rows = {}
+        given = inputs + self.defaults[len(inputs) :]  # arguments behind those that are passed have their defaults
+        ctx.save_for_backward(*self.saved(given))
+        rows: dict[str, Any] = {}
         if self.needs_plan:
             values = dict(zip(self.names, given))
-            ordered = tuple([values[name] for name in self.inputs])
-            plan = self.forward.plan(ordered, tuple([ctx.chosen[name] for name in self.parameters]))
-            ctx.chosen.update(plan.parameters)
-            ctx.rows = self.sizes_of(plan, ordered)
-
-    def says_what_is_wanted(self, parameter: str) -> bool:
-        """Such as drab: whether the gradient of rab is."""
-        return parameter[0] == "d" and parameter[1:] in self.defaults
+            ordered = tuple([values[name] for name in self.forward.positions])
+            chosen = {**self.parameters, **named}
+            plan = self.forward.plan(ordered, tuple([chosen[name] for name in self.parameters]))
+            named = {**named, **plan.parameters}
+            rows = self.sizes_of(plan, ordered)
+        ctx.call = self.numbers(given), named, rows
 
     def sizes_of(self, plan: Plan, inputs: tuple[Any, ...]) -> dict[str, Any]:
         """Rows of gradients that backward's inputs do not tell: those of forward's inputs, of the same symbol."""
@@ -68,26 +87,36 @@ class Derivative:
 
     def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
         """A gradient for each input that was passed. ``needs`` says which are wanted."""
-        if ctx.chosen.get("left_only"):
+        numbers, named, rows = ctx.call
+        if "left_only" in named and named["left_only"]:
             raise UnsupportedError(f"{self.forward.interface.op} has no derivative with left_only")
-        given = dict(zip(self.saved, ctx.saved_tensors))
-        given.update(zip(self.numbers, ctx.numbers))
-        given.update((name, _dense(grads[index])) for name, index in self.gradients.items())
-        passed = self.names[: ctx.passed]
-        needed = dict(zip(passed, needs))
-        chosen = {}
-        for parameter in self.backward.interface.parameters:
-            value = ctx.chosen.get(parameter.name, parameter.default)
-            if self.says_what_is_wanted(parameter.name):
-                value = value and needed.get(parameter.name[1:], False)
-            chosen[parameter.name] = value
-        results = self.op(*[given[name] for name in self.order], **chosen, **ctx.rows)
-        found = dict(zip(self.results, results if len(self.results) > 1 else (results,)))
-        return tuple([self.gradient_of(name, found, given) if needed[name] else None for name in passed])
+        dense = tuple([_dense(gradient) for gradient in grads])
+        inputs = self.order((*ctx.saved_tensors, *numbers, *dense, *self.rest))
+        chosen = {**self.always, **rows}
+        if named:
+            chosen.update((name, value) for name, value in named.items() if name in self.kept)
+        for name, index, place, default in self.wanted:
+            if inputs[place] is not None:
+                chosen[name] = bool(named.get(name, self.parameters.get(name, default)) and needs[index])
+        results = self.op(*inputs, **chosen)
+        if isinstance(results, torch.Tensor):
+            results = (results,)
+        # One for each input that was passed; those behind it need none.
+        return tuple([
+            None if not is_needed
+            else dense[passed_on] if passed_on is not None
+            else None if result is None
+            else results[result]
+            for is_needed, result, passed_on in zip(needs, self.results, self.passed_on)
+        ])  # fmt: skip
 
-    def gradient_of(self, name: str, found: dict[str, Any], given: dict[str, Any]) -> Any:
-        passed = _PASSED_ON.get((self.forward.interface.op, name))
-        return found.get("d" + name) if passed is None else given[passed]
+
+def _picker(indices: Iterable[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """A function that gives a tuple of the elements at these places."""
+    places = tuple(indices)
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda values: tuple([values[place] for place in places])
 
 
 def _dense(gradient: torch.Tensor) -> torch.Tensor:
@@ -113,45 +142,78 @@ def _any_requires_grad(*inputs: Any) -> bool:
     return any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs)
 
 
-def autograd_kernel(op: Any, rule: Derivative | NoDerivative, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """What the dispatcher calls for its autograd keys.
+class Recorder:
+    """Calls of an operator that PyTorch's autograd may record.
 
     torch.library.register_autograd does the same, but goes through the schema in every call to fill in defaults, which
-    takes longer than all the rest. Where nothing but the kernel ``compute`` is left to be called, it is called at once:
-    no mode of tracing, no transform, no functionalisation.
+    takes longer than all the rest.
+
+    Args:
+        compute: the operator below autograd, where nothing but its kernels is left to be called.
     """
-    below = torch._C._AutoDispatchBelowAutograd
-    any_requires_grad = getattr(torch._C, "_any_requires_grad", _any_requires_grad)
-    keys = torch._C.DispatchKey
-    behind = torch._C._after_autograd_keyset
-    deciding = behind.remove(keys.ADInplaceOrView)  # which passes every call on
-    kernels = (keys.CPU, keys.CUDA)
 
-    known: dict[int, bool] = {}
+    def __init__(self, op: Any, rule: Derivative | NoDerivative, described: Interface, compute: Callable[..., Any]):
+        self.op, self.compute = op, compute
+        self.defaults = {name: default for name, _, default in positional(described)}
+        self.names = list(self.defaults)
 
-    def run(keyset: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        bits = keyset.raw_repr()
-        if bits not in known:
-            known[bits] = (keyset & deciding).highestPriorityTypeId() in kernels
-        if known[bits]:
-            return compute(*inputs, **named)
-        with below():
-            return op.redispatch(keyset & behind, *inputs, **named)
+        class Function(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, run: Callable[..., Any], named: dict[str, Any], *inputs: Any) -> Any:
+                result = run(*inputs, **named)
+                rule.save(ctx, inputs, named)
+                return result
 
-    class Function(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, keyset: Any, named: dict[str, Any], *inputs: Any) -> Any:
-            result = run(keyset, inputs, named)
-            rule.save(ctx, inputs, named)
-            return result
+            @staticmethod
+            def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+                return (None, None, *rule.gradients_of(ctx, ctx.needs_input_grad[2:], grads))
 
-        @staticmethod
-        def backward(ctx: Any, *grads: torch.Tensor) -> Any:
-            return (None, None, *rule.gradients_of(ctx, ctx.needs_input_grad[2:], grads))
+        self.apply = Function.apply
 
-    def kernel(keyset: Any, *inputs: Any, **named: Any) -> Any:
-        if torch.is_grad_enabled() and any_requires_grad(*inputs):
-            return Function.apply(keyset, named, *inputs)
-        return run(keyset, inputs, named)
+    def recorded(self, *inputs: Any, **named: Any) -> Any:
+        """The call as a node of the graph; what has to be looked at below autograd is looked at by ``compute``."""
+        if named and not self.defaults.keys().isdisjoint(named):
+            inputs, named = self.in_order(inputs, named)
+        return self.apply(self.compute, named, *inputs)
 
-    return kernel
+    def in_order(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """With what stands behind the last one that was passed left to its default, and nothing else named."""
+        last = max(index for index, name in enumerate(self.names) if name in named)
+        rest = self.names[len(inputs) : last + 1]
+        if missing := [name for name in rest if name not in named and self.defaults[name] is ...]:
+            raise RuntimeError(f"{', '.join(missing)} is missing")  # the caller asks PyTorch, which says it, too
+        ordered = (*inputs, *(named.get(name, self.defaults[name]) for name in rest))
+        return ordered, {name: value for name, value in named.items() if name not in rest}
+
+    def kernel(self) -> Callable[..., Any]:
+        """What the dispatcher calls for its autograd keys.
+
+        Where nothing but the operator's kernels is left to be called, ``compute`` is called at once: no mode of
+        tracing, no transform, no functionalisation.
+        """
+        below = torch._C._AutoDispatchBelowAutograd
+        any_requires_grad = getattr(torch._C, "_any_requires_grad", _any_requires_grad)
+        keys = torch._C.DispatchKey
+        behind = torch._C._after_autograd_keyset
+        deciding = behind.remove(keys.ADInplaceOrView)  # which passes every call on
+        kernels = (keys.CPU, keys.CUDA)
+        known: dict[int, bool] = {}
+        op, compute, apply = self.op, self.compute, self.apply
+
+        def run_of(keyset: Any) -> Callable[..., Any]:
+            bits = keyset.raw_repr()
+            if bits not in known:
+                known[bits] = (keyset & deciding).highestPriorityTypeId() in kernels
+            return compute if known[bits] else lambda *inputs, **named: redispatch(keyset, inputs, named)
+
+        def redispatch(keyset: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            with below():
+                return op.redispatch(keyset & behind, *inputs, **named)
+
+        def kernel(keyset: Any, *inputs: Any, **named: Any) -> Any:
+            run = run_of(keyset)
+            if torch.is_grad_enabled() and any_requires_grad(*inputs):
+                return apply(run, named, *inputs)
+            return run(*inputs, **named)
+
+        return kernel

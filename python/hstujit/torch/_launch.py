@@ -1,8 +1,4 @@
-"""Launches an operator on torch tensors.
-
-What a launch needs beside addresses, sizes and strides follows from data types, a few sizes and the parameters: it is
-found out once and kept as a plan.
-"""
+"""Launches an operator on torch tensors, in Python and through ctypes."""
 
 from __future__ import annotations
 
@@ -16,20 +12,11 @@ from .. import _instances
 from .._interface import Interface
 from .._library import error_of, library
 from ..context import Context, default_context
-from ..errors import InvalidArgumentError, NotPreparedError
+from ..errors import NotPreparedError
 from ..op import Op
-from ..signature import Argument, Dimension
+from ..signature import Dimension
+from ._plan import DTYPES, Plan, Source, dtype_name
 from ._values import Block, Layout, compile_lambda
-
-NAMES = {
-    torch.bfloat16: "bf16",
-    torch.float16: "fp16",
-    torch.float32: "fp32",
-    torch.float64: "fp64",
-    torch.int32: "int32",
-    torch.int64: "int64",
-}
-DTYPES = {name: dtype for dtype, name in NAMES.items()}
 
 launch_values = library.hstujit_launch
 _current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda index: 0)
@@ -37,20 +24,15 @@ _current_device: Callable[[], int] = getattr(torch._C, "_cuda_getDevice", lambda
 _seen = threading.local()
 
 
-def dtype_name(tensor: torch.Tensor) -> str:
-    return NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch."))
-
-
 class AlignedPlan:
     """The launches of one op."""
 
-    def __init__(self, op: Op, positions: dict[str, int]) -> None:
+    def __init__(self, op: Op, positions: dict[str, int], max_rows: int | None) -> None:
         self.op, self.handle = op, op._handle
         self.count = len(op.signature)
         self.layout = Layout(op.signature, positions)
         self.fill = self.layout.fill
-        index = op.signature.max_rows
-        self.max_rows = None if index is None else positions[op.signature[index].name]
+        self.max_rows = max_rows
         self.free: list[Block] = []  # append and pop are atomic
 
     def launch(self, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...], device: int) -> None:
@@ -79,36 +61,31 @@ class AlignedPlan:
 
 
 def prepare(op: Op, rows: int, device: int) -> None:
-    if device >= 0 and torch.cuda.is_current_stream_capturing():
-        raise NotPreparedError(
-            f"max_seq_len is {rows}, for which nothing was launched before this capture of a CUDA graph; "
-            "call the operator once with it first, since a kernel may have to be compiled"
-        )
+    if device >= 0:
+        check_not_capturing(rows)
     op.prepare(rows, device)
     op._prepared.add((rows, device))
 
 
-class Plan:
-    """What follows from the data types, sizes and parameters of a call."""
+def check_not_capturing(rows: int) -> None:
+    if torch.cuda.is_current_stream_capturing():
+        raise NotPreparedError(
+            f"max_seq_len is {rows}, for which nothing was launched before this capture of a CUDA graph; "
+            "call the operator once with it first, since a kernel may have to be compiled"
+        )
+
+
+class LaunchPlan(Plan):
+    """A plan, with functions that read what a launch needs from tensors."""
 
     def __init__(
         self, launcher: Launcher, context: Context, inputs: tuple[Any, ...], parameters: tuple[Any, ...]
     ) -> None:
-        interface, self.context = launcher.interface, context
-        self.interface = interface
         chosen = dict(zip(launcher.parameter_names, parameters))
         given = {name: value for name, value in zip(launcher.positions, inputs) if value is not None}
         tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
-        described = {name: (tuple(value.shape), dtype_name(value)) for name, value in tensors.items()}
-        self.parameters = _instances.parameters_of(interface, described, set(given), chosen)
-        op = _instances.op_of(context, interface, "cuda", self.parameters)
-        self.signature = op.signature
-        _instances.check_arguments(interface, self.signature, set(given))
-        for argument in self.signature.inputs:
-            if argument.is_tensor:
-                _check_tensor(argument, *described[argument.name])
-        self.dtypes = tuple(DTYPES[argument.dtype or ""] for argument in self.signature.outputs)
-        self.sources = dict(self.find_sources(launcher.positions))
+        described = {name: (tuple(value.shape), dtype_name(value.dtype)) for name, value in tensors.items()}
+        super().__init__(launcher.interface, launcher.positions, context, described, set(given), chosen)
         self.aligned: dict[Any, AlignedPlan] = {}  # by backend, and by alignments where they are less than 16
         self.tensor_inputs = tuple(launcher.positions[a.name] for a in self.signature.inputs if a.is_tensor)
         self.output_bits = self.find_output_bits()
@@ -123,16 +100,6 @@ class Plan:
                 size = argument.shape[-1]
                 bits |= size.bias * dtype.itemsize if size.is_constant else dtype.itemsize
         return bits
-
-    def find_sources(self, positions: dict[str, int]) -> Any:
-        """Where the value of a symbol is read: which input, which axis (None of a number), its factor and bias."""
-        for argument in self.signature.inputs:
-            if not argument.is_tensor:
-                yield argument.name, (positions[argument.name], None, 1, 0)
-        for argument in reversed(self.signature.inputs):  # the first one counts
-            for axis, size in enumerate(argument.shape):
-                if len(size.symbols) == 1 and self.signature.find(size.symbols[0]) is None:
-                    yield size.symbols[0], (positions[argument.name], axis, size.factor, size.bias)
 
     def compile_shapes(self) -> Callable[[tuple[Any, ...]], Any] | None:
         """A function that gives the shapes of outputs; None where output_shapes has to find out a symbol."""
@@ -158,20 +125,8 @@ class Plan:
                 terms.append(f"({strides}) * {DTYPES[argument.dtype or ''].itemsize}")
         return compile_lambda("inputs", " | ".join(terms))
 
-    def output_shapes(self, inputs: tuple[Any, ...], rows: dict[str, Any], read_rows: Callable[[str], Any]) -> Any:
-        values = {symbol: _value(source, inputs) for symbol, source in self.sources.items()}
-        return _instances.output_shapes(self.interface, self.signature, {**values, **rows}, read_rows)
 
-
-def _check_tensor(argument: Argument, shape: tuple[int, ...], dtype: str) -> None:
-    if dtype != argument.dtype:
-        raise InvalidArgumentError(f"{argument.name} has the data type {dtype}; it must be {argument.dtype}")
-    if len(shape) != len(argument.shape):
-        wanted = argument.shape_text
-        raise InvalidArgumentError(f"{argument.name} has rank {len(shape)}, shape {shape}; it must be {wanted}")
-
-
-def _value(source: tuple[int, int | None, int, int], inputs: tuple[Any, ...]) -> Any:
+def _value(source: Source, inputs: tuple[Any, ...]) -> Any:
     index, axis, factor, bias = source
     if axis is None:
         return inputs[index]
@@ -179,7 +134,7 @@ def _value(source: tuple[int, int | None, int, int], inputs: tuple[Any, ...]) ->
     return size if factor == 1 else size // factor
 
 
-def _read(source: tuple[int, int | None, int, int]) -> str:
+def _read(source: Source) -> str:
     """The expression of _value."""
     index, axis, factor, bias = source
     if axis is None:
@@ -201,17 +156,17 @@ class Launcher:
         self.axes = tuple((self.positions[name], axis) for _, axes in interface.sizes for name, axis in axes)
         self.forms = tuple(self.positions[name] for name, _ in interface.choices)
         self.key_of = self.compile_key()
-        self.plans: dict[Any, Plan] = {}
+        self.plans: dict[Any, LaunchPlan] = {}
 
-    def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> Plan:
+    def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> LaunchPlan:
         context = default_context()
         try:
             key = self.key_of(context, parameters, *inputs)
         except IndexError:
-            return Plan(self, context, inputs, parameters)  # which says what is wrong
+            return LaunchPlan(self, context, inputs, parameters)  # which says what is wrong
         plan = self.plans.get(key)
         if plan is None:
-            plan = self.plans.setdefault(key, Plan(self, context, inputs, parameters))
+            plan = self.plans.setdefault(key, LaunchPlan(self, context, inputs, parameters))
         return plan
 
     def compile_key(self) -> Callable[..., Any]:
@@ -233,7 +188,7 @@ class Launcher:
         return compile_lambda(f"context, parameters, {', '.join(names)}", body, is_one=_is_one)
 
     def allocate(
-        self, plan: Plan, inputs: tuple[Any, ...], rows: tuple[Any, ...], read_rows: Callable[[str], Any]
+        self, plan: LaunchPlan, inputs: tuple[Any, ...], rows: tuple[Any, ...], read_rows: Callable[[str], Any]
     ) -> tuple[torch.Tensor, ...]:
         """New outputs on the device of the first tensor."""
         new = inputs[self.first].new_empty
@@ -241,7 +196,7 @@ class Launcher:
             if plan.shapes_of is not None:
                 return tuple([new(size, dtype=dtype) for size, dtype in zip(plan.shapes_of(inputs), plan.dtypes)])
             given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
-            shapes = plan.output_shapes(inputs, given, read_rows)
+            shapes = plan.output_shapes(lambda source: _value(source, inputs), given, read_rows)
             return tuple([new(shape, dtype=dtype) for shape, dtype in zip(shapes, plan.dtypes)])
         except RuntimeError:
             numbers = {n: v for n, v, is_tensor in zip(self.positions, inputs, self.is_tensor) if not is_tensor}
@@ -265,7 +220,7 @@ class Launcher:
                 outputs = self.launch(plan, "cuda", inputs, rows, index)
         return self.all_outputs(plan, outputs, inputs[self.first])
 
-    def launch(self, plan: Plan, backend: str, inputs: tuple[Any, ...], rows: tuple[Any, ...], index: int) -> Any:
+    def launch(self, plan: LaunchPlan, backend: str, inputs: tuple[Any, ...], rows: tuple[Any, ...], index: int) -> Any:
         outputs = self.allocate(plan, inputs, rows, lambda name: self.last_of(inputs, name))
         self.aligned(plan, backend, inputs, outputs).launch(inputs, outputs, index)
         return outputs
@@ -275,7 +230,7 @@ class Launcher:
         return int(offsets[-1].item()) if offsets.numel() else 0
 
     def aligned(
-        self, plan: Plan, backend: str, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]
+        self, plan: LaunchPlan, backend: str, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]
     ) -> AlignedPlan:
         if plan.bits_of(inputs) & 15 == 0:
             found = plan.aligned.get(backend)
@@ -286,14 +241,14 @@ class Launcher:
         return found or plan.aligned.setdefault((backend, each), self.align(plan, backend, inputs, outputs))
 
     def align(
-        self, plan: Plan, backend: str, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]
+        self, plan: LaunchPlan, backend: str, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]
     ) -> AlignedPlan:
         bits = {a.name: _bits(inputs[self.positions[a.name]]) for a in plan.signature.inputs if a.is_tensor}
         bits.update((a.name, _bits(output)) for a, output in zip(plan.signature.outputs, outputs))
         op = _instances.aligned_op(plan.context, self.interface, backend, plan.parameters, bits)
-        return AlignedPlan(op, self.positions)
+        return AlignedPlan(op, self.positions, plan.max_rows)
 
-    def all_outputs(self, plan: Plan, outputs: tuple[torch.Tensor, ...], first: torch.Tensor) -> Any:
+    def all_outputs(self, plan: LaunchPlan, outputs: tuple[torch.Tensor, ...], first: torch.Tensor) -> Any:
         """One for each output of the schema: without elements where this instance has none."""
         wanted = self.interface.outputs
         if len(outputs) < len(wanted):

@@ -12,15 +12,25 @@ import torch
 
 from .._interface import Interface, interface, interfaces
 from ._autocast import autocast_of
-from ._autograd import Derivative, NoDerivative, autograd_kernel
+from ._autograd import Derivative, NoDerivative, Recorder
 from ._launch import Launcher
+from ._native import Library, native_library
 from ._schema import NAMESPACE, function_of, schema_of
 
 library = torch.library.Library(NAMESPACE, "DEF")
 
 
+def _packet(name: str) -> Any:
+    return getattr(getattr(torch.ops, NAMESPACE), name)
+
+
 def _operator(name: str) -> Any:
-    return getattr(getattr(torch.ops, NAMESPACE), name).default
+    return _packet(name).default
+
+
+def _direct_name(name: str) -> str:
+    """Of the same operator below autograd. It is no interface: nothing that PyTorch traces has it."""
+    return f"_{name}_direct"
 
 
 def _fake(launcher: Launcher) -> Callable[..., Any]:
@@ -36,18 +46,39 @@ def _fake(launcher: Launcher) -> Callable[..., Any]:
     return function_of(launcher.interface, body)
 
 
-def _register(described: Interface) -> tuple[Launcher, Callable[..., Any]]:
-    """The launcher and the kernel of an operator that has its schema, kernels, fake implementation and autocast."""
-    launcher = Launcher(described)
-    library.define(schema_of(described), tags=(torch.Tag.pt2_compliant_tag,))
-    kernel = function_of(described, launcher.run)
-    for key in ("CPU", "CUDA"):
-        library.impl(described.name, kernel, key)
-    torch.library.register_fake(f"{NAMESPACE}::{described.name}", _fake(launcher), lib=library)
-    op = _operator(described.name)
+def _define(described: Interface, name: str) -> None:
+    library.define(schema_of(described, name), tags=(torch.Tag.pt2_compliant_tag,))
     for key in ("AutocastCPU", "AutocastCUDA"):
-        library.impl(described.name, autocast_of(described, op, key), key)
-    return launcher, kernel
+        library.impl(name, autocast_of(described, _operator(name), key), key)
+
+
+def _register(described: Interface, native: Library | None) -> tuple[Launcher, Callable[..., Any]]:
+    """An operator with its schema, kernels, fake implementation and autocast: its launcher, and what computes it."""
+    launcher, name = Launcher(described), described.name
+    _define(described, name)
+    torch.library.register_fake(f"{NAMESPACE}::{name}", _fake(launcher), lib=library)
+    if native is None:
+        kernel = function_of(described, launcher.run)
+        for key in ("CPU", "CUDA"):
+            library.impl(name, kernel, key)
+        return launcher, kernel
+    direct = _direct_name(name)
+    _define(described, direct)
+    native.add(launcher, [name, direct])
+    library.impl(direct, torch.library.fallthrough_kernel, "Autograd")
+    library.impl(direct, _redirected(_operator(name)), "Python", with_keyset=True)
+    return launcher, _operator(direct)._op
+
+
+def _redirected(op: Any) -> Callable[..., Any]:
+    """Modes and tensors of other classes see the operator itself."""
+    below = torch._C._AutoDispatchBelowAutograd
+
+    def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        with below():
+            return op.redispatch(keyset, *args, **kwargs)
+
+    return kernel
 
 
 def _derivative_of(launcher: Launcher, backward: Launcher | None) -> Derivative | NoDerivative:
@@ -59,9 +90,16 @@ def _derivative_of(launcher: Launcher, backward: Launcher | None) -> Derivative 
     return Derivative(launcher, backward)
 
 
-def register_all() -> None:
-    made = {name: _register(interface(*where)) for name, where in interfaces().items()}
-    for name, (launcher, kernel) in made.items():
+def register_all() -> str:
+    """``"native"`` where kernels are in C++, else ``"python"``."""
+    native = native_library()
+    made = {name: _register(interface(*where), native) for name, where in interfaces().items()}
+    for name, (launcher, compute) in made.items():
         backward, _ = made.get(launcher.interface.op + "_backward", (None, None))
-        rule = _derivative_of(launcher, backward)
-        library.impl(name, autograd_kernel(_operator(name), rule, kernel), "Autograd", with_keyset=True)
+        recorder = Recorder(_operator(name), _derivative_of(launcher, backward), launcher.interface, compute)
+        library.impl(name, recorder.kernel(), "Autograd", with_keyset=True)
+        if native is not None:
+            from ._front import install  # of functions that PyTorch 2.10 has
+
+            install(_packet(name), compute, recorder.recorded, native.raised_as)
+    return "native" if native is not None else "python"

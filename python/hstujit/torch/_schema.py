@@ -37,15 +37,15 @@ def keywords(described: Interface) -> list[Entry]:
     return parameters + [(keyword, "SymInt?", None) for _, keyword in described.rows]
 
 
-def schema_of(described: Interface) -> str:
-    def text(name: str, type_: str, default: Any) -> str:
+def schema_of(described: Interface, name: str) -> str:
+    def text(argument: str, type_: str, default: Any) -> str:
         if default is ...:
-            return f"{type_} {name}"
-        return f'{type_} {name}="{default}"' if type_ == "str" else f"{type_} {name}={default}"
+            return f"{type_} {argument}"
+        return f'{type_} {argument}="{default}"' if type_ == "str" else f"{type_} {argument}={default}"
 
     results = ", ".join(["Tensor"] * len(described.outputs))
     result = results if len(described.outputs) == 1 else f"({results})"
-    return f"{described.name}({_arguments(described, text)}) -> {result}"
+    return f"{name}({_arguments(described, text)}) -> {result}"
 
 
 def function_of(described: Interface, body: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from .._structs import DLTensor
 from ..signature import Argument, Signature
 
 # Code and bits of DLPack.
-_TYPES = {"bf16": (4, 16), "fp16": (2, 16), "fp32": (2, 32), "int32": (0, 32), "int64": (0, 64)}
+DLPACK_TYPES = {"bf16": (4, 16), "fp16": (2, 16), "fp32": (2, 32), "int32": (0, 32), "int64": (0, 64)}
 _CPU, _CUDA = 1, 2
 _DESCRIPTOR = ctypes.sizeof(DLTensor) // 8  # words: data; device; rank and type; shape; strides; offset
 
@@ -67,7 +67,7 @@ def _write(signature: Signature, positions: dict[str, int]) -> Fill:
             values.append(name)
             continue
         rank, sizes = len(argument.shape), place + _DESCRIPTOR
-        code, bits = _TYPES[argument.dtype or ""]
+        code, bits = DLPACK_TYPES[argument.dtype or ""]
         values.append(f"address + {8 * place}")
         words += [
             f"{name}.data_ptr()",

@@ -1,0 +1,60 @@
+"""What ``torch.ops.hstujit.NAME(...)`` does before PyTorch's dispatcher.
+
+A kernel for the dispatcher's autograd keys costs a call twice: PyTorch's stable C++ interface cannot say whether a
+tensor requires a gradient, so that kernel is in Python, and arguments go to Python and back. Here it is known already
+whether a call is recorded, and it goes to the kernels in C++ at once, by an operator of its own whose autograd keys
+fall through. Wherever anything but autograd and autocast may have a say, a mode, a transform, a tensor of another
+class, the dispatcher decides as for every operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_has_torch_function = torch._C._has_torch_function
+_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
+_transforms: Callable[[], bool] = torch._C._are_functorch_transforms_active
+_is_grad_enabled = torch.is_grad_enabled
+_any_requires_grad: Callable[..., bool] = torch._C._any_requires_grad
+_is_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
+_tracing: Callable[[], Any] = torch._C._get_tracing_state
+
+Raised = Callable[[RuntimeError], "BaseException | None"]
+
+
+def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    try:
+        tensors = (*args, *kwargs.values()) if kwargs else args
+        if _has_torch_function(tensors) or _modes() or _transforms() or _tracing():
+            return self._op(*args, **kwargs)
+        if not (_is_grad_enabled() and _any_requires_grad(*tensors)):
+            return self._hstujit_direct(*args, **kwargs)
+        return (self._op if _is_autocast() else self._hstujit_recorded)(*args, **kwargs)
+    except RuntimeError as error:
+        raised = self._hstujit_raised_as(error)
+        if raised is not None:
+            raise raised from None
+    return self._op(*args, **kwargs)  # which says what PyTorch does not like, of this operator
+
+
+class Packet(torch._ops.OpOverloadPacket):
+    __call__ = _call
+
+
+class Overload(torch._ops.OpOverload):
+    __call__ = _call
+
+
+def install(packet: Any, direct: Callable[..., Any], recorded: Callable[..., Any], raised_as: Raised) -> None:
+    """
+    Args:
+        direct: the operator without autograd.
+        recorded: the same with a node of the graph.
+        raised_as: the exception of this package behind one of PyTorch.
+    """
+    for op, kind in ((packet.default, Overload), (packet, Packet)):
+        op._hstujit_direct, op._hstujit_recorded, op._hstujit_raised_as = direct, recorded, raised_as
+        op.__class__ = kind

@@ -1,0 +1,122 @@
+"""The structs of python/native/interface.h, for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
+from typing import Any
+
+NONE, TENSOR, REAL, INTEGER, BOOLEAN, TEXT = range(-1, 5)
+INPUT, PARAMETER, ROWS = range(3)
+END, CONSTANT, SIZE, NUMBER, GIVEN, LAST, ADD, SUBTRACT, MULTIPLY, DIVIDE = range(10)
+
+
+class Slot(ctypes.Structure):
+    _fields_ = [("kind", c_int32), ("optional", c_int32), ("group", c_int32), ("index", c_int32)]
+
+
+class Axis(ctypes.Structure):
+    _fields_ = [("input", c_int32), ("axis", c_int32)]
+
+
+class Operator(ctypes.Structure):
+    _fields_ = [
+        ("slot_count", c_int32),
+        ("slots", POINTER(Slot)),
+        ("input_count", c_int32),
+        ("parameter_count", c_int32),
+        ("rows_count", c_int32),
+        ("output_count", c_int32),
+        ("first", c_int32),
+        ("axis_count", c_int32),
+        ("axes", POINTER(Axis)),
+        ("form_count", c_int32),
+        ("forms", POINTER(c_int32)),
+    ]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("sizes", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("rank", c_int32),
+        ("dtype", c_int32),
+        ("device_type", c_int32),
+        ("device", c_int32),
+    ]
+
+
+class _Content(ctypes.Union):
+    _fields_ = [("tensor", POINTER(Tensor)), ("real", c_double), ("integer", c_int64), ("text", c_void_p)]
+
+
+class Value(ctypes.Structure):
+    _anonymous_ = ("content",)
+    _fields_ = [("kind", c_int32), ("size", c_int32), ("content", _Content)]
+
+    def python(self) -> Any:
+        """What Python calls it; a tensor is its struct."""
+        if self.kind == TENSOR:
+            return self.tensor.contents
+        if self.kind == REAL:
+            return self.real
+        if self.kind == BOOLEAN:
+            return bool(self.integer)
+        if self.kind == TEXT:
+            return ctypes.string_at(self.text, self.size).decode()
+        return self.integer if self.kind == INTEGER else None
+
+
+class Call(ctypes.Structure):
+    _fields_ = [
+        ("inputs", POINTER(Value)),
+        ("parameters", POINTER(Value)),
+        ("rows", POINTER(Value)),
+        ("device", c_int32),
+    ]
+
+
+class Argument(ctypes.Structure):
+    _fields_ = [
+        ("kind", c_int32),
+        ("source", c_int32),
+        ("rank", c_int32),
+        ("type_code", c_int32),
+        ("type_bits", c_int32),
+        ("dtype", c_int32),
+    ]
+
+
+class Plan(ctypes.Structure):
+    _fields_ = [
+        ("owner", c_int64),
+        ("argument_count", c_int32),
+        ("arguments", POINTER(Argument)),
+        ("max_rows", c_int32),
+        ("schema_outputs", POINTER(c_int32)),
+        ("program_length", c_int64),
+        ("program", POINTER(c_int64)),
+    ]
+
+
+_CALL = POINTER(Call)
+CALLBACKS = {
+    "plan": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL, c_void_p),
+    "align": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL, c_void_p, c_int64, POINTER(c_uint64)),
+    "explain": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL),
+    "failed": ctypes.CFUNCTYPE(c_int32, c_int32),
+    "allocate": ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(c_int64), c_int32, c_int32),
+    "capturing": ctypes.CFUNCTYPE(c_int32, c_int64),
+    "enter": ctypes.CFUNCTYPE(c_int32, c_int32),
+    "release": ctypes.CFUNCTYPE(None, c_int64),
+}
+
+
+class Callbacks(ctypes.Structure):
+    _fields_ = list(CALLBACKS.items())
+
+
+def array(kind: Any, values: Any) -> Any:
+    made = list(values)
+    return (kind * len(made))(*made)
