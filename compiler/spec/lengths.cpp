@@ -39,6 +39,11 @@ bool takes(const Instance& instance, Semantic semantic, std::string_view axis) {
   return find_argument(instance.spec->signature(Direction::kForward), semantic, axis) >= 0;
 }
 
+// Whether the operator says itself how many rows of the axis a sequence has.
+bool says_rows_of(const GeneratedRows& rows, std::string_view axis) {
+  return std::any_of(rows.others.begin(), rows.others.end(), [&](const auto& other) { return other.first == axis; });
+}
+
 // Calls visit(b, its rows) for the leading sequences that have at most `left` rows together.
 template <typename Visit>
 void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t left, const Visit& visit) {
@@ -77,7 +82,7 @@ BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_
     ++size.sequences;
     size.rows += rows.rows;
     for (const auto& [axis, count] : rows.others) size.other_rows[axis] += count;
-    if (queries != nullptr) *queries += delta_lens[b % delta_lens.size()];
+    if (queries != nullptr && !says_rows_of(rows, kQueryAxis)) *queries += delta_lens[b % delta_lens.size()];
   });
   return size;
 }
@@ -92,7 +97,7 @@ Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_
   for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, const GeneratedRows& rows) {
     lengths.rows.push_back(rows.rows);
     for (const auto& [axis, count] : rows.others) lengths.other_rows[axis].push_back(count);
-    if (queries != nullptr) queries->push_back(delta_lens[b % delta_lens.size()]);
+    if (queries != nullptr && !says_rows_of(rows, kQueryAxis)) queries->push_back(delta_lens[b % delta_lens.size()]);
     if (targets) lengths.num_targets.push_back(std::min(rows.rows, instance.num_targets));
   });
   return lengths;

@@ -17,6 +17,10 @@ bool add_to_known(Signature& signature, const Argument& argument) {
   first.alignment = std::max(first.alignment, argument.alignment);
   first.min = std::max(first.min, argument.min);
   first.max = std::min(first.max, argument.max);
+  if (first.semantic == Semantic::kData) {
+    first.semantic = argument.semantic;
+    first.axis = argument.axis;
+  }
   first.range = {std::max(first.range.min, argument.range.min), std::min(first.range.max, argument.range.max)};
   return true;
 }
@@ -32,7 +36,7 @@ ProgramBuilder& ProgramBuilder::temporary(std::string name, DataType dtype, int6
   Argument argument;
   argument.name = std::move(name);
   argument.dtype = dtype;
-  argument.shape = {Dimension::of(std::string(kSequenceAxis)), Dimension::constant(columns)};
+  argument.shape = {rows_, Dimension::constant(columns)};
   temporaries_.push_back(std::move(argument));
   return *this;
 }
@@ -46,6 +50,11 @@ ProgramBuilder& ProgramBuilder::matrix(ArgumentRole role, std::string name, Data
   argument.shape = {Dimension::jagged(std::string(kSequenceAxis), std::move(offsets)), Dimension::constant(columns)};
   argument.doc = doc;
   (role == ArgumentRole::kInput ? inputs_ : outputs_).push_back(std::move(argument));
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::rows(Dimension rows) {
+  rows_ = std::move(rows);
   return *this;
 }
 
@@ -67,6 +76,7 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
       own.name = value.name;
       if (!value.doc.empty()) own.doc = value.doc;
       for (Dimension& dimension : own.shape) {
+        if (dimension == Dimension::of(std::string(kSequenceAxis))) dimension = rows_;
         if (dimension.is_jagged()) dimension.offsets = value_of(dimension.offsets).name;
         if (dimension.follows_integer()) dimension.integer = value_of(dimension.integer).name;
       }
@@ -76,7 +86,9 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
     values.push_back(std::move(value));
   }
   std::string name(spec->op());
-  steps_.push_back({std::move(name), std::move(spec), direction, {}});
+  const bool sequences = has_sequences(spec->signature(direction));
+  steps_.push_back(
+      {std::move(name), std::move(spec), direction, {}, std::string(sequences ? kSequenceAxis : row_axis(rows_))});
   values_.push_back(std::move(values));
   return *this;
 }

@@ -31,7 +31,8 @@ struct ProgramStep {
   std::string name;  // the operator's, "layer_norm", with a number where an earlier one has another spec (ProgramSpec)
   OpSpecPtr spec;
   Direction direction = Direction::kForward;
-  std::vector<ProgramOperand> operands;  // by argument of the step's signature
+  std::vector<ProgramOperand> operands;           // by argument of the step's signature
+  std::string rows = std::string(kSequenceAxis);  // the axis of the program whose rows are the step's L
 };
 
 struct Program {
@@ -66,6 +67,8 @@ class ProgramBuilder {
   // each sequence begin.
   ProgramBuilder& matrix(ArgumentRole role, std::string name, DataType dtype, int64_t columns, std::string offsets,
                          std::string_view doc);
+  // What L is of the temporaries and of steps without sequences that follow: L, until something else is said.
+  ProgramBuilder& rows(Dimension rows);
   // Inputs that come first, in this order; the others follow.
   ProgramBuilder& inputs(std::vector<std::string> names);
   ProgramBuilder& step(OpSpecPtr spec, Direction direction, const ProgramValues& operands = {});
@@ -76,6 +79,7 @@ class ProgramBuilder {
   std::vector<ProgramStep> steps_;
   std::vector<std::vector<ProgramValue>> values_;
   std::vector<std::string> first_;
+  Dimension rows_ = Dimension::of(std::string(kSequenceAxis));
   Signature inputs_, outputs_, temporaries_;
 };
 

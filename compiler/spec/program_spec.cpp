@@ -60,6 +60,14 @@ void place(HostValue own, const ProgramOperand& operand, const Argument& whole, 
   }
 }
 
+// The lengths that a step sees: those of its own L.
+Lengths lengths_of(const ProgramStep& step, const Lengths& lengths) {
+  if (step.rows == kSequenceAxis) return lengths;
+  const std::vector<int64_t>& rows = lengths.rows_of(step.rows);
+  const auto longest = std::max_element(rows.begin(), rows.end());
+  return {rows, {}, longest == rows.end() ? 0 : *longest, {}};
+}
+
 // Whether a later step may read what this one leaves in an output of the program.
 bool is_output(const Program& program, const ProgramOperand& operand) {
   return program.value(operand.value).role == ArgumentRole::kOutput;
@@ -125,7 +133,7 @@ Work ProgramSpec::work(Direction direction, const Lengths& lengths) const {
   Work work;
   std::set<int> taken;
   for (const ProgramStep& step : program->steps) {
-    const Work own = step.spec->work(step.direction, lengths);
+    const Work own = step.spec->work(step.direction, lengths_of(step, lengths));
     work.flops += own.flops;
     work.bytes += own.bytes;
     for (const ProgramOperand& operand : step.operands) {
@@ -171,7 +179,7 @@ std::vector<HostValue> ProgramSpec::make_inputs(Direction direction, const Lengt
   std::set<std::pair<int, int64_t>> drawn;  // values, and their first columns, -1 of whole ones
   for (const ProgramStep& step : program.steps) {
     const Signature signature = step.spec->signature(step.direction);
-    std::vector<HostValue> own = step.spec->make_inputs(step.direction, lengths, seed);
+    std::vector<HostValue> own = step.spec->make_inputs(step.direction, lengths_of(step, lengths), seed);
     for (size_t i = 0; i < signature.size(); ++i) {
       const ProgramOperand& operand = step.operands[i];
       if (signature[i].role != ArgumentRole::kInput || operand.is_number()) continue;
@@ -203,7 +211,7 @@ void ProgramSpec::reference(Direction direction, const Lengths& lengths, std::ve
       const HostValue& value = all[static_cast<size_t>(operand.value)];
       own[i] = operand.columns ? HostValue{columns_of(value.tensor, operand.first_column, signature[i]), 0} : value;
     }
-    step.spec->reference(step.direction, lengths, own);
+    step.spec->reference(step.direction, lengths_of(step, lengths), own);
     for (size_t i = 0; i < signature.size(); ++i) {
       if (signature[i].role != ArgumentRole::kOutput) continue;
       const ProgramOperand& operand = step.operands[i];

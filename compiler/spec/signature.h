@@ -45,6 +45,8 @@ struct Dimension {
   std::string integer = {};  // of a uniform or a scalar one: the integer argument, which the size is a multiple of
   int64_t max = std::numeric_limits<int64_t>::max();  // the largest value of the symbol
 
+  bool operator==(const Dimension&) const = default;
+
   static Dimension constant(int64_t size) { return {{}, 1, size, {}, {}}; }
   static Dimension of(std::string symbol, int64_t bias = 0) { return {std::move(symbol), 1, bias, {}, {}}; }
   Dimension at_most(int64_t value) const {

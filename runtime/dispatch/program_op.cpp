@@ -45,9 +45,11 @@ Result<std::unique_ptr<ProgramOp>> ProgramOp::create(EnginePtr engine, OpOptions
 
 Status ProgramOp::find_rows() {
   for (const Argument& temporary : program_.temporaries) {
-    const std::string& symbol = temporary.shape[0].symbol;
+    // A uniform axis has as many rows wherever its integer stands, another one wherever its symbol does.
+    const Dimension& rows = temporary.shape[0];
     const auto is_rows = [&](const Dimension& dimension) {
-      return dimension.symbol == symbol && dimension.factor == 1 && dimension.bias == 0 && !dimension.follows_integer();
+      return dimension.symbol == rows.symbol && dimension.factor == 1 && dimension.bias == 0 &&
+             dimension.integer == rows.integer;
     };
     const size_t before = rows_.size();
     for (size_t i = 0; i < signature_.size() && rows_.size() == before; ++i) {

@@ -229,6 +229,9 @@ def layer_instances():
                 whole = instance(f"{name}_{mask}_{width}x{attn_dim}x{hidden_dim}", (attn_dim, hidden_dim), **MASKS[mask], **parameters)
                 whole |= {"op": "stu_layer", "width": width, "heads": heads, "typical_rows": 4096}
                 yield whole
+                if mask == "causal" and name == "layer_rms_group":
+                    cached = {key: value for key, value in whole.items() if key not in ("training", "dropout")}
+                    yield cached | {"name": f"{whole['name']}_cached", "op": "cached_stu_layer"}
                 if mask == "causal":
                     first = {key: value for key, value in whole.items() if key not in ("group_norm", "concat_u", "concat_x", "dropout", "recompute_y")}
                     yield first | {"name": f"{whole['name']}_first", "op": "hstu_preprocess_and_attention"}
@@ -276,7 +279,8 @@ def product_instances():
 
 
 def has_backward(chosen):
-    forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm_wgrad")
+    forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm_wgrad",
+                     "cached_stu_layer")
     return not (chosen["op"] in forward_alone or chosen.get("left_only") or "small_batches" in chosen or chosen.get("training") is False)
 
 

@@ -6,7 +6,7 @@
 
 namespace hstujit {
 
-struct HstuComputeOutputParams : StuParams, StuOutputParams {
+struct HstuComputeOutputParams : StuParams, StuTraining, StuOutputParams {
   static constexpr std::string_view kOp = "hstu_compute_output";
 
   int64_t heads = 1;
@@ -22,7 +22,7 @@ struct HstuComputeOutputParams : StuParams, StuOutputParams {
             field("heads", &P::heads, "number of attention heads H", 1, 1024),
             field("hidden_dim", &P::hidden_dim, "head dimension of attn and u, a multiple of 8", 8, 256).multiple_of(8),
             field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16")),
-        StuParams::fields_of<P>(), StuOutputParams::fields_of<P>(),
+        StuParams::fields_of<P>(), StuTraining::fields_of<P>(), StuOutputParams::fields_of<P>(),
         std::make_tuple(
             field("silu_u", &P::silu_u, "applies silu to the u that y begins with, with group_norm to both"),
             field("mul_u_activation", &P::mul_u_activation, "what is applied to the u that multiplies")

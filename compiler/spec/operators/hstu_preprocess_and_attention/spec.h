@@ -7,12 +7,13 @@
 
 namespace hstujit {
 
-struct HstuPreprocessAndAttentionParams : HstuAttentionParams, StuParams, StuInputParams {
+struct HstuPreprocessAndAttentionParams : HstuAttentionParams, StuParams, StuTraining, StuInputParams {
   static constexpr std::string_view kOp = "hstu_preprocess_and_attention";
 
   static constexpr auto fields() {
     using P = HstuPreprocessAndAttentionParams;
-    return std::tuple_cat(HstuAttentionParams::fields(), StuParams::fields_of<P>(), StuInputParams::fields_of<P>());
+    return std::tuple_cat(HstuAttentionParams::fields(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
+                          StuInputParams::fields_of<P>());
   }
 };
 

@@ -17,7 +17,6 @@ struct StuParams {
   std::string norm = "layer_norm";
   DataType weight_dtype = DataType::kFp32;
   int64_t typical_rows = GemmParams().typical_rows;
-  bool training = true;
 
   template <typename P>
   static constexpr auto fields_of() {
@@ -30,7 +29,16 @@ struct StuParams {
             .one_of("bf16 fp16 fp32"),
         field("typical_rows", &P::typical_rows,
               "rows that a launch has, about: chooses the kernels of products, which are right for any number", 1,
-              kMaxSeqLen),
+              kMaxSeqLen));
+  }
+};
+
+struct StuTraining {
+  bool training = true;
+
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::make_tuple(
         field("training", &P::training, "there is a backward direction, and forward gives what that takes"));
   }
 };
@@ -42,12 +50,16 @@ struct StuInputParams {
   bool recompute_uvqk = true;
 
   template <typename P>
+  static constexpr auto bias_field() {
+    return std::make_tuple(field("uvqk_bias", &P::uvqk_bias, "takes a bias, added to each row of the projection"));
+  }
+  template <typename P>
   static constexpr auto fields_of() {
-    return std::make_tuple(
-        field("uvqk_bias", &P::uvqk_bias, "takes a bias, added to each row of the projection"),
-        field("recompute_normed_x", &P::recompute_normed_x,
-              "backward normalises x again; forward gives normed_x where it does not"),
-        field("recompute_uvqk", &P::recompute_uvqk, "backward projects again; forward gives uvqk where it does not"));
+    return std::tuple_cat(
+        bias_field<P>(), std::make_tuple(field("recompute_normed_x", &P::recompute_normed_x,
+                                               "backward normalises x again; forward gives normed_x where it does not"),
+                                         field("recompute_uvqk", &P::recompute_uvqk,
+                                               "backward projects again; forward gives uvqk where it does not")));
   }
 };
 
@@ -60,14 +72,20 @@ struct StuOutputParams {
   bool recompute_y = true;
 
   template <typename P>
-  static constexpr auto fields_of() {
+  static constexpr auto gate_fields() {
     return std::make_tuple(
         field("group_norm", &P::group_norm, "normalises the columns of each head of the attention output apart"),
         field("concat_u", &P::concat_u, "y begins with the columns of u"),
-        field("concat_x", &P::concat_x, "the columns of the attention output stand before those of the product"),
-        field("dropout", &P::dropout,
-              "launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset"),
-        field("recompute_y", &P::recompute_y, "backward computes y again; forward gives y where it does not"));
+        field("concat_x", &P::concat_x, "the columns of the attention output stand before those of the product"));
+  }
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::tuple_cat(
+        gate_fields<P>(),
+        std::make_tuple(
+            field("dropout", &P::dropout,
+                  "launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset"),
+            field("recompute_y", &P::recompute_y, "backward computes y again; forward gives y where it does not")));
   }
 };
 

@@ -6,13 +6,13 @@
 
 namespace hstujit {
 
-struct StuLayerParams : HstuAttentionParams, StuParams, StuInputParams, StuOutputParams {
+struct StuLayerParams : HstuAttentionParams, StuParams, StuTraining, StuInputParams, StuOutputParams {
   static constexpr std::string_view kOp = "stu_layer";
 
   static constexpr auto fields() {
     using P = StuLayerParams;
-    return std::tuple_cat(HstuAttentionParams::fields(), StuParams::fields_of<P>(), StuInputParams::fields_of<P>(),
-                          StuOutputParams::fields_of<P>());
+    return std::tuple_cat(HstuAttentionParams::fields(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
+                          StuInputParams::fields_of<P>(), StuOutputParams::fields_of<P>());
   }
 };
 
