@@ -48,32 +48,41 @@ class Derivative:
     def find_parameters(self, order: list[str]) -> None:
         """Which of forward's keywords backward has, and which of its own say whether a gradient is wanted."""
         self.parameters = {p.name: p.default for p in self.forward.interface.parameters}
+        switches = {switch.name: switch for switch in self.forward.interface.switches}
         self.kept, self.wanted, self.always = set(), [], {}
+        self.switches: list[tuple[str, tuple[int, ...], Any]] = []  # such as bias, which backward does not take
         derived = False
         for parameter in self.backward.interface.parameters:
             name = parameter.name
             if name[0] == "d" and name[1:] in self.names:  # such as drab, where rab is given
                 self.wanted.append((name, self.names.index(name[1:]), order.index(name[1:]), parameter.default))
-                continue
-            self.kept.add(name)
-            derived = derived or name not in self.parameters
-            if self.parameters.get(name, parameter.default) != parameter.default:
-                self.always[name] = self.parameters[name]
-        # Backward has parameters, or rows, that follow from forward's inputs.
+            elif name in switches:
+                brought = tuple(self.names.index(argument) for argument in switches[name].brings)
+                self.switches.append((name, brought, parameter.default))
+            else:
+                self.kept.add(name)
+                derived = derived or name not in self.parameters
+                if self.parameters.get(name, parameter.default) != parameter.default:
+                    self.always[name] = self.parameters[name]
+        # Backward has other parameters, or rows, that follow from forward's inputs.
         self.needs_plan = bool(self.backward.rows) or derived
 
     def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         given = inputs + self.defaults[len(inputs) :]  # arguments behind those that are passed have their defaults
         ctx.save_for_backward(*self.saved(given))
-        rows: dict[str, Any] = {}
+        derived: dict[str, Any] = {}
+        for name, brought, default in self.switches:
+            value = any(given[index] is not None for index in brought)
+            if value != default:
+                derived[name] = value
         if self.needs_plan:
             values = dict(zip(self.names, given))
             ordered = tuple([values[name] for name in self.forward.positions])
             chosen = {**self.parameters, **named}
             plan = self.forward.plan(ordered, tuple([chosen[name] for name in self.parameters]))
             named = {**named, **plan.parameters}
-            rows = self.sizes_of(plan, ordered)
-        ctx.call = self.numbers(given), named, rows
+            derived.update(self.sizes_of(plan, ordered))
+        ctx.call = self.numbers(given), named, derived
 
     def sizes_of(self, plan: Plan, inputs: tuple[Any, ...]) -> dict[str, Any]:
         """Rows of gradients that backward's inputs do not tell: those of forward's inputs, of the same symbol."""
@@ -87,12 +96,12 @@ class Derivative:
 
     def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
         """A gradient for each input that was passed. ``needs`` says which are wanted."""
-        numbers, named, rows = ctx.call
+        numbers, named, derived = ctx.call
         if "left_only" in named and named["left_only"]:
             raise UnsupportedError(f"{self.forward.interface.op} has no derivative with left_only")
         dense = tuple([_dense(gradient) for gradient in grads])
         inputs = self.order((*ctx.saved_tensors, *numbers, *dense, *self.rest))
-        chosen = {**self.always, **rows}
+        chosen = {**self.always, **derived}
         if named:
             chosen.update((name, value) for name, value in named.items() if name in self.kept)
         for name, index, place, default in self.wanted:
