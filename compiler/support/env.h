@@ -39,6 +39,7 @@ enum class Env {
   kCompilerLibrary,
   kHostLibrary,
   kWorker,
+  kTorchDispatch,
 };
 
 enum class EnvKind { kText, kPath, kFlag, kNumber, kSize, kChoice, kChoices, kPaths };

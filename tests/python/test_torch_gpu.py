@@ -1,7 +1,13 @@
-"""torch.ops.hstujit on a GPU: results, streams, threads, CUDA graphs, and the host time of a call."""
+"""torch.ops.hstujit on a GPU: results, streams, threads, CUDA graphs, and the host time of a call.
 
+With HSTUJIT_TORCH_DISPATCH=python, the same of kernels in Python.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
 import threading
-import time
 import unittest
 
 from torch_support import torch
@@ -185,27 +191,100 @@ class Use(unittest.TestCase):
 
 
 @unittest.skipUnless(HAS_GPU, "there is no GPU that PyTorch can use")
+class Kernels(unittest.TestCase):
+    """What kernels in C++ do by themselves: device, workspace, memory, rows that only offsets tell."""
+
+    def test_they_are_in_cpp(self):
+        recent = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 10)
+        chosen = {"native": "native", "python": "python"}.get(
+            os.environ.get("HSTUJIT_TORCH_DISPATCH", ""), "native" if recent else "python"
+        )
+        self.assertEqual(hstujit.torch.dispatch, chosen)
+
+    def test_a_thread_that_has_launched_nothing(self):
+        q, k, v, *rest = batch()
+        expected = ops.hstu_attention(q, k, v, *rest)
+        torch.cuda.synchronize()
+        found = []
+
+        def work():
+            found.append(ops.hstu_attention(q, k, v, *rest))
+            torch.cuda.synchronize()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(60)
+        self.assertTrue(torch.equal(found[0], expected))
+
+    @unittest.skipUnless(HAS_GPU and torch.cuda.device_count() > 1, "there is no GPU but one")
+    def test_tensors_of_a_device_that_is_not_the_current_one(self):
+        q, k, v, offsets, *rest = batch()
+        expected = ops.hstu_attention(q, k, v, offsets, *rest)
+        there = [tensor.to("cuda:1") for tensor in (q, k, v, offsets)]
+        leaf = there[0].requires_grad_()
+        out = ops.hstu_attention(*there, *rest)
+        self.assertEqual(out.device, torch.device("cuda:1"))
+        self.assertEqual(torch.cuda.current_device(), 0)
+        self.assertTrue(torch.equal(out.cpu(), expected.cpu()))
+        (gradient,) = torch.autograd.grad(out.float().sum(), leaf)
+        self.assertEqual(gradient.device, torch.device("cuda:1"))
+
+    def test_workspaces_go_back_to_the_allocator(self):
+        x = torch_cases.tensor(4096, 64).cuda()
+        weight = torch.ones(64, device="cuda")
+        results = ops.layer_norm_backward(x, x, weight=weight)
+        del results
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        for _ in range(20):
+            ops.layer_norm_backward(x, x, weight=weight)
+        torch.cuda.synchronize()
+        self.assertEqual(torch.cuda.memory_allocated(), before)
+
+    def test_memory_that_there_is_not_is_pytorchs_error(self):
+        row = torch.zeros(1, 1024, device="cuda")
+        huge = row.expand(2**40 // 1024, 1024)  # 4 TiB, of which one row is there
+        with self.assertRaises(torch.OutOfMemoryError):
+            ops.layer_norm(huge)
+        self.assertEqual(ops.layer_norm(row).shape, row.shape)  # and the next call is served
+
+    def test_rows_that_only_offsets_tell_are_read(self):
+        dense = torch_cases.tensor(15, 16).cuda()
+        for dtype in (torch.int32, torch.int64):
+            offsets = torch.tensor([0, 3, 3, 8], device="cuda", dtype=dtype)
+            out = ops.dense_to_jagged(dense, offsets, 5)
+            self.assertTrue(torch.equal(out, ops.dense_to_jagged(dense, offsets, 5, out_rows=8)))
+
+    def test_new_lengths_in_many_threads_do_not_wait_for_one_another_for_ever(self):
+        q, k, v, offsets, _, alpha = batch()
+        raised = []
+
+        def work(first):
+            try:
+                for length in range(first, first + 8):
+                    ops.hstu_attention(q, k, v, offsets, 1024 + 64 * length, alpha)
+                torch.cuda.synchronize()
+            except Exception as error:
+                raised.append(error)
+
+        threads = [threading.Thread(target=work, args=(first,), daemon=True) for first in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(240)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual(raised, [])
+
+
+@unittest.skipUnless(HAS_GPU, "there is no GPU that PyTorch can use")
 class HostTime(unittest.TestCase):
     def test_of_a_call(self):
-        """Printed: what it is depends on the machine. Calls are fewer than the queue of launches holds."""
-        q, k, v, *rest = batch(rows=[64])
-        leaf = q.clone().requires_grad_()
-        out = ops.hstu_attention(leaf, k, v, *rest)
-        dout = torch.ones_like(out)
-        one = torch.ones(1, device="cuda")
-        calls = {
-            "torch.add": lambda: torch.add(one, one),
-            "forward": lambda: ops.hstu_attention(q, k, v, *rest),
-            "forward with autograd": lambda: ops.hstu_attention(leaf, k, v, *rest),
-            "forward and backward": lambda: torch.autograd.grad(ops.hstu_attention(leaf, k, v, *rest), leaf, dout),
-        }
-        for name, call in calls.items():
-            best = float("inf")
-            for _ in range(20):
-                torch.cuda.synchronize()
-                begin = time.perf_counter()
-                for _ in range(50):
-                    call()
-                best = min(best, (time.perf_counter() - begin) / 50)
-            print(f"host time of {name}: {best * 1e6:.1f} us")
-            self.assertLess(best, 1e-3)
+        """Printed, of kernels in C++ and in Python: what it is depends on the machine."""
+        program = pathlib.Path(__file__).resolve().parents[2] / "bench" / "host_time.py"
+        for dispatch in ("native", "python") if hstujit.torch.dispatch == "native" else ("python",):
+            variables = {**os.environ, "HSTUJIT_TORCH_DISPATCH": dispatch}
+            command = [sys.executable, str(program), "--repeats", "20"]
+            done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            print(done.stdout)
+            self.assertIn(f"dispatch {dispatch}, a GPU", done.stdout)

@@ -42,12 +42,12 @@ _DTYPE_NAMES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32",
 
 def native_library() -> Library | None:
     """The library, or None where calls go through Python: before PyTorch 2.10, and where there is no such file."""
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted not in ("", "native", "python"):
-        raise InvalidArgumentError(f"{VARIABLE} is {wanted!r}; it must be native or python")
+    wanted = os.environ.get(VARIABLE) or "auto"
+    if wanted not in ("auto", "native", "python"):
+        raise InvalidArgumentError(f"{VARIABLE} is {wanted!r}; it must be auto, native or python")
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     file = _library.path().parent / FILE
-    if wanted == "python" or (not wanted and (version < OLDEST or not file.exists())):
+    if wanted == "python" or (wanted == "auto" and (version < OLDEST or not file.exists())):
         return None
     if version < OLDEST:
         raise ImportError(f"{VARIABLE} is native, which needs PyTorch 2.10 or newer; this is {torch.__version__}")
