@@ -114,6 +114,51 @@ TEST_F(ProgramTest, BackwardSharesKernelsWithForwardAndWithTheOperatorsAlone) {
   EXPECT_THAT(kernels[kernels.size() - 2], StartsWith("layer_norm_backward"));
 }
 
+TEST_F(ProgramTest, ALayerIsOneLaunchOfManyKernelsOnOneWorkspace) {
+  const Lengths lengths{{5, 0, 130}, {}, 200, {}};
+  for (const auto& [direction, least] : {std::pair(Direction::kForward, 5), {Direction::kBackward, 11}}) {
+    const auto instance = parse_instance({{"name", "layer"},
+                                          {"op", "stu_layer"},
+                                          {"width", 64},
+                                          {"heads", 2},
+                                          {"attn_dim", 64},
+                                          {"hidden_dim", 64},
+                                          {"dropout", true},
+                                          {"max_seq_len", 256},
+                                          {"directions", {"forward", "backward"}}},
+                                         "test", "");
+    ASSERT_TRUE(instance.ok()) << instance.status().message();
+    const auto op = Op::create(engine_, {*instance, direction, Backend::kCuda, LengthMode::kPow2, {}});
+    ASSERT_TRUE(op.ok()) << op.status().message();
+    const Status prepared = (*op)->prepare(256, -1);
+    ASSERT_TRUE(prepared.ok()) << prepared.message();
+    FakeLaunch launch(*instance, lengths, kDLCUDA, direction);
+    const auto bytes = (*op)->workspace_size(launch.values.data(), launch.values.size());
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+    // What forward leaves to itself, of 135 rows: uvqk, and y where normed_x was.
+    if (direction == Direction::kForward) {
+      EXPECT_EQ(*bytes, kRows * 2 * (512 + 384));
+    }
+    std::vector<std::byte> memory(*bytes + 256);
+    void* address = memory.data();
+    size_t space = memory.size();
+    address = std::align(256, *bytes, address, space);
+    fake().step_count = 0;
+    fake().capturing = 1;  // nothing in it is forbidden during a capture
+    const Status status = (*op)->launch(launch.values.data(), launch.values.size(), nullptr, {address, *bytes});
+    fake().capturing = 0;
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<std::string> kernels = launched();
+    std::erase(kernels, "");  // fills
+    EXPECT_GE(kernels.size(), static_cast<size_t>(least));
+    EXPECT_EQ(kernels.front(), "layer_norm_forward");
+    EXPECT_EQ(kernels[1], "addmm_sm90");
+    if (direction == Direction::kForward) {
+      EXPECT_EQ(kernels.back(), "addmm_sm90");
+    }
+  }
+}
+
 TEST_F(ProgramTest, KernelsOfStepsAreCompiledSideBySide) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core compiles one kernel after the other";
   values_["HSTUJIT_COMPILE_JOBS"] = "2";
