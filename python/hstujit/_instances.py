@@ -25,7 +25,7 @@ def parameters_of(
     """
     found = {name: value for name, value in chosen.items() if value is not None}
     for switch in interface.switches:
-        if (value := not switch.brings.isdisjoint(given)) != switch.default:
+        if (value := switch.value(given)) != switch.default:
             found[switch.name] = value
     for name, forms in interface.choices:
         if name in given:

@@ -41,7 +41,14 @@ class Switch:
 
     name: str
     brings: frozenset[str]  # present with True, and absent with False
+    drops: frozenset[str]  # the other way round
     default: bool
+
+    def value(self, given: set[str]) -> bool:
+        brought, dropped = (not names.isdisjoint(given) for names in (self.brings, self.drops))
+        if brought and dropped:
+            return not self.default  # what would not be there by itself was meant
+        return brought or (not dropped and bool(self.drops) and self.default)
 
 
 @dataclass(frozen=True)
@@ -190,8 +197,10 @@ class _Search:
 
     def switch_everything_on(self, switches: list[Switch], choices: Iterable[str], sizes: Iterable[str]) -> None:
         """Looks at the instance with as many arguments as there are at once: it says in which order they stand."""
-        on = dict.fromkeys((switch.name for switch in switches), True)
-        candidates = [{name: value} for name, value in on.items()]
+        switched = {switch.name: not switch.drops for switch in switches}
+        outputs = [name for name in self.properties if name not in switched and self.brings_outputs(name)]
+        candidates = [{name: value} for name, value in switched.items()]
+        candidates += [{name: self.variants[name][0][0]} for name in outputs]
         candidates += [{name: self.variants[name][0][0]} for name in (*choices, *sizes) if self.variants[name]]
         together: dict[str, Any] = {}
         best = self.signature({})
@@ -202,6 +211,13 @@ class _Search:
                 best = signature
         if best is not None:
             self.seen.insert(0, best)
+
+    def brings_outputs(self, name: str) -> bool:
+        """Whether a flag that is not at its default brings outputs."""
+        if self.properties[name].get("type") != "boolean" or not self.variants[name]:
+            return False
+        base = self.signature({})
+        return base is not None and len(self.variants[name][0][1].outputs) > len(base.outputs)
 
     def is_about_backward(self, name: str, arguments: list[Argument]) -> bool:
         """Whether it says that nobody wants a gradient: drab, of the input rab."""
@@ -245,8 +261,8 @@ class _Search:
             return None
         default = self.properties[name]["default"]
         without, with_ = (self.variants[name][0][1], base) if default else (base, self.variants[name][0][1])
-        brings = {a.name for a in with_.inputs} - {a.name for a in without.inputs}
-        return Switch(name, frozenset(brings), default) if brings else None
+        true, false = ({a.name for a in signature.inputs} for signature in (with_, without))
+        return Switch(name, frozenset(true - false), frozenset(false - true), default) if true != false else None
 
     def changes_alignment(self, name: str, base: Signature) -> bool:
         if not all(isinstance(value, int) for value in self.properties[name].get("enum", [None])):
@@ -313,9 +329,10 @@ def _other_values(schema: Mapping[str, Any]) -> Iterable[Any]:
 
 
 def _parameter(name: str, schema: Mapping[str, Any]) -> Parameter:
+    is_integer = all(isinstance(value, int) for value in schema.get("enum", [None]))
     return Parameter(
         name=name,
-        type={"boolean": "bool", "integer": "int"}.get(schema.get("type", ""), "str"),
+        type={"boolean": "bool", "integer": "int"}.get(schema.get("type", ""), "int" if is_integer else "str"),
         default=schema.get("default"),
         allowed=tuple(map(str, schema.get("enum", ()))),
         minimum=schema.get("minimum"),

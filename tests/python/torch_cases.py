@@ -72,13 +72,44 @@ def cases():
     yield "addmm", "addmm", (half, weights, 2.0, tensor(24, seed=10).half(), 0.5), {}
     yield "addmm_wgrad", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0), {}
 
+    yield from layers()
+
+
+def layers():
+    """A layer, its halves and what they are made of, in 16-bit types: (8, 16), 2 heads of 16 and 8 columns."""
+    heads = {"heads": 2, "attn_dim": 16, "hidden_dim": 8}
+    x, attn, gate = (tensor(ROWS, 16, seed=seed).half() for seed in range(12, 15))
+    weights = tensor(16, seed=1), tensor(16, seed=2)
+    uvqk, output = 0.25 * tensor(16, 96, seed=15).half(), 0.25 * tensor(48, 16, seed=16).half()
+    yield "silu", "silu", (x,), {}
+    yield "bias_add", "bias_add", (x.float(), tensor(16, seed=5), 0.5), {}
+    yield "compute_output", "hstu_compute_output", (attn, gate, x, weights[0], output, weights[1]), {
+        "heads": 2, "hidden_dim": 8
+    }  # fmt: skip
+    yield "compute_output_kept", "hstu_compute_output", (attn, gate, x, weights[0], output, weights[1]), {
+        "heads": 2, "hidden_dim": 8, "recompute_y": False
+    }  # fmt: skip
+    yield "preprocess", "hstu_preprocess_and_attention", (
+        x, weights[0], uvqk, offsets(), 8, 0.25, weights[1], tensor(96, seed=17).half()
+    ), heads  # fmt: skip
+    layer = x, weights[0], uvqk, output, weights[0] + 1, offsets(), 8, 0.25, weights[1], None, weights[1]
+    yield "layer", "stu_layer", layer, heads
+    yield "layer_kept", "stu_layer", layer, {
+        **heads, "recompute_normed_x": False, "recompute_uvqk": False, "recompute_y": False
+    }  # fmt: skip
+    caches = tensor(ROWS, 32, seed=18).half(), tensor(ROWS, 16, seed=19).half()
+    yield "cached_layer", "cached_stu_layer", (
+        tensor(3, 16, seed=20).half(), weights[0], uvqk, output, weights[1], *caches, offsets(), 1,
+        offsets(0, 4, 5, 11), 8, 0.25, weights[1], None, weights[1]
+    ), {**heads, "full_k_rows": 11}  # fmt: skip
+
 
 FORWARD_ONLY = {
+    "cached_stu_layer",
     "delta_hstu_attention",
     "construct_full_kv",
     "update_kv_cache",
     "complete_cumsum",
-    "addmm",
     "addmm_wgrad",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -15,11 +15,15 @@ from ._plan import Plan
 from ._schema import NAMESPACE, positional
 
 # Inputs whose gradient is that of the result, which backward does not return.
-_PASSED_ON = {("jagged_dense_broadcast_add", "jagged"): "dout"}
+_PASSED_ON = {
+    ("jagged_dense_broadcast_add", "jagged"): "dout",
+    ("bias_add", "x"): "dout",
+    ("hstu_compute_output", "x"): "dout",
+}
 
 
 class Derivative:
-    """Forward saves its inputs alone, and backward computes anew what it needs."""
+    """Forward saves its inputs, and those outputs that backward takes; what else backward needs it computes anew."""
 
     def __init__(self, forward: Launcher, backward: Launcher) -> None:
         self.forward, self.backward = forward, backward
@@ -27,23 +31,41 @@ class Derivative:
         defaults = {name: default for name, _, default in positional(forward.interface)}
         self.names, self.defaults = list(defaults), tuple(defaults.values())
         tensors = {name for name, index in forward.positions.items() if forward.is_tensor[index]}
-        # Where backward's inputs are taken from: saved tensors, numbers, gradients of outputs, defaults of the rest.
+        outputs = [argument.name for argument in forward.interface.outputs]
+        # Where backward's inputs are taken from: saved inputs and outputs, numbers, gradients of outputs, defaults of
+        # the rest.
         saved = [name for name in self.names if name in tensors and name in backward.positions]
+        self.saved_outputs = [(index, name) for index, name in enumerate(outputs) if name in backward.positions]
         numbers = [name for name in self.names if name not in tensors]
-        gradients = ["d" + argument.name for argument in forward.interface.outputs]
-        sources = [*saved, *numbers, *gradients]
+        self.differentiable = [index for index, name in enumerate(outputs) if "d" + name in backward.positions]
+        self.others = [index for index in range(len(outputs)) if index not in self.differentiable]
+        gradients = ["d" + outputs[index] for index in self.differentiable]
+        sources = [*saved, *(name for _, name in self.saved_outputs), *numbers, *gradients]
         rest = [(name, default) for name, _, default in positional(backward.interface) if name not in sources]
         self.rest = tuple(default for _, default in rest)
         sources += [name for name, _ in rest]
         self.saved = _picker(self.names.index(name) for name in saved)
         self.numbers = _picker(self.names.index(name) for name in numbers)
         order = [name for name, _, _ in positional(backward.interface)]
+        self.order_names = order
+        self.unused = list(self.find_unused(order))
         self.order = _picker(sources.index(name) for name in order)
         self.find_parameters(order)
         results = {argument.name: index for index, argument in enumerate(backward.interface.outputs)}
         self.results = [results.get("d" + name) for name in self.names]
         passed_on = {name: which for (op, name), which in _PASSED_ON.items() if op == forward.interface.op}
         self.passed_on = [gradients.index(passed_on[name]) if name in passed_on else None for name in self.names]
+
+    def find_unused(self, order: list[str]) -> Iterator[tuple[list[int], int, bool]]:
+        """Places of inputs that a given output of forward replaces: no bias where there is what follows from it.
+
+        And whether backward would need to be told that there is one: then it has no derivative.
+        """
+        switches = self.backward.interface.switches
+        for switch in switches:
+            for name in switch.brings if switch.drops else ():
+                decides = any(name in other.brings for other in switches if other is not switch)
+                yield [order.index(dropped) for dropped in switch.drops], order.index(name), decides
 
     def find_parameters(self, order: list[str]) -> None:
         """Which of forward's keywords backward has, and which of its own say whether a gradient is wanted."""
@@ -65,11 +87,11 @@ class Derivative:
                 if self.parameters.get(name, parameter.default) != parameter.default:
                     self.always[name] = self.parameters[name]
         # Backward has other parameters, or rows, that follow from forward's inputs.
-        self.needs_plan = bool(self.backward.rows) or derived
+        self.needs_plan = bool(self.backward.rows or self.saved_outputs) or derived
 
-    def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any], result: Any) -> None:
         given = inputs + self.defaults[len(inputs) :]  # arguments behind those that are passed have their defaults
-        ctx.save_for_backward(*self.saved(given))
+        kept: tuple[Any, ...] = ()
         derived: dict[str, Any] = {}
         for name, brought, default in self.switches:
             value = any(given[index] is not None for index in brought)
@@ -82,6 +104,12 @@ class Derivative:
             plan = self.forward.plan(ordered, tuple([chosen[name] for name in self.parameters]))
             named = {**named, **plan.parameters}
             derived.update(self.sizes_of(plan, ordered))
+            made = {argument.name for argument in plan.signature.outputs}
+            kept = tuple([result[index] if name in made else None for index, name in self.saved_outputs])
+        if self.others:
+            ctx.mark_non_differentiable(*[result[index] for index in self.others])
+            ctx.set_materialize_grads(len(self.differentiable) > 1)  # of one there is a gradient, or no backward
+        ctx.save_for_backward(*self.saved(given), *kept)
         ctx.call = self.numbers(given), named, derived
 
     def sizes_of(self, plan: Plan, inputs: tuple[Any, ...]) -> dict[str, Any]:
@@ -99,8 +127,15 @@ class Derivative:
         numbers, named, derived = ctx.call
         if "left_only" in named and named["left_only"]:
             raise UnsupportedError(f"{self.forward.interface.op} has no derivative with left_only")
-        dense = tuple([_dense(gradient) for gradient in grads])
+        dense = tuple([_dense(grads[index]) for index in self.differentiable])
         inputs = self.order((*ctx.saved_tensors, *numbers, *dense, *self.rest))
+        for replacing, place, decides in self.unused:
+            if inputs[place] is not None and any(inputs[other] is not None for other in replacing):
+                if decides:
+                    kept = ", ".join(self.order_names[other] for other in replacing)
+                    name, what = self.order_names[place], self.forward.interface.op
+                    raise UnsupportedError(f"{what} has no derivative with {name} where {kept} is kept for backward")
+                inputs = (*inputs[:place], None, *inputs[place + 1 :])
         chosen = {**self.always, **derived}
         if named:
             chosen.update((name, value) for name, value in named.items() if name in self.kept)
@@ -139,7 +174,7 @@ class NoDerivative:
     def __init__(self, what: str) -> None:
         self.what = what
 
-    def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any], result: Any) -> None:
         pass
 
     def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
@@ -170,7 +205,7 @@ class Recorder:
             @staticmethod
             def forward(ctx: Any, run: Callable[..., Any], named: dict[str, Any], *inputs: Any) -> Any:
                 result = run(*inputs, **named)
-                rule.save(ctx, inputs, named)
+                rule.save(ctx, inputs, named, result)
                 return result
 
             @staticmethod
