@@ -8,6 +8,7 @@
 #include <set>
 #include <system_error>
 
+#include "compiler/spec/aliases.h"
 #include "compiler/spec/instance_reader.h"
 #include "compiler/spec/program.h"
 #include "compiler/support/files.h"
@@ -80,6 +81,26 @@ void check_default_not_taken(std::string_view name, const InstanceEntry::Members
   for (Mistake& mistake : first) mistakes.add(std::move(mistake));
 }
 
+// A default that no entry takes, where it stands for a field that one would take and does not have.
+void check_default_meant(const InstanceEntry::Member& member, const Json& ops, const InstanceEntry::Members& defaults,
+                         Mistakes& mistakes) {
+  std::set<std::string> asked;  // operators
+  for (const Json& own : ops) {
+    const InstanceEntry entry(own, defaults);
+    if (entry.op().empty() || !asked.insert(entry.op()).second) continue;
+    const std::vector<std::string>& fields = entry_field_names(entry.op());
+    for (const std::string_view meant : meant_names(member.name, {fields.begin(), fields.end()})) {
+      if (entry.find(meant) != nullptr) continue;
+      const std::string place = join_path("defaults", member.name);
+      mistakes.check(
+          place, Status(Code::kInvalidConfig, fmt::format("{} (value {}) is a field of no entry, did you mean "
+                                                          "{}? {} has that",
+                                                          place, brief_json(*member.value), quote(meant), entry.op())));
+      return;
+    }
+  }
+}
+
 constexpr std::string_view kOpsAllowed = "a list of at least one operator instance";
 
 // Each takes a look at the cost model or more: a list without an end shall not keep a program busy for hours.
@@ -135,7 +156,9 @@ std::vector<Instance> parse_instances(const Json& ops, const std::string& path, 
     instances.push_back(std::move(instance));
   }
   for (const InstanceEntry::Member& member : defaults) {
-    if (!taken.contains(member.name)) check_default_not_taken(member.name, defaults, reader, mistakes);
+    if (taken.contains(member.name)) continue;
+    check_default_not_taken(member.name, defaults, reader, mistakes);
+    check_default_meant(member, ops, defaults, mistakes);
   }
   if (kernels > kMaxConfigKernels) mistakes.check(path, too_many_kernels(path, fmt::format("{} kernels", kernels)));
   return instances;

@@ -42,9 +42,9 @@ bool is_wrong(const std::string& place, size_t before, Mistakes& mistakes) {
 
 }  // namespace
 
-void check_rules_between(const FieldSlots& slots, const std::string& path, size_t before, Mistakes& mistakes,
+bool check_rules_between(const FieldSlots& slots, const std::string& path, size_t before, Mistakes& mistakes,
                          const std::function<void(Mistakes&)>& check) {
-  if (mistakes.full()) return;
+  if (mistakes.full()) return false;
   std::vector<WrongField> wrong;
   size_t trials = 1;
   for (const FieldSlot& slot : slots) {
@@ -52,7 +52,7 @@ void check_rules_between(const FieldSlots& slots, const std::string& path, size_
     if (!is_wrong(place, before, mistakes)) continue;
     wrong.push_back({&slot, values_of(slot)});
     trials *= std::max<size_t>(1, wrong.back().values.size());
-    if (trials > kMostTrials) return;
+    if (trials > kMostTrials) return false;
   }
   Mistakes always;
   for (size_t trial = 0; trial < trials; ++trial) {
@@ -74,6 +74,7 @@ void check_rules_between(const FieldSlots& slots, const std::string& path, size_
     std::erase_if(always.kept(), [&](const Mistake& mistake) { return !sentences.contains(mistake.status.message()); });
   }
   mistakes.add(std::move(always));
+  return wrong.empty();
 }
 
 }  // namespace hstujit

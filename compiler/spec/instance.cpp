@@ -201,8 +201,8 @@ std::vector<std::string_view> find_instance_fields(std::string_view op) {
     names.emplace_back("rows");
   }
   if (find_argument(signature, "alpha") >= 0) names.emplace_back("alpha");
-  // Operators on the last rows of sequences, whose launches say a max_delta_len, have this parameter.
-  if (parameters.contains("jagged_queries")) {
+  // Operators on the last rows of sequences: launches say a max_delta_len.
+  if (find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0 || parameters.contains("jagged_queries")) {
     names.emplace_back("delta_len");
   } else if (spec.ok() && (*spec)->small_batch_heads(Direction::kForward) > 0) {
     names.emplace_back("small_batches");

@@ -39,12 +39,19 @@ bool takes(const Instance& instance, Semantic semantic, std::string_view axis) {
   return find_argument(instance.spec->signature(Direction::kForward), semantic, axis) >= 0;
 }
 
-// Whether the operator says itself how many rows of the axis a sequence has.
-bool says_rows_of(const GeneratedRows& rows, std::string_view axis) {
-  return std::any_of(rows.others.begin(), rows.others.end(), [&](const auto& other) { return other.first == axis; });
+// Gives a sequence of an operator that appends new rows, of kQueryAxis, to cached ones, those of another axis, as many
+// new rows as the instance says; all of them when the sequence has no more. False for other operators.
+bool append_new_rows(GeneratedRows& rows, int64_t drawn, int64_t new_rows, int64_t max_seq_len) {
+  const auto is_new = [](const auto& other) { return other.first == kQueryAxis; };
+  if (rows.others.size() != 2 || std::none_of(rows.others.begin(), rows.others.end(), is_new)) return false;
+  new_rows = std::min(new_rows, max_seq_len);
+  const int64_t cached = std::max<int64_t>(0, drawn - new_rows);
+  for (auto& other : rows.others) other.second = is_new(other) ? new_rows : cached;
+  rows.rows = cached + new_rows;
+  return true;
 }
 
-// Calls visit(b, its rows) for the leading sequences that have at most `left` rows together.
+// Calls visit(rows) for the leading sequences that have at most `left` rows together.
 template <typename Visit>
 void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t left, const Visit& visit) {
   const UniformLengths& uniform = instance.lengths.uniform;
@@ -57,12 +64,15 @@ void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t le
     if (!list.empty()) return std::min(list[b], max_seq_len);
     return low + static_cast<int64_t>(random_bits(static_cast<uint64_t>(uniform.seed), 0, b) % choices);
   };
+  const bool has_new_rows = takes(instance, Semantic::kMaxRows, kQueryAxis);
+  const std::vector<int64_t>& new_rows = instance.delta_lens.values();
   const auto count = static_cast<size_t>(batch_sequences(instance));
   for (size_t b = 0; b < count && left > 0; ++b) {
-    const GeneratedRows rows =
-        instance.spec->generated_rows(static_cast<int64_t>(b), std::min(rows_of(b), left), max_seq_len);
+    const int64_t drawn = std::min(rows_of(b), left), added = new_rows[b % new_rows.size()];
+    GeneratedRows rows = instance.spec->generated_rows(static_cast<int64_t>(b), drawn, max_seq_len);
+    if (has_new_rows && !append_new_rows(rows, drawn, added, max_seq_len)) rows.others.emplace_back(kQueryAxis, added);
     left -= rows.rows;
-    visit(b, rows);
+    visit(rows);
   }
 }
 
@@ -75,14 +85,10 @@ int64_t batch_sequences(const Instance& instance) {
 
 BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   BatchSize size;
-  const std::vector<int64_t>& delta_lens = instance.delta_lens.values();
-  int64_t* const queries =
-      takes(instance, Semantic::kMaxRows, kQueryAxis) ? &size.other_rows[std::string(kQueryAxis)] : nullptr;
-  for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, const GeneratedRows& rows) {
+  for_each_sequence(instance, max_seq_len, max_rows, [&](const GeneratedRows& rows) {
     ++size.sequences;
     size.rows += rows.rows;
     for (const auto& [axis, count] : rows.others) size.other_rows[axis] += count;
-    if (queries != nullptr && !says_rows_of(rows, kQueryAxis)) *queries += delta_lens[b % delta_lens.size()];
   });
   return size;
 }
@@ -90,14 +96,10 @@ BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   Lengths lengths;
   lengths.max_seq_len = max_seq_len;
-  const std::vector<int64_t>& delta_lens = instance.delta_lens.values();
-  std::vector<int64_t>* const queries =
-      takes(instance, Semantic::kMaxRows, kQueryAxis) ? &lengths.other_rows[std::string(kQueryAxis)] : nullptr;
   const bool targets = takes(instance, Semantic::kCounts, kSequenceAxis);
-  for_each_sequence(instance, max_seq_len, max_rows, [&](size_t b, const GeneratedRows& rows) {
+  for_each_sequence(instance, max_seq_len, max_rows, [&](const GeneratedRows& rows) {
     lengths.rows.push_back(rows.rows);
     for (const auto& [axis, count] : rows.others) lengths.other_rows[axis].push_back(count);
-    if (queries != nullptr && !says_rows_of(rows, kQueryAxis)) queries->push_back(delta_lens[b % delta_lens.size()]);
     if (targets) lengths.num_targets.push_back(std::min(rows.rows, instance.num_targets));
   });
   return lengths;

@@ -52,11 +52,11 @@ OpSpecPtr parse_row_operator(const Json& json, const std::string& path, Mistakes
   const size_t before = mistakes.count();
   typename Spec::Params params;
   read_fields(json, path, params, mistakes, {"op"});
-  check_rules_between(field_slots(params), path, before, mistakes, [&](Mistakes& broken) {
+  const bool right = check_rules_between(field_slots(params), path, before, mistakes, [&](Mistakes& broken) {
     check_row_params(params, path, broken);
     if constexpr (requires { params.check(path, broken); }) params.check(path, broken);
   });
-  if (mistakes.count() != before) return nullptr;
+  if (!right || mistakes.count() != before) return nullptr;
   if constexpr (requires { params.make_canonical(); }) params.make_canonical();
   if constexpr (requires { Spec::kHasWeights; }) {
     make_canonical(params, Spec::kHasWeights);

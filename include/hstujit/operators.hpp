@@ -252,13 +252,13 @@ struct CachedStuLayer {
   std::int64_t attn_dim = 0;
   // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of q, k, v and out; bf16, fp16, fp32
+  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
   // type of offsets and num_targets; int32, int64
   DataType offsets_dtype = DataType::int64;
-  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
   // row i sees only columns j <= i
   bool causal = true;
@@ -687,13 +687,13 @@ struct HstuPreprocessAndAttention {
   std::int64_t attn_dim = 0;
   // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of q, k, v and out; bf16, fp16, fp32
+  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
   // type of offsets and num_targets; int32, int64
   DataType offsets_dtype = DataType::int64;
-  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
   // row i sees only columns j <= i
   bool causal = true;
@@ -1029,13 +1029,13 @@ struct StuLayer {
   std::int64_t attn_dim = 0;
   // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of q, k, v and out; bf16, fp16, fp32
+  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
   // type of offsets and num_targets; int32, int64
   DataType offsets_dtype = DataType::int64;
-  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
   // row i sees only columns j <= i
   bool causal = true;

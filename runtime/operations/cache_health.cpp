@@ -112,7 +112,9 @@ std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers) {
     if (!problem.ok()) {
       passed.push_back({layer->path(), problem.message()});
     } else if (!layer->writable() && !path_health(layer->path()).exists) {
-      passed.push_back({layer->path(), "it does not exist"});
+      passed.push_back({layer->path(),
+                        "it does not exist; HSTUJIT_CACHE_PATH names what is only read, and "
+                        "HSTUJIT_CACHE_DIR where kernels are kept"});
     }
   }
   return passed;

@@ -171,7 +171,8 @@ class Doctor {
       add(clock_findings(*layer.tree()));
     } else if (!health.exists) {
       add(of_caches(), "HSTUJIT_CACHE_PATH", fmt::format("the cache {} does not exist", quote(path)),
-          "take it out of HSTUJIT_CACHE_PATH, or put the directory or bundle there");
+          "take it out of HSTUJIT_CACHE_PATH, which names what is only read, or put a directory or bundle there; "
+          "HSTUJIT_CACHE_DIR is where kernels are kept");
     }
     return row;
   }

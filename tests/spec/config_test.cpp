@@ -151,6 +151,22 @@ TEST(Config, ADefaultThatNoEntryTakesIsHeldToItsRules) {
   EXPECT_THAT(with(R"("alignment": 3)"), HasSubstr("defaults.alignment is 3; allowed: 2, 4, 8, 16"));
 }
 
+// A default for operators that the config does not have is fine, unless it stands for a field that one of its own has.
+TEST(Config, ADefaultOfNoEntryThatStandsForAnothersFieldIsAMistake) {
+  const auto with = [](const std::string& defaults, const std::string& fields = "") {
+    return R"({"version": 1, "defaults": {)" + defaults + R"(}, "ops": [{"name": "a", "op": "hstu_attention",
+        "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8)" +
+           fields + "}]}";
+  };
+  EXPECT_THAT(
+      error_of(with(R"("num_heads": 4)")),
+      HasSubstr("defaults.num_heads (value 4) is a field of no entry, did you mean \"heads\"? hstu_attention has "
+                "that"));
+  for (const std::string& good : {with(R"("num_heads": 4, "heads": 2)"), with(R"("num_heads": 4)", R"(, "heads": 2)"),
+                                  with(R"("concat_x": true, "rows": 5)")})
+    EXPECT_TRUE(parse_config(good, "test", "").ok()) << good;
+}
+
 TEST(Config, SmallBatchesOfAnOperatorWithoutThemAreOneMistake) {
   for (const char* value : {"true", "false"}) {
     const std::string error =

@@ -102,9 +102,9 @@ TEST(CachedStuLayer, IsTheLastRowsOfALayer) {
   }
 }
 
-TEST(CachedStuLayer, GeneratedCallsHaveAQuarterOfNewRows) {
-  const auto instance =
-      parse_instance(stu_json(kCached, {{"name", "c"}, {"max_seq_len", 16}, {"lengths", {16, 3, 9}}}), "test", "");
+TEST(CachedStuLayer, GeneratedCallsHaveTheNewRowsOfTheConfig) {
+  const auto instance = parse_instance(
+      stu_json(kCached, {{"name", "c"}, {"max_seq_len", 16}, {"delta_len", 4}, {"lengths", {16, 3, 9}}}), "test", "");
   ASSERT_TRUE(instance.ok()) << instance.status().message();
   const Lengths lengths = make_lengths(*instance, 16);
   EXPECT_EQ(lengths.rows_of(kQueryAxis), (std::vector<int64_t>{4, 4, 4}));
@@ -116,7 +116,7 @@ TEST(CachedStuLayer, MistakesAreSentences) {
   const auto mistake = [](const Json& more) {
     return std::string(parse_op_spec(stu_json(kCached, more), "ops[0]").status().message());
   };
-  EXPECT_EQ(mistake({{"dtype", "fp32"}}), "ops[0].dtype is fp32; allowed: bf16, fp16, as products have them");
+  EXPECT_THAT(mistake({{"dtype", "fp32"}}), HasSubstr("ops[0].dtype is \"fp32\"; allowed: bf16, fp16 "));
   EXPECT_THAT(mistake({{"dropout", true}}), HasSubstr("ops[0].dropout"));
 }
 

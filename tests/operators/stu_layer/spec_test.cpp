@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "compiler/spec/config.h"
 #include "compiler/spec/program.h"
 #include "compiler/spec/sequence_rows.h"
 #include "tests/operators/stu_layer/stu_specs.h"
@@ -12,6 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // "x(L, 24) ... -> out(L, 24)"
 std::string stu_arguments(const OpSpec& spec, Direction direction) {
@@ -150,13 +152,25 @@ TEST(StuLayer, WritesItselfAndReadsIt) {
   }
 }
 
+// The field that it stands for has no value: nothing follows from one.
+TEST(StuLayer, ANameThatIsUnknownIsTheOnlyMistake) {
+  for (const char* op : {"stu_layer", "hstu_preprocess_and_attention", "norm_attention"}) {
+    Json json = stu_json(op, {{"name", "a"}, {"max_seq_len", 64}, {"num_heads", 4}});
+    json.erase("heads");
+    if (std::string(op) == "norm_attention") json.erase("width");
+    const Status status = parse_instance(json, "test", "").status();
+    EXPECT_THAT(status.message(), HasSubstr("num_heads (value 4) is not a known field, did you mean \"heads\"?")) << op;
+    EXPECT_THAT(status.message(), Not(HasSubstr("heads is"))) << op;
+  }
+}
+
 TEST(StuLayer, MistakesAreSentences) {
   const auto mistake = [](const std::string& op, const Json& more) {
     return std::string(parse_op_spec(stu_json(op, more), "ops[0]").status().message());
   };
   for (const char* op : {"stu_layer", "hstu_preprocess_and_attention"}) {
-    EXPECT_EQ(mistake(op, {{"dtype", "fp32"}}), "ops[0].dtype is fp32; allowed: bf16, fp16, as products have them");
-    EXPECT_EQ(mistake(op, {{"alignment", 8}}), "ops[0].alignment is 8; allowed: 16, as products need it");
+    EXPECT_THAT(mistake(op, {{"dtype", "fp32"}}), HasSubstr("ops[0].dtype is \"fp32\"; allowed: bf16, fp16 "));
+    EXPECT_THAT(mistake(op, {{"alignment", 8}}), HasSubstr("ops[0].alignment is 8; allowed: 16 "));
     EXPECT_EQ(mistake(op, {{"heads", 512}}),
               "ops[0].heads is 512, so the projection has 24576 columns u, v, q and k; allowed: at most 16384 with "
               "uvqk_bias");

@@ -12,7 +12,7 @@ struct CachedStuLayerParams : HstuAttentionParams, StuParams, StuInputParams, St
 
   static constexpr auto fields() {
     using P = CachedStuLayerParams;
-    return std::tuple_cat(HstuAttentionParams::fields(), StuParams::fields_of<P>(), StuInputParams::bias_field<P>(),
+    return std::tuple_cat(attention_fields_with_products(), StuParams::fields_of<P>(), StuInputParams::bias_field<P>(),
                           StuOutputParams::gate_fields<P>());
   }
 };

@@ -94,11 +94,10 @@ std::optional<T> read_attention_params(Json json, const std::string& path, Mista
   spell_out_full_mask(json, path, mistakes);
   const bool spelled_out = mistakes.count() == before;
   read_fields(json, path, params, mistakes, {"op"});
-  if (spelled_out) {
-    check_rules_between(field_slots(params), path, before, mistakes,
-                        [&](Mistakes& broken) { check_hstu_attention(params, path, broken); });
-  }
-  if (mistakes.count() != before) return std::nullopt;
+  const bool right =
+      spelled_out && check_rules_between(field_slots(params), path, before, mistakes,
+                                         [&](Mistakes& broken) { check_hstu_attention(params, path, broken); });
+  if (!right || mistakes.count() != before) return std::nullopt;
   make_canonical(params);
   return params;
 }

@@ -12,7 +12,7 @@ struct HstuPreprocessAndAttentionParams : HstuAttentionParams, StuParams, StuTra
 
   static constexpr auto fields() {
     using P = HstuPreprocessAndAttentionParams;
-    return std::tuple_cat(HstuAttentionParams::fields(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
+    return std::tuple_cat(attention_fields_with_products(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
                           StuInputParams::fields_of<P>());
   }
 };

@@ -11,6 +11,20 @@
 
 namespace hstujit {
 
+// The fields of attention as an operator with products has them.
+constexpr auto attention_fields_with_products() {
+  constexpr auto narrowed = [](auto field) {
+    if (field.name == "dtype") {
+      field.doc = "data type of rows, of q, k and v, and of the projections' weights";
+      field.choices = "bf16 fp16";
+    }
+    if (field.name == "alignment") field.choices = "16";  // GemmSpec::kAlignment
+    return field;
+  };
+  return std::apply([&](const auto&... fields) { return std::make_tuple(narrowed(fields)...); },
+                    HstuAttentionParams::fields());
+}
+
 // Of both halves.
 struct StuParams {
   int64_t width = 0;  // D
@@ -101,8 +115,7 @@ struct StuWidths {
   int64_t first_k() const { return 2 * v + qk; }
 };
 
-// Adds what products and norms cannot have; whether there is nothing.
-bool check_stu(const HstuAttentionParams& attention, const StuParams& stu, const std::string& path, Mistakes& mistakes);
-bool check_stu_types(DataType dtype, const StuParams& stu, const std::string& path, Mistakes& mistakes);
+// Whether the norms' weights have a type that goes with rows; a mistake where not.
+bool check_weight_dtype(DataType dtype, const StuParams& stu, const std::string& path, Mistakes& mistakes);
 
 }  // namespace hstujit

@@ -11,7 +11,7 @@ struct StuLayerParams : HstuAttentionParams, StuParams, StuTraining, StuInputPar
 
   static constexpr auto fields() {
     using P = StuLayerParams;
-    return std::tuple_cat(HstuAttentionParams::fields(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
+    return std::tuple_cat(attention_fields_with_products(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
                           StuInputParams::fields_of<P>(), StuOutputParams::fields_of<P>());
   }
 };
