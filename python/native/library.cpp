@@ -185,7 +185,7 @@ HSTUJIT_API void hstujit_torch_add_op(void* to, int place, hstujit_op* op, const
   auto made = std::make_unique<AlignedOp>(op, std::span(alignments, static_cast<std::size_t>(count)), is_last != 0);
   AlignedOp* none = nullptr;
   if (static_cast<Plan*>(to)->ops[static_cast<std::size_t>(place)].compare_exchange_strong(none, made.get()))
-    made.release();
+    static_cast<void>(made.release());
 }
 
 // For tests: puts another function in the place of one of PyTorch's, and returns that one; NULL where this library

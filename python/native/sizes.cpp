@@ -60,7 +60,8 @@ bool evaluate(std::span<const std::int64_t> program, const Arguments& arguments,
     switch (operation) {
       case HSTUJIT_TORCH_END:
         if (done == sizes.size()) throw std::logic_error("an output has more sizes than there is room for");
-        if ((sizes[done++] = stack.pop()) < 0) return false;
+        sizes[done] = stack.pop();
+        if (sizes[done++] < 0) return false;
         break;
       case HSTUJIT_TORCH_CONSTANT:
         stack.push(*word++);
