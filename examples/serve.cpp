@@ -184,24 +184,37 @@ Request make_request(const Machine& machine, std::mt19937& random) {
   return request;
 }
 
+constexpr const char* kOptions =
+    "--config FILE, --cache PATH, --backend cuda or host, --threads N (1024 at most), --requests N, --help";
+
+// The number from 1 to `most` that the text is; 0 for any other text.
+int count_of(const std::string& text, long most) {
+  char* end = nullptr;
+  const long number = std::strtol(text.c_str(), &end, 10);
+  return *end == '\0' && number > 0 && number <= most ? static_cast<int>(number) : 0;
+}
+
 Options read(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (name == "--help") {
+      std::printf("serve: answers requests from many threads; options: %s\n", kOptions);
+      std::exit(0);
+    }
     if (name == "--config") {
       options.config = value;
     } else if (name == "--cache") {
       options.cache = value;
     } else if (name == "--backend" && (value == "cuda" || value == "host")) {
       options.backend = value;
-    } else if (name == "--threads" && std::atoi(value.c_str()) > 0) {
-      options.threads = std::atoi(value.c_str());
-    } else if (name == "--requests" && std::atoi(value.c_str()) > 0) {
-      options.requests = std::atoi(value.c_str());
+    } else if (name == "--threads" && count_of(value, 1024) > 0) {
+      options.threads = count_of(value, 1024);
+    } else if (name == "--requests" && count_of(value, 1'000'000'000) > 0) {
+      options.requests = count_of(value, 1'000'000'000);
     } else {
-      throw std::runtime_error("serve: " + name + " " + value +
-                               " is no option; allowed: --config FILE, --cache PATH, --backend cuda or host, "
-                               "--threads N, --requests N");
+      throw std::runtime_error("serve: " + name + (value.empty() ? "" : " " + value) +
+                               " is no option; allowed: " + kOptions);
     }
   }
   return options;
@@ -259,7 +272,14 @@ int main(int argc, char** argv) try {
     }
   };
   std::vector<std::thread> threads;
-  for (int i = 0; i < options.threads; ++i) threads.emplace_back(work);
+  try {
+    for (int i = 0; i < options.threads; ++i) threads.emplace_back(work);
+  } catch (...) {  // there is no thread left: the others end
+    next = options.requests;
+    ready = options.threads;
+    const std::lock_guard<std::mutex> lock(mutex);
+    failure = std::current_exception();
+  }
   while (ready < options.threads) std::this_thread::yield();
   const Clock::time_point begin = Clock::now();
   for (std::thread& thread : threads) thread.join();
@@ -272,6 +292,7 @@ int main(int argc, char** argv) try {
   std::printf("latency: median %.2f ms, 95 %% %.2f ms, 99 %% %.2f ms\n", percentile(milliseconds, 0.5),
               percentile(milliseconds, 0.95), percentile(milliseconds, 0.99));
   std::printf("%d answers differ from those of one thread\n", different.load());
+  if (std::fflush(stdout) != 0) throw std::runtime_error("serve: cannot write to standard output");
   return different == 0 ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -195,6 +195,11 @@ std::vector<HostValue> ProgramSpec::make_inputs(Direction direction, const Lengt
 }
 
 void ProgramSpec::reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const {
+  run_steps(direction, lengths, values, {});
+}
+
+void ProgramSpec::run_steps(Direction direction, const Lengths& lengths, std::vector<HostValue>& values,
+                            const Rounded& rounded) const {
   const Program& program = *this->program(direction);
   std::vector<HostValue> all = std::move(values);
   all.resize(program.arguments.size() + program.temporaries.size());
@@ -217,6 +222,7 @@ void ProgramSpec::reference(Direction direction, const Lengths& lengths, std::ve
       const ProgramOperand& operand = step.operands[i];
       if (program.is_temporary(operand.value) || is_read(program, operand.value)) {
         for (double& real : own[i].tensor.reals) real = round_to(signature[i].dtype, real);
+        if (rounded) rounded(signature[i].dtype, own[i].tensor.reals);
       }
       place(std::move(own[i]), operand, program.value(operand.value), all[static_cast<size_t>(operand.value)]);
     }

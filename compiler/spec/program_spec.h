@@ -2,6 +2,7 @@
 // those of the steps.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -32,6 +33,10 @@ class ProgramSpec : public OpSpec {
   void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const final;
   // Steps round independently of each other: the root of the sum of the squares of their bounds.
   double error_bound(Direction direction) const final;
+  // Of an output that follows from differences of temporaries, such as the attention of rows that cancel: how far it
+  // moves where those are rounded to the other side, by trials.
+  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
+                                                   const std::vector<bool>& sequences) const final;
 
  protected:
   // `backward` is left out where there is none.
@@ -40,6 +45,11 @@ class ProgramSpec : public OpSpec {
  private:
   // Steps of one spec have one name in both directions, and those of different specs have different ones.
   void name_steps();
+  // What is done to the elements of a value that later steps read, once it is rounded.
+  using Rounded = std::function<void(DataType type, std::vector<double>& elements)>;
+  // The steps' references in order, on the program's values.
+  void run_steps(Direction direction, const Lengths& lengths, std::vector<HostValue>& values,
+                 const Rounded& rounded) const;
   // Of the direction that every program has.
   const std::vector<ProgramStep>& steps() const;
 

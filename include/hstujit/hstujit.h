@@ -229,7 +229,7 @@ typedef struct hstujit_run_options {
   /* prewarm, emit, freeze, explain, check: "sm_90a", a product name or a DeviceSpec file; NULL: the config's device,
    * else the GPU present */
   const char* arch;
-  const char* op_name; /* NULL: every instance; where kernels are meant, "NAME/STEP" is one step of a program */
+  const char* op_name; /* NULL or "": every instance; where kernels are meant, "NAME/STEP" is one step of a program */
   int jobs;            /* parallel compiles, HSTUJIT_COMPILE_JOBS at most; 0: that many */
   double budget_s;     /* tune: seconds for the whole call; 0: the config's */
   hstujit_backend backend;

@@ -13,7 +13,13 @@ namespace {
 
 using Kind = ArgumentFailure::Kind;
 
+// As configs call it; one that they have not, by its kind and bits.
 std::string dtype_text(const DLDataType& type) {
+  for (const DataType known : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    const DLDataType same = dlpack_type(known);
+    if (same.code == type.code && same.bits == type.bits && same.lanes == type.lanes)
+      return std::string(to_string(known));
+  }
   const char* name = type.code == kDLBfloat  ? "bfloat"
                      : type.code == kDLFloat ? "float"
                      : type.code == kDLInt   ? "int"

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <future>
+#include <string>
+#include <system_error>
 
 #include "compiler/spec/batch.h"
 #include "runtime/operations/repeats.h"
@@ -13,6 +16,24 @@ namespace hstujit {
 namespace {
 
 constexpr int64_t kExtraRows = 3;
+
+// Tells how long something takes already: progress comes from the calling thread alone.
+using Tell = std::function<void(const std::string& what, int64_t seconds)>;
+
+// Does work of the host that may take minutes on another thread, and tells every few seconds what it is.
+template <typename Work>
+auto telling(const Tell& tell, const std::string& what, const Work& work) {
+  constexpr std::chrono::seconds kEach{5};
+  std::future<decltype(work())> done;
+  try {
+    done = std::async(std::launch::async, work);
+  } catch (const std::system_error&) {  // no thread is to be had
+    return work();
+  }
+  for (auto waited = kEach; done.wait_for(kEach) != std::future_status::ready; waited += kEach)
+    tell(what, waited.count());
+  return done.get();
+}
 
 Result<Outputs> run_on_host(Op& op, const ProblemData& problem, double* milliseconds) {
   Outputs memory = problem.images;
@@ -44,8 +65,9 @@ Result<Outputs> run_on_device(Engine& engine, Op& op, const ProblemData& problem
 
 // Contiguous tensors first, then slices of wider ones: the answer must be as good.
 Status check(const ProblemData& problem, const Outputs& outputs,
-             const std::function<Result<Outputs>(const ProblemData&)>& run, Json& row) {
-  const std::vector<HostValue> reference = reference_outputs(problem);
+             const std::function<Result<Outputs>(const ProblemData&)>& run, const Tell& tell, Json& row) {
+  const std::vector<HostValue> reference =
+      telling(tell, "float64 reference", [&] { return reference_outputs(problem); });
   Agreement agreement = compare(problem, reference, outputs);
   if (agreement.good()) {
     const ProblemData strided = spread(problem);
@@ -76,7 +98,7 @@ Status repeat(Engine& engine, const Op& op, const OperationOptions& options, con
 }
 
 Status run_task(const EnginePtr& engine, const Config& config, const OperationOptions& options, const Task& task,
-                Json& row) {
+                const Tell& tell, Json& row) {
   const int64_t max_rows = options.max_rows > 0 ? options.max_rows : kAllRows;
   const DrawnFor use = options.check ? DrawnFor::kChecking : DrawnFor::kRunning;
   HSTUJIT_ASSIGN_OR_RETURN(const Lengths lengths,
@@ -94,13 +116,13 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   }
   HSTUJIT_ASSIGN_OR_RETURN(const auto op, make_op(engine, config, task, options.backend));
   double milliseconds = 0;
-  const auto run = [&](const ProblemData& data) {
-    return options.backend == Backend::kHost ? run_on_host(*op, data, &milliseconds)
-                                             : run_on_device(*engine, *op, data, options.device, &milliseconds);
+  const auto run = [&](const ProblemData& data) -> Result<Outputs> {
+    if (options.backend == Backend::kCuda) return run_on_device(*engine, *op, data, options.device, &milliseconds);
+    return telling(tell, "host backend", [&] { return run_on_host(*op, data, &milliseconds); });
   };
   HSTUJIT_ASSIGN_OR_RETURN(const Outputs outputs, run(problem));
   row["ms"] = milliseconds;
-  Status checked = options.check ? check(problem, outputs, run, row) : Status();
+  Status checked = options.check ? check(problem, outputs, run, tell, row) : Status();
   if (options.repeats <= 1) return checked;
   Status repeated = repeat(*engine, *op, options, task, problem, outputs, milliseconds, row);
   return checked.ok() ? repeated : checked;
@@ -119,8 +141,12 @@ OperationResult run(const EnginePtr& engine, const Config& config, const Operati
   for (const Task& task : *tasks) {
     // Before it: a large batch takes minutes on the host.
     report_progress(options, rows.size(), tasks->size(), task.label());
+    const Tell tell = [&](const std::string& what, int64_t seconds) {
+      report_progress(options, rows.size(), tasks->size(),
+                      task.label() + ", " + what + ", " + std::to_string(seconds) + " s");
+    };
     Json row = task.to_json();
-    if (const Status status = run_task(engine, config, options, task, row); !status.ok()) {
+    if (const Status status = run_task(engine, config, options, task, tell, row); !status.ok()) {
       row["failure"] = error_json(status);
       result.fail(status.with_context(task.label()));
     }

@@ -291,7 +291,7 @@ TEST_F(CppTest, WhatALaunchRefusesIsTheLibrarysSentence) {
   launch.set(op.position("k"), Tensor(k_.data(), {kRows, kHeads, 4}));
   EXPECT_THAT(sentence_of([&] { launch.run(); }), HasSubstr("k.shape[2] is 4; it must be 8"));
   launch.set(op.position("k"), Tensor(k_.data(), DataType::bf16, {kRows, kHeads, kDim}));
-  EXPECT_THAT(sentence_of([&] { launch.run(); }), HasSubstr("k has dtype bfloat16; it must be fp32"));
+  EXPECT_THAT(sentence_of([&] { launch.run(); }), HasSubstr("k has dtype bf16; it must be fp32"));
   EXPECT_THAT(sentence_of([&] { launch.set(op.position("k"), 1); }), HasSubstr("argument k is given an integer"));
   EXPECT_THROW(launch.set(99, 1), std::out_of_range);
 }

@@ -53,7 +53,7 @@ class Mistakes(unittest.TestCase):
 
     def test_data_types(self):
         self.refused(errors.InvalidConfigError, "fp64", "bf16, fp16, fp32", q=self.q.astype(float))
-        self.refused(errors.InvalidArgumentError, "k has dtype float16", "fp32", k=self.k.astype(numpy.float16))
+        self.refused(errors.InvalidArgumentError, "k has dtype fp16", "fp32", k=self.k.astype(numpy.float16))
         self.refused(errors.InvalidConfigError, "offsets_dtype", seq_offsets=OFFSETS.astype(numpy.float32))
         self.refused(errors.InvalidConfigError, "dtype", q=self.q.astype(complex))
 
