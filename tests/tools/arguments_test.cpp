@@ -280,7 +280,8 @@ TEST(Check, ACacheThatIsOfNoUseIsNamed) {
     const Outcome outcome =
         hstujit_tool({command, "--config", config, "--arch", "sm_90a", "--cache-dir", scratch.cache()}, variables);
     EXPECT_EQ(outcome.code, kDone) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("hstujit: warning: nothing of " + missing + " is used: it does not exist; HSTUJIT_CACHE_PATH names "));
+    EXPECT_THAT(outcome.err, HasSubstr("hstujit: warning: nothing of " + missing +
+                                       " is used: it does not exist; HSTUJIT_CACHE_PATH names "));
     EXPECT_THAT(outcome.err, HasSubstr("hstujit: warning: nothing of " + bad + " is used: "));
     EXPECT_THAT(outcome.out, testing::Not(HasSubstr(missing)));
   }
