@@ -5,7 +5,8 @@ Importing this registers every operator of the library, with autograd, fake impl
 by the host backend.
 
 The functions here have the names, argument orders and defaults of the public HSTU packages, whose operators
-:func:`patch` replaces in place.
+:func:`patch` replaces in place. :class:`STULayer` and :class:`STUStack` are whole layers, with the parameter names of
+the public modules.
 """
 
 from __future__ import annotations
@@ -23,5 +24,15 @@ dispatch: str = _register.register_all()
 from . import functional  # noqa: E402  its operators are there now
 from ._patch import Patched, patch, unpatch  # noqa: E402
 from .functional import *  # noqa: E402, F403
+from .stu import STULayer, STULayerConfig, STUStack  # noqa: E402
 
-__all__ = [*functional.__all__, "Patched", "dispatch", "patch", "unpatch"]
+__all__ = [
+    *functional.__all__,
+    "Patched",
+    "STULayer",
+    "STULayerConfig",
+    "STUStack",
+    "dispatch",
+    "patch",
+    "unpatch",
+]
