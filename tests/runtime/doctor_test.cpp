@@ -164,7 +164,7 @@ TEST(CacheHealth, FileSystemsOfOtherMachinesAreNamed) {
 
 TEST_F(DoctorTest, LayersThatAreNotThereOrBad) {
   values_["HSTUJIT_CACHE_PATH"] = "/nowhere/layer";
-  expect_only("warning, HSTUJIT_CACHE_PATH: the cache \"/nowhere/layer\" does not exist", "put the directory");
+  expect_only("warning, HSTUJIT_CACHE_PATH: the cache \"/nowhere/layer\" does not exist", "put a directory");
   ASSERT_TRUE(write_file_atomically(at("bundle"), "no bundle").ok());
   values_["HSTUJIT_CACHE_PATH"] = at("bundle");
   expect_only("warning, HSTUJIT_CACHE_PATH: ", at("bundle"));
