@@ -48,8 +48,7 @@ void keep_sequences(const Argument& argument, const Lengths& lengths, const std:
     return;
   }
   const std::vector<int64_t>& rows = sequence_rows(argument, lengths);
-  int64_t elements = 1;
-  for (size_t d = 1; d < argument.shape.size(); ++d) elements *= argument.shape[d].bias;
+  const int64_t elements = part_elements(argument, lengths.max_seq_len);
   auto begin = variances.begin();
   for (size_t b = 0; b < asked.size(); ++b) {
     const auto end = begin + rows[b] * elements;

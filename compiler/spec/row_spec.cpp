@@ -341,13 +341,15 @@ void check_row_params(const RowParams& params, const std::string& path, Mistakes
                                              "from {} to 16",
                                              place, params.alignment, to_string(params.dtype), element, element)));
   }
-  if (params.weight_dtype != DataType::kFp32 && params.weight_dtype != params.dtype) {
-    const std::string type = join_path(path, "weight_dtype");
-    mistakes.check(
-        type, Status(Code::kInvalidConfig, fmt::format("{} is {}, but rows are {}; allowed: fp32, or the "
-                                                       "type of rows",
-                                                       type, to_string(params.weight_dtype), to_string(params.dtype))));
-  }
+  check_weight_dtype(params.weight_dtype, params.dtype, path, mistakes);
+}
+
+bool check_weight_dtype(DataType weights, DataType rows, const std::string& path, Mistakes& mistakes) {
+  if (weights == DataType::kFp32 || weights == rows) return true;
+  const std::string place = join_path(path, "weight_dtype");
+  return mistakes.check(
+      place, Status(Code::kInvalidConfig, fmt::format("{} is {}, but rows are {}; allowed: fp32, or the type of rows",
+                                                      place, to_string(weights), to_string(rows))));
 }
 
 void make_canonical(RowParams& params, bool has_vectors) {

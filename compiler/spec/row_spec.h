@@ -120,6 +120,8 @@ struct RowParams {
 
 // Adds what breaks the rules between fields. Single fields are taken to be within their bounds.
 void check_row_params(const RowParams& params, const std::string& path, Mistakes& mistakes);
+// Whether weights of that type go with such rows; a mistake of "weight_dtype" where not.
+bool check_weight_dtype(DataType weights, DataType rows, const std::string& path, Mistakes& mistakes);
 // Brings equal meanings to one form: no alignment that rows which follow one another cannot have, and no type of
 // weights where there are none.
 void make_canonical(RowParams& params, bool has_vectors);

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "compiler/spec/program.h"
 #include "tests/operators/norm_attention/norm_attention_specs.h"
+#include "tests/operators/program_steps.h"
 
 namespace hstujit {
 namespace {
@@ -18,27 +18,6 @@ std::vector<std::string> arguments_of(const OpSpec& spec, Direction direction) {
     texts.push_back(argument.kind != ArgumentKind::kTensor
                         ? argument.name
                         : fmt::format("{} {}{}", argument.name, to_string(argument.dtype), shape_text(argument)));
-  }
-  return texts;
-}
-
-// "layer_norm forward: x weight ... -> normed".
-std::vector<std::string> steps_of(const Program& program) {
-  std::vector<std::string> texts;
-  for (const ProgramStep& step : program.steps) {
-    std::string text = fmt::format("{} {}:", step.name, to_string(step.direction));
-    const Signature signature = step.spec->signature(step.direction);
-    EXPECT_EQ(signature.size(), step.operands.size());
-    for (size_t i = 0; i < signature.size(); ++i) {
-      const ProgramOperand& operand = step.operands[i];
-      const std::string& value = program.value(operand.value).name;
-      if (operand.columns) {
-        text += fmt::format(" {}={}[{}]", signature[i].name, value, operand.first_column);
-      } else if (value != signature[i].name) {
-        text += fmt::format(" {}={}", signature[i].name, value);
-      }
-    }
-    texts.push_back(text);
   }
   return texts;
 }

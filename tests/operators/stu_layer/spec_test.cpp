@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "compiler/spec/config.h"
-#include "compiler/spec/program.h"
 #include "compiler/spec/sequence_rows.h"
+#include "tests/operators/program_steps.h"
 #include "tests/operators/stu_layer/stu_specs.h"
 
 namespace hstujit {
@@ -23,31 +23,6 @@ std::string stu_arguments(const OpSpec& spec, Direction direction) {
     text += argument.name + (argument.kind == ArgumentKind::kTensor ? shape_text(argument) : "") + " ";
   }
   return inputs + "-> " + outputs;
-}
-
-// "layer_norm forward weight=input_norm_weight ..."
-std::vector<std::string> stu_steps(const OpSpec& spec, Direction direction) {
-  const Program& program = *spec.program(direction);
-  std::vector<std::string> texts;
-  for (const ProgramStep& step : program.steps) {
-    std::string text = fmt::format("{} {}", step.name, to_string(step.direction));
-    const Signature signature = step.spec->signature(step.direction);
-    for (size_t i = 0; i < signature.size(); ++i) {
-      const ProgramOperand& operand = step.operands[i];
-      if (operand.is_number()) {
-        text += fmt::format(" {}={}", signature[i].name, operand.number);
-        continue;
-      }
-      const std::string& value = program.value(operand.value).name;
-      if (operand.columns) {
-        text += fmt::format(" {}={}[{}]", signature[i].name, value, operand.first_column);
-      } else if (value != signature[i].name) {
-        text += fmt::format(" {}={}", signature[i].name, value);
-      }
-    }
-    texts.push_back(text);
-  }
-  return texts;
 }
 
 TEST(StuLayer, TakesRowsAndWeights) {
@@ -84,29 +59,29 @@ TEST(StuLayer, ForwardGivesWhatBackwardDoesNotComputeAgain) {
 
 TEST(StuLayer, StepsShareColumnsOfOneProjection) {
   const OpSpecPtr spec = stu("stu_layer");
-  EXPECT_THAT(stu_steps(*spec, Direction::kForward),
-              ElementsAre("layer_norm forward weight=input_norm_weight bias=input_norm_bias out=normed_x",
-                          "addmm forward input=uvqk_bias mat1=normed_x mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
-                          "hstu_attention forward q=uvqk[64] k=uvqk[80] v=uvqk[32] out=attn[0]",
-                          "hstu_norm_mul_dropout forward x=attn u=uvqk[0] weight=output_norm_weight "
+  EXPECT_THAT(steps_of(*spec->program(Direction::kForward)),
+              ElementsAre("layer_norm forward: weight=input_norm_weight bias=input_norm_bias out=normed_x",
+                          "addmm forward: input=uvqk_bias mat1=normed_x mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
+                          "hstu_attention forward: q=uvqk[64] k=uvqk[80] v=uvqk[32] out=attn[0]",
+                          "hstu_norm_mul_dropout forward: x=attn u=uvqk[0] weight=output_norm_weight "
                           "bias=output_norm_bias out=y",
-                          "addmm_2 forward input=x mat1=y mat2=output_weight alpha=1 beta=1"));
+                          "addmm_2 forward: input=x mat1=y mat2=output_weight alpha=1 beta=1"));
   EXPECT_THAT(
-      stu_steps(*spec, Direction::kBackward),
+      steps_of(*spec->program(Direction::kBackward)),
       ElementsAre(
-          "layer_norm forward weight=input_norm_weight bias=input_norm_bias out=normed_x",
-          "addmm forward input=uvqk_bias mat1=normed_x mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
-          "hstu_norm_mul_dropout forward x=attn u=uvqk[0] weight=output_norm_weight bias=output_norm_bias out=y",
-          "addmm_wgrad forward mat1=y alpha=1 out=doutput_weight",
-          "addmm_3 forward mat1=dout mat2=output_weight alpha=1 out=dy",
-          "hstu_norm_mul_dropout backward x=attn u=uvqk[0] dout=dy weight=output_norm_weight bias=output_norm_bias "
+          "layer_norm forward: weight=input_norm_weight bias=input_norm_bias out=normed_x",
+          "addmm forward: input=uvqk_bias mat1=normed_x mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
+          "hstu_norm_mul_dropout forward: x=attn u=uvqk[0] weight=output_norm_weight bias=output_norm_bias out=y",
+          "addmm_wgrad forward: mat1=y alpha=1 out=doutput_weight",
+          "addmm_3 forward: mat1=dout mat2=output_weight alpha=1 out=dy",
+          "hstu_norm_mul_dropout backward: x=attn u=uvqk[0] dout=dy weight=output_norm_weight bias=output_norm_bias "
           "dx=dattn du=duvqk[0] dweight=doutput_norm_weight dbias=doutput_norm_bias",
-          "hstu_attention backward q=uvqk[64] k=uvqk[80] v=uvqk[32] dout=dattn[0] dq=duvqk[64] dk=duvqk[80] "
+          "hstu_attention backward: q=uvqk[64] k=uvqk[80] v=uvqk[32] dout=dattn[0] dq=duvqk[64] dk=duvqk[80] "
           "dv=duvqk[32]",
-          "addmm_4 forward mat1=duvqk mat2=uvqk_weight alpha=1 out=dnormed_x",
-          "addmm_wgrad_2 forward mat1=normed_x dout=duvqk alpha=1 out=duvqk_weight",
-          "bias_add backward dout=duvqk beta=1 dbias=duvqk_bias",
-          "layer_norm_2 backward dout=dnormed_x dresidual=dout weight=input_norm_weight dweight=dinput_norm_weight "
+          "addmm_4 forward: mat1=duvqk mat2=uvqk_weight alpha=1 out=dnormed_x",
+          "addmm_wgrad_2 forward: mat1=normed_x dout=duvqk alpha=1 out=duvqk_weight",
+          "bias_add backward: dout=duvqk beta=1 dbias=duvqk_bias",
+          "layer_norm_2 backward: dout=dnormed_x dresidual=dout weight=input_norm_weight dweight=dinput_norm_weight "
           "dbias=dinput_norm_bias"));
 }
 

@@ -35,7 +35,8 @@ OpSpecPtr parse_hstu_compute_output(const Json& json, const std::string& path, M
   const size_t before = mistakes.count();
   HstuComputeOutputParams params;
   read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() != before || !check_weight_dtype(params.dtype, params, path, mistakes)) return nullptr;
+  if (mistakes.count() != before || !check_weight_dtype(params.weight_dtype, params.dtype, path, mistakes))
+    return nullptr;
   const StuGate gate{params.heads, params.hidden_dim, params.dtype, params.silu_u, params.mul_u_activation};
   const auto output = StuOutputSteps::make(gate, params, params, path, mistakes);
   if (!output) return nullptr;

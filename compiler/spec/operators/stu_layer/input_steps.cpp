@@ -44,8 +44,8 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   steps.norm_ = spec(norm);
   norm["residual"] = true;
   steps.norm_of_residual_ = spec(norm);
-  const auto product = [&](const char* op, int64_t k, int64_t n) -> Json {
-    return {{"op", op}, {"k", k}, {"n", n}, {"dtype", dtype}, {"typical_rows", stu.typical_rows}};
+  const auto product = [&](std::string_view op, int64_t k, int64_t n) {
+    return product_of(stu, op, k, n, attention.dtype);
   };
   Json projection = product("addmm", stu.width, columns), dgrad = product("addmm", columns, stu.width);
   projection["input"] = input.uvqk_bias ? "vector" : "none";

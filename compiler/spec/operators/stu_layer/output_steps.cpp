@@ -57,9 +57,7 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
                       {"concat_u", output.concat_u},
                       {"concat_x", output.concat_x},
                       {"dropout", output.dropout}});
-  const auto product = [&](const char* op, int64_t k, int64_t n) -> Json {
-    return {{"op", op}, {"k", k}, {"n", n}, {"dtype", dtype}, {"typical_rows", stu.typical_rows}};
-  };
+  const auto product = [&](std::string_view op, int64_t k, int64_t n) { return product_of(stu, op, k, n, gate.dtype); };
   Json projection = product("addmm", steps.y_columns_, stu.width),
        dgrad = product("addmm", stu.width, steps.y_columns_);
   projection["input"] = "matrix";

@@ -115,7 +115,9 @@ struct StuWidths {
   int64_t first_k() const { return 2 * v + qk; }
 };
 
-// Whether the norms' weights have a type that goes with rows; a mistake where not.
-bool check_weight_dtype(DataType dtype, const StuParams& stu, const std::string& path, Mistakes& mistakes);
+// A product among a layer's steps, addmm or addmm_wgrad, from k columns to n.
+inline Json product_of(const StuParams& stu, std::string_view op, int64_t k, int64_t n, DataType dtype) {
+  return {{"op", op}, {"k", k}, {"n", n}, {"dtype", to_string(dtype)}, {"typical_rows", stu.typical_rows}};
+}
 
 }  // namespace hstujit

@@ -1,0 +1,40 @@
+// The steps of a program as text.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/spec/program.h"
+
+namespace hstujit {
+
+// "layer_norm forward: out=normed", "hstu_attention forward: q=normed[32] alpha=1": arguments that are called otherwise
+// in the program, columns of values, and numbers.
+inline std::vector<std::string> steps_of(const Program& program) {
+  std::vector<std::string> texts;
+  for (const ProgramStep& step : program.steps) {
+    std::string text = fmt::format("{} {}:", step.name, to_string(step.direction));
+    const Signature signature = step.spec->signature(step.direction);
+    EXPECT_EQ(signature.size(), step.operands.size());
+    for (size_t i = 0; i < signature.size(); ++i) {
+      const ProgramOperand& operand = step.operands[i];
+      if (operand.is_number()) {
+        text += fmt::format(" {}={}", signature[i].name, operand.number);
+        continue;
+      }
+      const std::string& value = program.value(operand.value).name;
+      if (operand.columns) {
+        text += fmt::format(" {}={}[{}]", signature[i].name, value, operand.first_column);
+      } else if (value != signature[i].name) {
+        text += fmt::format(" {}={}", signature[i].name, value);
+      }
+    }
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+}  // namespace hstujit
