@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "templates/row/operands.h"
 #include "templates/row/resources.h"
 
 namespace hstujit::row {
@@ -64,7 +65,17 @@ constexpr double kOtherElements = 0.09;  // take so much longer
 constexpr double kWarps = 16;            // of a multiprocessor, at least; half as many
 constexpr double kFewerWarps = 0.07;     // take so much longer
 constexpr double kBlocks = 0.01;         // for each CTA of a multiprocessor but one: parts of runs to be put together
+constexpr double kSortCycles = 85000;    // of a sort
 }  // namespace table
+
+// Sums of tables in one pass, from 20 timings of a prototype on an H200 (2026-11-25) at a width of 512.
+namespace atomic_table {
+constexpr double kCopyWins = 1.2;        // over the bytes alone, at best
+constexpr double kElements = 8;          // of a row of a thread, at best; twice as many, or half,
+constexpr double kOtherElements = 0.06;  // take so much longer
+constexpr double kWarps = 16;            // of a multiprocessor, at least; half as many
+constexpr double kFewerWarps = 0.1;      // take so much longer
+}  // namespace atomic_table
 
 // Rows that are no multiple of a wide access, a few threads each. Fitted to 75 timings on an H200 (2026-11-24) of
 // layer_norm at nine odd widths from 7 to 127.
@@ -171,22 +182,42 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
   return cycles / kClockKhz;
 }
 
-double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device) {
-  const Resources resources(spec, Direction::kBackward, config);
+namespace {
+
+// Of a multiprocessor, for the bytes of rows alone.
+double row_cycles(const RowSpec& spec, const DeviceSpec& device) {
   const RowInterface& interface = spec.interface(Direction::kBackward);
   double rows = 0;
   for (const std::vector<RowOperand>* operands : {&interface.inputs, &interface.outputs}) {
     for (const RowOperand& operand : *operands) rows += operand.kind == RowOperandKind::kRow ? 1 : 0;
   }
-  const double bytes = rows * kElements * static_cast<double>(size_of(spec.dtype()));
-  const double cycles = bytes * table::kCopyWins / kBytes / static_cast<double>(device.sm_count);
-  const double elements = static_cast<double>(resources.chunks * resources.vector);
+  return rows * kElements * static_cast<double>(size_of(spec.dtype())) / kBytes / static_cast<double>(device.sm_count);
+}
+
+double fewer_warps(double warps, double enough) { return std::max(0.0, std::log2(enough / warps)); }
+
+}  // namespace
+
+double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device) {
+  const Resources resources(spec, Direction::kBackward, config);
+  const auto elements = static_cast<double>(resources.chunks * resources.vector);
   const auto blocks = static_cast<double>(config.blocks_per_sm);
   const double warps = static_cast<double>(config.warps) * blocks;
   const double slower = (1 + table::kOtherElements * std::abs(std::log2(elements / table::kElements))) *
-                        (1 + table::kFewerWarps * std::max(0.0, std::log2(table::kWarps / warps))) *
+                        (1 + table::kFewerWarps * fewer_warps(warps, table::kWarps)) *
                         (1 + table::kBlocks * (blocks - 1));
-  return (kStartCycles + cycles * slower) / kClockKhz;
+  const bool sorted = finds_in_order(spec.interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum));
+  const double cycles = row_cycles(spec, device) * table::kCopyWins * slower + (sorted ? 0 : table::kSortCycles);
+  return (kStartCycles + cycles) / kClockKhz;
+}
+
+double estimate_atomic_table_sums_ms(const RowSpec& spec, const RowConfig& config, int64_t elements,
+                                     const DeviceSpec& device) {
+  const double of_thread = std::abs(std::log2(static_cast<double>(elements) / atomic_table::kElements));
+  const double warps = static_cast<double>(config.warps * config.blocks_per_sm);
+  const double slower = (1 + atomic_table::kOtherElements * of_thread) *
+                        (1 + atomic_table::kFewerWarps * fewer_warps(warps, atomic_table::kWarps));
+  return (kStartCycles + row_cycles(spec, device) * atomic_table::kCopyWins * slower) / kClockKhz;
 }
 
 }  // namespace hstujit::row

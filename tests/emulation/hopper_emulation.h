@@ -129,12 +129,6 @@ void bulk_wait_groups_read() {
   emulation::finish_stores(kPending);
 }
 
-inline void add_global(float* to, float a, float b, float c, float d) {
-  to[0] += a;
-  to[1] += b;
-  to[2] += c;
-  to[3] += d;
-}
 inline u64 take_number(u64* counter) { return (*counter)++; }
 inline u32 load_acquire(const u32* counter) {
   emulation::pause();

@@ -24,14 +24,12 @@ __device__ void clear_tables(const Params& params) {
   i64 strides[Sums::kCount], counts[Sums::kCount];
   Sums::rows(params, data, strides);
   Sums::counts(params, counts);
-  RunSums<Layout> zeros;
+  TableRowSums<Layout> zeros;
   zeros.clear();
-  for (int table = 0; table < Sums::kCount; ++table) {
-    const i64 step = static_cast<i64>(gridDim.x) * Layout::kRows;
-    for (i64 row = static_cast<i64>(blockIdx.x) * Layout::kRows + Layout::row_of_cta(); row < counts[table]; row += step)
-      zeros.template round_to<typename Operands::Table>(static_cast<unsigned char*>(data[table]) +
-                                                        row * strides[table] * Operands::Table::kBytes);
-  }
+  for_each_table_row<Layout>(counts, [&](int table, i64 row) {
+    zeros.template round_to<typename Operands::Table>(static_cast<unsigned char*>(data[table]) +
+                                                      row * strides[table] * Operands::Table::kBytes);
+  });
 }
 
 // The first pass is over all tables, whose CTAs take turns; a second one over one that has more rows than there are

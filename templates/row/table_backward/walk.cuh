@@ -90,7 +90,7 @@ class TableWalk {
     const u32 before = begin > 0 ? key_at(begin - 1) : kNoKey;
     u32 run = kNoKey;
     bool began = false;  // in this part
-    RunSums<Layout> sums;
+    TableRowSums<Layout> sums;
     sums.clear();
 #pragma unroll 1
     for (i64 first = begin;; first += kAhead) {
@@ -134,7 +134,7 @@ class TableWalk {
     }
   }
 
-  __device__ __forceinline__ void add_row(i64 row, const typename Operand::Row& held, RunSums<Layout>& sums) {
+  __device__ __forceinline__ void add_row(i64 row, const typename Operand::Row& held, TableRowSums<Layout>& sums) {
     const typename Row::Statistics statistics = {};
 #pragma unroll
     for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
@@ -163,7 +163,7 @@ class TableWalk {
     }
   }
 
-  __device__ __forceinline__ void end_run(u32 key, bool began, bool ends, const RunSums<Layout>& sums, RunEnds& own,
+  __device__ __forceinline__ void end_run(u32 key, bool began, bool ends, const TableRowSums<Layout>& sums, RunEnds& own,
                                           const RunParts<kWidth>& parts, int group) {
     if (began && ends) return write(key, sums);
     if (began) {
@@ -176,7 +176,7 @@ class TableWalk {
     }
   }
 
-  __device__ __forceinline__ void write(u32 key, const RunSums<Layout>& sums) const {
+  __device__ __forceinline__ void write(u32 key, const TableRowSums<Layout>& sums) const {
     const i64 element = key * stride_;
     auto* const table = static_cast<unsigned char*>(table_);
     sums.template round_to<typename Operands::Table>(table + element * Operands::Table::kBytes);
@@ -198,7 +198,7 @@ class TableWalk {
       const bool tail = kind == 0;
       const u32 key = tail ? own.tail : group == 0 ? own.head : kNoKey;
       if (key == kNoKey) continue;
-      RunSums<Layout> sums;
+      TableRowSums<Layout> sums;
       sums.clear();
       sums.add(tail ? parts.tail(group) : parts.head(group));
       const bool closed = (!tail && own.closed != 0) || add_heads(parts, group, Layout::kRows, sums);

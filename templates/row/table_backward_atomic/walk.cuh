@@ -1,0 +1,170 @@
+// The pass over the rows, a tile of a few sequences at a time.
+#pragma once
+#include "row/table_backward_atomic/sums.cuh"
+#include "row/table_backward_atomic/tiles.cuh"
+
+template <class Spec, class Config, class Operands, class Row, class Params>
+class TileWalk {
+ public:
+  using Layout = RowLayout<Spec, Config>;
+  using Sums = typename Operands::TableSums;
+  static constexpr int kWidth = Spec::kWidth;
+  // Rows of sums in order come in long runs; else those of the first table are the same from sequence to sequence.
+  static constexpr int kSlotTables = Sums::kSorted ? 0 : 1;
+  static constexpr int kRecentTables = Sums::kCount - kSlotTables;
+  using Slots = SlotSums<Layout, Config::kSlots, kWidth>;
+  static_assert(Layout::kRows == Slots::kGroupsOfWarp, "a CTA is a warp, or the warps of a row");
+
+  // Of the keys of a tile's rows, for each warp and table.
+  static constexpr int kKeys = Layout::kThreads / 32 * Sums::kCount * Config::kTileRows;
+  static constexpr int kSharedBytes = (kSlotTables ? Slots::kBytes + Slots::kTags * 4 : 0) + kKeys * 4;
+
+  __device__ __forceinline__ TileWalk(const Params& params, unsigned char* shared)
+      : params_(params),
+        inputs_(params),
+        slots_(reinterpret_cast<float*>(shared), reinterpret_cast<u32*>(shared + Slots::kBytes)),
+        keys_(reinterpret_cast<u32*>(shared + kSharedBytes) - kKeys +
+              threadIdx.x / 32 * Sums::kCount * Config::kTileRows) {
+    if constexpr (Operands::kRowOutputs > 0) Operands::row_outputs(params, data_, strides_);
+    get_totals(params, totals_);
+  }
+
+  // Units are tiles of kTileSequences sequences. There are about twice as many tiles as the mean sequence has; of those
+  // that have more, tiles so far apart are one unit's.
+  __device__ __forceinline__ void run() {
+    const i64 batch = Operands::Sequences::count(params_);
+    if (batch <= 0) return;
+    const i64 groups = (batch + Config::kTileSequences - 1) / Config::kTileSequences;
+    const i64 tiles = min(2 * params_.rows / batch / Config::kTileRows + 1, kMaxTiles);
+    for (i64 unit = blockIdx.x; unit < tiles * groups; unit += gridDim.x)
+      go_through(unit / groups, tiles, unit % groups, batch);
+    if constexpr (kSlotTables > 0) slots_.flush(totals_[0]);
+#pragma unroll
+    for (int table = kSlotTables; table < Sums::kCount; ++table)
+      recent_[table - kSlotTables].flush(totals_[table]);
+  }
+
+  static __device__ __forceinline__ void get_totals(const Params& params, TableTotals (&totals)[Sums::kCount]) {
+    float* data[Sums::kCount];
+    i64 strides[Sums::kCount];
+    Totals::rows(params, data, strides);
+#pragma unroll
+    for (int table = 0; table < Sums::kCount; ++table) totals[table] = {data[table], strides[table]};
+  }
+
+ private:
+  using Operand = Inputs<Layout, Operands, Config, Row>;
+  using Place = typename Operand::Place;
+  static constexpr int kOutputs = Operands::kRowOutputs + Sums::kCount;
+  static constexpr int kAhead = Config::kRowsAhead;
+  static constexpr i64 kMaxTiles = 4096;
+
+  __device__ __forceinline__ void go_through(i64 first, i64 tiles, i64 group, i64 batch) {
+    const int lane = threadIdx.x % 32;
+    const i64 sequence = lane < Config::kTileSequences ? group * Config::kTileSequences + lane : batch;
+    const CutSequence own = cut<Operands, Config::kTileRows>(params_, sequence, batch);
+    const i64 past = (own.first_tile - first) % tiles;  // of a number that may be negative
+    i64 tile = own.first_tile + (past > 0 ? tiles - past : -past);
+#pragma unroll 1
+    for (;; tile += tiles) {
+      u32 left = __ballot_sync(~0u, tile <= own.last_tile);
+      if (left == 0) return;
+#pragma unroll 1
+      for (; left != 0; left &= left - 1)
+        add_tile(rows_of_tile<Config::kTileRows>(own, tile, __ffs(left) - 1));
+    }
+  }
+
+  __device__ __forceinline__ void add_tile(const TileRows& tile) {
+    const int lane = threadIdx.x % 32;
+    for (int i = lane; i < tile.rows; i += 32) {
+      typename Operands::Sequences::Found found;
+      const i64 row = tile.begin + tile.position + i;
+      Operands::Sequences::find(params_, row, tile.sequence, tile.position + i, found);
+#pragma unroll
+      for (int table = 0; table < Sums::kCount; ++table)
+        keys_[table * Config::kTileRows + i] = found.sums[table] < 0 ? kNoKey : static_cast<u32>(found.sums[table]);
+    }
+    __syncwarp();
+    // Groups of a warp take turns with the rows.
+    constexpr int kGroups = Slots::kGroupsOfWarp;
+    const int group = lane / Layout::kLanesPerRow;
+#pragma unroll 1
+    for (int first = 0; first < tile.rows; first += kAhead * kGroups) {
+      typename Operand::Row held[kAhead];
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        const int at = first + i * kGroups + group;
+        if (at < tile.rows) inputs_.load(params_, Place(tile.begin + tile.position + at, true), held[i]);
+      }
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        const int at = first + i * kGroups + group;
+        add_row(tile.begin + tile.position + at, held[i], at < tile.rows ? at : -1);
+      }
+    }
+    __syncwarp();
+  }
+
+  // Of a tile's row `at`; -1: the group has none, but other groups of the warp have.
+  __device__ __forceinline__ void add_row(i64 row, const typename Operand::Row& held, int at) {
+    TableRowSums<Layout> found[Sums::kCount];
+    if (at >= 0) write(row, held, found);
+    const auto add = [&](int table, TableRowSums<Layout>& sums) {
+#pragma unroll
+      for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+#pragma unroll
+        for (int i = 0; i < Layout::kVector; ++i) sums.elements[chunk][i] += found[table].elements[chunk][i];
+      }
+    };
+#pragma unroll
+    for (int table = 0; table < Sums::kCount; ++table) {
+      const u32 key = at >= 0 ? keys_[table * Config::kTileRows + at] : kNoKey;
+      if (table < kSlotTables) {
+        slots_.add(key, totals_[table], [&](TableRowSums<Layout>& sums) { add(table, sums); });
+      } else if (key != kNoKey) {
+        add(table, recent_[table - kSlotTables].of(key, totals_[table]));
+      }
+    }
+  }
+
+  // The row's gradients, and what it adds to each table.
+  __device__ __forceinline__ void write(i64 row, const typename Operand::Row& held,
+                                        TableRowSums<Layout> (&found)[Sums::kCount]) {
+    const typename Row::Statistics statistics = {};
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+      if (!Layout::has(chunk)) continue;
+      typename Operand::Chunk inputs;
+      inputs_.template get<Row::kReads[0]>(params_, held, row, Place(row, true), chunk, inputs);
+      float elements[at_least_one(Operands::kRowOutputs)][Layout::kVector];
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) {
+        float in[Operand::Chunk::kCount], out[kOutputs];
+        inputs.get(i, in);
+        Row::outputs(in, statistics, params_, out);
+#pragma unroll
+        for (int output = 0; output < Operands::kRowOutputs; ++output) elements[output][i] = out[output];
+#pragma unroll
+        for (int table = 0; table < Sums::kCount; ++table)
+          found[table].elements[chunk][i] = out[Operands::kRowOutputs + table];
+      }
+#pragma unroll
+      for (int output = 0; output < Operands::kRowOutputs; ++output) {
+        Pack<typename Operands::Data, Layout::kVector> rounded;
+        rounded.set(elements[output]);
+        const i64 element = row * strides_[output] + Layout::column(chunk);
+        rounded.store(static_cast<unsigned char*>(data_[output]) + element * Operands::Data::kBytes);
+      }
+    }
+  }
+
+  const Params& params_;
+  Operand inputs_;
+  Slots slots_;
+  RecentSums<Layout> recent_[at_least_one(kRecentTables)];
+  u32* const keys_;  // of the warp's tile, of each table one after the other
+  TableTotals totals_[Sums::kCount];
+  void* data_[at_least_one(Operands::kRowOutputs)];
+  i64 strides_[at_least_one(Operands::kRowOutputs)];  // in elements
+};

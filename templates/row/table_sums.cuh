@@ -1,0 +1,62 @@
+// Sums over the rows that found a row of a table.
+#pragma once
+#include "row/layout.cuh"
+
+constexpr u32 kNoKey = ~0u;  // of no row of a table
+
+// The elements of a row of sums that a thread has.
+template <class Layout>
+struct TableRowSums {
+  static constexpr bool kByFour = Layout::kVector % 4 == 0;
+  float elements[Layout::kChunks][Layout::kVector];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] = 0;
+    }
+  }
+  // Past L1: other threads wrote them.
+  __device__ __forceinline__ void add(const float* from) {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+      if (!Layout::has(chunk)) continue;
+      const float* const column = from + Layout::column(chunk);
+      if constexpr (kByFour) {
+#pragma unroll
+        for (int i = 0; i < Layout::kVector; i += 4) {
+          const float4 four = __ldcg(reinterpret_cast<const float4*>(column + i));
+          elements[chunk][i] += four.x;
+          elements[chunk][i + 1] += four.y;
+          elements[chunk][i + 2] += four.z;
+          elements[chunk][i + 3] += four.w;
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] += __ldcg(column + i);
+      }
+    }
+  }
+  __device__ __forceinline__ void leave(float* to) const { round_to<Fp32>(to); }
+  template <class Type>
+  __device__ __forceinline__ void round_to(void* row) const {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+      if (!Layout::has(chunk)) continue;
+      Pack<Type, Layout::kVector> rounded;
+      rounded.set(elements[chunk]);
+      rounded.store(static_cast<unsigned char*>(row) + Layout::column(chunk) * Type::kBytes);
+    }
+  }
+};
+
+// Rows of all tables in turns of the grid's groups.
+template <class Layout, int kTables, class Step>
+__device__ __forceinline__ void for_each_table_row(const i64 (&counts)[kTables], const Step& step) {
+  const i64 groups = static_cast<i64>(gridDim.x) * Layout::kRows;
+  const i64 first = static_cast<i64>(blockIdx.x) * Layout::kRows + Layout::row_of_cta();
+  for (int table = 0; table < kTables; ++table) {
+    for (i64 row = first; row < counts[table]; row += groups) step(table, row);
+  }
+}
