@@ -29,6 +29,7 @@ unsigned thread_number, block_rank, block_count;
 namespace {
 
 constexpr size_t kMaxShared = 256 * 1024;
+constexpr size_t kGuard = 4096;  // bytes behind a block's shared memory
 constexpr size_t kAlignment = 1024;
 constexpr size_t kStack = 512 * 1024;
 constexpr unsigned kLanes = 32;
@@ -76,6 +77,7 @@ struct Block {
   Meeting all;
   std::map<int, Meeting> named;
   unsigned alive = 0;
+  size_t declared = 0;  // bytes of its memory that the kernel may use
 };
 
 // The cluster that runs: a block where there are none.
@@ -84,7 +86,6 @@ struct ClusterState {
   std::vector<Block> blocks;
   Meeting all;
   std::vector<std::function<void()>> events;
-  size_t shared_bytes = 0;
   unsigned alive = 0;  // threads
   bool in_thread = false;
   jmp_buf scheduler;
@@ -135,6 +136,17 @@ void thread_main() {
   }
 }
 
+// Memory behind what the kernel has declared is as it was. On a GPU it is another block's, or none.
+void check_memory() {
+  for (const Block& block : state.blocks) {
+    const unsigned char* const memory = block.memory.get();
+    const auto untouched = [](unsigned char byte) { return byte == 0xff; };
+    if (std::all_of(memory + block.declared, memory + std::min(kMaxShared, block.declared + kGuard), untouched))
+      continue;
+    throw std::runtime_error("shared memory is written behind what the kernel has declared");
+  }
+}
+
 // One that a failure has left somewhere in a kernel begins anew.
 void start_thread(Thread& thread) {
   if (thread.stack == nullptr) thread.stack = std::make_unique_for_overwrite<unsigned char[]>(kStack);
@@ -162,6 +174,7 @@ void start_cluster(const Grid& grid) {
     block.named.clear();
     block.alive = grid.threads;
     std::memset(block.memory.get(), 0xff, kMaxShared);  // NaN in every type
+    block.declared = grid.shared_bytes;
   }
   state.all = {};
   state.events.clear();
@@ -213,6 +226,7 @@ void run_cluster(const Grid& grid, unsigned first_block, std::mt19937& random) {
     if (!state.failure.empty()) throw std::runtime_error(state.failure);
     if (!progress) throw std::runtime_error("threads wait for one another in vain");
   }
+  check_memory();
 }
 
 }  // namespace
@@ -239,11 +253,12 @@ void count_named(int id, unsigned threads) { arrive_at(own_block().named[id], th
 
 void meet_cluster() { meet(state.all, state.alive); }
 
+void declare_shared(size_t bytes) { own_block().declared = std::max(own_block().declared, bytes); }
+
 void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel) {
   if (grid.shared_bytes > kMaxShared) throw std::runtime_error("more shared memory than there is");
   std::mt19937 random(seed);
   state.kernel = &kernel;
-  state.shared_bytes = grid.shared_bytes;
   grid_dimension.x = grid.blocks;
   block_dimension.x = grid.threads;
   block_count = grid.cluster;
@@ -272,7 +287,7 @@ unsigned char* shared_at(unsigned address, size_t bytes) {
 
 unsigned char* cluster_at(unsigned address, size_t bytes) {
   const unsigned rank = address >> kRankShift, offset = address & ((1u << kRankShift) - 1);
-  if (rank >= block_count || offset + bytes > state.shared_bytes || offset % bytes != 0) {
+  if (rank >= block_count || offset + bytes > state.blocks[rank].declared || offset % bytes != 0) {
     fail("shared memory: wrong address");
   }
   if (state.blocks[rank].alive == 0) fail("shared memory: its block has ended");

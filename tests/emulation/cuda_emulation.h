@@ -104,7 +104,8 @@ void later(std::function<void()> event);
 void meet_named(int id, unsigned threads);
 void count_named(int id, unsigned threads);  // one that arrives there and goes on
 void meet_cluster();
-void reset_hopper();  // hopper_emulation.cpp: before each cluster
+void declare_shared(size_t bytes);  // that a function of the kernel uses of the block's memory
+void reset_hopper();                // hopper_emulation.cpp: before each cluster
 
 template <class T>
 const T* exchange(const T& mine) {

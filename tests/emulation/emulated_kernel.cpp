@@ -79,7 +79,14 @@ std::string host_source(const EmittedKernel& kernel) {
   bool common = true;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i] == "// ---- generated") common = false;
-    if (common || lines[i].find("__shared__ __align__(") != std::string::npos) continue;
+    if (common || lines[i].find("extern __shared__ __align__(") != std::string::npos) continue;
+    if (const size_t size = lines[i].find("static_bytes[");
+        lines[i].find("__shared__ __align__(") != std::string::npos) {
+      // Its size alone: what is written behind it is a failure.
+      text +=
+          fmt::format("emulation::declare_shared({});\n", lines[i].substr(size + 13, lines[i].rfind(']') - size - 13));
+      continue;
+    }
     const bool wrapper = lines[i].starts_with("struct ") && i + 1 < lines.size() &&
                          lines[i + 1].find(" x wgmma.mma_async") != std::string::npos;
     if (wrapper) text += product_function(lines, i);
@@ -222,7 +229,6 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
         break;
     }
   }
-  constexpr size_t kMaxStaticBytes = 48 * 1024;  // of shared memory
   // A list is walked by few, so that each block has several tiles; by all of them at the same time or one after the
   // other, as where the GPU is taken by others.
   constexpr int64_t kListBlocks = 3;
@@ -239,7 +245,7 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
        std::max(cluster, static_cast<unsigned>(plan_.fixed_cluster))});
   for (size_t i = 0; i < plan_.following.size(); ++i) {
     const FollowingKernel& kernel = plan_.following[i];
-    run(i + 1, kernel.grid, kernel.max_blocks > 0, {0, static_cast<unsigned>(kernel.threads), kMaxStaticBytes});
+    run(i + 1, kernel.grid, kernel.max_blocks > 0, {0, static_cast<unsigned>(kernel.threads), 0});
   }
   workspace.check(plan_.kernel_name);
 }

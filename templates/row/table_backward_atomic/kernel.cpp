@@ -129,6 +129,7 @@ struct RowTableBackwardAtomic {
     plan.slots = row::operand_slots(spec, kDirection);
     const int rows = plan.slots.back().argument;
     plan.grid = {constant_factor(blocks)};
+    add_workspace_region("unit_count", "u32*", {{constant_factor(4)}, false}, plan);
     if (needs_rounding(shape)) {
       for (size_t table = 0; table < shape.sums.size(); ++table) {
         const int argument = find_argument(signature, shape.sums[table].argument());

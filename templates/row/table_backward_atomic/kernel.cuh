@@ -1,7 +1,7 @@
 // The backward direction of operators that find rows of tables, as row/table_backward is, in one pass over the rows and
 // without a sort. In the order of the kernels:
 //
-//   kernel_main    zeros for all sums
+//   kernel_main    zeros for all sums, and for the count of units that are taken
 //   add_tiles      the rows' gradients, and the tables' sums: a CTA keeps those of rows that it finds again and again, and
 //                  adds them to memory when it has found others
 //   round_sums     tables that are not of fp32
@@ -16,6 +16,7 @@ __device__ void kernel_main(const Params& params) {
   Walk::Sums::counts(params, counts);
   TableTotals totals[Walk::Sums::kCount];
   Walk::get_totals(params, totals);
+  if (blockIdx.x == 0 && threadIdx.x == 0) *params.unit_count = 0;
   TableRowSums<typename Walk::Layout> zeros;
   zeros.clear();
   for_each_table_row<typename Walk::Layout>(

@@ -12,33 +12,44 @@ class TileWalk {
   // Rows of sums in order come in long runs; else those of the first table are the same from sequence to sequence.
   static constexpr int kSlotTables = Sums::kSorted ? 0 : 1;
   static constexpr int kRecentTables = Sums::kCount - kSlotTables;
-  using Slots = SlotSums<Layout, Config::kSlots, kWidth>;
+  using Slots = SlotSums<Layout, kSlotTables * Config::kSlots, kWidth>;
   static_assert(Layout::kRows == Slots::kGroupsOfWarp, "a CTA is a warp, or the warps of a row");
 
   // Of the keys of a tile's rows, for each warp and table.
   static constexpr int kKeys = Layout::kThreads / 32 * Sums::kCount * Config::kTileRows;
-  static constexpr int kSharedBytes = (kSlotTables ? Slots::kBytes + Slots::kTags * 4 : 0) + kKeys * 4;
+  static constexpr int kSharedBytes = Slots::kBytes + (Slots::kTags + kKeys + 1) * 4;
 
   __device__ __forceinline__ TileWalk(const Params& params, unsigned char* shared)
       : params_(params),
         inputs_(params),
         slots_(reinterpret_cast<float*>(shared), reinterpret_cast<u32*>(shared + Slots::kBytes)),
-        keys_(reinterpret_cast<u32*>(shared + kSharedBytes) - kKeys +
-              threadIdx.x / 32 * Sums::kCount * Config::kTileRows) {
+        keys_(reinterpret_cast<u32*>(shared + Slots::kBytes) + Slots::kTags +
+              threadIdx.x / 32 * Sums::kCount * Config::kTileRows),
+        next_unit_(reinterpret_cast<u32*>(shared + kSharedBytes) - 1) {
     if constexpr (Operands::kRowOutputs > 0) Operands::row_outputs(params, data_, strides_);
     get_totals(params, totals_);
   }
 
   // Units are tiles of kTileSequences sequences. There are about twice as many tiles as the mean sequence has; of those
-  // that have more, tiles so far apart are one unit's.
+  // that have more, tiles so far apart are one unit's. CTAs take the next unit when they have done one, those of the most
+  // sequences first.
   __device__ __forceinline__ void run() {
     const i64 batch = Operands::Sequences::count(params_);
     if (batch <= 0) return;
     const i64 groups = (batch + Config::kTileSequences - 1) / Config::kTileSequences;
     const i64 tiles = min(2 * params_.rows / batch / Config::kTileRows + 1, kMaxTiles);
-    for (i64 unit = blockIdx.x; unit < tiles * groups; unit += gridDim.x)
+    i64 unit = blockIdx.x;
+    while (unit < tiles * groups) {
+      // The next one is asked for early, and waited for late.
+      u32 next = 0;
+      if (threadIdx.x == 0) next = atomicAdd(params_.unit_count, 1u);
       go_through(unit / groups, tiles, unit % groups, batch);
-    if constexpr (kSlotTables > 0) slots_.flush(totals_[0]);
+      if (threadIdx.x == 0) *next_unit_ = next;
+      __syncthreads();
+      unit = static_cast<i64>(gridDim.x) + *next_unit_;
+      __syncthreads();
+    }
+    slots_.flush(totals_[0]);
 #pragma unroll
     for (int table = kSlotTables; table < Sums::kCount; ++table)
       recent_[table - kSlotTables].flush(totals_[table]);
@@ -56,7 +67,7 @@ class TileWalk {
   using Operand = Inputs<Layout, Operands, Config, Row>;
   using Place = typename Operand::Place;
   static constexpr int kOutputs = Operands::kRowOutputs + Sums::kCount;
-  static constexpr int kAhead = Config::kRowsAhead;
+  static constexpr int kAhead = Config::kRowsAhead, kGroups = Slots::kGroupsOfWarp;
   static constexpr i64 kMaxTiles = 4096;
 
   __device__ __forceinline__ void go_through(i64 first, i64 tiles, i64 group, i64 batch) {
@@ -76,8 +87,39 @@ class TileWalk {
   }
 
   __device__ __forceinline__ void add_tile(const TileRows& tile) {
-    const int lane = threadIdx.x % 32;
-    for (int i = lane; i < tile.rows; i += 32) {
+    typename Operand::Row held[kAhead];
+    load(tile, 0, held);
+    find_keys(tile);
+    __syncwarp();
+#pragma unroll 1
+    for (int first = 0; first < tile.rows; first += kAhead * kGroups) {
+      if (first > 0) load(tile, first, held);
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        const int at = place_of(first, i);
+        add_row(tile.begin + tile.position + at, held[i], at < tile.rows ? at : -1);
+      }
+    }
+    __syncwarp();
+  }
+
+  // Groups of a warp take turns with the rows of a tile.
+  static __device__ __forceinline__ int place_of(int first, int i) {
+    return first + i * kGroups + threadIdx.x % 32 / Layout::kLanesPerRow;
+  }
+
+  __device__ __forceinline__ void load(const TileRows& tile, int first, typename Operand::Row (&held)[kAhead]) const {
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) {
+      const int at = place_of(first, i);
+      if (at < tile.rows) inputs_.load(params_, Place(tile.begin + tile.position + at, true), held[i]);
+    }
+  }
+
+  // Of each row of the tile, while its elements are on their way.
+  __device__ __forceinline__ void find_keys(const TileRows& tile) const {
+#pragma unroll 1
+    for (int i = threadIdx.x % 32; i < tile.rows; i += 32) {
       typename Operands::Sequences::Found found;
       const i64 row = tile.begin + tile.position + i;
       Operands::Sequences::find(params_, row, tile.sequence, tile.position + i, found);
@@ -85,25 +127,6 @@ class TileWalk {
       for (int table = 0; table < Sums::kCount; ++table)
         keys_[table * Config::kTileRows + i] = found.sums[table] < 0 ? kNoKey : static_cast<u32>(found.sums[table]);
     }
-    __syncwarp();
-    // Groups of a warp take turns with the rows.
-    constexpr int kGroups = Slots::kGroupsOfWarp;
-    const int group = lane / Layout::kLanesPerRow;
-#pragma unroll 1
-    for (int first = 0; first < tile.rows; first += kAhead * kGroups) {
-      typename Operand::Row held[kAhead];
-#pragma unroll
-      for (int i = 0; i < kAhead; ++i) {
-        const int at = first + i * kGroups + group;
-        if (at < tile.rows) inputs_.load(params_, Place(tile.begin + tile.position + at, true), held[i]);
-      }
-#pragma unroll
-      for (int i = 0; i < kAhead; ++i) {
-        const int at = first + i * kGroups + group;
-        add_row(tile.begin + tile.position + at, held[i], at < tile.rows ? at : -1);
-      }
-    }
-    __syncwarp();
   }
 
   // Of a tile's row `at`; -1: the group has none, but other groups of the warp have.
@@ -164,6 +187,7 @@ class TileWalk {
   Slots slots_;
   RecentSums<Layout> recent_[at_least_one(kRecentTables)];
   u32* const keys_;  // of the warp's tile, of each table one after the other
+  u32* const next_unit_;
   TableTotals totals_[Sums::kCount];
   void* data_[at_least_one(Operands::kRowOutputs)];
   i64 strides_[at_least_one(Operands::kRowOutputs)];  // in elements
