@@ -130,6 +130,21 @@ class Inputs {
     }
   }
 
+  // The same of a row that is known to be there. What is set where a row is not, after the load or instead of it, waits
+  // for the load: so several rows would be loaded one after the other.
+  __device__ __forceinline__ void load_existing(i64 row, Row& held) const {
+#pragma unroll
+    for (int input = 0; input < Operands::kRowInputs; ++input) {
+      const auto* const first =
+          static_cast<const unsigned char*>(data_[input]) + row * strides_[input] * Operands::Data::kBytes;
+#pragma unroll
+      for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+        if (Layout::has(chunk))
+          held.packs[input][chunk].template load<true>(first + Layout::column(chunk) * Operands::Data::kBytes);
+      }
+    }
+  }
+
   // Those inputs of a chunk whose bits are set in kReads.
   template <u32 kReads, class Params>
   __device__ __forceinline__ void get(const Params& params, const Row& held, i64 row, const Place& place, int chunk,

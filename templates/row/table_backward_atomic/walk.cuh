@@ -109,11 +109,10 @@ class TileWalk {
   }
 
   __device__ __forceinline__ void load(const TileRows& tile, int first, typename Operand::Row (&held)[kAhead]) const {
+    // Without branches: behind the last row it is loaded again.
 #pragma unroll
-    for (int i = 0; i < kAhead; ++i) {
-      const int at = place_of(first, i);
-      if (at < tile.rows) inputs_.load(params_, Place(tile.begin + tile.position + at, true), held[i]);
-    }
+    for (int i = 0; i < kAhead; ++i)
+      inputs_.load_existing(tile.begin + tile.position + min(place_of(first, i), tile.rows - 1), held[i]);
   }
 
   // Of each row of the tile, while its elements are on their way.
