@@ -46,7 +46,8 @@ foreach(page IN ITEMS README CHANGELOG CONTRIBUTING SECURITY)
 endforeach()
 # Configs of the examples name the schema as ../../hstujit.schema.json.
 install(FILES ${PROJECT_SOURCE_DIR}/hstujit.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev
+        PATTERN __pycache__ EXCLUDE)
 
 if(NOT TARGET hstujit)
   return()

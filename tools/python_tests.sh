@@ -19,7 +19,7 @@ python3 -m venv "$environment" 2>/dev/null || {
 }
 pip() { "$environment/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 pip install "$torch" numpy ruff==0.17.6 mypy==2.4.1
-sources=(python tests/python examples/torch_attention.py)
+sources=(python tests/python tests/compatibility examples)
 "$environment/bin/ruff" check --config python/pyproject.toml "${sources[@]}"
 "$environment/bin/ruff" format --config python/pyproject.toml --check "${sources[@]}"
 (cd python && "../$environment/bin/mypy")

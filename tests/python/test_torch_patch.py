@@ -14,7 +14,7 @@ if torch:
     import torch_cases
 
     import hstujit.torch
-    from hstujit.torch import functional
+    from hstujit.torch import functional, functional_layer
 
 # Stand-ins for the packages: modules, and signatures of some functions as those have them.
 OPERATORS = {
@@ -39,8 +39,19 @@ OPERATORS = {
         "layer_norm(weight, x, bias, eps=1e-05, kernel='pytorch')",  # not in the order of the others
         "swish_layer_norm(x, weight, bias, eps=1e-05, mode='fast')",  # with an argument that nobody knows
     ],
-    "mm": ["addmm(input, mat1, mat2)"],
+    "mm": ["addmm(input, mat1, mat2, kernel=Kernel.PYTORCH)", "bmm(mat1, mat2)"],
 }
+
+
+KERNELS = """import enum
+
+
+class Kernel(enum.Enum):
+    TRITON = 1
+    PYTORCH = 2
+
+
+"""
 
 
 def write_package(folder):
@@ -50,7 +61,7 @@ def write_package(folder):
         (init / "__init__.py").write_text("")
     for module, signatures in OPERATORS.items():
         text = "".join(f"def {signature}:\n    return 'theirs'\n\n\n" for signature in signatures)
-        (operators / f"{module}.py").write_text(text)
+        (operators / f"{module}.py").write_text(KERNELS + text)
     (operators.parent / "model.py").write_text("from generative_recommenders.ops.hstu_attention import hstu_mha\n")
 
 
@@ -77,11 +88,11 @@ class Patch(unittest.TestCase):
 
     def test_what_is_replaced_what_is_left_and_why(self):
         report = hstujit.torch.patch("generative_recommenders")
-        self.assertEqual(len(report.replaced), 6)
+        self.assertEqual(len(report.replaced), 7)
         self.assertIn("generative_recommenders.ops.hstu_attention.hstu_mha", report.replaced)
         reasons = {name.rpartition(".")[2]: reason for name, reason in report.left.items()}
-        self.assertIn("no such operator", reasons["addmm"])
-        self.assertIn("no such operator", reasons["hstu_compute_uqvk"])
+        self.assertIn("no such operator", reasons["bmm"])
+        self.assertIn("does not take norm_bias", reasons["hstu_compute_uqvk"])
         self.assertIn("another order", reasons["layer_norm"])
         self.assertIn("mode, which hstujit does not know", reasons["swish_layer_norm"])
         self.assertIn("no such module", reasons["add_timestamp_positional_embeddings"])
@@ -111,6 +122,29 @@ class Patch(unittest.TestCase):
             self.assertEqual(self.model.hstu_mha(**{**self.arguments, **change}), "theirs")
         inference = self.model.hstu_mha(**self.arguments, dropout_pr=0.1, training=False)
         self.assertEqual(inference.shape, (8, 2, 8))
+
+    def test_calls_are_counted_with_the_reason_why_they_went_to_the_package(self):
+        report = hstujit.torch.patch("generative_recommenders")
+        self.model.hstu_mha(**self.arguments)
+        for change in ({"dropout_pr": 0.1}, {}, {"q": self.arguments["q"].double()}):
+            self.model.hstu_mha(**{**self.arguments, **change})
+        calls = report.calls["generative_recommenders.ops.hstu_attention.hstu_mha"]
+        self.assertEqual(calls.ours, 2)
+        self.assertEqual(calls.theirs, {"dropout of attention": 1, "fp64": 1})
+        again = hstujit.torch.patch("generative_recommenders")
+        self.assertIs(again.calls["generative_recommenders.ops.hstu_attention.hstu_mha"], calls)
+
+    def test_a_kernel_that_is_kept_stays_with_the_package(self):
+        report = hstujit.torch.patch("generative_recommenders", keep=("PYTORCH",))
+        addmm = importlib.import_module("generative_recommenders.ops.mm")
+        matrices = [torch_cases.tensor(*shape).half() for shape in ((24,), (8, 16), (16, 24))]
+        self.assertEqual(addmm.addmm(*matrices), "theirs")
+        self.assertEqual(addmm.addmm(*matrices, addmm.Kernel.TRITON).shape, (8, 24))
+        self.assertEqual(addmm.addmm(*(m.float() for m in matrices), addmm.Kernel.TRITON), "theirs")
+        self.assertEqual(addmm.addmm(matrices[0][:9], matrices[1], matrices[2][:, :9], None), "theirs")
+        calls = report.calls["generative_recommenders.ops.mm.addmm"]
+        self.assertEqual((calls.ours, calls.theirs["kernel PYTORCH is kept"]), (1, 1))
+        self.assertEqual(len(calls.theirs), 3)
 
     def test_rows_with_a_prefix(self):
         hstujit.torch.patch("generative_recommenders")
@@ -219,3 +253,124 @@ class Functions(unittest.TestCase):
         out.sum().backward()
         self.assertTrue(torch.equal(jagged.grad, torch.ones(8, 4)))
         self.assertEqual(dense.grad[:, 0].tolist(), [3, 0, 5])
+
+
+def plain(function, *tensors, **more):
+    """A result and the gradients of all tensors."""
+    leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+    results = function(*leaves, **more)
+    results = [r for r in (results if isinstance(results, tuple) else (results,)) if r is not None]
+    sum((result.float() * torch_cases.tensor(*result.shape, seed=9)).sum() for result in results).backward()
+    return [*results, *(leaf.grad for leaf in leaves)]
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Layer(unittest.TestCase):
+    """Functions of a layer, with their gradients, against plain PyTorch of the same data type."""
+
+    HEADS = {"num_heads": 2, "attn_dim": 16, "hidden_dim": 8}
+
+    def agree(self, ours, expected):
+        for result, wanted in zip(ours, expected, strict=True):
+            self.assertEqual(result.dtype, wanted.dtype)
+            torch.testing.assert_close(result, wanted, rtol=2e-2, atol=2e-2)
+
+    @staticmethod
+    def uqvk(x, weight, bias, uvqk_weight, uvqk_bias):
+        normed = torch.nn.functional.layer_norm(x.float(), x.shape[1:], weight.float(), bias.float(), 1e-6)
+        u, v, q, k = torch.addmm(uvqk_bias, normed.to(x.dtype), uvqk_weight).split([16, 16, 32, 32], 1)
+        heads = q.view(-1, 2, 16), k.view(-1, 2, 16), v.view(-1, 2, 8)
+        return torch.nn.functional.silu(u), *heads
+
+    def projection(self):
+        tensors = (torch_cases.tensor(*s, seed=i) for i, s in enumerate(((8, 16), (16,), (16,), (16, 96), (96,))))
+        return [0.3 * tensor.half() for tensor in tensors]
+
+    def test_addmm_of_a_vector_a_matrix_and_a_transposed_one(self):
+        mat1, mat2 = torch_cases.tensor(8, 16).half(), torch_cases.tensor(24, 16, seed=1).half()
+        for added in (torch_cases.tensor(24, seed=2).half(), torch_cases.tensor(8, 24, seed=2).half()):
+            for turned in (mat2.t(), mat2.t().contiguous()):
+                expected = plain(torch.addmm, added, mat1, turned)
+                self.agree(plain(functional_layer.addmm, added, mat1, turned), expected)
+        sliced = torch_cases.tensor(8, 32).half()[:, 3:19]
+        expected = torch.addmm(added, sliced, mat2.t())
+        torch.testing.assert_close(functional_layer.addmm(added, sliced, mat2.t()), expected, rtol=1e-2, atol=1e-2)
+
+    def test_compute_uqvk(self):
+        x, weight, bias, uvqk_weight, uvqk_bias = self.projection()
+        expected = plain(self.uqvk, x, weight, bias, uvqk_weight, uvqk_bias)
+
+        def ours(x, weight, bias, uvqk_weight, uvqk_bias, **more):
+            heads = self.HEADS.values()
+            return functional_layer.hstu_compute_uqvk(x, weight, bias, 1e-6, *heads, uvqk_weight, uvqk_bias, **more)
+
+        self.agree(plain(ours, x, weight, bias, uvqk_weight, uvqk_bias), expected)
+        again = plain(ours, x, weight, bias, uvqk_weight, uvqk_bias, recompute_uvqk_in_backward=True)
+        self.agree(again, expected)
+
+    def test_preprocess_and_attention(self):
+        x, weight, bias, uvqk_weight, uvqk_bias = self.projection()
+        masks = {"num_targets": torch.tensor([1, 0, 2]), "max_attn_len": 3, "contextual_seq_len": 1}
+        offsets = torch_cases.offsets()
+
+        def expected(*tensors):
+            u, q, k, v = self.uqvk(*tensors)
+            return u, functional.hstu_mha(8, 0.25, q, k, v, offsets, **masks).view(8, 16)
+
+        def ours(x, weight, bias, uvqk_weight, uvqk_bias, prefill=False, recompute=True):
+            return functional_layer.hstu_preprocess_and_attention(
+                x, weight, bias, 1e-6, *self.HEADS.values(), uvqk_weight, uvqk_bias, 8, offsets, 0.25, True,
+                *masks.values(), recompute, recompute, False, prefill,
+            )  # fmt: skip
+
+        wanted = plain(expected, x, weight, bias, uvqk_weight, uvqk_bias)
+        self.agree(plain(ours, x, weight, bias, uvqk_weight, uvqk_bias), wanted)
+        self.agree(plain(ours, x, weight, bias, uvqk_weight, uvqk_bias, recompute=False), wanted)
+        with torch.no_grad():
+            _, attn, k, v = ours(x, weight, bias, uvqk_weight, uvqk_bias, prefill=True)
+            self.assertEqual((k.shape, v.shape), ((8, 2, 16), (8, 2, 8)))
+            self.agree([attn], [wanted[1]])
+            self.assertIsNone(ours(x, weight, bias, uvqk_weight, uvqk_bias)[2])
+        with self.assertRaisesRegex(errors.UnsupportedError, "attn_func"):
+            functional_layer.hstu_preprocess_and_attention(
+                x, weight, bias, 1e-6, *self.HEADS.values(), uvqk_weight, uvqk_bias, 8, offsets, 0.25, True, None, 0, 0,
+                False, False, False, attn_func=torch.ones(1),
+            )  # fmt: skip
+
+    def test_compute_output(self):
+        attn, u, x = (0.3 * torch_cases.tensor(8, 16, seed=seed).half() for seed in range(3))
+
+        def expected(attn, u, x, weight, bias, output_weight, concat_u, concat_x, activation, group_norm):
+            if group_norm:
+                heads = attn.float().view(8, 2, 8)
+                normed = torch.nn.functional.group_norm(heads, 2, weight.float(), bias.float(), 1e-6).view(8, 16)
+                concat_u = concat_x = concat_u and concat_x
+                activation = "none"
+            else:
+                normed = torch.nn.functional.layer_norm(attn.float(), (16,), weight.float(), bias.float(), 1e-6)
+            gate = {"none": lambda u: u, "silu": torch.nn.functional.silu, "sigmoid": torch.sigmoid}[activation]
+            parts = [u.float()] * concat_u + [attn.float()] * concat_x + [gate(u.float()) * normed]
+            return torch.addmm(x, torch.cat(parts, 1).half(), output_weight)
+
+        def ours(attn, u, x, weight, bias, output_weight, *how):
+            return functional_layer.hstu_compute_output(
+                attn, u, x, weight, bias, 1e-6, output_weight, 2, 8, 0.5, False, *how, True
+            )
+
+        for how in ((True, True, "none", False), (False, True, "silu", False), (True, False, "sigmoid", True)):
+            width, norm = 16 * (1 if how[3] else 1 + how[0] + how[1]), 2 if how[3] else 16
+            weights = (0.3 * torch_cases.tensor(*s, seed=4).half() for s in ((norm,), (norm,), (width, 16)))
+            tensors = [attn, u, x, *weights]
+            with self.subTest(how):
+                wanted = plain(lambda *given, how=how: expected(*given, *how), *tensors)
+                self.agree(plain(lambda *given, how=how: ours(*given, *how), *tensors), wanted)
+
+    def test_scales_of_scores_and_silu_of_a_norm(self):
+        q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
+        plainly = functional.hstu_mha(length, alpha, q, k, v, offsets)
+        for scale in (torch.tensor(1 / length), torch.full((8,), 1 / length)):
+            scaled = functional.hstu_mha(length, alpha, q, k, v, offsets, attn_scale=scale)
+            torch.testing.assert_close(scaled, plainly)
+        x, weight = torch_cases.tensor(8, 16), torch_cases.tensor(16, seed=1)
+        normed = torch.nn.functional.silu(functional.rms_norm(x, weight))
+        torch.testing.assert_close(functional.rms_norm(x, weight, silu=True), normed)

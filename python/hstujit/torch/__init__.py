@@ -21,13 +21,16 @@ from . import _register
 #: Where the kernels of operators are: "native", in C++, or "python" (docs/pytorch.md).
 dispatch: str = _register.register_all()
 
-from . import functional  # noqa: E402  its operators are there now
-from ._patch import Patched, patch, unpatch  # noqa: E402
+from . import functional, functional_layer  # noqa: E402  its operators are there now
+from ._patch import Calls, Patched, patch, unpatch  # noqa: E402
 from .functional import *  # noqa: E402, F403
+from .functional_layer import *  # noqa: E402, F403
 from .stu import STULayer, STULayerConfig, STUStack  # noqa: E402
 
 __all__ = [
     *functional.__all__,
+    *functional_layer.__all__,
+    "Calls",
     "Patched",
     "STULayer",
     "STULayerConfig",

@@ -22,6 +22,11 @@ _PASSED_ON = {
 }
 
 
+# An input whose gradient, where it is a matrix, is that of the result times a number. Backward takes the number, and
+# returns the gradient, of a vector alone.
+_SCALED = {"addmm": ("input", "beta")}
+
+
 class Derivative:
     """Forward saves its inputs, and those outputs that backward takes; what else backward needs it computes anew."""
 
@@ -55,6 +60,7 @@ class Derivative:
         self.results = [results.get("d" + name) for name in self.names]
         passed_on = {name: which for (op, name), which in _PASSED_ON.items() if op == forward.interface.op}
         self.passed_on = [gradients.index(passed_on[name]) if name in passed_on else None for name in self.names]
+        self.scaled, self.factor = _SCALED.get(forward.interface.op, ("", ""))
 
     def find_unused(self, order: list[str]) -> Iterator[tuple[list[int], int, bool]]:
         """Places of inputs that a given output of forward replaces: no bias where there is what follows from it.
@@ -136,6 +142,10 @@ class Derivative:
                     name, what = self.order_names[place], self.forward.interface.op
                     raise UnsupportedError(f"{what} has no derivative with {name} where {kept} is kept for backward")
                 inputs = (*inputs[:place], None, *inputs[place + 1 :])
+        factor = None
+        if self.scaled and named.get(self.scaled) == "matrix":
+            place = self.order_names.index(self.factor)
+            factor, inputs = inputs[place], (*inputs[:place], None, *inputs[place + 1 :])
         chosen = {**self.always, **derived}
         if named:
             chosen.update((name, value) for name, value in named.items() if name in self.kept)
@@ -148,10 +158,11 @@ class Derivative:
         # One for each input that was passed; those behind it need none.
         return tuple([
             None if not is_needed
+            else _times(dense[0], factor) if factor is not None and name == self.scaled
             else dense[passed_on] if passed_on is not None
             else None if result is None
             else results[result]
-            for is_needed, result, passed_on in zip(needs, self.results, self.passed_on)
+            for name, is_needed, result, passed_on in zip(self.names, needs, self.results, self.passed_on)
         ])  # fmt: skip
 
 
@@ -161,6 +172,10 @@ def _picker(indices: Iterable[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ..
     if len(places) > 1:
         return operator.itemgetter(*places)
     return lambda values: tuple([values[place] for place in places])
+
+
+def _times(gradient: torch.Tensor, factor: float) -> torch.Tensor:
+    return gradient if factor == 1 else gradient * factor
 
 
 def _dense(gradient: torch.Tensor) -> torch.Tensor:

@@ -54,6 +54,7 @@ def hstu_mha(
     enable_tma: bool = False,
     attn_func: torch.Tensor | None = None,
     scaling_seqlen: int = -1,
+    attn_scale: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention of each sequence over itself: ``hstu_attention`` of docs/ops.md.
 
@@ -64,6 +65,7 @@ def hstu_mha(
         v: (L, heads, hidden_dim).
         seq_offsets: (B + 1), int32 or int64.
         num_targets: (B), targets at the end of each sequence.
+        attn_scale: (L) or a single number, factors of the scores in place of one over their divisor.
 
     Returns:
         (L, heads, hidden_dim).
@@ -83,6 +85,7 @@ def hstu_mha(
         max_seq_len,
         alpha,
         num_targets=_like_offsets(num_targets, seq_offsets),
+        attn_scale=None if attn_scale is None else attn_scale.float().reshape(-1),
         scaling_seqlen=scaling_seqlen,
         causal=causal,
         max_attn_len=max_attn_len,
@@ -133,10 +136,12 @@ def layer_norm(
     return _ops.layer_norm(rows, _weight(weight, x), _weight(bias, x), eps).view(x.shape)
 
 
-def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None) -> torch.Tensor:
-    """Each row of x over its root mean square, times weight. x is (..., D)."""
+def rms_norm(
+    x: torch.Tensor, weight: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None, silu: bool = False
+) -> torch.Tensor:
+    """Each row of x over its root mean square, times weight; with ``silu`` the silu of that. x is (..., D)."""
     rows = _rows(x.reshape(-1, x.shape[-1]))
-    return _ops.rms_norm(rows, _weight(weight, x), eps).view(x.shape)
+    return _ops.rms_norm(rows, _weight(weight, x), eps, silu=silu).view(x.shape)
 
 
 def swish_layer_norm(

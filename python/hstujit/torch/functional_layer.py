@@ -1,0 +1,220 @@
+"""The products of a layer, and its two halves, under the names and argument orders of the public HSTU packages.
+
+They take bf16 and fp16, and a GPU must be Hopper. Sizes of products are multiples of 8.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from ..errors import UnsupportedError
+from .functional import _like_offsets, _weight, hstu_mha, layer_norm
+
+_ops = torch.ops.hstujit
+
+
+def _matrix(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor as products read it: its data, and its rows, begin at multiples of 16 bytes.
+
+    Where the data begins is not known to torch.compile: there the operator refuses what begins elsewhere.
+    """
+    size = tensor.element_size()
+    aligned = tensor.stride(-1) == 1 and (tensor.dim() < 2 or tensor.stride(0) * size % 16 == 0)
+    if aligned and not torch.compiler.is_compiling():
+        aligned = tensor.storage_offset() * size % 16 == 0
+    return tensor if aligned else tensor.clone(memory_format=torch.contiguous_format)
+
+
+torch.fx.wrap("_matrix")  # a leaf of torch.fx.symbolic_trace, as those of functional.py
+
+
+def addmm(input: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, kernel: Any = None) -> torch.Tensor:
+    """``input`` plus the product of ``mat1`` (L, k) and ``mat2`` (k, n). ``input`` is (n) or (L, n)."""
+    return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, _matrix(input), 1.0)
+
+
+def hstu_compute_uqvk(
+    x: torch.Tensor,
+    norm_weight: torch.Tensor,
+    norm_bias: torch.Tensor,
+    norm_eps: float,
+    num_heads: int,
+    attn_dim: int,
+    hidden_dim: int,
+    uvqk_weight: torch.Tensor,
+    uvqk_bias: torch.Tensor,
+    kernel: Any = None,
+    recompute_normed_x_in_backward: bool = False,
+    recompute_uvqk_in_backward: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """u, q, k and v of rows: their layer norm, projected; of u the silu.
+
+    Args:
+        x: (L, D).
+        uvqk_weight: (D, 2 * num_heads * (hidden_dim + attn_dim)): columns of u, v, q and k, in this order.
+        uvqk_bias: a number of each of these columns.
+        recompute_normed_x_in_backward, recompute_uvqk_in_backward: either has backward compute both again.
+
+    Returns:
+        u (L, num_heads * hidden_dim), q and k (L, num_heads, attn_dim), v (L, num_heads, hidden_dim).
+    """
+    inputs = x, norm_weight, norm_bias, norm_eps, num_heads, attn_dim, hidden_dim, uvqk_weight, uvqk_bias
+    if (recompute_normed_x_in_backward or recompute_uvqk_in_backward) and torch.is_grad_enabled():
+        return checkpoint(_uqvk, *inputs, use_reentrant=False)
+    return _uqvk(*inputs)
+
+
+def _uqvk(
+    x: torch.Tensor,
+    norm_weight: torch.Tensor,
+    norm_bias: torch.Tensor,
+    norm_eps: float,
+    num_heads: int,
+    attn_dim: int,
+    hidden_dim: int,
+    uvqk_weight: torch.Tensor,
+    uvqk_bias: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    uvqk = addmm(uvqk_bias, layer_norm(x, norm_weight, norm_bias, norm_eps), uvqk_weight)
+    wide, narrow = num_heads * hidden_dim, num_heads * attn_dim
+    u, v, q, k = torch.split(uvqk, [wide, wide, narrow, narrow], dim=1)
+    heads = q.view(-1, num_heads, attn_dim), k.view(-1, num_heads, attn_dim), v.view(-1, num_heads, hidden_dim)
+    return _ops.silu(u), *heads
+
+
+def hstu_preprocess_and_attention(
+    x: torch.Tensor,
+    norm_weight: torch.Tensor,
+    norm_bias: torch.Tensor,
+    norm_eps: float,
+    num_heads: int,
+    attn_dim: int,
+    hidden_dim: int,
+    uvqk_weight: torch.Tensor,
+    uvqk_bias: torch.Tensor,
+    max_seq_len: int,
+    seq_offsets: torch.Tensor,
+    attn_alpha: float,
+    causal: bool,
+    num_targets: torch.Tensor | None,
+    max_attn_len: int,
+    contextual_seq_len: int,
+    recompute_uvqk_in_backward: bool,
+    recompute_normed_x_in_backward: bool,
+    sort_by_length: bool,
+    prefill: bool = False,
+    kernel: Any = None,
+    enable_tma: bool | None = None,
+    attn_func: torch.Tensor | None = None,
+    scaling_seqlen: int = -1,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
+    """The half of a layer up to attention: ``hstu_preprocess_and_attention`` of docs/ops.md.
+
+    Arguments are those of :func:`hstu_compute_uqvk` and of :func:`hstu_mha`. The projection is always computed again in
+    backward: ``recompute_uvqk_in_backward`` is taken, and without effect.
+
+    Returns:
+        u and the attention output, both (L, num_heads * hidden_dim), and with ``prefill`` k and v, for a cache.
+
+    Raises:
+        hstujit.errors.UnsupportedError: ``attn_func``.
+    """
+    if attn_func is not None:
+        raise UnsupportedError("attn_func is given; masks of a tensor are not there: it must be None")
+    projection = norm_weight, norm_bias, norm_eps, num_heads, attn_dim, hidden_dim, uvqk_weight, uvqk_bias
+    masks: dict[str, Any] = {"causal": causal, "max_attn_len": max_attn_len, "contextual_seq_len": contextual_seq_len}
+    if prefill:
+        u, q, k, v = hstu_compute_uqvk(x, *projection)
+        attn = hstu_mha(
+            max_seq_len,
+            attn_alpha,
+            q,
+            k,
+            v,
+            seq_offsets,
+            num_targets=num_targets,
+            scaling_seqlen=scaling_seqlen,
+            **masks,
+        )
+        return u, attn.view(-1, num_heads * hidden_dim), k, v
+    _, _, u, attn = _ops.hstu_preprocess_and_attention(
+        _matrix(x),
+        _weight(norm_weight, x),
+        _matrix(uvqk_weight),
+        seq_offsets,
+        max_seq_len,
+        attn_alpha,
+        _weight(norm_bias, x),
+        _matrix(uvqk_bias),
+        _like_offsets(num_targets, seq_offsets),
+        eps=norm_eps,
+        scaling_seqlen=scaling_seqlen,
+        heads=num_heads,
+        attn_dim=attn_dim,
+        hidden_dim=hidden_dim,
+        training=torch.is_grad_enabled(),
+        recompute_normed_x=recompute_normed_x_in_backward or not torch.is_grad_enabled(),
+        **masks,
+    )
+    return u, attn.view(-1, num_heads * hidden_dim), None, None
+
+
+def hstu_compute_output(
+    attn: torch.Tensor,
+    u: torch.Tensor,
+    x: torch.Tensor,
+    norm_weight: torch.Tensor,
+    norm_bias: torch.Tensor,
+    norm_eps: float,
+    output_weight: torch.Tensor,
+    num_heads: int,
+    linear_dim: int,
+    dropout_ratio: float,
+    training: bool,
+    concat_u: bool,
+    concat_x: bool,
+    mul_u_activation_type: str,
+    group_norm: bool,
+    recompute_y_in_backward: bool,
+    kernel: Any = None,
+) -> torch.Tensor:
+    """The half of a layer behind attention: ``hstu_compute_output`` of docs/ops.md.
+
+    Args:
+        attn, u: (L, num_heads * linear_dim).
+        x: (L, D), which the result is added to.
+        output_weight: (Y, D), with Y columns of what is concatenated.
+        concat_u, concat_x: u and attn stand before the product. With ``group_norm`` both do, or none of them.
+        mul_u_activation_type: ``"none"``, ``"silu"`` or ``"sigmoid"`` of the u that multiplies. Without effect with
+            ``group_norm``.
+    """
+    drops = training and dropout_ratio > 0
+    seed = int(torch.randint(2**62, ()).item()) if drops else None
+    both = concat_u and concat_x
+    _, out = _ops.hstu_compute_output(
+        _matrix(attn),
+        _matrix(u),
+        _matrix(x),
+        _weight(norm_weight, x),
+        _matrix(output_weight),
+        _weight(norm_bias, x),
+        norm_eps,
+        dropout_ratio if drops else None,
+        seed,
+        0 if drops else None,
+        heads=num_heads,
+        hidden_dim=linear_dim,
+        training=torch.is_grad_enabled(),
+        group_norm=group_norm,
+        concat_u=both if group_norm else concat_u,
+        concat_x=both if group_norm else concat_x,
+        recompute_y=recompute_y_in_backward or not torch.is_grad_enabled(),
+        mul_u_activation="none" if group_norm else mul_u_activation_type,
+    )
+    return out
+
+
+__all__ = ["addmm", "hstu_compute_output", "hstu_compute_uqvk", "hstu_preprocess_and_attention"]
