@@ -15,8 +15,8 @@ import statistics
 import sys
 
 # Steps whose input is a report of `hstujit bench`, and those with what others take beside it.
-BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products")
-WITH_PEERS = ("rows", "sequences", "products")
+BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products", "layers")
+WITH_PEERS = ("rows", "sequences", "products", "layers")
 
 
 def load(path):

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Four more steps: "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Five more steps: "layers", whole ones through PyTorch beside the public ones; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
 # and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
@@ -13,7 +13,7 @@
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -244,8 +244,14 @@ if step delta; then
   record delta "$work/delta_untuned.out" "$work/delta_tuned.out" "$output/delta_$day.json" || failed=1
 fi
 
+if step rows_matrix; then
+  for direction in forward backward; do
+    agreement rows_${direction}_matrix --rows --direction $direction --part "$part"
+    sanitized rows_${direction}_sanitizer --only rows_ --direction $direction
+  done
+fi
+
 if step rows; then
-  for direction in forward backward; do agreement rows_${direction}_matrix --rows --direction $direction; done
   for times in untuned tuned; do
     [ $times = tuned ] && { $hstujit tune --config "$here/rows.json" --budget 240s --json --cache-dir "$work/rows" > /dev/null 2> "$work/log" || failed=1; }
     $hstujit bench --config "$here/rows.json" --cache-dir "$work/rows" --out "$work/rows_$times.out" || failed=1
@@ -256,7 +262,6 @@ fi
 if step sequences_matrix; then
   for direction in forward backward; do
     agreement sequences_${direction}_matrix --sequences --direction $direction --part "$part"
-    sanitized sequences_${direction}_sanitizer --only rows_ --direction $direction
   done
 fi
 
@@ -306,6 +311,15 @@ if step programs; then
   done
   sanitized layers_sanitizer --only layer
   "$binaries/test_gpu_program" || failed=1
+fi
+
+# Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.
+if step layers; then
+  $hstujit bench --config "$here/layers.json" --cache-dir "$work/layers" --out "$work/layers_untuned.out" || failed=1
+  $hstujit tune --config "$here/layers.json" --budget 300s --json --cache-dir "$work/layers" > /dev/null 2> "$work/log" || failed=1
+  $hstujit bench --config "$here/layers.json" --cache-dir "$work/layers" --out "$work/layers_tuned.out" || failed=1
+  HSTUJIT_CACHE_DIR=$work/layers python3 "$here/layer_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/layer_peers.json" 2> "$work/log" || failed=1
+  record layers "$work/layers_untuned.out" "$work/layers_tuned.out" "$work/layer_peers.json" "$output/layers_$day.json" || failed=1
 fi
 
 # The benchmark by two builds in turns, none of them tuned.

@@ -30,10 +30,16 @@ KINDS = {
     "emitted": "programs beside emitted source, built with nvcc and run",
     "faults": "candidates that crash, hang or write nothing, in the tuner",
     "fused": "backward matrix and compute-sanitizer over one config of the fused kernel",
+    "layers": "whole layers, beside the public ones: `bench/layers.json`, `bench/layer_peers.py`",
+    "layers_backward_matrix": "whole layers and their halves, backward, against float64",
+    "layers_forward_matrix": "the same, forward",
+    "layers_sanitizer": "memcheck and racecheck over some of them",
+    "compatibility": "tests of the public packages with these operators in place: docs/compatibility.md",
     "matrix": "every mask, data type and dimension, forward, against float64",
     "per_sequence": PER_SEQUENCE,
     "ping_pong": "matrix and compute-sanitizer with ping-pong scheduling",
     "profile": "the benchmark's cells under the profiler",
+    "products_backward_matrix": "gradients of products, every size, layout and addend, against float64",
     "products_clusters": "a third of them, matrix and compute-sanitizer, by clusters that share columns",
     "products_matrix": "products of matrices, every size, layout and addend, against float64",
     "products_ping_pong": "the same by ping-pong",
@@ -51,6 +57,8 @@ KINDS = {
     "rows_forward_sanitizer": "memcheck and racecheck over operators over rows, forward",
     "rows_fifteenth_backward_matrix": "a fifteenth of those of operators over rows, backward, against float64",
     "rows_fifteenth_forward_matrix": "the same, forward",
+    "rows_half_backward_matrix": "half of those of operators over rows, backward, against float64",
+    "rows_half_forward_matrix": "the same, forward",
     "rows_backward_matrix": "operators over rows, every data type, width and option, backward, against float64",
     "rows_forward_matrix": "the same, forward",
     "random": "instances at random, forward, backward and of last rows, against float64",
@@ -58,9 +66,11 @@ KINDS = {
     "sanitizer": "memcheck and racecheck over small instances, forward",
     "semaphore": SEMAPHORE,
     "sequences": "operators over rows of sequences, beside PyTorch, torch.compile and Triton: `bench/sequences.json`, `bench/sequence_peers.py`",
-    "sequences_backward_matrix": "a sixth of the correctness matrix of operators over rows of sequences, backward",
+    "sequences_backward_matrix": "operators over rows of sequences, every data type, width and option, backward, against float64",
+    "sequences_sixth_backward_matrix": "a sixth of those of operators over rows of sequences, backward, against float64",
+    "sequences_sixth_forward_matrix": "the same, forward",
     "sequences_backward_sanitizer": "memcheck and racecheck over operators over rows, of sequences and not, backward",
-    "sequences_forward_matrix": "the same sixth, forward",
+    "sequences_forward_matrix": "the same, forward",
     "sequences_forward_sanitizer": "the same, forward",
     "serving_matrix": "caches of keys and values, and offsets of lengths, against the reference",
     "serving_sanitizer": "memcheck and racecheck over some of them",
@@ -89,6 +99,9 @@ def kind_of(path):
 
 
 def outcome(report):
+    if "packages" in report:
+        results = [test["result"] for package in report["packages"].values() for test in package["results"].values()]
+        return f"{results.count('passed')} passed, {results.count('failed')} failed"
     result = report.get("result")
     if not isinstance(result, dict):
         failed = sum("median_ms" not in row for row in report.get("results", []))

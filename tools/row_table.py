@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the README's tables of operators over rows, and over rows of sequences, from the newest bench/results/rows_*.json and
-sequences_*.json that have other libraries' times.
+"""Writes the README's tables of operators over rows, over rows of sequences, and of whole layers, from the newest
+bench/results/rows_*.json, sequences_*.json and layers_*.json that have other libraries' times.
 
-    tools/row_table.py            rewrite the block between the rows:begin and rows:end markers of README.md
-    tools/row_table.py --check    exit 1, with the difference, when the block is not what would be written
+    tools/row_table.py            rewrite the blocks between the markers rows:begin, rows:end, layers:begin and layers:end
+    tools/row_table.py --check    exit 1, with the difference, when a block is not what would be written
 
-Such files are of `bench/run_gpu.sh -s "rows sequences"`, with what bench/row_peers.py and bench/sequence_peers.py printed on the
-same machine.
+Such files are of `bench/run_gpu.sh -s "rows sequences layers"`, with what bench/row_peers.py, bench/sequence_peers.py and
+bench/layer_peers.py printed on the same machine.
 """
 import argparse
 import pathlib
@@ -17,6 +17,7 @@ from bench_table import Mistake, ROOT, bring_in_step, load, with_block
 
 BEGIN = "<!-- rows:begin -->"
 END = "<!-- rows:end -->"
+LAYERS = ("<!-- layers:begin -->", "<!-- layers:end -->")
 PEERS = [("PyTorch", "pytorch"), ("torch.compile", "torch_compile"), ("Triton", "triton")]
 
 
@@ -55,6 +56,24 @@ def render(path, report):
     return "\n".join(lines) + "\n"
 
 
+def render_layers(path, report):
+    environment = report["environment"]
+    lines = [
+        f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
+        f"`bench/results/{path.name}`, with the lengths of [bench/layers.json](bench/layers.json). Times are in ms, cold L2.",
+        "",
+        "| layer | forward | Triton | | training step | Triton | | peak MiB | Triton |",
+        "|---|" + "--:|" * 8,
+    ]
+    for row in report["peers"]["times"]:
+        ours, other = row["hstujit"], row["triton"]
+        cells = [row["name"]]
+        for key in ("forward", "training"):
+            cells += [f"**{ours[key]:.2f}**", f"{other[key]:.2f}", f"**{other[key] / ours[key]:.2f}×**"]
+        lines.append("| " + " | ".join([*cells, f"{ours['peak_mib']:,}", f"{other['peak_mib']:,}"]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the README is out of step")
@@ -65,6 +84,9 @@ def main(arguments):
     chosen = [entry for step in ("rows", "sequences") if (entry := newest(options.results, step))]
     readme = options.readme.read_text(encoding="utf-8")
     wanted = with_block(readme, "\n".join(render(*entry) for entry in chosen), options.readme, BEGIN, END)
+    layers = newest(options.results, "layers")
+    if layers:
+        wanted = with_block(wanted, render_layers(*layers), options.readme, *LAYERS)
     return bring_in_step(options.readme, readme, wanted, options.results, options.check)
 
 

@@ -30,7 +30,11 @@ def parameters_of(
     for name, forms in interface.choices:
         if name in given:
             found[name] = _form_of(name, forms, tensors[name][0])
-    for name, axes in interface.sizes:
+    sizes = dict(interface.sizes)
+    for flag, value, others in interface.moved:
+        if chosen.get(flag) == value:
+            sizes.update(others)
+    for name, axes in sizes.items():
         if axis := next((axis for axis in axes if axis[0] in given), None):
             found[name] = _size_of(interface, *axis, tensors[axis[0]][0])
     for name, arguments in interface.dtypes:

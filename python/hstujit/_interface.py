@@ -62,6 +62,7 @@ class Interface:
         switches: parameters that say whether an argument is there.
         choices: parameters that say which form of the argument of the same name is there, such as attn_scale.
         sizes: parameters that are the size of an axis: argument and axis, the first that is given counts.
+        moved: flags with which sizes are those of other axes, such as transpose_mat2: name, value, and these sizes.
         dtypes: parameters that are data types: the arguments that have it, likewise.
         alignment: the parameter that addresses and strides are multiples of, with its values, largest first.
         parameters: all others.
@@ -77,6 +78,7 @@ class Interface:
     switches: tuple[Switch, ...]
     choices: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...]
     sizes: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    moved: tuple[tuple[str, bool, Mapping[str, tuple[tuple[str, int], ...]]], ...]
     dtypes: tuple[tuple[str, tuple[str, ...]], ...]
     alignment: tuple[str, tuple[int, ...]] | None
     parameters: tuple[Parameter, ...]
@@ -159,6 +161,7 @@ class _Search:
             switches=tuple(switches),
             choices=tuple(choices.items()),
             sizes=tuple(sizes.items()),
+            moved=tuple(self.moved(sizes, base)),
             dtypes=tuple(dtypes.items()),
             alignment=(alignment, self.largest_first(alignment)) if alignment else None,
             parameters=tuple(
@@ -188,12 +191,33 @@ class _Search:
                 self.base[name], base = value, signature
         return sizes
 
-    def other_size(self, name: str, schema: Mapping[str, Any]) -> tuple[int, Signature] | None:
+    def other_size(
+        self, name: str, schema: Mapping[str, Any], flags: Mapping[str, bool] | None = None
+    ) -> tuple[int, Signature] | None:
         for value in _SIZES if schema.get("type") == "integer" else ():
             free = _allows(schema, value) and value not in self.base.values()
-            if free and (signature := self.signature({name: value})):
+            if free and (signature := self.signature({**(flags or {}), name: value})):
                 return value, signature
         return None
+
+    def moved(
+        self, sizes: Mapping[str, tuple[tuple[str, int], ...]], base: Signature
+    ) -> Iterator[tuple[str, bool, Mapping[str, tuple[tuple[str, int], ...]]]]:
+        """Flags that exchange axes of an input, and the sizes that are those of other axes then."""
+        for flag, schema in self.properties.items():
+            if schema.get("type") != "boolean" or not self.variants[flag]:
+                continue
+            value, flagged = self.variants[flag][0]
+            if all(before.shape == after.shape for before, after in _common_inputs(base, flagged)):
+                continue
+            others = {}
+            for name, axes in sizes.items():
+                found = self.other_size(name, self.properties[name], {flag: value})
+                now = tuple(_axes_of(found[0], flagged, found[1])) if found else axes
+                if now and axes[0] not in now:
+                    others[name] = now
+            if others:
+                yield flag, value, others
 
     def switch_everything_on(self, switches: list[Switch], choices: Iterable[str], sizes: Iterable[str]) -> None:
         """Looks at the instance with as many arguments as there are at once: it says in which order they stand."""

@@ -11,6 +11,7 @@ Results of a later run replace those of the same tests in the file.
 
 import argparse
 import concurrent.futures
+import datetime
 import json
 import os
 import pathlib
@@ -95,7 +96,7 @@ def run_package(package: Package, checkout: pathlib.Path, workers: Workers, befo
             results[test] = {"result": "left out", "reason": reason, "calls": {}}
         elif re.search(given.only, test):
             chosen.append(test)
-    if not (given.on_cpu or given.report["machine"]["gpu"]):
+    if not (given.on_cpu or given.report["environment"]["gpu"]):
         skipped = {"result": "skipped", "reason": "there is no GPU", "calls": {}}
         results.update((test, skipped) for test in chosen)
         chosen = []
@@ -133,11 +134,15 @@ def fell_back(result: dict) -> int:
     return sum(sum(function["fell_back"].values()) for function in result["calls"].values())
 
 
-def machine() -> dict:
+def environment() -> dict:
     import torch
 
     is_gpu = torch.cuda.is_available()
+    asked = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
     return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        "commit": commit or os.environ.get("HSTUJIT_COMMIT", "unknown"),
         "gpu": torch.cuda.get_device_name() if is_gpu else None,
         "torch": torch.__version__,
         "python": platform.python_version(),
@@ -188,7 +193,7 @@ def main() -> int:
     if given.markdown:
         print(markdown(report))
         return 0
-    report.update(machine=machine(), patched=not given.unpatched)
+    report.update(step="compatibility", environment=environment(), patched=not given.unpatched)
     given.report, failed = report, 0
     with tempfile.TemporaryDirectory() as scratch:
         workers = Workers(given, scratch)

@@ -71,6 +71,8 @@ def cases():
     half, weights = x.half(), tensor(16, 24, seed=9).half()
     yield "addmm", "addmm", (half, weights, 2.0, tensor(24, seed=10).half(), 0.5), {}
     yield "addmm_matrix", "addmm", (half, weights, 0.25, tensor(ROWS, 24, seed=12).half(), 2.0), {}
+    transposed = {"transpose_mat2": True}
+    yield "addmm_transposed", "addmm", (half, tensor(24, half.size(1), seed=13).half(), 0.25), transposed
     yield "addmm_plain", "addmm", (half, weights, 2.0), {}
     yield "addmm_wgrad", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0), {}
 

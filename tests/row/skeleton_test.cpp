@@ -10,6 +10,7 @@
 #include "compiler/plan/search_space.h"
 #include "compiler/spec/operators/hstu_norm_mul_dropout/spec.h"
 #include "compiler/spec/operators/layer_norm/spec.h"
+#include "templates/row/operands.h"
 #include "templates/row/resources.h"
 #include "tests/row/row_cases.h"
 
@@ -155,17 +156,15 @@ TEST(RowSkeleton, EveryProblemOverSequencesHasAConfigOnEveryDevice) {
         for (const RowCase& row : sequence_cases({{"width", width}, {"dtype", dtype}})) {
           for (const Direction direction : kDirections) {
             if (!row.spec->supports(direction) || row.spec->program(direction) != nullptr) continue;
-            const auto outputs = row.spec->interface(direction).outputs;
-            const bool sums = std::any_of(outputs.begin(), outputs.end(), [](const RowOperand& output) {
-              return output.kind == RowOperandKind::kTableSum;
-            });
+            const auto tables = row.spec->interface(direction).outputs_of(RowOperandKind::kTableSum);
+            const bool sums = !tables.empty(), sorted = row::finds_in_order(tables);
             for (const bool deterministic : {false, true}) {
               const auto config =
                   heuristic_config(*row.spec, direction, *known_device(device), {}, {.deterministic = deterministic});
               ASSERT_TRUE(config.ok()) << device << " " << row.name << " " << width << config.status().message();
               // A slot of the widest rows is more than a CTA of it has.
               const bool atomic =
-                  !deterministic && std::string_view(device) == "sm_90a" && width < RowParams::kMaxWidth;
+                  !deterministic && !sorted && std::string_view(device) == "sm_90a" && width < RowParams::kMaxWidth;
               EXPECT_EQ(config->skeleton, !sums    ? skeleton(direction).name()
                                           : atomic ? "row/table_backward_atomic"
                                                    : "row/table_backward")

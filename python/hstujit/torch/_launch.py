@@ -154,7 +154,9 @@ class Launcher:
         self.is_tensor = tuple(argument.is_tensor for argument in interface.inputs)
         required = (argument.is_tensor and argument.name not in interface.optional for argument in interface.inputs)
         self.first = next(index for index, is_required in enumerate(required) if is_required)
-        self.axes = tuple((self.positions[name], axis) for _, axes in interface.sizes for name, axis in axes)
+        of_sizes = [axes for _, axes in interface.sizes]
+        of_sizes += [axes for _, _, others in interface.moved for axes in others.values()]
+        self.axes = tuple(dict.fromkeys((self.positions[name], axis) for axes in of_sizes for name, axis in axes))
         self.forms = tuple(self.positions[name] for name, _ in interface.choices)
         self.key_of = self.compile_key()
         self.plans: dict[Any, LaunchPlan] = {}

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Times whole layers through PyTorch: STULayer of hstujit.torch, and the public one by its Triton kernels.
+
+    bench/layer_peers.py --generative-recommenders CHECKOUT [--config FILE] [--repeats N] > layer_peers.json
+
+Both layers have the same weights and rows, and take turns in one process. "forward" keeps what backward needs; "training" is
+forward and backward with the gradients of rows and weights. Times are medians in ms, with the L2 cache emptied before each
+launch, and the time of the host hidden behind that. "peak_mib" is PyTorch's memory at the peak of a training step, above
+rows and weights. "difference" is the distance of both results in serving, over the norm of one. STULayer of hstujit.torch
+computes the projection again in backward, whatever recompute_uvqk says.
+"""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import statistics
+import sys
+import types
+
+import torch
+from row_peers import FLUSH_BYTES, read_instances
+
+HOST_CYCLES = 8_000_000  # of the GPU: longer than the host needs to enqueue a training step
+
+
+def lengths_of(op, folder):
+    given = op["lengths"]
+    if isinstance(given, dict):
+        given = [int(line) for line in (folder / given["file"]).read_text(encoding="utf-8").split()]
+    return torch.tensor(given, device="cuda")
+
+
+def batch_of(lengths, op):
+    """Offsets, the longest sequence, and targets of each."""
+    offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    return offsets, op["max_seq_len"], lengths.clamp(max=op["num_targets"])
+
+
+def layer(module, op):
+    """A layer of either package, which have the same configuration."""
+    config = module.STULayerConfig(
+        embedding_dim=op["width"], num_heads=op["heads"], hidden_dim=op["hidden_dim"], attention_dim=op["attn_dim"],
+        output_dropout_ratio=0.1, **{flag: op.get(flag, True) for flag in ("recompute_normed_x", "recompute_uvqk", "recompute_y")})
+    torch.manual_seed(1)
+    return module.STULayer(config).cuda().train()
+
+
+def time_of(launch, flush, repeats):
+    times = []
+    for _ in range(repeats + 3):
+        flush.zero_()
+        torch.cuda._sleep(HOST_CYCLES)
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        launch()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end))
+    return round(statistics.median(times[3:]), 4)
+
+
+def time_layer(chosen, x, lengths, batch, flush, repeats):
+    gradient = torch.randn_like(x)
+    leaves = [x, *chosen.parameters()]
+
+    def forward():
+        return chosen(x, lengths, *batch)
+
+    def training():
+        return torch.autograd.grad(forward(), leaves, gradient)
+
+    for _ in range(2):
+        training()
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    gradients = training()
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated() - before
+    del gradients
+    return {"forward": time_of(forward, flush, repeats), "training": time_of(training, flush, repeats), "peak_mib": round(peak / 2**20)}
+
+
+def public_layers(checkout):
+    sys.path.insert(0, str(pathlib.Path(checkout).resolve()))
+    # What a module of the package imports, and none of these layers calls.
+    for name in ("torchrec", "torchrec.modules", "torchrec.modules.sorted_index_select"):
+        sys.modules.setdefault(name, types.ModuleType(name)).maybe_sorted_index_select = None
+    with contextlib.redirect_stdout(sys.stderr):  # which gets what it prints
+        from generative_recommenders.common import HammerKernel
+        from generative_recommenders.modules import stu
+
+    class Layers:
+        STULayerConfig = stu.STULayerConfig
+
+        @staticmethod
+        def STULayer(config):
+            made = stu.STULayer(config)
+            made.set_hammer_kernel(HammerKernel.TRITON)
+            return made
+
+    return Layers
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=pathlib.Path, default=pathlib.Path(__file__).parent / "layers.json")
+    parser.add_argument("--generative-recommenders", metavar="CHECKOUT", help="a checkout of the public package")
+    parser.add_argument("--repeats", type=int, default=20)
+    options = parser.parse_args()
+    import hstujit.torch.stu
+
+    ways = {"hstujit": hstujit.torch.stu}
+    if options.generative_recommenders:
+        ways["triton"] = public_layers(options.generative_recommenders)
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    results = []
+    for op in read_instances(options.config):
+        lengths = lengths_of(op, options.config.parent)
+        torch.manual_seed(0)
+        x = torch.randn(int(lengths.sum()), op["width"], dtype=torch.bfloat16, device="cuda", requires_grad=True)
+        result = {"name": op["name"], "rows": len(x)}
+        batch = batch_of(lengths, op)
+        outs = {}
+        for way, module in ways.items():
+            try:
+                chosen = layer(module, op)
+                result[way] = time_layer(chosen, x, lengths, batch, flush, options.repeats)
+                with torch.no_grad():
+                    outs[way] = chosen.eval()(x, lengths, *batch).float()
+            except Exception as error:  # of one way; the others are still worth knowing
+                print(f"{op['name']}, {way}: {type(error).__name__}: {error}", file=sys.stderr)
+        if len(outs) > 1:
+            first, second = outs.values()
+            result["difference"] = round(((first - second).norm() / second.norm()).item(), 5)
+        results.append(result)
+    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": results}, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()
