@@ -39,7 +39,8 @@ constexpr Alias kNames[] = {
     {"max_seq_len",
      "seq_len seqlen max_seqlen max_seqlens seq_length max_seq_length sequence_length max_sequence_length max_len "
      "max_length n_ctx block_size max_position_embeddings max_seqlen_q max_seqlen_k"},
-    {"lengths", "seq_lens seqlens seq_lengths sequence_lengths seq_offsets cu_seqlens x_offsets"},
+    {"lengths",
+     "seq_lens seqlens seq_lengths sequence_lengths seq_offsets cu_seqlens cu_seqlens_q cu_seqlens_k x_offsets"},
     {"alpha", "sm_scale softmax_scale scale scaling qk_scale attention_scale attn_alpha"},
     {"small_batches", "small_batch"},
     {"delta_len", "delta_size delta_q_len q_len max_delta_len max_q_len num_new_rows"},
@@ -50,13 +51,15 @@ constexpr Alias kNames[] = {
     {"attn_dim", "attention_dim attn_head_dim qk_dim dqk d_qk d_q dim_qk head_dim_qk qk_head_dim block_d_q"},
     {"hidden_dim", "linear_dim linear_hidden_dim v_dim dv d_v dim_v head_dim_v v_head_dim value_dim block_d_v"},
     {"dtype", "data_type datatype torch_dtype"},
-    {"precision", "allow_tf32 input_precision matmul_precision float32_matmul_precision tf32"},
+    {"precision", "allow_tf32 use_tf32 input_precision matmul_precision float32_matmul_precision tf32"},
     {"offsets_dtype", "offset_dtype index_dtype indices_dtype index_type"},
     {"alignment", "align alignment_bytes byte_alignment"},
     {"causal", "is_causal causal_mask"},
     {"num_targets", "targets target_aware has_targets has_num_targets has_multiple_targets num_candidates"},
     {"target_group_size", "targets_group_size target_group group_size"},
-    {"max_attn_len", "window window_size sliding_window local_window max_attention_len attn_window window_left"},
+    {"max_attn_len",
+     "window window_size sliding_window local_window max_attention_len attn_window window_left "
+     "window_size_left window_size_right"},
     {"min_full_attn_seq_len", "full_attn_size min_full_attention_seq_len full_attn_len"},
     {"contextual_seq_len",
      "contextual num_contextual num_contexts num_contextuals contextual_len context_len max_contextual_seq_len"},
@@ -86,7 +89,7 @@ constexpr Alias kNames[] = {
     {"uvqk_bias", "bias has_bias"},
     {"concat_u", "concat_ux"},
     {"concat_x", "concat_ux"},
-    {"dropout", "p dropout_ratio dropout_rate dropout_pr dropout_p training has_dropout"},
+    {"dropout", "p dropout_ratio dropout_rate dropout_pr dropout_p output_dropout_ratio training has_dropout"},
     {"mul_u_activation", "u_activation gate_activation mul_u_activation_type"},
     {"jagged_queries", "jagged_q is_delta_q jagged_delta"},
 };
@@ -175,7 +178,14 @@ constexpr Alias kLaunchArguments[] = {
     {"attn_dim", "scaling_seqlen"},
 };
 
+// What kernels of Triton and CUTLASS are configured with.
+constexpr std::string_view kTunables =
+    "num_warps num_stages num_ctas num_consumer_groups num_buffers_warp_spec maxnreg waves_per_eu warps stages block_m "
+    "block_n block_k block_d kblockm kblockn kblockk cluster_size cluster_shape tile_shape num_splits split_k";
+
 }  // namespace
+
+bool is_tunable(std::string_view written) { return lists(kTunables, lower_case(written)); }
 
 bool is_launch_argument(std::string_view written, const std::vector<std::string_view>& allowed) {
   const std::string word = lower_case(written);

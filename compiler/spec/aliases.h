@@ -14,6 +14,9 @@ std::vector<std::string_view> meant_names(std::string_view written, const std::v
 // Whether it stands for an argument of the launches of an operator with these fields, which no config has.
 bool is_launch_argument(std::string_view written, const std::vector<std::string_view>& allowed);
 
+// Whether it is what the tuner chooses, by the name that others have for it.
+bool is_tunable(std::string_view written);
+
 // What the value `written` of `field` stands for among `allowed`; empty where nothing is near.
 std::string_view meant_value(std::string_view field, std::string_view written,
                              const std::vector<std::string_view>& allowed);

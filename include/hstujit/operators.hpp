@@ -260,13 +260,14 @@ struct CachedStuLayer {
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
-  // row i sees only columns j <= i
+  // row i sees columns j <= i alone; contextual rows see the whole history
   bool causal = true;
   // launches take num_targets, how many of the last rows of each sequence are targets
   bool num_targets = false;
   // targets are in groups of this many rows; 1 to 268435456
   std::int64_t target_group_size = 1;
-  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  // window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no mask
+  // at all; -1 to 268435456
   std::int64_t max_attn_len = 0;
   // last ids of a sequence that ignore the window; 0 to 268435456
   std::int64_t min_full_attn_seq_len = 0;
@@ -425,13 +426,14 @@ struct DeltaHstuAttention {
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
   std::int64_t alignment = 16;
-  // row i sees only columns j <= i
+  // row i sees columns j <= i alone; contextual rows see the whole history
   bool causal = true;
   // launches take num_targets, how many of the last rows of each sequence are targets
   bool num_targets = false;
   // targets are in groups of this many rows; 1 to 268435456
   std::int64_t target_group_size = 1;
-  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  // window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no mask
+  // at all; -1 to 268435456
   std::int64_t max_attn_len = 0;
   // last ids of a sequence that ignore the window; 0 to 268435456
   std::int64_t min_full_attn_seq_len = 0;
@@ -521,13 +523,14 @@ struct HstuAttention {
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
   std::int64_t alignment = 16;
-  // row i sees only columns j <= i
+  // row i sees columns j <= i alone; contextual rows see the whole history
   bool causal = true;
   // launches take num_targets, how many of the last rows of each sequence are targets
   bool num_targets = false;
   // targets are in groups of this many rows; 1 to 268435456
   std::int64_t target_group_size = 1;
-  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  // window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no mask
+  // at all; -1 to 268435456
   std::int64_t max_attn_len = 0;
   // last ids of a sequence that ignore the window; 0 to 268435456
   std::int64_t min_full_attn_seq_len = 0;
@@ -695,13 +698,14 @@ struct HstuPreprocessAndAttention {
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
-  // row i sees only columns j <= i
+  // row i sees columns j <= i alone; contextual rows see the whole history
   bool causal = true;
   // launches take num_targets, how many of the last rows of each sequence are targets
   bool num_targets = false;
   // targets are in groups of this many rows; 1 to 268435456
   std::int64_t target_group_size = 1;
-  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  // window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no mask
+  // at all; -1 to 268435456
   std::int64_t max_attn_len = 0;
   // last ids of a sequence that ignore the window; 0 to 268435456
   std::int64_t min_full_attn_seq_len = 0;
@@ -869,13 +873,14 @@ struct NormAttention {
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
   std::int64_t alignment = 16;
-  // row i sees only columns j <= i
+  // row i sees columns j <= i alone; contextual rows see the whole history
   bool causal = true;
   // launches take num_targets, how many of the last rows of each sequence are targets
   bool num_targets = false;
   // targets are in groups of this many rows; 1 to 268435456
   std::int64_t target_group_size = 1;
-  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  // window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no mask
+  // at all; -1 to 268435456
   std::int64_t max_attn_len = 0;
   // last ids of a sequence that ignore the window; 0 to 268435456
   std::int64_t min_full_attn_seq_len = 0;
@@ -1037,13 +1042,14 @@ struct StuLayer {
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
-  // row i sees only columns j <= i
+  // row i sees columns j <= i alone; contextual rows see the whole history
   bool causal = true;
   // launches take num_targets, how many of the last rows of each sequence are targets
   bool num_targets = false;
   // targets are in groups of this many rows; 1 to 268435456
   std::int64_t target_group_size = 1;
-  // window in ids; 0 means none, -1 together with causal=false means no mask at all; -1 to 268435456
+  // window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no mask
+  // at all; -1 to 268435456
   std::int64_t max_attn_len = 0;
   // last ids of a sequence that ignore the window; 0 to 268435456
   std::int64_t min_full_attn_seq_len = 0;

@@ -23,7 +23,9 @@ def parameters_of(
         given: names of all inputs that are there.
         chosen: parameters of the interface, those that have another value than the default at least.
     """
-    found = {name: value for name, value in chosen.items() if value is not None}
+    # A default is left out, as in a config: what another parameter makes of it is not what was asked for.
+    defaults = {parameter.name: parameter.default for parameter in interface.parameters}
+    found = {name: value for name, value in chosen.items() if value is not None and value != defaults.get(name, ...)}
     for switch in interface.switches:
         if (value := switch.value(given)) != switch.default:
             found[switch.name] = value

@@ -16,7 +16,8 @@ class Config:
 
     Raises:
         hstujit.errors.InvalidConfigError: one line for each mistake, with file, line and column.
-        hstujit.errors.CacheError: the file cannot be read.
+        hstujit.errors.NotFoundError: there is no such file.
+        hstujit.errors.Error: the file cannot be read.
     """
 
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any]) -> None:

@@ -104,6 +104,9 @@ class Argument:
         return "(" + ", ".join(dimension.text for dimension in self.shape) + ")"
 
 
+_SEQUENCES = "L"  # the axis of all sequences' rows
+
+
 class Signature(tuple[Argument, ...]):
     """The arguments of a launch, in launch order."""
 
@@ -121,8 +124,12 @@ class Signature(tuple[Argument, ...]):
 
     @property
     def max_rows(self) -> int | None:
-        """The position of the argument that ``prepare`` is for, None where one kernel serves all lengths."""
-        return next((index for index, argument in enumerate(self) if argument.semantic == "max_rows"), None)
+        """The position of the argument that ``prepare`` is for, None where one kernel serves all lengths.
+
+        Of the longest sequence: an operator over new rows has one of these, too.
+        """
+        about = ("max_rows", _SEQUENCES)
+        return next((i for i, argument in enumerate(self) if (argument.semantic, argument.axis) == about), None)
 
     def find(self, name: str) -> Argument | None:
         return next((argument for argument in self if argument.name == name), None)

@@ -108,6 +108,24 @@ class Operators(unittest.TestCase):
         self.assertFalse(calls[0]["drab"] or calls[0]["dattn_scale"])
         self.assertEqual(q.grad.shape, q.shape)
 
+    def test_a_default_beside_what_replaces_it(self):
+        q, k, v, offsets = *next(torch_cases.cases())[2][:3], torch_cases.offsets()
+        everything = ops.hstu_attention(q, k, v, offsets, 8, 0.25, full_mask=True)
+        self.assertTrue(
+            torch.equal(everything, ops.hstu_attention(q, k, v, offsets, 8, 0.25, causal=False, max_attn_len=-1))
+        )
+
+    def test_derivatives_that_are_not_there_say_so(self):
+        x = torch_cases.tensor(8, 16)
+        with self.assertRaisesRegex(errors.UnsupportedError, "silu.* has no derivative in forward mode"):
+            torch.func.jvp(ops.silu, (x,), (torch.ones_like(x),))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+            with self.assertRaisesRegex(errors.UnsupportedError, "silu.* has no derivative in forward mode"):
+                ops.silu(dual)
+        with self.assertRaisesRegex(errors.UnsupportedError, "silu.* under a transform of torch.func"):
+            torch.func.grad(lambda x: ops.silu(x).sum())(x)
+
     def test_what_has_no_derivative_says_so(self):
         x = torch_cases.tensor(8, 16).requires_grad_()
         kept = ops.split_2d_jagged(x, torch_cases.offsets(), max_len_right=0, left_only=True)

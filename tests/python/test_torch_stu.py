@@ -101,6 +101,21 @@ class Layers(unittest.TestCase):
         self.assertEqual(whole.shape, x.shape)
         self.assertLess(distance(new, expected[last].double()), 1e-2)
 
+    def test_a_cache_of_more_rows_than_the_least_bucket(self):
+        layer = self.make().eval()
+        lengths, offsets = torch.tensor([150, 90]), torch.tensor([0, 150, 240])
+        x = torch_cases.tensor(240, 32, seed=45).bfloat16()
+        last = torch.cat([torch.arange(148, 150), torch.arange(238, 240)])
+        with torch.no_grad():
+            whole = layer(x, lengths, offsets, 256, None, 254, lengths - 2)
+            self.assertTrue(torch.equal(layer.cached_forward(x[last]), whole[last]))
+
+    def test_gradients_in_eval_mode(self):
+        layer = self.make(output_dropout_ratio=0.5).eval()
+        x = torch_cases.tensor(ROWS, 32, seed=46).bfloat16().requires_grad_()
+        layer(x, LENGTHS, OFFSETS, 8).sum().backward()
+        self.assertGreater(x.grad.abs().sum().item(), 0)
+
     def test_dropout_is_drawn_in_training_alone(self):
         layer = self.make(output_dropout_ratio=0.5)
         x = torch_cases.tensor(ROWS, 32, seed=43).bfloat16()

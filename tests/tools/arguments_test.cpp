@@ -147,6 +147,7 @@ TEST(Config, AMissingFileIsNamed) {
     EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/model.json")) << command;
   }
   EXPECT_EQ(hstujit_tool({"bench", "--grid", "/nonexistent/grid.json"}).code, kBadRequest);
+  EXPECT_EQ(hstujit_tool({"bench", "--grid", "/"}).code, kBadRequest);
   EXPECT_EQ(hstujit_tool({"tune", "--from", "/nonexistent/misses"}).code, kBadRequest);
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from .._interface import Interface
 from ..errors import UnsupportedError
@@ -25,6 +26,10 @@ _PASSED_ON = {
 # An input whose gradient, where it is a matrix, is that of the result times a number. Backward takes the number, and
 # returns the gradient, of a vector alone.
 _SCALED = {"addmm": ("input", "beta")}
+
+
+# Parameters with which forward has no derivative.
+_WITHOUT_DERIVATIVE = (("left_only", True), ("training", False))
 
 
 class Derivative:
@@ -131,8 +136,9 @@ class Derivative:
     def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
         """A gradient for each input that was passed. ``needs`` says which are wanted."""
         numbers, named, derived = ctx.call
-        if "left_only" in named and named["left_only"]:
-            raise UnsupportedError(f"{self.forward.interface.op} has no derivative with left_only")
+        for name, value in _WITHOUT_DERIVATIVE:
+            if named.get(name) is value:
+                raise UnsupportedError(f"{self.forward.interface.op} has no derivative with {name}={value}")
         dense = tuple([_dense(grads[index]) for index in self.differentiable])
         inputs = self.order((*ctx.saved_tensors, *numbers, *dense, *self.rest))
         for replacing, place, decides in self.unused:
@@ -196,6 +202,10 @@ class NoDerivative:
         raise UnsupportedError(self.what)
 
 
+def _has_tangent(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and forward_ad.unpack_dual(value).tangent is not None
+
+
 def _any_requires_grad(*inputs: Any) -> bool:
     """That of torch._C, which PyTorch 2.6 has not."""
     return any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs)
@@ -256,6 +266,7 @@ class Recorder:
         behind = torch._C._after_autograd_keyset
         deciding = behind.remove(keys.ADInplaceOrView)  # which passes every call on
         kernels = (keys.CPU, keys.CUDA)
+        are_transforms_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
         known: dict[int, bool] = {}
         op, compute, apply = self.op, self.compute, self.apply
 
@@ -271,7 +282,13 @@ class Recorder:
 
         def kernel(keyset: Any, *inputs: Any, **named: Any) -> Any:
             run = run_of(keyset)
+            if forward_ad._current_level >= 0 and any(map(_has_tangent, (*inputs, *named.values()))):
+                raise UnsupportedError(f"{op} has no derivative in forward mode: jvp and dual tensors are not there")
             if torch.is_grad_enabled() and any_requires_grad(*inputs):
+                if are_transforms_active():
+                    raise UnsupportedError(
+                        f"{op} has no derivative under a transform of torch.func: torch.autograd has"
+                    )
                 return apply(run, named, *inputs)
             return run(*inputs, **named)
 

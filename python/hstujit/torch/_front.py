@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad as _forward_ad
 
 _has_torch_function = torch._C._has_torch_function
 _modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
@@ -28,7 +29,7 @@ Raised = Callable[[RuntimeError], "BaseException | None"]
 def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
     try:
         tensors = (*args, *kwargs.values()) if kwargs else args
-        if _has_torch_function(tensors) or _modes() or _transforms() or _tracing():
+        if _has_torch_function(tensors) or _modes() or _transforms() or _tracing() or _forward_ad._current_level >= 0:
             return self._op(*args, **kwargs)
         if not (_is_grad_enabled() and _any_requires_grad(*tensors)):
             return self._hstujit_direct(*args, **kwargs)

@@ -65,7 +65,7 @@ def hstu_mha(
         v: (L, heads, hidden_dim).
         seq_offsets: (B + 1), int32 or int64.
         num_targets: (B), targets at the end of each sequence.
-        attn_scale: (L) or a single number, factors of the scores in place of one over their divisor.
+        attn_scale: (L) or a single number, factors of the rows of P, behind the activation, in place of the scale.
 
     Returns:
         (L, heads, hidden_dim).

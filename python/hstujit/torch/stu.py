@@ -116,7 +116,7 @@ class STULayer(torch.nn.Module):
         dropout = {}
         if ratio > 0:
             dropout = {"dropout_ratio": ratio, "seed": int(torch.randint(2**62, (1,)).item()), "offset": 0}
-        training = self.training and torch.is_grad_enabled()
+        training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         out, *kept = _ops.stu_layer(
             x=x,
             seq_offsets=x_offsets,

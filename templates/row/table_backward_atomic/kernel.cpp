@@ -22,7 +22,6 @@ constexpr int64_t kBaseRegisters = 52;
 constexpr int64_t kMaxStaticShared = 46 << 10;  // of a CTA, but for keys
 constexpr int64_t kMaxSlots = 8;                // unless a warp has more groups
 constexpr int64_t kWordsAhead = 32;             // of rows on their way
-constexpr int64_t kLongTile = 64;               // rows, where those of a table come in order
 constexpr int64_t kTileSequences = 16;          // at most 32
 constexpr int64_t kBlocksPerSm[] = {8, 6, 4, 3, 2, 1, 12, 16};
 
@@ -34,8 +33,7 @@ struct Shape {
         vector(std::min(kMaxVector, spec.elements_together())),
         threads(kWarp * config.warps),
         groups(threads / config.threads_per_row),
-        elements(ceil_div(width / vector, config.threads_per_row) * vector),
-        sorted(row::finds_in_order(sums)) {
+        elements(ceil_div(width / vector, config.threads_per_row) * vector) {
     const int64_t row_bytes = elements * static_cast<int64_t>(size_of(spec.dtype()));
     int64_t inputs = 0;
     for (const RowOperand& input : spec.interface(Direction::kBackward).inputs)
@@ -43,18 +41,16 @@ struct Shape {
     const int64_t words = std::max<int64_t>(1, inputs * row_bytes / 4);
     slots = std::max(kMaxSlots, groups);
     while (slots > 1 && slot_bytes() > kMaxStaticShared) slots /= 2;
-    tile_rows = sorted ? kLongTile : slots;
-    rows_ahead = std::clamp(std::min(kWordsAhead / words, tile_rows), int64_t{1}, kMaxSlots);
+    rows_ahead = std::clamp(std::min(kWordsAhead / words, slots), int64_t{1}, kMaxSlots);
     const auto tables = static_cast<int64_t>(sums.size());
     // The last two rows of each table but the first, what a row adds, and the slot that it adds to.
-    registers = kBaseRegisters + rows_ahead * words + (2 * (tables - (sorted ? 0 : 1)) + 2) * elements;
+    registers = kBaseRegisters + rows_ahead * words + 2 * tables * elements;
   }
   int64_t slot_bytes() const { return groups * slots * width * 4; }
 
   std::vector<RowOperand> sums;
   int64_t width, vector, threads, groups, elements;
-  bool sorted;
-  int64_t slots, tile_rows, rows_ahead, registers;
+  int64_t slots, rows_ahead, registers;
 };
 
 GridFactor any_rows(int argument) { return size_factor(argument, int64_t{1} << 62); }  // 1, or 0 without rows
@@ -67,7 +63,7 @@ struct RowTableBackwardAtomic {
 
   static std::vector<Config> space(const Spec& spec) {
     std::vector<Config> configs;
-    if (!row::has_table_sums(spec)) return configs;
+    if (!serves(spec)) return configs;
     Config config;
     config.stages = 1;
     config.activation = spec.dtype() == DataType::kFp32 ? "accurate" : "mufu";
@@ -81,7 +77,7 @@ struct RowTableBackwardAtomic {
     return configs;
   }
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
-    if (!row::has_table_sums(spec)) return {{"operator", fmt::format("{} has no sums of tables", spec.op())}};
+    if (!serves(spec)) return {{"operator", fmt::format("{} has no sums of tables that want a sort", spec.op())}};
     std::vector<Rejection> reasons;
     if (device.capability() < kMinCapability)
       reasons.push_back(
@@ -106,7 +102,7 @@ struct RowTableBackwardAtomic {
     if (shape.threads * config.blocks_per_sm > device.max_threads)
       reasons.push_back({"threads", fmt::format("{} CTAs of {} threads; a multiprocessor has {}", config.blocks_per_sm,
                                                 shape.threads, device.max_threads)});
-    const int64_t shared = shape.sorted ? 0 : shape.slot_bytes();
+    const int64_t shared = shape.slot_bytes();
     if (shared > kMaxStaticShared || config.blocks_per_sm * (shared + 2048) > device.shared_memory)
       reasons.push_back(
           {"shared_memory", fmt::format("{} CTAs with {} bytes of sums each", config.blocks_per_sm, shared)});
@@ -156,19 +152,18 @@ struct RowTableBackwardAtomic {
   }
   static Constants constants(const Spec& spec, const Config& config) {
     const Shape shape(spec, config);
-    return {{"vector", shape.vector},
-            {"hold_row", 1},
-            {"hold_vectors", 0},
-            {"rows_ahead", shape.rows_ahead},
-            {"slots", shape.slots},
-            {"tile_rows", shape.tile_rows},
-            {"tile_sequences", shape.sorted ? 1 : kTileSequences}};
+    return {{"vector", shape.vector},         {"hold_row", 1},        {"hold_vectors", 0},
+            {"rows_ahead", shape.rows_ahead}, {"slots", shape.slots}, {"tile_sequences", kTileSequences}};
   }
   static std::string instruction_wrappers(const Spec& spec, const Config& config) {
     return row::print_operands(spec, kDirection) + print_totals(Shape(spec, config));
   }
 
  private:
+  static bool serves(const Spec& spec) {
+    return row::has_table_sums(spec) &&
+           !row::finds_in_order(spec.interface(kDirection).outputs_of(RowOperandKind::kTableSum));
+  }
   static bool needs_rounding(const Shape& shape) { return shape.sums.front().dtype != DataType::kFp32; }
 
   // Where the sums of all CTAs come together.

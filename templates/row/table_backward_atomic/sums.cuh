@@ -71,7 +71,6 @@ class RecentSums {
 
 // As many rows as there are slots, in shared memory: a row has the slot of its number modulo the slots. Each thread reads
 // and writes its own columns; a group of threads has a row in a slot for itself, and the warps of a group know it each.
-// There may be no slots, where nothing is added.
 template <class Layout, int kSlots, int kWidth>
 class SlotSums {
  public:
@@ -95,7 +94,7 @@ class SlotSums {
   // All lanes of the warp call; kNoKey: there is nothing to add.
   template <class Add>
   __device__ __forceinline__ void add(u32 key, const TableTotals& totals, const Add& add) {
-    const int slot = static_cast<int>(key % at_least_one(kSlots));
+    const int slot = static_cast<int>(key % kSlots);
     const u32 tag = tags_[slot];
     __syncwarp();
     if (key != kNoKey) {

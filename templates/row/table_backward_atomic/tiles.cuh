@@ -18,7 +18,7 @@ struct CutSequence {
   i64 first_tile, last_tile;
 };
 
-// The row of the table that has slots, of a row of a sequence; of sums in order, those of the sequence.
+// The row of the first table that a row of a sequence finds.
 template <class Operands, class Params>
 __device__ __forceinline__ i64 first_key(const Params& params, i64 sequence, i64 begin, i64 position) {
   typename Operands::Sequences::Found found;
@@ -35,14 +35,12 @@ __device__ __forceinline__ CutSequence cut(const Params& params, i64 sequence, i
   cut.begin = max(0ll, min(Sequences::first_row(params, sequence), params.rows));
   cut.rows = max(0ll, min(Sequences::first_row(params, sequence + 1), params.rows) - cut.begin);
   if (cut.rows == 0) return cut;
-  if constexpr (!Operands::TableSums::kSorted) {
-    // As rows in the middle do it, which neither begin nor end the sequence.
-    const i64 middle = cut.rows / 2;
-    const i64 key = first_key<Operands>(params, sequence, cut.begin, middle);
-    const i64 next = first_key<Operands>(params, sequence, cut.begin, min(middle + 1, cut.rows - 1));
-    cut.slope = next < key ? -1 : 1;
-    cut.origin = key - cut.slope * middle;
-  }
+  // As rows in the middle do it, which neither begin nor end the sequence.
+  const i64 middle = cut.rows / 2;
+  const i64 key = first_key<Operands>(params, sequence, cut.begin, middle);
+  const i64 next = first_key<Operands>(params, sequence, cut.begin, min(middle + 1, cut.rows - 1));
+  cut.slope = next < key ? -1 : 1;
+  cut.origin = key - cut.slope * middle;
   const i64 last = cut.origin + cut.slope * (cut.rows - 1);
   cut.first_tile = tile_of<kTileRows>(min(cut.origin, last));
   cut.last_tile = tile_of<kTileRows>(max(cut.origin, last));

@@ -9,14 +9,13 @@ class TileWalk {
   using Layout = RowLayout<Spec, Config>;
   using Sums = typename Operands::TableSums;
   static constexpr int kWidth = Spec::kWidth;
-  // Rows of sums in order come in long runs; else those of the first table are the same from sequence to sequence.
-  static constexpr int kSlotTables = Sums::kSorted ? 0 : 1;
-  static constexpr int kRecentTables = Sums::kCount - kSlotTables;
-  using Slots = SlotSums<Layout, kSlotTables * Config::kSlots, kWidth>;
+  // A tile finds as many rows of the first table as there are slots, the same ones in each sequence.
+  static constexpr int kTileRows = Config::kSlots;
+  using Slots = SlotSums<Layout, Config::kSlots, kWidth>;
   static_assert(Layout::kRows == Slots::kGroupsOfWarp, "a CTA is a warp, or the warps of a row");
 
   // Of the keys of a tile's rows, for each warp and table.
-  static constexpr int kKeys = Layout::kThreads / 32 * Sums::kCount * Config::kTileRows;
+  static constexpr int kKeys = Layout::kThreads / 32 * Sums::kCount * kTileRows;
   static constexpr int kSharedBytes = Slots::kBytes + (Slots::kTags + kKeys + 1) * 4;
 
   __device__ __forceinline__ TileWalk(const Params& params, unsigned char* shared)
@@ -24,7 +23,7 @@ class TileWalk {
         inputs_(params),
         slots_(reinterpret_cast<float*>(shared), reinterpret_cast<u32*>(shared + Slots::kBytes)),
         keys_(reinterpret_cast<u32*>(shared + Slots::kBytes) + Slots::kTags +
-              threadIdx.x / 32 * Sums::kCount * Config::kTileRows),
+              threadIdx.x / 32 * Sums::kCount * kTileRows),
         next_unit_(reinterpret_cast<u32*>(shared + kSharedBytes) - 1) {
     if constexpr (Operands::kRowOutputs > 0) Operands::row_outputs(params, data_, strides_);
     get_totals(params, totals_);
@@ -37,7 +36,7 @@ class TileWalk {
     const i64 batch = Operands::Sequences::count(params_);
     if (batch <= 0) return;
     const i64 groups = (batch + Config::kTileSequences - 1) / Config::kTileSequences;
-    const i64 tiles = min(2 * params_.rows / batch / Config::kTileRows + 1, kMaxTiles);
+    const i64 tiles = min(2 * params_.rows / batch / kTileRows + 1, kMaxTiles);
     i64 unit = blockIdx.x;
     while (unit < tiles * groups) {
       // The next one is asked for early, and waited for late.
@@ -51,8 +50,7 @@ class TileWalk {
     }
     slots_.flush(totals_[0]);
 #pragma unroll
-    for (int table = kSlotTables; table < Sums::kCount; ++table)
-      recent_[table - kSlotTables].flush(totals_[table]);
+    for (int table = 1; table < Sums::kCount; ++table) recent_[table - 1].flush(totals_[table]);
   }
 
   static __device__ __forceinline__ void get_totals(const Params& params, TableTotals (&totals)[Sums::kCount]) {
@@ -73,7 +71,7 @@ class TileWalk {
   __device__ __forceinline__ void go_through(i64 first, i64 tiles, i64 group, i64 batch) {
     const int lane = threadIdx.x % 32;
     const i64 sequence = lane < Config::kTileSequences ? group * Config::kTileSequences + lane : batch;
-    const CutSequence own = cut<Operands, Config::kTileRows>(params_, sequence, batch);
+    const CutSequence own = cut<Operands, kTileRows>(params_, sequence, batch);
     const i64 past = (own.first_tile - first) % tiles;  // of a number that may be negative
     i64 tile = own.first_tile + (past > 0 ? tiles - past : -past);
 #pragma unroll 1
@@ -82,7 +80,7 @@ class TileWalk {
       if (left == 0) return;
 #pragma unroll 1
       for (; left != 0; left &= left - 1)
-        add_tile(rows_of_tile<Config::kTileRows>(own, tile, __ffs(left) - 1));
+        add_tile(rows_of_tile<kTileRows>(own, tile, __ffs(left) - 1));
     }
   }
 
@@ -124,7 +122,7 @@ class TileWalk {
       Operands::Sequences::find(params_, row, tile.sequence, tile.position + i, found);
 #pragma unroll
       for (int table = 0; table < Sums::kCount; ++table)
-        keys_[table * Config::kTileRows + i] = found.sums[table] < 0 ? kNoKey : static_cast<u32>(found.sums[table]);
+        keys_[table * kTileRows + i] = found.sums[table] < 0 ? kNoKey : static_cast<u32>(found.sums[table]);
     }
   }
 
@@ -139,14 +137,11 @@ class TileWalk {
         for (int i = 0; i < Layout::kVector; ++i) sums.elements[chunk][i] += found[table].elements[chunk][i];
       }
     };
+    const auto key = [&](int table) { return at >= 0 ? keys_[table * kTileRows + at] : kNoKey; };
+    slots_.add(key(0), totals_[0], [&](TableRowSums<Layout>& sums) { add(0, sums); });
 #pragma unroll
-    for (int table = 0; table < Sums::kCount; ++table) {
-      const u32 key = at >= 0 ? keys_[table * Config::kTileRows + at] : kNoKey;
-      if (table < kSlotTables) {
-        slots_.add(key, totals_[table], [&](TableRowSums<Layout>& sums) { add(table, sums); });
-      } else if (key != kNoKey) {
-        add(table, recent_[table - kSlotTables].of(key, totals_[table]));
-      }
+    for (int table = 1; table < Sums::kCount; ++table) {
+      if (key(table) != kNoKey) add(table, recent_[table - 1].of(key(table), totals_[table]));
     }
   }
 
@@ -184,7 +179,7 @@ class TileWalk {
   const Params& params_;
   Operand inputs_;
   Slots slots_;
-  RecentSums<Layout> recent_[at_least_one(kRecentTables)];
+  RecentSums<Layout> recent_[at_least_one(Sums::kCount - 1)];
   u32* const keys_;  // of the warp's tile, of each table one after the other
   u32* const next_unit_;
   TableTotals totals_[Sums::kCount];

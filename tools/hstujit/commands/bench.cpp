@@ -73,11 +73,14 @@ size_t print_report(const Json& report, const Options& options) {
 
 // A bare list of entries of "ops", which the library reads as a config; anything else was meant for --config.
 Result<ConfigPtr> load_grid(const std::string& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxConfigBytes));
-  const Result<Json> json = parse_json(text, {.comments = true});
-  if (json.ok() && !json->is_array()) {
-    return Status(Code::kInvalidConfig,
-                  fmt::format("{}: a grid is a JSON list of op instances; a config goes to --config", printable(path)));
+  const Result<std::string> text = read_file(path, kMaxConfigBytes);
+  if (text.ok()) {
+    const Result<Json> json = parse_json(*text, {.comments = true});
+    if (json.ok() && !json->is_array()) {
+      return Status(Code::kInvalidConfig, fmt::format("{}: a grid is a JSON list of op instances; a config goes to "
+                                                      "--config",
+                                                      printable(path)));
+    }
   }
   return load_config(path);
 }

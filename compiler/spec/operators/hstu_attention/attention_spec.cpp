@@ -84,7 +84,8 @@ Signature AttentionSpec::signature(Direction direction) const {
                                  "targets at the end of each sequence"));
   if (p.has_rab()) signature.push_back(bias("rab", ArgumentRole::kInput, "relative bias of the dot products"));
   if (p.has_attn_scale())
-    signature.push_back(factors("attn_scale", ArgumentRole::kInput, "factor of the scores in place of the scale"));
+    signature.push_back(factors("attn_scale", ArgumentRole::kInput,
+                                "factor of each row of P, behind the score function, in place of the scale"));
   signature.push_back(max_rows("max_seq_len", kSequenceAxis, "no sequence is longer"));
   if (query_rows_ != QueryRows::kAll) {
     signature.push_back(
@@ -92,7 +93,7 @@ Signature AttentionSpec::signature(Direction direction) const {
                  query_rows_ == QueryRows::kLast ? "rows of q of every sequence" : "no sequence has more rows of q"));
   }
   signature.push_back(scalar("alpha", ArgumentKind::kFloat, "factor of the dot products"));
-  signature.push_back(scalar("scaling_seqlen", ArgumentKind::kInt, "divisor of the scores; max_seq_len when <= 0"));
+  signature.push_back(scalar("scaling_seqlen", ArgumentKind::kInt, "divisor of P; max_seq_len when <= 0"));
   if (forward) {
     signature.push_back(data("out", ArgumentRole::kOutput, query_rows, p.hidden_dim, "result"));
   } else {
@@ -101,7 +102,7 @@ Signature AttentionSpec::signature(Direction direction) const {
     signature.push_back(data("dv", ArgumentRole::kOutput, rows, p.hidden_dim, "gradient of the values"));
     if (p.has_rab() && p.drab) signature.push_back(bias("drab", ArgumentRole::kOutput, "gradient of the bias"));
     if (p.has_attn_scale() && p.dattn_scale)
-      signature.push_back(factors("dattn_scale", ArgumentRole::kOutput, "gradient of the factors of the scores"));
+      signature.push_back(factors("dattn_scale", ArgumentRole::kOutput, "gradient of the factors of the rows of P"));
   }
   return signature;
 }

@@ -54,11 +54,12 @@ struct HstuAttentionParams {
         field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
         field("offsets_dtype", &P::offsets_dtype, "type of offsets and num_targets").one_of("int32 int64"),
         field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("2 4 8 16"),
-        field("causal", &P::causal, "row i sees only columns j <= i"),
+        field("causal", &P::causal, "row i sees columns j <= i alone; contextual rows see the whole history"),
         field("num_targets", &P::num_targets,
               "launches take num_targets, how many of the last rows of each sequence are targets"),
         field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1, kMaxSeqLen),
-        field("max_attn_len", &P::max_attn_len, "window in ids; 0 means none", 0, kMaxSeqLen),
+        field("max_attn_len", &P::max_attn_len, "window in ids, as window_size=(w, 0) of FlashAttention; 0 means none",
+              0, kMaxSeqLen),
         field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window", 0,
               kMaxSeqLen),
         field("contextual_seq_len", &P::contextual_seq_len, "leading rows that see the whole history", 0, kMaxSeqLen),
@@ -107,7 +108,9 @@ Json attention_schema() {
   Json schema = fields_schema<T>();
   Json& window = schema["properties"]["max_attn_len"];
   window["minimum"] = -1;
-  window["description"] = "window in ids; 0 means none, -1 together with causal=false means no mask at all";
+  window["description"] =
+      "window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no "
+      "mask at all";
   return schema;
 }
 
