@@ -52,14 +52,6 @@ void place_columns(const HostTensor& columns, int64_t first_column, const Argume
   });
 }
 
-void place(HostValue own, const ProgramOperand& operand, const Argument& whole, HostValue& value) {
-  if (operand.columns) {
-    place_columns(own.tensor, operand.first_column, whole, value.tensor);
-  } else {
-    value = std::move(own);
-  }
-}
-
 // The lengths that a step sees: those of its own L.
 Lengths lengths_of(const ProgramStep& step, const Lengths& lengths) {
   if (step.rows == kSequenceAxis) return lengths;
@@ -198,8 +190,20 @@ void ProgramSpec::reference(Direction direction, const Lengths& lengths, std::ve
   run_steps(direction, lengths, values, {});
 }
 
+void ProgramSpec::place(HostValue own, const ProgramOperand& operand, const Argument& whole, HostValue& value) {
+  if (operand.columns) {
+    place_columns(own.tensor, operand.first_column, whole, value.tensor);
+  } else {
+    value = std::move(own);
+  }
+}
+
+bool ProgramSpec::is_passed_on(const Program& program, const ProgramOperand& operand) {
+  return program.is_temporary(operand.value) || is_read(program, operand.value);
+}
+
 void ProgramSpec::run_steps(Direction direction, const Lengths& lengths, std::vector<HostValue>& values,
-                            const Rounded& rounded) const {
+                            const StepDone& done) const {
   const Program& program = *this->program(direction);
   std::vector<HostValue> all = std::move(values);
   all.resize(program.arguments.size() + program.temporaries.size());
@@ -218,12 +222,13 @@ void ProgramSpec::run_steps(Direction direction, const Lengths& lengths, std::ve
     }
     step.spec->reference(step.direction, lengths_of(step, lengths), own);
     for (size_t i = 0; i < signature.size(); ++i) {
+      if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step.operands[i])) continue;
+      for (double& real : own[i].tensor.reals) real = round_to(signature[i].dtype, real);
+    }
+    if (done) done(step, own);
+    for (size_t i = 0; i < signature.size(); ++i) {
       if (signature[i].role != ArgumentRole::kOutput) continue;
       const ProgramOperand& operand = step.operands[i];
-      if (program.is_temporary(operand.value) || is_read(program, operand.value)) {
-        for (double& real : own[i].tensor.reals) real = round_to(signature[i].dtype, real);
-        if (rounded) rounded(signature[i].dtype, own[i].tensor.reals);
-      }
       place(std::move(own[i]), operand, program.value(operand.value), all[static_cast<size_t>(operand.value)]);
     }
   }

@@ -45,11 +45,15 @@ class ProgramSpec : public OpSpec {
  private:
   // Steps of one spec have one name in both directions, and those of different specs have different ones.
   void name_steps();
-  // What is done to the elements of a value that later steps read, once it is rounded.
-  using Rounded = std::function<void(DataType type, std::vector<double>& elements)>;
+  // What is done when a step's reference has run: to its values, those that later steps read being rounded.
+  using StepDone = std::function<void(const ProgramStep& step, std::vector<HostValue>& own)>;
+  // Makes a step's value that of the program, or columns of it.
+  static void place(HostValue own, const ProgramOperand& operand, const Argument& whole, HostValue& value);
+  // Whether later steps read what this operand of a step is.
+  static bool is_passed_on(const Program& program, const ProgramOperand& operand);
   // The steps' references in order, on the program's values.
   void run_steps(Direction direction, const Lengths& lengths, std::vector<HostValue>& values,
-                 const Rounded& rounded) const;
+                 const StepDone& done) const;
   // Of the direction that every program has.
   const std::vector<ProgramStep>& steps() const;
 

@@ -62,22 +62,49 @@ void keep_sequences(const Argument& argument, const Lengths& lengths, const std:
 std::vector<std::vector<double>> ProgramSpec::error_variances(Direction direction, const std::vector<HostValue>& inputs,
                                                               const std::vector<bool>& sequences) const {
   constexpr int kTrials = 8;
-  const Signature& arguments = program(direction)->arguments;
+  const Program& program = *this->program(direction);
+  const Signature& arguments = program.arguments;
   const Lengths lengths = lengths_in(arguments, inputs);
-  std::vector<HostValue> exact = inputs;
-  run_steps(direction, lengths, exact, {});
   std::vector<std::vector<double>> variances(arguments.size());
+
+  // What each step adds by itself, on exact inputs: to an output of the program it counts as it is.
+  std::vector<std::vector<std::vector<double>>> of_steps;
+  std::vector<HostValue> exact = inputs, added(arguments.size() + program.temporaries.size());
+  run_steps(direction, lengths, exact, [&](const ProgramStep& step, std::vector<HostValue>& own) {
+    const Signature signature = step.spec->signature(step.direction);
+    of_steps.push_back(step.spec->error_variances(step.direction, own, {}));
+    of_steps.back().resize(signature.size());
+    for (size_t i = 0; i < signature.size(); ++i) {
+      if (signature[i].role != ArgumentRole::kOutput) continue;
+      of_steps.back()[i].resize(own[i].tensor.reals.size());
+      HostValue value;
+      value.tensor = {own[i].tensor.shape, of_steps.back()[i], {}};
+      const ProgramOperand& operand = step.operands[i];
+      place(std::move(value), operand, program.value(operand.value), added[static_cast<size_t>(operand.value)]);
+    }
+  });
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].role == ArgumentRole::kOutput) variances[i] = added[i].tensor.reals;
+  }
+
   for (uint64_t trial = 0; trial < kTrials; ++trial) {
     // The reference and an implementation round nearly the same numbers, each to either side: twice the variance of one
     // rounding.
-    uint64_t stream = 0;
+    uint64_t stream = 0, number = 0;
     std::vector<HostValue> moved = inputs;
-    run_steps(direction, lengths, moved, [&](DataType type, std::vector<double>& elements) {
-      const double unit = unit_roundoff(type);
-      for (size_t i = 0; i < elements.size(); ++i) {
-        elements[i] += std::sqrt(2 * rounding_variance(elements[i], unit)) * random_normal(trial, stream, i);
+    run_steps(direction, lengths, moved, [&](const ProgramStep& step, std::vector<HostValue>& own) {
+      const Signature signature = step.spec->signature(step.direction);
+      const std::vector<std::vector<double>>& of_step = of_steps[number++];
+      for (size_t i = 0; i < signature.size(); ++i) {
+        if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step.operands[i])) continue;
+        const double unit = unit_roundoff(signature[i].dtype);
+        std::vector<double>& elements = own[i].tensor.reals;
+        for (size_t e = 0; e < elements.size(); ++e) {
+          const double variance = 2 * rounding_variance(elements[e], unit) + of_step[i][e];
+          elements[e] += std::sqrt(variance) * random_normal(trial, stream, e);
+        }
+        ++stream;
       }
-      ++stream;
     });
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (arguments[i].role != ArgumentRole::kOutput) continue;

@@ -34,6 +34,12 @@ Status larger_than(size_t max_bytes, const std::filesystem::path& path) {
                                        quote(path.native()), max_bytes));
 }
 
+// The system would take the part before it for the whole name.
+Status check_name(std::string_view action, const std::filesystem::path& path) {
+  if (path.native().find('\0') == std::string::npos) return {};
+  return Status(Code::kIo, fmt::format("cannot {} {}: a NUL is in its name", action, quote(path.native())));
+}
+
 Status check_kind(std::string_view action, const std::filesystem::path& path, mode_t mode) {
   if (S_ISREG(mode)) return {};
   const char* const kind = S_ISDIR(mode)    ? "a folder"
@@ -58,6 +64,7 @@ struct Output {
 
 // The file at the end of path's links, as far as there are any: its place and what is there.
 Result<Output> follow_links(const std::filesystem::path& path) {
+  HSTUJIT_RETURN_IF_ERROR(check_name("write", path));
   constexpr int kMaxLinks = 40;  // as many as the system follows
   Output output{path, std::nullopt};
   struct stat info;
@@ -161,6 +168,7 @@ Result<std::string> read_open_file(int descriptor, const std::filesystem::path& 
 }
 
 Status check_regular_file(std::string_view action, const std::filesystem::path& path) {
+  HSTUJIT_RETURN_IF_ERROR(check_name(action, path));
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return file_error(action, path, errno);
   return check_kind(action, path, info.st_mode);

@@ -103,6 +103,14 @@ TEST_F(Files, OnlyRegularFilesAreRead) {
   EXPECT_FALSE(is_program(path("f")));
 }
 
+TEST_F(Files, ANameIsNotCutOffAtANul) {
+  ASSERT_TRUE(write_file_atomically(path("f"), "x").ok());
+  const std::filesystem::path name = path(std::string("f\0g", 3));
+  EXPECT_THAT(std::string(whole_file(name).status().message()), HasSubstr("f\\x00g\": a NUL is in its name"));
+  EXPECT_THAT(std::string(write_file_atomically(name, "y").message()), HasSubstr("a NUL is in its name"));
+  EXPECT_EQ(*whole_file(path("f")), "x");
+}
+
 TEST_F(Files, NoMoreIsReadThanTheCallerSays) {
   ASSERT_TRUE(write_file_atomically(path("f"), "bytes").ok());
   EXPECT_EQ(*read_file(path("f"), 5), "bytes");

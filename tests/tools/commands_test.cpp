@@ -377,6 +377,19 @@ TEST(Cache, WhatIsNoCacheIsNotHealthy) {
   EXPECT_EQ(hstujit_tool({"cache", "verify"}, {{"HSTUJIT_CACHE_DIR", missing}}).code, 0) << "not made yet";
 }
 
+// Where scores saturate, what a step adds by itself is more than what the rounding between steps does.
+TEST(Host, GradientsOfSaturatedScoresInAProgramAgree) {
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1, "ops": [
+      {"name": "a", "op": "hstu_preprocess_and_attention", "dtype": "fp16", "attn_dim": 24, "hidden_dim": 96,
+       "score": "sigmoid", "rab_heads": 1, "width": 24, "max_seq_len": 3, "lengths": [2], "alpha": 1,
+       "directions": ["backward"]}]})");
+  for (const char* seed : {"1", "7", "8"}) {
+    const Outcome outcome = hstujit_tool({"run", "--config", config, "--backend", "host", "--check", "--seed", seed});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+  }
+}
+
 // A program: steps one after the other, each the operator that it is.
 TEST(Host, RunsNormAndAttentionInOneLaunch) {
   const Scratch scratch;
