@@ -68,12 +68,15 @@ Status check(const ProblemData& problem, const Outputs& outputs,
              const std::function<Result<Outputs>(const ProblemData&)>& run, const Tell& tell, Json& row) {
   const std::vector<HostValue> reference =
       telling(tell, "float64 reference", [&] { return reference_outputs(problem); });
-  Agreement agreement = compare(problem, reference, outputs);
+  const auto agreement_of = [&](const ProblemData& data, const Outputs& found) {
+    return telling(tell, "comparison", [&] { return compare(data, reference, found); });
+  };
+  Agreement agreement = agreement_of(problem, outputs);
   if (agreement.good()) {
-    const ProblemData strided = spread(problem);
+    const ProblemData strided = telling(tell, "strided input", [&] { return spread(problem); });
     HSTUJIT_ASSIGN_OR_RETURN(const Outputs strided_outputs, run(strided));
     const double error = agreement.error;
-    agreement = compare(strided, reference, strided_outputs);
+    agreement = agreement_of(strided, strided_outputs);
     agreement.error = std::max(agreement.error, error);
     if (!agreement.good()) agreement.sentence = "with strided tensors, " + agreement.sentence;
   }
@@ -107,9 +110,10 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   row["rows"] = lengths.total_rows();
   row["sequences_left_out"] = batch_sequences(*task.instance) - static_cast<int64_t>(lengths.rows.size());
   if (!lengths.rows_of(kQueryAxis).empty()) row["query_rows"] = lengths.total_rows(kQueryAxis);
-  HSTUJIT_ASSIGN_OR_RETURN(
-      const ProblemData problem,
-      make_problem_data(task.instance->spec, task.direction, lengths, options.seed, kExtraRows, task.instance->alpha));
+  HSTUJIT_ASSIGN_OR_RETURN(const ProblemData problem, telling(tell, "generated input", [&] {
+                             return make_problem_data(task.instance->spec, task.direction, lengths, options.seed,
+                                                      kExtraRows, task.instance->alpha);
+                           }));
   if (options.backend == Backend::kCuda && task.instance->small_batches) {
     HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec device, engine->device(options.device));
     if (task_of_batch(task, lengths.rows.size(), device).bucket.small_batch) row["small_batch"] = true;
