@@ -14,12 +14,11 @@ import argparse
 import contextlib
 import json
 import pathlib
-import statistics
 import sys
 import types
 
 import torch
-from row_peers import FLUSH_BYTES, read_instances
+from row_peers import FLUSH_BYTES, read_instances, time_of
 
 HOST_CYCLES = 8_000_000  # of the GPU: longer than the host needs to enqueue a training step
 
@@ -46,20 +45,6 @@ def layer(module, op):
     return module.STULayer(config).cuda().train()
 
 
-def time_of(launch, flush, repeats):
-    times = []
-    for _ in range(repeats + 3):
-        flush.zero_()
-        torch.cuda._sleep(HOST_CYCLES)
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        launch()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
-    return round(statistics.median(times[3:]), 4)
-
-
 def time_layer(chosen, x, lengths, batch, flush, repeats):
     gradient = torch.randn_like(x)
     leaves = [x, *chosen.parameters()]
@@ -79,7 +64,8 @@ def time_layer(chosen, x, lengths, batch, flush, repeats):
     torch.cuda.synchronize()
     peak = torch.cuda.max_memory_allocated() - before
     del gradients
-    return {"forward": time_of(forward, flush, repeats), "training": time_of(training, flush, repeats), "peak_mib": round(peak / 2**20)}
+    forward_ms, training_ms = (time_of(launch, flush, repeats, HOST_CYCLES) for launch in (forward, training))
+    return {"forward": forward_ms, "training": training_ms, "peak_mib": round(peak / 2**20)}
 
 
 def public_layers(checkout):

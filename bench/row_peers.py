@@ -73,10 +73,13 @@ def by_triton(op):
         x.shape[1] // heads)
 
 
-def time_of(launch, flush, repeats):
+def time_of(launch, flush, repeats, host_cycles=0):
+    """Median of ``repeats`` launches in ms. The GPU waits ``host_cycles`` before each: what the host takes beyond a flush."""
     times = []
     for _ in range(repeats + 3):
         flush.zero_()
+        if host_cycles:
+            torch.cuda._sleep(host_cycles)
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         launch()

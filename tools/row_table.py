@@ -60,7 +60,8 @@ def render_layers(path, report):
     environment = report["environment"]
     lines = [
         f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
-        f"`bench/results/{path.name}`, with the lengths of [bench/layers.json](bench/layers.json). Times are in ms, cold L2.",
+        f"`bench/results/{path.name}`, with the lengths of [bench/layers.json](bench/layers.json).",
+        "Times are in ms, cold L2.",
         "",
         "| layer | forward | Triton | | training step | Triton | | peak MiB | Triton |",
         "|---|" + "--:|" * 8,

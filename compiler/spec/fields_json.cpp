@@ -65,19 +65,16 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       mistakes.count_one();
       continue;
     }
-    const bool tunable = is_tunable(name);
-    const auto meant = tunable ? std::vector<std::string_view>() : meant_names(name, allowed);
-    const std::string_view said = tunable                             ? "; the tuner chooses it"
-                                  : is_launch_argument(name, allowed) ? "; it is an argument of each launch"
-                                                                      : "";
-    for (const std::string_view other : meant) mistakes.expect_at(join_path(path, other));
+    std::string hint = "; the tuner chooses it";
+    if (!is_tunable(name)) {
+      const std::vector<std::string_view> meant = meant_names(name, allowed);
+      for (const std::string_view other : meant) mistakes.expect_at(join_path(path, other));
+      hint = is_launch_argument(name, allowed) ? "; it is an argument of each launch" : "";
+      hint += meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant);
+    }
     std::string place = join_path(path, name);
-    Status status(
-        Code::kInvalidConfig,
-        fmt::format("{} (value {}) is not a known field{}{}", printable(place, kLongestPath), brief_json(value), said,
-                    tunable         ? std::string()
-                    : meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", "))
-                                    : did_you_mean(meant)));
+    Status status(Code::kInvalidConfig, fmt::format("{} (value {}) is not a known field{}",
+                                                    printable(place, kLongestPath), brief_json(value), hint));
     mistakes.add({std::move(place), std::move(status), true});
   }
   return true;

@@ -225,7 +225,7 @@ void ProgramSpec::run_steps(Direction direction, const Lengths& lengths, std::ve
       if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step.operands[i])) continue;
       for (double& real : own[i].tensor.reals) real = round_to(signature[i].dtype, real);
     }
-    if (done) done(step, own);
+    if (done) done(step, signature, own);
     for (size_t i = 0; i < signature.size(); ++i) {
       if (signature[i].role != ArgumentRole::kOutput) continue;
       const ProgramOperand& operand = step.operands[i];

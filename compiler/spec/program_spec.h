@@ -46,7 +46,8 @@ class ProgramSpec : public OpSpec {
   // Steps of one spec have one name in both directions, and those of different specs have different ones.
   void name_steps();
   // What is done when a step's reference has run: to its values, those that later steps read being rounded.
-  using StepDone = std::function<void(const ProgramStep& step, std::vector<HostValue>& own)>;
+  using StepDone =
+      std::function<void(const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own)>;
   // Makes a step's value that of the program, or columns of it.
   static void place(HostValue own, const ProgramOperand& operand, const Argument& whole, HostValue& value);
   // Whether later steps read what this operand of a step is.

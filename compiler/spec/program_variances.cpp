@@ -70,19 +70,19 @@ std::vector<std::vector<double>> ProgramSpec::error_variances(Direction directio
   // What each step adds by itself, on exact inputs: to an output of the program it counts as it is.
   std::vector<std::vector<std::vector<double>>> of_steps;
   std::vector<HostValue> exact = inputs, added(arguments.size() + program.temporaries.size());
-  run_steps(direction, lengths, exact, [&](const ProgramStep& step, std::vector<HostValue>& own) {
-    const Signature signature = step.spec->signature(step.direction);
-    of_steps.push_back(step.spec->error_variances(step.direction, own, {}));
-    of_steps.back().resize(signature.size());
-    for (size_t i = 0; i < signature.size(); ++i) {
-      if (signature[i].role != ArgumentRole::kOutput) continue;
-      of_steps.back()[i].resize(own[i].tensor.reals.size());
-      HostValue value;
-      value.tensor = {own[i].tensor.shape, of_steps.back()[i], {}};
-      const ProgramOperand& operand = step.operands[i];
-      place(std::move(value), operand, program.value(operand.value), added[static_cast<size_t>(operand.value)]);
-    }
-  });
+  run_steps(
+      direction, lengths, exact, [&](const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own) {
+        of_steps.push_back(step.spec->error_variances(step.direction, own, {}));
+        of_steps.back().resize(signature.size());
+        for (size_t i = 0; i < signature.size(); ++i) {
+          if (signature[i].role != ArgumentRole::kOutput) continue;
+          of_steps.back()[i].resize(own[i].tensor.reals.size());
+          HostValue value;
+          value.tensor = {own[i].tensor.shape, of_steps.back()[i], {}};
+          const ProgramOperand& operand = step.operands[i];
+          place(std::move(value), operand, program.value(operand.value), added[static_cast<size_t>(operand.value)]);
+        }
+      });
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].role == ArgumentRole::kOutput) variances[i] = added[i].tensor.reals;
   }
@@ -92,20 +92,20 @@ std::vector<std::vector<double>> ProgramSpec::error_variances(Direction directio
     // rounding.
     uint64_t stream = 0, number = 0;
     std::vector<HostValue> moved = inputs;
-    run_steps(direction, lengths, moved, [&](const ProgramStep& step, std::vector<HostValue>& own) {
-      const Signature signature = step.spec->signature(step.direction);
-      const std::vector<std::vector<double>>& of_step = of_steps[number++];
-      for (size_t i = 0; i < signature.size(); ++i) {
-        if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step.operands[i])) continue;
-        const double unit = unit_roundoff(signature[i].dtype);
-        std::vector<double>& elements = own[i].tensor.reals;
-        for (size_t e = 0; e < elements.size(); ++e) {
-          const double variance = 2 * rounding_variance(elements[e], unit) + of_step[i][e];
-          elements[e] += std::sqrt(variance) * random_normal(trial, stream, e);
-        }
-        ++stream;
-      }
-    });
+    run_steps(direction, lengths, moved,
+              [&](const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own) {
+                const std::vector<std::vector<double>>& of_step = of_steps[number++];
+                for (size_t i = 0; i < signature.size(); ++i) {
+                  if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step.operands[i])) continue;
+                  const double unit = unit_roundoff(signature[i].dtype);
+                  std::vector<double>& elements = own[i].tensor.reals;
+                  for (size_t e = 0; e < elements.size(); ++e) {
+                    const double variance = 2 * rounding_variance(elements[e], unit) + of_step[i][e];
+                    elements[e] += std::sqrt(variance) * random_normal(trial, stream, e);
+                  }
+                  ++stream;
+                }
+              });
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (arguments[i].role != ArgumentRole::kOutput) continue;
       const std::vector<double>&from = exact[i].tensor.reals, &to = moved[i].tensor.reals;

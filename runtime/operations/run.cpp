@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -21,18 +22,24 @@ constexpr int64_t kExtraRows = 3;
 using Tell = std::function<void(const std::string& what, int64_t seconds)>;
 
 // Does work of the host that may take minutes on another thread, and tells every few seconds what it is.
-template <typename Work>
-auto telling(const Tell& tell, const std::string& what, const Work& work) {
+void work_telling(const Tell& tell, const std::string& what, const std::function<void()>& work) {
   constexpr std::chrono::seconds kEach{5};
-  std::future<decltype(work())> done;
+  std::future<void> done;
   try {
-    done = std::async(std::launch::async, work);
+    done = std::async(std::launch::async, std::cref(work));
   } catch (const std::system_error&) {  // no thread is to be had
     return work();
   }
   for (auto waited = kEach; done.wait_for(kEach) != std::future_status::ready; waited += kEach)
     tell(what, waited.count());
-  return done.get();
+  done.get();
+}
+
+template <typename Work>
+auto telling(const Tell& tell, const std::string& what, const Work& work) {
+  std::optional<decltype(work())> result;
+  work_telling(tell, what, [&] { result.emplace(work()); });
+  return *std::move(result);
 }
 
 Result<Outputs> run_on_host(Op& op, const ProblemData& problem, double* milliseconds) {

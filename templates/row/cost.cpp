@@ -57,25 +57,20 @@ constexpr double kDraw = 20;              // instructions of a random number: th
 constexpr double kLateWarps = 0.015;      // of the time, for each warp beyond four that a CTA waits for to end
 }  // namespace grid
 
-// Sums of tables. Fitted to 24 timings on an H200 (2026-11-24) of three operators at a width of 512.
-namespace table {
-constexpr double kCopyWins = 1.3;        // over the bytes alone, at best
-constexpr double kElements = 16;         // of a row of a thread, at best; twice as many, or half,
-constexpr double kOtherElements = 0.09;  // take so much longer
-constexpr double kWarps = 16;            // of a multiprocessor, at least; half as many
-constexpr double kFewerWarps = 0.07;     // take so much longer
-constexpr double kBlocks = 0.01;         // for each CTA of a multiprocessor but one: parts of runs to be put together
-constexpr double kSortCycles = 85000;    // of a sort
-}  // namespace table
-
-// Sums of tables in one pass, from 20 timings of a prototype on an H200 (2026-11-25) at a width of 512.
-namespace atomic_table {
-constexpr double kCopyWins = 1.2;        // over the bytes alone, at best
-constexpr double kElements = 8;          // of a row of a thread, at best; twice as many, or half,
-constexpr double kOtherElements = 0.06;  // take so much longer
-constexpr double kWarps = 16;            // of a multiprocessor, at least; half as many
-constexpr double kFewerWarps = 0.1;      // take so much longer
-}  // namespace atomic_table
+// Sums of tables.
+struct TableSumsCost {
+  double copy_wins;       // over the bytes alone, at best
+  double elements;        // of a row of a thread, at best; twice as many, or half,
+  double other_elements;  // take so much longer
+  double warps;           // of a multiprocessor, at least; half as many
+  double fewer_warps;     // take so much longer
+  double blocks;          // for each CTA of a multiprocessor but one: parts of runs to be put together
+};
+// Fitted to 24 timings on an H200 (2026-11-24) of three operators at a width of 512.
+constexpr TableSumsCost kInOrder = {1.3, 16, 0.09, 16, 0.07, 0.01};
+constexpr double kSortCycles = 85000;
+// From 20 timings of a prototype on an H200 (2026-11-25) at a width of 512.
+constexpr TableSumsCost kAtomic = {1.2, 8, 0.06, 16, 0.1, 0};
 
 // Rows that are no multiple of a wide access, a few threads each. Fitted to 75 timings on an H200 (2026-11-24) of
 // layer_norm at nine odd widths from 7 to 127.
@@ -184,40 +179,34 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
 
 namespace {
 
-// Of a multiprocessor, for the bytes of rows alone.
-double row_cycles(const RowSpec& spec, const DeviceSpec& device) {
+double table_sums_cycles(const RowSpec& spec, const RowConfig& config, int64_t elements, const DeviceSpec& device,
+                         const TableSumsCost& cost) {
   const RowInterface& interface = spec.interface(Direction::kBackward);
   double rows = 0;
   for (const std::vector<RowOperand>* operands : {&interface.inputs, &interface.outputs}) {
     for (const RowOperand& operand : *operands) rows += operand.kind == RowOperandKind::kRow ? 1 : 0;
   }
-  return rows * kElements * static_cast<double>(size_of(spec.dtype())) / kBytes / static_cast<double>(device.sm_count);
+  const double bytes = rows * kElements * static_cast<double>(size_of(spec.dtype()));
+  const auto blocks = static_cast<double>(config.blocks_per_sm);
+  const double warps = static_cast<double>(config.warps) * blocks;
+  const double slower = (1 + cost.other_elements * std::abs(std::log2(static_cast<double>(elements) / cost.elements))) *
+                        (1 + cost.fewer_warps * std::max(0.0, std::log2(cost.warps / warps))) *
+                        (1 + cost.blocks * (blocks - 1));
+  return kStartCycles + bytes * cost.copy_wins / kBytes / static_cast<double>(device.sm_count) * slower;
 }
-
-double fewer_warps(double warps, double enough) { return std::max(0.0, std::log2(enough / warps)); }
 
 }  // namespace
 
 double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device) {
   const Resources resources(spec, Direction::kBackward, config);
-  const auto elements = static_cast<double>(resources.chunks * resources.vector);
-  const auto blocks = static_cast<double>(config.blocks_per_sm);
-  const double warps = static_cast<double>(config.warps) * blocks;
-  const double slower = (1 + table::kOtherElements * std::abs(std::log2(elements / table::kElements))) *
-                        (1 + table::kFewerWarps * fewer_warps(warps, table::kWarps)) *
-                        (1 + table::kBlocks * (blocks - 1));
+  const double cycles = table_sums_cycles(spec, config, resources.chunks * resources.vector, device, kInOrder);
   const bool sorted = finds_in_order(spec.interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum));
-  const double cycles = row_cycles(spec, device) * table::kCopyWins * slower + (sorted ? 0 : table::kSortCycles);
-  return (kStartCycles + cycles) / kClockKhz;
+  return (cycles + (sorted ? 0 : kSortCycles)) / kClockKhz;
 }
 
 double estimate_atomic_table_sums_ms(const RowSpec& spec, const RowConfig& config, int64_t elements,
                                      const DeviceSpec& device) {
-  const double of_thread = std::abs(std::log2(static_cast<double>(elements) / atomic_table::kElements));
-  const double warps = static_cast<double>(config.warps * config.blocks_per_sm);
-  const double slower = (1 + atomic_table::kOtherElements * of_thread) *
-                        (1 + atomic_table::kFewerWarps * fewer_warps(warps, atomic_table::kWarps));
-  return (kStartCycles + row_cycles(spec, device) * atomic_table::kCopyWins * slower) / kClockKhz;
+  return table_sums_cycles(spec, config, elements, device, kAtomic) / kClockKhz;
 }
 
 }  // namespace hstujit::row

@@ -7,8 +7,20 @@ constexpr u32 kNoKey = ~0u;  // of no row of a table
 // The elements of a row of sums that a thread has.
 template <class Layout>
 struct TableRowSums {
-  static constexpr bool kByFour = Layout::kVector % 4 == 0;
+  static constexpr int kPiece = Layout::kVector % 4 == 0 ? 4 : 1;  // elements of one access
   float elements[Layout::kChunks][Layout::kVector];
+
+  // step(elements of a piece, its place in the row)
+  template <class Number, class Step>
+  __device__ __forceinline__ void for_each_piece(Number* row, const Step& step) {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+      if (!Layout::has(chunk)) continue;
+      Number* const column = row + Layout::column(chunk);
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; i += kPiece) step(elements[chunk] + i, column + i);
+    }
+  }
 
   __device__ __forceinline__ void clear() {
 #pragma unroll
@@ -19,24 +31,17 @@ struct TableRowSums {
   }
   // Past L1: other threads wrote them.
   __device__ __forceinline__ void add(const float* from) {
-#pragma unroll
-    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      if (!Layout::has(chunk)) continue;
-      const float* const column = from + Layout::column(chunk);
-      if constexpr (kByFour) {
-#pragma unroll
-        for (int i = 0; i < Layout::kVector; i += 4) {
-          const float4 four = __ldcg(reinterpret_cast<const float4*>(column + i));
-          elements[chunk][i] += four.x;
-          elements[chunk][i + 1] += four.y;
-          elements[chunk][i + 2] += four.z;
-          elements[chunk][i + 3] += four.w;
-        }
+    for_each_piece(from, [](float* piece, const float* place) {
+      if constexpr (kPiece == 4) {
+        const float4 four = __ldcg(reinterpret_cast<const float4*>(place));
+        piece[0] += four.x;
+        piece[1] += four.y;
+        piece[2] += four.z;
+        piece[3] += four.w;
       } else {
-#pragma unroll
-        for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] += __ldcg(column + i);
+        piece[0] += __ldcg(place);
       }
-    }
+    });
   }
   __device__ __forceinline__ void leave(float* to) const { round_to<Fp32>(to); }
   template <class Type>

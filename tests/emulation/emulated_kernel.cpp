@@ -80,11 +80,10 @@ std::string host_source(const EmittedKernel& kernel) {
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i] == "// ---- generated") common = false;
     if (common || lines[i].find("extern __shared__ __align__(") != std::string::npos) continue;
-    if (const size_t size = lines[i].find("static_bytes[");
-        lines[i].find("__shared__ __align__(") != std::string::npos) {
-      // Its size alone: what is written behind it is a failure.
-      text +=
-          fmt::format("emulation::declare_shared({});\n", lines[i].substr(size + 13, lines[i].rfind(']') - size - 13));
+    if (lines[i].find("__shared__ __align__(") != std::string::npos) {
+      // Its size alone, "[...]": what is written behind it is a failure.
+      const size_t size = lines[i].find('[') + 1;
+      text += fmt::format("emulation::declare_shared({});\n", lines[i].substr(size, lines[i].rfind(']') - size));
       continue;
     }
     const bool wrapper = lines[i].starts_with("struct ") && i + 1 < lines.size() &&

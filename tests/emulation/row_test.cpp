@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "compiler/plan/search_space.h"
+#include "templates/row/operands.h"
 #include "tests/emulation/emulated_kernel.h"
 #include "tests/host/host_call.h"
 #include "tests/row/row_cases.h"
@@ -197,10 +198,8 @@ TEST(EmulatedRows, TablesOfManyRows) {
 }
 
 bool has_table_sums(const RowCase& row) {
-  if (!row.spec->supports(Direction::kBackward) || row.spec->program(Direction::kBackward) != nullptr) return false;
-  const auto outputs = row.spec->interface(Direction::kBackward).outputs;
-  return std::any_of(outputs.begin(), outputs.end(),
-                     [](const RowOperand& output) { return output.kind == RowOperandKind::kTableSum; });
+  return row.spec->supports(Direction::kBackward) && row.spec->program(Direction::kBackward) == nullptr &&
+         row::has_table_sums(*row.spec);
 }
 
 // Rows that several groups of a warp, a warp and several warps share, with vectors of four elements, of two and of one.

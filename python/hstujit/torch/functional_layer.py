@@ -61,28 +61,17 @@ def hstu_compute_uqvk(
     Returns:
         u (L, num_heads * hidden_dim), q and k (L, num_heads, attn_dim), v (L, num_heads, hidden_dim).
     """
-    inputs = x, norm_weight, norm_bias, norm_eps, num_heads, attn_dim, hidden_dim, uvqk_weight, uvqk_bias
+
+    def compute() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        uvqk = addmm(uvqk_bias, layer_norm(x, norm_weight, norm_bias, norm_eps), uvqk_weight)
+        wide, narrow = num_heads * hidden_dim, num_heads * attn_dim
+        u, v, q, k = torch.split(uvqk, [wide, wide, narrow, narrow], dim=1)
+        heads = q.view(-1, num_heads, attn_dim), k.view(-1, num_heads, attn_dim), v.view(-1, num_heads, hidden_dim)
+        return _ops.silu(u), *heads
+
     if (recompute_normed_x_in_backward or recompute_uvqk_in_backward) and torch.is_grad_enabled():
-        return checkpoint(_uqvk, *inputs, use_reentrant=False)
-    return _uqvk(*inputs)
-
-
-def _uqvk(
-    x: torch.Tensor,
-    norm_weight: torch.Tensor,
-    norm_bias: torch.Tensor,
-    norm_eps: float,
-    num_heads: int,
-    attn_dim: int,
-    hidden_dim: int,
-    uvqk_weight: torch.Tensor,
-    uvqk_bias: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    uvqk = addmm(uvqk_bias, layer_norm(x, norm_weight, norm_bias, norm_eps), uvqk_weight)
-    wide, narrow = num_heads * hidden_dim, num_heads * attn_dim
-    u, v, q, k = torch.split(uvqk, [wide, wide, narrow, narrow], dim=1)
-    heads = q.view(-1, num_heads, attn_dim), k.view(-1, num_heads, attn_dim), v.view(-1, num_heads, hidden_dim)
-    return _ops.silu(u), *heads
+        return checkpoint(compute, use_reentrant=False)
+    return compute()
 
 
 def hstu_preprocess_and_attention(

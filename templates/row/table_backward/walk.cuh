@@ -1,5 +1,6 @@
 // The pass over the rows in the order of a table's keys. The first table's also writes what follows from each row alone.
 #pragma once
+#include "row/row_gradients.cuh"
 #include "row/table_backward/runs.cuh"
 
 template <class Spec, class Config, class Operands, class Row, class Params, int kTable>
@@ -15,7 +16,7 @@ class TableWalk {
     stride_ = strides[kTable];
     keys_ = static_cast<u32>(counts[kTable]);
     passes_ = Sums::kSorted ? 0 : KeySort::passes(counts[kTable]);
-    if constexpr (kWrites) Operands::row_outputs(params, data_, strides_);
+    if constexpr (kWrites) Operands::row_outputs(params, gradients_.data, gradients_.strides);
   }
 
   __device__ __forceinline__ void run() {
@@ -64,7 +65,6 @@ class TableWalk {
   using Sums = typename Operands::TableSums;
   static constexpr int kWidth = Spec::kWidth;
   static constexpr bool kWrites = kTable == 0 && Operands::kRowOutputs > 0;
-  static constexpr int kOutputs = Operands::kRowOutputs + Sums::kCount;
   static constexpr int kAhead = Config::kRowsAhead;
 
   // The i-th row in order.
@@ -135,32 +135,9 @@ class TableWalk {
   }
 
   __device__ __forceinline__ void add_row(i64 row, const typename Operand::Row& held, TableRowSums<Layout>& sums) {
-    const typename Row::Statistics statistics = {};
-#pragma unroll
-    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      if (!Layout::has(chunk)) continue;
-      typename Operand::Chunk inputs;
-      inputs_.template get<Row::kReads[0]>(params_, held, row, Place(row, true), chunk, inputs);
-      float elements[at_least_one(Operands::kRowOutputs)][Layout::kVector];
-#pragma unroll
-      for (int i = 0; i < Layout::kVector; ++i) {
-        float in[Operand::Chunk::kCount], out[kOutputs];
-        inputs.get(i, in);
-        Row::outputs(in, statistics, params_, out);
-#pragma unroll
-        for (int output = 0; output < Operands::kRowOutputs; ++output) elements[output][i] = out[output];
-        sums.elements[chunk][i] += out[Operands::kRowOutputs + kTable];
-      }
-      if constexpr (kWrites) {
-#pragma unroll
-        for (int output = 0; output < Operands::kRowOutputs; ++output) {
-          Pack<typename Operands::Data, Layout::kVector> rounded;
-          rounded.set(elements[output]);
-          const i64 element = row * strides_[output] + Layout::column(chunk);
-          rounded.store(static_cast<unsigned char*>(data_[output]) + element * Operands::Data::kBytes);
-        }
-      }
-    }
+    follow_row<Layout, Operands, Row, kWrites>(
+        params_, inputs_, row, held, gradients_,
+        [&](int chunk, int i, const float* summands) { sums.elements[chunk][i] += summands[kTable]; });
   }
 
   __device__ __forceinline__ void end_run(u32 key, bool began, bool ends, const TableRowSums<Layout>& sums, RunEnds& own,
@@ -224,6 +201,7 @@ class TableWalk {
   i64 stride_;  // in elements
   u32 keys_;    // rows of the table
   int passes_;
+  RowGradients<Operands> gradients_;
   void* data_[at_least_one(Operands::kRowOutputs)];
   i64 strides_[at_least_one(Operands::kRowOutputs)];
 };

@@ -25,33 +25,38 @@ constexpr int64_t kWordsAhead = 32;             // of rows on their way
 constexpr int64_t kTileSequences = 16;          // at most 32
 constexpr int64_t kBlocksPerSm[] = {8, 6, 4, 3, 2, 1, 12, 16};
 
+std::vector<RowOperand> sums_of(const RowSpec& spec) {
+  return spec.interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum);
+}
+
 // What a thread and a CTA have of a row and of sums.
 struct Shape {
-  Shape(const RowSpec& spec, const RowConfig& config)
-      : sums(spec.interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum)),
-        width(spec.interface(Direction::kBackward).width),
-        vector(std::min(kMaxVector, spec.elements_together())),
-        threads(kWarp * config.warps),
-        groups(threads / config.threads_per_row),
-        elements(ceil_div(width / vector, config.threads_per_row) * vector) {
-    const int64_t row_bytes = elements * static_cast<int64_t>(size_of(spec.dtype()));
-    int64_t inputs = 0;
-    for (const RowOperand& input : spec.interface(Direction::kBackward).inputs)
-      inputs += input.kind == RowOperandKind::kRow ? 1 : 0;
-    const int64_t words = std::max<int64_t>(1, inputs * row_bytes / 4);
-    slots = std::max(kMaxSlots, groups);
-    while (slots > 1 && slot_bytes() > kMaxStaticShared) slots /= 2;
-    rows_ahead = std::clamp(std::min(kWordsAhead / words, slots), int64_t{1}, kMaxSlots);
-    const auto tables = static_cast<int64_t>(sums.size());
-    // The last two rows of each table but the first, what a row adds, and the slot that it adds to.
-    registers = kBaseRegisters + rows_ahead * words + 2 * tables * elements;
-  }
+  Shape(const RowSpec& spec, const RowConfig& config);
   int64_t slot_bytes() const { return groups * slots * width * 4; }
 
-  std::vector<RowOperand> sums;
   int64_t width, vector, threads, groups, elements;
   int64_t slots, rows_ahead, registers;
 };
+
+Shape::Shape(const RowSpec& spec, const RowConfig& config)
+    : width(spec.interface(Direction::kBackward).width),
+      vector(std::min(kMaxVector, spec.elements_together())),
+      threads(kWarp * config.warps),
+      groups(threads / config.threads_per_row),
+      elements(ceil_div(width / vector, config.threads_per_row) * vector) {
+  const RowInterface& interface = spec.interface(Direction::kBackward);
+  const auto count = [](const std::vector<RowOperand>& operands, RowOperandKind kind) {
+    return std::count_if(operands.begin(), operands.end(), [&](const RowOperand& one) { return one.kind == kind; });
+  };
+  const int64_t row_bytes = elements * static_cast<int64_t>(size_of(spec.dtype()));
+  const int64_t words = std::max<int64_t>(1, count(interface.inputs, RowOperandKind::kRow) * row_bytes / 4);
+  slots = std::max(kMaxSlots, groups);
+  while (slots > 1 && slot_bytes() > kMaxStaticShared) slots /= 2;
+  rows_ahead = std::clamp(std::min(kWordsAhead / words, slots), int64_t{1}, kMaxSlots);
+  // The last two rows of each table but the first, what a row adds, and the slot that it adds to.
+  const int64_t tables = count(interface.outputs, RowOperandKind::kTableSum);
+  registers = kBaseRegisters + rows_ahead * words + 2 * tables * elements;
+}
 
 GridFactor any_rows(int argument) { return size_factor(argument, int64_t{1} << 62); }  // 1, or 0 without rows
 
@@ -115,6 +120,7 @@ struct RowTableBackwardAtomic {
   }
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
     const Shape shape(spec, config);
+    const std::vector<RowOperand> sums = sums_of(spec);
     const Signature signature = spec.signature(kDirection);
     const int64_t blocks = device.sm_count * config.blocks_per_sm;
     LaunchPlan plan;
@@ -126,9 +132,9 @@ struct RowTableBackwardAtomic {
     const int rows = plan.slots.back().argument;
     plan.grid = {constant_factor(blocks)};
     add_workspace_region("unit_count", "u32*", {{constant_factor(4)}, false}, plan);
-    if (needs_rounding(shape)) {
-      for (size_t table = 0; table < shape.sums.size(); ++table) {
-        const int argument = find_argument(signature, shape.sums[table].argument());
+    if (need_rounding(sums)) {
+      for (size_t table = 0; table < sums.size(); ++table) {
+        const int argument = find_argument(signature, sums[table].argument());
         add_workspace_region(fmt::format("table_sums_{}", table), "float*",
                              {{size_factor(argument), constant_factor(shape.width * 4)}, false}, plan);
       }
@@ -143,7 +149,7 @@ struct RowTableBackwardAtomic {
       plan.following.push_back(std::move(kernel));
     };
     add_kernel("add_tiles", {any_rows(rows), constant_factor(blocks)}, config.blocks_per_sm);
-    if (needs_rounding(shape)) add_kernel("round_sums", {constant_factor(blocks)}, 0);
+    if (need_rounding(sums)) add_kernel("round_sums", {constant_factor(blocks)}, 0);
     return plan;
   }
   static bool deterministic(const Config&) { return false; }
@@ -155,30 +161,30 @@ struct RowTableBackwardAtomic {
     return {{"vector", shape.vector},         {"hold_row", 1},        {"hold_vectors", 0},
             {"rows_ahead", shape.rows_ahead}, {"slots", shape.slots}, {"tile_sequences", kTileSequences}};
   }
-  static std::string instruction_wrappers(const Spec& spec, const Config& config) {
-    return row::print_operands(spec, kDirection) + print_totals(Shape(spec, config));
+  static std::string instruction_wrappers(const Spec& spec, const Config&) {
+    return row::print_operands(spec, kDirection) + print_totals(sums_of(spec), spec.interface(kDirection).width);
   }
 
  private:
   static bool serves(const Spec& spec) {
-    return row::has_table_sums(spec) &&
-           !row::finds_in_order(spec.interface(kDirection).outputs_of(RowOperandKind::kTableSum));
+    const std::vector<RowOperand> sums = sums_of(spec);
+    return !sums.empty() && !row::finds_in_order(sums);
   }
-  static bool needs_rounding(const Shape& shape) { return shape.sums.front().dtype != DataType::kFp32; }
+  static bool need_rounding(const std::vector<RowOperand>& sums) { return sums.front().dtype != DataType::kFp32; }
 
   // Where the sums of all CTAs come together.
-  static std::string print_totals(const Shape& shape) {
+  static std::string print_totals(const std::vector<RowOperand>& sums, int64_t width) {
     std::string text = fmt::format(
         "\n"
         "struct Totals {{\n"
         "  template <class Params>\n"
         "  static __device__ __forceinline__ void rows(const Params& params, float* (&data)[{0}], i64 (&strides)[{0}]) "
         "{{\n",
-        shape.sums.size());
-    for (size_t i = 0; i < shape.sums.size(); ++i) {
-      const std::string& table = shape.sums[i].argument();
-      text += needs_rounding(shape)
-                  ? fmt::format("    data[{0}] = params.table_sums_{0};\n    strides[{0}] = {1};\n", i, shape.width)
+        sums.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const std::string& table = sums[i].argument();
+      text += need_rounding(sums)
+                  ? fmt::format("    data[{0}] = params.table_sums_{0};\n    strides[{0}] = {1};\n", i, width)
                   : fmt::format("    data[{0}] = params.{1};\n    strides[{0}] = params.{1}_stride;\n", i, table);
     }
     return text + "  }\n};\n";

@@ -13,19 +13,14 @@ struct TableTotals {
 };
 
 template <class Layout>
-__device__ __forceinline__ void add_to_total(const TableRowSums<Layout>& sums, float* row) {
-#pragma unroll
-  for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-    if (!Layout::has(chunk)) continue;
-    float* const column = row + Layout::column(chunk);
-    const auto& elements = sums.elements[chunk];
-    if constexpr (Layout::kVector == 4) {
-      add_global(column, elements[0], elements[1], elements[2], elements[3]);
+__device__ __forceinline__ void add_to_total(TableRowSums<Layout>& sums, float* row) {
+  sums.for_each_piece(row, [](const float* piece, float* place) {
+    if constexpr (TableRowSums<Layout>::kPiece == 4) {
+      add_global(place, piece[0], piece[1], piece[2], piece[3]);
     } else {
-#pragma unroll
-      for (int i = 0; i < Layout::kVector; ++i) add_global(column + i, elements[i]);
+      add_global(place, piece[0]);
     }
-  }
+  });
 }
 
 // The last two rows that were found, in registers: rows of a sequence find the same one after the other, but for some
@@ -55,13 +50,13 @@ class RecentSums {
     return last_;
   }
 
-  __device__ __forceinline__ void flush(const TableTotals& totals) const {
+  __device__ __forceinline__ void flush(const TableTotals& totals) {
     leave(key_, last_, totals);
     leave(other_key_, other_, totals);
   }
 
  private:
-  static __device__ __forceinline__ void leave(u32 key, const TableRowSums<Layout>& sums, const TableTotals& totals) {
+  static __device__ __forceinline__ void leave(u32 key, TableRowSums<Layout>& sums, const TableTotals& totals) {
     if (key != kNoKey) add_to_total(sums, totals.row(key));
   }
 
@@ -124,35 +119,26 @@ class SlotSums {
 
  private:
   static __device__ __forceinline__ void get(const float* from, TableRowSums<Layout>& sums) {
-#pragma unroll
-    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      const float* const column = from + Layout::column(chunk);
-      if (!Layout::has(chunk)) continue;
-      if constexpr (Layout::kVector == 4) {
-        const float4 four = *reinterpret_cast<const float4*>(column);
-        sums.elements[chunk][0] = four.x;
-        sums.elements[chunk][1] = four.y;
-        sums.elements[chunk][2] = four.z;
-        sums.elements[chunk][3] = four.w;
+    sums.for_each_piece(from, [](float* piece, const float* place) {
+      if constexpr (TableRowSums<Layout>::kPiece == 4) {
+        const float4 four = *reinterpret_cast<const float4*>(place);
+        piece[0] = four.x;
+        piece[1] = four.y;
+        piece[2] = four.z;
+        piece[3] = four.w;
       } else {
-#pragma unroll
-        for (int i = 0; i < Layout::kVector; ++i) sums.elements[chunk][i] = column[i];
+        piece[0] = place[0];
       }
-    }
+    });
   }
-  static __device__ __forceinline__ void put(float* to, const TableRowSums<Layout>& sums) {
-#pragma unroll
-    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      float* const column = to + Layout::column(chunk);
-      if (!Layout::has(chunk)) continue;
-      if constexpr (Layout::kVector == 4) {
-        const auto& elements = sums.elements[chunk];
-        *reinterpret_cast<float4*>(column) = make_float4(elements[0], elements[1], elements[2], elements[3]);
+  static __device__ __forceinline__ void put(float* to, TableRowSums<Layout>& sums) {
+    sums.for_each_piece(to, [](const float* piece, float* place) {
+      if constexpr (TableRowSums<Layout>::kPiece == 4) {
+        *reinterpret_cast<float4*>(place) = make_float4(piece[0], piece[1], piece[2], piece[3]);
       } else {
-#pragma unroll
-        for (int i = 0; i < Layout::kVector; ++i) column[i] = sums.elements[chunk][i];
+        place[0] = piece[0];
       }
-    }
+    });
   }
 
   float* sums_;

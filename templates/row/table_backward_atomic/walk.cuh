@@ -1,5 +1,6 @@
 // The pass over the rows, a tile of a few sequences at a time.
 #pragma once
+#include "row/row_gradients.cuh"
 #include "row/table_backward_atomic/sums.cuh"
 #include "row/table_backward_atomic/tiles.cuh"
 
@@ -25,7 +26,7 @@ class TileWalk {
         keys_(reinterpret_cast<u32*>(shared + Slots::kBytes) + Slots::kTags +
               threadIdx.x / 32 * Sums::kCount * kTileRows),
         next_unit_(reinterpret_cast<u32*>(shared + kSharedBytes) - 1) {
-    if constexpr (Operands::kRowOutputs > 0) Operands::row_outputs(params, data_, strides_);
+    if constexpr (kWrites) Operands::row_outputs(params, gradients_.data, gradients_.strides);
     get_totals(params, totals_);
   }
 
@@ -63,8 +64,7 @@ class TileWalk {
 
  private:
   using Operand = Inputs<Layout, Operands, Config, Row>;
-  using Place = typename Operand::Place;
-  static constexpr int kOutputs = Operands::kRowOutputs + Sums::kCount;
+  static constexpr bool kWrites = Operands::kRowOutputs > 0;
   static constexpr int kAhead = Config::kRowsAhead, kGroups = Slots::kGroupsOfWarp;
   static constexpr i64 kMaxTiles = 4096;
 
@@ -129,7 +129,13 @@ class TileWalk {
   // Of a tile's row `at`; -1: the group has none, but other groups of the warp have.
   __device__ __forceinline__ void add_row(i64 row, const typename Operand::Row& held, int at) {
     TableRowSums<Layout> found[Sums::kCount];
-    if (at >= 0) write(row, held, found);
+    if (at >= 0) {
+      follow_row<Layout, Operands, Row, kWrites>(
+          params_, inputs_, row, held, gradients_, [&](int chunk, int i, const float* summands) {
+#pragma unroll
+            for (int table = 0; table < Sums::kCount; ++table) found[table].elements[chunk][i] = summands[table];
+          });
+    }
     const auto add = [&](int table, TableRowSums<Layout>& sums) {
 #pragma unroll
       for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
@@ -145,37 +151,6 @@ class TileWalk {
     }
   }
 
-  // The row's gradients, and what it adds to each table.
-  __device__ __forceinline__ void write(i64 row, const typename Operand::Row& held,
-                                        TableRowSums<Layout> (&found)[Sums::kCount]) {
-    const typename Row::Statistics statistics = {};
-#pragma unroll
-    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      if (!Layout::has(chunk)) continue;
-      typename Operand::Chunk inputs;
-      inputs_.template get<Row::kReads[0]>(params_, held, row, Place(row, true), chunk, inputs);
-      float elements[at_least_one(Operands::kRowOutputs)][Layout::kVector];
-#pragma unroll
-      for (int i = 0; i < Layout::kVector; ++i) {
-        float in[Operand::Chunk::kCount], out[kOutputs];
-        inputs.get(i, in);
-        Row::outputs(in, statistics, params_, out);
-#pragma unroll
-        for (int output = 0; output < Operands::kRowOutputs; ++output) elements[output][i] = out[output];
-#pragma unroll
-        for (int table = 0; table < Sums::kCount; ++table)
-          found[table].elements[chunk][i] = out[Operands::kRowOutputs + table];
-      }
-#pragma unroll
-      for (int output = 0; output < Operands::kRowOutputs; ++output) {
-        Pack<typename Operands::Data, Layout::kVector> rounded;
-        rounded.set(elements[output]);
-        const i64 element = row * strides_[output] + Layout::column(chunk);
-        rounded.store(static_cast<unsigned char*>(data_[output]) + element * Operands::Data::kBytes);
-      }
-    }
-  }
-
   const Params& params_;
   Operand inputs_;
   Slots slots_;
@@ -183,6 +158,5 @@ class TileWalk {
   u32* const keys_;  // of the warp's tile, of each table one after the other
   u32* const next_unit_;
   TableTotals totals_[Sums::kCount];
-  void* data_[at_least_one(Operands::kRowOutputs)];
-  i64 strides_[at_least_one(Operands::kRowOutputs)];  // in elements
+  RowGradients<Operands> gradients_;
 };
