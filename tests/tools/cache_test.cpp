@@ -1,0 +1,209 @@
+// hstujit cache, what explain says of the cache, and the files that commands write.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <regex>
+
+#include "autotune_cache/artifact_store.h"
+#include "autotune_cache/tuning_database.h"
+#include "compiler/support/text.h"
+#include "tests/autotune_cache/samples.h"
+#include "tests/support/whole_file.h"
+#include "tests/tools/exit_codes.h"
+#include "tests/tools/program.h"
+
+namespace hstujit {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Explain, NamesTheNearestEntryAndWhatDiffers) {
+  const Scratch scratch;
+  const std::vector<std::string> explain = {"explain", "--config",    scratch.config(), "--arch",
+                                            "sm_90a",  "--cache-dir", scratch.cache()};
+  std::vector<std::string> as_json = explain;
+  as_json.emplace_back("--json");
+  const auto fields = hstujit_tool(as_json).json()["instances"][0]["key_fields"];
+  const ArtifactKey key = {.generator = "another build",
+                           .spec = fields["spec"],
+                           .direction = fields["direction"],
+                           .config = fields["config"],
+                           .options = {"-lineinfo"},
+                           .arch = fields["arch"]};
+  ArtifactStore store(CacheDirectories{.user = scratch.cache(), .read_only = {}}, Log());
+  ASSERT_TRUE(store.put(key, cubin_of("of another build"), {}));
+  // Lines are as wide as tables are: this one is broken where a path is long.
+  const std::string text = std::regex_replace(hstujit_tool(explain).out, std::regex("\\s+"), " ");
+  EXPECT_THAT(text, HasSubstr(artifact_digest(key)->substr(0, 12) + " in " + scratch.cache() +
+                              " differs in generator (another build, not " +
+                              fields["generator"].get<std::string>().substr(0, 12) + ") and options (-lineinfo, not "));
+}
+
+TEST(Cache, PathFollowsOptionThenEnvironment) {
+  EXPECT_EQ(hstujit_tool({"cache", "path", "--cache-dir", "/a/b"}).out, "/a/b\n");
+  EXPECT_EQ(hstujit_tool({"cache", "path"}, {{"HSTUJIT_CACHE_DIR", "/c"}}).out, "/c\n");
+  EXPECT_EQ(hstujit_tool({"cache", "path"}, {{"XDG_CACHE_HOME", "/d"}}).out, "/d/hstujit\n");
+  const Outcome none = hstujit_tool({"cache", "path"}, {{"XDG_CACHE_HOME", ""}, {"HOME", ""}});
+  EXPECT_EQ(none.code, kBadRequest);
+  EXPECT_THAT(none.err, HasSubstr("HSTUJIT_CACHE_DIR"));
+}
+
+TEST(Cache, VerifyNamesAFileWhoseNameIsNoUtf8) {
+  const Scratch scratch;
+  const std::filesystem::path folder = std::filesystem::path(scratch.cache()) / "v1" / "sm_90a" / "ab";
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(write_file_atomically(folder / "no \xff text", "foreign").ok());
+  const Outcome outcome = hstujit_tool({"cache", "verify", "--cache-dir", scratch.cache()});
+  EXPECT_EQ(outcome.code, kFailed);
+  EXPECT_THAT(outcome.out, HasSubstr("it is not a file of the cache"));
+  EXPECT_EQ(outcome.err.find("bug"), std::string::npos) << outcome.err;
+}
+
+TEST(Cache, AnEmptyOneIsFine) {
+  const Scratch scratch;
+  std::filesystem::create_directories(scratch.cache());
+  EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", scratch.cache()}).code, kDone);
+  EXPECT_EQ(hstujit_tool({"cache", "ls", "--cache-dir", scratch.cache()}).out,
+            "0 kernels, 0 B; 0 tuning records, 0 choices\n");
+}
+
+TEST(Cache, ListFitsAPageAndTellsWhereEntriesAreFrom) {
+  const Scratch scratch;
+  const std::string layer = (scratch.path() / "layer").string();
+  ArtifactInfo info = sample_info();
+  info.kernel = std::string(120, 'k');
+  ArtifactStore store(CacheDirectories{.user = scratch.cache(), .read_only = {}}, Log());
+  ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), info));
+  ArtifactStore others(CacheDirectories{.user = layer, .read_only = {}}, Log());
+  ASSERT_TRUE(others.put(sample_key(sample_config(64)), cubin_of("of others"), info));
+  TuningDatabase records(CacheDirectories{.user = layer, .read_only = {}}, Log());
+  ASSERT_TRUE(records.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
+  const std::vector<std::string> list = {"cache", "ls", "--cache-dir", scratch.cache()};
+  const Variables variables = {{"HSTUJIT_CACHE_PATH", layer}};
+  const Outcome usual = hstujit_tool(list, variables);
+  ASSERT_EQ(usual.code, kDone) << usual.err;
+  for (const std::string& line : split(usual.out, '\n')) EXPECT_LE(line.size(), 102u) << line;  // of "…" one column
+  EXPECT_THAT(usual.out, HasSubstr("  user\n"));
+  EXPECT_THAT(usual.out, HasSubstr("  read_only\n"));
+  std::vector<std::string> wide = list;
+  wide.emplace_back("--wide");
+  const Outcome all = hstujit_tool(wide, variables);
+  EXPECT_THAT(all.out, HasSubstr(info.kernel));
+  EXPECT_THAT(all.out, HasSubstr("  " + layer + "\n"));
+  std::vector<std::string> json = list;
+  json.emplace_back("--json");
+  const auto report = hstujit_tool(json, variables).json();
+  EXPECT_EQ(report["kernels"][0]["role"], "user");
+  EXPECT_EQ(report["kernels"][1]["role"], "read_only");
+  EXPECT_EQ(report["tuning"][0]["role"], "read_only");
+}
+
+TEST(Cache, TheTablesEndWithOneLineOfTotals) {
+  const Scratch scratch;
+  ArtifactStore store(CacheDirectories{.user = scratch.cache(), .read_only = {}}, Log());
+  const std::vector<std::string> list = {"cache", "ls", "--cache-dir", scratch.cache()};
+  const Variables no_records = {{"HSTUJIT_CACHE_PATH", ""}};
+  EXPECT_EQ(hstujit_tool(list, no_records).out.find('\\'), std::string::npos);
+  ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), sample_info()));
+  const Outcome outcome = hstujit_tool(list, no_records);
+  EXPECT_EQ(outcome.out.find('\\'), std::string::npos) << outcome.out;
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("\n\n1 kernel, [^\n]*; [0-9]+ tuning records[^\n]*, 0 choices\n$"));
+}
+
+TEST(Cache, ExportKeepsAGoodBundle) {
+  const Scratch scratch;
+  const std::string bundle = scratch.file("bundle", "a good one");
+  const auto exported = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"cache", "export", bundle, "--cache-dir", scratch.cache()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return hstujit_tool(arguments);
+  };
+  const Outcome unknown = exported({"--op", "hstu_atention"});
+  EXPECT_EQ(unknown.code, kBadRequest);
+  EXPECT_THAT(unknown.err,
+              HasSubstr("hstujit: --op is \"hstu_atention\", did you mean \"hstu_attention\"?; allowed: "));
+  for (const auto& more : {std::vector<std::string>{}, {"--op", "hstu_attention"}}) {
+    const Outcome nothing = exported(more);
+    EXPECT_EQ(nothing.code, kBadRequest);
+    EXPECT_THAT(nothing.err, HasSubstr("the cache has no kernel, no tuning record and no choice"));
+  }
+  EXPECT_EQ(*whole_file(bundle), "a good one");
+}
+
+TEST(Outputs, WhatIsNoRegularFileStays) {
+  const Scratch scratch;
+  const std::string pipe = (scratch.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string config = scratch.config();
+  const std::vector<std::vector<std::string>> commands = {
+      {"freeze", "--config", config, "--arch", "sm_90a", "-o", pipe},
+      {"bench", "--config", config, "--out", pipe},
+      {"cache", "export", pipe}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.end(), {"--cache-dir", scratch.cache()});
+    // Standard output is a pipe here.
+    std::vector<std::string> piped = {"/bin/sh", "-c", R"(("$0" "$@"; echo "exit $?" >&2) | cat)",
+                                      HSTUJIT_BINARY_DIR "/bin/hstujit"};
+    piped.insert(piped.end(), command.begin(), command.end());
+    const Outcome refused = run_program(piped);
+    EXPECT_THAT(refused.err, HasSubstr("it is a pipe, no regular file")) << testing::PrintToString(command);
+    EXPECT_THAT(refused.err, HasSubstr("exit 1")) << testing::PrintToString(command);
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
+// Where a file is, too, which a new one would take the place of.
+TEST(Outputs, WhatAProcessHasOpenIsNoPlaceForAFile) {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "out").string(), link = (scratch.path() / "link").string();
+  std::filesystem::create_symlink("/dev/stdout", link);
+  for (const std::string& output :
+       {std::string("/dev/stdout"), std::string("/proc/self/fd/1"), std::string("/dev/fd/1"), link}) {
+    for (const char* to : {"", " | cat"}) {
+      const std::string script = std::string(R"((echo before; "$0" freeze --config "$1" --arch sm_90a -o "$2"; )") +
+                                 R"(echo "exit $?" >&2; echo after) )" + (*to == '\0' ? R"(>"$3")" : to);
+      const Outcome refused =
+          run_program({"/bin/sh", "-c", script, HSTUJIT_BINARY_DIR "/bin/hstujit", scratch.config(), output, file});
+      EXPECT_THAT(refused.err, HasSubstr("cannot write \"" + output + "\": it stands for what a process has open"));
+      EXPECT_THAT(refused.err, HasSubstr("exit 1"));
+      if (*to == '\0') {
+        EXPECT_EQ(*whole_file(file), "before\nafter\n");
+      }
+    }
+  }
+}
+
+TEST(Cache, ABundleIsExportedImportedAndALayer) {
+  const Scratch scratch;
+  const std::string bundle = (scratch.path() / "bundle.tar.zst").string();
+  const std::string again = (scratch.path() / "again.tar.zst").string();
+  const std::string records = (scratch.path() / "records").string();
+  TuningDatabase origin(CacheDirectories{.user = records, .read_only = {}}, Log());
+  ASSERT_TRUE(origin.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
+  const Outcome exported =
+      hstujit_tool({"cache", "export", bundle, "--cache-dir", scratch.cache()}, {{"HSTUJIT_CACHE_PATH", records}});
+  ASSERT_EQ(exported.code, kDone) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("exported: 0 kernels, 1 tuning record, 0 choices; "));
+  const Outcome imported = hstujit_tool({"cache", "import", bundle, "--cache-dir", scratch.cache(), "--json"});
+  ASSERT_EQ(imported.code, kDone) << imported.err;
+  EXPECT_EQ(imported.json()["new_tuning"], 1);
+  ASSERT_EQ(hstujit_tool({"cache", "export", again, "--cache-dir", scratch.cache()}).code, kDone);
+  EXPECT_EQ(*whole_file(again), *whole_file(bundle)) << "the same entries give the same bytes";
+
+  const std::string empty = (scratch.path() / "empty").string();
+  const Variables layer = {{"HSTUJIT_CACHE_PATH", bundle}};
+  const auto listed = hstujit_tool({"cache", "ls", "--cache-dir", empty, "--json"}, layer).json();
+  EXPECT_EQ(listed["tuning"].size(), 1u);
+  EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", empty}, layer).code, kDone);
+
+  std::filesystem::resize_file(bundle, std::filesystem::file_size(bundle) / 2);
+  const Outcome refused = hstujit_tool({"cache", "import", bundle, "--cache-dir", empty});
+  EXPECT_EQ(refused.code, kFailed);
+  EXPECT_THAT(refused.err, HasSubstr(bundle + " is no whole bundle"));
+  EXPECT_FALSE(std::filesystem::exists(empty));
+  EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", empty}, layer).code, kFailed);
+}
+
+}  // namespace
+}  // namespace hstujit
