@@ -83,6 +83,21 @@ TEST(Missing, DoctorReportsAllOfItAndSaysThatNothingRuns) {
   }
 }
 
+// Of a stack that is used up nobody hears anything.
+TEST(Missing, AStackIsNamedWithWhatIsNeeded) {
+  const auto with = [](const char* limit) {
+    return run_program({"/bin/sh", "-c", std::string("ulimit -S -s ") + limit + R"( && exec "$0" check --config a)",
+                        HSTUJIT_BINARY_DIR "/bin/hstujit"});
+  };
+  for (const char* limit : {"32", "96", "511"}) {
+    const Outcome outcome = with(limit);
+    EXPECT_EQ(outcome.code, kFailed) << limit;
+    EXPECT_EQ(outcome.err, std::string("hstujit: the stack limit is ") + limit +
+                               " KiB; it must be at least 512 KiB, as after ulimit -s 512\n");
+  }
+  EXPECT_EQ(with("512").code, kBadRequest) << "there is no such config";
+}
+
 TEST(Environment, AWrongVariableIsABadRequest) {
   const Outcome outcome = hstujit_tool({"cache", "ls"}, {{"HSTUJIT_ON_MISS", "panic"}});
   EXPECT_EQ(outcome.code, kBadRequest);

@@ -12,6 +12,7 @@
 #include "tools/hstujit/help.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/refusal.h"
+#include "tools/hstujit/stack_limit.h"
 
 namespace {
 
@@ -68,7 +69,8 @@ ExitCode run(int argc, char** argv) {
 
 ExitCode run_guarded(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const Status stack = hstujit::check_stack_limit();
+    return stack.ok() ? run(argc, argv) : fail(stack);
   } catch (const std::bad_alloc&) {
     return fail_without_memory();
   } catch (const std::system_error& error) {
