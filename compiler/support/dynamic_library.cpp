@@ -26,7 +26,7 @@ std::string loader_reason() {
 std::string path_of(void* handle) {
   link_map* map = nullptr;
   if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) return {};
-  return map->l_name;
+  return plain_path(map->l_name);
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ std::string folder_of_code(const void* address) {
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
   std::error_code error;
   const auto path = std::filesystem::absolute(info.dli_fname, error);
-  return error ? std::string() : path.parent_path().native();
+  return error ? std::string() : plain_path(path.parent_path());
 }
 
 }  // namespace hstujit

@@ -184,8 +184,15 @@ Result<FileHead> read_file_head(const std::filesystem::path& path, size_t count)
   struct stat info;
   if (::fstat(descriptor.number(), &info) != 0) return file_error("read", path, errno);
   HSTUJIT_RETURN_IF_ERROR(check_kind("read", path, info.st_mode));
-  HSTUJIT_ASSIGN_OR_RETURN(std::string bytes, read_head(descriptor.number(), path, count));
-  return FileHead{std::move(bytes), static_cast<uint64_t>(info.st_size)};
+  Result<std::string> bytes = read_head(descriptor.number(), path, count);
+  if (!bytes.ok()) return read_error(bytes.status(), static_cast<size_t>(info.st_size));
+  return FileHead{std::move(*bytes), static_cast<uint64_t>(info.st_size)};
+}
+
+std::string plain_path(const std::filesystem::path& path) {
+  std::filesystem::path plain = path.lexically_normal();
+  std::error_code error;
+  return std::filesystem::equivalent(path, plain, error) ? plain.native() : path.native();
 }
 
 bool is_program(const std::filesystem::path& path) {

@@ -30,6 +30,9 @@ Result<FileHead> read_file_head(const std::filesystem::path& path, size_t count)
 // <action> <path>: ..." unless it leads to a regular file.
 Status check_regular_file(std::string_view action, const std::filesystem::path& path);
 
+// The path without "." and "..", where it leads to the same file so: behind a link ".." is another folder.
+std::string plain_path(const std::filesystem::path& path);
+
 // Whether `path` leads to a regular file that this user may execute.
 bool is_program(const std::filesystem::path& path);
 

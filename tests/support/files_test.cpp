@@ -342,5 +342,16 @@ TEST_F(Files, AFileThatIsReplacedIsAnOutputAtEveryMoment) {
   replacing.join();
 }
 
+TEST_F(Files, APathIsPlainWhereItLeadsToTheSame) {
+  const std::filesystem::path path = this->path("folder");
+  std::filesystem::create_directories(path / "a/b");
+  EXPECT_EQ(plain_path(path / "a/b/../../a/./b"), (path / "a/b").native());
+  EXPECT_EQ(plain_path(path / "none/.."), (path / "none/..").native());
+  std::filesystem::create_directory(path / "lib");
+  std::filesystem::create_directory(path / "a/lib");
+  std::filesystem::create_symlink("a/b", path / "link");
+  EXPECT_EQ(plain_path(path / "link/../lib"), (path / "link/../lib").native()) << "which is a/lib";
+}
+
 }  // namespace
 }  // namespace hstujit

@@ -98,6 +98,13 @@ TEST(Missing, AStackIsNamedWithWhatIsNeeded) {
   EXPECT_EQ(with("512").code, kBadRequest) << "there is no such config";
 }
 
+TEST(Doctor, PathsAreAsShortAsTheyMayBe) {
+  const auto report = hstujit_tool({"doctor", "--json"}).json();
+  for (const char* part : {"compiler", "nvrtc", "host_backend", "worker"})
+    EXPECT_EQ(report[part].value("path", "").find("/.."), std::string::npos) << report[part];
+  EXPECT_EQ(report["compiler"].value("path", ""), HSTUJIT_BINARY_DIR "/lib/libhstujit_compiler.so");
+}
+
 TEST(Environment, AWrongVariableIsABadRequest) {
   const Outcome outcome = hstujit_tool({"cache", "ls"}, {{"HSTUJIT_ON_MISS", "panic"}});
   EXPECT_EQ(outcome.code, kBadRequest);

@@ -49,7 +49,7 @@ std::optional<std::string> worker_program(const Environment& environment) {
     return program == "none" ? std::nullopt : std::optional(program);
   }
   const std::string folder = folder_of_code(reinterpret_cast<const void*>(&worker_program));
-  const std::string program = folder + "/" HSTUJIT_WORKER_FROM_LIBRARY;
+  const std::string program = plain_path(folder + "/" HSTUJIT_WORKER_FROM_LIBRARY);
   return !folder.empty() && is_program(program) ? std::optional(program) : std::nullopt;
 }
 
