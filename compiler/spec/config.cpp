@@ -184,8 +184,6 @@ std::optional<DeviceSpec> parse_device(const Json& json, const fs::path& folder,
                  fmt::format("device is {}, which is no DeviceSpec file; hstujit explain --arch with that file says "
                              "what is wrong in it",
                              quote(name)));
-    } else if (!device.ok()) {
-      device = device.status().with_context("device");
     }
   }
   if (!device.ok() && device.status().code() == Code::kInvalidConfig && name.find_first_of("./") != std::string::npos &&

@@ -123,8 +123,12 @@ Result<DeviceSpec> load_device_spec(const std::string& name_or_file, std::string
   if (known.ok()) return known;
   const Status file = check_regular_file("read", name_or_file);
   if (file.code() == Code::kNotFound) return known;
-  HSTUJIT_RETURN_IF_ERROR(file);
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(name_or_file, kMaxDeviceSpecBytes));
+  const Result<std::string> read = file.ok() ? read_file(name_or_file, kMaxDeviceSpecBytes) : Result<std::string>(file);
+  if (!read.ok()) {
+    const Status failure = read.status().with_context(std::string(field));
+    return failure.code() == Code::kIo ? Status(Code::kInvalidArgument, failure.message()) : failure;
+  }
+  const std::string& text = *read;
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_json_text(text, name_or_file));
   Mistakes mistakes;
   DeviceSpec device = parse_device_spec(json, "", mistakes);

@@ -98,6 +98,12 @@ Result<Output> find_output(const std::filesystem::path& path) {
   return output;
 }
 
+// A failure to read a file of `size` bytes. No disk has to answer for one without any: files of the system, such as
+// /proc/self/mem, fail as a disk would where there is nothing to read.
+Status read_error(const Status& failure, size_t size) {
+  return size == 0 ? Status(Code::kIo, failure.message()) : failure;
+}
+
 Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& path, size_t max_bytes) {
   std::string bytes(std::min(size, max_bytes) + 1, '\0');
   size_t used = 0;
@@ -105,7 +111,7 @@ Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& p
     const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
     if (got < 0) {
       if (errno == EINTR) continue;
-      return file_error("read", path, errno);
+      return read_error(file_error("read", path, errno), size);
     }
     if (got == 0) break;
     used += static_cast<size_t>(got);

@@ -148,8 +148,11 @@ Status Engine::freeze(const std::string& path) {
         Code::kInvalidArgument,
         "HSTUJIT_OVERRIDE and HSTUJIT_FROZEN are both set; an override would change what is frozen, unset one");
   }
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxChoicesBytes));
-  HSTUJIT_ASSIGN_OR_RETURN(frozen_, FrozenChoices::parse(text, path));
+  const Result<std::string> text = read_file(path, kMaxChoicesBytes);
+  // As for one that does not exist, the value is wrong.
+  if (text.status().code() == Code::kIo) return Status(Code::kInvalidArgument, text.status().message());
+  HSTUJIT_RETURN_IF_ERROR(text.status());
+  HSTUJIT_ASSIGN_OR_RETURN(frozen_, FrozenChoices::parse(*text, path));
   log_.event(LogCategory::kDispatch, "frozen",
              {{"file", path}, {"checksum", frozen_->checksum()}, {"choices", frozen_->size()}});
   return {};

@@ -99,3 +99,6 @@ TEST(DeviceSpec, LoadedFromAFile) {
 
 }  // namespace
 }  // namespace hstujit
+  const Status unreadable = load_device_spec(folder->path().string(), "arch").status();
+  EXPECT_EQ(unreadable.code(), Code::kInvalidArgument);
+  EXPECT_THAT(unreadable.message(), HasSubstr("arch: cannot read \"" + folder->path().string() + "\": it is a folder"));

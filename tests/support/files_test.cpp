@@ -123,6 +123,14 @@ TEST_F(Files, NoMoreIsReadThanTheCallerSays) {
   EXPECT_THAT(read_file(path("f"), 1 << 20).status().message(), HasSubstr("it has more than 1048576 bytes"));
 }
 
+TEST_F(Files, WhatFailsWithoutADiskIsNoFailureOfTheSystem) {
+  for (const Status& status :
+       {read_file("/proc/self/mem", 100).status(), read_file_head("/proc/self/mem", 1).status()}) {
+    EXPECT_EQ(status.code(), Code::kIo) << status.message();
+    EXPECT_FALSE(is_system_failure(status));
+  }
+}
+
 TEST_F(Files, WantOfMemoryIsAFailure) {
   if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
   ASSERT_TRUE(write_file_atomically(path("f"), "bytes").ok());

@@ -23,6 +23,25 @@ TEST(Config, AMissingFileIsNamed) {
   EXPECT_EQ(hstujit_tool({"tune", "--from", "/nonexistent/misses"}).code, kBadRequest);
 }
 
+// Whatever it is that a command line names as a file to read.
+TEST(Config, WhatCannotBeReadAsAFileIsABadRequest) {
+  const Scratch scratch;
+  const std::string config = scratch.config();
+  for (const char* path : {"/", "/dev/null", "/proc/self/mem"}) {
+    const std::vector<std::vector<std::string>> commands = {{"check", "--config", path},
+                                                            {"run", "--config", path, "--backend", "host"},
+                                                            {"bench", "--grid", path},
+                                                            {"tune", "--from", path},
+                                                            {"explain", "--config", config, "--arch", path},
+                                                            {"cache", "import", path, "--cache-dir", scratch.cache()}};
+    for (const std::vector<std::string>& command : commands) {
+      const Outcome outcome = hstujit_tool(command);
+      EXPECT_EQ(outcome.code, kBadRequest) << testing::PrintToString(command) << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr(std::string("cannot read \"") + path + "\": ")) << outcome.err;
+    }
+  }
+}
+
 TEST(Recording, AFileOfOtherLinesIsNamed) {
   const Scratch scratch;
   const Outcome outcome = hstujit_tool({"tune", "--from", scratch.file("misses", "{\"name\": \"old\"}\n")});

@@ -110,6 +110,8 @@ TEST(Environment, AWrongVariableIsABadRequest) {
   EXPECT_EQ(outcome.code, kBadRequest);
   EXPECT_THAT(outcome.err, HasSubstr("HSTUJIT_ON_MISS"));
   EXPECT_THAT(outcome.err, HasSubstr("panic"));
+  for (const char* path : {"/", "/proc/self/mem", "/nonexistent/choices.json"})
+    EXPECT_EQ(hstujit_tool({"cache", "ls"}, {{"HSTUJIT_FROZEN", path}}).code, kBadRequest) << path;
 }
 
 // What is wrong with it whatever kernel it is for is said once; what does not fit a kernel leaves the config valid.

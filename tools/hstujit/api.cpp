@@ -15,7 +15,7 @@ namespace {
 Status naming_the_option(const Status& status) {
   const std::string& sentence = status.message();
   constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
-      {"op ", "--op "}, {"arch ", "--arch "}, {"version ", "--nvrtc "}};
+      {"op ", "--op "}, {"arch ", "--arch "}, {"arch: ", "--arch: "}, {"version ", "--nvrtc "}};
   constexpr std::string_view kNoDevice = "no device is given (the config's \"device\", or arch)";
   if (sentence.starts_with(kNoDevice)) {
     return Status(status.code(), "no device is given (the config's \"device\", or --arch, such as --arch H200)" +
@@ -51,18 +51,19 @@ Result<ContextPtr> open_context(const std::string& cache_dir) {
   return ContextPtr(context);
 }
 
+Status of_input(const Status& status) {
+  return status.code() == Code::kIo ? Status(Code::kInvalidArgument, status.message()) : status;
+}
+
 Result<ConfigPtr> load_config(const std::string& path) {
   hstujit_config* config = nullptr;
-  const Status status = api_status(hstujit_config_load(path.c_str(), &config));
-  // A file that cannot be read as one is a wrong argument, as one is that does not exist.
-  if (status.code() == Code::kIo) return Status(Code::kInvalidArgument, status.message());
-  HSTUJIT_RETURN_IF_ERROR(status);
+  HSTUJIT_RETURN_IF_ERROR(of_input(api_status(hstujit_config_load(path.c_str(), &config))));
   return ConfigPtr(config);
 }
 
 Result<ConfigPtr> load_recording(const std::string& path) {
   hstujit_config* config = nullptr;
-  HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_config_load_recording(path.c_str(), &config)));
+  HSTUJIT_RETURN_IF_ERROR(of_input(api_status(hstujit_config_load_recording(path.c_str(), &config))));
   return ConfigPtr(config);
 }
 

@@ -26,6 +26,9 @@ using ConfigPtr = std::unique_ptr<hstujit_config, ConfigDeleter>;
 Result<ContextPtr> open_context(const std::string& cache_dir);
 // The options of that context.
 hstujit_context_options context_options(const std::string& cache_dir);
+// A failure of a file that the command line names as input: one that cannot be read as such is a wrong argument, as one
+// is that does not exist.
+Status of_input(const Status& status);
 Result<ConfigPtr> load_config(const std::string& path);
 Result<ConfigPtr> load_recording(const std::string& path);
 

@@ -35,7 +35,7 @@ std::string_view meaning(ExitCode code) {
     case ExitCode::kFailed:
       return "something that was asked for failed and is named, or output could not be written";
     case ExitCode::kBadRequest:
-      return "wrong arguments or config, a config that is no file or cannot be read, a file or an instance that does "
+      return "wrong arguments or config, an input that is no file or cannot be read, a file or an instance that does "
              "not exist";
     case ExitCode::kUnavailable:
       return "no usable device, driver or compiler, with what was looked for";

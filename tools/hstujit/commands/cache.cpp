@@ -199,14 +199,14 @@ Status print_path(const CacheOptions& options) {
   return {};
 }
 
-template <typename Call>
-Status report_on(const CacheOptions& options, const Call& call, Printer printer) {
+Status import_bundle(const CacheOptions& options) {
+  HSTUJIT_RETURN_IF_ERROR(of_input(read_file_head(options.file, 1).status()));
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
-  HSTUJIT_ASSIGN_OR_RETURN(const Report report, call(context.get()));
-  return show(report, options, printer);
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report, report_of(&hstujit_cache_import, context.get(), options.file.c_str()));
+  return show(report, options, print_import);
 }
 
-// The same of what is there. A directory that nobody has made yet is an empty cache, but whoever names one to look at
+// A report on what is there. A directory that nobody has made yet is an empty cache, but whoever names one to look at
 // means another.
 template <typename Call>
 Status report_on_existing(const CacheOptions& options, const Call& call, Printer printer) {
@@ -296,13 +296,7 @@ void add_cache(CLI::App& app, Action& action) {
   from_file.add_option("FILE", options->file, "a file that export wrote")->required();
   add_cache_dir(from_file, *options);
   add_json(from_file, *options);
-  from_file.callback([options, &action] {
-    action = [options] {
-      return report_on(
-          *options, [&](hstujit_context* c) { return report_of(&hstujit_cache_import, c, options->file.c_str()); },
-          print_import);
-    };
-  });
+  from_file.callback([options, &action] { action = [options] { return import_bundle(*options); }; });
 
   CLI::App& path = *cache.add_subcommand("path", "Print the cache directory that is written");
   add_cache_dir(path, *options);
