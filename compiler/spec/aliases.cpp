@@ -142,6 +142,7 @@ constexpr ValueAlias kValues[] = {
     {"length_mode", "exact", "none off"},
     {"distribution", "uniform", "random rand"},
     {"device", "sm_80", "ampere compute_80 sm80 80 8.0"},
+    {"device", "sm_86", "compute_86 sm86 86 8.6"},
     {"device", "sm_89", "ada compute_89 sm89 89 8.9"},
     {"device", "sm_90a", "hopper compute_90 compute_90a sm_90 sm90 sm90a 90 9.0"},
 };

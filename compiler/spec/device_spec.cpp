@@ -51,6 +51,38 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
+// Letters and digits in lower case, word by word.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  bool inside = false;
+  for (const unsigned char c : text) {
+    const bool part = std::isalnum(c) != 0;
+    if (part && !inside) words.emplace_back();
+    if (part) words.back() += static_cast<char>(std::tolower(c));
+    inside = part;
+  }
+  return words;
+}
+
+// The product that a text has among its words, however they are joined: of "RTX4090" and "A100-80GB". The longest of
+// several. One that differs in a letter may have another architecture, and is none.
+std::string_view product_in(std::string_view text) {
+  constexpr size_t kLongest = 64;
+  if (text.size() > kLongest) return {};
+  const std::vector<std::string> words = words_of(text);
+  std::string_view best;
+  for (size_t first = 0; first < words.size(); ++first) {
+    std::string joined;
+    for (size_t last = first; last < words.size(); ++last) {
+      joined += words[last];
+      for (const auto& [alias, spec] : devices()) {
+        if (joined == fmt::format("{}", fmt::join(words_of(alias), "")) && alias.size() > best.size()) best = alias;
+      }
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 int DeviceSpec::capability() const { return arch_number(arch).value_or(-1); }
@@ -98,8 +130,8 @@ Result<DeviceSpec> known_device(std::string_view name_or_arch, std::string_view 
   for (const auto& [alias, spec] : devices()) {
     if (std::find(allowed.begin(), allowed.end(), spec.arch) == allowed.end()) allowed.push_back(spec.arch);
   }
-  // Of products none is suggested: one letter may be another architecture.
-  const std::string meant = did_you_mean(meant_value("device", name_or_arch, allowed));
+  const std::string_view arch = meant_value("device", name_or_arch, allowed);
+  const std::string meant = did_you_mean(arch.empty() ? product_in(name_or_arch) : arch);
   for (const auto& [alias, spec] : devices()) allowed.push_back(alias);
   return Status(Code::kInvalidConfig,
                 fmt::format("{} {} is not known, and there is no DeviceSpec file of that name{}; allowed: {}, or a "

@@ -47,6 +47,19 @@ TEST(DeviceSpec, AnArchitectureOfAnotherSpellingIsRecognised) {
   EXPECT_THAT(known_device("H20").status().message(), testing::Not(testing::HasSubstr("did you mean")));
 }
 
+TEST(DeviceSpec, AProductOfAnotherSpellingIsRecognised) {
+  for (const auto& [written, meant] :
+       {std::pair{"RTX4090", "RTX 4090"}, std::pair{"rtx-3090", "RTX 3090"}, std::pair{"A100-80GB", "A100"},
+        std::pair{"NVIDIA A100 80GB PCIe", "A100"}, std::pair{"H100-PCIe-80GB", "H100 PCIe"},
+        std::pair{"geforce_rtx_4090", "RTX 4090"}, std::pair{"h100_sxm", "H100"}, std::pair{"compute_86", "sm_86"}}) {
+    EXPECT_THAT(known_device(written).status().message(),
+                HasSubstr(std::string("did you mean \"") + meant + "\"?; allowed: "))
+        << written;
+  }
+  for (const char* other : {"A10G", "GH200", "H800", "RTX 4080", "A1000", "L40", ""})
+    EXPECT_THAT(known_device(other).status().message(), testing::Not(HasSubstr("did you mean"))) << other;
+}
+
 TEST(DeviceSpec, JsonRoundTrip) {
   const DeviceSpec device = *known_device("H200");
   const auto parsed = parse_device_spec(to_json(device));
@@ -95,10 +108,10 @@ TEST(DeviceSpec, LoadedFromAFile) {
   EXPECT_EQ(device->sm_count, 10);
   EXPECT_EQ(device->registers, 65536);
   EXPECT_EQ(load_device_spec("no such file").status().code(), Code::kInvalidConfig);
+  const Status unreadable = load_device_spec(folder->path().string(), "arch").status();
+  EXPECT_EQ(unreadable.code(), Code::kInvalidArgument);
+  EXPECT_THAT(unreadable.message(), HasSubstr("arch: cannot read \"" + folder->path().string() + "\": it is a folder"));
 }
 
 }  // namespace
 }  // namespace hstujit
-  const Status unreadable = load_device_spec(folder->path().string(), "arch").status();
-  EXPECT_EQ(unreadable.code(), Code::kInvalidArgument);
-  EXPECT_THAT(unreadable.message(), HasSubstr("arch: cannot read \"" + folder->path().string() + "\": it is a folder"));

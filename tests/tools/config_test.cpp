@@ -244,6 +244,9 @@ TEST(Config, AnUnknownArchitectureIsABadRequest) {
   const Outcome outcome = hstujit_tool({"explain", "--config", scratch.config(), "--arch", "sm_12"});
   EXPECT_EQ(outcome.code, kBadRequest);
   EXPECT_THAT(outcome.err, HasSubstr("hstujit: --arch \"sm_12\" is not known"));
+  const Outcome product = hstujit_tool({"explain", "--config", scratch.config(), "--arch", "RTX4090"});
+  EXPECT_EQ(product.code, kBadRequest);
+  EXPECT_THAT(product.err, HasSubstr("of that name, did you mean \"RTX 4090\"?; allowed: sm_80, "));
 }
 
 }  // namespace
