@@ -68,8 +68,9 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
     const auto elsewhere = operands.find(argument);
     return elsewhere == operands.end() ? ProgramValue{argument} : elsewhere->second;
   };
+  Signature signature = spec->signature(direction);
   std::vector<ProgramValue> values;
-  for (const Argument& argument : spec->signature(direction)) {
+  for (const Argument& argument : signature) {
     ProgramValue value = value_of(argument.name);
     if (!value.name.empty() && find_argument(temporaries_, value.name) < 0) {
       Argument own = argument;
@@ -86,9 +87,8 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
     values.push_back(std::move(value));
   }
   std::string name(spec->op());
-  const bool sequences = has_sequences(spec->signature(direction));
-  steps_.push_back(
-      {std::move(name), std::move(spec), direction, {}, std::string(sequences ? kSequenceAxis : row_axis(rows_))});
+  std::string rows(has_sequences(signature) ? kSequenceAxis : row_axis(rows_));
+  steps_.push_back({std::move(name), std::move(spec), direction, std::move(signature), {}, std::move(rows)});
   values_.push_back(std::move(values));
   return *this;
 }

@@ -31,7 +31,8 @@ struct ProgramStep {
   std::string name;  // the operator's, "layer_norm", with a number where an earlier one has another spec (ProgramSpec)
   OpSpecPtr spec;
   Direction direction = Direction::kForward;
-  std::vector<ProgramOperand> operands;           // by argument of the step's signature
+  Signature signature;                            // the spec's, of that direction
+  std::vector<ProgramOperand> operands;           // by argument of the signature
   std::string rows = std::string(kSequenceAxis);  // the axis of the program whose rows are the step's L
 };
 

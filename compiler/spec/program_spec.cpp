@@ -68,7 +68,7 @@ bool is_output(const Program& program, const ProgramOperand& operand) {
 // Whether a step reads the value, which is rounded once then, as it is in memory.
 bool is_read(const Program& program, int value) {
   for (const ProgramStep& step : program.steps) {
-    const Signature signature = step.spec->signature(step.direction);
+    const Signature& signature = step.signature;
     for (size_t i = 0; i < signature.size(); ++i) {
       if (signature[i].role == ArgumentRole::kInput && step.operands[i].value == value) return true;
     }
@@ -170,7 +170,7 @@ std::vector<HostValue> ProgramSpec::make_inputs(Direction direction, const Lengt
   std::vector<HostValue> values(program.arguments.size());
   std::set<std::pair<int, int64_t>> drawn;  // values, and their first columns, -1 of whole ones
   for (const ProgramStep& step : program.steps) {
-    const Signature signature = step.spec->signature(step.direction);
+    const Signature& signature = step.signature;
     std::vector<HostValue> own = step.spec->make_inputs(step.direction, lengths_of(step, lengths), seed);
     for (size_t i = 0; i < signature.size(); ++i) {
       const ProgramOperand& operand = step.operands[i];
@@ -208,7 +208,7 @@ void ProgramSpec::run_steps(Direction direction, const Lengths& lengths, std::ve
   std::vector<HostValue> all = std::move(values);
   all.resize(program.arguments.size() + program.temporaries.size());
   for (const ProgramStep& step : program.steps) {
-    const Signature signature = step.spec->signature(step.direction);
+    const Signature& signature = step.signature;
     std::vector<HostValue> own(signature.size());
     for (size_t i = 0; i < signature.size(); ++i) {
       if (signature[i].role != ArgumentRole::kInput) continue;

@@ -95,8 +95,8 @@ std::vector<Task> kernels_of(const Engine& engine, const Config& config, const T
     Task kernel = launch;
     kernel.instance = std::make_shared<const Instance>(step_instance(*launch.instance, step));
     kernel.direction = step.direction;
-    kernel.bucket = problem_bucket(step.spec->signature(step.direction), length_mode_of(engine, config),
-                                   launch.max_seq_len, launch.instance->max_seq_lens);
+    kernel.bucket = problem_bucket(step.signature, length_mode_of(engine, config), launch.max_seq_len,
+                                   launch.instance->max_seq_lens);
     kernels.push_back(std::move(kernel));
   }
   return kernels;

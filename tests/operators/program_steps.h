@@ -17,7 +17,7 @@ inline std::vector<std::string> steps_of(const Program& program) {
   std::vector<std::string> texts;
   for (const ProgramStep& step : program.steps) {
     std::string text = fmt::format("{} {}:", step.name, to_string(step.direction));
-    const Signature signature = step.spec->signature(step.direction);
+    const Signature& signature = step.signature;
     EXPECT_EQ(signature.size(), step.operands.size());
     for (size_t i = 0; i < signature.size(); ++i) {
       const ProgramOperand& operand = step.operands[i];
