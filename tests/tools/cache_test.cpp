@@ -185,6 +185,7 @@ TEST(Cache, ABundleIsExportedImportedAndALayer) {
       hstujit_tool({"cache", "export", bundle, "--cache-dir", scratch.cache()}, {{"HSTUJIT_CACHE_PATH", records}});
   ASSERT_EQ(exported.code, kDone) << exported.err;
   EXPECT_THAT(exported.out, HasSubstr("exported: 0 kernels, 1 tuning record, 0 choices; "));
+  EXPECT_THAT(exported.err, HasSubstr("hstujit: warning: no kernel is exported; "));
   const Outcome imported = hstujit_tool({"cache", "import", bundle, "--cache-dir", scratch.cache(), "--json"});
   ASSERT_EQ(imported.code, kDone) << imported.err;
   EXPECT_EQ(imported.json()["new_tuning"], 1);

@@ -128,6 +128,8 @@ size_t print_export(const Json& report, const Options&) {
   print("exported: {}, {}, {}; {}, SHA-256 {}\n", count_text(number_of(report, "kernels"), "kernel"),
         count_text(number_of(report, "tuning"), "tuning record"), count_text(number_of(report, "choices"), "choice"),
         bytes_text(number_of(report, "bytes")), text_of(report, "sha256"));
+  if (number_of(report, "kernels") == 0)
+    print_error("warning: no kernel is exported; a machine that may not compile needs those of hstujit prewarm");
   return 0;
 }
 
