@@ -77,8 +77,12 @@ std::string without_direction(const OpSpec& spec, Direction direction) {
   for (const Direction there : {Direction::kForward, Direction::kBackward}) {
     if (spec.supports(there)) allowed.push_back(quote(to_string(there)));
   }
-  std::string with;  // what rules it out
+  std::vector<std::string> with;  // what rules it out
   const Json properties = operator_schema(spec.op())["properties"], all = spec.to_json();
+  if (const auto limit = spec.limit_of(direction)) {
+    with.push_back(fmt::format("{}={}", limit->parameter, brief_json(all[limit->parameter])));
+    allowed.push_back(fmt::format("{} up to {}", limit->parameter, limit->most));
+  }
   for (const auto& [name, value] : all.items()) {
     const auto rules = properties.find(name);
     if (rules == properties.end() || !rules->contains("default") || (*rules)["default"] == value) continue;
@@ -86,12 +90,13 @@ std::string without_direction(const OpSpec& spec, Direction direction) {
     usual[name] = (*rules)["default"];
     const Result<OpSpecPtr> other = parse_op_spec(usual, std::string(spec.op()));
     if (!other.ok() || !(*other)->supports(direction)) continue;
-    with = fmt::format(" with {}={}", name, brief_json(value));
-    allowed.push_back(fmt::format("or {}={}", name, brief_json((*rules)["default"])));
+    with.push_back(fmt::format("{}={}", name, brief_json(value)));
+    allowed.push_back(fmt::format("{}={}", name, brief_json((*rules)["default"])));
     break;
   }
-  return fmt::format("{}{} has no {} kernel; allowed: {}", spec.op(), with, to_string(direction),
-                     fmt::join(allowed, ", "));
+  if (!with.empty() && allowed.size() > 1) allowed.back() = "or " + allowed.back();
+  return fmt::format("{}{}{} has no {} kernel; allowed: {}", spec.op(), with.empty() ? "" : " with ",
+                     fmt::join(with, " and "), to_string(direction), fmt::join(allowed, ", "));
 }
 
 std::vector<std::string_view> operator_names() {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,6 +78,12 @@ class OpSpec {
   virtual nlohmann::ordered_json to_json() const = 0;  // canonical: every field, in field order, with "op" first
   // Whether this operator has that direction; the functions below may be called for it only then, but for work().
   virtual bool supports(Direction direction) const = 0;
+  // An integer parameter that alone leaves no such direction, and the most that would. Empty where there is none.
+  struct Limit {
+    std::string parameter;
+    int64_t most;
+  };
+  virtual std::optional<Limit> limit_of(Direction) const { return {}; }
   virtual Signature signature(Direction direction) const = 0;
   // The steps of an operator that is a program of others; null where it has kernels of its own (program.h).
   virtual const Program* program(Direction) const { return nullptr; }
@@ -119,7 +126,8 @@ OpSpecPtr parse_op_spec(const nlohmann::ordered_json& json, const std::string& p
 Result<OpSpecPtr> parse_op_spec(const nlohmann::ordered_json& json, const std::string& path);
 
 // That this instance lacks a direction, for sentences: "split_2d_jagged with left_only=true has no backward kernel;
-// allowed: "forward", or left_only=false". A parameter is named that at its default would leave the direction there.
+// allowed: "forward", or left_only=false". Named are a parameter that at its default would leave the direction there,
+// and that of limit_of().
 std::string without_direction(const OpSpec& spec, Direction direction);
 
 // The spec in keys: compact JSON of "op" and the parameters that differ from their defaults, in field order. A

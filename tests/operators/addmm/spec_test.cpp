@@ -94,6 +94,9 @@ TEST(Addmm, BackwardIsAProgram) {
   EXPECT_EQ(signature_text(*addmm({{"input", "matrix"}, {"transpose_mat2", true}}), Direction::kBackward),
             "mat1(L, 8) mat2(16, 8) dout(L, 16) alpha dmat1(L, 8) dmat2(16, 8)");
   EXPECT_FALSE(addmm({{"input", "vector"}, {"n", 16392}})->supports(Direction::kBackward)) << "a row of bias_add";
+  EXPECT_EQ(without_direction(*addmm({{"input", "vector"}, {"n", 16392}}), Direction::kBackward),
+            "addmm with n=16392 and input=\"vector\" has no backward kernel; allowed: \"forward\", n up to 16384, or "
+            "input=\"none\"");
   EXPECT_TRUE(addmm({{"input", "none"}, {"n", 16392}})->supports(Direction::kBackward));
 }
 

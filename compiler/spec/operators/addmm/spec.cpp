@@ -31,9 +31,14 @@ Json schema_addmm() { return fields_schema<AddmmParams>(); }
 
 AddmmSpec::AddmmSpec(const AddmmParams& params) : GemmOperator(params, interface_of(params)) {}
 
+std::optional<OpSpec::Limit> AddmmSpec::limit_of(Direction direction) const {
+  if (direction == Direction::kForward || params_.input != "vector" || params_.n <= BiasAddParams::kMaxWidth) return {};
+  return Limit{"n", BiasAddParams::kMaxWidth};
+}
+
 std::shared_ptr<const GradientProgram> AddmmSpec::gradient() const {
   const bool vector = params_.input == "vector";
-  if (vector && params_.n > BiasAddParams::kMaxWidth) return nullptr;
+  if (limit_of(Direction::kBackward)) return nullptr;
   AddmmParams of_rows = params_;
   of_rows.k = params_.n;
   of_rows.n = params_.k;
