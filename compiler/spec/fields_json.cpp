@@ -56,9 +56,10 @@ Status choice_error(const Json& json, const FieldRules& rules, const std::string
 }
 
 bool check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed,
-                 Mistakes& mistakes) {
+                 Mistakes& mistakes, std::string_view op) {
   if (!json.is_object())
     return mistakes.check(path, value_error(path.empty() ? "the document" : path, json, "a JSON object"));
+  const std::string of = op.empty() || op == path ? "" : fmt::format(" of {}", op);
   for (const auto& [name, value] : json.items()) {
     if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
     if (mistakes.full()) {
@@ -73,8 +74,8 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       hint += meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant);
     }
     std::string place = join_path(path, name);
-    Status status(Code::kInvalidConfig, fmt::format("{} (value {}) is not a known field{}",
-                                                    printable(place, kLongestPath), brief_json(value), hint));
+    Status status(Code::kInvalidConfig, fmt::format("{} (value {}) is not a known field{}{}",
+                                                    printable(place, kLongestPath), brief_json(value), of, hint));
     mistakes.add({std::move(place), std::move(status), true});
   }
   return true;

@@ -24,9 +24,9 @@ Status value_error(const std::string& path, const Json& value, std::string_view 
 Status choice_error(const Json& json, const FieldRules& rules, const std::string& path, const Json& example);
 
 // Each name of the object that is not among `allowed` is a mistake, with those that it may stand for. False, and a
-// mistake itself, where `json` is no object.
+// mistake itself, where `json` is no object. `op`: the operator whose fields they are, where they are those of one.
 bool check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed,
-                 Mistakes& mistakes);
+                 Mistakes& mistakes, std::string_view op = {});
 
 // One value of each type a field may have. A failure names `path`, the value, and what `rules` allow.
 Status read_field(const Json& json, const FieldRules& rules, const std::string& path, int64_t& value);

@@ -359,7 +359,7 @@ Instance InstanceReader::read(const InstanceEntry& entry, const std::string& pat
   }
   const std::string op = entry.op();
   const std::vector<std::string>& known = entry_field_names(op);
-  check_names(entry.own(), path, {known.begin(), known.end()}, mistakes);
+  check_names(entry.own(), path, {known.begin(), known.end()}, mistakes, is_operator(op) ? op : "");
 
   Json parameters = parameters_of(entry);
   take_num_targets(parameters, path, instance.num_targets, mistakes);

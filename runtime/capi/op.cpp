@@ -46,13 +46,16 @@ Result<Instance> read_instance(const char* text, std::vector<int64_t>* listed) {
   if (!json.is_object()) return value_error("op", json, "a JSON object with \"op\"");
   const bool lists_lengths = json.contains("max_seq_len");
   if (!json.contains("name")) json["name"] = "op";
-  const std::vector<std::string>& names =
-      entry_field_names(json.contains("op") && json["op"].is_string() ? json["op"].get<std::string>() : "");
+  const std::string op = text_member(json, "op");
+  const std::vector<std::string>& names = entry_field_names(op);
   for (const char* size : {"max_seq_len", "rows"}) {
     if (!json.contains(size) && std::find(names.begin(), names.end(), size) != names.end()) json[size] = kUsualLength;
   }
   Mistakes mistakes;
-  Instance instance = parse_instance(json, "", "", mistakes);
+  // Sentences begin with the operator, as those of a config with the place: "layer_norm.width is 0; ...".
+  const std::vector<std::string_view> operators = operator_names();
+  const bool known = std::find(operators.begin(), operators.end(), op) != operators.end();
+  Instance instance = parse_instance(json, known ? op : "", "", mistakes);
   HSTUJIT_RETURN_IF_ERROR(mistakes.status());
   if (lists_lengths) *listed = instance.max_seq_lens;
   return instance;

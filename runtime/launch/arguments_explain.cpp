@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "compiler/spec/limits.h"
@@ -79,6 +80,14 @@ std::string integer_axis_text(const ArgumentFailure& failure, const Signature& s
                      size ? "" : ", which no tensor can be");
 }
 
+// ", as seq_offsets" of what has the data type of the offsets.
+std::string offsets_text(const Signature& signature, const Argument& argument) {
+  if (argument.semantic != Semantic::kOffsets && argument.semantic != Semantic::kCounts) return "";
+  const auto first = std::find_if(signature.begin(), signature.end(),
+                                  [](const Argument& other) { return other.semantic == Semantic::kOffsets; });
+  return first == signature.end() || first->name == argument.name ? "" : ", as " + first->name;
+}
+
 }  // namespace
 
 Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_value* values,
@@ -115,8 +124,9 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
                          failure.value, placement.ordinal);
       break;
     case Kind::kDtype:
-      text = fmt::format("{} has dtype {}; it must be {}", argument.name,
-                         dtype_text(values[failure.argument].tensor->dtype), to_string(argument.dtype));
+      text = fmt::format("{} has dtype {}; it must be {}{}", argument.name,
+                         dtype_text(values[failure.argument].tensor->dtype), to_string(argument.dtype),
+                         offsets_text(signature_, argument));
       break;
     case Kind::kRank:
       text = fmt::format("{} has rank {}; it must have rank {}, shape {}", argument.name, failure.value,

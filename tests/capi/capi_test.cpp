@@ -392,7 +392,7 @@ TEST_F(CapiTest, EveryMistakeOfAConfigIsALineOfTheError) {
                               HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
             HSTUJIT_INVALID_CONFIG);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("did you mean \"heads\"?"));
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("\nhidden_dim is 4; allowed"));
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("\nhstu_attention.hidden_dim is 4; allowed"));
 }
 
 TEST_F(CapiTest, BadRunOptionsAreNamed) {

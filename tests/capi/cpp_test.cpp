@@ -239,7 +239,8 @@ TEST_F(CppTest, AnOpListsItsArguments) {
 TEST_F(CppTest, MistakesOfASpecAreTheLibrarysSentences) {
   HstuAttention wrong = attention();
   wrong.attn_dim = 0;  // as it is when nobody gives it
-  EXPECT_THAT(sentence_of([&] { Op(context_, wrong); }, HSTUJIT_INVALID_CONFIG), HasSubstr("attn_dim is 0; allowed: "));
+  EXPECT_THAT(sentence_of([&] { Op(context_, wrong); }, HSTUJIT_INVALID_CONFIG),
+              HasSubstr("hstu_attention.attn_dim is 0; allowed: "));
   wrong = attention();
   wrong.score = static_cast<Score>(77);
   EXPECT_THAT(sentence_of([&] { Op(context_, wrong); }, HSTUJIT_INVALID_CONFIG),
@@ -294,6 +295,18 @@ TEST_F(CppTest, WhatALaunchRefusesIsTheLibrarysSentence) {
   EXPECT_THAT(sentence_of([&] { launch.run(); }), HasSubstr("k has dtype bf16; it must be fp32"));
   EXPECT_THAT(sentence_of([&] { launch.set(op.position("k"), 1); }), HasSubstr("argument k is given an integer"));
   EXPECT_THROW(launch.set(99, 1), std::out_of_range);
+}
+
+TEST_F(CppTest, ATypeThatFollowsFromTheOffsetsIsSaidSo) {
+  HstuAttention targets = attention();
+  targets.num_targets = true;
+  Op op(context_, targets, HSTUJIT_FORWARD, HSTUJIT_BACKEND_HOST);
+  op.prepare(16);
+  const std::int32_t counts[] = {1, 1};
+  std::vector<Launch::Named> given = values(out_);
+  given.push_back({"num_targets", Tensor(counts, {2})});
+  EXPECT_THAT(sentence_of([&] { Launch(op, given).run(); }),
+              HasSubstr("num_targets has dtype int32; it must be int64, as seq_offsets"));
 }
 
 TEST_F(CppTest, ValuesChangeBetweenLaunches) {

@@ -54,7 +54,13 @@ class Mistakes(unittest.TestCase):
     def test_data_types(self):
         self.refused(errors.InvalidConfigError, "fp64", "bf16, fp16, fp32", q=self.q.astype(float))
         self.refused(errors.InvalidArgumentError, "k has dtype fp16", "fp32", k=self.k.astype(numpy.float16))
-        self.refused(errors.InvalidConfigError, "offsets_dtype", seq_offsets=OFFSETS.astype(numpy.float32))
+        wrong = OFFSETS.astype(numpy.float32)
+        self.refused(errors.InvalidConfigError, "hstu_attention.offsets_dtype", seq_offsets=wrong)
+        self.refused(
+            errors.InvalidArgumentError,
+            "num_targets has dtype fp32; it must be int64, as seq_offsets",
+            num_targets=numpy.array([1, 1, 0], dtype=numpy.float32),
+        )
         self.refused(errors.InvalidConfigError, "dtype", q=self.q.astype(complex))
 
     def test_shapes(self):

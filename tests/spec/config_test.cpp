@@ -84,7 +84,7 @@ TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
   EXPECT_THAT(config_error(one_config(R"("heads": 2)")),
               HasSubstr("ops[0].max_seq_len is missing; allowed: an integer from 1"));
   EXPECT_THAT(config_error(one_config(R"("max_seq_len": 8, "head": 2)")),
-              EndsWith("ops[0].head (value 2) is not a known field, did you mean \"heads\"?"))
+              EndsWith("ops[0].head (value 2) is not a known field of hstu_attention, did you mean \"heads\"?"))
       << "what is allowed besides would bury the suggestion";
   EXPECT_THAT(config_error(one_config(R"("max_seq_len": 8, "alpha": "x")")),
               HasSubstr("ops[0].alpha is \"x\"; allowed: a finite number"));
@@ -278,7 +278,8 @@ TEST(Config, AnOperatorWithoutSequencesHasRowsAndNoAlpha) {
   };
   EXPECT_EQ(mistakes_of(R"(, "rows": 3)"), "");
   EXPECT_THAT(mistakes_of(""), HasSubstr("ops[0].rows is missing; allowed: an integer from 0 to 268435456 (rows of"));
-  EXPECT_THAT(mistakes_of(R"(, "rows": 3, "alpha": 1)"), HasSubstr("ops[0].alpha (value 1) is not a known field"));
+  EXPECT_THAT(mistakes_of(R"(, "rows": 3, "alpha": 1)"),
+              HasSubstr("ops[0].alpha (value 1) is not a known field of rms_norm; "));
   EXPECT_THAT(mistakes_of(R"(, "rows": 3, "lengths": [1])"),
               HasSubstr("ops[0].lengths (value [1]) is not a known field"));
 }

@@ -114,12 +114,15 @@ TEST(Mistakes, WhatLaunchesTakeIsNamed) {
   };
   EXPECT_THAT(line(R"("op": "hstu_norm_mul_dropout", "width": 8, "rows": 8, "dropout": 0.1)"),
               HasSubstr("dropout is 0.1; allowed: true or false (launches take dropout_ratio, "));
-  EXPECT_THAT(line(R"("op": "hstu_norm_mul_dropout", "width": 8, "rows": 8, "dropout_ratio": 0.1)"),
-              HasSubstr("dropout_ratio (value 0.1) is not a known field; it is an argument of each launch"));
+  EXPECT_THAT(
+      line(R"("op": "hstu_norm_mul_dropout", "width": 8, "rows": 8, "dropout_ratio": 0.1)"),
+      HasSubstr(
+          "dropout_ratio (value 0.1) is not a known field of hstu_norm_mul_dropout; it is an argument of each launch"));
   EXPECT_THAT(line(R"("op": "jagged_to_padded_dense", "width": 8, "max_seq_len": 8, "padding_value": 1.5)"),
               HasSubstr("padding_value is 1.5; allowed: true or false (launches take padding_value, "));
-  EXPECT_THAT(line(R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, "batch_size": 4)"),
-              HasSubstr("batch_size (value 4) is not a known field, did you mean \"lengths.batch\"?"));
+  EXPECT_THAT(
+      line(R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, "batch_size": 4)"),
+      HasSubstr("batch_size (value 4) is not a known field of hstu_attention, did you mean \"lengths.batch\"?"));
 }
 
 TEST(Mistakes, TwentyAreSaidAndTheOthersCounted) {
@@ -150,9 +153,12 @@ TEST(Mistakes, AMistakeInTheDefaultsIsSaidOnceAndThere) {
 
 TEST(Mistakes, AFieldUnderAnotherNameIsNotMissedToo) {
   const auto lines = lines_of_entry(R"("num_heads": 4, "head_dim": 64)");
-  EXPECT_THAT(lines, ElementsAre(HasSubstr("ops[0].num_heads (value 4) is not a known field, did you mean \"heads\"?"),
-                                 HasSubstr("ops[0].head_dim (value 64) is not a known field, did you mean \"attn_dim\" "
-                                           "and \"hidden_dim\"?")));
+  EXPECT_THAT(
+      lines,
+      ElementsAre(
+          HasSubstr("ops[0].num_heads (value 4) is not a known field of hstu_attention, did you mean \"heads\"?"),
+          HasSubstr("ops[0].head_dim (value 64) is not a known field of hstu_attention, did you mean \"attn_dim\" "
+                    "and \"hidden_dim\"?")));
   EXPECT_THAT(lines_of(R"({"version": 1, "defaults": {"head_dim": 64}, "ops": [{"name": "a",
                            "op": "hstu_attention", "max_seq_len": 8}]})"),
               ElementsAre(HasSubstr("defaults.head_dim (value 64) is not a known field")));
@@ -238,7 +244,9 @@ TEST(Mistakes, ValuesOfOtherProgramsAreUnderstood) {
 TEST(Mistakes, NamesOfOtherProgramsAreUnderstood) {
   const auto said = [](const std::string& field, const std::string& meant) {
     const auto lines = lines_of_entry(R"("attn_dim": 64, "hidden_dim": 64, ")" + field + "\": 1");
-    EXPECT_THAT(lines, ElementsAre(HasSubstr("is not a known field, did you mean \"" + meant + "\"?"))) << field;
+    EXPECT_THAT(lines,
+                ElementsAre(HasSubstr("is not a known field of hstu_attention, did you mean \"" + meant + "\"?")))
+        << field;
   };
   said("n_heads", "heads");
   said("contextual", "contextual_seq_len");

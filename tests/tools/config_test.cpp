@@ -93,7 +93,7 @@ TEST(Config, EveryMistakeIsALineOfItsOwn) {
     EXPECT_THAT(lines[1], StartsWith("hstujit: " + path + ":4:19: ops[1].directions[0] is \"backward\", but "));
     EXPECT_THAT(lines[1], HasSubstr("has no backward kernel; allowed: \"forward\""));
     EXPECT_THAT(lines[2], StartsWith("hstujit: " + path +
-                                     ":5:94: ops[2].num_heads (value 4) is not a known field, did "
+                                     ":5:94: ops[2].num_heads (value 4) is not a known field of hstu_attention, did "
                                      "you mean \"heads\"?"));
   }
 }

@@ -134,7 +134,8 @@ TEST(StuLayer, ANameThatIsUnknownIsTheOnlyMistake) {
     json.erase("heads");
     if (std::string(op) == "norm_attention") json.erase("width");
     const Status status = parse_instance(json, "test", "").status();
-    EXPECT_THAT(status.message(), HasSubstr("num_heads (value 4) is not a known field, did you mean \"heads\"?")) << op;
+    EXPECT_THAT(status.message(), HasSubstr("num_heads (value 4) is not a known field of " + std::string(op) +
+                                            ", did you mean \"heads\"?"));
     EXPECT_THAT(status.message(), Not(HasSubstr("heads is"))) << op;
   }
 }
