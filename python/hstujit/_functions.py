@@ -206,7 +206,7 @@ def docstring_of(described: Interface) -> str:
 
 def _about(described: Interface, argument: Argument) -> str:
     limits = ("at least", argument.min), ("at most", argument.max)
-    bounds = "".join(f", {word} {bound}" for word, bound in limits if bound is not None)
+    bounds = "".join(f", {word} {bound:.12g}" for word, bound in limits if bound is not None)
     if argument.is_tensor:
         follows = next((name for name, names in described.dtypes if argument.name in names), argument.dtype)
         kind = described.shapes[argument.name] + ("" if argument.is_output else f", {follows}")

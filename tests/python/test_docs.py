@@ -10,6 +10,7 @@ import unittest
 
 from torch_support import torch
 
+import hstujit
 from hstujit import _interface
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -36,6 +37,15 @@ class Pages(unittest.TestCase):
         printed = self.check("python.md")
         self.assertIn("(7, 2, 64)", printed)
         self.assertIn("k.shape[0] is 5; it must be L = 7, as in q", printed)
+
+    def test_python_has_every_name(self):
+        text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+        words = set(re.findall(r"`(?:hstujit\.)?([A-Za-z_.]+)[`(]", text))
+        names = set(hstujit.__all__) - {"operators"}
+        for kind in (hstujit.Cache, hstujit.Config, hstujit.Context):
+            names |= {f"{kind.__name__}.{name}" for name in vars(kind) if not name.startswith("_")}
+        names |= {error.__name__ for error in hstujit.errors.BY_STATUS.values()}
+        self.assertLessEqual(names, words)
 
     @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_pytorch(self):

@@ -151,6 +151,10 @@ class Others(unittest.TestCase):
         )
         self.assertLess(closeness(out, expected), 1e-5)
 
+    def test_bounds_are_as_short_as_they_may_be(self):
+        self.assertIn("eps: added to the variance; float, at least 0.\n", hstujit.layer_norm.__doc__)
+        self.assertIn("; int, at least 0, at most 268435456.\n", hstujit.attention.__doc__)
+
     def test_every_direction_of_every_operator_has_a_documented_function(self):
         names = _interface.interfaces()
         self.assertGreaterEqual(len(names), 30)
