@@ -41,7 +41,8 @@ def render(path, report):
     environment, step, peers = report["environment"], report["step"], {row["name"]: row for row in report["peers"]["times"]}
     lines = [
         f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
-        f"`bench/results/{path.name}`. The operators are those of that name in [bench/{step}.json](bench/{step}.json).",
+        f"`bench/results/{path.name}`.",
+        f"The operators are those of that name in [bench/{step}.json](bench/{step}.json).",
         "Copy is cudaMemcpyAsync of as many bytes. Times are in ms, cold L2, all of one run.",
         "",
         "| operator | direction | hstu-jit | " + " | ".join(title for title, _ in PEERS) + " | best other / hstu-jit | copy | of copy |",

@@ -38,7 +38,8 @@ struct Batch {
   // Where the last rows of each sequence begin among those of all, and how many there are: `max`, or all it has.
   std::vector<int64_t> query_offsets(int64_t max) const {
     std::vector<int64_t> result{0};
-    for (size_t i = 1; i < offsets.size(); ++i) result.push_back(result.back() + std::min(max, offsets[i] - offsets[i - 1]));
+    for (size_t i = 1; i < offsets.size(); ++i)
+      result.push_back(result.back() + std::min(max, offsets[i] - offsets[i - 1]));
     return result;
   }
   // Where share `i` of `n` of each sequence's rows begins among those of all, and how many there are.
@@ -102,8 +103,9 @@ static T* random_tensor(int64_t elements, Convert convert) {
 
 // Tensor map whose axes have these sizes and strides, in elements, and boxes; the innermost one comes first.
 template <size_t rank>
-[[maybe_unused]] static TensorMap encode_map(void* data, CUtensorMapDataType type, int element_bytes, const int64_t (&sizes)[rank],
-                                             const int64_t (&strides)[rank], const cuuint32_t (&box)[rank], CUtensorMapSwizzle swizzle) {
+[[maybe_unused]] static TensorMap encode_map(void* data, CUtensorMapDataType type, int element_bytes,
+                                             const int64_t (&sizes)[rank], const int64_t (&strides)[rank],
+                                             const cuuint32_t (&box)[rank], CUtensorMapSwizzle swizzle) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
 #if CUDART_VERSION >= 12050
@@ -139,7 +141,8 @@ template <size_t rank>
 [[maybe_unused]] static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // `blocks` of them, in clusters of `size`.
-[[maybe_unused]] static cudaLaunchConfig_t cluster_config(int64_t blocks, int64_t size, int threads, size_t shared_memory, cudaLaunchAttribute* attribute) {
+[[maybe_unused]] static cudaLaunchConfig_t cluster_config(int64_t blocks, int64_t size, int threads,
+                                                         size_t shared_memory, cudaLaunchAttribute* attribute) {
   attribute->id = cudaLaunchAttributeClusterDimension;
   attribute->val.clusterDim.x = static_cast<unsigned>(size);
   attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
@@ -155,9 +158,11 @@ template <size_t rank>
 // How many CTAs share a tile, as a cluster: as many as let the clusters of all tiles be resident at once, at most
 // `max`, and no more than have `min` of `rows` each.
 template <typename Kernel>
-[[maybe_unused]] static int64_t cluster_size(Kernel* kernel, int threads, size_t shared_memory, int64_t tiles, int64_t rows, int64_t min, int64_t max) {
+[[maybe_unused]] static int64_t cluster_size(Kernel* kernel, int threads, size_t shared_memory, int64_t tiles,
+                                             int64_t rows, int64_t min, int64_t max) {
   constexpr int64_t kPortable = 8;  // every device that has clusters runs this many blocks in one
-  if (max > kPortable && cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess) {
+  constexpr cudaFuncAttribute kAllowed = cudaFuncAttributeNonPortableClusterSizeAllowed;
+  if (max > kPortable && cudaFuncSetAttribute(kernel, kAllowed, 1) != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     max = kPortable;
   }
