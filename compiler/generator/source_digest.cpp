@@ -52,9 +52,9 @@ constexpr LeftOut kLeftOut[] = {
     {"compiler/support/", "/suggest.cpp", "messages"},
     {"compiler/support/", "/config_aliases.cpp", "names of earlier libraries, the key has those of today"},
     {"compiler/support/", "/json.cpp", "text that is read, and the comment above a source"},
-    {"compiler/emit/", "/launcher.cpp", "the program beside a source"},
-    {"compiler/emit/", "/launcher_support.cpp", "the program beside a source"},
-    {"compiler/emit/", "/launcher_values.cpp", "the program beside a source"},
+    {"compiler/emit/", "/launcher.cpp", "the main beside a source"},
+    {"compiler/emit/", "/launcher_support.cpp", "the main beside a source"},
+    {"compiler/emit/", "/launcher_values.cpp", "the main beside a source"},
 };
 
 bool matches(const LeftOut& left, std::string_view path) {

@@ -55,7 +55,7 @@ const std::vector<EnvVariable>& environment_variables() {
        "`1`: only kernels whose results are bitwise equal run after run, also where a config's `tuning.deterministic` "
        "does not ask for them."},
       {Env::kRecord, kPath, "HSTUJIT_RECORD", "", "",
-       "File to which a line is appended for each key that a program prepared untuned (also where a cache held the "
+       "File to which a line is appended for each key that a process prepared untuned (also where a cache held the "
        "heuristic's kernel) or tuned but without a cubin; `hstujit prewarm` compiles for others and records nothing; "
        "any number of processes may share it. `hstujit tune --from` "
        "tunes the former and compiles the latter."},
@@ -92,7 +92,8 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kHostLibrary, kPath, "HSTUJIT_HOST_LIBRARY", "", "",
        "libhstujit_host.so. Unset: the one beside libhstujit.so, then the loader's path."},
       {Env::kWorker, kPath, "HSTUJIT_WORKER", "", "",
-       "The program in which tuning compiles and runs candidates, so that a faulty compiler or kernel ends it and not "
+       "The executable in which tuning compiles and runs candidates, so that a faulty compiler or kernel ends it and "
+       "not "
        "the caller. Unset: hstujit-worker of the same installation. `none`: both happen in the calling process."},
       {Env::kTorchDispatch, kChoice, "HSTUJIT_TORCH_DISPATCH", "auto", "auto|native|python",
        "Where the kernels of the Python package's operators of PyTorch are, read when `hstujit.torch` is imported: "

@@ -1,4 +1,4 @@
-"""``python -m hstujit``: the program of docs/cli.md."""
+"""``python -m hstujit``: the command line tool of docs/cli.md."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from . import _library
 
 
 def main() -> None:
-    """Becomes the program, with the arguments of this process."""
+    """Becomes the tool, with the arguments of this process."""
     program = _library.path().parent.parent / "bin" / "hstujit"
     if not program.exists():
-        sys.exit(f"hstujit: there is no program {program}; it is installed with the library")
+        sys.exit(f"hstujit: there is no executable {program}; it is installed with the library")
     os.execv(program, [str(program), *sys.argv[1:]])
 
 

@@ -149,7 +149,7 @@ class Doctor {
     if (program && is_program(*program)) return {{"ok", true}, {"path", *program}};
     if (!program && environment.is_set(Env::kWorker)) return {{"ok", true}, {"path", "none"}};
     const std::string problem =
-        program ? fmt::format("HSTUJIT_WORKER is {}, which is no program that this user can run", quote(*program))
+        program ? fmt::format("HSTUJIT_WORKER is {}, which is no executable that this user can run", quote(*program))
                 : std::string(
                       "there is no hstujit-worker in this installation; candidates run in the tuning process, "
                       "which a faulty one ends");
@@ -240,7 +240,7 @@ class Doctor {
     for (const WrongVariable& wrong : engine_.wrong_variables()) {
       add(Severity::kError, std::string(environment_variable(wrong.variable).name), wrong.status.message(),
           wrong.variable == Env::kFrozen ? "unset it, or make the file anew with hstujit freeze of this build"
-                                         : "unset it, or give it a value that is allowed; no program can use the "
+                                         : "unset it, or give it a value that is allowed; no process can use the "
                                            "library until then");
     }
     const std::vector<WrongVariable>& wrong = engine_.wrong_variables();

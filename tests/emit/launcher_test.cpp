@@ -1,4 +1,4 @@
-// The program beside a generated kernel: what it fills in, what it leaves to its user, and that nvcc takes the pair.
+// The main beside a generated kernel: what it fills in, what it leaves to its user, and that nvcc takes the pair.
 #include "compiler/emit/launcher.h"
 
 #include <gmock/gmock.h>

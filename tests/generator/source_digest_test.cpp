@@ -263,7 +263,7 @@ TEST_F(SourceDigestTest, MovedFilesChangeNothing) {
 // What the emitter reaches is in every skeleton's digest, but for what is listed here.
 TEST_F(SourceDigestTest, TheWholeGeneratorIsInEveryDigest) {
   const std::map<std::string, std::string> left_out = {
-      {"compiler/emit/launcher", "the program beside a source"},
+      {"compiler/emit/launcher", "the main beside a source"},
       {"compiler/ir/operators/", "of operators, whose digests they are in"},
       {"compiler/ir/attention.", "of operators"},
       {"compiler/ir/expression.", "of operators"},

@@ -191,7 +191,7 @@ void expect_clean(const Outcome& outcome, const std::string& what) {
     }
   }
   EXPECT_LT(outcome.code, 128) << what;
-  EXPECT_THAT(outcome.err, Not(HasSubstr("a bug in the program"))) << what;
+  EXPECT_THAT(outcome.err, Not(HasSubstr("a bug in hstujit"))) << what;
 }
 
 TEST(Hostile, OptionsAreEscapedByEveryCommand) {

@@ -1,4 +1,4 @@
-// hstujit: the command line program. Every command is a file in commands/; docs/cli.md describes them all.
+// hstujit: the command line tool. Every command is a file in commands/; docs/cli.md describes them all.
 #include <exception>
 #include <memory>
 #include <new>
@@ -33,7 +33,7 @@ ExitCode fail(const Status& status) {
 
 // Takes no memory itself.
 ExitCode fail_without_memory() {
-  hstujit::write_text(stderr, "hstujit: the memory that the program may have is used up\n");
+  hstujit::write_text(stderr, "hstujit: the memory that this process may have is used up\n");
   return ExitCode::kFailed;
 }
 
@@ -74,9 +74,9 @@ ExitCode run_guarded(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail_without_memory();
   } catch (const std::system_error& error) {
-    return fail(Status(Code::kOutOfMemory, "the system refuses what the program needs: " + error.code().message()));
+    return fail(Status(Code::kOutOfMemory, "the system refuses what hstujit needs: " + error.code().message()));
   } catch (const std::exception& error) {
-    return fail(Status(Code::kInternal, std::string("a bug in the program: ") + error.what()));
+    return fail(Status(Code::kInternal, std::string("a bug in hstujit: ") + error.what()));
   }
 }
 
