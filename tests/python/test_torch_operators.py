@@ -172,11 +172,13 @@ class Mistakes(unittest.TestCase):
 
     def test_bad_input_is_an_exception_that_names_it(self):
         q, k = self.arguments["q"], self.arguments["k"]
-        self.refused(errors.InvalidArgumentError, "k has the data type fp16; it must be fp32", k=k.half())
+        self.refused(errors.InvalidArgumentError, "k has dtype fp16; it must be fp32", k=k.half())
         self.refused(errors.InvalidConfigError, "fp64", q=q.double())
         self.refused(errors.InvalidConfigError, "dtype", q=q.to(torch.complex64))
         self.refused(errors.InvalidArgumentError, "q has rank 2", q=q[:, 0])
         offsets = self.arguments["seq_offsets"]
+        words = f"num_targets has dtype fp32; it must be {str(offsets.dtype).removeprefix('torch.')}, as seq_offsets"
+        self.refused(errors.InvalidArgumentError, words, num_targets=torch.ones(len(offsets) - 1))
         self.refused(errors.InvalidArgumentError, "seq_offsets has rank 2", seq_offsets=offsets[None])
         self.refused(errors.InvalidArgumentError, r"k.shape\[0\] is 8; it must be L = 7", q=q[:7])
         self.refused(errors.InvalidArgumentError, "innermost stride must be 1", q=q.repeat(1, 1, 2)[..., ::2])

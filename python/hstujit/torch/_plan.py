@@ -14,7 +14,7 @@ from .. import _instances
 from .._interface import Interface
 from ..context import Context
 from ..errors import InvalidArgumentError
-from ..signature import Argument
+from ..signature import Argument, Signature
 
 NAMES = {
     torch.bfloat16: "bf16",
@@ -61,7 +61,7 @@ class Plan:
         _instances.check_arguments(interface, self.signature, given)
         for argument in self.signature.inputs:
             if argument.is_tensor:
-                _check_tensor(argument, *described[argument.name])
+                _check_tensor(self.signature, argument, *described[argument.name])
         self.dtypes = tuple(DTYPES[argument.dtype or ""] for argument in self.signature.outputs)
         self.sources = dict(self.find_sources(positions))
         index = self.signature.max_rows
@@ -84,9 +84,9 @@ class Plan:
         return _instances.output_shapes(self.interface, self.signature, {**values, **rows}, read_rows)
 
 
-def _check_tensor(argument: Argument, shape: tuple[int, ...], dtype: str) -> None:
+def _check_tensor(signature: Signature, argument: Argument, shape: tuple[int, ...], dtype: str) -> None:
     if dtype != argument.dtype:
-        raise InvalidArgumentError(f"{argument.name} has the data type {dtype}; it must be {argument.dtype}")
+        raise InvalidArgumentError(f"{argument.name} has dtype {dtype}; it must be {signature.dtype_text(argument)}")
     if len(shape) != len(argument.shape):
         wanted = argument.shape_text
         raise InvalidArgumentError(f"{argument.name} has rank {len(shape)}, shape {shape}; it must be {wanted}")
