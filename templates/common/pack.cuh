@@ -64,6 +64,22 @@ struct Pack {
     }
   }
 
+  // Of shared memory, at a multiple of the bytes.
+  __device__ __forceinline__ void load_shared(const unsigned char* address) {
+    static_assert(kBytes == 8 || kBytes == 16, "one access");
+    if constexpr (kBytes == 8) {
+      const uint2 two = *reinterpret_cast<const uint2*>(address);
+      words[0] = two.x;
+      words[1] = two.y;
+    } else {
+      const uint4 four = *reinterpret_cast<const uint4*>(address);
+      words[0] = four.x;
+      words[1] = four.y;
+      words[2] = four.z;
+      words[3] = four.w;
+    }
+  }
+
   __device__ __forceinline__ void set(const float (&values)[kCount]) {
 #pragma unroll
     for (int i = 0; i < kCount; i += 2) {

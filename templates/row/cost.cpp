@@ -69,8 +69,8 @@ struct TableSumsCost {
 // Fitted to 24 timings on an H200 (2026-11-24) of three operators at a width of 512.
 constexpr TableSumsCost kInOrder = {1.3, 16, 0.09, 16, 0.07, 0.01};
 constexpr double kSortCycles = 85000;
-// From 20 timings of a prototype on an H200 (2026-11-25) at a width of 512.
-constexpr TableSumsCost kAtomic = {1.2, 8, 0.06, 16, 0.1, 0};
+// Fitted to 60 timings on an H200 (2026-11-25) of three operators at a width of 512.
+constexpr TableSumsCost kAtomic = {1.3, 4, 0.15, 8, 0.25, -0.01};
 
 // Rows that are no multiple of a wide access, a few threads each. Fitted to 75 timings on an H200 (2026-11-24) of
 // layer_norm at nine odd widths from 7 to 127.

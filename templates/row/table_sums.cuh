@@ -29,6 +29,13 @@ struct TableRowSums {
       for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] = 0;
     }
   }
+  __device__ __forceinline__ void add(const TableRowSums& other) {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] += other.elements[chunk][i];
+    }
+  }
   // Past L1: other threads wrote them.
   __device__ __forceinline__ void add(const float* from) {
     for_each_piece(from, [](float* piece, const float* place) {
@@ -42,6 +49,31 @@ struct TableRowSums {
         piece[0] += __ldcg(place);
       }
     });
+  }
+  // Of shared memory.
+  __device__ __forceinline__ void load_shared(const float* from) {
+    for_each_piece(from, [](float* piece, const float* place) {
+      static_assert(kPiece == 4, "one access");
+      const float4 four = *reinterpret_cast<const float4*>(place);
+      piece[0] = four.x;
+      piece[1] = four.y;
+      piece[2] = four.z;
+      piece[3] = four.w;
+    });
+  }
+  __device__ __forceinline__ void store_shared(float* to) {
+    for_each_piece(to, [](const float* piece, float* place) {
+      static_assert(kPiece == 4, "one access");
+      *reinterpret_cast<float4*>(place) = make_float4(piece[0], piece[1], piece[2], piece[3]);
+    });
+  }
+  // Those of `other`, or zeros.
+  __device__ __forceinline__ void choose(bool others, const TableRowSums& other) {
+#pragma unroll
+    for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+#pragma unroll
+      for (int i = 0; i < Layout::kVector; ++i) elements[chunk][i] = others ? other.elements[chunk][i] : 0.0f;
+    }
   }
   __device__ __forceinline__ void leave(float* to) const { round_to<Fp32>(to); }
   template <class Type>

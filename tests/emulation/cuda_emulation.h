@@ -318,13 +318,15 @@ void st_stream(void* address, const u32 (&words)[(kBytes + 3) / 4]) {
   emulation::check_aligned(address, kBytes);
   std::copy_n(reinterpret_cast<const unsigned char*>(words), kBytes, static_cast<unsigned char*>(address));
 }
-inline void add_global(float* to, float a) { to[0] += a; }
 inline void add_global(float* to, float a, float b, float c, float d) {
   emulation::check_aligned(to, 16);
   to[0] += a;
   to[1] += b;
   to[2] += c;
   to[3] += d;
+}
+inline void add_global_if(bool wanted, float* to, float a, float b, float c, float d) {
+  if (wanted) add_global(to, a, b, c, d);
 }
 inline float half_to_float(u32 half) { return unpack_16bit(false, half); }
 inline u32 round_to_bf16x2(float low, float high) { return pack_16bit(true, low, high); }

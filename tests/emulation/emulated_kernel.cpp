@@ -74,7 +74,7 @@ std::string host_source(const EmittedKernel& kernel) {
   std::istringstream stream(kernel.source);
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  const bool hopper = kernel.source.find("wgmma.mma_async") != std::string::npos;
+  const bool hopper = kernel.source.find("mbarrier.init") != std::string::npos;
   std::string text = fmt::format("#include \"tests/emulation/{}_emulation.h\"\n", hopper ? "hopper" : "cuda");
   bool common = true;
   for (size_t i = 0; i < lines.size(); ++i) {

@@ -182,6 +182,17 @@ void load_box(unsigned destination, const void* tensor_map, unsigned barrier, in
   });
 }
 
+void load_bytes(unsigned destination, const void* source, unsigned bytes, unsigned barrier) {
+  if (destination % 16 != 0 || reinterpret_cast<uintptr_t>(source) % 16 != 0 || bytes % 16 != 0 || bytes == 0)
+    fail("copy engine: wrong address or number of bytes");
+  later([=] {
+    for (unsigned i = 0; i < bytes; i += 16)
+      std::memcpy(shared_at(destination + i, 16), static_cast<const unsigned char*>(source) + i, 16);
+    barrier_at(barrier).bytes -= bytes;
+    barrier_at(barrier).complete_if_done();
+  });
+}
+
 void store_box(unsigned source, const void* map, int column, int head, int row) {
   stores[thread_number].push_back({source, map_of(map), column, head, row});
 }

@@ -18,6 +18,7 @@ void sync_named(int id, unsigned threads);
 void arrive_named(int id, unsigned threads);  // without waiting
 // Pieces of 128 bytes, swizzled.
 void load_box(unsigned destination, const void* map, unsigned barrier, int column, int head, int row);
+void load_bytes(unsigned destination, const void* source, unsigned bytes, unsigned barrier);
 void store_box(unsigned source, const void* map, int column, int head, int row);
 void commit_stores();
 void finish_stores(size_t pending);
@@ -102,6 +103,9 @@ inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, 
 inline void named_barrier_arrive(int id, int threads) { emulation::arrive_named(id, static_cast<unsigned>(threads)); }
 inline void fence_proxy_async() {}
 
+inline void cp_async_bulk(u32 destination, const void* source, u32 bytes, u32 barrier) {
+  emulation::load_bytes(destination, source, bytes, barrier);
+}
 inline void prefetch_tensormap(const TensorMap&) {}
 inline void cp_async_bulk_tensor_3d(u32 destination, const TensorMap& map, u32 barrier, int column, int head, int row) {
   emulation::load_box(destination, &map, barrier, column, head, row);

@@ -46,8 +46,8 @@ class RowKernel {
   }
 
   // Rows with gaps between them, twice in different orders, which give the same bits where the kernel is deterministic.
-  void check(const Lengths& lengths) const {
-    HostCall call(spec_, lengths, 7, /*row_padding=*/16, direction_), again = call;
+  void check(const Lengths& lengths, int64_t row_padding = 16) const {
+    HostCall call(spec_, lengths, 7, row_padding, direction_), again = call;
     call.pack_inputs();
     again.pack_inputs();
     kernel_->launch(call.values(), 1);
@@ -202,25 +202,29 @@ bool has_table_sums(const RowCase& row) {
          row::has_table_sums(*row.spec);
 }
 
-// Rows that several groups of a warp, a warp and several warps share, with vectors of four elements, of two and of one.
+// Rows that several groups of a warp, a warp and several warps share, with vectors of eight elements and of four.
 TEST(EmulatedRows, TablesByAtomicAdditions) {
-  for (const int64_t width : {1, 6, 8, 72, 264}) {
+  const auto check = [](int64_t width, const std::vector<Chosen>& configs) {
     for (const RowCase& row : sequence_cases({{"width", width}})) {
-      if (!has_table_sums(row)) continue;
-      check_sequences(row, Direction::kBackward, {}, !kDeterministic);
-      if (width == 264) check_sequences(row, Direction::kBackward, RowConfig{64, 2, 1, 2, "mufu"}, !kDeterministic);
+      for (const Chosen& config : configs) {
+        if (has_table_sums(row)) check_sequences(row, Direction::kBackward, config, !kDeterministic);
+      }
     }
-  }
+  };
+  check(8, {{}, RowConfig{1, 1, 1, 2, "mufu"}});
+  check(72, {{}, RowConfig{16, 2, 1, 2, "mufu"}});
+  check(264, {{}, RowConfig{32, 2, 1, 2, "mufu"}, RowConfig{64, 4, 1, 2, "mufu"}});
 }
 
-// More sequences than a tile has, of lengths that differ, and one that has most of all tiles.
+// More sequences than a warp has lanes, of lengths that differ, and one that has most of all tiles. Rows without gaps.
 TEST(EmulatedRows, TilesOfManySequences) {
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < 40; ++i) lengths.push_back(i * 7 % 23);
   lengths[20] = 700;
   for (const RowCase& row : sequence_cases({{"width", 8}})) {
     if (has_table_sums(row))
-      RowKernel(row.spec, Direction::kBackward, {}, !kDeterministic).check(sequence_lengths(*row.spec, lengths));
+      RowKernel(row.spec, Direction::kBackward, {}, !kDeterministic)
+          .check(sequence_lengths(*row.spec, lengths), /*row_padding=*/0);
   }
 }
 

@@ -8,9 +8,16 @@ __device__ __forceinline__ void add_global(float* to, float a, float b, float c,
                : "memory");
 }
 
-// The same of one value.
-__device__ __forceinline__ void add_global(float* to, float a) {
-  asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(to), "f"(a) : "memory");
+// The same where `wanted` says so, without a branch.
+__device__ __forceinline__ void add_global_if(bool wanted, float* to, float a, float b, float c, float d) {
+  asm volatile(
+      "{\n"
+      ".reg .pred wanted;\n"
+      "setp.ne.u32 wanted, %5, 0;\n"
+      "@wanted red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};\n"
+      "}\n" ::"l"(to),
+      "f"(a), "f"(b), "f"(c), "f"(d), "r"(static_cast<u32>(wanted))
+      : "memory");
 }
 
 // Four values that this thread added or stored, or another one whose additions it has waited for.

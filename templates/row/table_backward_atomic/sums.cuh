@@ -1,10 +1,10 @@
 // Sums of a table's rows before they reach memory. A thread has some columns of all of them: those of rows that come
-// again and again are in shared memory, or in registers, and are added to the table when another row takes their place.
+// again and again are in registers, and are added to the table when another row takes their place.
 #pragma once
 #include "common/ptx/red.cuh"
 #include "row/table_sums.cuh"
 
-// Where the sums of all CTAs come together: the table where it is of fp32, else a region that is rounded in the end.
+// Where the sums of all CTAs come together, in fp32.
 struct TableTotals {
   float* data;
   i64 stride;
@@ -12,135 +12,113 @@ struct TableTotals {
   __device__ __forceinline__ float* row(i64 key) const { return data + key * stride; }
 };
 
+// Where `wanted` says so. Without branches, here and below: sums that several ways lead to would be copied on each.
 template <class Layout>
-__device__ __forceinline__ void add_to_total(TableRowSums<Layout>& sums, float* row) {
-  sums.for_each_piece(row, [](const float* piece, float* place) {
-    if constexpr (TableRowSums<Layout>::kPiece == 4) {
-      add_global(place, piece[0], piece[1], piece[2], piece[3]);
-    } else {
-      add_global(place, piece[0]);
-    }
+__device__ __forceinline__ void add_to_total(bool wanted, TableRowSums<Layout>& sums, const TableTotals& totals,
+                                             u32 key) {
+  sums.for_each_piece(totals.row(key), [&](const float* piece, float* place) {
+    add_global_if(wanted, place, piece[0], piece[1], piece[2], piece[3]);
   });
 }
 
-// The last two rows that were found, in registers: rows of a sequence find the same one after the other, but for some
-// that lie between.
-template <class Layout>
+// The row that was found last, in registers, and those before it, in shared memory: rows of a sequence find the same
+// one after the other, but for some that lie between, and neighbouring sequences may find it again. A row has the slot
+// of its number modulo the slots. Each thread reads and writes its own columns alone, and each warp of a row its own
+// keys.
+template <class Layout, int kSlots, int kWidth>
 class RecentSums {
  public:
-  __device__ __forceinline__ RecentSums() {
+  static constexpr int kFloats = Layout::kRows * kSlots * kWidth;  // of a CTA
+  static constexpr int kKeys = kSlots * Layout::kThreads;
+
+  __device__ __forceinline__ void init(float* sums, u32* keys) {
+    sums_ = sums + Layout::row_of_cta() * kSlots * kWidth;
+    keys_ = keys + threadIdx.x;
     last_.clear();
-    other_.clear();
+#pragma unroll 1
+    for (int slot = 0; slot < kSlots; ++slot) key_of(slot) = kNoKey;
   }
 
-  // The sums of this row, which is the last one from now on.
-  __device__ __forceinline__ TableRowSums<Layout>& of(u32 key, const TableTotals& totals) {
-    if (key == key_) return last_;
-    if (key != other_key_) {
-      leave(other_key_, other_, totals);
-      other_.clear();
-      other_key_ = key;
+  // Sums of kNoKey go nowhere in the end.
+  __device__ __forceinline__ void add(u32 key, const TableRowSums<Layout>& summands, const TableTotals& totals) {
+    if (key != key_) {
+      put_aside(totals);
+      last_.clear();
+      key_ = key;
     }
-    const TableRowSums<Layout> before = last_;
-    const u32 key_before = key_;
-    last_ = other_;
-    key_ = other_key_;
-    other_ = before;
-    other_key_ = key_before;
-    return last_;
+    last_.add(summands);
   }
 
   __device__ __forceinline__ void flush(const TableTotals& totals) {
-    leave(key_, last_, totals);
-    leave(other_key_, other_, totals);
-  }
-
- private:
-  static __device__ __forceinline__ void leave(u32 key, TableRowSums<Layout>& sums, const TableTotals& totals) {
-    if (key != kNoKey) add_to_total(sums, totals.row(key));
-  }
-
-  TableRowSums<Layout> last_, other_;
-  u32 key_ = kNoKey, other_key_ = kNoKey;
-};
-
-// As many rows as there are slots, in shared memory: a row has the slot of its number modulo the slots. Each thread reads
-// and writes its own columns; a group of threads has a row in a slot for itself, and the warps of a group know it each.
-template <class Layout, int kSlots, int kWidth>
-class SlotSums {
- public:
-  static constexpr int kGroupsOfWarp = 32 / Layout::kLanesPerRow;
-  static constexpr int kTags = Layout::kThreads / 32 * kGroupsOfWarp * kSlots;
-  static constexpr int kBytes = Layout::kRows * kSlots * kWidth * static_cast<int>(sizeof(float));
-
-  __device__ __forceinline__ SlotSums(float* sums, u32* tags)
-      : sums_(sums + Layout::row_of_cta() * kSlots * kWidth),
-        tags_(tags + threadIdx.x / Layout::kLanesPerRow * kSlots) {
+    add_to_total(key_ != kNoKey, last_, totals, key_);
 #pragma unroll 1
     for (int slot = 0; slot < kSlots; ++slot) {
-      TableRowSums<Layout> zeros;
-      zeros.clear();
-      put(sums_ + slot * kWidth, zeros);
-      if (threadIdx.x % Layout::kLanesPerRow == 0) tags_[slot] = kNoKey;
-    }
-    __syncwarp();
-  }
-
-  // All lanes of the warp call; kNoKey: there is nothing to add.
-  template <class Add>
-  __device__ __forceinline__ void add(u32 key, const TableTotals& totals, const Add& add) {
-    const int slot = static_cast<int>(key % kSlots);
-    const u32 tag = tags_[slot];
-    __syncwarp();
-    if (key != kNoKey) {
-      float* const place = sums_ + slot * kWidth;
       TableRowSums<Layout> sums;
-      get(place, sums);
-      if (tag != key) {
-        if (tag != kNoKey) add_to_total(sums, totals.row(tag));
-        sums.clear();
-        if (threadIdx.x % Layout::kLanesPerRow == 0) tags_[slot] = key;
-      }
-      add(sums);
-      put(place, sums);
-    }
-    __syncwarp();
-  }
-
-  __device__ __forceinline__ void flush(const TableTotals& totals) const {
-#pragma unroll 1
-    for (int slot = 0; slot < kSlots; ++slot) {
-      if (tags_[slot] == kNoKey) continue;
-      TableRowSums<Layout> sums;
-      get(sums_ + slot * kWidth, sums);
-      add_to_total(sums, totals.row(tags_[slot]));
+      sums.load_shared(sums_ + slot * kWidth);
+      add_to_total(key_of(slot) != kNoKey, sums, totals, key_of(slot));
     }
   }
 
  private:
-  static __device__ __forceinline__ void get(const float* from, TableRowSums<Layout>& sums) {
-    sums.for_each_piece(from, [](float* piece, const float* place) {
-      if constexpr (TableRowSums<Layout>::kPiece == 4) {
-        const float4 four = *reinterpret_cast<const float4*>(place);
-        piece[0] = four.x;
-        piece[1] = four.y;
-        piece[2] = four.z;
-        piece[3] = four.w;
-      } else {
-        piece[0] = place[0];
-      }
-    });
-  }
-  static __device__ __forceinline__ void put(float* to, TableRowSums<Layout>& sums) {
-    sums.for_each_piece(to, [](const float* piece, float* place) {
-      if constexpr (TableRowSums<Layout>::kPiece == 4) {
-        *reinterpret_cast<float4*>(place) = make_float4(piece[0], piece[1], piece[2], piece[3]);
-      } else {
-        place[0] = piece[0];
-      }
-    });
+  __device__ __forceinline__ u32& key_of(int slot) const { return keys_[slot * Layout::kThreads]; }
+
+  __device__ __forceinline__ void put_aside(const TableTotals& totals) {
+    const int slot = static_cast<int>(key_ % kSlots);
+    const u32 before = key_of(slot);
+    TableRowSums<Layout> sums;
+    sums.load_shared(sums_ + slot * kWidth);
+    add_to_total(before != key_ && before != kNoKey, sums, totals, before);
+    sums.choose(before == key_, sums);
+    sums.add(last_);
+    sums.store_shared(sums_ + slot * kWidth);
+    key_of(slot) = key_;
   }
 
   float* sums_;
-  u32* tags_;
+  u32* keys_;
+  TableRowSums<Layout> last_;
+  u32 key_ = kNoKey;
+};
+
+// Neighbouring rows of a table: those that the places of a tile find. A slot has the sums of its place, which is so
+// many places behind that of the slot before as the CTA has groups.
+template <class Layout, int kSlots>
+class SlotSums {
+ public:
+  __device__ __forceinline__ SlotSums() { clear(); }
+
+  // From now on the place of slot 0 finds the row `key`.
+  __device__ __forceinline__ void at(u32 key, const TableTotals& totals) {
+    if (key == key_) return;
+    flush(totals);
+    clear();
+    key_ = key;
+  }
+
+  // Rows where a sequence begins or ends find others.
+  __device__ __forceinline__ void add(int slot, u32 key, const TableTotals& totals, TableRowSums<Layout>& summands) {
+    const bool expected = key == key_of(slot);
+    add_to_total(!expected && key != kNoKey, summands, totals, key);
+    if (expected) {
+      sums_[slot].add(summands);
+      used_ |= 1u << slot;
+    }
+  }
+
+  __device__ __forceinline__ void flush(const TableTotals& totals) {
+#pragma unroll
+    for (int slot = 0; slot < kSlots; ++slot) add_to_total((used_ >> slot & 1) != 0, sums_[slot], totals, key_of(slot));
+  }
+
+ private:
+  __device__ __forceinline__ u32 key_of(int slot) const { return key_ + slot * Layout::kRows; }
+
+  __device__ __forceinline__ void clear() {
+    used_ = 0;
+#pragma unroll
+    for (int slot = 0; slot < kSlots; ++slot) sums_[slot].clear();
+  }
+
+  TableRowSums<Layout> sums_[kSlots];
+  u32 key_ = kNoKey, used_ = 0;
 };
