@@ -34,7 +34,7 @@ def read_instances(path):
 
 def norm(op, x, weight, bias):
     if op.get("group_norm"):
-        return F.group_norm(x.view(len(x), op["num_heads"], -1), op["num_heads"], weight, bias, EPS).view(x.shape)
+        return F.group_norm(x.view(len(x), op["heads"], -1), op["heads"], weight, bias, EPS).view(x.shape)
     if op["op"] == "rms_norm" or op.get("norm") == "rms":
         return F.rms_norm(x, x.shape[1:], weight, EPS)
     return F.layer_norm(x, x.shape[1:], weight, bias, EPS)
@@ -67,7 +67,7 @@ def by_triton(op):
         return lambda x, u, weight, bias: triton_layer_norm.triton_swish_layer_norm(x, [x.shape[1]], weight, bias, EPS)
     if op.get("norm", "layer_norm") != "layer_norm" or bool(op.get("concat_u")) != bool(op.get("concat_x")):
         return None
-    both, heads = bool(op.get("concat_u")), op.get("num_heads", 1)
+    both, heads = bool(op.get("concat_u")), op.get("heads", 1)
     return lambda x, u, weight, bias: triton_hstu_linear.triton_norm_mul_dropout(
         x, u, weight, bias, EPS, DROPOUT if op.get("dropout") else 0.0, True, False, both, both, bool(op.get("group_norm")), heads,
         x.shape[1] // heads)
@@ -98,7 +98,7 @@ def time_copy(size, flush, repeats):
 def time_instance(op, ways, flush, repeats):
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[op.get("dtype", "bf16")]
     rows, width = op["rows"], op["width"]
-    groups = op.get("num_heads") if op.get("group_norm") else None
+    groups = op.get("heads") if op.get("group_norm") else None
     x, u = (torch.randn(rows, width, dtype=dtype, device="cuda", requires_grad=True) for _ in range(2))
     weight, bias = (torch.randn(groups or width, dtype=dtype, device="cuda", requires_grad=True) for _ in range(2))
     has_u = op["op"] == "hstu_norm_mul_dropout"

@@ -651,8 +651,8 @@ struct HstuNormMulDropout {
   Norm norm = Norm::layer_norm;
   // normalises the columns of each head apart
   bool group_norm = false;
-  // heads of group_norm, each of width / num_heads columns; 1 to 64
-  std::int64_t num_heads = 1;
+  // heads of group_norm, each of width / heads columns; 1 to 64
+  std::int64_t heads = 1;
   // what is applied to the u that multiplies; none, sigmoid, silu
   MulUActivation mul_u_activation = MulUActivation::none;
   // applies silu to the u of the result, with group_norm to both
@@ -672,7 +672,7 @@ struct HstuNormMulDropout {
     text.add("alignment", alignment, 16);
     text.add("norm", norm, Norm::layer_norm);
     text.add("group_norm", group_norm, false);
-    text.add("num_heads", num_heads, 1);
+    text.add("heads", heads, 1);
     text.add("mul_u_activation", mul_u_activation, MulUActivation::none);
     text.add("silu_u", silu_u, false);
     text.add("concat_u", concat_u, false);

@@ -89,7 +89,7 @@ Json group_norm(int64_t heads, int64_t head_width, const Json& changes = Json::o
   return with({{"op", "hstu_norm_mul_dropout"},
                {"width", heads * head_width},
                {"group_norm", true},
-               {"num_heads", heads},
+               {"heads", heads},
                {"concat_x", true}},
               changes);
 }

@@ -163,7 +163,7 @@ def row_instances():
         number = 0
         for kind, type_parameters in ROW_TYPES.items():
             for operator, parameters in row_operators():
-                if width % parameters.get("num_heads", 1) != 0:
+                if width % parameters.get("heads", 1) != 0:
                     continue
                 if kind.endswith("_weight") and (operator == "silu" or not parameters.get("weight", True) and not parameters.get("bias", False)):
                     continue  # there is nothing of that type

@@ -62,7 +62,7 @@ TEST(HostRows, EveryGroup) {
     check({{"op", "hstu_norm_mul_dropout"},
            {"width", 3 * head_width},
            {"group_norm", true},
-           {"num_heads", 3},
+           {"heads", 3},
            {"concat_x", true}},
           29);
   }

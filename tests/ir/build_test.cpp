@@ -40,7 +40,7 @@ TEST(BuildIr, TextOfRowsReadsBack) {
   HstuNormMulDropoutParams params;
   params.width = 12;
   params.group_norm = params.concat_u = params.dropout = true;
-  params.num_heads = 3;
+  params.heads = 3;
   const auto module = build_module(*context, HstuNormMulDropoutSpec(params));
   ASSERT_TRUE(module.ok()) << module.status().message();
   const std::string text = to_text(**module);

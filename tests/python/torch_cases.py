@@ -42,7 +42,7 @@ def cases():
     yield "norm_mul", "hstu_norm_mul_dropout", (x, tensor(ROWS, 16, seed=7), weight, bias), {"concat_u": True}
     yield "norm_mul_dropout", "hstu_norm_mul_dropout", (
         x, tensor(ROWS, 16, seed=7), weight[:2], bias[:2], 1e-5, 0.25, 3, 4
-    ), {"group_norm": True, "num_heads": 2}  # fmt: skip
+    ), {"group_norm": True, "heads": 2}  # fmt: skip
     yield "positions", "add_positional_embeddings", (x, table, 2.0, offsets(), targets), {}
     yield "times", "add_timestamp_positional_embeddings", (
         x, table, tensor(4, 16, seed=8), 2.0, 60.0, offsets(), times, 1, targets

@@ -58,7 +58,7 @@ TEST_F(RowKernels, UntunedFitEveryGroup) {
   for (const auto& [heads, head_width] : {std::pair{1, 256}, {4, 128}, {8, 32}, {4, 256}, {3, 96}, {16, 128}}) {
     HstuNormMulDropoutParams params;
     params.width = heads * head_width;
-    params.num_heads = heads;
+    params.heads = heads;
     params.group_norm = params.concat_u = params.concat_x = params.dropout = true;
     make_canonical(params, true);
     expect_untuned_fits(HstuNormMulDropoutSpec(params));

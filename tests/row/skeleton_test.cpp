@@ -129,7 +129,7 @@ TEST(RowSkeleton, EveryGroupHasAConfigOnEveryDevice) {
     for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
       HstuNormMulDropoutParams params;
       params.width = width;
-      params.num_heads = heads;
+      params.heads = heads;
       params.dtype = dtype;
       params.concat_u = params.concat_x = params.silu_u = params.dropout = true;
       for (const bool group_norm : {true, false}) {

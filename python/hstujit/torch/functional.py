@@ -189,7 +189,7 @@ def hstu_norm_mul_dropout(
         seed if drops else None,
         0 if drops else None,
         group_norm=group_norm,
-        num_heads=num_heads,
+        heads=num_heads,
         concat_u=concat_ux,
         concat_x=concat_ux,
     )

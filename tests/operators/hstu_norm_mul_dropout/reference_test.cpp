@@ -43,7 +43,7 @@ TEST(HstuNormMulDropout, ConcatByHand) {
 TEST(HstuNormMulDropout, GroupsByHand) {
   HstuNormMulDropoutParams params = params_of(4);
   params.group_norm = true;
-  params.num_heads = 2;
+  params.heads = 2;
   RowValues values = {{"x", {3, 8, -1, -2}}, {"u", {1, 2, 3, 4}}, {"weight", {2, 3}}, {"bias", {10, 20}}};
   expect_near(values_of(params, Direction::kForward, 1, values, "out"), {8, 2 * 12, 3 * 23, 4 * 17});
   values["dout"] = {1, 1, 1, 2};

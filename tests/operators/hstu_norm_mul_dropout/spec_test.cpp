@@ -28,17 +28,17 @@ std::string arguments_of(const std::string& parameters, Direction direction) {
 }
 
 TEST(HstuNormMulDropoutSpec, SaysWhatIsWrong) {
-  EXPECT_EQ(error_of(R"(, "group_norm": true, "num_heads": 3)"),
-            "ops[0].num_heads is 3, but width is 64; allowed: a divisor of it");
+  EXPECT_EQ(error_of(R"(, "group_norm": true, "heads": 3)"),
+            "ops[0].heads is 3, but width is 64; allowed: a divisor of it");
   EXPECT_EQ(error_of(R"(, "group_norm": true, "silu_u": true, "mul_u_activation": "sigmoid")"),
             "ops[0].mul_u_activation is \"sigmoid\", but with group_norm silu_u is for the u that multiplies, too; "
             "allowed: \"none\" or \"silu\", which mean the same");
-  EXPECT_EQ(error_of(R"(, "num_heads": 3)"), "");
+  EXPECT_EQ(error_of(R"(, "heads": 3)"), "");
 }
 
 TEST(HstuNormMulDropoutSpec, EqualMeaningsHaveOneForm) {
   const auto key = [](const std::string& parameters) { return key_text(**parse(parameters)); };
-  EXPECT_EQ(key(R"(, "num_heads": 4)"), key(""));
+  EXPECT_EQ(key(R"(, "heads": 4)"), key(""));
   EXPECT_EQ(key(R"(, "silu_u": true)"), key(""));
   EXPECT_EQ(key(R"(, "group_norm": true, "silu_u": true)"), key(R"(, "group_norm": true, "mul_u_activation": "silu")"));
   EXPECT_EQ(key(R"(, "group_norm": true, "silu_u": true, "concat_u": true)"),
@@ -51,7 +51,7 @@ TEST(HstuNormMulDropoutSpec, Signatures) {
   EXPECT_EQ(arguments_of(R"(, "norm": "rms_norm")", Direction::kBackward),
             "x(L, 64), u(L, 64), dout(L, 64), weight(64), eps, dx(L, 64), du(L, 64), dweight(64)");
   const std::string all =
-      R"(, "group_norm": true, "num_heads": 4, "concat_u": true, "concat_x": true, "dropout": true)";
+      R"(, "group_norm": true, "heads": 4, "concat_u": true, "concat_x": true, "dropout": true)";
   EXPECT_EQ(arguments_of(all, Direction::kForward),
             "x(L, 64), u(L, 64), weight(4), bias(4), eps, dropout_ratio, seed seed, offset seed, out(L, 192)");
   EXPECT_EQ(arguments_of(all, Direction::kBackward),
@@ -61,7 +61,7 @@ TEST(HstuNormMulDropoutSpec, Signatures) {
 
 TEST(HstuNormMulDropoutSpec, WorkCountsBytesOnce) {
   const Lengths lengths{{3, 7}, {}, 7, {}};
-  const auto spec = parse(R"(, "group_norm": true, "num_heads": 4, "concat_u": true, "concat_x": true)");
+  const auto spec = parse(R"(, "group_norm": true, "heads": 4, "concat_u": true, "concat_x": true)");
   EXPECT_EQ((*spec)->work(Direction::kForward, lengths).bytes, (2 + 3) * 10 * 64 * 2 + 2 * 4 * 4);
   EXPECT_EQ((*spec)->work(Direction::kBackward, lengths).bytes, (2 + 3 + 2) * 10 * 64 * 2 + 4 * 4 * 4);
 }

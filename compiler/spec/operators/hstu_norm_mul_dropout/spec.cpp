@@ -11,11 +11,11 @@ OpSpecPtr parse_hstu_norm_mul_dropout(const Json& json, const std::string& path,
 Json schema_hstu_norm_mul_dropout() { return fields_schema<HstuNormMulDropoutParams>(); }
 
 void HstuNormMulDropoutParams::check(const std::string& path, Mistakes& mistakes) const {
-  if (group_norm && width % num_heads != 0) {
-    const std::string place = join_path(path, "num_heads");
+  if (group_norm && width % heads != 0) {
+    const std::string place = join_path(path, "heads");
     mistakes.check(place,
                    Status(Code::kInvalidConfig,
-                          fmt::format("{} is {}, but width is {}; allowed: a divisor of it", place, num_heads, width)));
+                          fmt::format("{} is {}, but width is {}; allowed: a divisor of it", place, heads, width)));
   }
   if (group_norm && silu_u && mul_u_activation == "sigmoid") {
     const std::string place = join_path(path, "mul_u_activation");
@@ -27,7 +27,7 @@ void HstuNormMulDropoutParams::check(const std::string& path, Mistakes& mistakes
 }
 
 void HstuNormMulDropoutParams::make_canonical() {
-  if (!group_norm) num_heads = 1;
+  if (!group_norm) heads = 1;
   if (group_norm && silu_u) mul_u_activation = "silu";
   if (!concat_u) silu_u = false;
 }

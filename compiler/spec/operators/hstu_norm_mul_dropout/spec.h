@@ -12,7 +12,7 @@ struct HstuNormMulDropoutParams : RowParams {
 
   std::string norm = "layer_norm";
   bool group_norm = false;
-  int64_t num_heads = 1;
+  int64_t heads = 1;
   std::string mul_u_activation = "none";
   bool silu_u = false;
   bool concat_u = false;
@@ -26,7 +26,7 @@ struct HstuNormMulDropoutParams : RowParams {
         std::make_tuple(
             field("norm", &P::norm, "what normalises x: layer_norm or rms_norm").one_of("layer_norm rms_norm"),
             field("group_norm", &P::group_norm, "normalises the columns of each head apart"),
-            field("num_heads", &P::num_heads, "heads of group_norm, each of width / num_heads columns", 1, 64),
+            field("heads", &P::heads, "heads of group_norm, each of width / heads columns", 1, 64),
             field("mul_u_activation", &P::mul_u_activation, "what is applied to the u that multiplies")
                 .one_of("none sigmoid silu"),
             field("silu_u", &P::silu_u, "applies silu to the u of the result, with group_norm to both"),
@@ -36,7 +36,7 @@ struct HstuNormMulDropoutParams : RowParams {
                   "launches take dropout_ratio, the part of elements that become 0, a seed and an offset")));
   }
 
-  int64_t groups() const { return group_norm ? num_heads : 1; }
+  int64_t groups() const { return group_norm ? heads : 1; }
   RowNorm row_norm() const { return norm == "rms_norm" ? RowNorm::kRms : RowNorm::kLayer; }
   bool has_bias() const { return row_norm() == RowNorm::kLayer; }
   // Columns of the result, and where those of x and of the product begin in it.

@@ -51,7 +51,7 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
                       {"weight_dtype", to_string(stu.weight_dtype)},
                       {"norm", stu.norm},
                       {"group_norm", output.group_norm},
-                      {"num_heads", output.group_norm ? gate.heads : 1},
+                      {"heads", output.group_norm ? gate.heads : 1},
                       {"mul_u_activation", gate.mul_u_activation},
                       {"silu_u", gate.silu_u},
                       {"concat_u", output.concat_u},
