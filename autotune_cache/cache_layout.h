@@ -37,7 +37,7 @@ struct CacheDirectories {
 };
 
 // The root of relative names, such as those in a bundle.
-inline const std::string kNoRoot;
+inline constexpr const char* kNoRoot = "";
 
 std::filesystem::path version_folder(const std::string& root);
 // Whether a name is of what lies in a version's folder.

@@ -21,7 +21,7 @@ ${arrays}
 }  // namespace
 
 const std::vector<EmbeddedTemplate>& embedded_templates() {
-  static const std::vector<EmbeddedTemplate> table = {
+  static const auto& table = *new std::vector<EmbeddedTemplate>{
 ${table}  };
   return table;
 }

@@ -66,7 +66,7 @@ namespace hstujit {
 
 @declarations@
 @ARG_TABLE@ {
-  static const std::vector<@ARG_ELEMENT@> table = {
+  static const auto& table = *new std::vector<@ARG_ELEMENT@>{
 @entries@  };
   return table;
 }

@@ -24,9 +24,9 @@ std::string tables(const GeneratorSources& sources, std::string_view version) {
       "#include \"compiler/generator/generator_digest.h\"\n\n"
       "namespace hstujit {{\n\n"
       "const std::vector<SkeletonDigests>& skeleton_digests() {{\n"
-      "  static const std::vector<SkeletonDigests> table = {{\n{}  }};\n  return table;\n}}\n\n"
+      "  static const auto& table = *new std::vector<SkeletonDigests>{{\n{}  }};\n  return table;\n}}\n\n"
       "const std::vector<OperatorDigest>& operator_digests() {{\n"
-      "  static const std::vector<OperatorDigest> table = {{\n{}  }};\n  return table;\n}}\n\n"
+      "  static const auto& table = *new std::vector<OperatorDigest>{{\n{}  }};\n  return table;\n}}\n\n"
       "std::string_view generator_digest() {{ return \"{}\"; }}\n"
       "std::string_view library_version() {{ return \"{}\"; }}\n\n"
       "}}  // namespace hstujit\n",

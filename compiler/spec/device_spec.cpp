@@ -32,7 +32,7 @@ constexpr int64_t kSharedSm80 = 163 * kKiB, kSharedSm86 = 99 * kKiB, kSharedSm90
 
 // The first device of an architecture stands for it.
 const std::vector<KnownDevice>& devices() {
-  static const std::vector<KnownDevice> table = {
+  static const auto& table = *new std::vector<KnownDevice>{
       {"A100", {"NVIDIA A100-SXM4-80GB", "sm_80", 108, kSharedSm80, kRegisters, 2048, 40 * kMiB}},
       {"A10", {"NVIDIA A10", "sm_86", 72, kSharedSm86, kRegisters, 1536, 6 * kMiB}},
       {"RTX 3090", {"NVIDIA GeForce RTX 3090", "sm_86", 82, kSharedSm86, kRegisters, 1536, 6 * kMiB}},

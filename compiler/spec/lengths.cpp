@@ -10,7 +10,7 @@
 namespace hstujit {
 
 const std::vector<int64_t>& Lengths::rows_of(std::string_view axis) const {
-  static const std::vector<int64_t> none;
+  static const auto& none = *new std::vector<int64_t>;
   if (axis == kSequenceAxis) return rows;
   const auto found = other_rows.find(axis);
   return found == other_rows.end() ? none : found->second;

@@ -23,7 +23,7 @@ constexpr std::string_view kNo[] = {"0", "false", "off", "no"};
 
 const std::vector<EnvVariable>& environment_variables() {
   using enum EnvKind;
-  static const std::vector<EnvVariable> table = {
+  static const auto& table = *new std::vector<EnvVariable>{
       {Env::kCacheDir, kPath, "HSTUJIT_CACHE_DIR", "", "",
        "Where compiled kernels and tuning results are kept. Unset: `$XDG_CACHE_HOME/hstujit`, else "
        "`$HOME/.cache/hstujit`."},

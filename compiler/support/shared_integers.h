@@ -18,7 +18,7 @@ class SharedIntegers {
   SharedIntegers(std::initializer_list<int64_t> values) : SharedIntegers(std::vector<int64_t>(values)) {}
 
   const std::vector<int64_t>& values() const {
-    static const std::vector<int64_t> none;
+    static const auto& none = *new std::vector<int64_t>;
     return values_ == nullptr ? none : *values_;
   }
   operator const std::vector<int64_t>&() const { return values(); }  // NOLINT(google-explicit-constructor)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cfenv>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -74,9 +75,27 @@ Status system_failure(const std::system_error& error);
 // Of the exception that is being handled, any but std::bad_alloc.
 hstujit_status finish_exception() noexcept;
 
+// Rounds to nearest, as NVRTC, estimates and kernels of the host need it, whatever the calling thread had set. Threads
+// that are made meanwhile do so, too.
+class RoundingToNearest {
+ public:
+  RoundingToNearest() : mode_(std::fegetround()) {
+    if (mode_ != FE_TONEAREST) std::fesetround(FE_TONEAREST);
+  }
+  RoundingToNearest(const RoundingToNearest&) = delete;
+  RoundingToNearest& operator=(const RoundingToNearest&) = delete;
+  ~RoundingToNearest() {
+    if (mode_ != FE_TONEAREST) std::fesetround(mode_);
+  }
+
+ private:
+  const int mode_;
+};
+
 // Runs `body`, which returns a Status; nothing gets past it.
 template <typename Body>
 hstujit_status guarded(const Body& body) {
+  const RoundingToNearest rounding;
   try {
     const Status status = body();
     return status.ok() ? HSTUJIT_OK : finish(status);

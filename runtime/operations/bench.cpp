@@ -1,10 +1,10 @@
 // Times instances beside the device's ceilings, all in one run.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/date.h"
 #include "runtime/operations/operation.h"
 #include "runtime/tuning/timing/candidate_bench.h"
 #include "runtime/tuning/timing/ceilings.h"
@@ -98,12 +98,8 @@ Json row_json(const Timed& timed, const TimeSummary& time, const Ceilings& ceili
 }
 
 Json environment_json(Engine& engine, const CudaDriver& driver, const DeviceSpec& device) {
-  Json json = {{"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
-               {"gpu", device.name},
-               {"arch", device.arch},
-               {"driver", driver.version()},
-               {"library", library_version()},
-               {"generator", generator_digest()},
+  Json json = {{"date", utc_date()},         {"gpu", device.name},           {"arch", device.arch},
+               {"driver", driver.version()}, {"library", library_version()}, {"generator", generator_digest()},
                {"nvrtc", Json::array()}};
   for (const StoredArtifact& artifact : engine.kernels().store().list()) {
     const std::string& version = artifact.metadata.info.nvrtc;

@@ -73,7 +73,7 @@ Fields fields_of(const TuningKey& key) {
 }
 
 const Json& value_of(const Fields& fields, const std::string& name) {
-  static const Json nothing;
+  static const auto& nothing = *new Json;
   const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& field) { return field.first == name; });
   return found == fields.end() ? nothing : found->second;
 }

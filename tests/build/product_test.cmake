@@ -1,5 +1,6 @@
 # What a shared library needs, what it shows, and how large it is: no LLVM, NVRTC or libcuda by accident.
-#   cmake -DLIBRARY= -DMAX_KIB= -DEXPORTS=<regex> -DNEEDED=<regex> -DREADELF= -DNM= -DSTRIP= -DSCRATCH= -P product_test.cmake
+# DESTROYS: it may have static objects that exit() destroys, as libraries with LLVM do.
+#   cmake -DLIBRARY= -DMAX_KIB= -DEXPORTS=<regex> -DNEEDED=<regex> -DREADELF= -DNM= -DSTRIP= -DSCRATCH= -DDESTROYS=<bool> -P product_test.cmake
 cmake_path(GET LIBRARY FILENAME name)
 
 execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
@@ -26,6 +27,14 @@ foreach(line IN LISTS lines)
 endforeach()
 if(count EQUAL 0)
   message(SEND_ERROR "${name} exports nothing")
+endif()
+
+# Threads may be in the library while exit() destroys what is static. So nothing of its own is: `*new` in place of a value.
+if(NOT DESTROYS)
+  execute_process(COMMAND ${NM} -D --undefined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  if(symbols MATCHES "__cxa_atexit")
+    message(SEND_ERROR "${name} has static objects with destructors: see which object files have __cxa_atexit undefined")
+  endif()
 endif()
 
 set(stripped ${SCRATCH}/${name}.stripped)

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cfenv>
+#include <thread>
+
 namespace hstujit::capi {
 namespace {
 
@@ -18,6 +21,23 @@ struct Later {
   int64_t added = 0;
   const char* text = nullptr;
 };
+
+// NVRTC dies where a thread rounds down, and estimates differ.
+TEST(Guarded, RoundsToNearestAndLeavesTheCallersModeAsItWas) {
+  for (const int mode : {FE_DOWNWARD, FE_TOWARDZERO, FE_UPWARD, FE_TONEAREST}) {
+    ASSERT_EQ(std::fesetround(mode), 0);
+    int inside = -1, of_thread = -1;
+    guarded([&]() -> Status {
+      inside = std::fegetround();
+      std::thread([&] { of_thread = std::fegetround(); }).join();
+      return {};
+    });
+    EXPECT_EQ(std::fegetround(), mode);
+    EXPECT_EQ(inside, FE_TONEAREST);
+    EXPECT_EQ(of_thread, FE_TONEAREST);
+  }
+  std::fesetround(FE_TONEAREST);
+}
 
 TEST(ReadStruct, AnOlderCallersIsFilledUpWithZeros) {
   // What lies behind the older struct in the caller's memory is not the library's to read.

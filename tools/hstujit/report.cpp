@@ -13,7 +13,7 @@
 namespace hstujit {
 
 const Json& member(const Json& object, std::string_view name) {
-  static const Json nothing;
+  static const auto& nothing = *new Json;
   if (!object.is_object()) return nothing;
   const auto found = object.find(std::string(name));
   return found == object.end() ? nothing : *found;

@@ -1,11 +1,11 @@
 #include "runtime/tuning/tuner/findings.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/date.h"
 #include "runtime/dispatch/kernel_choice.h"
 
 namespace hstujit {
@@ -14,8 +14,6 @@ namespace {
 
 // Storing may take this part of the run at most.
 constexpr int kStorePart = 20;
-
-std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
 
 // Texts are compared as they are: all of one run come from key_text.
 template <typename Candidate>
@@ -32,7 +30,7 @@ Findings::Findings(Engine& engine, const TuneProblem& problem, const KernelConfi
   record_.workload = problem.workload;
   record_.heuristic = key_text(heuristic);
   record_.environment["library"] = library_version();
-  record_.environment["date"] = today();
+  record_.environment["date"] = utc_date();
   earlier_ = engine.tuning().find(record_.key);
 }
 

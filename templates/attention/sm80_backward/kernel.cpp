@@ -110,7 +110,7 @@ Constants Sm80Backward::constants(const Spec& spec, const Config& config) {
 }  // namespace
 
 const Skeleton& attention_sm80_backward_skeleton() {
-  static const TypedSkeleton<Sm80Backward> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<Sm80Backward>;
   return skeleton;
 }
 

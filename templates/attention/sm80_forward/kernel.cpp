@@ -122,7 +122,7 @@ Constants Sm80Forward::constants(const Spec& spec, const Config& config) {
 }  // namespace
 
 const Skeleton& attention_sm80_forward_skeleton() {
-  static const TypedSkeleton<Sm80Forward> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<Sm80Forward>;
   return skeleton;
 }
 

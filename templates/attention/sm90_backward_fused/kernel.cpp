@@ -189,7 +189,7 @@ std::string Sm90BackwardFused::instruction_wrappers(const Spec& spec, const Conf
 }  // namespace
 
 const Skeleton& attention_sm90_backward_fused_skeleton() {
-  static const TypedSkeleton<Sm90BackwardFused> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<Sm90BackwardFused>;
   return skeleton;
 }
 

@@ -130,7 +130,7 @@ std::string Sm90BackwardTwopass::instruction_wrappers(const Spec& spec, const Co
 }  // namespace
 
 const Skeleton& attention_sm90_backward_twopass_skeleton() {
-  static const TypedSkeleton<Sm90BackwardTwopass> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<Sm90BackwardTwopass>;
   return skeleton;
 }
 

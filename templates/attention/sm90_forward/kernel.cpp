@@ -179,7 +179,7 @@ std::string Sm90Forward::instruction_wrappers(const Spec& spec, const Config& co
 }  // namespace
 
 const Skeleton& attention_sm90_forward_skeleton() {
-  static const TypedSkeleton<Sm90Forward> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<Sm90Forward>;
   return skeleton;
 }
 

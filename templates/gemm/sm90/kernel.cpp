@@ -187,7 +187,7 @@ std::string GemmSm90::instruction_wrappers(const Spec& spec, const Config& confi
 }  // namespace
 
 const Skeleton& gemm_sm90_skeleton() {
-  static const TypedSkeleton<GemmSm90> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<GemmSm90>;
   return skeleton;
 }
 

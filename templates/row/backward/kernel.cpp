@@ -40,7 +40,7 @@ struct RowBackward {
 }  // namespace
 
 const Skeleton& row_backward_skeleton() {
-  static const TypedSkeleton<RowBackward> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<RowBackward>;
   return skeleton;
 }
 

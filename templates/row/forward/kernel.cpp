@@ -35,7 +35,7 @@ struct RowForward {
 }  // namespace
 
 const Skeleton& row_forward_skeleton() {
-  static const TypedSkeleton<RowForward> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<RowForward>;
   return skeleton;
 }
 

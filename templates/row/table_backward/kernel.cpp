@@ -153,7 +153,7 @@ struct RowTableBackward {
 }  // namespace
 
 const Skeleton& row_table_backward_skeleton() {
-  static const TypedSkeleton<RowTableBackward> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<RowTableBackward>;
   return skeleton;
 }
 

@@ -168,7 +168,7 @@ struct RowTableBackwardAtomic {
 }  // namespace
 
 const Skeleton& row_table_backward_atomic_skeleton() {
-  static const TypedSkeleton<RowTableBackwardAtomic> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<RowTableBackwardAtomic>;
   return skeleton;
 }
 

@@ -87,7 +87,7 @@ struct ScanForward {
 }  // namespace
 
 const Skeleton& scan_forward_skeleton() {
-  static const TypedSkeleton<ScanForward> skeleton;
+  static const auto& skeleton = *new TypedSkeleton<ScanForward>;
   return skeleton;
 }
 

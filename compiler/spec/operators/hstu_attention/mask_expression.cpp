@@ -105,7 +105,7 @@ class MaskBuilder {
 }  // namespace
 
 const Expression& attention_mask() {
-  static const Expression mask = MaskBuilder().build();
+  static const auto& mask = *new Expression(MaskBuilder().build());
   return mask;
 }
 
