@@ -11,6 +11,7 @@ from typing import Any
 
 from . import errors, operators
 from ._library import library as _loaded
+from ._words import did_you_mean
 from .cache import Cache
 from .commands import bench, check_config, emit, explain, freeze, prewarm, run, tune
 from .config import Config, config_schema
@@ -44,7 +45,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or name not in operators.names():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        nearest = did_you_mean(name, [*__all__, *operators.names()])
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{nearest}")
     return getattr(operators, name)
 
 

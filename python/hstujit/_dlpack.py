@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from ._structs import DLManagedTensorVersioned, DLTensor
+from ._words import with_article
 from .errors import InvalidArgumentError
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -61,8 +62,9 @@ class Tensor:
 def _capsule_of(name: str, array: Any, stream: int | None) -> Any:
     export = getattr(array, "__dlpack__", None)
     if export is None:
+        kind = with_article(type(array).__name__)
         raise InvalidArgumentError(
-            f"{name} is a {type(array).__name__}; it must be an array with __dlpack__: of numpy, PyTorch, CuPy or JAX"
+            f"{name} is {kind}; it must be an array with __dlpack__: of numpy, PyTorch, CuPy or JAX"
         )
     options = {} if stream is None else {"stream": stream}
     try:

@@ -9,6 +9,7 @@ from . import _instances, _structs
 from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
 from ._interface import Interface, interface, interfaces
+from ._words import counted, did_you_mean
 from .context import Context, default_context
 from .errors import InvalidArgumentError
 from .op import Op, set_number
@@ -39,7 +40,10 @@ class OperatorFunction:
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{self.__name__}: {error}; it takes {', '.join(self.__signature__.parameters)}") from None
+            names = self.__signature__.parameters
+            unknown = [f"{name!r} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
+            wrong = "; ".join(unknown) or str(error)
+            raise TypeError(f"{self.__name__}: {wrong}; it takes {', '.join(names)}") from None
         bound.apply_defaults()
         arguments = bound.arguments
         context = arguments.pop("context") or default_context()
@@ -127,7 +131,9 @@ class _Call:
         wanted = op.signature.outputs
         if outputs is not None and len(outputs) != len(wanted):
             names = ", ".join(f"{argument.name} {argument.shape_text}" for argument in wanted)
-            raise InvalidArgumentError(f"out has {len(outputs)} arrays; {self.interface.name} writes {names}")
+            raise InvalidArgumentError(
+                f"out has {counted(len(outputs), 'array')}; {self.interface.name} writes {names}"
+            )
         return op
 
     def launch(self, op: Op, values: Any, like: Any, stream: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ._interface import LARGEST_PLAIN, Interface, Parameter
+from ._words import either
 from .context import Context
 from .errors import InvalidArgumentError
 from .op import Op
@@ -38,11 +39,23 @@ def parameters_of(
             sizes.update(others)
     for name, axes in sizes.items():
         if axis := next((axis for axis in axes if axis[0] in given), None):
-            found[name] = _size_of(interface, *axis, tensors[axis[0]][0])
+            size = found[name] = _size_of(interface, *axis, tensors[axis[0]][0])
+            if wanted := _wanted_size(interface.allowed[name], size):
+                raise InvalidArgumentError(f"{axis[0]}.shape[{axis[1]}] is {size}; it must be {name}, {wanted}")
     for name, arguments in interface.dtypes:
         if argument := next((argument for argument in arguments if argument in given), None):
-            found[name] = tensors[argument][1]
+            dtype = found[name] = tensors[argument][1]
+            if dtype not in (names := interface.allowed[name]["enum"]):
+                raise InvalidArgumentError(f"{argument} has dtype {dtype}; it must be {either(names)}")
     return found
+
+
+def _wanted_size(schema: Mapping[str, Any], size: int) -> str:
+    """What the size must be, where it is not that. The library knows what no schema says."""
+    low, high, step = schema["minimum"], schema["maximum"], schema.get("multipleOf", 1)
+    if low <= size <= high and size % step == 0:
+        return ""
+    return ("" if step == 1 else f"a multiple of {step} ") + f"from {low} to {high}"
 
 
 def _form_of(name: str, forms: tuple[tuple[str, Argument], ...], shape: tuple[int, ...]) -> str:

@@ -68,6 +68,7 @@ class Interface:
         parameters: all others.
         rows: symbols of outputs that no input determines, and the keyword that does.
         shapes: of every argument, in terms of parameters: ``(L, heads, attn_dim)``.
+        allowed: what the library's JSON Schema says of each parameter.
     """
 
     op: str
@@ -84,6 +85,7 @@ class Interface:
     parameters: tuple[Parameter, ...]
     rows: tuple[tuple[str, str], ...]
     shapes: Mapping[str, str]
+    allowed: Mapping[str, Mapping[str, Any]]
 
     @property
     def name(self) -> str:
@@ -171,6 +173,7 @@ class _Search:
             ),
             rows=tuple(self.rows()),
             shapes={argument.name: self.shape_text(argument) for argument in arguments if argument.is_tensor},
+            allowed=self.properties,
         )
 
     def find_sizes(self, base: Signature) -> dict[str, tuple[tuple[str, int], ...]]:

@@ -11,6 +11,7 @@ from typing import Any
 from . import _structs
 from ._dlpack import CUDA, Tensor, device_of
 from ._library import check, encode, json_of, library
+from ._words import did_you_mean
 from .config import Config
 from .context import Context, default_context
 from .errors import InvalidArgumentError
@@ -133,7 +134,7 @@ class Op:
         """The values of a launch, and what must live during it."""
         signature = self.signature
         names = [argument.name for argument in signature]
-        wrong = [f"{name} is no argument" for name in arguments if name not in names]
+        wrong = [f"{name} is no argument{did_you_mean(name, names)}" for name in arguments if name not in names]
         wrong += [f"{name} is missing" for name in names if arguments.get(name) is None]
         if wrong:
             raise InvalidArgumentError(f"{'; '.join(wrong)}; the arguments are {', '.join(names)}")

@@ -41,7 +41,10 @@ class Mistakes(unittest.TestCase):
     def test_arguments_that_are_missing_or_unknown(self):
         with self.assertRaisesRegex(TypeError, "missing a required argument: 'alpha'.*seq_offsets"):
             hstujit.attention(self.q, self.k, self.v, OFFSETS, 8)
-        self.refused(TypeError, "'cusal'", "causal", cusal=True)
+        self.refused(TypeError, "attention: 'cusal' is no argument, did you mean 'causal'?; it takes q,", cusal=True)
+        self.refused(TypeError, "attention: 'zzz' is no argument; it takes q,", zzz=True)
+        with self.assertRaisesRegex(TypeError, "'max_len' is no argument, did you mean 'max_seq_len'?"):
+            hstujit.attention(self.q, self.k, self.v, OFFSETS, max_len=8, alpha=0.5)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "offsets_right is missing"):
             hstujit.concat_2d_jagged(self.q[:, 0], self.k[:, 0], offsets_left=OFFSETS)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "offsets_left is not used"):
@@ -52,16 +55,18 @@ class Mistakes(unittest.TestCase):
             hstujit.add_positional_embeddings_backward(self.q[:, 0], 1.0, OFFSETS)
 
     def test_data_types(self):
-        self.refused(errors.InvalidConfigError, "fp64", "bf16, fp16, fp32", q=self.q.astype(float))
+        kinds = "bf16, fp16 or fp32"
+        self.refused(errors.InvalidArgumentError, f"q has dtype fp64; it must be {kinds}", q=self.q.astype(float))
         self.refused(errors.InvalidArgumentError, "k has dtype fp16", "fp32", k=self.k.astype(numpy.float16))
         wrong = OFFSETS.astype(numpy.float32)
-        self.refused(errors.InvalidConfigError, "hstu_attention.offsets_dtype", seq_offsets=wrong)
+        words = "seq_offsets has dtype fp32; it must be int32 or int64"
+        self.refused(errors.InvalidArgumentError, words, seq_offsets=wrong)
         self.refused(
             errors.InvalidArgumentError,
             "num_targets has dtype fp32; it must be int64, as seq_offsets",
             num_targets=numpy.array([1, 1, 0], dtype=numpy.float32),
         )
-        self.refused(errors.InvalidConfigError, "dtype", q=self.q.astype(complex))
+        self.refused(errors.InvalidArgumentError, "q has dtype complex128", kinds, q=self.q.astype(complex))
 
     def test_shapes(self):
         self.refused(errors.InvalidArgumentError, "q has rank 2", "(L, heads, attn_dim)", q=self.q[:, 0])
@@ -69,6 +74,9 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "seq_offsets has rank 2", seq_offsets=OFFSETS[None])
         self.refused(errors.InvalidArgumentError, "attn_scale", "(L) or (1)", attn_scale=random(2, 2))
         self.refused(errors.InvalidArgumentError, "num_targets", num_targets=OFFSETS)
+        wanted = "q.shape[2] is 60; it must be attn_dim, a multiple of 8 from 8 to 256"
+        self.refused(errors.InvalidArgumentError, wanted, q=random(ROWS, 2, 60), k=random(ROWS, 2, 60))
+        self.refused(errors.InvalidArgumentError, "heads, from 1 to 1024", q=random(ROWS, 0, 64))
 
     def test_strides(self):
         wide = random(ROWS, 2, 128)
@@ -108,6 +116,7 @@ class Mistakes(unittest.TestCase):
     def test_arrays(self):
         self.refused(errors.InvalidArgumentError, "q is a list", "__dlpack__", q=[[1.0]])
         self.refused(errors.InvalidArgumentError, "q is a float", q=0.5)
+        self.refused(errors.InvalidArgumentError, "num_targets is an int; it must be an array", num_targets=3)
         self.refused(errors.InvalidArgumentError, "q is missing", q=None)
         self.refused(errors.InvalidArgumentError, "q is on a device of DLPack type 10", q=Elsewhere())
         self.refused(errors.InvalidArgumentError, "k cannot be exchanged", k=Wrong())
@@ -115,6 +124,8 @@ class Mistakes(unittest.TestCase):
     def test_outputs(self):
         self.refused(errors.InvalidArgumentError, "out.shape[2] is 64", "32", out=numpy.empty_like(self.q))
         self.refused(errors.InvalidArgumentError, "out has 2 arrays", out=(self.v, self.v))
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "out has 1 array; layer_norm_backward writes dx"):
+            hstujit.layer_norm_backward(self.q[:, 0], self.q[:, 0], out=(numpy.empty_like(self.q[:, 0]),))
         read_only = numpy.empty_like(self.v)
         read_only.flags.writeable = False
         self.refused(errors.InvalidArgumentError, "read-only", out=read_only)
@@ -125,7 +136,7 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.5).shape, (ROWS, 2, 32))
 
     def test_names_that_are_not_there(self):
-        with self.assertRaisesRegex(AttributeError, "no attribute 'attentoin'"):
+        with self.assertRaisesRegex(AttributeError, "no attribute 'attentoin', did you mean 'attention'"):
             hstujit.attentoin  # noqa: B018
         with self.assertRaisesRegex(AttributeError, "hstu_attention"):
             hstujit.operators.attentoin  # noqa: B018

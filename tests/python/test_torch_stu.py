@@ -131,7 +131,11 @@ class Layers(unittest.TestCase):
             layer.cached_forward(x[:3])
         with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "prefill"):
             layer(x, LENGTHS, OFFSETS, 8, kv_caching_lengths=LENGTHS)
-        with self.assertRaisesRegex(hstujit.errors.Error, "dtype"):
+        narrow = torch.zeros(ROWS, layer.config.embedding_dim - 4, dtype=torch.bfloat16)
+        words = f"x has {narrow.size(1)} columns; it must have {layer.config.embedding_dim}, the embedding_dim"
+        with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "^" + words):
+            layer(narrow, LENGTHS, OFFSETS, 16)
+        with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "x has dtype fp32; it must be bf16 or fp16"):
             layer(x.float(), LENGTHS, OFFSETS, 8)
 
     def test_alpha_is_that_of_the_public_layer(self):

@@ -76,6 +76,11 @@ class STULayer(torch.nn.Module):
         torch.nn.init.xavier_uniform_(self._output_weight)
         self.reset_kv_cache()
 
+    def _check_columns(self, name: str, rows: torch.Tensor) -> None:
+        wanted = self.config.embedding_dim
+        if rows.dim() == 2 and rows.size(1) != wanted:
+            raise InvalidArgumentError(f"{name} has {rows.size(1)} columns; it must have {wanted}, the embedding_dim")
+
     def reset_kv_cache(self) -> None:
         self.k_cache: torch.Tensor | None = None
         self.v_cache: torch.Tensor | None = None
@@ -108,6 +113,7 @@ class STULayer(torch.nn.Module):
             (L, embedding_dim).
         """
         config, prefill = self.config, kv_caching_lengths is not None
+        self._check_columns("x", x)
         if prefill and torch.is_grad_enabled():
             raise InvalidArgumentError(
                 "kv_caching_lengths is given, for a prefill; it has no derivative: torch.no_grad()"
@@ -153,6 +159,7 @@ class STULayer(torch.nn.Module):
         """
         if self.k_cache is None or self.v_cache is None or self.kv_caching_offsets is None:
             raise InvalidArgumentError("there is no cache: forward with kv_caching_lengths makes it")
+        self._check_columns("delta_x", delta_x)
         offsets = self.kv_caching_offsets
         batch = offsets.numel() - 1
         new_rows = delta_x.size(0) // max(batch, 1)
