@@ -11,7 +11,7 @@ from .errors import InvalidArgumentError
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _READ_ONLY = 1
-_KINDS = {0: "int", 1: "uint", 2: "fp", 4: "bf", 6: "bool"}
+_KINDS = {0: "int", 1: "uint", 2: "fp", 4: "bf", 5: "complex", 6: "bool"}
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

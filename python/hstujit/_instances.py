@@ -8,7 +8,7 @@ from typing import Any
 from ._interface import LARGEST_PLAIN, Interface, Parameter
 from ._words import either
 from .context import Context
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, InvalidConfigError
 from .op import Op
 from .signature import Argument, Signature
 
@@ -33,11 +33,7 @@ def parameters_of(
     for name, forms in interface.choices:
         if name in given:
             found[name] = _form_of(name, forms, tensors[name][0])
-    sizes = dict(interface.sizes)
-    for flag, value, others in interface.moved:
-        if chosen.get(flag) == value:
-            sizes.update(others)
-    for name, axes in sizes.items():
+    for name, axes in _sizes_of(interface, chosen).items():
         if axis := next((axis for axis in axes if axis[0] in given), None):
             size = found[name] = _size_of(interface, *axis, tensors[axis[0]][0])
             if wanted := _wanted_size(interface.allowed[name], size):
@@ -48,6 +44,26 @@ def parameters_of(
             if dtype not in (names := interface.allowed[name]["enum"]):
                 raise InvalidArgumentError(f"{argument} has dtype {dtype}; it must be {either(names)}")
     return found
+
+
+def _sizes_of(interface: Interface, chosen: Mapping[str, Any]) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Axes whose size is a parameter, by its name."""
+    sizes = dict(interface.sizes)
+    for flag, value, others in interface.moved:
+        if chosen.get(flag) == value:
+            sizes.update(others)
+    return sizes
+
+
+def _with_origins(error: InvalidConfigError, interface: Interface, parameters: Mapping[str, Any]) -> InvalidConfigError:
+    """Says of a parameter that is the size of an axis which one that is: callers know arrays alone."""
+    axes = ((name, *axes[0]) for name, axes in _sizes_of(interface, parameters).items())
+    origins = [
+        f"{name} is {argument}.shape[{axis}]"
+        for name, argument, axis in axes
+        if str(error).startswith(f"{interface.op}.{name} is ")
+    ]
+    return InvalidConfigError("; ".join([str(error), *origins]))
 
 
 def _wanted_size(schema: Mapping[str, Any], size: int) -> str:
@@ -102,7 +118,11 @@ def op_of(context: Context, interface: Interface, backend: str, parameters: Mapp
     key = (interface.op, interface.direction, backend, *sorted(parameters.items()))
     op = context._ops.get(key)
     if op is None:
-        made = Op({"op": interface.op, **parameters}, direction=interface.direction, backend=backend, context=context)
+        instance = {"op": interface.op, **parameters}
+        try:
+            made = Op(instance, direction=interface.direction, backend=backend, context=context)
+        except InvalidConfigError as error:
+            raise _with_origins(error, interface, parameters) from None
         made.signature  # noqa: B018  before other threads see it
         op = context._ops.setdefault(key, made)
     return op

@@ -77,6 +77,8 @@ class Mistakes(unittest.TestCase):
         wanted = "q.shape[2] is 60; it must be attn_dim, a multiple of 8 from 8 to 256"
         self.refused(errors.InvalidArgumentError, wanted, q=random(ROWS, 2, 60), k=random(ROWS, 2, 60))
         self.refused(errors.InvalidArgumentError, "heads, from 1 to 1024", q=random(ROWS, 0, 64))
+        words = "rab_heads is 3", "; rab_heads is rab.shape[1]"
+        self.refused(errors.InvalidConfigError, *words, rab=random(1, 3, 8, 8))
 
     def test_strides(self):
         wide = random(ROWS, 2, 128)
