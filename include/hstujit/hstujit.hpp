@@ -242,9 +242,15 @@ class Launch {
     return *this;
   }
 
-  // Another value for the argument at `position` (Op::position), for the launches to come.
+  // Another value for the argument at `position` (Op::position), for the launches to come. Error,
+  // HSTUJIT_INVALID_ARGUMENT: the op has no argument there, or one of another kind.
   void set(int position, const Value& value) {
-    const Argument& argument = arguments_.at(static_cast<std::size_t>(position));
+    if (position < 0 || static_cast<std::size_t>(position) >= arguments_.size()) {
+      throw Error(HSTUJIT_INVALID_ARGUMENT, "position is " + std::to_string(position) +
+                                                "; it must be Op::position of one of the " +
+                                                std::to_string(arguments_.size()) + " arguments");
+    }
+    const Argument& argument = arguments_[static_cast<std::size_t>(position)];
     hstujit_value& slot = values_[static_cast<std::size_t>(position)];
     if (argument.kind == HSTUJIT_TENSOR && value.kind() == HSTUJIT_TENSOR) {
       std::optional<Tensor>& tensor = tensors_[static_cast<std::size_t>(position)];

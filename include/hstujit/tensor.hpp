@@ -74,8 +74,8 @@ class Tensor {
   // Throws Error, HSTUJIT_INVALID_ARGUMENT, unless there is one for each dimension.
   Tensor with_strides(const Sizes& strides) const {
     if (strides.rank() != shape_.rank()) {
-      throw Error(HSTUJIT_INVALID_ARGUMENT, "a tensor of " + std::to_string(shape_.rank()) + " dimensions is given " +
-                                                std::to_string(strides.rank()) + " strides; it must be as many");
+      throw Error(HSTUJIT_INVALID_ARGUMENT, "strides has rank " + std::to_string(strides.rank()) + "; it must be " +
+                                                std::to_string(shape_.rank()) + ", as the shape of the tensor");
     }
     Tensor strided = *this;
     strided.strides_ = strides;

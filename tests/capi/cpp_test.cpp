@@ -92,7 +92,7 @@ TEST(Tensor, RefusesTooManyDimensionsAndStridesOfAnotherRank) {
   EXPECT_EQ(sentence_of([&] { Tensor(data, {1, 1, 1, 1, 1, 1, 1, 1, 1}); }),
             "a tensor has 9 dimensions; allowed: at most 8");
   EXPECT_EQ(sentence_of([&] { Tensor(data, {1, 1}).with_strides({1}); }),
-            "a tensor of 2 dimensions is given 1 strides; it must be as many");
+            "strides has rank 1; it must be 2, as the shape of the tensor");
 }
 
 TEST(Specs, SayWhatDiffersFromTheDefaults) {
@@ -294,7 +294,11 @@ TEST_F(CppTest, WhatALaunchRefusesIsTheLibrarysSentence) {
   launch.set(op.position("k"), Tensor(k_.data(), DataType::bf16, {kRows, kHeads, kDim}));
   EXPECT_THAT(sentence_of([&] { launch.run(); }), HasSubstr("k has dtype bf16; it must be fp32"));
   EXPECT_THAT(sentence_of([&] { launch.set(op.position("k"), 1); }), HasSubstr("argument k is given an integer"));
-  EXPECT_THROW(launch.set(99, 1), std::out_of_range);
+  for (const int position : {99, -1, hstujit_op_argument(op.get(), "no argument")}) {
+    EXPECT_EQ(sentence_of([&] { launch.set(position, 1); }), "position is " + std::to_string(position) +
+                                                                 "; it must be Op::position of one of the " +
+                                                                 std::to_string(op.arguments().size()) + " arguments");
+  }
 }
 
 TEST_F(CppTest, ATypeThatFollowsFromTheOffsetsIsSaidSo) {
