@@ -11,7 +11,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kOwnerOnly = 0700;
-constexpr std::string_view kAllTheSame = "HSTUJIT_TRUST_CACHE=1 uses it all the same";
 
 void walk_folder(const Folder& folder, const fs::path& name, int levels,
                  const std::function<bool(std::string_view)>& wanted,
@@ -72,15 +71,14 @@ Result<Folder> CacheTree::open_root() const {
   HSTUJIT_ASSIGN_OR_RETURN(Folder root, Folder::open(root_, trust_));
   const std::string problem = distrust_of_root(root);
   if (problem.empty()) return root;
-  return Status(Code::kIo,
-                fmt::format("the cache {} is neither read nor written: {}; {}", quote(root_), problem, kAllTheSame));
+  return Status(Code::kIo, fmt::format("the cache {} is neither read nor written: {}", quote(root_), problem));
 }
 
 Status CacheTree::problem() const {
   const auto root = Folder::open(root_, trust_);
   if (!root.ok()) return root.status().code() == Code::kNotFound ? Status() : root.status();
-  const std::string problem = distrust_of_root(*root);
-  return problem.empty() ? Status() : Status(Code::kIo, fmt::format("{}; {}", problem, kAllTheSame));
+  std::string problem = distrust_of_root(*root);
+  return problem.empty() ? Status() : Status(Code::kIo, std::move(problem));
 }
 
 Status CacheTree::health() const {

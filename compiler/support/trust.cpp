@@ -14,12 +14,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The end of every sentence here.
+constexpr std::string_view kAllTheSame = "or set HSTUJIT_TRUST_CACHE=1, which uses it all the same";
+
 // Why something else may be put into this folder by anybody; empty when not.
 std::string distrust_of_folder(const fs::path& folder) {
   struct stat info;
   if (::lstat(folder.c_str(), &info) != 0 || (info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) return {};
-  return fmt::format("anybody may put another one in its place, since everybody may write the folder {} (mode {:o})",
-                     quote(folder.native()), info.st_mode & 07777);
+  return fmt::format(
+      "anybody may put another one in its place, since everybody may write the folder {} (mode {:o}); take that away "
+      "with chmod o-w, {}",
+      quote(folder.native()), info.st_mode & 07777, kAllTheSame);
 }
 
 }  // namespace
@@ -27,11 +32,14 @@ std::string distrust_of_folder(const fs::path& folder) {
 std::string distrust(const struct stat& info) {
   const uid_t user = ::geteuid();
   if (info.st_uid != 0 && info.st_uid != user) {
-    return fmt::format("it belongs to the user {}, who is neither root nor the user {} of this process", info.st_uid,
-                       user);
+    return fmt::format(
+        "it belongs to the user {}, who is neither root nor the user {} of this process; give it to one of them with "
+        "chown, {}",
+        info.st_uid, user, kAllTheSame);
   }
-  if ((info.st_mode & S_IWOTH) != 0) return fmt::format("anybody may write it (mode {:o})", info.st_mode & 07777);
-  return {};
+  if ((info.st_mode & S_IWOTH) == 0) return {};
+  return fmt::format("anybody may write it (mode {:o}); take that away with chmod o-w, {}", info.st_mode & 07777,
+                     kAllTheSame);
 }
 
 std::string distrust_of_place(const fs::path& path) {
@@ -64,8 +72,10 @@ std::string distrust_of_place(const fs::path& path) {
       reached = next;
       continue;
     }
-    if (info.st_uid != 0 && info.st_uid != ::geteuid())
-      return fmt::format("the link {} belongs to the user {}", quote(next.native()), info.st_uid);
+    if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
+      return fmt::format("the link {} belongs to the user {}; name the path without it, {}", quote(next.native()),
+                         info.st_uid, kAllTheSame);
+    }
     const fs::path target = fs::read_symlink(next, error);
     if (error || ++links > kMaxLinks) return {};  // nobody can open it
     if (target.is_absolute()) reached = target.root_path();
@@ -73,5 +83,7 @@ std::string distrust_of_place(const fs::path& path) {
   }
   return {};
 }
+
+bool says_distrust(std::string_view sentence) { return sentence.ends_with(kAllTheSame); }
 
 }  // namespace hstujit

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace hstujit {
 
@@ -14,12 +15,15 @@ enum class Trust {
 };
 
 // Why what has these attributes is not to be trusted: it belongs to somebody who is neither root nor the effective user
-// of this process, or anybody may write it. Empty when it is; so it is where a group may write.
+// of this process, or anybody may write it, and what helps. Empty when it is; so it is where a group may write.
 std::string distrust(const struct stat& info);
 
 // Why the place of `path`, which exists, is not to be trusted: anybody may put something else there, since everybody
 // may write a folder on the way and the folder has no sticky bit, or a link on the way is another user's. Looks at
 // every folder and link that opening the path goes through. Empty when there is none.
 std::string distrust_of_place(const std::filesystem::path& path);
+
+// Whether a sentence is one of these, or ends in one.
+bool says_distrust(std::string_view sentence);
 
 }  // namespace hstujit

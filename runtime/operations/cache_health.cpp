@@ -1,11 +1,14 @@
 #include "runtime/operations/cache_health.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 
 #include "autotune_cache/artifact_files.h"
@@ -19,6 +22,40 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kMemoryOnly = "kernels are compiled again in every process";
+
+// "1 file" "2 files"
+std::string counted(size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// Files that are passed over for one reason.
+struct PassedOverFiles {
+  size_t count = 0;
+  VerifiedFile first;
+
+  void add(const VerifiedFile& file) {
+    if (count++ == 0) first = file;
+  }
+  // Of `files` in the layer.
+  void report(size_t files, const std::string& layer, std::string_view reason, const char* what_to_do,
+              std::vector<Finding>* findings) const {
+    if (count == 0) return;
+    findings->push_back({Severity::kWarning, "cache",
+                         fmt::format("{} of {} in {} {} not used{}; the first is {}: {}", count, counted(files, "file"),
+                                     quote(layer), count == 1 ? "is" : "are", reason, quote(first.path), first.problem),
+                         what_to_do});
+  }
+};
+
+// Calls visit for the folder and those in it, `levels` deep, but for those that do not count.
+void walk_folders(const Folder& folder, int levels, const std::function<void(const Folder&)>& visit) {
+  visit(folder);
+  const auto names = folder.names();
+  if (levels == 0 || !names.ok()) return;
+  for (const std::string& name : *names) {
+    if (const auto inner = folder.folder(name); inner.ok()) walk_folders(*inner, levels - 1, visit);
+  }
+}
 
 }  // namespace
 
@@ -122,8 +159,8 @@ std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers) {
 
 std::vector<Finding> entry_findings(const CacheLayer& layer) {
   size_t files = 0;
-  size_t bad = 0;
-  VerifiedFile first;
+  PassedOverFiles damaged;
+  PassedOverFiles distrusted;
   for (const VerifiedFile& file : layer.verify()) {
     if (file.unread) {
       return {{Severity::kWarning, "cache",
@@ -133,14 +170,33 @@ std::vector<Finding> entry_findings(const CacheLayer& layer) {
     if (is_abandoned_temporary(file.path)) continue;
     ++files;
     if (file.problem.empty()) continue;
-    if (bad++ == 0) first = file;
+    (says_distrust(file.problem) ? distrusted : damaged).add(file);
   }
-  if (bad == 0) return {};
+  std::vector<Finding> findings;
+  damaged.report(files, layer.path(), "",
+                 "hstujit cache verify names all of them; what is damaged may be deleted, and is then compiled or "
+                 "measured again",
+                 &findings);
+  distrusted.report(files, layer.path(), ", though nothing says that it is damaged", kTrustAdvice, &findings);
+  return findings;
+}
+
+std::vector<Finding> folder_findings(const CacheTree& tree) {
+  const auto version = tree.open(version_folder(kNoRoot));
+  if (!version.ok()) return {};
+  size_t folders = 0;
+  std::string first;
+  walk_folders(*version, 2, [&](const Folder& folder) {
+    if (::faccessat(AT_FDCWD, folder.path().c_str(), W_OK | X_OK, AT_EACCESS) == 0 || errno != EACCES) return;
+    if (folders++ == 0) first = folder.path().native();
+  });
+  if (folders == 0) return {};
   return {{Severity::kWarning, "cache",
-           fmt::format("{} of {} files in {} are not used; the first is {}: {}", bad, files, quote(layer.path()),
-                       quote(first.path), first.problem),
-           "hstujit cache verify names all of them; what is damaged may be deleted, and is then compiled or measured "
-           "again"}};
+           fmt::format("this user cannot write {} of the cache directory {}, such as {}: kernels and tuning results "
+                       "whose place is there are not kept",
+                       counted(folders, "folder"), quote(tree.root()), quote(first)),
+           "let the group write them with chmod -R g+w, and set umask 002 for all who share the directory "
+           "(docs/deployment.md)"}};
 }
 
 std::vector<Finding> clock_findings(const CacheTree& tree) {
@@ -154,9 +210,9 @@ std::vector<Finding> clock_findings(const CacheTree& tree) {
   });
   if (files == 0) return {};
   return {{Severity::kWarning, "cache",
-           fmt::format("{} files in {} are from the future, such as {}: the clocks of this machine and of another that "
-                       "writes the directory differ, so what was used last and what was left behind is misjudged",
-                       files, quote(tree.root()), quote(first)),
+           fmt::format("{} in {} {} from the future, such as {}: the clocks of this machine and of another that writes "
+                       "the directory differ, so what was used last and what was left behind is misjudged",
+                       counted(files, "file"), quote(tree.root()), files == 1 ? "is" : "are", quote(first)),
            "set the clocks of the machines that share the directory; then touch the files"}};
 }
 

@@ -20,6 +20,12 @@ enum class Severity {
 };
 std::string_view to_string(Severity severity);  // "error" "warning"
 
+// What to do about a cache, a folder or a file that is not trusted (says_distrust).
+inline constexpr const char* kTrustAdvice =
+    "where all who can write it may run code as this user, as in a team, set HSTUJIT_TRUST_CACHE=1 "
+    "(docs/deployment.md); else take it and the folders above it out of others' hands with chown and chmod, or name "
+    "another one";
+
 struct Finding {
   Severity severity = Severity::kWarning;
   std::string about;       // "driver" "nvrtc" "cache" ..., or the name of a variable
@@ -57,8 +63,12 @@ std::vector<Finding> user_directory_findings(const std::string& path, const Path
 // directory that is written need not exist.
 std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers);
 
-// Files of a layer that no look-up uses: how many, and the first of them. Reads all of it. A write in progress is none.
+// Files of a layer that no look-up uses: how many, and the first of them, of damaged ones and of those that are not
+// trusted. Reads all of it. A write in progress is none.
 std::vector<Finding> entry_findings(const CacheLayer& layer);
+
+// Folders of the directory that this user cannot write, so that kernels whose place is there are not kept.
+std::vector<Finding> folder_findings(const CacheTree& tree);
 
 // Files of the directory that were written in the future, as another machine's clock says.
 std::vector<Finding> clock_findings(const CacheTree& tree);

@@ -168,6 +168,7 @@ class Doctor {
     if (health.group_writable) row["group_writable"] = true;
     if (role == "user") {
       add(user_directory_findings(path, health));
+      if (health.writable) add(folder_findings(*layer.tree()));
       add(clock_findings(*layer.tree()));
     } else if (!health.exists) {
       add(of_caches(), "HSTUJIT_CACHE_PATH", fmt::format("the cache {} does not exist", quote(path)),
@@ -209,11 +210,10 @@ class Doctor {
         const bool directory = path_health(layer->path()).is_directory;
         if (layer->writable() && !directory) continue;  // which is said already
         add(of_caches(), layer->writable() ? "cache" : "HSTUJIT_CACHE_PATH", health.message(),
-            layer->tree() == nullptr ? "copy the bundle again, or export it anew"
-            : !directory             ? "name a directory or a bundle"
-                         : "take the directory and those above it out of others' hands with chmod and chown, "
-                           "name another one, or set HSTUJIT_TRUST_CACHE=1 where all who can write it may "
-                           "run code as this user");
+            says_distrust(health.message()) ? kTrustAdvice
+            : directory                     ? "let this user read it, or name another one"
+            : layer->tree() == nullptr      ? "copy the bundle again, or export it anew"
+                                            : "name a directory or a bundle");
       } else {
         add(entry_findings(*layer));
       }

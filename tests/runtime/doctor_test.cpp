@@ -207,13 +207,57 @@ TEST_F(DoctorTest, ACacheThatAnybodyMayWriteIsNotUsedUnlessItIsTrusted) {
   EXPECT_FALSE(diagnosed()["cache"][0].contains("group_writable"));
 }
 
+// Nothing of it is damaged: whoever deletes it deletes what another user has compiled.
+TEST_F(DoctorTest, WhatIsAnotherUsersIsNotCalledDamaged) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only a superuser can give files away";
+  const auto expect_trust = [&](const std::string& begin) {
+    const std::string finding = only_finding();
+    EXPECT_THAT(finding, ::testing::StartsWith(begin));
+    EXPECT_THAT(finding, HasSubstr("it belongs to the user 65534"));
+    EXPECT_THAT(finding, HasSubstr("set HSTUJIT_TRUST_CACHE=1 (docs/deployment.md)"));
+    for (const char* wrong : {"may be deleted", "copy the bundle again"})
+      EXPECT_THAT(finding, ::testing::Not(HasSubstr(wrong)));
+  };
+  put("1");
+  const std::string version = cache_dir() + "/v1";
+  ASSERT_EQ(::chown(version.c_str(), 65534, 65534), 0);
+  expect_trust("warning, cache: 1 of 1 file in \"" + cache_dir() + "\" is not used");
+  ASSERT_EQ(::chown(version.c_str(), 0, 0), 0);
+  ASSERT_TRUE(write_file_atomically(at("bundle"), "a bundle").ok());
+  ASSERT_EQ(::chown(at("bundle").c_str(), 65534, 65534), 0);
+  values_["HSTUJIT_CACHE_PATH"] = at("bundle");
+  expect_trust("warning, HSTUJIT_CACHE_PATH: ");
+}
+
+TEST_F(DoctorTest, FoldersOfTheCacheThatThisUserCannotWrite) {
+  const ArtifactKey key = put("1");
+  const fs::path closed = ArtifactFiles(cache_dir(), key.arch, *artifact_digest(key)).folder();
+  for (const fs::path& folder :
+       {folder_->path(), fs::path(cache_dir()), closed.parent_path().parent_path(), closed.parent_path()})
+    fs::permissions(folder, fs::perms(0777));
+  fs::permissions(closed, fs::perms(0555));
+  const uid_t user = ::geteuid();
+  if (user == 0) {
+    ASSERT_EQ(::seteuid(65534), 0);
+  }
+  const auto findings = folder_findings(CacheTree(cache_dir(), Trust::kAll, Log()));
+  ASSERT_EQ(::seteuid(user), 0);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].problem, HasSubstr("cannot write 1 folder of the cache directory \"" + cache_dir() +
+                                             "\", such as \"" + closed.native() + "\""));
+  EXPECT_THAT(findings[0].what_to_do, HasSubstr("umask 002"));
+  fs::permissions(closed, fs::perms(0777));
+  EXPECT_EQ(folder_findings(CacheTree(cache_dir(), Trust::kAll, Log())), std::vector<Finding>());
+  EXPECT_EQ(folder_findings(CacheTree(at("none"), Trust::kAll, Log())), std::vector<Finding>());
+}
+
 TEST_F(DoctorTest, FilesFromTheFuture) {
   const ArtifactKey key = put("1");
   const ArtifactFiles files(cache_dir(), key.arch, *artifact_digest(key));
   fs::last_write_time(files.cubin, fs::file_time_type::clock::now() + std::chrono::minutes(4));
   EXPECT_EQ(diagnosed()["findings"], Json::array()) << "clocks differ a little everywhere";
   fs::last_write_time(files.cubin, fs::file_time_type::clock::now() + std::chrono::hours(2));
-  expect_only("warning, cache: 1 files in", "the clocks of this machine and of another");
+  expect_only("warning, cache: 1 file in", "the clocks of this machine and of another");
 }
 
 TEST_F(DoctorTest, AUrlInTheWrongVariableKeepsItsPassword) {

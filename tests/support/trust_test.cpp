@@ -28,6 +28,17 @@ TEST(Trust, IsOfRootAndOfTheUserAndOfTheirGroups) {
   EXPECT_THAT(distrust_of(::geteuid() + 1, 0600), HasSubstr("it belongs to the user"));
 }
 
+TEST(Trust, SaysWhatHelps) {
+  const std::string of_another = distrust_of(::geteuid() + 1, 0600);
+  EXPECT_THAT(of_another, HasSubstr("give it to one of them with chown, or set HSTUJIT_TRUST_CACHE=1"));
+  const std::string of_anybody = distrust_of(::geteuid(), 0602);
+  EXPECT_THAT(of_anybody, HasSubstr("take that away with chmod o-w, or set HSTUJIT_TRUST_CACHE=1"));
+  EXPECT_TRUE(says_distrust(of_another));
+  EXPECT_TRUE(says_distrust("cannot use folder \"/c/v1\": " + of_anybody));
+  EXPECT_FALSE(says_distrust("cannot open folder \"/c/v1\": Permission denied"));
+  EXPECT_FALSE(says_distrust(""));
+}
+
 TEST(Trust, OfAPlaceIsThatOfTheFoldersAbove) {
   const auto temporary = TempDir::create();
   ASSERT_TRUE(temporary.ok());
@@ -38,6 +49,7 @@ TEST(Trust, OfAPlaceIsThatOfTheFoldersAbove) {
   fs::permissions(open, fs::perms(0777));
   EXPECT_THAT(distrust_of_place(place),
               HasSubstr("everybody may write the folder \"" + open.native() + "\" (mode 777)"));
+  EXPECT_TRUE(says_distrust(distrust_of_place(place)));
   fs::permissions(open, fs::perms(01777));
   EXPECT_EQ(distrust_of_place(place), "") << "the sticky bit";
   fs::permissions(open, fs::perms(0775));
@@ -78,6 +90,7 @@ TEST(Trust, OfAPlaceIsThatOfEveryFolderOnTheWay) {
   fs::permissions(root / "open", fs::perms(0755));
   ASSERT_EQ(::lchown((root / "open" / "link").c_str(), 65534, 65534), 0);
   EXPECT_THAT(distrust_of_place(root / "safe" / "cache"), HasSubstr("belongs to the user 65534"));
+  EXPECT_TRUE(says_distrust(distrust_of_place(root / "safe" / "cache")));
 }
 
 }  // namespace
