@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from .. import errors
+from .._words import counted
 from ._public import PACKAGES, Function, Substitute
 
 
@@ -49,7 +50,7 @@ class Patched:
     calls: dict[str, Calls] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [f"{self.package}: {len(self.replaced)} operators are those of hstujit"]
+        lines = [f"{self.package}: {counted(len(self.replaced), 'operator')} replaced by hstujit"]
         lines += [f"  replaced {name}" for name in self.replaced]
         lines += [f"  left     {name}: {reason}" for name, reason in self.left.items()]
         return "\n".join(lines)
