@@ -97,8 +97,9 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
     std::string names;
     for (const Argument& argument : signature_) names += (names.empty() ? "" : ", ") + argument.name;
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} values are given{}; this op takes {}: {}", static_cast<size_t>(failure.value),
-                              values == nullptr ? " at a null pointer" : "", signature_.size(), names));
+                  fmt::format("{} value{} given{}; this op takes {}: {}", static_cast<size_t>(failure.value),
+                              failure.value == 1 ? " is" : "s are", values == nullptr ? " at a null pointer" : "",
+                              signature_.size(), names));
   }
   const Argument& argument = signature_[failure.argument];
   const auto dimension_name = [&] { return fmt::format("{}.shape[{}]", argument.name, failure.dimension); };

@@ -74,6 +74,8 @@ TEST_F(LaunchTest, WrongCountListsTheArguments) {
   const Status status = op_->launch(launch_->values.data(), 3, nullptr);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("3 values are given; this op takes 8: q, k, v, seq_offsets"));
+  EXPECT_THAT(op_->launch(launch_->values.data(), 1, nullptr).message(),
+              HasSubstr("1 value is given; this op takes 8"));
   EXPECT_THAT(op_->launch(launch_->values.data(), SIZE_MAX, nullptr).message(),
               HasSubstr("18446744073709551615 values are given"));
 }

@@ -32,7 +32,8 @@ void print_environment(const Json& report) {
     print(", matrix product {} TFLOP/s ({})", number_text(ceilings, "matmul_tflop_per_s", 0),
           text_of(ceilings, "matmul_source"));
   }
-  print("; cold L2, median of {} launches\n\n", text_of(report, "repeats"));
+  print("; cold L2, median of {} launch{}\n\n", text_of(report, "repeats"),
+        number_of(report, "repeats") == 1 ? "" : "es");
 }
 
 size_t print_report(const Json& report, const Options& options) {

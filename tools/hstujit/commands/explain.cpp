@@ -73,8 +73,8 @@ std::string resources_text(const Json& row) {
 }
 
 void print_search(const Json& search) {
-  std::string text = fmt::format("  search space: {} candidates, {} rejected", text_of(search, "candidates"),
-                                 text_of(search, "rejected"));
+  std::string text = fmt::format("  search space: {}, {} rejected",
+                                 count_text(number_of(search, "candidates"), "candidate"), text_of(search, "rejected"));
   const char* separator = ": ";
   for (const auto& [reason, count] : member(search, "reasons").items()) {
     text += fmt::format("{}{}={}", separator, reason, text_of(count));  // no line ends between the two
