@@ -12,6 +12,7 @@
 #include "compiler/generator/generator_digest.h"
 #include "compiler/nvrtc/nvrtc.h"
 #include "compiler/support/json.h"
+#include "compiler/support/running_compile.h"
 
 namespace hstujit {
 
@@ -75,6 +76,8 @@ Status tell_nvrtc(const Request& request, const Blobs& blobs) {
 }
 
 Status run(std::string_view text, const Blobs& blobs) {
+  const RunningCompile running;
+  HSTUJIT_RETURN_IF_ERROR(running.status());
   HSTUJIT_ASSIGN_OR_RETURN(const Request request, parse_request(text));
   if (request.command == Command::kNvrtc) return tell_nvrtc(request, blobs);
   HSTUJIT_ASSIGN_OR_RETURN(const EmittedKernel kernel,

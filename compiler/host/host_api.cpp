@@ -11,6 +11,7 @@
 #include "compiler/host/kernel.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/support/json.h"
+#include "compiler/support/running_compile.h"
 
 namespace {
 
@@ -60,6 +61,8 @@ Result<Request> parse_request(const char* text) {
 }
 
 Result<JitKernel> create(const char* text) {
+  const hstujit::RunningCompile running;
+  HSTUJIT_RETURN_IF_ERROR(running.status());
   HSTUJIT_ASSIGN_OR_RETURN(Request request, parse_request(text));
   return JitKernel::create(request.spec, request.direction, request.threads);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compiler/nvrtc/nvrtc_search.h"
+#include "compiler/support/running_compile.h"
 #include "compiler/support/arch.h"
 #include "compiler/support/dynamic_library.h"
 #include "compiler/support/text.h"
@@ -230,6 +231,8 @@ Result<CompileOutput> Nvrtc::compile(const CompileInput& input, std::string* log
                                                   path(), quote(input.arch), join(names)));
   }
 
+  const RunningCompile running;
+  HSTUJIT_RETURN_IF_ERROR(running.status());
   const auto start = std::chrono::steady_clock::now();
   ProgramHandle program(*api_);
   const std::string file_name = input.file_name.empty() ? input.entry + ".cu" : input.file_name;

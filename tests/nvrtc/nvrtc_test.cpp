@@ -205,6 +205,21 @@ TEST_F(NvrtcTest, ThreadsCompileAtOnce) {
   for (const std::string& cubin : cubins) EXPECT_EQ(cubin, expected->cubin);
 }
 
+// exit() destroys what a compile uses.
+TEST_F(NvrtcTest, ExitWaitsForWhatIsCompiled) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto exit_while_compiling = [this] {
+    for (int i = 0; i < 2; ++i) {
+      std::thread([nvrtc = nvrtc_] {
+        while (nvrtc->compile(input(kSpilling, "spilling")).ok()) continue;
+      }).detach();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::exit(0);
+  };
+  for (int i = 0; i < 5; ++i) EXPECT_EXIT(exit_while_compiling(), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(NvrtcTest, OpensFromItsOwnFolder) {
   const std::string folder = nvrtc_->path().substr(0, nvrtc_->path().rfind('/'));
   const auto opened = Nvrtc::open(folder);
