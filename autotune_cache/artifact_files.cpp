@@ -44,7 +44,7 @@ Result<LoadedArtifact> load_once(const Folder& folder, const ArtifactFiles& file
   Result<std::string> cubin = folder.read(files.cubin.filename(), kMaxCubinBytes);
   if (!cubin.ok()) return no_cubin(cubin.status());
   Result<LoadedArtifact> loaded = check_artifact(text, std::move(cubin).value(), arch, digest);
-  if (loaded.ok()) loaded->last_used = info.nanoseconds;
+  if (loaded.ok()) loaded->last_used = info.written;
   return loaded;
 }
 
@@ -61,7 +61,7 @@ Result<SeenArtifact> see_once(const Folder& folder, const ArtifactFiles& files, 
     return of_another_size(cubin.bytes, seen.metadata);
   HSTUJIT_RETURN_IF_ERROR(check_cubin_arch(*header, arch));
   seen.bytes = info.bytes + cubin.bytes;
-  seen.last_used = info.nanoseconds;
+  seen.last_used = info.written;
   return seen;
 }
 

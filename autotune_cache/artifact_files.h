@@ -32,7 +32,7 @@ struct ArtifactFiles {
 struct LoadedArtifact {
   ArtifactMetadata metadata;
   std::string cubin;
-  int64_t last_used = 0;  // as FileInfo::nanoseconds, of the metadata file; 0 for what is no file
+  FileTime last_used = {};  // when the metadata file was written; 0 for what is no file
 };
 
 // kNotFound when there is no entry, or when its folder does not count, which is logged; kIo with the reason when there
@@ -47,7 +47,7 @@ Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cub
 struct SeenArtifact {
   ArtifactMetadata metadata;
   uint64_t bytes = 0;
-  int64_t last_used = 0;  // as FileInfo::nanoseconds
+  FileTime last_used = {};  // as LoadedArtifact has it
 };
 // The same as load_artifact, but that it reads the cubin's header alone.
 Result<SeenArtifact> see_artifact(const CacheTree& tree, std::string_view arch, std::string_view digest);

@@ -19,7 +19,7 @@ namespace {
 int64_t sweep_leftovers(const CacheTree& tree) {
   int64_t removed = 0;
   const auto sweep = [&](const CacheItem& item) {
-    if (!item.problem.ok() || !is_abandoned_temporary(item.name) || !is_older_than(item.info.nanoseconds, kLeftoverAge))
+    if (!item.problem.ok() || !is_abandoned_temporary(item.name) || !is_older_than(item.info.written, kLeftoverAge))
       return;
     const auto folder = tree.open(item.name.parent_path());
     if (folder.ok() && folder->remove(item.name.filename()).ok()) ++removed;
@@ -43,7 +43,7 @@ struct ArtifactStore::Candidate {
   std::string arch;
   std::string digest;
   uint64_t bytes = 0;
-  int64_t last_used = 0;
+  FileTime last_used = {};
   bool complete = false;
   bool passed_over = false;
 };
@@ -77,17 +77,15 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
     // this.
     entry.passed_over = entry.passed_over || !item.problem.ok() || is_too_large(item);
     entry.bytes += item.info.bytes;
-    entry.last_used = std::max(entry.last_used, item.info.nanoseconds);
+    entry.last_used = std::max(entry.last_used, item.info.written);
     entry.complete = entry.complete || item.name == files.metadata;
   });
 
-  const int64_t abandoned_before =
-      std::chrono::nanoseconds((std::chrono::system_clock::now() - kLeftoverAge).time_since_epoch()).count();
   std::vector<Candidate> entries;
   for (auto& [name, entry] : found) {
     if (entry.passed_over) continue;
     // A writer or a pruner died on the way.
-    if (!entry.complete && entry.last_used < abandoned_before &&
+    if (!entry.complete && is_older_than(entry.last_used, kLeftoverAge) &&
         remove_artifact(*user_, entry.arch, entry.digest).ok()) {
       ++report.leftovers;
     } else {

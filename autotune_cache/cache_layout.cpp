@@ -48,9 +48,6 @@ fs::path choice_file(const std::string& root, std::string_view digest) {
   return choices_root(root) / digest.substr(0, 2) / (std::string(digest) + ".json");
 }
 
-bool is_older_than(int64_t nanoseconds, std::chrono::seconds age) {
-  const auto written = std::chrono::system_clock::time_point(std::chrono::nanoseconds(nanoseconds));
-  return std::chrono::system_clock::now() - written > age;
-}
+bool is_older_than(const FileTime& time, std::chrono::seconds age) { return time < file_time_in(-age); }
 
 }  // namespace hstujit

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "compiler/support/env.h"
+#include "compiler/support/folder.h"
 #include "compiler/support/log.h"
 #include "compiler/support/trust.h"
 
@@ -48,7 +49,7 @@ std::filesystem::path record_file(const std::string& root, std::string_view dige
 std::filesystem::path choices_root(const std::string& root);
 std::filesystem::path choice_file(const std::string& root, std::string_view digest);
 
-// True when `nanoseconds` since 1970 are more than `age` ago.
-bool is_older_than(int64_t nanoseconds, std::chrono::seconds age);
+// True when `time` is more than `age` ago.
+bool is_older_than(const FileTime& time, std::chrono::seconds age);
 
 }  // namespace hstujit

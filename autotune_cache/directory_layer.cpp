@@ -69,7 +69,7 @@ Status problem_of_text(const CacheItem& item, const Place& place, const Find& fi
 // yet. `status`: what is wrong with it.
 bool is_being_written(const CacheItem& item, const Status& status) {
   return item.problem.ok() && (is_abandoned_temporary(item.name) || status.message() == kNoMetadata) &&
-         !is_older_than(item.info.nanoseconds, kLeftoverAge);
+         !is_older_than(item.info.written, kLeftoverAge);
 }
 
 // A folder that does not count is none.
@@ -124,7 +124,7 @@ std::vector<StoredArtifact> DirectoryLayer::artifacts(Status* failure) const {
     auto seen = see_artifact(tree_, arch, *digest);
     keep_failure(seen.status(), failure);
     if (!seen.ok()) return;
-    all.push_back({std::move(seen->metadata), *digest, path(), seen->bytes, seen->last_used / 1'000'000'000});
+    all.push_back({std::move(seen->metadata), *digest, path(), seen->bytes, seen->last_used.seconds});
   });
   std::sort(all.begin(), all.end(), [](const StoredArtifact& a, const StoredArtifact& b) {
     return std::tie(a.metadata.key.arch, a.digest) < std::tie(b.metadata.key.arch, b.digest);

@@ -39,8 +39,9 @@ bool is_link(int folder, const char* name) {
 }
 
 FileInfo file_info(const struct stat& info) {
-  return {S_ISDIR(info.st_mode), static_cast<uint64_t>(info.st_size),
-          static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+  return {S_ISDIR(info.st_mode),
+          static_cast<uint64_t>(info.st_size),
+          {static_cast<int64_t>(info.st_mtim.tv_sec), static_cast<int64_t>(info.st_mtim.tv_nsec)}};
 }
 
 // Why a file with these attributes is not read; empty when it may be. A folder is for others to judge.
@@ -114,6 +115,12 @@ Result<Folder> Folder::open_at(int at, const char* name, int flags, fs::path pat
   if ((flags & O_NOFOLLOW) != 0 && (error == ENOTDIR || error == ELOOP) && is_link(at, name))
     return because("open folder", path, kLink);
   return file_error("open folder", path, error);
+}
+
+FileTime file_time_in(std::chrono::seconds ahead) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now);
+  return {(seconds + ahead).count(), std::chrono::nanoseconds(now - seconds).count()};
 }
 
 Result<Folder> Folder::open(const fs::path& path, Trust trust) {

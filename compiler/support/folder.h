@@ -8,6 +8,8 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
+#include <compare>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -22,10 +24,20 @@
 
 namespace hstujit {
 
+// Since 1970. Seconds have a number of their own: 64 bits of nanoseconds end in April 2262, and files need not.
+struct FileTime {
+  int64_t seconds = 0;
+  int64_t nanoseconds = 0;  // of the second
+
+  auto operator<=>(const FileTime&) const = default;
+};
+
+FileTime file_time_in(std::chrono::seconds ahead);  // of now, with so many seconds more; below 0: less
+
 struct FileInfo {
   bool is_folder = false;
   uint64_t bytes = 0;
-  int64_t nanoseconds = 0;  // of the last write, since 1970
+  FileTime written = {};  // last
 };
 
 class Folder {

@@ -200,13 +200,11 @@ std::vector<Finding> folder_findings(const CacheTree& tree) {
 }
 
 std::vector<Finding> clock_findings(const CacheTree& tree) {
-  const auto latest = (std::chrono::system_clock::now() + kClockTolerance).time_since_epoch();
-  const int64_t latest_nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(latest).count();
+  const FileTime latest = file_time_in(kClockTolerance);
   size_t files = 0;
   std::string first;
   tree.walk(version_folder(kNoRoot), 2, nullptr, [&](const CacheItem& item) {
-    if (item.info.nanoseconds > latest_nanoseconds && files++ == 0)
-      first = (fs::path(tree.root()) / item.name).native();
+    if (item.info.written > latest && files++ == 0) first = (fs::path(tree.root()) / item.name).native();
   });
   if (files == 0) return {};
   return {{Severity::kWarning, "cache",

@@ -1,9 +1,11 @@
 #include "autotune_cache/artifact_store.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -363,6 +365,11 @@ TEST_F(PruneTest, ListTellsWhatThereIs) {
     EXPECT_GT(entry.bytes, 10000u);
     EXPECT_GT(entry.last_used, 0);
   }
+  constexpr int64_t kFar = 9'246'182'400;  // 2263-01-01: more nanoseconds than 64 bits hold
+  const timespec times[2] = {{0, UTIME_OMIT}, {kFar, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, files_of(key(0)).metadata.c_str(), times, 0), 0);
+  const auto later = ArtifactStore(user_only(), log()).list();
+  EXPECT_EQ(std::count_if(later.begin(), later.end(), [](const auto& entry) { return entry.last_used == kFar; }), 1);
 }
 
 TEST_F(PruneTest, VerifyReportsEachEntry) {

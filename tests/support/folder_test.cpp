@@ -53,6 +53,22 @@ class FolderTest : public ::testing::Test {
   std::optional<TempDir> temporary_;
 };
 
+// In nanoseconds, 64 bits end in April 2262.
+TEST_F(FolderTest, ATimeMayBeOfAnyCentury) {
+  ASSERT_TRUE(folder().write("file", "bytes").ok());
+  const int64_t now = folder().look("file")->written.seconds;
+  EXPECT_GT(folder().look("file")->written, file_time_in(-std::chrono::hours(1)));
+  EXPECT_LT(folder().look("file")->written, file_time_in(std::chrono::hours(1)));
+  for (const int64_t seconds : {int64_t{9'246'182'400}, now + 1, int64_t{1}}) {
+    const timespec times[2] = {{0, UTIME_OMIT}, {seconds, 5}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path("file").c_str(), times, 0), 0);
+    const FileTime written = folder().look("file")->written;
+    if (written.seconds == now) GTEST_SKIP() << "the file system keeps no such time";
+    EXPECT_EQ(written, (FileTime{seconds, 5}));
+    EXPECT_EQ(written > file_time_in(std::chrono::hours(1)), seconds > now + 1);
+  }
+}
+
 TEST_F(FolderTest, WhatIsWrittenIsReadAndListed) {
   ASSERT_TRUE(folder().write("b", "bytes").ok());
   ASSERT_TRUE(folder().make_folder("a").ok());
@@ -60,7 +76,7 @@ TEST_F(FolderTest, WhatIsWrittenIsReadAndListed) {
   EXPECT_EQ(*folder().read("b", kMax, &info), "bytes");
   EXPECT_EQ(info.bytes, 5u);
   EXPECT_FALSE(info.is_folder);
-  EXPECT_GT(info.nanoseconds, 0);
+  EXPECT_GT(info.written.seconds, 0);
   EXPECT_EQ(*folder().read_head("b", 2, &info), "by");
   EXPECT_EQ(*folder().read_head("b", 20, &info), "bytes");
   EXPECT_TRUE(folder().look("a")->is_folder);
