@@ -83,21 +83,15 @@ struct Command {
   const char* batch;
 };
 
-constexpr Command kOfSequences = {
-    "[sequences [max_seq_len]]",
-    "  const int sequences = argc > 1 ? std::atoi(argv[1]) : 64, longest = argc > 2 ? std::atoi(argv[2]) : 1024;\n"
-    "  if (sequences < 1 || longest < 1) {\n"
-    "    std::fprintf(stderr, \"usage: %s [sequences [max_seq_len]], both at least 1\\n\", argv[0]);\n"
-    "    return 2;\n"
-    "  }\n"
-    "  const Batch batch = make_batch(sequences, longest);\n"};
+constexpr Command kOfSequences = {"[sequences [max_seq_len]]",
+                                  "  const int64_t sequences = argc > 1 ? read_count(argv[1]) : 64, longest = argc > 2 "
+                                  "? read_count(argv[2]) : 1024;\n"
+                                  "  if (sequences == 0 || longest == 0) return usage(argv[0]);\n"
+                                  "  const Batch batch = make_batch(sequences, longest);\n"};
 
 constexpr Command kOfRows = {"[rows]",
-                             "  const long long rows = argc > 1 ? std::atoll(argv[1]) : 131072;\n"
-                             "  if (rows < 1) {\n"
-                             "    std::fprintf(stderr, \"usage: %s [rows], at least 1\\n\", argv[0]);\n"
-                             "    return 2;\n"
-                             "  }\n"
+                             "  const int64_t rows = argc > 1 ? read_count(argv[1]) : 131072;\n"
+                             "  if (rows == 0) return usage(argv[0]);\n"
                              "  Batch batch;\n"
                              "  batch.offsets.push_back(rows);\n"};
 
@@ -122,7 +116,13 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       plan.kernel_name, nvcc_target(device), launcher_file(plan), command.usage);
   text += kLauncherSupport;
   text += print_choices(signature);
-  text += "\nint main(int argc, char** argv) {\n";
+  text += fmt::format(
+      "\nstatic int usage(const char* program) {{\n"
+      "  std::fprintf(stderr, \"usage: %s {}, from 1 to %lld\\n\", program, static_cast<long long>(kLargestCount));\n"
+      "  return 2;\n"
+      "}}\n"
+      "\nint main(int argc, char** argv) try {{\n",
+      command.usage);
   text += command.batch;
   for (const Argument& argument : signature) text += declare_argument(signature, argument);
   text += print_workspace(signature, plan.workspace);
@@ -151,6 +151,9 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "  CHECK(cudaEventElapsedTime(&milliseconds, begin, end));\n"
       "  std::printf(\"{0}: %lld rows, %.3f ms\\n\", static_cast<long long>(batch.rows()), milliseconds / kRepeats);\n"
       "  return 0;\n"
+      "}} catch (const std::exception& error) {{  // no memory for a tensor\n"
+      "  std::fprintf(stderr, \"%s: the batch has no room on the host: %s\\n\", argv[0], error.what());\n"
+      "  return 1;\n"
       "}}\n",
       plan.kernel_name, plan.shared_memory, print_launch(plan), print_clusters(signature, plan));
   return text;

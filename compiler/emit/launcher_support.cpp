@@ -11,6 +11,7 @@ const std::string_view kLauncherSupport = R"cuda(
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <random>
 #include <vector>
 
@@ -22,6 +23,8 @@ const std::string_view kLauncherSupport = R"cuda(
       std::exit(1);                                                                                    \
     }                                                                                                  \
   } while (false)
+
+constexpr int64_t kLargestCount = 268435456;  // of sequences, and of their rows: positions are int
 
 // The batch: B sequences of random lengths up to max_seq_len, with L rows in all.
 struct Batch {
@@ -53,13 +56,20 @@ struct Batch {
   }
 };
 
+// The count that an argument of the program says; 0 for what is none.
+static int64_t read_count(const char* text) {
+  char* end = nullptr;
+  const long long count = std::strtoll(text, &end, 10);
+  return end != text && *end == '\0' && count >= 1 && count <= kLargestCount ? count : 0;
+}
+
 static std::mt19937_64 generator(1);
 
-[[maybe_unused]] static Batch make_batch(int sequences, int64_t max_seq_len) {
+[[maybe_unused]] static Batch make_batch(int64_t sequences, int64_t max_seq_len) {
   Batch batch;
   batch.max_seq_len = max_seq_len;
   std::uniform_int_distribution<int64_t> length(max_seq_len / 5, max_seq_len);
-  for (int i = 0; i < sequences; ++i) batch.offsets.push_back(batch.offsets.back() + length(generator));
+  for (int64_t i = 0; i < sequences; ++i) batch.offsets.push_back(batch.offsets.back() + length(generator));
   return batch;
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "compiler/emit/source.h"
+#include "compiler/spec/limits.h"
 #include "compiler/spec/operators/delta_hstu_attention/spec.h"
 #include "tests/emit/toy_operator.h"
 #include "tests/passes/attention_cases.h"
@@ -241,17 +242,33 @@ TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
   EXPECT_GE(checked, 7);
 }
 
+// Of rows and of sequences alike.
+TEST(Launcher, CountsAreReadAndLimited) {
+  const Pair rows = emit_first("scan/forward", "sm_90a", **parse_op_spec({{"op", "complete_cumsum"}}, ""));
+  EXPECT_THAT(rows.launcher, HasSubstr("usage: %s [rows], from 1 to %lld"));
+  EXPECT_THAT(rows.launcher, HasSubstr("rows = argc > 1 ? read_count(argv[1]) : 131072;\n"));
+  const std::string sequences = emit_attention("attention/sm80_forward", "sm_80", attention_params()).launcher;
+  EXPECT_THAT(sequences, HasSubstr("usage: %s [sequences [max_seq_len]], from 1 to %lld"));
+  EXPECT_THAT(sequences, HasSubstr("longest = argc > 2 ? read_count(argv[2]) : 1024;\n"));
+  for (const std::string& text : {rows.launcher, sequences}) {
+    EXPECT_THAT(text, HasSubstr(fmt::format("kLargestCount = {};", kMaxSeqLen)));
+    EXPECT_THAT(text, Not(HasSubstr("std::ato")));
+  }
+}
+
 #ifdef HSTUJIT_NVCC
-// Compiles the pair in a folder of its own.
-void expect_compiles(const Pair& pair, const std::string& arch) {
+// Compiles the pair in a folder of its own, and there runs `commands`, in which ./program is what came of it.
+void expect_compiles(const Pair& pair, const std::string& arch, const std::string& commands = "") {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("hstujit_launcher_" + arch + "_" + std::to_string(getpid()));
   fs::create_directories(folder);
   std::ofstream(folder / (pair.kernel.plan.kernel_name + ".cu")) << pair.kernel.source;
   std::ofstream(folder / launcher_file(pair.kernel.plan)) << pair.launcher;
   const std::string command = std::string("cd '") + folder.string() + "' && '" HSTUJIT_NVCC "' -ccbin '" +
-                              HSTUJIT_HOST_COMPILER + "' -std=c++17 " + nvcc_target(*known_device(arch)) + " -c " +
-                              launcher_file(pair.kernel.plan) + " -o launcher.o > log 2>&1";
+                              HSTUJIT_HOST_COMPILER + "' -std=c++17 " + nvcc_target(*known_device(arch)) +
+                              (commands.empty() ? " -c " : " ") + launcher_file(pair.kernel.plan) +
+                              " -o program > log 2>&1" +
+                              (commands.empty() ? "" : " && ( " + commands + " ) >> log 2>&1");
   const int code = std::system(command.c_str());
   std::stringstream log;
   log << std::ifstream(folder / "log").rdbuf();
@@ -275,6 +292,14 @@ TEST(Launcher, NvccCompilesLastRowsOfSequences) {
 TEST(Launcher, NvccCompilesAnOperatorWithoutRegions) { expect_compiles(emit_toy(), "sm_80"); }
 
 TEST(Launcher, NvccCompilesLaunchesOfSeveralKernels) { expect_compiles(emit_toy(AddRowsSkeleton()), "sm_80"); }
+
+// Before a tensor is made or a device is asked for.
+TEST(Launcher, CountsThatAreNoneEndTheProgramWithItsUsage) {
+  const std::string commands =
+      "for count in 1000000000000 268435457 0 -1 1x x ''; do ./program \"$count\"; [ $? = 2 ] || exit 1; done";
+  expect_compiles(emit_toy(), "sm_80", commands);
+  expect_compiles(emit_attention("attention/sm80_forward", "sm_80", attention_params()), "sm_80", commands);
+}
 #else
 TEST(Launcher, NvccCompilesThePair) { GTEST_SKIP() << "nvcc was not found when the tests were configured"; }
 #endif
