@@ -72,16 +72,21 @@ Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* 
 Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wanted) {
   KernelChoice choice;
   const KernelConfig* config = nullptr;
-  for (const TuningKey& key : wanted.keys(wanted.device)) {
+  const std::vector<TuningKey> keys = wanted.keys(wanted.device);
+  for (const TuningKey& key : keys) {
     if (config == nullptr) config = frozen.find(key);
   }
   const std::string_view op = wanted.spec.op(), direction = to_string(wanted.direction);
   if (config == nullptr) {
+    const auto nearest = frozen.nearest(keys);
     return Status(Code::kCacheMiss,
                   fmt::format("HSTUJIT_FROZEN is {}, which has no choice for {} {}, bucket {}, on {} ({}, {} "
-                              "multiprocessors); make it anew from a config that lists this instance",
+                              "multiprocessors): {}; make it anew with hstujit freeze, for this device and from a "
+                              "config that lists this instance",
                               frozen.origin(), op, direction, to_string(wanted.bucket), wanted.device.name,
-                              wanted.device.arch, wanted.device.sm_count));
+                              wanted.device.arch, wanted.device.sm_count,
+                              nearest ? "its nearest choice " + nearest->sentence()
+                                      : fmt::format("it has none of {} at all", op)));
   }
   const std::string reason = refusal(wanted, to_json(*config), &choice.config);
   if (!reason.empty()) {

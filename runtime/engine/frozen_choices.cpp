@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autotune_cache/checked_json.h"
+#include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
 #include "runtime/engine/generator_keys.h"
@@ -74,6 +75,9 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
       return wrong(fmt::format("the key {} is there twice, with the configs {} and {}", quote(key, kLongestKey),
                                brief_json(to_json(place->second)), brief_json(to_json(*config))));
     }
+    if (!added) continue;
+    choices.keys_.push_back(tuning_key_from(row));
+    if (const auto spec = row.find("spec"); spec != row.end()) choices.keys_.back().spec = dump_json(*spec);
   }
   return choices;
 }
@@ -81,6 +85,15 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
 const KernelConfig* FrozenChoices::find(const TuningKey& key) const {
   const auto found = configs_.find(tuning_digest(key));
   return found == configs_.end() ? nullptr : &found->second;
+}
+
+std::optional<NearestEntry> FrozenChoices::nearest(const std::vector<TuningKey>& keys) const {
+  std::optional<NearestEntry> best;
+  for (const TuningKey& key : keys) {
+    std::optional<NearestEntry> found = nearest_entry(key, keys_);
+    if (found && (!best || found->differences.size() < best->differences.size())) best = std::move(found);
+  }
+  return best;
 }
 
 }  // namespace hstujit

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "autotune_cache/tuning_record.h"
 #include "compiler/plan/kernel_config.h"
+#include "runtime/engine/nearest_entry.h"
 
 namespace hstujit {
 
@@ -33,6 +35,9 @@ class FrozenChoices {
   // Null when the file has none for the key.
   const KernelConfig* find(const TuningKey& key) const;
 
+  // Of the choices of an operator, the one that differs least from one of these keys of it; none when there is none.
+  std::optional<NearestEntry> nearest(const std::vector<TuningKey>& keys) const;
+
   const std::string& origin() const { return origin_; }
   const std::string& checksum() const { return checksum_; }
   size_t size() const { return configs_.size(); }
@@ -41,6 +46,7 @@ class FrozenChoices {
   std::string origin_;
   std::string checksum_;
   std::map<std::string, KernelConfig, std::less<>> configs_;  // by digest of the key
+  std::vector<TuningKey> keys_;                               // as the file's fields say, for people
 };
 
 }  // namespace hstujit

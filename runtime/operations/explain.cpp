@@ -9,8 +9,8 @@
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "runtime/dispatch/kernel_supply.h"
+#include "runtime/engine/nearest_entry.h"
 #include "runtime/operations/cache_health.h"
-#include "runtime/operations/nearest_entry.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {

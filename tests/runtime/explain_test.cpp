@@ -1,6 +1,6 @@
 // What explain says of a miss: which fields of the key differ from the nearest entry, or that the entry is damaged.
 #include "autotune_cache/bundle_transfer.h"
-#include "runtime/operations/nearest_entry.h"
+#include "runtime/engine/nearest_entry.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 
@@ -79,6 +79,9 @@ TEST_F(ExplainTest, TheFieldsThatDifferFromTheNearestEntryAreNamedWithBothValues
   EXPECT_EQ(nearest["directory"], cache_dir());
   EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", key_.generator),
                                       difference("config.block_n", other_n, chosen_.attention().block_n)}));
+  EXPECT_EQ(nearest["sentence"],
+            fmt::format("differs in generator (another build, not {}) and config.block_n ({}, not {})",
+                        key_.generator.substr(0, 12), other_n, chosen_.attention().block_n));
 }
 
 TEST_F(ExplainTest, FieldsOfTheSpecAndOptionsAreNamed) {

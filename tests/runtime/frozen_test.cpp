@@ -132,6 +132,38 @@ TEST_F(FrozenTest, AMissingKeyIsAnErrorAndNothingIsTimed) {
   EXPECT_EQ(fake().launches, 0);
 }
 
+// As explain says it of a cache's nearest entry.
+TEST_F(FrozenTest, AMissNamesTheNearestChoiceAndWhatDiffers) {
+  TuningKey of_other_device = key_of(128), of_other_mask = key_of(128), of_other_operator = key_of(128);
+  of_other_device.device = "NVIDIA H100";
+  of_other_device.sm_count = 114;
+  Json spec = Json::parse(of_other_mask.spec);
+  spec["max_attn_len"] = 128;
+  of_other_mask.spec = spec.dump();
+  of_other_operator.op = "delta_hstu_attention";
+  const auto missed = [&](const std::vector<TuningKey>& keys, const Restriction& restriction) {
+    std::vector<FrozenChoice> choices;
+    for (const TuningKey& key : keys) choices.push_back({key, second_best()});
+    write(*format_choices(choices));
+    const auto choice = choose_kernel(**engine_with_file(), *config_of().instances[0].spec, Direction::kForward,
+                                      *known_device("sm_90a"), 128, restriction);
+    EXPECT_EQ(choice.status().code(), Code::kCacheMiss);
+    return choice.status().message();
+  };
+  EXPECT_THAT(missed({of_other_device}, {}),
+              HasSubstr("multiprocessors): its nearest choice differs in device (NVIDIA H100, not " +
+                        key_of(128).device + ") and sm_count (114, not 132); make it anew with hstujit freeze"));
+  EXPECT_THAT(missed({of_other_device, of_other_mask}, {}),
+              HasSubstr("its nearest choice differs in spec.max_attn_len (128, not 0); "));
+  EXPECT_THAT(missed({of_other_mask}, {.deterministic = true}),
+              HasSubstr("its nearest choice differs in spec.max_attn_len (128, not 0); "))
+      << "one without the restriction would serve, too";
+  TuningKey of_other_arch = key_of(128);
+  of_other_arch.arch = "sm_80";
+  EXPECT_THAT(missed({of_other_arch}, {}), HasSubstr("its nearest choice differs in arch (sm_80, not sm_90a); "));
+  EXPECT_THAT(missed({of_other_operator}, {}), HasSubstr("multiprocessors): it has none of hstu_attention at all; "));
+}
+
 TEST_F(FrozenTest, AFileThatIsNoneIsRefused) {
   EXPECT_EQ(engine_with_file().status().code(), Code::kNotFound);
   const std::string good = *format_choices({{key_of(128), second_best()}});

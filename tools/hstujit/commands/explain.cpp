@@ -1,7 +1,6 @@
 // hstujit explain: which kernel each instance gets, why, and where it is cached. Compiles nothing.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "tools/hstujit/command.h"
@@ -23,30 +22,6 @@ Cell cache_cell(const Json& row) {
           Tone::kBad};
 }
 
-// "64" "generator 3f0c12ab34cd": digests in full tell a reader nothing.
-std::string value_text(const Json& value) {
-  constexpr size_t kLongest = 40;
-  const std::string text = value.is_null() ? "nothing" : text_of(value);
-  const bool digest = text.find_first_not_of("0123456789abcdef") == std::string::npos && text.size() > kLongest;
-  return digest ? text.substr(0, 12) : text;
-}
-
-// "3f0c12ab34cd in /cache differs in generator (ab…, not cd…) and config.block_n (64, not 128)"
-std::string nearest_text(const Json& nearest) {
-  constexpr size_t kShown = 6;  // differing fields: past that it is another kernel altogether
-  const Json& differs = member(nearest, "differs");
-  std::string text =
-      fmt::format("{} in {} differs in ", text_of(nearest, "digest").substr(0, 12), text_of(nearest, "directory"));
-  const size_t shown = std::min(differs.size(), kShown);
-  for (size_t i = 0; i < shown; ++i) {
-    if (i > 0) text += i + 1 == differs.size() ? " and " : ", ";
-    text += fmt::format("{} ({}, not {})", text_of(differs[i], "field"), value_text(member(differs[i], "found")),
-                        value_text(member(differs[i], "wanted")));
-  }
-  if (differs.size() > shown) text += fmt::format(" and {} more fields", differs.size() - shown);
-  return text;
-}
-
 // What a look-up has met instead: `miss` is the row's "cache" or "tuning_miss".
 void add_miss(Fields& fields, const Json& miss) {
   for (const Json& damaged : member(miss, "damaged")) {
@@ -55,7 +30,8 @@ void add_miss(Fields& fields, const Json& miss) {
                     Tone::kBad));
   }
   if (const Json& nearest = member(miss, "nearest"); nearest.is_object()) {
-    fields.add("    nearest", nearest_text(nearest));
+    fields.add("    nearest", fmt::format("{} in {} {}", text_of(nearest, "digest").substr(0, 12),
+                                          text_of(nearest, "directory"), text_of(nearest, "sentence")));
   }
 }
 

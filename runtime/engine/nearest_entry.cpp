@@ -1,6 +1,7 @@
-#include "runtime/operations/nearest_entry.h"
+#include "runtime/engine/nearest_entry.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "compiler/plan/kernel_config.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/support/json.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -62,11 +64,9 @@ Fields fields_of(const ArtifactKey& key) {
 }
 
 Fields fields_of(const TuningKey& key) {
-  Fields fields = {{"device", key.device},
-                   {"sm_count", key.sm_count},
-                   {"bucket", key.bucket},
-                   {"small_batch", key.small_batch},
-                   {"direction", key.direction}};
+  Fields fields = {{"device", key.device},           {"arch", key.arch},
+                   {"sm_count", key.sm_count},       {"bucket", key.bucket},
+                   {"small_batch", key.small_batch}, {"direction", key.direction}};
   add_members(fields, "spec", full_spec(key.spec));
   fields.emplace_back("deterministic", key.deterministic);
   return fields;
@@ -101,6 +101,20 @@ std::pair<size_t, size_t> rank(const std::vector<KeyDifference>& differences) {
   return {differences.size(), static_cast<size_t>(others)};
 }
 
+// "64" "3f0c12ab34cd" "-a, -b": digests in full tell a reader nothing.
+std::string value_text(const Json& value) {
+  constexpr size_t kLongest = 40, kDigits = 12;
+  if (value.is_null()) return "nothing";
+  if (value.is_array()) {
+    std::vector<std::string> items;
+    for (const Json& item : value) items.push_back(value_text(item));
+    return fmt::format("{}", fmt::join(items, ", "));
+  }
+  const std::string text = value.is_string() ? value.get<std::string>() : dump_json(value);
+  const bool digest = text.find_first_not_of("0123456789abcdef") == std::string::npos && text.size() > kLongest;
+  return digest ? text.substr(0, kDigits) : printable(text);
+}
+
 class Nearest {
  public:
   explicit Nearest(Fields wanted) : wanted_(std::move(wanted)) {}
@@ -124,7 +138,21 @@ Json NearestEntry::to_json() const {
   for (const KeyDifference& difference : differences) {
     differs.push_back({{"field", difference.field}, {"found", difference.found}, {"wanted", difference.wanted}});
   }
-  return {{"digest", digest}, {"directory", directory}, {"differs", std::move(differs)}};
+  return {{"digest", digest}, {"directory", directory}, {"differs", std::move(differs)}, {"sentence", sentence()}};
+}
+
+std::string NearestEntry::sentence() const {
+  constexpr size_t kShown = 6;  // differing fields: past that it is another kernel altogether
+  const size_t shown = std::min(differences.size(), kShown);
+  std::string text = "differs in ";
+  for (size_t i = 0; i < shown; ++i) {
+    if (i > 0) text += i + 1 == differences.size() ? " and " : ", ";
+    const KeyDifference& difference = differences[i];
+    text += fmt::format("{} ({}, not {})", printable(difference.field), value_text(difference.found),
+                        value_text(difference.wanted));
+  }
+  if (differences.size() > shown) text += fmt::format(" and {} more fields", differences.size() - shown);
+  return text;
 }
 
 std::optional<NearestEntry> nearest_entry(const ArtifactKey& key, const std::vector<StoredArtifact>& entries) {
@@ -144,6 +172,14 @@ std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vecto
     if (other.op == key.op && other.arch == key.arch) {
       nearest.consider(fields_of(other), entry.digest, entry.directory);
     }
+  }
+  return nearest.take();
+}
+
+std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vector<TuningKey>& entries) {
+  Nearest nearest(fields_of(key));
+  for (const TuningKey& other : entries) {
+    if (other.op == key.op) nearest.consider(fields_of(other), "", "");
   }
   return nearest.take();
 }

@@ -24,7 +24,9 @@ struct NearestEntry {
   std::string directory;  // its layer
   std::vector<KeyDifference> differences;
 
-  // {"digest", "directory", "differs": [{"field", "found", "wanted"}]}
+  // "differs in generator (3f0c12ab34cd, not 77d1…) and config.block_n (64, not 128)"
+  std::string sentence() const;
+  // {"digest", "directory", "differs": [{"field", "found", "wanted"}], "sentence"}
   Json to_json() const;
 };
 
@@ -33,5 +35,7 @@ struct NearestEntry {
 // when it is damaged, is none. Configs are compared with all their fields, defaults too.
 std::optional<NearestEntry> nearest_entry(const ArtifactKey& key, const std::vector<StoredArtifact>& entries);
 std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vector<StoredRecord>& entries);
+// Of keys with the operator and any arch, which is a field that may differ. Without a digest and a directory.
+std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vector<TuningKey>& entries);
 
 }  // namespace hstujit
