@@ -1,7 +1,6 @@
 // Says what a config asks for and, where a device is known, which kernels that is. Compiles nothing.
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "compiler/support/json.h"
 #include "runtime/operations/operation.h"
@@ -18,18 +17,6 @@ Result<std::optional<DeviceSpec>> known_target(Engine& engine, const Config& con
   const Code code = device.status().code();
   if (!named && (code == Code::kNoDriver || code == Code::kNoDevice)) return std::optional<DeviceSpec>();
   return device.status();
-}
-
-// The lengths of the config, by what decides about the kernel that they are launched with.
-using Group = std::tuple<std::string, Direction, int64_t>;
-using LengthsOfGroups = std::map<Group, Json>;
-
-Group group_of(const Task& task) { return {task.instance->name, task.direction, task.bucket.rows}; }
-
-LengthsOfGroups group(const std::vector<Task>& tasks) {
-  LengthsOfGroups groups;
-  for (const Task& task : tasks) groups[group_of(task)].push_back(task.max_seq_len);
-  return groups;
 }
 
 // Those that differ from their defaults and, where the operator has them, the data type and the heads.
@@ -66,7 +53,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
   std::vector<Task> keys = *list_keys(engine, config, options.op_name);
   if (*device) keys = with_small_batches(keys, **device);
 
-  const LengthsOfGroups lengths = group(*tasks);
+  const LengthsOfKeys lengths(*tasks);
   OperationResult result;
   TaskProgress progress(options, "choose", keys.size());
   size_t without_kernel = 0;
@@ -86,7 +73,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
                            {"keys", Json::array()}});
     }
     Json json = key.to_json();
-    if (key.has_length()) json["max_seq_len"] = lengths.at(group_of(key));
+    if (key.has_length()) json["max_seq_len"] = lengths.of(key);
     if (*device) {
       if (const Status status = add_kernel(engine, **device, key, json); !status.ok()) {
         json["error"] = error_json(status);

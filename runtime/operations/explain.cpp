@@ -3,7 +3,6 @@
 #include <map>
 #include <optional>
 #include <string_view>
-#include <tuple>
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
@@ -158,37 +157,28 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   return {};
 }
 
-// What the lengths of one key have in common.
-struct Explained {
-  Json fields = Json::object();
-  Status status;
-};
-
 }  // namespace
 
 OperationResult explain(Engine& engine, const Config& config, const OperationOptions& options) {
   OperationResult result;
-  const auto tasks = list_kernels(engine, config, options.op_name);
-  if (!tasks.ok()) return {Json::object(), tasks.status()};
+  const auto kernels = list_kernels(engine, config, options.op_name);
+  if (!kernels.ok()) return {Json::object(), kernels.status()};
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
-  const std::vector<Task> all = with_small_batches(*tasks, *device);
+  const LengthsOfKeys lengths(*kernels);
+  const std::vector<Task> keys = with_small_batches(*list_keys(engine, config, options.op_name), *device);
   Contents contents(engine);
-  TaskProgress progress(options, "explain", all.size());
-  std::map<std::tuple<std::string_view, Direction, ProblemBucket>, Explained> keys;
+  TaskProgress progress(options, "explain", keys.size());
   Json rows = Json::array();
-  for (const Task& task : all) {
-    const auto [place, added] = keys.try_emplace({task.instance->name, task.direction, task.bucket});
-    Explained& key = place->second;
-    if (added) key.status = explain_task(engine, *device, task, contents, key.fields);
-    Json row = task.to_json();
-    row.update(key.fields);
-    if (!key.status.ok()) {
-      row["error"] = error_json(key.status);
-      result.fail(key.status.with_context(task.label()));
+  for (const Task& key : keys) {
+    Json row = key.to_json();
+    if (key.has_length()) row["max_seq_lens"] = lengths.of(key);
+    if (const Status status = explain_task(engine, *device, key, contents, row); !status.ok()) {
+      row["error"] = error_json(status);
+      result.fail(status.with_context(key.label()));
     }
     rows.push_back(std::move(row));
-    progress.done(task);
+    progress.done(key);
   }
   result.report = {{"device", to_json(*device)},
                    {"length_mode", to_string(length_mode_of(engine, config))},

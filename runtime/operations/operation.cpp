@@ -129,6 +129,15 @@ Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, 
   return keys;
 }
 
+LengthsOfKeys::LengthsOfKeys(const std::vector<Task>& kernels) {
+  for (const Task& kernel : kernels)
+    lengths_[{kernel.instance->name, kernel.direction, kernel.bucket.rows}].push_back(kernel.max_seq_len);
+}
+
+const std::vector<int64_t>& LengthsOfKeys::of(const Task& key) const {
+  return lengths_.at({key.instance->name, key.direction, key.bucket.rows});
+}
+
 std::vector<Task> with_small_batches(const std::vector<Task>& tasks, const DeviceSpec& device) {
   std::vector<Task> all;
   for (const Task& task : tasks) {

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "compiler/spec/config.h"
@@ -77,6 +79,15 @@ std::vector<Task> kernels_of(const Engine& engine, const Config& config, const T
 Result<std::vector<Task>> list_kernels(const Engine& engine, const Config& config, const std::string& op_name);
 // The same with one task per bucket of an instance and direction.
 Result<std::vector<Task>> list_keys(const Engine& engine, const Config& config, const std::string& op_name);
+// The lengths of kernels as list_kernels gives them, by the key that they are launched with, in the config's order.
+class LengthsOfKeys {
+ public:
+  explicit LengthsOfKeys(const std::vector<Task>& kernels);
+  const std::vector<int64_t>& of(const Task& key) const;
+
+ private:
+  std::map<std::tuple<std::string, Direction, int64_t>, std::vector<int64_t>> lengths_;
+};
 // Each task and, where its instance asks for one and the bucket has small batches on the device, that of their kernel.
 std::vector<Task> with_small_batches(const std::vector<Task>& tasks, const DeviceSpec& device);
 // The task whose kernel a launch of so many sequences gets.

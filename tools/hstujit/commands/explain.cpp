@@ -67,7 +67,7 @@ void print_search(const Json& search) {
 void print_instance(const Json& row) {
   const std::string bucket = text_of(row, "bucket");
   print("\n");
-  write_text(stdout, paragraph(one_line(row_text(row, text_of(row, "max_seq_len"))), 2));
+  write_text(stdout, paragraph(one_line(row_text(row, text_of(row, "max_seq_lens"))), 2));
   Fields fields;
   if (!bucket.empty())
     fields.add("  bucket", bucket + " rows" + (member(row, "small_batch") == true ? ", small batches" : ""));
