@@ -5,6 +5,7 @@
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/date.h"
+#include "compiler/support/memory.h"
 #include "runtime/operations/operation.h"
 #include "runtime/tuning/timing/candidate_bench.h"
 #include "runtime/tuning/timing/ceilings.h"
@@ -133,22 +134,22 @@ OperationResult bench(const EnginePtr& engine, const Config& config, const Opera
   for (const Task& task : *tasks) {
     report_progress(options, done++, tasks->size(), task.label());
     // One problem at a time: the tensors of a whole grid would not fit in device memory together.
-    auto timed = make_timed(engine, config, options, *device, *timer, task);
-    Status failure = timed.status();
-    if (timed.ok()) {
+    Result<Json> row = within_memory("its data", [&]() -> Result<Json> {
+      HSTUJIT_ASSIGN_OR_RETURN(const Timed timed, make_timed(engine, config, options, *device, *timer, task));
       const LaunchFunction launch = [&](cuda::Stream stream) {
-        return timed->op->launch(timed->problem.values(), timed->problem.count(), stream,
-                                 {timed->workspace.data(), timed->workspace.size()});
+        return timed.op->launch(timed.problem.values(), timed.problem.count(), stream,
+                                {timed.workspace.data(), timed.workspace.size()});
       };
-      const auto samples = timer->time({launch}, repeats);
-      failure = samples.status();
-      if (samples.ok()) rows.push_back(row_json(*timed, summarise((*samples)[0]), *ceilings));
+      HSTUJIT_ASSIGN_OR_RETURN(const auto samples, timer->time({launch}, repeats));
+      return row_json(timed, summarise(samples[0]), *ceilings);
+    });
+    if (!row.ok()) {
+      result.fail(row.status().with_context(task.label()));
+      Json failed = task.to_json();
+      failed["error"] = error_json(row.status());
+      row = std::move(failed);
     }
-    if (failure.ok()) continue;
-    Json row = task.to_json();
-    row["error"] = error_json(failure);
-    rows.push_back(std::move(row));
-    result.fail(failure.with_context(task.label()));
+    rows.push_back(*std::move(row));
   }
   report_progress(options, tasks->size(), tasks->size(), "done");
   result.report = {{"environment", environment_json(*engine, **driver, *device)},

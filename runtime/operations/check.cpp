@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compiler/support/json.h"
+#include "compiler/support/memory.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {
@@ -75,7 +76,8 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
     Json json = key.to_json();
     if (key.has_length()) json["max_seq_len"] = lengths.of(key);
     if (*device) {
-      if (const Status status = add_kernel(engine, **device, key, json); !status.ok()) {
+      const Status status = within_memory("its kernel", [&] { return add_kernel(engine, **device, key, json); });
+      if (!status.ok()) {
         json["error"] = error_json(status);
         ++without_kernel;
         result.fail(status.with_context(key.label()));

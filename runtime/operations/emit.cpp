@@ -5,6 +5,7 @@
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
+#include "compiler/support/memory.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {
@@ -58,7 +59,7 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
     Json row = task.to_json();
     const std::filesystem::path own = several ? folder / task.instance->name : folder;
     Status status = make_directories(own);
-    if (status.ok()) status = emit_task(engine, *device, own, task, row);
+    if (status.ok()) status = within_memory("its source", [&] { return emit_task(engine, *device, own, task, row); });
     if (!status.ok()) {
       row["error"] = error_json(status);
       result.fail(status.with_context(task.label()));

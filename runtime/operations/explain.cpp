@@ -7,6 +7,7 @@
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
+#include "compiler/support/memory.h"
 #include "runtime/dispatch/kernel_supply.h"
 #include "runtime/engine/nearest_entry.h"
 #include "runtime/operations/cache_health.h"
@@ -173,7 +174,9 @@ OperationResult explain(Engine& engine, const Config& config, const OperationOpt
   for (const Task& key : keys) {
     Json row = key.to_json();
     if (key.has_length()) row["max_seq_lens"] = lengths.of(key);
-    if (const Status status = explain_task(engine, *device, key, contents, row); !status.ok()) {
+    const Status status =
+        within_memory("its kernel", [&] { return explain_task(engine, *device, key, contents, row); });
+    if (!status.ok()) {
       row["error"] = error_json(status);
       result.fail(status.with_context(key.label()));
     }

@@ -1,5 +1,6 @@
 // Writes down which kernel each key of a config gets, for HSTUJIT_FROZEN.
 #include "compiler/support/json.h"
+#include "compiler/support/memory.h"
 #include "runtime/engine/frozen_choices.h"
 #include "runtime/operations/operation.h"
 
@@ -17,7 +18,9 @@ OperationResult freeze(Engine& engine, const Config& config, const OperationOpti
   std::vector<FrozenChoice> choices;
   for (const Task& task : all) {
     const OpSpec& spec = *task.instance->spec;
-    const auto choice = choose_kernel(engine, spec, task.direction, *device, task.bucket, task.restriction);
+    const auto choice = within_memory("its kernel", [&] {
+      return choose_kernel(engine, spec, task.direction, *device, task.bucket, task.restriction);
+    });
     progress.done(task);
     if (!choice.ok()) {
       result.fail(choice.status().with_context(task.label()));

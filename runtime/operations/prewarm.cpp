@@ -130,8 +130,10 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   TaskProgress progress(options, "choose", all.size());
   for (const Task& task : all) {
     Json row = task.to_json();
-    const auto choice = choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket,
-                                      task.restriction, options.check ? Keep::kNothing : Keep::kFound);
+    const auto choice = within_memory("its kernel", [&] {
+      return choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket, task.restriction,
+                           options.check ? Keep::kNothing : Keep::kFound);
+    });
     progress.done(task);
     if (!choice.ok()) {
       row["outcome"] = kOutcomeFailed;

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "compiler/spec/batch.h"
+#include "compiler/support/memory.h"
 #include "runtime/operations/repeats.h"
 #include "runtime/tuning/data/strided_data.h"
 
@@ -157,7 +158,8 @@ OperationResult run(const EnginePtr& engine, const Config& config, const Operati
                       task.label() + ", " + what + ", " + std::to_string(seconds) + " s");
     };
     Json row = task.to_json();
-    if (const Status status = run_task(engine, config, options, task, tell, row); !status.ok()) {
+    const Status status = within_memory("its data", [&] { return run_task(engine, config, options, task, tell, row); });
+    if (!status.ok()) {
       row["failure"] = error_json(status);
       result.fail(status.with_context(task.label()));
     }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "compiler/support/json.h"
+#include "compiler/support/memory.h"
 #include "runtime/dispatch/kernel_supply.h"
 #include "runtime/dispatch/problem_bucket.h"
 #include "runtime/operations/operation.h"
@@ -134,8 +135,10 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
     const Task& task = keys[i];
     const TunerOptions tuner =
         tuner_options(options, config.tuning, task, budget - seconds_since(start), keys.size() - i);
-    const auto tuned = tune_on_device(engine, *task.instance, task.direction, options.device, *device, task.bucket,
-                                      task.restriction, tuner);
+    const auto tuned = within_memory("its data", [&] {
+      return tune_on_device(engine, *task.instance, task.direction, options.device, *device, task.bucket,
+                            task.restriction, tuner);
+    });
     if (tuned.ok()) {
       rows.push_back(row_json(task, *tuned));
       continue;
@@ -200,7 +203,7 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
       row.update(row_json(task, tuned));
       return {};
     };
-    if (const Status status = work(); !status.ok()) {
+    if (const Status status = within_memory("its data", work); !status.ok()) {
       row["error"] = error_json(status);
       result.fail(status.with_context(task.label()));
     }

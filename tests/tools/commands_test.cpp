@@ -311,6 +311,23 @@ TEST(Host, ABatchOfTooManySequencesIsRefusedWhateverTheirLengths) {
   EXPECT_THAT(refused.err, HasSubstr("the lengths of 268435456 sequences with max_seq_len 64 take 5.15e+10 bytes"));
 }
 
+TEST(Host, AnInstanceWithoutRoomLeavesTheOthersTheirResults) {
+  const Scratch scratch;
+  const std::string config = scratch.file("config.json", R"({"version": 1, "ops": [
+      {"name": "y", "op": "silu", "width": 64, "rows": 5}, {"name": "x", "op": "addmm", "k": 65536, "n": 65536, "rows": 1},
+      {"name": "z", "op": "silu", "width": 64, "rows": 5}]})");
+  const Outcome outcome =
+      run_program({"/bin/sh", "-c", R"(ulimit -v 8000000; exec "$0" "$@")", HSTUJIT_BINARY_DIR "/bin/hstujit", "run",
+                   "--config", config, "--backend", "host", "--check", "--json"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("x forward: "));
+  EXPECT_THAT(outcome.err, HasSubstr(" bytes to generate; this process may have (ulimit -v) 8.19e+09"));
+  const auto runs = outcome.json()["runs"];
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0]["agrees"], true);
+  EXPECT_EQ(runs[2]["agrees"], true);
+}
+
 TEST(Output, AtTheLimitOfAFilesSizeNobodyIsKilled) {
   const Scratch scratch;
   const Outcome outcome = run_program(

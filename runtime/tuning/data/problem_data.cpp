@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -96,51 +95,6 @@ std::vector<std::byte> repeat(const std::vector<std::byte>& image, size_t bytes)
   return repeated;
 }
 
-// Bytes of an element while data are made: as float64 and packed, or packed alone; and with the answer in float64, two
-// outputs, and spread copies of all. Measured on the host with fp32: 13 and 34.
-constexpr double kDrawnBytes = 16, kPackedBytes = 4, kCheckedBytes = 36;
-// Of a sequence, for each tensor that has a number of it: integers, and those of the copies that a comparison makes.
-// Measured on the host, 80 and a few of the sequence.
-constexpr double kSequenceBytes = 96;
-
-// Whether tensors of a batch, of `bytes` for each element, leave no room in the machine.
-Status check_memory(const Signature& signature, const BatchSize& batch, int64_t max_seq_len, double bytes) {
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  const auto numbers = std::count_if(signature.begin(), signature.end(), [](const Argument& argument) {
-    return argument.semantic == Semantic::kOffsets || argument.semantic == Semantic::kCounts;
-  });
-  std::vector<std::pair<std::string, double>> shares = {
-      {"the lengths", static_cast<double>(batch.sequences) * static_cast<double>(numbers) * kSequenceBytes}};
-  for (const Argument& argument : signature) {
-    const bool rows = has_rows(argument);
-    if (!rows && !has_parts(argument)) continue;
-    const int64_t count = rows ? batch.rows_of(row_axis(argument)) : batch.sequences;
-    const auto elements = static_cast<double>(count) * static_cast<double>(part_elements(argument, max_seq_len));
-    shares.emplace_back(argument.name, elements * bytes);
-  }
-  double needed = 0;
-  for (const auto& [name, share] : shares) needed += share;
-  if (needed <= memory) return {};
-  constexpr double kWorthNaming = 1.0 / 16;
-  std::vector<std::string> names;
-  for (const auto& [name, share] : shares) {
-    if (share >= kWorthNaming * needed) names.push_back(name);
-  }
-  const bool sequences = find_argument(signature, Semantic::kMaxRows, kSequenceAxis) >= 0;
-  const bool last_rows = find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0;
-  const std::string size =
-      sequences ? fmt::format("{} sequences with max_seq_len {}{}", batch.sequences, max_seq_len,
-                              last_rows ? fmt::format(" and {} rows of q", batch.rows_of(kQueryAxis)) : "")
-                : fmt::format("{} rows", batch.rows);
-  const std::string_view smaller = !sequences  ? "fewer rows"
-                                   : last_rows ? "fewer sequences, or a smaller max_seq_len or delta_len"
-                                               : "fewer sequences or a smaller max_seq_len";
-  return Status(
-      Code::kOutOfMemory,
-      fmt::format("{} of {} take {:.3g} bytes to generate; the machine has {:.3g}, so the config must have {}",
-                  fmt::join(names, " and "), size, needed, memory, smaller));
-}
-
 BatchSize size_of_batch(const Lengths& lengths) {
   BatchSize size{static_cast<int64_t>(lengths.rows.size()), lengths.total_rows()};
   for (const auto& [axis, rows] : lengths.other_rows) size.other_rows.emplace(axis, sum(rows));
@@ -152,10 +106,7 @@ BatchSize size_of_batch(const Lengths& lengths) {
 Result<Lengths> draw_lengths(const Instance& instance, Direction direction, int64_t max_seq_len, DrawnFor use,
                              int64_t max_rows) {
   const BatchSize batch = batch_size(instance, max_seq_len, max_rows);
-  const double bytes = use == DrawnFor::kChecking  ? kCheckedBytes
-                       : use == DrawnFor::kRunning ? kDrawnBytes
-                                                   : kPackedBytes;
-  HSTUJIT_RETURN_IF_ERROR(check_memory(instance.spec->signature(direction), batch, max_seq_len, bytes));
+  HSTUJIT_RETURN_IF_ERROR(check_data_memory(*instance.spec, direction, batch, max_seq_len, use));
   return make_lengths(instance, max_seq_len, max_rows);
 }
 
@@ -166,7 +117,8 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   problem.direction = direction;
   problem.lengths = lengths;
   problem.signature = problem.spec->signature(direction);
-  HSTUJIT_RETURN_IF_ERROR(check_memory(problem.signature, size_of_batch(lengths), lengths.max_seq_len, kDrawnBytes));
+  HSTUJIT_RETURN_IF_ERROR(
+      check_data_memory(*problem.spec, direction, size_of_batch(lengths), lengths.max_seq_len, DrawnFor::kRunning));
   problem.values = problem.spec->make_inputs(direction, lengths, seed);
   problem.extra_rows = every_row_counts(problem.signature) ? 0 : extra_rows;
 
@@ -244,7 +196,8 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
     return make_problem_data(std::move(spec), direction, lengths, seed, 0, alpha);
   }
 
-  HSTUJIT_RETURN_IF_ERROR(check_memory(signature, size_of_batch(lengths), lengths.max_seq_len, kPackedBytes));
+  HSTUJIT_RETURN_IF_ERROR(
+      check_data_memory(*spec, direction, size_of_batch(lengths), lengths.max_seq_len, DrawnFor::kTiming));
   HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0, alpha));
   problem.lengths = lengths;
   for (size_t i = 0; i < signature.size(); ++i) {

@@ -14,6 +14,7 @@
 #include "compiler/spec/op_spec.h"
 #include "compiler/spec/sequence_rows.h"
 #include "runtime/launch/arguments.h"
+#include "runtime/tuning/data/data_memory.h"
 
 namespace hstujit {
 
@@ -32,10 +33,6 @@ struct ProblemData {
   std::vector<std::vector<int64_t>> strides;   // by argument, in elements; empty, or empty for one: contiguous
   std::vector<size_t> offsets;                 // by argument, bytes before the first element; empty: none
 };
-
-// What the data of a batch are for: a launch, a comparison with the float64 answer beside it, which takes more memory,
-// or times, which take less.
-enum class DrawnFor { kChecking, kRunning, kTiming };
 
 // make_lengths, unless the machine has no room for the data of the batch: kOutOfMemory then, before anything is drawn.
 Result<Lengths> draw_lengths(const Instance& instance, Direction direction, int64_t max_seq_len, DrawnFor use,

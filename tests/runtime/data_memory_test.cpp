@@ -1,0 +1,99 @@
+// Batches without room for their data: refused before they are made, with what takes the bytes and what it follows
+// from; and one that runs out of memory all the same ends itself alone.
+#include "runtime/tuning/data/data_memory.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "runtime/operations/operation.h"
+#include "runtime/tuning/data/problem_data.h"
+#include "tests/runtime/support.h"
+#include "tests/support/little_memory.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Config config_of(const std::string& ops) {
+  auto config = parse_config(R"({"version": 1, "ops": [)" + ops + "]}", "test", "");
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  return *config;
+}
+
+std::string refused(const std::string& op, DrawnFor use = DrawnFor::kRunning) {
+  const Config config = config_of(op);
+  const Instance& instance = config.instances[0];
+  const auto drawn = draw_lengths(instance, instance.directions[0], instance.max_seq_lens[0], use);
+  EXPECT_EQ(drawn.ok() ? Code::kOk : drawn.status().code(), Code::kOutOfMemory) << op;
+  return drawn.status().message();
+}
+
+bool machine_has(double bytes) {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) > bytes;
+}
+
+TEST(DataMemory, WeightsCountThoughTheBatchIsSmall) {
+  if (machine_has(6e10)) GTEST_SKIP() << "there is room for it";
+  const std::string addmm = R"({"name": "x", "op": "addmm", "k": 65536, "n": 65536, "rows": 1})";
+  for (const DrawnFor use : {DrawnFor::kRunning, DrawnFor::kTiming}) {
+    EXPECT_THAT(refused(addmm, use),
+                AllOf(HasSubstr("(65536, 65536) take 6.87e+10 bytes to generate; the machine has "),
+                      HasSubstr(", so the config must have parameters that make "), Not(HasSubstr("rows"))));
+  }
+}
+
+TEST(DataMemory, WhatFollowsFromTheLongestSequenceIsNotSaidToFollowFromRows) {
+  if (machine_has(2e11)) GTEST_SKIP() << "there is room for it";
+  EXPECT_THAT(refused(R"({"name": "d", "op": "dense_to_jagged", "width": 32, "max_seq_len": 268435456,
+                          "lengths": [0, 0, 0]})"),
+              AllOf(HasSubstr("dense of 3 sequences with max_seq_len 268435456 take 4.12e+11 bytes to generate; "),
+                    HasSubstr(", so the config must have fewer sequences or a smaller max_seq_len")));
+}
+
+TEST(DataMemory, RowsAreWhatAnOperatorWithoutSequencesHas) {
+  if (machine_has(2e11)) GTEST_SKIP() << "there is room for it";
+  EXPECT_THAT(refused(R"({"name": "s", "op": "silu", "width": 32, "rows": 268435456})"),
+              AllOf(HasSubstr(" of 268435456 rows take 2.75e+11 bytes"), HasSubstr("the config must have fewer rows")));
+}
+
+TEST(DataMemory, AProcessMayHaveLessThanTheMachine) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
+  EXPECT_TRUE(with_little_memory([] {
+    const std::string sentence = refused(R"({"name": "s", "op": "silu", "width": 4096, "rows": 1000000})");
+    return sentence.find(" bytes to generate; this process may have (ulimit -v) ") != std::string::npos;
+  }));
+}
+
+class OutOfMemory : public RuntimeTest {};
+
+TEST_F(OutOfMemory, AnInstanceThatRunsOutOfMemoryFailsAndTheOthersGoOn) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
+  const auto engine = make_engine();
+  EXPECT_TRUE(with_little_memory([&] {
+    constexpr int kWidth = 1024;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    const std::vector<std::byte> taken(size_t{48} << 20);
+    // As many rows as the whole process might have room for, by the estimate; more than is left of it.
+    const auto rows = static_cast<int64_t>(0.97 * static_cast<double>(limit.rlim_cur) / (2 * 16 * kWidth));
+    const std::string small = R"("op": "silu", "width": 64, "rows": 3})";
+    const Config config =
+        config_of(R"({"name": "y", )" + small + "," +
+                  fmt::format(R"({{"name": "x", "op": "silu", "width": {}, "rows": {}}},)", kWidth, rows) +
+                  R"({"name": "z", )" + small);
+    const OperationResult result = run(engine, config, {});
+    const Json& runs = result.report["runs"];
+    const std::string sentence = result.status.message();
+    if (sentence != "x forward: there is no memory for its data" || runs.size() != 3) {
+      std::fprintf(stderr, "%s\n%s\n", sentence.c_str(), runs.dump().c_str());
+      return false;
+    }
+    return runs[0].contains("ms") && runs[2].contains("ms") && runs[1]["failure"]["code"] == "out_of_memory";
+  }));
+}
+
+}  // namespace
+}  // namespace hstujit::test
