@@ -202,6 +202,12 @@ TEST_F(Compiling, WhatEmitWritesCompilesWithNvcc) {
   ASSERT_TRUE(files.contains("source") && files.contains("ir") && files.contains("launcher")) << emit.out;
   for (const auto& [kind, path] : files.items()) EXPECT_GT(fs::file_size(path.get<std::string>()), 100u) << kind;
 
+  const Outcome text = hstujit_tool({"emit", "--config", config_, "--arch", "sm_90a", "-o", folder.string()});
+  std::istringstream lines(text.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_THAT(text.out, HasSubstr("folder    " + folder.string() + "\n"));
+  EXPECT_THAT(text.out, HasSubstr("_main.cu\n"));
+
   std::string nvcc = "nvcc";
   if (run_program({nvcc, "--version"}).code != 0) nvcc = "/usr/local/cuda/bin/nvcc";
   if (run_program({nvcc, "--version"}).code != 0) GTEST_SKIP() << "no nvcc here";
@@ -223,6 +229,19 @@ TEST(Check, ShowsWhatInstancesAreAndTheirKernelsWhole) {
                                      "num_targets max_attn_len=512 contextual_seq_len=8\n"));
   EXPECT_THAT(outcome.out, HasSubstr(" heuristic\n"));
   EXPECT_EQ(outcome.out.find("…"), std::string::npos) << outcome.out;
+}
+
+// A word that is longer, such as a path, has a line of its own.
+TEST(Doctor, FindingsGoOnInTheNextLine) {
+  const Scratch scratch;
+  const Outcome outcome =
+      hstujit_tool({"doctor", "--cache-dir", scratch.cache()}, {{"HSTUJIT_CUDA_DRIVER", "/nonexistent/libcuda.so.1"},
+                                                                {"HSTUJIT_NVRTC", "/nonexistent/libnvrtc.so"},
+                                                                {"HSTUJIT_OVERRIDE", R"({"stages": 3})"},
+                                                                {"HSTUJIT_NO_SUCH", "1"}});
+  EXPECT_THAT(outcome.out, HasSubstr("\n  what to do: "));
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
 TEST(Check, ManyParametersStandOnSeveralLines) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "tests/tools/exit_codes.h"
 #include "tests/tools/program.h"
 
@@ -75,11 +77,12 @@ TEST(Missing, DoctorReportsAllOfItAndSaysThatNothingRuns) {
   EXPECT_FALSE(report["healthy"]);
   EXPECT_FALSE(report["driver"]["ok"]);
   EXPECT_FALSE(report["nvrtc"]["ok"]);
+  const std::string text = std::regex_replace(outcome.out, std::regex("\\s+"), " ");  // lines go on in the next one
   for (const auto& finding : report["findings"]) {
     const std::string problem = finding["problem"];
-    const size_t first = outcome.out.find(problem);
+    const size_t first = text.find(problem);
     EXPECT_NE(first, std::string::npos) << problem;
-    EXPECT_EQ(outcome.out.find(problem, first + 1), std::string::npos) << "once is enough: " << problem;
+    EXPECT_EQ(text.find(problem, first + 1), std::string::npos) << "once is enough: " << problem;
   }
 }
 

@@ -45,8 +45,10 @@ size_t print_findings(const Json& findings) {
     errors += severity == "error" ? 1 : 0;
     const std::string about = text_of(finding, "about"), problem = text_of(finding, "problem");
     // A sentence about a variable begins with its name.
-    print("\n{}, {}\n  what to do: {}\n", severity, problem.starts_with(about) ? problem : about + ": " + problem,
-          text_of(finding, "what_to_do"));
+    print("\n");
+    const std::string whole = severity + ", " + (problem.starts_with(about) ? problem : about + ": " + problem);
+    write_text(stdout, paragraph(one_line(whole), 2));
+    write_text(stdout, paragraph("  what to do: " + one_line(text_of(finding, "what_to_do")), 4));
   }
   const auto count = static_cast<double>(findings.size());
   if (errors > 0) {

@@ -1,7 +1,9 @@
 // hstujit emit: writes the generated source of instances, their IR, and a program that runs them.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
@@ -17,7 +19,12 @@ size_t print_report(const Json& report, const Options&) {
   for (const Json& row : member(report, "instances")) {
     if (!row.contains("files")) continue;
     write_text(stdout, paragraph(one_line(row_text(row, bucket_text(row)) + ": " + text_of(row, "describe")), 2));
-    for (const auto& [kind, path] : row["files"].items()) fields.add("  " + kind, text_of(path));
+    std::string folder;
+    for (const auto& [kind, file] : row["files"].items()) {
+      const std::filesystem::path path = text_of(file);
+      if (std::exchange(folder, path.parent_path().string()) != path.parent_path()) fields.add("  folder", folder);
+      fields.add("  " + kind, path.filename().string());
+    }
     fields.print();
     fields = {};
   }
