@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "tests/tools/exit_codes.h"
@@ -30,6 +32,32 @@ TEST(Arguments, HelpAndVersionAreNoMistakes) {
   EXPECT_THAT(version.out, StartsWith("hstujit "));
 }
 
+TEST(Arguments, ThePageSaysWhichCommandsHaveWideTables) {
+  std::ifstream page(HSTUJIT_SOURCE_DIR "/docs/cli.md");
+  std::string row;
+  while (std::getline(page, row) && !row.starts_with("| `--wide` |")) continue;
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{{"check"},
+                                                                                       {"prewarm"},
+                                                                                       {"tune"},
+                                                                                       {"run"},
+                                                                                       {"bench"},
+                                                                                       {"emit"},
+                                                                                       {"freeze"},
+                                                                                       {"explain"},
+                                                                                       {"doctor"},
+                                                                                       {"cache", "ls"},
+                                                                                       {"cache", "verify"},
+                                                                                       {"cache", "prune"},
+                                                                                       {"cache", "export"},
+                                                                                       {"cache", "import"}}) {
+    std::vector<std::string> help = command;
+    help.emplace_back("--help");
+    const bool wide = hstujit_tool(help).out.find("\n  --wide ") != std::string::npos;
+    const std::string name = "`" + command.front() + (command.size() > 1 ? " " + command.back() : "") + "`";
+    EXPECT_EQ(row.find(name) != std::string::npos, wide) << name;
+  }
+}
+
 struct Mistake {
   std::vector<std::string> arguments;
   std::string sentence;  // part of standard error
@@ -44,6 +72,16 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"doctor", "--jsn"}, "there is no option --jsn, did you mean \"--json\"?; see hstujit doctor --help"},
       {{"cache", "prune", "--nvrct=12.8"}, "there is no option --nvrct, did you mean \"--nvrtc\"?"},
       {{"prewarm"}, "--config is required; see hstujit prewarm --help"},
+      {{"prewarm", "--config"}, "hstujit: --config needs a FILE; see hstujit prewarm --help"},
+      {{"prewarm", "--config", "a", "-j"}, "hstujit: -j,--jobs needs an N; see"},
+      {{"prewarm", "--config", "--arch", "a"}, "hstujit: --config needs a FILE; see"},
+      {{"prewarm", "--config", "--json"}, "hstujit: --config needs a FILE; see"},
+      {{"prewarm", "--config", "a", "--arch", "-j", "2"}, "hstujit: --arch needs an ARCH; see"},
+      {{"run", "--config", "a", "--backend"}, "hstujit: --backend needs one of cuda, host; see"},
+      {{"cache", "prune", "--max-bytes"}, "hstujit: --max-bytes needs a SIZE; see"},
+      {{"freeze", "--config", "a"}, "hstujit: -o,--output is required; see hstujit freeze --help"},
+      {{"emit", "--config", "a", "-o"}, "hstujit: -o,--output needs a DIR; see"},
+      {{"cache", "export"}, "hstujit: FILE is required; see hstujit cache export --help"},
       {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},
       {{"prewarm", "--config", "a", "--jobs", "many"}, "many"},
@@ -113,6 +151,11 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
 }
 
 TEST(Arguments, HelpHasNothingOfTheParsersOwn) {
+  const std::string run = std::regex_replace(hstujit_tool({"run", "--help"}).out, std::regex("\\s+"), " ");
+  EXPECT_THAT(run, HasSubstr(" --max-rows N at most this many rows of each batch; default: all; 1 to 268435456 "));
+  EXPECT_THAT(run, HasSubstr(" deterministic kernels are asked for; 1 to 1000000; default: 1 "));
+  EXPECT_THAT(hstujit_tool({"cache", "export", "--help"}).out, HasSubstr("\n  FILE REQUIRED  "));
+  EXPECT_THAT(run, HasSubstr(" --backend cuda|host where it runs; default: cuda "));
   EXPECT_THAT(hstujit_tool({"cache", "prune", "--help"}).out, testing::Not(HasSubstr("[Option Group")));
   EXPECT_THAT(hstujit_tool({"prewarm", "--help"}).out, HasSubstr("NAME/STEP: only this step"));
   EXPECT_THAT(hstujit_tool({"run", "--help"}).out, testing::Not(HasSubstr("NAME/STEP")));

@@ -13,15 +13,19 @@ CommandOption option_row(const CLI::Option& option) {
   row.doc = option.get_description();
   row.required = option.get_required();
   if (option.get_items_expected_max() == 0) return row;
-  // CLI11 puts what a validator has to say behind a colon.
-  const std::string type = option.get_type_name();
-  row.value = type.substr(0, type.find(':'));
+  row.value = value_of(option).name;
   if (row.value.find('|') != std::string::npos) row.choices = split(row.value, '|');
   if (option.get_positional()) row.value = option.get_name(true);
   return row;
 }
 
 }  // namespace
+
+OptionValue value_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t colon = type.find(':');
+  return {type.substr(0, colon), colon == std::string::npos ? std::string() : type.substr(colon + 1)};
+}
 
 Command command_table(const CLI::App& app) {
   Command table{app.get_name(), app.get_description(), {}, {}};

@@ -23,6 +23,14 @@ struct Command {
   std::vector<Command> commands;
 };
 
+// What an option takes: CLI11 joins its name and what validators have to say.
+struct OptionValue {
+  std::string name;     // "FILE"; "" for a flag
+  std::string allowed;  // "1 to 1024"; "" where nothing is said
+};
+
+OptionValue value_of(const CLI::Option& option);
+
 Command command_table(const CLI::App& app);
 
 }  // namespace hstujit

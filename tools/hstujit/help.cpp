@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "tools/hstujit/command_table.h"
+
 namespace hstujit {
 
 std::string HelpFormatter::wrapped(const std::string& text) const {
@@ -22,8 +24,18 @@ std::string HelpFormatter::wrapped(const std::string& text) const {
   return lines;
 }
 
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  if (option->get_items_expected_max() == 0) return "";
+  const std::string type = value_of(*option).name;
+  const std::string value = type == "TEXT" ? "" : type;  // CLI11's own, where the option says none
+  return (value.empty() ? "" : " " + value) + (option->get_required() ? " REQUIRED" : "");
+}
+
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
-  return wrapped(CLI::Formatter::make_option_desc(option));
+  std::string text = CLI::Formatter::make_option_desc(option);
+  if (const std::string allowed = value_of(*option).allowed; !allowed.empty()) text += "; " + allowed;
+  if (const std::string& usual = option->get_default_str(); !usual.empty()) text += "; default: " + usual;
+  return wrapped(text);
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {

@@ -10,6 +10,8 @@ inline constexpr size_t kHelpColumns = 100;
 
 class HelpFormatter final : public CLI::Formatter {
  public:
+  // " FILE REQUIRED": what a value may be, and what it is by default, is said behind the description.
+  std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
   std::string make_subcommand(const CLI::App* command) const override;
 

@@ -59,7 +59,7 @@ ExitCode run(int argc, char** argv) {
   try {
     hstujit::check_not_cut_off(argc, argv);
     app.parse(argc, argv);
-    hstujit::check_not_empty(app);
+    hstujit::check_given_values(app);
   } catch (const CLI::ParseError& error) {
     return hstujit::refuse(app, error);
   }

@@ -83,9 +83,45 @@ std::string before_the_command(const CLI::App& command) {
   return {};
 }
 
+// "a FILE" "an ARCH" "an N", or the words that there are.
+std::string value_text(const CLI::Option& option) {
+  const std::string name = value_of(option).name;
+  if (name.find('|') != std::string::npos) return fmt::format("one of {}", fmt::join(split(name, '|'), ", "));
+  const bool vowel = name == "N" || std::string_view("AEIOU").find(name.front()) != std::string_view::npos;
+  return fmt::format("{} {}", vowel ? "an" : "a", name);
+}
+
+std::string all_names(const CLI::Option& option) {
+  return option.get_positional() ? option.get_name() : option.get_name(false, true);
+}
+
+// An option that was given the name of another one for its value: CLI11 takes whatever stands behind it.
+const CLI::Option* without_its_value(const CLI::App& command) {
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const std::string& text : option->results()) {
+      if (text.starts_with('-') && command.get_option_no_throw(text) != nullptr) return option;
+    }
+  }
+  return nullptr;
+}
+
+// Of an option that is missing, or whose value is; empty where the sentence is about something else.
+std::string about_what_is_missing(const CLI::App& command, const std::string& sentence) {
+  constexpr std::string_view kNoOption = " is required", kNoValue = " missing";
+  const CLI::Option* const without = without_its_value(command);
+  for (const CLI::Option* const option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (sentence == name + std::string(kNoOption)) return all_names(*option) + std::string(kNoOption);
+    if (option == without || (sentence.starts_with(name + ": ") && sentence.ends_with(kNoValue)))
+      return fmt::format("{} needs {}", all_names(*option), value_text(*option));
+  }
+  return {};
+}
+
 // What CLI11 found, by the form of its sentence where it keeps no more than that.
-std::string in_our_words(const CLI::ParseError& error) {
+std::string in_our_words(const CLI::App& command, const CLI::ParseError& error) {
   const std::string sentence = error.what();
+  if (std::string missing = about_what_is_missing(command, sentence); !missing.empty()) return missing;
   constexpr std::string_view kValueOfAFlag = " was given a disallowed flag override", kTwice = ": At Most 1 required";
   constexpr std::string_view kUnexpected = "The following argument";
   if (sentence.ends_with(kValueOfAFlag))
@@ -106,8 +142,10 @@ void refuse_values_of_flags(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) refuse_values_of_flags(*command);
 }
 
-void check_not_empty(const CLI::App& app) {
+void check_given_values(const CLI::App& app) {
   const CLI::App& command = named_command(app);
+  if (const CLI::Option* const option = without_its_value(command))
+    throw CLI::ArgumentMismatch::TypedAtLeast(option->get_name(), 1, value_of(*option).name);
   for (const CLI::Option* option : command.get_options()) {
     const std::vector<std::string>& results = option->results();
     if (std::any_of(results.begin(), results.end(), [](const std::string& text) { return text.empty(); }))
@@ -142,9 +180,10 @@ ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
     return ExitCode::kBadRequest;
   }
   const std::string before = before_the_command(command);
-  std::string sentence = !before.empty() ? fmt::format(kBeforeCommand, before)
-                         : rest.empty()  ? in_our_words(error)
-                                         : about_the_rest(command, rest);
+  const bool without_value = without_its_value(command) != nullptr;
+  std::string sentence = !before.empty()                 ? fmt::format(kBeforeCommand, before)
+                         : rest.empty() || without_value ? in_our_words(command, error)
+                                                         : about_the_rest(command, rest);
   std::string path;
   for (const CLI::App* part = &command; part->get_parent() != nullptr; part = part->get_parent()) {
     path = part->get_name() + " " + path;
