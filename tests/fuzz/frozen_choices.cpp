@@ -25,6 +25,11 @@ void frozen_choices(std::string_view input) {
   if (!parsed(choices)) return;
   expect(choices->checksum().size() == 64, "the checksum of choices is a SHA-256");
   expect(choices->size() <= (*object)["choices"].size(), "there are no more choices than rows");
+  TuningKey key;
+  key.op = "hstu_attention";
+  key.spec = R"({"op":"hstu_attention"})";
+  if (const auto nearest = choices->nearest({key}))
+    expect(!nearest->differences.empty(), "the nearest choice is that of another key");
 }
 
 }  // namespace hstujit::fuzz
