@@ -32,16 +32,14 @@ TEST(Config, ADefaultThatNoEntryTakesIsHeldToItsRules) {
 // A default for operators that the config does not have is fine, unless it stands for a field that one of its own has.
 TEST(Config, ADefaultOfNoEntryThatStandsForAnothersFieldIsAMistake) {
   const auto with = [](const std::string& defaults, const std::string& fields = "") {
-    return R"({"version": 1, "defaults": {)" + defaults + R"(}, "ops": [{"name": "a", "op": "hstu_attention",
-        "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8)" +
+    return R"({"version": 1, "defaults": {)" + defaults + R"(}, "ops": [{"name": "a", "op": "layer_norm", "rows": 5)" +
            fields + "}]}";
   };
-  EXPECT_THAT(
-      config_error(with(R"("num_heads": 4)")),
-      HasSubstr("defaults.num_heads (value 4) is a field of no entry, did you mean \"heads\"? hstu_attention has "
-                "that"));
-  for (const std::string& good : {with(R"("num_heads": 4, "heads": 2)"), with(R"("num_heads": 4)", R"(, "heads": 2)"),
-                                  with(R"("concat_x": true, "rows": 5)")})
+  EXPECT_THAT(config_error(with(R"("hidden_dim": 8)")),
+              HasSubstr("defaults.hidden_dim (value 8) is a field of no entry, did you mean \"width\"? layer_norm has "
+                        "that"));
+  for (const std::string& good : {with(R"("hidden_dim": 8, "width": 8)"), with(R"("hidden_dim": 8)", R"(, "width": 8)"),
+                                  with(R"("concat_x": true, "width": 8)")})
     EXPECT_TRUE(parse_config(good, "test", "").ok()) << good;
 }
 
