@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "compiler/nvrtc/nvrtc_search.h"
-#include "compiler/support/running_compile.h"
 #include "compiler/support/arch.h"
 #include "compiler/support/dynamic_library.h"
+#include "compiler/support/running_compile.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {

@@ -45,7 +45,9 @@ constexpr Alias kNames[] = {
     {"small_batches", "small_batch"},
     {"delta_len", "delta_size delta_q_len q_len max_delta_len max_q_len num_new_rows"},
     // Parameters of the attention operators.
-    {"heads", "num_heads num_head n_heads nheads nhead n_head h num_attention_heads attention_heads num_q_heads num_groups groups"},
+    {"heads",
+     "num_heads num_head n_heads nheads nhead n_head h num_attention_heads attention_heads num_q_heads num_groups "
+     "groups"},
     {"attn_dim", "head_dim headdim head_size d_head dim_head d_k"},
     {"hidden_dim", "head_dim headdim head_size d_head dim_head"},
     {"attn_dim", "attention_dim attn_head_dim qk_dim dqk d_qk d_q dim_qk head_dim_qk qk_head_dim block_d_q"},

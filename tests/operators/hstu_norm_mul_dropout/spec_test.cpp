@@ -50,8 +50,7 @@ TEST(HstuNormMulDropoutSpec, Signatures) {
   EXPECT_EQ(arguments_of("", Direction::kForward), "x(L, 64), u(L, 64), weight(64), bias(64), eps, out(L, 64)");
   EXPECT_EQ(arguments_of(R"(, "norm": "rms_norm")", Direction::kBackward),
             "x(L, 64), u(L, 64), dout(L, 64), weight(64), eps, dx(L, 64), du(L, 64), dweight(64)");
-  const std::string all =
-      R"(, "group_norm": true, "heads": 4, "concat_u": true, "concat_x": true, "dropout": true)";
+  const std::string all = R"(, "group_norm": true, "heads": 4, "concat_u": true, "concat_x": true, "dropout": true)";
   EXPECT_EQ(arguments_of(all, Direction::kForward),
             "x(L, 64), u(L, 64), weight(4), bias(4), eps, dropout_ratio, seed seed, offset seed, out(L, 192)");
   EXPECT_EQ(arguments_of(all, Direction::kBackward),
