@@ -52,7 +52,7 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
   };
   FrozenChoices choices;
   choices.origin_ = origin;
-  const Result<Json> json = parse_checked_json(text, kFormat, &choices.checksum_);
+  Result<Json> json = parse_checked_json(text, kFormat, &choices.checksum_);
   if (!json.ok() && json.status().code() == Code::kOutOfMemory) return json.status().with_context(printable(origin));
   if (!json.ok()) return wrong(json.status().message());
   const auto list = json->find("choices");
@@ -75,10 +75,8 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
       return wrong(fmt::format("the key {} is there twice, with the configs {} and {}", quote(key, kLongestKey),
                                brief_json(to_json(place->second)), brief_json(to_json(*config))));
     }
-    if (!added) continue;
-    choices.keys_.push_back(tuning_key_from(row));
-    if (const auto spec = row.find("spec"); spec != row.end()) choices.keys_.back().spec = dump_json(*spec);
   }
+  choices.rows_ = std::move(*list);
   return choices;
 }
 
@@ -88,9 +86,14 @@ const KernelConfig* FrozenChoices::find(const TuningKey& key) const {
 }
 
 std::optional<NearestEntry> FrozenChoices::nearest(const std::vector<TuningKey>& keys) const {
+  std::vector<TuningKey> own;
+  for (const Json& row : rows_) {
+    own.push_back(tuning_key_from(row));
+    if (const auto spec = row.find("spec"); spec != row.end()) own.back().spec = dump_json(*spec);
+  }
   std::optional<NearestEntry> best;
   for (const TuningKey& key : keys) {
-    std::optional<NearestEntry> found = nearest_entry(key, keys_);
+    std::optional<NearestEntry> found = nearest_entry(key, own);
     if (found && (!best || found->differences.size() < best->differences.size())) best = std::move(found);
   }
   return best;

@@ -15,6 +15,7 @@
 
 #include "autotune_cache/tuning_record.h"
 #include "compiler/plan/kernel_config.h"
+#include "compiler/support/json.h"
 #include "runtime/engine/nearest_entry.h"
 
 namespace hstujit {
@@ -46,7 +47,7 @@ class FrozenChoices {
   std::string origin_;
   std::string checksum_;
   std::map<std::string, KernelConfig, std::less<>> configs_;  // by digest of the key
-  std::vector<TuningKey> keys_;                               // as the file's fields say, for people
+  Json rows_;  // of the file, whose fields tell people of a miss what there is
 };
 
 }  // namespace hstujit

@@ -182,10 +182,8 @@ namespace {
 double table_sums_cycles(const RowSpec& spec, const RowConfig& config, int64_t elements, const DeviceSpec& device,
                          const TableSumsCost& cost) {
   const RowInterface& interface = spec.interface(Direction::kBackward);
-  double rows = 0;
-  for (const std::vector<RowOperand>* operands : {&interface.inputs, &interface.outputs}) {
-    for (const RowOperand& operand : *operands) rows += operand.kind == RowOperandKind::kRow ? 1 : 0;
-  }
+  const auto rows = static_cast<double>(count_of(interface.inputs, RowOperandKind::kRow) +
+                                        count_of(interface.outputs, RowOperandKind::kRow));
   const double bytes = rows * kElements * static_cast<double>(size_of(spec.dtype()));
   const auto blocks = static_cast<double>(config.blocks_per_sm);
   const double warps = static_cast<double>(config.warps) * blocks;

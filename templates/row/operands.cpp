@@ -159,6 +159,10 @@ std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction) {
   return slots;
 }
 
+int64_t count_of(const std::vector<RowOperand>& operands, RowOperandKind kind) {
+  return std::count_if(operands.begin(), operands.end(), [&](const RowOperand& one) { return one.kind == kind; });
+}
+
 bool has_table_sums(const RowSpec& spec) {
   return !spec.interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum).empty();
 }

@@ -13,6 +13,8 @@ namespace hstujit::row {
 // Pointers, row strides, scalars, and `rows`, the number of rows.
 std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction);
 
+int64_t count_of(const std::vector<RowOperand>& operands, RowOperandKind kind);
+
 // Whether gradients are sums over the rows that found a row of a table.
 bool has_table_sums(const RowSpec& spec);
 // Whether each sequence finds the table's row of its own number, so that rows come in the order of those that they

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compiler/support/integers.h"
+#include "templates/row/operands.h"
 
 namespace hstujit::row {
 
@@ -66,9 +67,7 @@ int64_t parts_of(const RowInterface& interface, int64_t vectors, int64_t chunks,
 
 // What a thread that walks rows keeps besides its share of them, of vectors and of sums.
 int64_t walking_words(const RowSpec& spec, Direction direction, const RowInterface& interface, int64_t elements) {
-  const auto inputs =
-      static_cast<double>(std::count_if(interface.inputs.begin(), interface.inputs.end(),
-                                        [](const RowOperand& input) { return input.kind == RowOperandKind::kRow; }));
+  const auto inputs = static_cast<double>(count_of(interface.inputs, RowOperandKind::kRow));
   const double formula = spec.operations(direction) - kDrawOperations * static_cast<double>(interface.drawn);
   const double live = walk::kLive + walk::kLivePerInput * std::max(0.0, inputs - 3) +
                       std::clamp((formula - walk::kShortFormula) / 4, 0.0, walk::kLongFormula);

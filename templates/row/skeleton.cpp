@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 
 #include "compiler/support/integers.h"
@@ -29,13 +28,10 @@ bool well_formed(const RowConfig& config) {
 
 bool is_persistent(const RowConfig& config) { return config.schedule == "persistent"; }
 
-int64_t count_of(const RowInterface& interface, RowOperandKind kind) {
-  return std::count_if(interface.outputs.begin(), interface.outputs.end(),
-                       [&](const RowOperand& output) { return output.kind == kind; });
-}
-
 bool has_sums(const RowInterface& interface) {
-  return count_of(interface, RowOperandKind::kColumnSum) + count_of(interface, RowOperandKind::kGroupSum) > 0;
+  return count_of(interface.outputs, RowOperandKind::kColumnSum) +
+             count_of(interface.outputs, RowOperandKind::kGroupSum) >
+         0;
 }
 
 // Numbers that each CTA leaves in a region of its own, and the kernel that adds them up.
@@ -53,8 +49,8 @@ void add_sums(const char* region, int64_t numbers, const char* function, int64_t
 }
 
 void add_row_sums(const RowInterface& interface, const Resources& resources, LaunchPlan& plan) {
-  const int64_t columns = count_of(interface, RowOperandKind::kColumnSum) * interface.width;
-  const int64_t groups = count_of(interface, RowOperandKind::kGroupSum);
+  const int64_t columns = count_of(interface.outputs, RowOperandKind::kColumnSum) * interface.width;
+  const int64_t groups = count_of(interface.outputs, RowOperandKind::kGroupSum);
   add_sums("partials", columns, "add_column_sums", ceil_div(columns, kAddColumns), plan);
   add_sums("group_partials", groups * resources.vectors, "add_group_sums", groups * interface.groups, plan);
   if (plan.following.empty()) return;

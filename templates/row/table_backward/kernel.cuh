@@ -42,9 +42,8 @@ __device__ void sum_counts(const Params& params) {
 template <class Spec, class Config, class Params>
 __device__ void order_rows(const Params& params) {
   constexpr int kTables = Operands::TableSums::kCount;
-  for_each_chunk(params.rows, kTables, [&](int i) {
-    put_in_order(KeyRegions(params, i % kTables), 0, i / kTables, params.rows);
-  });
+  for_each_chunk(params.rows, kTables,
+                 [&](int i) { put_in_order(KeyRegions(params, i % kTables), 0, i / kTables, params.rows); });
 }
 
 template <class Spec, class Config, class Params>

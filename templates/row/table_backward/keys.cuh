@@ -21,18 +21,16 @@ struct KeySort {
     return (each + kThreads - 1) / kThreads * kThreads;
   }
   // Passes over a table of so many rows: digits of the largest key, of rows that are of no sequence.
-  static __device__ __forceinline__ int passes(i64 rows) {
-    return rows + 1 < kDigits ? 1 : 2;
-  }
+  static __device__ __forceinline__ int passes(i64 rows) { return rows + 1 < kDigits ? 1 : 2; }
   static __device__ __forceinline__ int digit(u32 key, int pass) { return key >> (pass * kBits) & (kDigits - 1); }
 };
 
 // A table's share of the workspace. Where rows come in the order of keys, there are only the keys.
 struct KeyRegions {
-  u32* keys;         // of each row: the row of the table, their number where it finds none, one more where it is no row
-  u32* order[2];     // rows by key; passes write to them in turn
-  u32* histograms;   // (chunks, digits): rows of a digit, then such rows of earlier chunks
-  u32* totals;       // (digits): rows of all chunks
+  u32* keys;        // of each row: the row of the table, their number where it finds none, one more where it is no row
+  u32* order[2];    // rows by key; passes write to them in turn
+  u32* histograms;  // (chunks, digits): rows of a digit, then such rows of earlier chunks
+  u32* totals;      // (digits): rows of all chunks
 
   template <class Params>
   __device__ __forceinline__ KeyRegions(const Params& params, int table) : keys(params.keys + table * params.rows) {
@@ -86,8 +84,8 @@ __device__ __forceinline__ void write_keys(const Params& params, int chunk) {
   if constexpr (!Sums::kSorted) {
     __syncthreads();
     for (int digit = threadIdx.x; digit < kCounts; digit += blockDim.x)
-      KeyRegions(params, digit / KeySort::kDigits)
-          .histograms[chunk * KeySort::kDigits + digit % KeySort::kDigits] = counts[digit];
+      KeyRegions(params, digit / KeySort::kDigits).histograms[chunk * KeySort::kDigits + digit % KeySort::kDigits] =
+          counts[digit];
     __syncthreads();
   }
 }

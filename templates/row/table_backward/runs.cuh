@@ -2,8 +2,8 @@
 // key are a run. Groups of threads have neighbouring parts of the order, which begin and end in the middle of runs.
 //
 // A part writes the sum of a run that it has whole. Of a run that began before it, it leaves what it added as its head,
-// and of one that goes on behind it as its tail. Whoever has a tail adds the heads behind it: first the groups of a CTA,
-// whose parts together are the CTA's, with a head and a tail of its own, and in the end the CTAs.
+// and of one that goes on behind it as its tail. Whoever has a tail adds the heads behind it: first the groups of a
+// CTA, whose parts together are the CTA's, with a head and a tail of its own, and in the end the CTAs.
 #pragma once
 #include "row/table_backward/keys.cuh"
 #include "row/table_sums.cuh"
@@ -33,7 +33,8 @@ __device__ __forceinline__ i64 behind_heads(const RunParts<kWidth>& parts, i64 p
 
 // Adds those heads. Whether the run ends before the part `end`.
 template <class Layout, int kWidth>
-__device__ __forceinline__ bool add_heads(const RunParts<kWidth>& parts, i64 part, i64 end, TableRowSums<Layout>& sums) {
+__device__ __forceinline__ bool add_heads(const RunParts<kWidth>& parts, i64 part, i64 end,
+                                          TableRowSums<Layout>& sums) {
   const i64 behind = behind_heads(parts, part, end);
 #pragma unroll 1
   for (i64 other = part + 1; other < behind; ++other) sums.add(parts.head(other));

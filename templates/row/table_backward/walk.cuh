@@ -1,4 +1,4 @@
-// The pass over the rows in the order of a table's keys. The first table's also writes what follows from each row alone.
+// The pass over the rows in the order of a table's keys. The first table's also writes what follows from a row alone.
 #pragma once
 #include "row/row_gradients.cuh"
 #include "row/table_backward/runs.cuh"
@@ -140,8 +140,8 @@ class TableWalk {
         [&](int chunk, int i, const float* summands) { sums.elements[chunk][i] += summands[kTable]; });
   }
 
-  __device__ __forceinline__ void end_run(u32 key, bool began, bool ends, const TableRowSums<Layout>& sums, RunEnds& own,
-                                          const RunParts<kWidth>& parts, int group) {
+  __device__ __forceinline__ void end_run(u32 key, bool began, bool ends, const TableRowSums<Layout>& sums,
+                                          RunEnds& own, const RunParts<kWidth>& parts, int group) {
     if (began && ends) return write(key, sums);
     if (began) {
       own.tail = key;

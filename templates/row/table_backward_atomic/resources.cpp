@@ -5,6 +5,7 @@
 
 #include "compiler/support/integers.h"
 #include "templates/common/sm90/machine.h"
+#include "templates/row/operands.h"
 
 namespace hstujit::row_table_backward_atomic {
 
@@ -22,17 +23,13 @@ constexpr int64_t kNoRecentBytes = 20;
 
 int64_t floor_of_power(int64_t value) { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(value))); }
 
-int64_t count(const std::vector<RowOperand>& operands, RowOperandKind kind) {
-  return std::count_if(operands.begin(), operands.end(), [&](const RowOperand& one) { return one.kind == kind; });
-}
-
 }  // namespace
 
 Resources::Resources(const RowSpec& spec, const RowConfig& config) {
   const RowInterface& interface = spec.interface(Direction::kBackward);
   const auto element_bytes = static_cast<int64_t>(size_of(spec.dtype()));
-  const int64_t inputs = count(interface.inputs, RowOperandKind::kRow);
-  const int64_t tables = count(interface.outputs, RowOperandKind::kTableSum);
+  const int64_t inputs = row::count_of(interface.inputs, RowOperandKind::kRow);
+  const int64_t tables = row::count_of(interface.outputs, RowOperandKind::kTableSum);
   consumers = kWarp * config.warps;
   threads = consumers + kWarp;
   // At most 16 bytes; fewer where threads would have nothing to do.

@@ -1,5 +1,5 @@
 // Sums of a table's rows before they reach memory. A thread has some columns of all of them: those of rows that come
-// again and again are in registers, and are added to the table when another row takes their place.
+// again and again are in registers or in shared memory, and are added to the table when another row takes their place.
 #pragma once
 #include "common/ptx/red.cuh"
 #include "row/table_sums.cuh"
@@ -23,8 +23,7 @@ __device__ __forceinline__ void add_to_total(bool wanted, TableRowSums<Layout>& 
 
 // The row that was found last, in registers, and those before it, in shared memory: rows of a sequence find the same
 // one after the other, but for some that lie between, and neighbouring sequences may find it again. A row has the slot
-// of its number modulo the slots. Each thread reads and writes its own columns alone, and each warp of a row its own
-// keys.
+// of its number modulo the slots. Each thread reads and writes its own columns and keys alone.
 template <class Layout, int kSlots, int kWidth>
 class RecentSums {
  public:
