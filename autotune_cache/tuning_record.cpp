@@ -257,14 +257,26 @@ std::string select_winner(const TuningRecord& record, const TimingFilter& compet
   return best->config;
 }
 
+namespace {
+
+// A workload decides over one with more rows as long as these are at most so many times its own. Launches of fewer
+// hardly differ: layer norms of 4,096 rows of 512 take 1.5 % less with their own winner, on an H200, which takes 11 %
+// longer on 131,072 rows.
+constexpr int64_t kFewRows = 4;
+
+// Whether the older one's workload goes on deciding.
+bool has_many_more_rows(const TuningRecord& older, const TuningRecord& newer) {
+  return newer.rows > 0 && older.rows / kFewRows > newer.rows;
+}
+
+}  // namespace
+
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer) {
   if (!(older.key == newer.key))
     return Status(Code::kInvalidArgument, fmt::format("tuning records {} and {} have different keys; only records of "
                                                       "one key can be merged",
                                                       tuning_digest(older.key), tuning_digest(newer.key)));
   TuningRecord merged = older;
-  if (!newer.workload.empty()) merged.workload = newer.workload;
-  if (!newer.heuristic.empty()) merged.heuristic = newer.heuristic;
   MergedList timed(merged.timed);
   MergedList rejected(merged.rejected);
   for (const TimedCandidate& candidate : newer.timed) {
@@ -278,8 +290,16 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
   timed.finish();
   rejected.finish();
   for (const auto& [name, value] : newer.environment) merged.environment[name] = value;
-  const bool chosen = !newer.winner.empty() && merged.timing(newer.winner) != nullptr;
-  merged.winner = chosen ? newer.winner : select_winner(merged);
+  // As long as a time of it is left.
+  const bool stays = has_many_more_rows(older, newer) && !merged.timings().empty();
+  if (!stays && !newer.workload.empty()) {
+    merged.workload = newer.workload;
+    merged.rows = newer.rows;
+  }
+  if (!stays && !newer.heuristic.empty()) merged.heuristic = newer.heuristic;
+  const std::string& winner = stays ? older.winner : newer.winner;
+  const bool chosen = !winner.empty() && merged.timing(winner) != nullptr;
+  merged.winner = chosen ? winner : select_winner(merged);
   return merged;
 }
 
@@ -319,6 +339,7 @@ Result<std::string> format_record(const TuningRecord& record) {
   }
 
   Json json = {{"format", kTuningFormat}, {"key", to_json(record.key)}, {"workload", record.workload}};
+  if (record.rows > 0) json["rows"] = record.rows;
   for (const auto& [name, config] : {std::pair("winner", record.winner), std::pair("heuristic", record.heuristic)}) {
     if (config.empty()) continue;
     HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const Json checked, config_to_json(config));
@@ -337,6 +358,7 @@ Result<TuningRecord> parse_record(std::string_view text, std::string_view digest
   if (tuning_digest(record.key) != digest) return Status(Code::kIo, "it belongs to another key");
 
   record.workload = text_member(json, "workload");
+  record.rows = integer_member(json, "rows", 0);
   const auto choice = [&json](const char* name) {
     const auto member = json.find(name);
     return member != json.end() && member->is_object() ? config_member(*member, "config") : std::string();

@@ -6,7 +6,9 @@
 // alone.
 //
 // The winner of a record is the one that its last run chose: a config whose time is of the source that would run on
-// that day. Times of other sources stay, since another library may come back to them, but they compete in no run.
+// that day. Times of other sources stay, since another library may come back to them, but they compete in no run. Of a
+// key without a length it is that of the last run but for those on few rows: a launch may have any number, and what
+// many take counts.
 //
 // Configs and specs are JSON text here, so that a record can hold the parameters of any operator, of older and newer
 // libraries, too. A winner is stored as parameters: it means the same whatever the order of a search space.
@@ -86,7 +88,10 @@ struct UntimedCandidate {
 
 struct TuningRecord {
   TuningKey key;
-  std::string workload;   // the last one that was tuned on: `winner` is the winner of its timings
+  std::string workload;  // the last one that was tuned on: `winner` is the winner of its timings
+  // Of that workload, where the key has no length (a launch may have any number of rows); else, and where they are not
+  // known, 0.
+  int64_t rows = 0;
   std::string winner;     // config; empty when no candidate has a time, or it is left to the merge
   std::string heuristic;  // the config that would run untuned; empty when unknown
   std::vector<TimedCandidate> timed;
@@ -124,8 +129,9 @@ std::string select_winner(const TuningRecord& record, const TimingFilter& compet
 
 // Everything that either knows; a config's newest finding counts, as said above. For a config that both timed on one
 // workload, that is `newer`'s; a rejection for a passing reason ends no times. The workload is `newer`'s when it has
-// one. The winner is `newer`'s, whose run knew which sources are of today; when it has none, or none with a time on
-// that workload, all times compete. The keys must be equal: kInvalidArgument otherwise.
+// one, unless `older`'s has more than four times its rows. The winner is that one's, whose run knew which sources are
+// of today; when it has none, or none with a time on that workload, all times compete. The keys must be equal:
+// kInvalidArgument otherwise.
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
 
 // A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.

@@ -32,6 +32,11 @@ Json row_json(const Task& task, const TuneReport& tuned) {
   row["workload"] = tuned.record.workload;
   row["winner"] = to_json(tuned.winner);
   row["describe"] = describe(tuned.winner);
+  if (tuned.staying) {
+    row["staying"] = {{"winner", to_json(tuned.staying->winner)},
+                      {"describe", describe(tuned.staying->winner)},
+                      {"rows", tuned.staying->rows}};
+  }
   row["winner_us"] = tuned.winner_us;
   row["winner_spread_us"] = tuned.winner_spread_us;
   row["heuristic"] = to_json(tuned.heuristic);

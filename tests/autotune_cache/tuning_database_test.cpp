@@ -259,6 +259,48 @@ TEST(TuningRecordTest, TimesOfTwoWorkloadsAreKeptAndNeverCompared) {
   EXPECT_EQ(back->winner, sample_config(128)) << "and not the 2 us of another batch";
 }
 
+TEST(TuningRecordTest, TheWinnerOfManyRowsStays) {
+  TuningRecord many =
+      sample_record({{sample_config(64), kWorkload, "s1", 20, 1}, {sample_config(128), kWorkload, "s2", 10, 1}});
+  many.rows = 1000;
+  many.winner = sample_config(128);
+  const auto batch = [](int64_t rows) {
+    TuningRecord record =
+        sample_record({{sample_config(64), "small", "s1", 2, 0.1}, {sample_config(128), "small", "s2", 3, 0.1}});
+    record.workload = "small";
+    record.rows = rows;
+    return record;
+  };
+  const auto merged = merge_records(many, batch(249));
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(merged->winner, sample_config(128));
+  EXPECT_EQ(merged->workload, kWorkload);
+  EXPECT_EQ(merged->rows, 1000);
+  EXPECT_EQ(merged->timed.size(), 4u);
+  const auto stored = parse_record(*format_record(*merged), tuning_digest(merged->key));
+  ASSERT_TRUE(stored.ok()) << stored.status().message();
+  EXPECT_EQ(stored->rows, 1000);
+
+  // A quarter of the rows decides, and so does whoever has more, or says no number.
+  EXPECT_EQ(merge_records(many, batch(250))->winner, sample_config(64));
+  EXPECT_EQ(merge_records(batch(249), many)->winner, sample_config(128));
+  EXPECT_EQ(merge_records(many, batch(0))->winner, sample_config(64));
+  many.rows = 0;
+  EXPECT_EQ(merge_records(many, batch(1))->winner, sample_config(64));
+
+  // Once its winner is known to be wrong the others decide, and with no time left the fewer rows do.
+  many.rows = 1000;
+  TuningRecord wrong = batch(1);
+  wrong.rejected = {{sample_config(128), "s2", "wrong_result", "by far"}};
+  wrong.timed.pop_back();
+  EXPECT_EQ(merge_records(many, wrong)->winner, sample_config(64));
+  EXPECT_EQ(merge_records(many, wrong)->workload, kWorkload);
+  wrong.rejected.push_back({sample_config(64), "s1", "wrong_result", "by far"});
+  wrong.timed = {{sample_config(256), "small", "s3", 2, 0.1}};
+  EXPECT_EQ(merge_records(many, wrong)->winner, sample_config(256));
+  EXPECT_EQ(merge_records(many, wrong)->rows, 1);
+}
+
 TEST(TuningRecordTest, ARejectionThatLastsEndsAllTimesOfItsConfig) {
   const TuningRecord timed =
       sample_record({{sample_config(64), kWorkload, "s1", 20, 1}, {sample_config(128), kWorkload, "s2", 10, 1}});

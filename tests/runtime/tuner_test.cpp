@@ -144,6 +144,29 @@ TEST_F(TunerTest, AnotherWorkloadIsTimedAnewAndItsWinnerIsTheKeys) {
   EXPECT_EQ(choose(), space_[2].config);
 }
 
+TEST_F(TunerTest, AWorkloadOfFewRowsLeavesTheWinnerOfMany) {
+  problem_.rows = 1000;
+  takes(2, 0.5);
+  ASSERT_TRUE(tune().ok());
+  problem_.workload = "small";
+  problem_.rows = 10;
+  takes(1, 0.5);
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->winner, space_[1].config) << "of this run, which tells what it found";
+  EXPECT_EQ(report->record.workload, "small");
+  ASSERT_TRUE(report->staying.has_value());
+  EXPECT_EQ(report->staying->winner, space_[2].config);
+  EXPECT_EQ(report->staying->rows, 1000);
+  EXPECT_EQ(stored().winner, key_text(space_[2].config));
+  problem_.workload = "half";
+  problem_.rows = 500;
+  const auto half = tune();
+  ASSERT_TRUE(half.ok()) << half.status().message();
+  EXPECT_FALSE(half->staying.has_value());
+  EXPECT_EQ(stored().winner, key_text(space_[1].config));
+}
+
 TEST_F(TunerTest, WithoutAHeuristicThatPassesTheNextOneIsTheBaseline) {
   fails(0, {Code::kCheckFailed, "out differs"});
   takes(2, 0.5);

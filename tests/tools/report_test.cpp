@@ -71,6 +71,18 @@ TEST(Report, KeysThatEndedEarlySayWhy) {
   EXPECT_EQ(early_ends_text(nullptr), "");
 }
 
+TEST(ReportTest, TellsWhichWinnersStay) {
+  const Json keys = {
+      {{"name", "norm"}, {"direction", "forward"}, {"bucket", nullptr}},
+      {{"name", "small"},
+       {"direction", "forward"},
+       {"bucket", nullptr},
+       {"staying", {{"winner", Json::object()}, {"describe", "forward warps=8"}, {"rows", 131072}}}},
+  };
+  EXPECT_EQ(staying_text(keys), "small forward: launches keep the winner of a run on 131072 rows: forward warps=8\n");
+  EXPECT_EQ(staying_text(nullptr), "");
+}
+
 TEST(Report, AStatusWithoutReportIsAFailure) {
   EXPECT_FALSE(take_report(HSTUJIT_NO_DEVICE, {}).ok());
   EXPECT_EQ(take_report(HSTUJIT_NO_DEVICE, {}).status().code(), Code::kNoDevice);

@@ -91,6 +91,17 @@ std::string early_ends_text(const Json& keys) {
   return text;
 }
 
+std::string staying_text(const Json& keys) {
+  std::string text;
+  for (const Json& key : keys) {
+    const Json& staying = member(key, "staying");
+    if (!staying.is_object()) continue;
+    text += format_printable("{}: launches keep the winner of a run on {} rows: {}\n", row_text(key, bucket_text(key)),
+                             text_of(staying, "rows"), text_of(staying, "describe"));
+  }
+  return text;
+}
+
 size_t print_failures(const Json& rows, std::string_view field) {
   std::vector<std::pair<std::string, std::string>> failures;  // message, the rows that have it
   size_t count = 0;

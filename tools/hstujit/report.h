@@ -39,6 +39,9 @@ std::string driver_text(const Json& version);
 // Of tune's keys: a printable line for each that ended before its time, with the reason; "" when none did.
 std::string early_ends_text(const Json& keys);
 
+// Of tune's keys: a printable line for each whose winner is not what launches take; "" when all are.
+std::string staying_text(const Json& keys);
+
 // Each different message of the rows' `field` ({"code", "message"}) once, with the rows that have it: to standard
 // error. Returns how many rows have one.
 size_t print_failures(const Json& rows, std::string_view field);

@@ -28,6 +28,7 @@ Findings::Findings(Engine& engine, const TuneProblem& problem, const KernelConfi
     : engine_(engine), options_(options) {
   record_.key = tuning_key(*problem.spec, problem.direction, problem.device, problem.bucket, problem.restriction);
   record_.workload = problem.workload;
+  record_.rows = problem.rows;
   record_.heuristic = key_text(heuristic);
   record_.environment["library"] = library_version();
   record_.environment["date"] = utc_date();
@@ -59,14 +60,19 @@ Status Findings::checkpoint() {
 
 Result<TuningRecord> Findings::store() {
   const auto start = Clock::now();
-  HSTUJIT_ASSIGN_OR_RETURN(const TuningRecord known, merge_records(earlier_.value_or(record_), record_));
+  HSTUJIT_ASSIGN_OR_RETURN(TuningRecord known, merge_records(earlier_.value_or(record_), record_));
+  known.workload = record_.workload;
+  known.heuristic = record_.heuristic;
   record_.winner = select_winner(known, [this](const TimedCandidate& timing) {
     const auto source = sources_.find(timing.config);
     return source != sources_.end() && source->second == timing.source_digest;
   });
   HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, engine_.tuning().add(record_));
+  staying_ = merged.rows > record_.rows && record_.rows > 0 ? std::optional(merged) : std::nullopt;
   // Another process may have tuned meanwhile, on another workload, too.
   merged.workload = record_.workload;
+  merged.rows = record_.rows;
+  merged.heuristic = record_.heuristic;
   merged.winner = record_.winner;
   unstored_ = 0;
   stored_at_ = Clock::now();

@@ -36,6 +36,8 @@ class Findings {
   // Stores everything. The record with what was known before; its workload and winner are this run's. The winner is
   // empty as long as no time is of today's sources.
   Result<TuningRecord> store();
+  // The stored record, where another workload than this run's goes on deciding; null: this run does.
+  const TuningRecord* staying() const { return staying_ ? &*staying_ : nullptr; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -43,7 +45,8 @@ class Findings {
   Engine& engine_;
   TunerOptions options_;
   std::optional<TuningRecord> earlier_;
-  TuningRecord record_;                         // of this run alone
+  TuningRecord record_;  // of this run alone
+  std::optional<TuningRecord> staying_;
   std::map<std::string, std::string> sources_;  // digests, by config
   int unstored_ = 0;
   Clock::time_point stored_at_ = Clock::now();

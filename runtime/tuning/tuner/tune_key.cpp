@@ -50,8 +50,9 @@ Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Dire
   const auto program = worker_program(engine.environment());
   engine.log().event(LogCategory::kTune, "bench",
                      {{"worker", program.value_or("none: candidates run in this process")}});
+  const int64_t rows = has_max_seq_len(instance.spec->signature(direction)) ? 0 : lengths.total_rows();
   return tune_problem(engine, program ? worker_benches(*program, problem) : benches_of_this_process(driver, problem),
-                      {instance.spec, direction, device, bucket, workload_name(lengths), restriction}, options);
+                      {instance.spec, direction, device, bucket, workload_name(lengths), restriction, rows}, options);
 }
 
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,

@@ -185,6 +185,10 @@ Result<TuneReport> TuningRun::run() {
   if (!ended()) HSTUJIT_RETURN_IF_ERROR(time_finalists());
   bench_.reset();
   HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.store());
+  if (const TuningRecord* const staying = findings_.staying()) {
+    HSTUJIT_ASSIGN_OR_RETURN(const KernelConfig winner, parse_kernel_config(json_or_null(staying->winner)));
+    report_.staying = {winner, staying->rows};
+  }
   // What was chosen before the key was tuned decides nothing any more.
   engine_.tuning().drop_choice(report_.record.key, choice_generator(*problem_.spec, problem_.direction));
   HSTUJIT_RETURN_IF_ERROR(keep_winner());

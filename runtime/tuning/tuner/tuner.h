@@ -33,6 +33,7 @@ struct TuneProblem {
   ProblemBucket bucket = 0;
   std::string workload;  // workload_name of what the bench times
   Restriction restriction = {};
+  int64_t rows = 0;  // of the workload, where launches say no length
 };
 
 struct TunerOptions {
@@ -62,6 +63,12 @@ struct TunerOptions {
 struct TuneReport {
   TuningRecord record;  // merged with what was known before; its workload and winner are this run's
   KernelConfig winner;
+  // The winner of an earlier run on so many more rows, which launches go on taking (tuning_record.h).
+  struct Staying {
+    KernelConfig winner;
+    int64_t rows = 0;
+  };
+  std::optional<Staying> staying;
   KernelConfig heuristic;
   double winner_us = 0;
   double winner_spread_us = 0;

@@ -84,7 +84,7 @@ void print_keys(const Json& keys, bool wide) {
                rejections_text(member(key, "rejected"))});
   }
   table.print(wide);
-  write_text(stdout, early_ends_text(keys));
+  write_text(stdout, early_ends_text(keys) + staying_text(keys));
 }
 
 size_t print_report(const Json& report, const Options& options) {
