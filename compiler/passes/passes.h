@@ -32,6 +32,9 @@ std::unique_ptr<mlir::Pass> create_differentiate_rows_pass();
 // hstu.row becomes the functions of row_functions.h. The operator is gone afterwards.
 std::unique_ptr<mlir::Pass> create_cut_rows_pass();
 
+// Sums of several terms, in an order in which every product is fused with an addition.
+std::unique_ptr<mlir::Pass> create_chain_products_pass();
+
 // Those that the module's operator needs, in order. The functions of attention are the same for both directions.
 Status run_passes(mlir::ModuleOp module, Direction direction = Direction::kForward);
 

@@ -38,6 +38,7 @@ void add_row_passes(mlir::PassManager& manager, Direction direction) {
   add_simplification(manager);
   manager.addPass(create_cut_rows_pass());
   add_simplification(manager);
+  manager.addPass(create_chain_products_pass());
 }
 
 }  // namespace

@@ -12,12 +12,12 @@ namespace hstujit {
 struct RowConfig {
   static constexpr Family kFamily = Family::kRow;
   static constexpr int64_t kMaxWarps = 32;   // of a CTA of 1024 threads
-  static constexpr int64_t kMaxStages = 2;   // the row that is computed and the one that is loaded meanwhile
+  static constexpr int64_t kMaxStages = 8;   // the row that is computed and those that are on their way
   static constexpr int64_t kMaxBlocks = 32;  // CTAs resident on a multiprocessor
 
   int64_t threads_per_row = 32;     // a power of two; the others of the CTA have rows of their own
   int64_t warps = 4;                // of a CTA
-  int64_t stages = 2;               // rows of a thread that are in registers or on their way
+  int64_t stages = 2;               // rows of a thread that are computed or on their way, from 3 on in shared memory
   int64_t blocks_per_sm = 1;        // resident CTAs the kernel is compiled for
   std::string activation = "mufu";  // how transcendental functions are computed: "mufu", "accurate"
   // "persistent": as many CTAs as are resident walk the rows; "grid": a CTA for each group of rows.

@@ -27,21 +27,59 @@ constexpr double kL2Bytes = 40;
 constexpr double kSector = 32;      // bytes of device memory that are read or written together
 constexpr double kCacheLine = 128;  // bytes
 
-// CTAs that walk rows. Fitted to 114 timings on an H200 (2026-11-24) of ten kernels with sums over rows and two
-// without, at widths of 512, 1024 and 4096, of which the choices are within 6.2 % of the best.
-namespace walk {
-constexpr double kCopyWins = 1.08;           // over the bytes alone, at best
-constexpr double kRowInstructions = 31.7;    // of a thread for each row
-constexpr double kInstructions = 0.475;      // of an operation of an element
-constexpr double kAccessInstructions = 0.2;  // of an element of an input or an output
-constexpr double kDrawInstructions = 6.66;   // of a random number
-constexpr double kFewWarps = 0.63;           // what a scheduler with one warp waits for results of arithmetic
-constexpr double kRowCycles = 318;           // from a row's first instruction to its last, but for what follows
-constexpr double kOperationCycles = 2.07;    // of an operation of an element
-constexpr double kBarrierCycles = 221;       // of a round, where warps share a row,
-constexpr double kBarrierWarpCycles = 7.9;   // and for each warp of the CTA besides
-constexpr double kOverlap = 2.489;           // the norm of memory, issue and latency that the time is
-}  // namespace walk
+// CTAs that walk rows.
+struct WalkCost {
+  double copy_wins;               // over the bytes alone, at best
+  double row_instructions;        // of a thread for each row,
+  double shared_row;              // and besides where warps share it
+  double instructions;            // of an operation of an element
+  double access_instructions;     // of an element of an input or an output
+  double draw_instructions;       // of a random number
+  double vector_instructions;     // of an element of a vector that is loaded for each row
+  double few_warps;               // what a scheduler with one warp waits for results of arithmetic
+  double row_cycles;              // from a row's first instruction to its last, but for what follows
+  double operation_cycles;        // of an operation of an element
+  double barrier, barrier_warps;  // cycles of a round, where warps share a row, and for each warp of the CTA besides
+  double overlap;                 // the norm of memory, issue and latency that the time is
+  double on_the_way;              // of the memory's time, for each doubling of the bytes on their way
+};
+// Rows in registers. Fitted to 114 timings on an H200 (2026-11-24) of ten kernels with sums over rows and two without,
+// at widths of 512, 1024 and 4096, of which the choices are within 6.2 % of the best.
+constexpr WalkCost kInRegisters = {
+    .copy_wins = 1.08,
+    .row_instructions = 31.7,
+    .shared_row = 0,
+    .instructions = 0.475,
+    .access_instructions = 0.2,
+    .draw_instructions = 6.66,
+    .vector_instructions = 0,
+    .few_warps = 0.63,
+    .row_cycles = 318,
+    .operation_cycles = 2.07,
+    .barrier = 221,
+    .barrier_warps = 7.9,
+    .overlap = 2.489,
+    .on_the_way = 0,
+};
+// Rows that wait in shared memory. Fitted to 409 timings on an H200 (2026-11-25) of fourteen kernels, at widths from 64
+// to 8192, of which the choices are within 5.9 % of the best, 1.6 % in the mean.
+constexpr WalkCost kInShared = {
+    .copy_wins = 1.094,
+    .row_instructions = 0,
+    .shared_row = 126,
+    .instructions = 0.426,
+    .access_instructions = 0,
+    .draw_instructions = 7.76,
+    .vector_instructions = 4.94,
+    .few_warps = 2.27,
+    .row_cycles = 395,
+    .operation_cycles = 0.688,
+    .barrier = 17,
+    .barrier_warps = 17.3,
+    .overlap = 4.52,
+    .on_the_way = 0.0142,
+};
+constexpr double kBytesOnTheWay = 65536;  // of a multiprocessor, that are enough
 
 // CTAs that have one group of rows each.
 namespace grid {
@@ -95,6 +133,7 @@ double divergence(const RowConfig& config, const Resources& resources, double el
 struct Rows {
   double width = 0, element_bytes = 0;       // of a row
   double inputs = 0, outputs = 0, sums = 0;  // rows that are read and written, sums over all rows
+  double vectors = 0;                        // that all rows share
   double of_multiprocessor = 0;
   double resident = 0;  // of a multiprocessor at a time
   double warps = 0;     // of a scheduler
@@ -104,30 +143,34 @@ struct Rows {
 
 double walk_cycles(const RowSpec& spec, Direction direction, const RowConfig& config, const Resources& resources,
                    const Rows& rows) {
+  const WalkCost& cost = config.stages > kRegisterStages ? kInShared : kInRegisters;
   const auto drawn = static_cast<double>(spec.interface(direction).drawn);
   const double operations = spec.operations(direction) - kDrawOperations * drawn;
   const auto elements = static_cast<double>(resources.chunks * resources.vector);
+  const bool shares_row = config.threads_per_row > 32;
   // Rows that do not stay in registers are loaded again, most of them from L2.
   const double again = resources.hold_row ? 0 : 2 * rows.inputs * rows.width * rows.element_bytes / kL2Bytes;
-  const double memory = rows.of_multiprocessor * (walk::kCopyWins * rows.bytes() / kBytes + again) *
-                        divergence(config, resources, rows.element_bytes);
+  const double on_the_way =
+      rows.resident * rows.inputs * rows.width * rows.element_bytes * static_cast<double>(config.stages);
+  const double memory = rows.of_multiprocessor * (cost.copy_wins * rows.bytes() / kBytes + again) *
+                        divergence(config, resources, rows.element_bytes) *
+                        (1 + cost.on_the_way * std::max(0.0, std::log2(on_the_way / kBytesOnTheWay)));
 
-  const double per_element = walk::kInstructions * operations +
-                             walk::kAccessInstructions * (rows.inputs + rows.outputs) + walk::kDrawInstructions * drawn;
-  const double instructions =
-      static_cast<double>(config.threads_per_row) * (walk::kRowInstructions + elements * per_element);
-  const double issue = rows.of_multiprocessor * instructions / kLanes * (1 + walk::kFewWarps / rows.warps);
+  const double per_element = cost.instructions * operations + cost.access_instructions * (rows.inputs + rows.outputs) +
+                             cost.draw_instructions * drawn +
+                             cost.vector_instructions * (resources.hold_vectors ? 0 : rows.vectors);
+  const double instructions = static_cast<double>(config.threads_per_row) *
+                              (cost.row_instructions + (shares_row ? cost.shared_row : 0) + elements * per_element);
+  const double issue = rows.of_multiprocessor * instructions / kLanes * (1 + cost.few_warps / rows.warps);
 
   const double tree = std::bit_width(static_cast<uint64_t>(std::min<int64_t>(config.threads_per_row, 32))) - 1;
-  const double barrier = config.threads_per_row > 32
-                             ? walk::kBarrierCycles + walk::kBarrierWarpCycles * static_cast<double>(config.warps)
-                             : 0;
-  const double row = walk::kRowCycles + kRounds * (tree * kShuffleCycles + barrier) +
-                     elements * walk::kOperationCycles * operations + (config.stages > 1 ? 0 : kLoadCycles);
+  const double barrier = shares_row ? cost.barrier + cost.barrier_warps * static_cast<double>(config.warps) : 0;
+  const double row = cost.row_cycles + kRounds * (tree * kShuffleCycles + barrier) +
+                     elements * cost.operation_cycles * operations + (config.stages > 1 ? 0 : kLoadCycles);
   const double latency = rows.of_multiprocessor / rows.resident * row;
 
-  const auto power = [](double cycles) { return std::pow(cycles, walk::kOverlap); };
-  return std::pow(power(memory) + power(issue) + power(latency), 1 / walk::kOverlap);
+  const auto power = [&](double cycles) { return std::pow(cycles, cost.overlap); };
+  return std::pow(power(memory) + power(issue) + power(latency), 1 / cost.overlap);
 }
 
 double grid_cycles(const RowSpec& spec, Direction direction, const RowConfig& config, const Resources& resources,
@@ -164,7 +207,8 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
   Rows rows;
   rows.width = static_cast<double>(interface.width);
   rows.element_bytes = static_cast<double>(size_of(spec.dtype()));
-  for (const RowOperand& input : interface.inputs) rows.inputs += input.kind == RowOperandKind::kRow ? 1 : 0;
+  rows.inputs = static_cast<double>(count_of(interface.inputs, RowOperandKind::kRow));
+  rows.vectors = static_cast<double>(count_of(interface.inputs, RowOperandKind::kVector));
   for (const RowOperand& output : interface.outputs)
     (output.kind == RowOperandKind::kRow ? rows.outputs : rows.sums) += 1;
   rows.of_multiprocessor = kElements / rows.width / static_cast<double>(device.sm_count);

@@ -124,9 +124,17 @@ class Inputs {
   __device__ __forceinline__ void load(const Params& params, const Place& place, Row& held) const {
 #pragma unroll
     for (int input = 0; input < Operands::kRowInputs; ++input) {
+      if (place.has_input(input, rows_)) {
+        const unsigned char* const first = first_vector(input, place.input(input));
 #pragma unroll
-      for (int chunk = 0; chunk < Layout::kChunks; ++chunk)
-        load_row<true>(params, input, place, chunk, held.packs[input][chunk]);
+        for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+          if (Layout::has(chunk)) held.packs[input][chunk].template load<true>(first + bytes_to(chunk));
+        }
+      } else {
+#pragma unroll
+        for (int chunk = 0; chunk < Layout::kChunks; ++chunk)
+          Place::set_missing(params, input, held.packs[input][chunk]);
+      }
     }
   }
 
@@ -135,12 +143,10 @@ class Inputs {
   __device__ __forceinline__ void load_existing(i64 row, Row& held) const {
 #pragma unroll
     for (int input = 0; input < Operands::kRowInputs; ++input) {
-      const auto* const first =
-          static_cast<const unsigned char*>(data_[input]) + row * strides_[input] * Operands::Data::kBytes;
+      const unsigned char* const first = first_vector(input, row);
 #pragma unroll
       for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-        if (Layout::has(chunk))
-          held.packs[input][chunk].template load<true>(first + Layout::column(chunk) * Operands::Data::kBytes);
+        if (Layout::has(chunk)) held.packs[input][chunk].template load<true>(first + bytes_to(chunk));
       }
     }
   }
@@ -155,7 +161,7 @@ class Inputs {
       if constexpr (Config::kHoldRow != 0) {
         inputs.rows[input] = held.packs[input][chunk];
       } else {
-        load_row<false>(params, input, place, chunk, inputs.rows[input]);
+        load_chunk(params, input, place, chunk, inputs.rows[input]);
       }
     }
 #pragma unroll
@@ -173,12 +179,18 @@ class Inputs {
   }
 
  private:
-  template <bool kOnce, class Params, class Elements>
-  __device__ __forceinline__ void load_row(const Params& params, int input, const Place& place, int chunk,
-                                           Elements& elements) const {
+  // Of the thread, in a row.
+  __device__ __forceinline__ const unsigned char* first_vector(int input, i64 row) const {
+    const i64 element = row * strides_[input] + Layout::column(0);
+    return static_cast<const unsigned char*>(data_[input]) + element * Operands::Data::kBytes;
+  }
+  static constexpr __device__ int bytes_to(int chunk) { return Layout::columns_to(chunk) * Operands::Data::kBytes; }
+
+  template <class Params, class Elements>
+  __device__ __forceinline__ void load_chunk(const Params& params, int input, const Place& place, int chunk,
+                                             Elements& elements) const {
     if (place.has_input(input, rows_) && Layout::has(chunk)) {
-      const i64 element = place.input(input) * strides_[input] + Layout::column(chunk);
-      elements.template load<kOnce>(static_cast<const unsigned char*>(data_[input]) + element * Operands::Data::kBytes);
+      elements.template load<false>(first_vector(input, place.input(input)) + bytes_to(chunk));
     } else {
       Place::set_missing(params, input, elements);
     }

@@ -26,9 +26,9 @@ struct RowLayout {
     if (kVectors % kThreadsPerRow == 0 || chunk + 1 < kChunks) return true;
     return chunk * kThreadsPerRow + thread_of_row() < kVectors;
   }
-  static __device__ __forceinline__ int column(int chunk) {
-    return (chunk * kThreadsPerRow + thread_of_row()) * kVector;
-  }
+  static __device__ __forceinline__ int column(int chunk) { return thread_of_row() * kVector + columns_to(chunk); }
+  // From the thread's first vector to that in a chunk: known to the compiler, so that an address is one for all chunks.
+  static constexpr __device__ int columns_to(int chunk) { return chunk * kThreadsPerRow * kVector; }
 };
 
 // For what an operator may have and another not: a specialisation on Exists<typename Operands::Groups>::type is chosen

@@ -11,27 +11,29 @@ namespace hstujit::row {
 
 namespace {
 
-constexpr int64_t kRegisters = 65536;     // of a multiprocessor
-constexpr int64_t kMaxRegisters = 255;    // of a thread
-constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
-constexpr int64_t kBase = 36;             // addresses, statistics, the arithmetic of a vector's elements
-constexpr double kTaken = 1.35;           // registers that the compiler takes where there are more than needed
-constexpr int64_t kMaxHeldElements = 32;  // of a row in registers: their loads, too, take registers
-constexpr double kShortFormula = 14;      // operations of an element
-constexpr double kDrawOperations = 5;     // of a random number, as operators count them
-constexpr int64_t kPartWords = 8;         // sums and statistics of a part of a row
-constexpr int64_t kDrawWords = 32;        // keys and counters of random numbers
-constexpr int64_t kWideThreads = 512;     // of the widest rows that are added to sums of tables
-constexpr int64_t kManyThreads = 256;     // of a row; as many as may have kMaxRegisters
-constexpr int64_t kMaxVectorWords = 64;   // more are loaded for each row, from L1
-constexpr int64_t kWordsAhead = 32;       // of rows that are loaded while others are added to a table's sums
-constexpr int64_t kMaxRowsAhead = 6;      // of them
-constexpr int64_t kTableWords = 24;       // their numbers and keys, and what a run is known by
+constexpr int64_t kRegisters = 65536;      // of a multiprocessor
+constexpr int64_t kMaxRegisters = 255;     // of a thread
+constexpr int64_t kRegisterUnit = 8;       // registers come in multiples of it
+constexpr int64_t kBase = 40;              // addresses, statistics, the arithmetic of a vector's elements
+constexpr double kTaken = 1.35;            // registers that the compiler takes where there are more than needed
+constexpr int64_t kMaxHeldElements = 32;   // of a row in registers: their loads, too, take registers
+constexpr double kShortFormula = 14;       // operations of an element
+constexpr double kDrawOperations = 5;      // of a random number, as operators count them
+constexpr int64_t kPartWords = 8;          // sums and statistics of a part of a row
+constexpr int64_t kDrawWords = 32;         // keys and counters of random numbers
+constexpr int64_t kWideThreads = 512;      // of the widest rows that are added to sums of tables
+constexpr int64_t kManyThreads = 256;      // of a row; as many as may have kMaxRegisters
+constexpr int64_t kMaxVectorWords = 64;    // more are loaded for each row, from L1
+constexpr int64_t kWordsAhead = 32;        // of rows that are loaded while others are added to a table's sums
+constexpr int64_t kMaxRowsAhead = 6;       // of them
+constexpr int64_t kRingWords = 14;         // places, addresses and phases of rows in shared memory
+constexpr int64_t kRingBarrierBytes = 16;  // of a buffer of those: full and empty
+constexpr int64_t kTableWords = 24;        // their numbers and keys, and what a run is known by
 
 // CTAs that walk rows which stay in registers, as fitted to 400 kernels of sm_90a that were compiled for as many CTAs
 // as there are registers for.
 namespace walk {
-constexpr int64_t kBase = 24;
+constexpr int64_t kBase = 26;
 constexpr int64_t kLeast = 44;         // whatever else there is
 constexpr double kLive = 1.75;         // results of an element that are kept
 constexpr double kLivePerInput = 0.6;  // and beyond three inputs, which wait for the outputs that they are read for
@@ -47,9 +49,9 @@ constexpr int64_t kDraws = 8;          // a counter
 // CTAs that have one group of rows each: no next row is under way.
 namespace grid {
 constexpr int64_t kBase = 10;
-constexpr int64_t kExchange = 16;   // besides, where warps of a row exchange sums,
-constexpr int64_t kOutputs = 8;     // and where several outputs follow from more operations
-constexpr double kOperations = 10;  // than these
+constexpr int64_t kExchange = 16;  // besides, where warps of a row exchange sums,
+constexpr int64_t kOutputs = 8;    // and where several outputs follow from more operations
+constexpr double kOperations = 7;  // than these
 }  // namespace grid
 
 int64_t words_of(const RowOperand& operand, int64_t elements) {
@@ -108,7 +110,14 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
   // What is held of a row the compiler keeps as fp32, between its uses; what is on its way is as it is in memory.
   const int64_t elements = chunks * vector;
   const int64_t held = elements * row_inputs;
-  const int64_t loading = (config.stages - 1 + rows_ahead) * row_words + (rows_ahead > 0 ? kTableWords : 0);
+  const bool in_shared = config.stages > kRegisterStages;
+  const int64_t loading =
+      in_shared ? kRingWords : (config.stages - 1 + rows_ahead) * row_words + (rows_ahead > 0 ? kTableWords : 0);
+  if (in_shared) {
+    const int64_t row_bytes = row_inputs * interface.width * static_cast<int64_t>(size_of(spec.dtype()));
+    const int64_t groups = threads / std::max<int64_t>(32, config.threads_per_row);
+    ring_bytes = (config.stages - 1) * (rows * row_bytes + groups * kRingBarrierBytes);
+  }
   const int64_t chunk_vectors = vector_words / chunks;
   // Of long formulas it keeps results, too, that both the sums and the outputs are made of.
   const auto live = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);

@@ -7,6 +7,8 @@
 
 namespace hstujit::row {
 
+inline constexpr int64_t kRegisterStages = 2;  // at most: of more, the rows that are under way wait in shared memory
+
 struct Resources {
   Resources(const RowSpec& spec, Direction direction, const RowConfig& config);
 
@@ -24,6 +26,7 @@ struct Resources {
   bool hold_row = false;      // a row stays in registers from its first use to the last
   bool hold_vectors = false;  // and so do the vectors, from row to row
   int64_t registers_needed = 0;
+  int64_t ring_bytes = 0;  // of shared memory, where rows wait there: with more than two stages
 
   // CTAs of a grid at a time on a multiprocessor: more than it is compiled for where it needs few registers.
   int64_t resident(const RowConfig& config, const DeviceSpec& device) const;

@@ -1,6 +1,6 @@
 // One pass over the rows of a tensor. A CTA takes as many rows at a time as its threads are shared out to. With the
 // persistent schedule it goes on with those that lie a grid's rows further, and loads them while it computes the ones
-// before.
+// before: into registers, or, with more than two stages, into shared memory.
 //
 // `Row` is the operator: in each round it says what is summed over a row, and what follows from the sums; then what is
 // written (docs/generated-source.md). `Operands` are its tensors.
@@ -13,6 +13,10 @@ struct NoRowSums {
   static constexpr int kCount = 0;
   __device__ __forceinline__ void add(int, int, int, float) {}
 };
+
+// Where rows wait in shared memory (ring.cuh).
+template <class Layout, class Operands, class Config>
+class RowRing;
 
 template <class Spec, class Config, class Operands, class Row, class RowSums, class Params>
 class Rows {
@@ -32,6 +36,15 @@ class Rows {
       return;
     }
     const i64 step = static_cast<i64>(gridDim.x) * Layout::kRows;
+    if constexpr (kInShared) {
+      RowRing<Layout, Operands, Config> ring(params_, first, step);
+      for (; first < params_.rows; first += step) {
+        const Place place(params_, first + mine);
+        ring.take(place.exists(), held);
+        compute(first + mine, place, held);
+      }
+      return;
+    }
     typename Operand::Row next;
     if constexpr (kAhead) inputs_.load(params_, Place(params_, first + mine), next);
     for (; first < params_.rows; first += step) {
@@ -54,7 +67,8 @@ class Rows {
   using Place = typename Operand::Place;
   using Reducer = PartReducer<Layout, Operands, Row::kMaxSums>;
   using Statistics = typename Row::Statistics[Reducer::kParts];
-  static constexpr bool kAhead = Config::kStages > 1;
+  static constexpr bool kInShared = Config::kStages > 2;
+  static constexpr bool kAhead = Config::kStages == 2;
   static constexpr int kInputs = Operand::Chunk::kCount;
   static constexpr int kOutputs = Operands::kRowOutputs + RowSums::kCount;
 
@@ -104,10 +118,10 @@ class Rows {
 
   __device__ __forceinline__ void write(const typename Operand::Row& held, i64 row, const Place& place,
                                         const Statistics& statistics) {
-    const bool exists = place.exists();
+    if (!place.exists()) return;
 #pragma unroll
     for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      if (!exists || !Layout::has(chunk)) continue;
+      if (!Layout::has(chunk)) continue;
       typename Operand::Chunk inputs;
       inputs_.template get<Row::kReads[Row::kRounds]>(params_, held, row, place, chunk, inputs);
       float elements[at_least_one(Operands::kRowOutputs)][Layout::kVector];
@@ -126,8 +140,9 @@ class Rows {
         Pack<typename Operands::Data, Layout::kVector> rounded;
         rounded.set(elements[output]);
         if (!place.has_output(output)) continue;
-        const i64 element = place.output(output) * strides_[output] + Layout::column(chunk);
-        rounded.store(static_cast<unsigned char*>(data_[output]) + element * Operands::Data::kBytes);
+        const i64 first = place.output(output) * strides_[output] + Layout::column(0);  // of the thread's elements
+        unsigned char* const to = static_cast<unsigned char*>(data_[output]) + first * Operands::Data::kBytes;
+        rounded.store(to + Layout::columns_to(chunk) * Operands::Data::kBytes);
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "compiler/support/integers.h"
+#include "templates/common/sm90/machine.h"
 #include "templates/row/operands.h"
 #include "templates/row/resources.h"
 
@@ -15,6 +16,9 @@ namespace {
 constexpr int64_t kMaxThreads = 1024;  // of a CTA
 constexpr int64_t kMaxElements = 64;   // of a thread: loops over them are unrolled
 constexpr int64_t kMinCapability = 80;
+constexpr int64_t kBulkCapability = 90;
+constexpr int64_t kBulkBytes = 16;
+constexpr int64_t kStaticBytes = 16384;  // of shared memory, at most, in which sums are exchanged
 
 // As in column_sums.cuh and group_sums.cuh.
 constexpr int64_t kAddColumns = 32;
@@ -75,7 +79,7 @@ std::vector<RowConfig> space(const RowSpec& spec) {
         configs.push_back(config);
       }
       config.schedule = "persistent";
-      for (const int64_t stages : {2, 1}) {
+      for (const int64_t stages : {2, 1, 3, 5}) {
         config.stages = stages;
         for (const int64_t blocks_per_sm : {1, 2, 3, 4, 5, 6, 8}) {
           config.blocks_per_sm = blocks_per_sm;
@@ -86,6 +90,27 @@ std::vector<RowConfig> space(const RowSpec& spec) {
   }
   return configs;
 }
+
+namespace {
+
+// Rows that wait in shared memory.
+void reject_ring(const RowSpec& spec, Direction direction, const RowConfig& config, const Resources& resources,
+                 const DeviceSpec& device, std::vector<Rejection>& reasons) {
+  if (device.capability() < kBulkCapability)
+    reasons.push_back({"arch", fmt::format("{} has no bulk copies; sm_{} has", device.arch, kBulkCapability)});
+  if (spec.interface(direction).sequences)
+    reasons.push_back({"stages", "rows of sequences, of which some tensors have none, are not copied in bulk"});
+  if (resources.vector * static_cast<int64_t>(size_of(spec.dtype())) % kBulkBytes != 0)
+    reasons.push_back({"alignment", fmt::format("rows of {} elements are not copied {} bytes at a time",
+                                                spec.interface(direction).width, kBulkBytes)});
+  const int64_t bytes = config.blocks_per_sm * (resources.ring_bytes + kStaticBytes + sm90::kReservedBytes);
+  if (bytes > device.shared_memory + sm90::kReservedBytes)
+    reasons.push_back(
+        {"shared_memory", fmt::format("{} CTAs with {} bytes of rows on their way; a multiprocessor has {}",
+                                      config.blocks_per_sm, resources.ring_bytes, device.shared_memory)});
+}
+
+}  // namespace
 
 std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const RowConfig& config,
                               const DeviceSpec& device) {
@@ -119,6 +144,7 @@ std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const Ro
   if (config.stages > 1 && !resources.hold_row) {
     reasons.push_back({"stages", "a row that does not stay in registers cannot be loaded ahead"});
   }
+  if (config.stages > kRegisterStages) reject_ring(spec, direction, config, resources, device, reasons);
   if (resources.parts > 1 && config.threads_per_row > 32 && resources.parts * config.warps > kMaxExchanged) {
     reasons.push_back({"parts", fmt::format("{} warps exchange sums of {} parts of a row; at most {} in all",
                                             config.warps, resources.parts, kMaxExchanged)});
@@ -140,6 +166,7 @@ LaunchPlan launch_plan(const RowSpec& spec, Direction direction, const RowConfig
   if (!is_persistent(config)) plan.kernel_name += "_grid";
   plan.threads = static_cast<int>(resources.threads);
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
+  plan.shared_memory = resources.ring_bytes;
   plan.slots = operand_slots(spec, direction);
   GridFactor rows;
   rows.source = GridFactor::Source::kSize;
@@ -156,6 +183,16 @@ Constants constants(const RowSpec& spec, Direction direction, const RowConfig& c
   return {{"vector", resources.vector},
           {"hold_row", resources.hold_row ? 1 : 0},
           {"hold_vectors", resources.hold_vectors ? 1 : 0}};
+}
+
+std::string instruction_wrappers(const RowSpec& spec, Direction direction, const RowConfig& config) {
+  std::string text = print_operands(spec, direction);
+  if (const int64_t bytes = Resources(spec, direction, config).ring_bytes; bytes > 0) {
+    text += fmt::format(
+        "\n// Shared memory of the rows on their way.\nstruct Ring {{\n  static constexpr int kBytes = {};\n}};\n",
+        bytes);
+  }
+  return text;
 }
 
 }  // namespace hstujit::row

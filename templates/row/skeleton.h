@@ -11,5 +11,6 @@ std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const Ro
                               const DeviceSpec& device);
 LaunchPlan launch_plan(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device);
 Constants constants(const RowSpec& spec, Direction direction, const RowConfig& config);
+std::string instruction_wrappers(const RowSpec& spec, Direction direction, const RowConfig& config);
 
 }  // namespace hstujit::row

@@ -24,6 +24,7 @@ namespace emulation {
 
 EmulatedIndex thread_index, block_index, grid_dimension, block_dimension;
 unsigned char* block_memory;
+unsigned char* static_memory;
 unsigned thread_number, block_rank, block_count;
 
 namespace {
@@ -165,6 +166,8 @@ void start_thread(Thread& thread) {
   thread.uncommitted.clear();
 }
 
+size_t dynamic_bytes(const Grid& grid) { return (grid.shared_bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 void start_cluster(const Grid& grid) {
   state.threads.resize(size_t{grid.cluster} * grid.threads);
   state.blocks.resize(grid.cluster);
@@ -190,6 +193,7 @@ void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   block_rank = number / grid.threads;
   block_index.x = first_block + block_rank;
   block_memory = own_block().memory.get();
+  static_memory = block_memory + dynamic_bytes(grid);
   state.in_thread = true;
   Thread& thread = state.threads[number];
   if (_setjmp(state.scheduler) == 0) {
@@ -253,7 +257,11 @@ void count_named(int id, unsigned threads) { arrive_at(own_block().named[id], th
 
 void meet_cluster() { meet(state.all, state.alive); }
 
-void declare_shared(size_t bytes) { own_block().declared = std::max(own_block().declared, bytes); }
+void declare_shared(size_t bytes) {
+  size_t& declared = own_block().declared;
+  declared = std::max(declared, static_cast<size_t>(static_memory - block_memory) + bytes);
+  if (declared > kMaxShared) fail("shared memory: more than there is");
+}
 
 void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel) {
   if (grid.shared_bytes > kMaxShared) throw std::runtime_error("more shared memory than there is");

@@ -75,8 +75,9 @@ void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel
 
 extern EmulatedIndex thread_index, block_index;  // of the thread that runs
 extern EmulatedIndex grid_dimension, block_dimension;
-extern unsigned char* block_memory;  // its block's dynamic shared memory
-extern unsigned thread_number;       // in its cluster
+extern unsigned char* block_memory;   // its block's dynamic shared memory
+extern unsigned char* static_memory;  // behind it
+extern unsigned thread_number;        // in its cluster
 extern unsigned block_rank, block_count;
 
 // Shared-memory addresses begin at 0 in a cluster's first block; the upper byte of those of the others is their rank.
@@ -104,7 +105,7 @@ void later(std::function<void()> event);
 void meet_named(int id, unsigned threads);
 void count_named(int id, unsigned threads);  // one that arrives there and goes on
 void meet_cluster();
-void declare_shared(size_t bytes);  // that a function of the kernel uses of the block's memory
+void declare_shared(size_t bytes);  // that a function of the kernel uses of static_memory
 void reset_hopper();                // hopper_emulation.cpp: before each cluster
 
 template <class T>
@@ -122,7 +123,7 @@ inline void sync_warp() { exchange('\0'); }
 
 // Shared memory as templates name it; emulated_kernel.cpp leaves out its declarations.
 #define shared_bytes (emulation::block_memory)
-#define static_bytes (emulation::block_memory)  // of kernels that have no dynamic shared memory
+#define static_bytes (emulation::static_memory)  // functions' own, each of which has it while it runs
 inline size_t __cvta_generic_to_shared(const void* pointer) {
   const auto offset = static_cast<size_t>(static_cast<const unsigned char*>(pointer) - emulation::block_memory);
   return offset | size_t{emulation::block_rank} << emulation::kRankShift;

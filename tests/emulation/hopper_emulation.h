@@ -51,9 +51,28 @@ void wait_products(size_t pending);
 #define cluster_sync_reads ptx_cluster_sync_reads
 #define cluster_address ptx_cluster_address
 #define ld_cluster_float4 ptx_ld_cluster_float4
+#define mbarrier_init ptx_mbarrier_init
+#define fence_mbarrier_init ptx_fence_mbarrier_init
+#define mbarrier_arrive_expect_tx ptx_mbarrier_arrive_expect_tx
+#define mbarrier_arrive_expect_tx_by_warp ptx_mbarrier_arrive_expect_tx_by_warp
+#define mbarrier_arrive ptx_mbarrier_arrive
+#define mbarrier_wait ptx_mbarrier_wait
+#define named_barrier_sync ptx_named_barrier_sync
+#define named_barrier_arrive ptx_named_barrier_arrive
+#define fence_proxy_async ptx_fence_proxy_async
+#include "common/ptx/barrier.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/wgmma.cuh"
 #include "common/sm90/pipeline.cuh"
+#undef mbarrier_init
+#undef fence_mbarrier_init
+#undef mbarrier_arrive_expect_tx
+#undef mbarrier_arrive_expect_tx_by_warp
+#undef mbarrier_arrive
+#undef mbarrier_wait
+#undef named_barrier_sync
+#undef named_barrier_arrive
+#undef fence_proxy_async
 #undef wgmma_fence
 #undef wgmma_commit_group
 #undef wgmma_wait_group
@@ -96,15 +115,22 @@ inline float4 ld_cluster_float4(u32 address) {
 inline void mbarrier_init(u32 barrier, u32 arrivals) { emulation::init_barrier(barrier, arrivals); }
 inline void fence_mbarrier_init() {}
 inline void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) { emulation::arrive(barrier, bytes); }
+inline void mbarrier_arrive_expect_tx_by_warp(u32 barrier, u32 bytes) {
+  if (threadIdx.x % 32 == 0) emulation::arrive(barrier, bytes);
+}
 inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
 inline void mbarrier_arrive_cluster(u32 barrier) { emulation::arrive_at_cluster(barrier); }
 inline void mbarrier_wait(u32 barrier, u32 phase) { emulation::wait_barrier(barrier, phase); }
+#include "common/sm90/release.cuh"
 inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, static_cast<unsigned>(threads)); }
 inline void named_barrier_arrive(int id, int threads) { emulation::arrive_named(id, static_cast<unsigned>(threads)); }
 inline void fence_proxy_async() {}
 
 inline void cp_async_bulk(u32 destination, const void* source, u32 bytes, u32 barrier) {
   emulation::load_bytes(destination, source, bytes, barrier);
+}
+inline void cp_async_bulk_by_warp(u32 destination, const void* source, u32 bytes, u32 barrier) {
+  if (threadIdx.x % 32 == 0) cp_async_bulk(destination, source, bytes, barrier);
 }
 inline void prefetch_tensormap(const TensorMap&) {}
 inline void cp_async_bulk_tensor_3d(u32 destination, const TensorMap& map, u32 barrier, int column, int head, int row) {

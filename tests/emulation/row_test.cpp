@@ -130,6 +130,22 @@ TEST(EmulatedRows, EveryLayout) {
   }
 }
 
+// Rows that wait in shared memory: several of a warp, one of it, one of several warps; of fewer rows than buffers, too.
+TEST(EmulatedRows, RowsInSharedMemory) {
+  for (const int64_t threads_per_row : {1, 4, 32, 64, 128}) {
+    const int64_t width = std::max<int64_t>(8 * threads_per_row - 8, 16);
+    for (const int64_t stages : {3, 4, 5}) {
+      check(layer_norm(width), row_config(threads_per_row, 4, stages), threads_per_row > 32 ? 40 : 300);
+      check(rms_norm(width + 8), row_config(threads_per_row, 4, stages), 5);
+    }
+  }
+  check(rms_norm(16, {{"dtype", "fp32"}}), row_config(2, 2, 3), 0);
+  check(group_norm(2, 32, {{"dropout", true}}), row_config(8, 4, 3), 200);
+  for (const RowCase& row : row_cases({{"width", 72}})) {
+    if (row.spec->elements_together() * size_of(row.spec->dtype()) == 16) check(row.json, row_config(16, 4, 5), 150);
+  }
+}
+
 // Groups that are lanes of a warp, warps, several chunks of a thread, and none of these.
 TEST(EmulatedRows, EveryLayoutOfGroups) {
   check(group_norm(4, 32), row_config(16, 4, 2), 23);    // 4 lanes

@@ -155,6 +155,26 @@ TEST(RowFunctions, SumsDoNotWaitForOneAnother) {
   }
 }
 
+// In a sum of three terms and more each product is added to what is known before it, so that all are fused operations.
+TEST(RowFunctions, ProductsAreFusedWithAdditions) {
+  namespace arith = mlir::arith;
+  int fused = 0;
+  for (const auto& [name, op, json, spec] : row_cases({{"width", 64}})) {
+    SCOPED_TRACE(name);
+    RowModule row = build_row(*spec, Direction::kBackward);
+    row.module->walk([&](arith::AddFOp sum) {
+      const auto is_product = [](mlir::Value value) {
+        return value.hasOneUse() && value.getDefiningOp<arith::MulFOp>();
+      };
+      const auto is_sum = [](mlir::Value value) { return value.hasOneUse() && value.getDefiningOp<arith::AddFOp>(); };
+      const mlir::Value a = sum.getLhs(), b = sum.getRhs();
+      EXPECT_FALSE(is_sum(a) && !is_product(b)) << "a sum that is no addend of a product: " << to_text(*row.module);
+      fused += is_product(a) && is_sum(b) ? 1 : 0;
+    });
+  }
+  EXPECT_GT(fused, 10);
+}
+
 void expect_golden_functions(const std::vector<RowCase>& cases) {
   for (const auto& [name, op, json, spec] : cases) {
     for (const Direction direction : {Direction::kForward, Direction::kBackward}) {

@@ -110,7 +110,7 @@ __device__ __forceinline__ void copy_rows(const Shared<Config>& shared, const Pa
 template <Role kRole, class Spec, class Config, class Params>
 __device__ __forceinline__ void release_rows(Shared<Config>& shared, const Params& params, int stage, int tile_row) {
   if constexpr (Config::kStoreWarp) {
-    release_warp<Config>(shared.stationary_staged[stage]);
+    release_warp<Config::kLanesArrive>(shared.stationary_staged[stage]);
   } else {
     __syncwarp();
     const int rows = shared.tile[stage].rows - shared.tile[stage].row0 - tile_row;
@@ -121,7 +121,7 @@ __device__ __forceinline__ void release_rows(Shared<Config>& shared, const Param
       bulk_commit_group();
       bulk_wait_sources_read();
     }
-    release_warp<Config>(shared.stationary_empty[stage]);
+    release_warp<Config::kLanesArrive>(shared.stationary_empty[stage]);
   }
 }
 
@@ -158,7 +158,7 @@ __device__ void store_tiles(Shared<Config>& shared, const Params& params) {
   follow_tiles(shared, [&](const PipelineState<Config::kStationaryStages>& stationary) {
     mbarrier_wait(shared_address(&shared.stationary_staged[stationary.stage()]), stationary.phase());
     store_tile<Spec, Config>(shared, params, stationary.stage());
-    release_warp<Config>(shared.stationary_empty[stationary.stage()]);
+    release_warp<Config::kLanesArrive>(shared.stationary_empty[stationary.stage()]);
   });
 }
 

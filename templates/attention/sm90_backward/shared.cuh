@@ -98,7 +98,7 @@ __device__ __forceinline__ void zero_tail_rows(Shared<Config>& shared, int stage
 
 // Arrivals of all consumer warps.
 template <class Config>
-constexpr int kConsumerReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;
+constexpr int kConsumerReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config::kLanesArrive>;
 
 template <class Config>
 __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
@@ -108,15 +108,16 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
   for (int i = 0; i < Config::kStationaryStages; ++i) {
     mbarrier_init(shared_address(&shared.stationary_full[i]), kOperands);
     mbarrier_init(shared_address(&shared.stationary_empty[i]),
-                  (Config::kStoreWarp ? 0 : kReleases) + kOtherWarps * kArrivalsPerWarp<Config>);
+                  (Config::kStoreWarp ? 0 : kReleases) + kOtherWarps * kArrivalsPerWarp<Config::kLanesArrive>);
     mbarrier_init(shared_address(&shared.stationary_staged[i]), kReleases);
   }
   for (int i = 0; i < Config::kStages; ++i) {
     mbarrier_init(shared_address(&shared.moving_full[i]), kOperands);
-    mbarrier_init(shared_address(&shared.moving_empty[i]), kReleases + kOrderWarps * kArrivalsPerWarp<Config>);
+    mbarrier_init(shared_address(&shared.moving_empty[i]),
+                  kReleases + kOrderWarps * kArrivalsPerWarp<Config::kLanesArrive>);
   }
   mbarrier_init(shared_address(&shared.tail_full), kOperands);
-  mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config>);
+  mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config::kLanesArrive>);
   fence_mbarrier_init();
   shared.tail_phase = 0;
 }

@@ -53,7 +53,7 @@ class FusedConsumer {
   static constexpr int kNoRow = 1 << 30;  // past the end of every sequence: nothing is added
   static_assert(Config::kBlockN == kRows);
 
-  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
+  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config::kLanesArrive>(barrier); }
   __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[stationary_.stage()]; }
   __device__ __forceinline__ const MovingTileInfo& q_tile() const { return shared_.moving_tile[pipeline_.stage()]; }
 

@@ -44,7 +44,7 @@ class DqSemaphores {
   }
   // Done with the Q tile: its buffer may be loaded again.
   __device__ __forceinline__ void leave() {
-    release_warp<Config>(shared_.moving_empty[pipeline_.stage()]);
+    release_warp<Config::kLanesArrive>(shared_.moving_empty[pipeline_.stage()]);
     pipeline_.advance();
   }
   __device__ __forceinline__ void leave_after_consumers() {
@@ -69,7 +69,7 @@ __device__ void wait_for_semaphores(FusedShared<Config>& shared, const Params& p
   PipelineState<kExchangeBuffers> exchange;
   follow_tiles<Config>(shared, [&](const PipelineState<Config::kStationaryStages>& stationary) {
     semaphores.begin(shared.tile[stationary.stage()]);
-    release_warp<Config>(shared.stationary_empty[stationary.stage()]);
+    release_warp<Config::kLanesArrive>(shared.stationary_empty[stationary.stage()]);
     while (semaphores.more()) {
       const DqSemaphore semaphore = semaphores.look();
       semaphores.leave();
@@ -80,7 +80,7 @@ __device__ void wait_for_semaphores(FusedShared<Config>& shared, const Params& p
       // Not before all have come to the barrier for the Q tile but one before.
       u64& exchanged = shared.exchanged[exchange.stage()];
       mbarrier_wait(shared_address(&exchanged), exchange.phase() ^ 1);
-      release_warp<Config>(exchanged);
+      release_warp<Config::kLanesArrive>(exchanged);
       exchange.advance();
     }
   });
@@ -112,14 +112,14 @@ __device__ void release_semaphores(FusedShared<Config>& shared, const Params& pa
     if constexpr (Config::kStoreWarp) {
       mbarrier_wait(shared_address(&shared.stationary_staged[stage]), stationary.phase());
     } else {
-      release_warp<Config>(shared.stationary_empty[stage]);
+      release_warp<Config::kLanesArrive>(shared.stationary_empty[stage]);
       mbarrier_wait(shared_address(&shared.stationary_empty[stage]), stationary.phase());
     }
     release(next_to_last);
     release(last);
     if constexpr (Config::kStoreWarp) {
       store_tile<Spec, Config>(shared, params, stage);
-      release_warp<Config>(shared.stationary_empty[stage]);
+      release_warp<Config::kLanesArrive>(shared.stationary_empty[stage]);
     }
   });
 }

@@ -29,7 +29,8 @@ struct FusedShared : Shared<Config>, DqAccumStorage<Config> {
 template <class Config>
 __device__ __forceinline__ void init_exchange(FusedShared<Config>& shared) {
   // "semaphore": another warp arrives when partials of the Q tile may be added.
-  constexpr int kReleases = kConsumerReleases<Config> + (Config::kScheduleSemaphore ? kArrivalsPerWarp<Config> : 0);
+  constexpr int kReleases =
+      kConsumerReleases<Config> + (Config::kScheduleSemaphore ? kArrivalsPerWarp<Config::kLanesArrive> : 0);
   for (int i = 0; i < kExchangeBuffers; ++i) mbarrier_init(shared_address(&shared.exchanged[i]), kReleases);
 }
 

@@ -53,7 +53,7 @@ class Consumer {
   static constexpr int kFirstSums = Spec::kAttnDim / 2;     // of dq or dk
   static constexpr int kSecondSums = Spec::kHiddenDim / 2;  // of dv
 
-  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
+  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config::kLanesArrive>(barrier); }
 
   // The descriptions stay in shared memory: there are no registers to spare for them.
   __device__ __forceinline__ const TileInfo& tile() const { return shared_.tile[stationary_.stage()]; }

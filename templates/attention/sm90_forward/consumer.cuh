@@ -53,7 +53,7 @@ class Consumer {
   static constexpr int kScores = Config::kBlockN / 2;    // fp32 accumulators of S a thread holds
   static constexpr int kOutputs = Spec::kHiddenDim / 2;  // and of O
 
-  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config>(barrier); }
+  __device__ __forceinline__ void release(u64& barrier) { release_warp<Config::kLanesArrive>(barrier); }
 
   // Ping-pong scheduling, once per KV tile: while one warpgroup activates, another's products run, and they do not
   // fall into step.

@@ -11,7 +11,8 @@ namespace sm90 {
 
 template <class Config>
 __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
-  constexpr int kReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config>;  // all consumer warps
+  constexpr int kReleases =
+      Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config::kLanesArrive>;  // all consumer warps
   for (int i = 0; i < Config::kQueryStages; ++i) {
     mbarrier_init(shared_address(&shared.q_full[i]), 1);
     mbarrier_init(shared_address(&shared.q_empty[i]), kReleases);
@@ -23,7 +24,7 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
     mbarrier_init(shared_address(&shared.v_empty[i]), kReleases);
   }
   mbarrier_init(shared_address(&shared.tail_full), 1);
-  mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config>);
+  mbarrier_init(shared_address(&shared.tail_empty), kArrivalsPerWarp<Config::kLanesArrive>);
   fence_mbarrier_init();
 }
 

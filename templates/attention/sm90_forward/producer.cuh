@@ -265,7 +265,7 @@ __device__ __forceinline__ void follow_tails(Memory& shared, u64 (&full)[Config:
     fence_proxy_async();
     __syncwarp();
     if (lane == 0) mbarrier_arrive(shared_address(&full[tail.stage]));
-    release_warp<Config>(shared.tail_empty);
+    release_warp<Config::kLanesArrive>(shared.tail_empty);
   }
 }
 

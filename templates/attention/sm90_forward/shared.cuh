@@ -5,6 +5,7 @@
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/wgmma.cuh"
 #include "common/sm90/pipeline.cuh"
+#include "common/sm90/release.cuh"
 
 namespace sm90 {
 
@@ -108,18 +109,6 @@ __device__ __forceinline__ void zero_operand_rows(unsigned char* operand, int fi
 template <class Config>
 __device__ __forceinline__ void zero_rows(Shared<Config>& shared, int stage, int first_row, int thread, int threads) {
   zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.v[stage], first_row, thread, threads);
-}
-
-// Arrivals of one warp on a barrier through which it gives something back. compute-sanitizer's racecheck takes a
-// barrier to order the accesses of the threads that arrive only, so for it every lane arrives.
-template <class Config>
-constexpr int kArrivalsPerWarp = Config::kLanesArrive ? 32 : 1;
-
-// Gives back what the barrier guards, after all lanes of the warp have read it.
-template <class Config>
-__device__ __forceinline__ void release_warp(u64& barrier) {
-  __syncwarp();
-  if (Config::kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
 }
 
 // The first column of a tile's KV tiles, whose rows see columns from `begin` on. Pairs of the bias are at even columns.

@@ -24,7 +24,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     if constexpr (Config::kStoreBuffers > 0) prefetch_tensormap(params.out_map);
     for (int i = 0; i < Config::kStages; ++i) {
       mbarrier_init(shared_address(&shared.full[i]), 1);
-      mbarrier_init(shared_address(&shared.empty[i]), kReaders<Config> * (Config::kLanesArrive ? 32 : 1));
+      mbarrier_init(shared_address(&shared.empty[i]), kReaders<Config> * sm90::kArrivalsPerWarp<Config::kLanesArrive>);
     }
     fence_mbarrier_init();
   }

@@ -8,6 +8,7 @@
 #include "common/ptx/tma_matrix.cuh"
 #include "common/ptx/wgmma.cuh"
 #include "common/sm90/pipeline.cuh"
+#include "common/sm90/release.cuh"
 
 namespace gemm {
 
@@ -67,12 +68,14 @@ constexpr int kTurnBarrier = 1;
 // A stage has been read by this warp: said to all CTAs that load into it.
 template <class Config>
 __device__ __forceinline__ void release_stage(u64& barrier) {
+  if constexpr (Config::kCluster == 1) {
+    sm90::release_warp<Config::kLanesArrive>(barrier);
+    return;
+  }
   __syncwarp();
   const int lane = threadIdx.x % 32;
   const u32 address = shared_address(&barrier);
-  if constexpr (Config::kCluster == 1) {
-    if (Config::kLanesArrive || lane == 0) mbarrier_arrive(address);
-  } else if constexpr (Config::kLanesArrive) {
+  if constexpr (Config::kLanesArrive) {
     for (u32 rank = 0; rank < Config::kCluster; ++rank) mbarrier_arrive_cluster(cluster_address(address, rank));
   } else {
     if (lane < Config::kCluster) mbarrier_arrive_cluster(cluster_address(address, lane));

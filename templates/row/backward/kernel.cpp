@@ -32,8 +32,8 @@ struct RowBackward {
   static Constants constants(const Spec& spec, const Config& config) {
     return row::constants(spec, kDirection, config);
   }
-  static std::string instruction_wrappers(const Spec& spec, const Config&) {
-    return row::print_operands(spec, kDirection);
+  static std::string instruction_wrappers(const Spec& spec, const Config& config) {
+    return row::instruction_wrappers(spec, kDirection, config);
   }
 };
 

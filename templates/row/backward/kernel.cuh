@@ -4,6 +4,7 @@
 #include "row/group_sums.cuh"  // where GroupSums
 #include "row/groups.cuh"      // where Groups
 #include "row/random.cuh"      // where Random
+#include "row/ring.cuh"        // where Ring
 #include "row/rows.cuh"
 
 template <class Spec, class Config, class Params>

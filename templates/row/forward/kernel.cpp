@@ -1,6 +1,5 @@
 // Host side of kernel.cuh.
 #include "templates/row/cost.h"
-#include "templates/row/operands.h"
 #include "templates/row/skeleton.h"
 
 namespace hstujit {
@@ -27,8 +26,8 @@ struct RowForward {
   static Constants constants(const Spec& spec, const Config& config) {
     return row::constants(spec, kDirection, config);
   }
-  static std::string instruction_wrappers(const Spec& spec, const Config&) {
-    return row::print_operands(spec, kDirection);
+  static std::string instruction_wrappers(const Spec& spec, const Config& config) {
+    return row::instruction_wrappers(spec, kDirection, config);
   }
 };
 

@@ -1,6 +1,7 @@
 // The forward direction of operators over rows: no thread keeps anything of a row that is over.
 #include "row/groups.cuh"  // where Groups
 #include "row/random.cuh"  // where Random
+#include "row/ring.cuh"    // where Ring
 #include "row/rows.cuh"
 #include "row/sequences.cuh"  // where Sequences
 

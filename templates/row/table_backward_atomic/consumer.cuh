@@ -126,7 +126,7 @@ class TileConsumer {
 
   __device__ __forceinline__ void release(int stage) const {
     __syncwarp();
-    arrive_as_warp<Config>(shared_.empty[stage]);
+    sm90::arrive_as_warp<Config::kLanesArrive>(shared_.empty[stage]);
   }
 
   // Its gradients go to the beginning of `gradients`.

@@ -22,7 +22,8 @@ __device__ void kernel_main(const Params& params) {
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shared::kStages; ++i) {
       mbarrier_init(shared_address(&shared.full[i]), kFullArrivals<Config>);
-      mbarrier_init(shared_address(&shared.empty[i]), Layout::kThreads / 32 * kArrivalsPerWarp<Config>);
+      mbarrier_init(shared_address(&shared.empty[i]),
+                    Layout::kThreads / 32 * sm90::kArrivalsPerWarp<Config::kLanesArrive>);
     }
     fence_mbarrier_init();
   }

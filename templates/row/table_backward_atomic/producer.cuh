@@ -114,7 +114,8 @@ class TileProducer {
     }
     if (number < count) find_keys(rows, (first_stage + number) % Shared::kStages);
     __syncwarp();
-    for (int i = 0; i < count; ++i) arrive_as_warp<Config>(shared_.full[(first_stage + i) % Shared::kStages]);
+    for (int i = 0; i < count; ++i)
+      sm90::arrive_as_warp<Config::kLanesArrive>(shared_.full[(first_stage + i) % Shared::kStages]);
   }
 
   // The tile of lane `owner`.
@@ -163,7 +164,7 @@ class TileProducer {
       mbarrier_arrive(shared_address(&shared_.full[stage]));
     }
     __syncwarp();
-    arrive_as_warp<Config>(shared_.full[stage]);
+    sm90::arrive_as_warp<Config::kLanesArrive>(shared_.full[stage]);
   }
 
   const Params& params_;

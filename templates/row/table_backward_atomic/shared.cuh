@@ -3,23 +3,14 @@
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/bulk_copy.cuh"
 #include "common/sm90/pipeline.cuh"
+#include "common/sm90/release.cuh"
 #include "row/row_gradients.cuh"
 #include "row/table_backward_atomic/sums.cuh"
 #include "row/table_backward_atomic/tiles.cuh"
 
-// Arrivals of one warp. compute-sanitizer's racecheck takes a barrier to order the threads alone that arrive on it.
-template <class Config>
-constexpr int kArrivalsPerWarp = Config::kLanesArrive ? 32 : 1;
-
 // A tile is full when its rows are announced, which one lane does, and its keys written.
 template <class Config>
-constexpr int kFullArrivals = 1 + kArrivalsPerWarp<Config>;
-
-// Of each warp that wrote or read what the barrier is about.
-template <class Config>
-__device__ __forceinline__ void arrive_as_warp(u64& barrier) {
-  if (Config::kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
-}
+constexpr int kFullArrivals = 1 + sm90::kArrivalsPerWarp<Config::kLanesArrive>;
 
 // What consumers know of a tile.
 struct TileInfo {

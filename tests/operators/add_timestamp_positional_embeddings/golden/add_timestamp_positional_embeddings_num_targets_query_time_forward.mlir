@@ -1,8 +1,8 @@
 module {
   func.func @row_outputs(%arg0: f32 {hstu.name = "seq_embeddings"}, %arg1: f32 {hstu.name = "position_embeddings_weight"}, %arg2: f32 {hstu.name = "timestamp_embeddings_weight"}, %arg3: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "out"}) {
     %0 = arith.mulf %arg0, %arg3 : f32
-    %1 = arith.addf %0, %arg1 : f32
-    %2 = arith.addf %1, %arg2 : f32
+    %1 = arith.addf %arg2, %arg1 : f32
+    %2 = arith.addf %0, %1 : f32
     return %2 : f32
   }
   func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "position_embeddings_weight"}, index {hstu.name = "timestamp_embeddings_weight"}) {

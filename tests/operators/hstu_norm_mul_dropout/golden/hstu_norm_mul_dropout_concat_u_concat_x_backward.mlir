@@ -40,9 +40,9 @@ module {
     %2 = arith.mulf %arg8, %1 : f32
     %3 = arith.subf %arg0, %arg7 : f32
     %4 = arith.mulf %3, %arg9 : f32
-    %5 = arith.addf %2, %4 : f32
-    %6 = arith.addf %arg5, %5 : f32
-    %7 = arith.addf %6, %arg10 : f32
+    %5 = arith.addf %arg10, %arg5 : f32
+    %6 = arith.addf %2, %5 : f32
+    %7 = arith.addf %4, %6 : f32
     %8 = arith.mulf %3, %arg8 : f32
     %9 = arith.mulf %8, %arg2 : f32
     %10 = arith.addf %9, %arg3 : f32

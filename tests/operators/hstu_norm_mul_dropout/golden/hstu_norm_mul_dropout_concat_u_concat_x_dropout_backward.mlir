@@ -73,9 +73,9 @@ module {
     %12 = arith.mulf %arg12, %11 : f32
     %13 = arith.subf %arg0, %arg11 : f32
     %14 = arith.mulf %13, %arg13 : f32
-    %15 = arith.addf %12, %14 : f32
-    %16 = arith.addf %6, %15 : f32
-    %17 = arith.addf %16, %arg14 : f32
+    %15 = arith.addf %6, %arg14 : f32
+    %16 = arith.addf %12, %15 : f32
+    %17 = arith.addf %14, %16 : f32
     %18 = arith.mulf %13, %arg12 : f32
     %19 = arith.mulf %18, %arg2 : f32
     %20 = arith.addf %19, %arg3 : f32

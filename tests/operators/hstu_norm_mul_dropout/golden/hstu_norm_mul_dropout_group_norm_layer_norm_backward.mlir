@@ -40,8 +40,8 @@ module {
     %2 = arith.mulf %arg6, %1 : f32
     %3 = arith.subf %arg0, %arg5 : f32
     %4 = arith.mulf %3, %arg7 : f32
-    %5 = arith.addf %2, %4 : f32
-    %6 = arith.addf %5, %arg8 : f32
+    %5 = arith.addf %2, %arg8 : f32
+    %6 = arith.addf %4, %5 : f32
     %7 = arith.mulf %3, %arg6 : f32
     %8 = arith.mulf %7, %arg2 : f32
     %9 = arith.addf %8, %arg3 : f32

@@ -85,9 +85,9 @@ module {
     %15 = arith.mulf %arg12, %14 : f32
     %16 = arith.subf %arg0, %arg11 : f32
     %17 = arith.mulf %16, %arg13 : f32
-    %18 = arith.addf %15, %17 : f32
-    %19 = arith.addf %6, %18 : f32
-    %20 = arith.addf %19, %arg14 : f32
+    %18 = arith.addf %6, %arg14 : f32
+    %19 = arith.addf %15, %18 : f32
+    %20 = arith.addf %17, %19 : f32
     %21 = arith.cmpf oge, %arg8, %0 : f32
     %22 = arith.select %21, %4, %cst_0 : f32
     %23 = arith.mulf %22, %arg5 : f32

@@ -54,9 +54,9 @@ module {
     %5 = arith.mulf %arg7, %4 : f32
     %6 = arith.subf %arg0, %arg6 : f32
     %7 = arith.mulf %6, %arg8 : f32
-    %8 = arith.addf %5, %7 : f32
-    %9 = arith.addf %arg4, %8 : f32
-    %10 = arith.addf %9, %arg9 : f32
+    %8 = arith.addf %arg9, %arg4 : f32
+    %9 = arith.addf %5, %8 : f32
+    %10 = arith.addf %7, %9 : f32
     %11 = arith.negf %1 : f32
     %12 = math.fma %11, %1, %cst_0 : f32
     %13 = arith.mulf %6, %arg7 : f32

@@ -53,9 +53,9 @@ module {
     %5 = arith.mulf %arg7, %4 : f32
     %6 = arith.subf %arg0, %arg6 : f32
     %7 = arith.mulf %6, %arg8 : f32
-    %8 = arith.addf %5, %7 : f32
-    %9 = arith.addf %arg4, %8 : f32
-    %10 = arith.addf %9, %arg9 : f32
+    %8 = arith.addf %arg9, %arg4 : f32
+    %9 = arith.addf %5, %8 : f32
+    %10 = arith.addf %7, %9 : f32
     %11 = arith.mulf %6, %arg7 : f32
     %12 = arith.mulf %11, %arg2 : f32
     %13 = arith.addf %12, %arg3 : f32

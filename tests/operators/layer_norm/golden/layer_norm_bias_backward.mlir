@@ -34,8 +34,8 @@ module {
     %0 = arith.mulf %arg3, %arg1 : f32
     %1 = arith.subf %arg0, %arg2 : f32
     %2 = arith.mulf %1, %arg4 : f32
-    %3 = arith.addf %0, %2 : f32
-    %4 = arith.addf %3, %arg5 : f32
+    %3 = arith.addf %0, %arg5 : f32
+    %4 = arith.addf %2, %3 : f32
     return %4, %arg1 : f32, f32
   }
 }

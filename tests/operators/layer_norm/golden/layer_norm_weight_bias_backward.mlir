@@ -37,8 +37,8 @@ module {
     %1 = arith.mulf %arg4, %0 : f32
     %2 = arith.subf %arg0, %arg3 : f32
     %3 = arith.mulf %2, %arg5 : f32
-    %4 = arith.addf %1, %3 : f32
-    %5 = arith.addf %4, %arg6 : f32
+    %4 = arith.addf %1, %arg6 : f32
+    %5 = arith.addf %3, %4 : f32
     %6 = arith.mulf %2, %arg4 : f32
     %7 = arith.mulf %6, %arg2 : f32
     return %5, %7, %arg2 : f32, f32, f32

@@ -37,9 +37,9 @@ module {
     %1 = arith.mulf %arg5, %0 : f32
     %2 = arith.subf %arg0, %arg4 : f32
     %3 = arith.mulf %2, %arg6 : f32
-    %4 = arith.addf %1, %3 : f32
-    %5 = arith.addf %arg3, %4 : f32
-    %6 = arith.addf %5, %arg7 : f32
+    %4 = arith.addf %arg7, %arg3 : f32
+    %5 = arith.addf %1, %4 : f32
+    %6 = arith.addf %3, %5 : f32
     %7 = arith.mulf %2, %arg5 : f32
     %8 = arith.mulf %7, %arg2 : f32
     return %6, %8, %arg2 : f32, f32, f32

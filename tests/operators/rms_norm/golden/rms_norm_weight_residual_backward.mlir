@@ -22,8 +22,8 @@ module {
   func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "weight"}, %arg2: f32 {hstu.name = "dout"}, %arg3: f32 {hstu.name = "dresidual"}, %arg4: f32 {hstu.name = "rstd"}, %arg5: f32 {hstu.name = "statistic"}) -> (f32 {hstu.name = "dx"}, f32 {hstu.name = "dweight"}) {
     %0 = arith.mulf %arg1, %arg2 : f32
     %1 = arith.mulf %arg4, %0 : f32
-    %2 = arith.addf %arg3, %1 : f32
-    %3 = arith.mulf %arg0, %arg5 : f32
+    %2 = arith.mulf %arg0, %arg5 : f32
+    %3 = arith.addf %1, %arg3 : f32
     %4 = arith.addf %2, %3 : f32
     %5 = arith.mulf %arg0, %arg4 : f32
     %6 = arith.mulf %5, %arg2 : f32

@@ -67,9 +67,9 @@ module {
     %9 = arith.mulf %6, %8 : f32
     %10 = arith.mulf %9, %arg3 : f32
     %11 = arith.mulf %0, %arg4 : f32
-    %12 = arith.addf %10, %11 : f32
-    %13 = arith.addf %4, %12 : f32
-    %14 = arith.addf %13, %arg5 : f32
+    %12 = arith.addf %4, %arg5 : f32
+    %13 = arith.addf %10, %12 : f32
+    %14 = arith.addf %11, %13 : f32
     return %14 : f32
   }
 }

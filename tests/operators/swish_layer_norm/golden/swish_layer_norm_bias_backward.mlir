@@ -71,9 +71,9 @@ module {
     %11 = arith.mulf %8, %10 : f32
     %12 = arith.mulf %11, %arg5 : f32
     %13 = arith.mulf %0, %arg6 : f32
-    %14 = arith.addf %12, %13 : f32
-    %15 = arith.addf %6, %14 : f32
-    %16 = arith.addf %15, %arg7 : f32
+    %14 = arith.addf %6, %arg7 : f32
+    %15 = arith.addf %12, %14 : f32
+    %16 = arith.addf %13, %15 : f32
     %17 = arith.mulf %11, %cst_0 : f32
     return %16, %17 : f32, f32
   }

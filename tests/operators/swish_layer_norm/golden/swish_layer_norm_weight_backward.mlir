@@ -70,9 +70,9 @@ module {
     %12 = arith.mulf %arg1, %11 : f32
     %13 = arith.mulf %arg4, %12 : f32
     %14 = arith.mulf %0, %arg5 : f32
-    %15 = arith.addf %13, %14 : f32
-    %16 = arith.addf %6, %15 : f32
-    %17 = arith.addf %16, %arg6 : f32
+    %15 = arith.addf %6, %arg6 : f32
+    %16 = arith.addf %13, %15 : f32
+    %17 = arith.addf %14, %16 : f32
     %18 = arith.mulf %1, %11 : f32
     return %17, %18 : f32, f32
   }

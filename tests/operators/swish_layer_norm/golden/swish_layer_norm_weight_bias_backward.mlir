@@ -72,9 +72,9 @@ module {
     %13 = arith.mulf %arg1, %12 : f32
     %14 = arith.mulf %arg5, %13 : f32
     %15 = arith.mulf %0, %arg6 : f32
-    %16 = arith.addf %14, %15 : f32
-    %17 = arith.addf %7, %16 : f32
-    %18 = arith.addf %17, %arg7 : f32
+    %16 = arith.addf %7, %arg7 : f32
+    %17 = arith.addf %14, %16 : f32
+    %18 = arith.addf %15, %17 : f32
     %19 = arith.mulf %1, %12 : f32
     return %18, %19, %12 : f32, f32, f32
   }
