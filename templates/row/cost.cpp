@@ -107,6 +107,7 @@ struct TableSumsCost {
 // Fitted to 24 timings on an H200 (2026-11-24) of three operators at a width of 512.
 constexpr TableSumsCost kInOrder = {1.3, 16, 0.09, 16, 0.07, 0.01};
 constexpr double kSortCycles = 85000;
+constexpr TableSumsCost kSegments = {1.05, 16, 0.09, 16, 0.07, 0.01};
 // Fitted to 60 timings on an H200 (2026-11-25) of three operators at a width of 512.
 constexpr TableSumsCost kAtomic = {1.3, 4, 0.15, 8, 0.25, -0.01};
 
@@ -244,6 +245,11 @@ double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, cons
   const double cycles = table_sums_cycles(spec, config, resources.chunks * resources.vector, device, kInOrder);
   const bool sorted = finds_in_order(spec.interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum));
   return (cycles + (sorted ? 0 : kSortCycles)) / kClockKhz;
+}
+
+double estimate_segment_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device) {
+  const Resources resources(spec, Direction::kBackward, config);
+  return table_sums_cycles(spec, config, resources.chunks * resources.vector, device, kSegments) / kClockKhz;
 }
 
 double estimate_atomic_table_sums_ms(const RowSpec& spec, const RowConfig& config, int64_t elements,

@@ -11,6 +11,7 @@ double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& co
 
 // Of the backward direction with sums of tables, in the order of a sort.
 double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device);
+double estimate_segment_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device);
 // The same in one pass, by atomic additions; a thread has so many elements of a row.
 double estimate_atomic_table_sums_ms(const RowSpec& spec, const RowConfig& config, int64_t elements,
                                      const DeviceSpec& device);

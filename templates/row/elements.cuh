@@ -1,5 +1,5 @@
-// The elements of a row's inputs that a thread has: held in registers from the first use to the last, or loaded for each
-// use where they are too many.
+// The elements of a row's inputs that a thread has: held in registers from the first use to the last, or loaded for
+// each use where they are too many.
 #pragma once
 #include "row/layout.cuh"
 
@@ -86,8 +86,7 @@ struct ChunkOfInputs {
 #pragma unroll
     for (int input = 0; input < Operands::kRowInputs; ++input) in[input] = rows[input][i];
 #pragma unroll
-    for (int input = 0; input < Operands::kVectorInputs; ++input)
-      in[Operands::kRowInputs + input] = vectors[input][i];
+    for (int input = 0; input < Operands::kVectorInputs; ++input) in[Operands::kRowInputs + input] = vectors[input][i];
 #pragma unroll
     for (int input = 0; input < Groups::kCount; ++input) in[kGroups + input] = groups(input, i);
 #pragma unroll

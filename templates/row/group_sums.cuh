@@ -1,5 +1,5 @@
-// Sums over all rows and the elements of a group, in the way of column_sums.cuh: a thread adds up those of a vector, which
-// are of one group, and what the CTAs have for each vector is added up by a kernel that follows.
+// Sums over all rows and the elements of a group, in the way of column_sums.cuh: a thread adds up those of a vector,
+// which are of one group, and what the CTAs have for each vector is added up by a kernel that follows.
 #pragma once
 #include "row/column_sums.cuh"
 #include "row/groups.cuh"

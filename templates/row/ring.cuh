@@ -15,10 +15,22 @@ class RowRing {
  public:
   using Row = HeldRow<Layout, Operands>;
 
-  // For all threads of a CTA whose first row is `first`, and which goes on in steps.
+  static constexpr int kGroupThreads = 32 * Layout::kWarpsPerRow;
+  static constexpr int kGroupRows = kGroupThreads / Layout::kThreadsPerRow;
+  static constexpr int kGroups = Layout::kThreads / kGroupThreads;  // of a CTA
+
+  // Which group a thread is of: all lanes of a warp call, are of the same, and the compiler knows that.
+  static __device__ __forceinline__ int group() { return warp() / Layout::kWarpsPerRow; }
+  // Which of the group's rows a thread has.
+  static __device__ __forceinline__ int row_of_group() {
+    return static_cast<int>(threadIdx.x) % kGroupThreads / Layout::kThreadsPerRow;
+  }
+
+  // All threads of a CTA call. Each group takes kGroupRows rows from `first` on, then those that lie a step further, as
+  // long as there are rows before `end`.
   template <class Params>
-  __device__ __forceinline__ RowRing(const Params& params, i64 first, i64 step)
-      : rows_(params.rows), next_(first + group() * kGroupRows), step_(step), buffers_(buffers()[group()]) {
+  __device__ __forceinline__ RowRing(const Params& params, i64 first, i64 end, i64 step)
+      : end_(end), next_(first), step_(step), buffers_(buffers()[group()]) {
     Operands::row_inputs(params, data_, strides_);
     if (threadIdx.x % kGroupThreads == 0) {
       for (int i = 0; i < kBuffers; ++i) {
@@ -39,11 +51,10 @@ class RowRing {
     const int buffer = pipeline_.stage();
     if (exists) {
       mbarrier_wait(shared_address(&buffers_.full[buffer]), pipeline_.phase());
-      const int row = static_cast<int>(threadIdx.x) % kGroupThreads / Layout::kThreadsPerRow;
 #pragma unroll
       for (int input = 0; input < Operands::kRowInputs; ++input) {
         const unsigned char* const first =
-            buffers_.rows[buffer][input][row] + Layout::column(0) * Operands::Data::kBytes;
+            buffers_.rows[buffer][input][row_of_group()] + Layout::column(0) * Operands::Data::kBytes;
 #pragma unroll
         for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
           if (Layout::has(chunk))
@@ -58,7 +69,7 @@ class RowRing {
     } else {
       sm90::release_warp<Config::kLanesArrive>(buffers_.empty[buffer]);
       if (fills()) {
-        if (next_ < rows_) mbarrier_wait(shared_address(&buffers_.empty[buffer]), pipeline_.phase());
+        if (next_ < end_) mbarrier_wait(shared_address(&buffers_.empty[buffer]), pipeline_.phase());
         fill(buffer);
       }
     }
@@ -67,8 +78,6 @@ class RowRing {
 
  private:
   static constexpr int kBuffers = Config::kStages - 1;  // the row that is computed is in registers
-  static constexpr int kGroupThreads = 32 * Layout::kWarpsPerRow;
-  static constexpr int kGroupRows = kGroupThreads / Layout::kThreadsPerRow;
   static constexpr bool kMeets = Layout::kWarpsPerRow == 1 && !Config::kLanesArrive;
   static constexpr int kRowBytes = Layout::kVectors * Layout::kVector * Operands::Data::kBytes;
   static_assert(kRowBytes % 16 == 0, "rows are copied in bulk");
@@ -80,18 +89,16 @@ class RowRing {
 
   static __device__ __forceinline__ Buffers* buffers() {
     extern __shared__ __align__(128) unsigned char shared_bytes[];
-    static_assert(sizeof(Buffers) * (Layout::kThreads / kGroupThreads) == Ring::kBytes,
+    static_assert(sizeof(Buffers) * kGroups == Ring::kBytes,
                   "the host side and the template disagree on shared memory");
     return reinterpret_cast<Buffers*>(shared_bytes);
   }
-  // Of the warp: a value that its lanes share, and the compiler knows that.
   static __device__ __forceinline__ int warp() { return __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 32, 0); }
-  static __device__ __forceinline__ int group() { return warp() / Layout::kWarpsPerRow; }
   static __device__ __forceinline__ bool fills() { return warp() % Layout::kWarpsPerRow == 0; }
 
   // Asks for the group's next rows, as many as there are. All lanes of a warp call.
   __device__ __forceinline__ void fill(int buffer) {
-    const i64 left = rows_ - next_;
+    const i64 left = end_ - next_;
     if (left > 0) {
       const int rows = static_cast<int>(min(left, static_cast<i64>(kGroupRows)));
       const u32 full = shared_address(&buffers_.full[buffer]);
@@ -112,7 +119,7 @@ class RowRing {
     next_ += step_;
   }
 
-  const i64 rows_;
+  const i64 end_;
   i64 next_;  // of the group, to be asked for
   const i64 step_;
   Buffers& buffers_;

@@ -37,7 +37,8 @@ class Rows {
     }
     const i64 step = static_cast<i64>(gridDim.x) * Layout::kRows;
     if constexpr (kInShared) {
-      RowRing<Layout, Operands, Config> ring(params_, first, step);
+      using Waiting = RowRing<Layout, Operands, Config>;
+      Waiting ring(params_, first + Waiting::group() * Waiting::kGroupRows, params_.rows, step);
       for (; first < params_.rows; first += step) {
         const Place place(params_, first + mine);
         ring.take(place.exists(), held);

@@ -60,7 +60,8 @@ class Places<Layout, Operands, typename Exists<typename Operands::Sequences>::ty
       if (row >= params.rows) return;
       sequence = last_begun<Sequences>(params, row, nearest, Sequences::count(params));
       position = row - Sequences::first_row(params, sequence);
-      exists_ = position >= 0 && sequence < Sequences::count(params) && row < Sequences::first_row(params, sequence + 1);
+      exists_ =
+          position >= 0 && sequence < Sequences::count(params) && row < Sequences::first_row(params, sequence + 1);
     }
     if (exists_) Sequences::find(params, row, sequence, position, place_);
   }

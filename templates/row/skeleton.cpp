@@ -98,7 +98,7 @@ void reject_ring(const RowSpec& spec, Direction direction, const RowConfig& conf
                  const DeviceSpec& device, std::vector<Rejection>& reasons) {
   if (device.capability() < kBulkCapability)
     reasons.push_back({"arch", fmt::format("{} has no bulk copies; sm_{} has", device.arch, kBulkCapability)});
-  if (spec.interface(direction).sequences)
+  if (spec.interface(direction).sequences && spec.interface(direction).outputs_of(RowOperandKind::kTableSum).empty())
     reasons.push_back({"stages", "rows of sequences, of which some tensors have none, are not copied in bulk"});
   if (resources.vector * static_cast<int64_t>(size_of(spec.dtype())) % kBulkBytes != 0)
     reasons.push_back({"alignment", fmt::format("rows of {} elements are not copied {} bytes at a time",

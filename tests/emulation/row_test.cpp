@@ -9,6 +9,7 @@
 
 #include "compiler/plan/search_space.h"
 #include "templates/row/operands.h"
+#include "templates/row/resources.h"
 #include "tests/emulation/emulated_kernel.h"
 #include "tests/host/host_call.h"
 #include "tests/row/row_cases.h"
@@ -39,6 +40,9 @@ class RowKernel {
     const DeviceSpec device = *known_device("sm_90a");
     KernelConfig config = heuristic_config(*spec_, direction, device, {}, {.deterministic = deterministic}).value();
     if (chosen) config.tunables = *chosen;
+    // Which waits for rows in shared memory.
+    if (chosen && chosen->stages <= row::kRegisterStages && config.skeleton == "row/segment_backward")
+      config.skeleton = "row/table_backward";
     SCOPED_TRACE(describe(config));
     const auto emitted = emit_kernel(*spec_, direction, config, device);
     if (!emitted.ok()) throw std::runtime_error(emitted.status().message());
@@ -216,6 +220,27 @@ TEST(EmulatedRows, TablesOfManyRows) {
 bool has_table_sums(const RowCase& row) {
   return row.spec->supports(Direction::kBackward) && row.spec->program(Direction::kBackward) == nullptr &&
          row::has_table_sums(*row.spec);
+}
+
+bool finds_sequences(const RowCase& row) {
+  return row::finds_in_order(row.spec->interface(Direction::kBackward).outputs_of(RowOperandKind::kTableSum));
+}
+
+// Segments of rows that several groups of a warp, a warp and several warps have, in parts that begin and end in them.
+TEST(EmulatedRows, SegmentsOfSequences) {
+  const auto check = [](int64_t width, const std::vector<Chosen>& configs) {
+    for (const RowCase& row : sequence_cases({{"width", width}})) {
+      if (!has_table_sums(row) || !finds_sequences(row)) continue;
+      for (const Chosen& config : configs) check_sequences(row, Direction::kBackward, config);
+      const RowKernel kernel(row.spec, Direction::kBackward, configs.back());
+      kernel.check(sequence_lengths(*row.spec, {0, 700, 1, 0, 0, 333, 2, 0}));
+      kernel.check(sequence_lengths(*row.spec, std::vector<int64_t>(70, 3)), /*row_padding=*/0);
+    }
+  };
+  check(8, {{}, row_config(1, 2, 3)});
+  check(72, {{}, row_config(16, 2, 3), row_config(4, 2, 5)});
+  check(264, {{}, row_config(32, 2, 4)});
+  check(520, {row_config(64, 4, 3)});
 }
 
 // Rows that several groups of a warp, a warp and several warps share, with vectors of eight elements and of four.

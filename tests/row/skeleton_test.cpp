@@ -163,12 +163,13 @@ TEST(RowSkeleton, EveryProblemOverSequencesHasAConfigOnEveryDevice) {
                   heuristic_config(*row.spec, direction, *known_device(device), {}, {.deterministic = deterministic});
               ASSERT_TRUE(config.ok()) << device << " " << row.name << " " << width << config.status().message();
               // Rows in pieces of 16 bytes, but for the widest ones: a CTA has not registers enough for its sums.
-              const bool atomic = !deterministic && !sorted && std::string_view(device) == "sm_90a" &&
-                                  width < RowParams::kMaxWidth &&
-                                  width * static_cast<int64_t>(size_of(row.spec->dtype())) % 16 == 0;
-              EXPECT_EQ(config->skeleton, !sums    ? skeleton(direction).name()
-                                          : atomic ? "row/table_backward_atomic"
-                                                   : "row/table_backward")
+              const bool bulk = std::string_view(device) == "sm_90a" &&
+                                width * static_cast<int64_t>(size_of(row.spec->dtype())) % 16 == 0;
+              const bool atomic = bulk && !deterministic && !sorted && width < RowParams::kMaxWidth;
+              EXPECT_EQ(config->skeleton, !sums            ? skeleton(direction).name()
+                                          : bulk && sorted ? "row/segment_backward"
+                                          : atomic         ? "row/table_backward_atomic"
+                                                           : "row/table_backward")
                   << row.name << " " << width;
             }
           }

@@ -1,0 +1,91 @@
+// Host side of kernel.cuh.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/support/integers.h"
+#include "templates/row/cost.h"
+#include "templates/row/operands.h"
+#include "templates/row/resources.h"
+#include "templates/row/skeleton.h"
+
+namespace hstujit {
+
+namespace {
+
+// As finish() of runs.cuh.
+constexpr int kFinishThreads = 256;
+constexpr int64_t kFinishColumns = 32;
+constexpr int64_t kEndsBytes = 12;  // of a RunEnds
+
+struct RowSegmentBackward {
+  using Spec = RowSpec;
+  using Config = RowConfig;
+  static constexpr std::string_view kName = "row/segment_backward";
+  static constexpr Direction kDirection = Direction::kBackward;
+
+  static std::vector<Config> space(const Spec& spec) {
+    if (!serves(spec)) return {};
+    std::vector<Config> configs = row::space(spec);
+    std::erase_if(configs, [](const Config& config) { return !waits(config); });
+    return configs;
+  }
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
+    if (!serves(spec)) return {{"operator", fmt::format("{} has no sums over the rows of sequences", spec.op())}};
+    if (!waits(config)) return {{"schedule", "rows are gone through in order, and wait in shared memory"}};
+    return row::reject(spec, kDirection, config, device);
+  }
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
+    const row::Resources resources(spec, kDirection, config);
+    const int64_t width = spec.interface(kDirection).width, blocks = device.sm_count * config.blocks_per_sm;
+    LaunchPlan plan;
+    plan.kernel_name =
+        fmt::format("{}_{}_{}_d{}_t{}_w{}_s{}_b{}_segments", spec.op(), to_string(kDirection), to_string(spec.dtype()),
+                    width, config.threads_per_row, config.warps, config.stages, config.blocks_per_sm);
+    plan.threads = static_cast<int>(resources.threads);
+    plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
+    plan.shared_memory = resources.ring_bytes;
+    plan.slots = row::operand_slots(spec, kDirection);
+    plan.grid = {constant_factor(blocks)};
+    const int64_t sums = 2 * width * static_cast<int64_t>(sizeof(float));  // a head and a tail
+    const int64_t parts = resources.threads / std::max<int64_t>(32, config.threads_per_row);
+    add_workspace_region("group_sums", "float*", {{constant_factor(blocks * parts * sums)}, false}, plan);
+    add_workspace_region("cta_sums", "float*", {{constant_factor(blocks * sums)}, false}, plan);
+    add_workspace_region("cta_ends", "u32*", {{constant_factor(blocks * kEndsBytes)}, false}, plan);
+    add_workspace_region("cta_count", "int*", {{constant_factor(4)}, false}, plan);
+    FollowingKernel finish;
+    finish.function = "finish_segments";
+    finish.kernel_name = fmt::format("{}_{}", plan.kernel_name, finish.function);
+    finish.threads = kFinishThreads;
+    finish.grid = {constant_factor(blocks * ceil_div(width, kFinishColumns))};
+    plan.following = {finish};
+    return plan;
+  }
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
+    return row::estimate_segment_sums_ms(spec, config, device);
+  }
+  static Constants constants(const Spec& spec, const Config& config) {
+    return row::constants(spec, kDirection, config);
+  }
+  static std::string instruction_wrappers(const Spec& spec, const Config& config) {
+    return row::instruction_wrappers(spec, kDirection, config);
+  }
+
+ private:
+  static bool serves(const Spec& spec) {
+    const auto sums = spec.interface(kDirection).outputs_of(RowOperandKind::kTableSum);
+    return sums.size() == 1 && row::finds_in_order(sums);
+  }
+  static bool waits(const Config& config) {
+    return config.schedule == "persistent" && config.stages > row::kRegisterStages;
+  }
+};
+
+}  // namespace
+
+const Skeleton& row_segment_backward_skeleton() {
+  static const auto& skeleton = *new TypedSkeleton<RowSegmentBackward>;
+  return skeleton;
+}
+
+}  // namespace hstujit
