@@ -119,10 +119,10 @@ class Rows {
 
   __device__ __forceinline__ void write(const typename Operand::Row& held, i64 row, const Place& place,
                                         const Statistics& statistics) {
-    if (!place.exists()) return;
+    const bool exists = place.exists();
 #pragma unroll
     for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-      if (!Layout::has(chunk)) continue;
+      if (!exists || !Layout::has(chunk)) continue;
       typename Operand::Chunk inputs;
       inputs_.template get<Row::kReads[Row::kRounds]>(params_, held, row, place, chunk, inputs);
       float elements[at_least_one(Operands::kRowOutputs)][Layout::kVector];

@@ -31,12 +31,23 @@ __device__ __forceinline__ i64 behind_heads(const RunParts<kWidth>& parts, i64 p
   return min(end, behind + 1);
 }
 
+// The same for a warp, whose lanes look at 32 parts at a time: a run may go on through all of them.
+template <int kWidth>
+__device__ __forceinline__ i64 behind_heads_by_warp(const RunParts<kWidth>& parts, i64 part, i64 end) {
+  const int lane = threadIdx.x % 32;
+  for (i64 first = part + 1; first < end; first += 32) {
+    const u32 closed = __ballot_sync(~0u, first + lane < end && parts.ends[first + lane].closed != 0);
+    if (closed != 0) return first + __ffs(closed);
+  }
+  return end;
+}
+
 // Adds those heads. Whether the run ends before the part `end`.
 template <class Layout, int kWidth>
 __device__ __forceinline__ bool add_heads(const RunParts<kWidth>& parts, i64 part, i64 end,
                                           TableRowSums<Layout>& sums) {
   const i64 behind = behind_heads(parts, part, end);
-#pragma unroll 1
+#pragma unroll 2
   for (i64 other = part + 1; other < behind; ++other) sums.add(parts.head(other));
   return behind > part + 1 && parts.ends[behind - 1].closed != 0;
 }
@@ -125,7 +136,7 @@ class RunSums {
     const int column = blockIdx.x % kColumnGroups * 32 + threadIdx.x % 32, warp = threadIdx.x / 32;
     const RunParts<kWidth> parts = parts_of_ctas();
     if (part >= ctas || parts.ends[part].tail == kNoKey) return;
-    const i64 behind = behind_heads(parts, part, ctas);
+    const i64 behind = behind_heads_by_warp(parts, part, ctas);
     float sum = 0;
     if (column < kWidth) {
       if (warp == 0) sum = parts.tail(part)[column];

@@ -79,7 +79,7 @@ class SegmentWalk {
   __device__ __forceinline__ void go_through(i64 begin, i64 end) {
     Waiting ring(params_, begin, end, Waiting::kGroupRows);
     if (begin >= end) return;
-    i64 sequence = last_begun<Sequences>(params_, begin, 0, batch_);
+    i64 sequence = last_begun_by_warp<Sequences>(params_, begin);
     i64 behind = max(first_row(sequence + 1), begin);  // the segment's last row
     bool began = first_row(sequence) == begin;         // in this part
     TableRowSums<Layout> sums;
