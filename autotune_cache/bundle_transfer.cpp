@@ -145,7 +145,7 @@ Result<ImportReport> import_bundle(const BundleLayer& bundle, ArtifactStore& sto
     ++report.records;
     const Result<TuningRecord> before = user.find_record(stored.digest);
     if (before.ok() && *before == stored.record) continue;
-    // What was found here counts as the newer finding, its winner among them.
+    // What was found here counts as the newer finding, its winner among them but for one of few rows.
     TuningRecord joined = stored.record;
     if (before.ok()) {
       HSTUJIT_ASSIGN_OR_RETURN(joined, merge_records(stored.record, *before));

@@ -12,6 +12,7 @@
 #include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/config_aliases.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/integers.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
@@ -266,7 +267,7 @@ constexpr int64_t kFewRows = 4;
 
 // Whether the older one's workload goes on deciding.
 bool has_many_more_rows(const TuningRecord& older, const TuningRecord& newer) {
-  return newer.rows > 0 && older.rows / kFewRows > newer.rows;
+  return newer.rows > 0 && newer.rows < ceil_div(older.rows, kFewRows);
 }
 
 }  // namespace
@@ -291,10 +292,11 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
   rejected.finish();
   for (const auto& [name, value] : newer.environment) merged.environment[name] = value;
   // As long as a time of it is left.
-  const bool stays = has_many_more_rows(older, newer) && !merged.timings().empty();
+  const bool few_rows = has_many_more_rows(older, newer), stays = few_rows && !merged.timings().empty();
   if (!stays && !newer.workload.empty()) {
     merged.workload = newer.workload;
-    merged.rows = newer.rows;
+    // The next one is not measured by fewer: else workloads a quarter as large each would hand a key on to any.
+    merged.rows = newer.rows > 0 && !few_rows ? std::max(older.rows, newer.rows) : newer.rows;
   }
   if (!stays && !newer.heuristic.empty()) merged.heuristic = newer.heuristic;
   const std::string& winner = stays ? older.winner : newer.winner;
@@ -359,6 +361,7 @@ Result<TuningRecord> parse_record(std::string_view text, std::string_view digest
 
   record.workload = text_member(json, "workload");
   record.rows = integer_member(json, "rows", 0);
+  if (record.rows < 0 || record.rows > kMostRows) record.rows = 0;
   const auto choice = [&json](const char* name) {
     const auto member = json.find(name);
     return member != json.end() && member->is_object() ? config_member(*member, "config") : std::string();

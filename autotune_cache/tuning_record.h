@@ -28,6 +28,8 @@ namespace hstujit {
 // Raised when the meaning of a key field changes, so that old records are never found again.
 inline constexpr int kTuningSchema = 2;
 
+inline constexpr int64_t kMostRows = int64_t{1} << 40;  // of a workload; a record with more says nothing of them
+
 // What a look-up knows when it asks for a winner. `bucket` is the quantised max_seq_len: lookup and tuning quantise it
 // by the same function. The lengths of a batch are not in it, since nobody knows them before the launch: they are the
 // workload of a timing.
@@ -89,8 +91,8 @@ struct UntimedCandidate {
 struct TuningRecord {
   TuningKey key;
   std::string workload;  // the last one that was tuned on: `winner` is the winner of its timings
-  // Of that workload, where the key has no length (a launch may have any number of rows); else, and where they are not
-  // known, 0.
+  // Where the key has no length, so that a launch may have any number of rows: the most of a workload that has decided.
+  // Else, and where they are not known, 0.
   int64_t rows = 0;
   std::string winner;     // config; empty when no candidate has a time, or it is left to the merge
   std::string heuristic;  // the config that would run untuned; empty when unknown

@@ -57,7 +57,7 @@ KINDS = {
     "rows_forward_sanitizer": "memcheck and racecheck over operators over rows, forward",
     "rows_fifteenth_backward_matrix": "a fifteenth of those of operators over rows, backward, against float64",
     "rows_fifteenth_forward_matrix": "the same, forward",
-    "rows_ring_matrix": "operators over rows that wait in shared memory, whatever the cost model chooses, against float64",
+    "rows_ring_matrix": "operators over rows that wait in shared memory, untuned or not, against float64",
     "rows_three_eighths_backward_matrix": "three eighths of operators over rows, backward, against float64",
     "rows_quarter_forward_matrix": "a quarter of operators over rows, forward, against float64",
     "segments_backward_matrix": "sums of the rows of each sequence, backward, widths from 1 to 8192, against float64",

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +65,12 @@ class Nvrtc {
  private:
   struct Api;
   explicit Nvrtc(std::unique_ptr<Api> api);
+  // NVRTC makes static objects in its first compile of a process. exit() destroys them before it waits for that
+  // compile (compiler/support/running_compile.h): so the first one is of an empty kernel, and is over soon.
+  void compile_first(const CompileInput& input) const;
+
   std::unique_ptr<Api> api_;
+  mutable std::once_flag first_;
 };
 
 }  // namespace hstujit

@@ -118,7 +118,8 @@ class Inputs {
     }
   }
 
-  // All elements of a row; what is missing behind the last one.
+  // All elements of a row that the thread has; what is missing behind the last one. Those of chunks that it does not
+  // have stay as they are.
   template <class Params>
   __device__ __forceinline__ void load(const Params& params, const Place& place, Row& held) const {
 #pragma unroll
@@ -133,19 +134,6 @@ class Inputs {
 #pragma unroll
         for (int chunk = 0; chunk < Layout::kChunks; ++chunk)
           Place::set_missing(params, input, held.packs[input][chunk]);
-      }
-    }
-  }
-
-  // The same of a row that is known to be there. What is set where a row is not, after the load or instead of it, waits
-  // for the load: so several rows would be loaded one after the other.
-  __device__ __forceinline__ void load_existing(i64 row, Row& held) const {
-#pragma unroll
-    for (int input = 0; input < Operands::kRowInputs; ++input) {
-      const unsigned char* const first = first_vector(input, row);
-#pragma unroll
-      for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-        if (Layout::has(chunk)) held.packs[input][chunk].template load<true>(first + bytes_to(chunk));
       }
     }
   }

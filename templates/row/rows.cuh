@@ -68,7 +68,7 @@ class Rows {
   using Place = typename Operand::Place;
   using Reducer = PartReducer<Layout, Operands, Row::kMaxSums>;
   using Statistics = typename Row::Statistics[Reducer::kParts];
-  static constexpr bool kInShared = Config::kStages > 2;
+  static constexpr bool kInShared = Config::kStages > 2;  // as kRegisterStages of resources.h
   static constexpr bool kAhead = Config::kStages == 2;
   static constexpr int kInputs = Operand::Chunk::kCount;
   static constexpr int kOutputs = Operands::kRowOutputs + RowSums::kCount;

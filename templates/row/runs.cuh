@@ -23,33 +23,40 @@ struct RunParts {
   __device__ __forceinline__ float* tail(i64 part) const { return sums + (2 * part + 1) * kWidth; }
 };
 
-// The first part behind those whose heads are of the last run of a part; `end` where it goes on to the end.
+// The first part behind those whose heads are of the last run of a part; `end` where it goes on to the end. A part that
+// has no head of that run, whatever the order, ends it: what it left is not there, or another's.
 template <int kWidth>
-__device__ __forceinline__ i64 behind_heads(const RunParts<kWidth>& parts, i64 part, i64 end) {
-  i64 behind = part + 1;
-  while (behind < end && parts.ends[behind].closed == 0) ++behind;
-  return min(end, behind + 1);
-}
-
-// The same for a warp, whose lanes look at 32 parts at a time: a run may go on through all of them.
-template <int kWidth>
-__device__ __forceinline__ i64 behind_heads_by_warp(const RunParts<kWidth>& parts, i64 part, i64 end) {
-  const int lane = threadIdx.x % 32;
-  for (i64 first = part + 1; first < end; first += 32) {
-    const u32 closed = __ballot_sync(~0u, first + lane < end && parts.ends[first + lane].closed != 0);
-    if (closed != 0) return first + __ffs(closed);
+__device__ __forceinline__ i64 behind_heads(const RunParts<kWidth>& parts, i64 part, u32 key, i64 end) {
+  for (i64 behind = part + 1; behind < end; ++behind) {
+    if (parts.ends[behind].head != key) return behind;
+    if (parts.ends[behind].closed != 0) return behind + 1;
   }
   return end;
 }
 
-// Adds those heads. Whether the run ends before the part `end`.
+// The same for a warp, whose lanes look at 32 parts at a time: a run may go on through all of them.
+template <int kWidth>
+__device__ __forceinline__ i64 behind_heads_by_warp(const RunParts<kWidth>& parts, i64 part, u32 key, i64 end) {
+  const int lane = threadIdx.x % 32;
+  for (i64 first = part + 1; first < end; first += 32) {
+    const i64 own = first + lane;
+    const bool other = own < end && parts.ends[own].head != key;
+    const u32 stops = __ballot_sync(~0u, other || (own < end && parts.ends[own].closed != 0));
+    if (stops == 0) continue;
+    const int last = __ffs(stops) - 1;
+    return first + last + (__shfl_sync(~0u, other, last) ? 0 : 1);
+  }
+  return end;
+}
+
+// Adds those heads. Whether the run ends before the part `end`: with one of them, or since there is a part without.
 template <class Layout, int kWidth>
-__device__ __forceinline__ bool add_heads(const RunParts<kWidth>& parts, i64 part, i64 end,
+__device__ __forceinline__ bool add_heads(const RunParts<kWidth>& parts, i64 part, u32 key, i64 end,
                                           TableRowSums<Layout>& sums) {
-  const i64 behind = behind_heads(parts, part, end);
+  const i64 behind = behind_heads(parts, part, key, end);
 #pragma unroll 2
   for (i64 other = part + 1; other < behind; ++other) sums.add(parts.head(other));
-  return behind > part + 1 && parts.ends[behind - 1].closed != 0;
+  return behind < end || (behind > part + 1 && parts.ends[behind - 1].closed != 0);
 }
 
 // Which part of the order a thread has, where each group of threads that share a row has one.
@@ -110,7 +117,7 @@ class RunSums {
       Sums sums;
       sums.clear();
       sums.add(tail ? own_.tail(part) : own_.head(part));
-      const bool closed = (!tail && ends_.closed != 0) || add_heads(own_, part, Part::kParts, sums);
+      const bool closed = (!tail && ends_.closed != 0) || add_heads(own_, part, key, Part::kParts, sums);
       if (tail && closed) {
         write(key, sums);
         continue;
@@ -136,7 +143,7 @@ class RunSums {
     const int column = blockIdx.x % kColumnGroups * 32 + threadIdx.x % 32, warp = threadIdx.x / 32;
     const RunParts<kWidth> parts = parts_of_ctas();
     if (part >= ctas || parts.ends[part].tail == kNoKey) return;
-    const i64 behind = behind_heads_by_warp(parts, part, ctas);
+    const i64 behind = behind_heads_by_warp(parts, part, parts.ends[part].tail, ctas);
     float sum = 0;
     if (column < kWidth) {
       if (warp == 0) sum = parts.tail(part)[column];

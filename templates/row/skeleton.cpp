@@ -18,7 +18,6 @@ constexpr int64_t kMaxElements = 64;   // of a thread: loops over them are unrol
 constexpr int64_t kMinCapability = 80;
 constexpr int64_t kBulkCapability = 90;
 constexpr int64_t kBulkBytes = 16;
-constexpr int64_t kStaticBytes = 16384;  // of shared memory, at most, in which sums are exchanged
 
 // As in column_sums.cuh and group_sums.cuh.
 constexpr int64_t kAddColumns = 32;
@@ -93,6 +92,19 @@ std::vector<RowConfig> space(const RowSpec& spec) {
 
 namespace {
 
+// Static shared memory, at most: of ColumnSums, for columns and for groups; of a reducer for each number of sums that a
+// round may have; of RunSums.
+int64_t static_bytes(const RowInterface& interface, const RowConfig& config, const Resources& resources) {
+  constexpr int64_t kReducers = 3, kMaxSums = 4, kBuffers = 2, kRunBytes = 512;
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  int64_t bytes = kRunBytes;
+  if (count_of(interface.outputs, RowOperandKind::kColumnSum) > 0)
+    bytes += resources.threads * resources.vector * kFloat;
+  if (count_of(interface.outputs, RowOperandKind::kGroupSum) > 0) bytes += resources.threads * kFloat;
+  if (config.threads_per_row > 32) bytes += kReducers * kBuffers * config.warps * resources.parts * kMaxSums * kFloat;
+  return bytes;
+}
+
 // Rows that wait in shared memory.
 void reject_ring(const RowSpec& spec, Direction direction, const RowConfig& config, const Resources& resources,
                  const DeviceSpec& device, std::vector<Rejection>& reasons) {
@@ -103,11 +115,12 @@ void reject_ring(const RowSpec& spec, Direction direction, const RowConfig& conf
   if (resources.vector * static_cast<int64_t>(size_of(spec.dtype())) % kBulkBytes != 0)
     reasons.push_back({"alignment", fmt::format("rows of {} elements are not copied {} bytes at a time",
                                                 spec.interface(direction).width, kBulkBytes)});
-  const int64_t bytes = config.blocks_per_sm * (resources.ring_bytes + kStaticBytes + sm90::kReservedBytes);
+  const int64_t block = resources.ring_bytes + static_bytes(spec.interface(direction), config, resources);
+  const int64_t bytes = config.blocks_per_sm * (block + sm90::kReservedBytes);
   if (bytes > device.shared_memory + sm90::kReservedBytes)
     reasons.push_back(
-        {"shared_memory", fmt::format("{} CTAs with {} bytes of rows on their way; a multiprocessor has {}",
-                                      config.blocks_per_sm, resources.ring_bytes, device.shared_memory)});
+        {"shared_memory", fmt::format("{} CTAs with {} bytes of rows on their way and of sums; a multiprocessor has {}",
+                                      config.blocks_per_sm, block, device.shared_memory)});
 }
 
 }  // namespace

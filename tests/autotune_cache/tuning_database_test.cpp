@@ -288,6 +288,24 @@ TEST(TuningRecordTest, TheWinnerOfManyRowsStays) {
   many.rows = 0;
   EXPECT_EQ(merge_records(many, batch(1))->winner, sample_config(64));
 
+  // A row of quarters does not lead to few rows.
+  many.rows = 1000;
+  const auto half = merge_records(many, batch(300));
+  ASSERT_TRUE(half.ok());
+  EXPECT_EQ(half->rows, 1000);
+  TuningRecord few = batch(80);
+  few.workload = "few";
+  for (TimedCandidate& candidate : few.timed) candidate.workload = "few";
+  EXPECT_EQ(merge_records(*half, few)->workload, "small");
+  many.rows = 1003;
+  EXPECT_EQ(merge_records(many, batch(250))->workload, kWorkload) << "less than a quarter";
+  for (const int64_t rows : {int64_t{-1}, kMostRows + 1, std::numeric_limits<int64_t>::max()}) {
+    many.rows = rows;
+    const auto text = format_record(many);
+    ASSERT_TRUE(text.ok());
+    EXPECT_EQ(parse_record(*text, tuning_digest(many.key))->rows, 0) << rows;
+  }
+
   // Once its winner is known to be wrong the others decide, and with no time left the fewer rows do.
   many.rows = 1000;
   TuningRecord wrong = batch(1);

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -69,6 +72,14 @@ class RowKernel {
         ASSERT_EQ(call.bytes(argument.name)[i], HostCall::kUntouched) << argument.name << " " << i;
       }
     }
+  }
+
+  // With `change` made to the arguments, each by its number in the signature.
+  void launch(HostCall& call, const std::function<void(std::vector<HstujitHostValue>&)>& change) const {
+    call.pack_inputs();
+    std::vector<HstujitHostValue> values = call.values();
+    change(values);
+    kernel_->launch(values, 1);
   }
 
  private:
@@ -241,6 +252,47 @@ TEST(EmulatedRows, SegmentsOfSequences) {
   check(72, {{}, row_config(16, 2, 3), row_config(4, 2, 5)});
   check(264, {{}, row_config(32, 2, 4)});
   check(520, {row_config(64, 4, 3)});
+}
+
+// Rows that no sequence has, rows that a sequence has and the tensor has not, and sequences that come before others
+// end.
+TEST(EmulatedRows, SegmentsOfOffsetsThatDoNotFit) {
+  constexpr int64_t kRows = 15, kWidth = 8;
+  const OpSpecPtr spec = make_spec({{"op", "jagged_dense_broadcast_add"}, {"width", kWidth}, {"dtype", "fp32"}});
+  const Signature signature = spec->signature(Direction::kBackward);
+  const auto number = [&](std::string_view name) {
+    return static_cast<size_t>(
+        std::find_if(signature.begin(), signature.end(), [&](const Argument& one) { return one.name == name; }) -
+        signature.begin());
+  };
+  // The sums of rows of ones: how many rows each sequence has. None where it is not defined.
+  using Counts = std::vector<float>;
+  const auto sums = [&](const RowKernel& kernel, const std::vector<int64_t>& offsets) {
+    HostCall call(spec, sequence_lengths(*spec, {10, 4, 1}), 7, 0, Direction::kBackward);
+    kernel.launch(call, [&](std::vector<HstujitHostValue>& values) {
+      std::copy(offsets.begin(), offsets.end(), static_cast<int64_t*>(values[number("seq_offsets")].data));
+      std::fill_n(static_cast<float*>(values[number("dout")].data), kRows * kWidth, 1.0f);
+    });
+    Counts counts(3);
+    const auto bytes = call.bytes("ddense");
+    for (size_t i = 0; i < counts.size(); ++i)
+      std::memcpy(&counts[i], bytes.data() + i * kWidth * sizeof(float), sizeof(float));
+    return counts;
+  };
+  for (const Chosen& config : {Chosen(), Chosen(row_config(2, 2, 3))}) {
+    const RowKernel kernel(spec, Direction::kBackward, config);
+    EXPECT_EQ(sums(kernel, {0, 10, 14, 15}), (Counts{10, 4, 1}));
+    EXPECT_EQ(sums(kernel, {0, 10, 20, 30}), (Counts{10, 5, 0}));
+    EXPECT_EQ(sums(kernel, {0, 15, 40, 41}), (Counts{15, 0, 0}));
+    EXPECT_EQ(sums(kernel, {5, 10, 12, 12}), (Counts{5, 2, 0}));
+    EXPECT_EQ(sums(kernel, {-5, -1, 3, 9}), (Counts{0, 3, 6}));
+    EXPECT_EQ(sums(kernel, {100, 100, 100, 100}), (Counts{0, 0, 0}));
+    // Whatever the sums are, they are of rows that there are.
+    for (const std::vector<int64_t>& offsets :
+         {std::vector<int64_t>{0, 8, 3, 15}, {15, 0, 15, 0}, {9, 2, 12, 15}, {0, INT64_MAX, INT64_MIN, 15}}) {
+      sums(kernel, offsets);
+    }
+  }
 }
 
 // Rows that several groups of a warp, a warp and several warps share, with vectors of eight elements and of four.

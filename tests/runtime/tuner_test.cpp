@@ -167,6 +167,27 @@ TEST_F(TunerTest, AWorkloadOfFewRowsLeavesTheWinnerOfMany) {
   EXPECT_EQ(stored().winner, key_text(space_[1].config));
 }
 
+// As of a library that has a skeleton more.
+TEST_F(TunerTest, AWinnerThatCannotRunDoesNotStay) {
+  problem_.rows = 1000;
+  ASSERT_TRUE(tune().ok());
+  TuningRecord other = stored();
+  other.timed.front().config = R"({"skeleton":"attention/sm999"})";
+  other.timed.front().median_us = 0.1;
+  other.winner = other.timed.front().config;
+  ASSERT_TRUE(make_engine()->tuning().add(other).ok());
+  ASSERT_EQ(stored().winner, other.winner);
+  problem_.workload = "small";
+  problem_.rows = 10;
+  takes(1, 0.5);
+  const auto report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_FALSE(report->staying.has_value());
+  EXPECT_EQ(report->winner, space_[1].config);
+  EXPECT_EQ(stored().winner, key_text(space_[1].config));
+  EXPECT_EQ(stored().rows, 1000) << "so that the next few rows do not decide over many";
+}
+
 TEST_F(TunerTest, WithoutAHeuristicThatPassesTheNextOneIsTheBaseline) {
   fails(0, {Code::kCheckFailed, "out differs"});
   takes(2, 0.5);

@@ -68,7 +68,7 @@ Result<TuningRecord> Findings::store() {
     return source != sources_.end() && source->second == timing.source_digest;
   });
   HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, engine_.tuning().add(record_));
-  staying_ = merged.rows > record_.rows && record_.rows > 0 ? std::optional(merged) : std::nullopt;
+  staying_ = merged.workload != record_.workload && record_.rows > 0 ? std::optional(merged) : std::nullopt;
   // Another process may have tuned meanwhile, on another workload, too.
   merged.workload = record_.workload;
   merged.rows = record_.rows;
@@ -78,6 +78,11 @@ Result<TuningRecord> Findings::store() {
   stored_at_ = Clock::now();
   store_time_ = stored_at_ - start;
   return merged;
+}
+
+Result<TuningRecord> Findings::take_over() {
+  record_.rows = staying_->rows;
+  return store();
 }
 
 }  // namespace hstujit

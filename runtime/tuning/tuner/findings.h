@@ -38,6 +38,8 @@ class Findings {
   Result<TuningRecord> store();
   // The stored record, where another workload than this run's goes on deciding; null: this run does.
   const TuningRecord* staying() const { return staying_ ? &*staying_ : nullptr; }
+  // Stores with as many rows as that has, so that this run decides: for a winner that cannot run.
+  Result<TuningRecord> take_over();
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/plan/search_space.h"
 #include "compiler/support/json.h"
 #include "runtime/dispatch/kernel_choice.h"
 #include "runtime/engine/generator_keys.h"
@@ -168,6 +169,16 @@ Status TuningRun::try_from(size_t first) {
   return {};
 }
 
+// Of a record that another library may have written.
+std::optional<KernelConfig> TuningRun::usable(const std::string& winner) const {
+  const Result<KernelConfig> config = parse_kernel_config(json_or_null(winner));
+  if (!config.ok()) return std::nullopt;
+  const Result<const Skeleton*> skeleton = find_skeleton(config->skeleton);
+  if (!skeleton.ok() || !(*skeleton)->serves(*problem_.spec, problem_.direction)) return std::nullopt;
+  const bool runs = rejections(**skeleton, *problem_.spec, *config, problem_.device, problem_.restriction).empty();
+  return runs ? std::optional(*config) : std::nullopt;
+}
+
 Result<TuneReport> TuningRun::run() {
   HSTUJIT_ASSIGN_OR_RETURN(bench_, factory_());
   HSTUJIT_RETURN_IF_ERROR(try_from(0));
@@ -186,8 +197,11 @@ Result<TuneReport> TuningRun::run() {
   bench_.reset();
   HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.store());
   if (const TuningRecord* const staying = findings_.staying()) {
-    HSTUJIT_ASSIGN_OR_RETURN(const KernelConfig winner, parse_kernel_config(json_or_null(staying->winner)));
-    report_.staying = {winner, staying->rows};
+    if (const auto winner = usable(staying->winner)) {
+      report_.staying = {*winner, staying->rows};
+    } else {
+      HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.take_over());
+    }
   }
   // What was chosen before the key was tuned decides nothing any more.
   engine_.tuning().drop_choice(report_.record.key, choice_generator(*problem_.spec, problem_.direction));

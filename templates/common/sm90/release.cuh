@@ -1,5 +1,5 @@
-// What a warp gives back through an mbarrier. compute-sanitizer's racecheck takes a barrier to order the accesses of the
-// threads that arrive only, so for it every lane arrives.
+// What a warp gives back through an mbarrier. compute-sanitizer's racecheck takes a barrier to order the accesses of
+// those threads only that arrive, so for it every lane arrives.
 #pragma once
 #include "common/ptx/barrier.cuh"
 

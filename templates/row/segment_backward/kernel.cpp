@@ -3,20 +3,15 @@
 
 #include <algorithm>
 
-#include "compiler/support/integers.h"
 #include "templates/row/cost.h"
 #include "templates/row/operands.h"
 #include "templates/row/resources.h"
+#include "templates/row/runs.h"
 #include "templates/row/skeleton.h"
 
 namespace hstujit {
 
 namespace {
-
-// As finish() of runs.cuh.
-constexpr int kFinishThreads = 256;
-constexpr int64_t kFinishColumns = 32;
-constexpr int64_t kEndsBytes = 12;  // of a RunEnds
 
 struct RowSegmentBackward {
   using Spec = RowSpec;
@@ -47,17 +42,12 @@ struct RowSegmentBackward {
     plan.shared_memory = resources.ring_bytes;
     plan.slots = row::operand_slots(spec, kDirection);
     plan.grid = {constant_factor(blocks)};
-    const int64_t sums = 2 * width * static_cast<int64_t>(sizeof(float));  // a head and a tail
-    const int64_t parts = resources.threads / std::max<int64_t>(32, config.threads_per_row);
-    add_workspace_region("group_sums", "float*", {{constant_factor(blocks * parts * sums)}, false}, plan);
-    add_workspace_region("cta_sums", "float*", {{constant_factor(blocks * sums)}, false}, plan);
-    add_workspace_region("cta_ends", "u32*", {{constant_factor(blocks * kEndsBytes)}, false}, plan);
-    add_workspace_region("cta_count", "int*", {{constant_factor(4)}, false}, plan);
+    row::add_run_regions(blocks, resources.threads / std::max<int64_t>(32, config.threads_per_row), width, plan);
     FollowingKernel finish;
     finish.function = "finish_segments";
     finish.kernel_name = fmt::format("{}_{}", plan.kernel_name, finish.function);
-    finish.threads = kFinishThreads;
-    finish.grid = {constant_factor(blocks * ceil_div(width, kFinishColumns))};
+    finish.threads = row::kFinishThreads;
+    finish.grid = {constant_factor(row::finish_blocks(blocks, width))};
     plan.following = {finish};
     return plan;
   }

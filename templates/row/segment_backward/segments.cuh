@@ -20,14 +20,15 @@ class SegmentWalk {
  public:
   __device__ __forceinline__ explicit SegmentWalk(const Params& params)
       : params_(params), operand_(params), runs_(runs(params)), batch_(Sequences::count(params)) {
+    if (batch_ > 0) last_ = max(min(Sequences::first_row(params, batch_), params.rows), i64{0});
+    if (batch_ > 0) first_ = max(min(Sequences::first_row(params, 0), last_), i64{0});
     if constexpr (kWrites) Operands::row_outputs(params, gradients_.data, gradients_.strides);
   }
 
   __device__ __forceinline__ void run() {
-    const i64 rows = batch_ > 0 ? max(min(first_row(batch_), params_.rows), i64{0}) : 0;
-    const i64 parts = static_cast<i64>(gridDim.x) * Part::kParts, share = (rows + parts - 1) / parts;
-    const i64 begin = min((static_cast<i64>(blockIdx.x) * Part::kParts + Part::part()) * share, rows);
-    go_through(begin, min(begin + share, rows));
+    const i64 parts = static_cast<i64>(gridDim.x) * Part::kParts, share = (last_ - first_ + parts - 1) / parts;
+    const i64 begin = min(first_ + (static_cast<i64>(blockIdx.x) * Part::kParts + Part::part()) * share, last_);
+    go_through(begin, min(begin + share, last_));
     clear_empty();
     runs_.join();
   }
@@ -53,7 +54,10 @@ class SegmentWalk {
     return Runs(params, data[0], strides[0]);
   }
 
-  __device__ __forceinline__ i64 first_row(i64 sequence) const { return Sequences::first_row(params_, sequence); }
+  // Of the rows that there are, whatever the offsets say.
+  __device__ __forceinline__ i64 first_row(i64 sequence) const {
+    return max(min(Sequences::first_row(params_, sequence), last_), first_);
+  }
 
   // Rows of the table that no row finds, in turns of all parts.
   __device__ __forceinline__ void clear_empty() const {
@@ -72,7 +76,7 @@ class SegmentWalk {
   __device__ __forceinline__ u32 key(i64 sequence, i64 row) const {
     if (sequence >= batch_) return kNoKey;
     typename Sequences::Found found;
-    Sequences::find(params_, row, sequence, row - first_row(sequence), found);
+    Sequences::find(params_, row, sequence, row - Sequences::first_row(params_, sequence), found);
     return found.sums[0] < 0 ? kNoKey : static_cast<u32>(found.sums[0]);
   }
 
@@ -133,5 +137,6 @@ class SegmentWalk {
   Operand operand_;
   Runs runs_;
   const i64 batch_;
+  i64 first_ = 0, last_ = 0;  // the rows of all sequences, and what is behind
   RowGradients<Operands> gradients_;
 };

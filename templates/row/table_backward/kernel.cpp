@@ -5,6 +5,7 @@
 #include "templates/row/cost.h"
 #include "templates/row/operands.h"
 #include "templates/row/resources.h"
+#include "templates/row/runs.h"
 #include "templates/row/skeleton.h"
 
 namespace hstujit {
@@ -16,11 +17,7 @@ constexpr int kSortThreads = 128;
 constexpr int kKeyThreads = 512;
 constexpr int64_t kMinRows = 512, kMaxChunks = 256, kDigits = 2048;
 constexpr int kSumThreads = 1024;
-// As finish() of walk.cuh.
-constexpr int kFinishThreads = 256;
-constexpr int64_t kFinishColumns = 32;
 constexpr int64_t kDigitsOfGroup = 32;
-constexpr int64_t kEndsBytes = 12;              // of a RunEnds
 constexpr int64_t kAnyRows = int64_t{1} << 62;  // a divisor that makes 1 of any number of rows but 0
 
 // The plan of all kernels, put together in the order in which they run.
@@ -52,11 +49,7 @@ class Planner {
       add_region("order_b", "u32*", {size_factor(rows_, 1), constant_factor(tables * 4)});
       add_region("histograms", "u32*", {constant_factor(tables * (kMaxChunks + 1) * kDigits * 4)});
     }
-    const int64_t row_bytes = 2 * width_ * 4;  // a head and a tail
-    add_region("group_sums", "float*", {constant_factor(blocks_ * resources_.rows * row_bytes)});
-    add_region("cta_sums", "float*", {constant_factor(blocks_ * row_bytes)});
-    add_region("cta_ends", "u32*", {constant_factor(blocks_ * kEndsBytes)});
-    add_region("cta_count", "int*", {constant_factor(4)});
+    row::add_run_regions(blocks_, resources_.rows, width_, plan_);
 
     const int threads = static_cast<int>(resources_.threads);
     add_kernel("clear_tables", threads, {constant_factor(blocks_)});
@@ -72,8 +65,8 @@ class Planner {
       const GridFactor any = size_factor(rows_, kAnyRows);
       add_kernel(fmt::format("walk_table_{}", table), threads, {any, constant_factor(blocks_)}, 0,
                  static_cast<int>(blocks_per_sm_));
-      add_kernel(fmt::format("finish_table_{}", table), kFinishThreads,
-                 {any, constant_factor(blocks_ * ceil_div(width_, kFinishColumns))});
+      add_kernel(fmt::format("finish_table_{}", table), row::kFinishThreads,
+                 {any, constant_factor(row::finish_blocks(blocks_, width_))});
     }
     return plan_;
   }
