@@ -222,8 +222,8 @@ std::vector<int> Nvrtc::supported_architectures() const {
 }
 
 void Nvrtc::compile_first(const CompileInput& input) const {
-  const RunningCompile running;
-  if (!running.status().ok()) return;
+  const FirstCompile first;
+  if (!first.status().ok()) return;
   ProgramHandle program(*api_);
   const char* const source = "extern \"C\" __global__ void nothing() {}";
   if (api_->create_program(program.address(), source, "nothing.cu", 0, nullptr, nullptr) != kSuccess) return;

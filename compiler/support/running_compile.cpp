@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
 
 namespace hstujit {
 
@@ -13,6 +14,8 @@ constexpr auto kLongestWait = std::chrono::minutes(1);
 // What was registered last with exit() runs first. NVRTC is loaded late, and makes some of its static objects in the
 // first compiles: so the wait is registered anew, before and after each of those.
 constexpr int kRegistrations = 64;
+constexpr int kFirstRegistrations = 1000;  // of a first compile
+constexpr auto kEach = std::chrono::milliseconds(1);
 
 struct Compiles {
   std::mutex mutex;
@@ -58,6 +61,27 @@ RunningCompile::~RunningCompile() {
 
 Status RunningCompile::status() const {
   return may_run_ ? Status() : Status(Code::kCompileFailed, "the process ends: nothing more is compiled");
+}
+
+FirstCompile::FirstCompile() {
+  const auto work = [this] {
+    for (int i = 0; i < kFirstRegistrations && !ended_; ++i) {
+      {
+        const std::lock_guard lock(compiles().mutex);
+        if (compiles().exits || std::atexit(&wait_at_exit) != 0) return;
+      }
+      std::this_thread::sleep_for(kEach);
+    }
+  };
+  try {
+    registering_ = std::thread(work);
+  } catch (const std::system_error&) {  // no thread is to be had
+  }
+}
+
+FirstCompile::~FirstCompile() {
+  ended_ = true;
+  if (registering_.joinable()) registering_.join();
 }
 
 }  // namespace hstujit

@@ -1,6 +1,9 @@
 // exit() destroys static objects of NVRTC and LLVM, which a compile of another thread still uses.
 #pragma once
 
+#include <atomic>
+#include <thread>
+
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -19,6 +22,23 @@ class RunningCompile {
 
  private:
   bool may_run_ = false;
+};
+
+// A compile in which a library makes static objects, as its first one is. exit() destroys those first that were made
+// last: so the wait for compiles is registered anew every millisecond, and is behind the few of the last one at most.
+class FirstCompile {
+ public:
+  FirstCompile();
+  FirstCompile(const FirstCompile&) = delete;
+  FirstCompile& operator=(const FirstCompile&) = delete;
+  ~FirstCompile();
+
+  Status status() const { return running_.status(); }
+
+ private:
+  const RunningCompile running_;
+  std::atomic<bool> ended_{false};
+  std::thread registering_;
 };
 
 }  // namespace hstujit
