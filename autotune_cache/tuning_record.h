@@ -90,7 +90,7 @@ struct UntimedCandidate {
 
 struct TuningRecord {
   TuningKey key;
-  std::string workload;  // the last one that was tuned on: `winner` is the winner of its timings
+  std::string workload;  // the one that decides: `winner` is the winner of its timings
   // Where the key has no length, so that a launch may have any number of rows: the most of a workload that has decided.
   // Else, and where they are not known, 0.
   int64_t rows = 0;

@@ -221,16 +221,26 @@ std::vector<int> Nvrtc::supported_architectures() const {
   return archs;
 }
 
+namespace {
+
+// With the options of the input, whatever the program is of.
+template <typename Api, typename Program>
+int compile_program(const Api& api, Program program, const CompileInput& input) {
+  const std::vector<std::string> options = nvrtc_options(input);
+  std::vector<const char*> pointers;
+  for (const std::string& option : options) pointers.push_back(option.c_str());
+  return api.compile_program(program, static_cast<int>(pointers.size()), pointers.data());
+}
+
+}  // namespace
+
 void Nvrtc::compile_first(const CompileInput& input) const {
   const FirstCompile first;
   if (!first.status().ok()) return;
   ProgramHandle program(*api_);
   const char* const source = "extern \"C\" __global__ void nothing() {}";
   if (api_->create_program(program.address(), source, "nothing.cu", 0, nullptr, nullptr) != kSuccess) return;
-  std::vector<const char*> options;
-  const std::vector<std::string> texts = nvrtc_options(input);
-  for (const std::string& text : texts) options.push_back(text.c_str());
-  api_->compile_program(program.get(), static_cast<int>(options.size()), options.data());
+  compile_program(*api_, program.get(), input);
 }
 
 Result<CompileOutput> Nvrtc::compile(const CompileInput& input, std::string* log) const {
@@ -253,11 +263,7 @@ Result<CompileOutput> Nvrtc::compile(const CompileInput& input, std::string* log
       api_->check(api_->create_program(program.address(), input.source.c_str(), file_name.c_str(), 0, nullptr, nullptr),
                   "nvrtcCreateProgram"));
 
-  const std::vector<std::string> options = nvrtc_options(input);
-  std::vector<const char*> option_pointers;
-  for (const std::string& option : options) option_pointers.push_back(option.c_str());
-  const int result =
-      api_->compile_program(program.get(), static_cast<int>(option_pointers.size()), option_pointers.data());
+  const int result = compile_program(*api_, program.get(), input);
 
   CompileOutput output;
   output.nvrtc_version = version();

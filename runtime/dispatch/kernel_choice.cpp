@@ -26,15 +26,9 @@ struct Wanted {
   }
 };
 
-// Why a config cannot be used; empty when it can.
+// Of the config of a look-up.
 std::string refusal(const Wanted& wanted, const KernelConfig& config) {
-  const Result<const Skeleton*> skeleton = find_skeleton(config.skeleton);
-  if (!skeleton.ok()) return skeleton.status().message();
-  if (!(*skeleton)->serves(wanted.spec, wanted.direction)) {
-    return fmt::format("{} is no template of {} {}", config.skeleton, wanted.spec.op(), to_string(wanted.direction));
-  }
-  const std::vector<Rejection> reasons = rejections(**skeleton, wanted.spec, config, wanted.device, wanted.restriction);
-  return reasons.empty() ? std::string() : reasons.front().detail;
+  return config_refusal(wanted.spec, wanted.direction, wanted.device, wanted.restriction, config);
 }
 
 // The same of one that is kept as JSON; *config is filled in when it can be used.
@@ -233,6 +227,16 @@ Result<KernelChoice> estimated_choice(Engine& engine, const Wanted& wanted) {
 }
 
 }  // namespace
+
+std::string config_refusal(const OpSpec& spec, Direction direction, const DeviceSpec& device,
+                           const Restriction& restriction, const KernelConfig& config) {
+  const Result<const Skeleton*> skeleton = find_skeleton(config.skeleton);
+  if (!skeleton.ok()) return skeleton.status().message();
+  if (!(*skeleton)->serves(spec, direction))
+    return fmt::format("{} is no template of {} {}", config.skeleton, spec.op(), to_string(direction));
+  const std::vector<Rejection> reasons = rejections(**skeleton, spec, config, device, restriction);
+  return reasons.empty() ? std::string() : reasons.front().detail;
+}
 
 TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemBucket& bucket,
                      const Restriction& restriction) {

@@ -40,6 +40,10 @@ std::vector<TuningKey> serving_keys(const OpSpec& spec, Direction direction, con
 // so that prewarm on one machine and prepare on another choose the same kernel.
 ProblemSize heuristic_size(const ProblemBucket& bucket);
 
+// Why a config, of a record or a caller, cannot be used; empty when it can.
+std::string config_refusal(const OpSpec& spec, Direction direction, const DeviceSpec& device,
+                           const Restriction& restriction, const KernelConfig& config);
+
 // kUnsupported when no template can do this on the device. A tuned config that this build or the restriction rejects
 // counts as untuned.
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,

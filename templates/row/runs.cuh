@@ -68,17 +68,20 @@ struct PartOfRowThreads {
   static __device__ __forceinline__ bool writes() { return true; }  // the others of the part have the same sums
 };
 
-// What a thread leaves of its part's runs. `Type` is the table's.
-template <class Part, class Layout, class Type, int kWidth, class Params>
+// What a thread leaves of its part's runs, which are rows of table kTable.
+template <class Part, class Layout, class Operands, int kTable, int kWidth, class Params>
 class RunSums {
  public:
   using Sums = TableRowSums<Layout>;
 
-  __device__ __forceinline__ RunSums(const Params& params, void* table, i64 stride)
-      : params_(params),
-        table_(static_cast<unsigned char*>(table)),
-        stride_(stride),
-        own_{nullptr, params.group_sums + 2ll * blockIdx.x * Part::kParts * kWidth} {}
+  __device__ __forceinline__ explicit RunSums(const Params& params)
+      : params_(params), own_{nullptr, params.group_sums + 2ll * blockIdx.x * Part::kParts * kWidth} {
+    void* data[Operands::TableSums::kCount];
+    i64 strides[Operands::TableSums::kCount];
+    Operands::TableSums::rows(params, data, strides);
+    table_ = static_cast<unsigned char*>(data[kTable]);
+    stride_ = strides[kTable];
+  }
 
   // A run of which the part has the first row, if it `began` there, and the last one, if it `ends` there.
   __device__ __forceinline__ void end(u32 key, bool began, bool ends, const Sums& sums) {
@@ -161,13 +164,15 @@ class RunSums {
   }
 
  private:
+  using Type = typename Operands::Table;
+
   __device__ __forceinline__ RunParts<kWidth> parts_of_ctas() const {
     return {reinterpret_cast<RunEnds*>(params_.cta_ends), params_.cta_sums};
   }
 
   const Params& params_;
-  unsigned char* const table_;
-  const i64 stride_;  // in elements
+  unsigned char* table_;
+  i64 stride_;  // in elements
   RunParts<kWidth> own_;
   RunEnds ends_;
 };

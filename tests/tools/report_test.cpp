@@ -71,7 +71,7 @@ TEST(Report, KeysThatEndedEarlySayWhy) {
   EXPECT_EQ(early_ends_text(nullptr), "");
 }
 
-TEST(ReportTest, TellsWhichWinnersStay) {
+TEST(Report, TellsWhichWinnersStay) {
   const Json keys = {
       {{"name", "norm"}, {"direction", "forward"}, {"bucket", nullptr}},
       {{"name", "small"},

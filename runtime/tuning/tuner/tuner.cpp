@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "compiler/plan/search_space.h"
 #include "compiler/support/json.h"
 #include "runtime/dispatch/kernel_choice.h"
 #include "runtime/engine/generator_keys.h"
@@ -173,10 +172,9 @@ Status TuningRun::try_from(size_t first) {
 std::optional<KernelConfig> TuningRun::usable(const std::string& winner) const {
   const Result<KernelConfig> config = parse_kernel_config(json_or_null(winner));
   if (!config.ok()) return std::nullopt;
-  const Result<const Skeleton*> skeleton = find_skeleton(config->skeleton);
-  if (!skeleton.ok() || !(*skeleton)->serves(*problem_.spec, problem_.direction)) return std::nullopt;
-  const bool runs = rejections(**skeleton, *problem_.spec, *config, problem_.device, problem_.restriction).empty();
-  return runs ? std::optional(*config) : std::nullopt;
+  const std::string refusal =
+      config_refusal(*problem_.spec, problem_.direction, problem_.device, problem_.restriction, *config);
+  return refusal.empty() ? std::optional(*config) : std::nullopt;
 }
 
 Result<TuneReport> TuningRun::run() {

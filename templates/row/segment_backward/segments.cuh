@@ -19,7 +19,7 @@ template <class Spec, class Config, class Operands, class Row, class Params>
 class SegmentWalk {
  public:
   __device__ __forceinline__ explicit SegmentWalk(const Params& params)
-      : params_(params), operand_(params), runs_(runs(params)), batch_(Sequences::count(params)) {
+      : params_(params), operand_(params), runs_(params), batch_(Sequences::count(params)) {
     if (batch_ > 0) last_ = max(min(Sequences::first_row(params, batch_), params.rows), i64{0});
     if (batch_ > 0) first_ = max(min(Sequences::first_row(params, 0), last_), i64{0});
     if constexpr (kWrites) Operands::row_outputs(params, gradients_.data, gradients_.strides);
@@ -43,16 +43,9 @@ class SegmentWalk {
   using Sums = typename Operands::TableSums;
   using Waiting = RowRing<Layout, Operands, Config>;
   using Part = PartOfGroup<Layout, Waiting>;
-  using Runs = RunSums<Part, Layout, typename Operands::Table, Spec::kWidth, Params>;
+  using Runs = RunSums<Part, Layout, Operands, 0, Spec::kWidth, Params>;
   static constexpr bool kWrites = Operands::kRowOutputs > 0;
   static_assert(Sums::kCount == 1 && Sums::kSorted, "one table, whose rows are those of the sequences");
-
-  static __device__ __forceinline__ Runs runs(const Params& params) {
-    void* data[1];
-    i64 strides[1];
-    Sums::rows(params, data, strides);
-    return Runs(params, data[0], strides[0]);
-  }
 
   // Of the rows that there are, whatever the offsets say.
   __device__ __forceinline__ i64 first_row(i64 sequence) const {

@@ -8,7 +8,7 @@ template <class Spec, class Config, class Operands, class Row, class Params, int
 class TableWalk {
  public:
   __device__ __forceinline__ explicit TableWalk(const Params& params)
-      : params_(params), regions_(params, kTable), inputs_(params), runs_(runs(params)) {
+      : params_(params), regions_(params, kTable), inputs_(params), runs_(params) {
     i64 counts[Sums::kCount];
     Sums::counts(params, counts);
     keys_ = static_cast<u32>(counts[kTable]);
@@ -33,16 +33,9 @@ class TableWalk {
   using Operand = Inputs<Layout, Operands, Config, Row>;
   using Place = typename Operand::Place;
   using Sums = typename Operands::TableSums;
-  using Runs = RunSums<PartOfRowThreads<Layout>, Layout, typename Operands::Table, Spec::kWidth, Params>;
+  using Runs = RunSums<PartOfRowThreads<Layout>, Layout, Operands, kTable, Spec::kWidth, Params>;
   static constexpr bool kWrites = kTable == 0 && Operands::kRowOutputs > 0;
   static constexpr int kAhead = Config::kRowsAhead;
-
-  static __device__ __forceinline__ Runs runs(const Params& params) {
-    void* data[Sums::kCount];
-    i64 strides[Sums::kCount];
-    Sums::rows(params, data, strides);
-    return Runs(params, data[kTable], strides[kTable]);
-  }
 
   // The i-th row in order.
   __device__ __forceinline__ i64 row_at(i64 i) const {
