@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "compiler/spec/rounding.h"
 #include "compiler/spec/sequence_rows.h"
+#include "compiler/support/parallel.h"
 
 namespace hstujit {
 
@@ -17,6 +19,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // -log of the probability with which a right implementation may exceed the norm.
 constexpr double kTail = 20;
+
+// Elements that a thread compares at a time.
+constexpr size_t kPiece = size_t{1} << 16;
 
 double error_of(double difference, double measure) {
   if (difference == 0) return 0;
@@ -36,21 +41,56 @@ ReferenceComparison::ReferenceComparison(const OpSpec& spec, Direction direction
       bound_(spec.error_bound(direction)),
       known_(lengths.rows.size(), false) {}
 
-ReferenceComparison::Norms ReferenceComparison::norms(size_t index, const std::vector<double>& actual,
-                                                      const Range& range) const {
+void ReferenceComparison::Squares::add(const Squares& other) {
+  difference += other.difference;
+  reference += other.reference;
+  elements += other.elements;
+}
+
+ReferenceComparison::Squares ReferenceComparison::squares(size_t index, const Reader& read, const Range& range) const {
   const std::vector<double>& reference = reference_[index].tensor.reals;
   const bool sparse = has_parts(signature_[index]);
-  double difference = 0, norm = 0, elements = 0;
-  for (size_t i = range.begin; i < range.end; ++i) {
-    const double distance = actual[i] - reference[i];
-    if (!std::isfinite(distance)) return {kInfinity, 0};
-    difference += distance * distance;
-    norm += reference[i] * reference[i];
-    elements += sparse && reference[i] == 0 ? 0 : 1;
+  Squares sums;
+  std::array<double, 1024> buffer;
+  for (size_t begin = range.begin; begin < range.end; begin += buffer.size()) {
+    const std::span<double> actual(buffer.data(), std::min(buffer.size(), range.end - begin));
+    read(begin, actual);
+    for (size_t i = 0; i < actual.size(); ++i) {
+      const double expected = reference[begin + i], distance = actual[i] - expected;
+      if (!std::isfinite(distance)) return {kInfinity, 0, 0};
+      sums.difference += distance * distance;
+      sums.reference += expected * expected;
+      sums.elements += sparse && expected == 0 ? 0 : 1;
+    }
   }
+  return sums;
+}
+
+// Long ranges are cut for the threads, at the same places whatever their number.
+std::vector<ReferenceComparison::Squares> ReferenceComparison::squares(size_t index, const Reader& read,
+                                                                       const std::vector<Range>& ranges) const {
+  std::vector<Range> pieces;
+  std::vector<size_t> owners;
+  size_t elements = 0;
+  for (size_t range = 0; range < ranges.size(); ++range) {
+    for (size_t begin = ranges[range].begin; begin < ranges[range].end; begin += kPiece) {
+      pieces.push_back({begin, std::min(begin + kPiece, ranges[range].end)});
+      owners.push_back(range);
+    }
+    elements += ranges[range].end - ranges[range].begin;
+  }
+  std::vector<Squares> of_pieces(pieces.size()), sums(ranges.size());
+  parallel_for(pieces.size(), threads_for(static_cast<int64_t>(elements), kPiece),
+               [&](int, size_t piece) { of_pieces[piece] = squares(index, read, pieces[piece]); });
+  for (size_t piece = 0; piece < pieces.size(); ++piece) sums[owners[piece]].add(of_pieces[piece]);
+  return sums;
+}
+
+ReferenceComparison::Norms ReferenceComparison::norms(size_t index, const Squares& squares) const {
   // A bound of 0 asks for the very bits.
-  const double floor = bound_ > 0 ? std::sqrt(elements) * smallest_step(signature_[index].dtype) / bound_ : 0;
-  return {std::sqrt(difference), std::sqrt(norm) + floor};
+  const double step = smallest_step(signature_[index].dtype);
+  const double floor = bound_ > 0 ? std::sqrt(squares.elements) * step / bound_ : 0;
+  return {std::sqrt(squares.difference), std::sqrt(squares.reference) + floor};
 }
 
 void ReferenceComparison::learn(std::vector<bool> sequences) {
@@ -117,9 +157,24 @@ std::vector<ReferenceComparison::Range> ReferenceComparison::ranges_of_sequences
 }
 
 Closeness ReferenceComparison::of(size_t index, const std::vector<double>& actual) {
+  return judge(index, [&](size_t begin, std::span<double> to) { std::copy_n(&actual[begin], to.size(), to.begin()); });
+}
+
+Closeness ReferenceComparison::of(size_t index, std::span<const std::byte> actual) {
+  const DataType type = signature_[index].dtype;
+  return judge(index, [&](size_t begin, std::span<double> to) {
+    unpack_reals(actual.subspan(begin * size_of(type), to.size() * size_of(type)), type, to);
+  });
+}
+
+Closeness ReferenceComparison::judge(size_t index, const Reader& read) {
   const std::string& name = signature_[index].name;
   const Range whole = {0, reference_[index].tensor.reals.size()};
-  const Norms all = norms(index, actual, whole);
+  const std::vector<Range> ranges = ranges_of_sequences(index);
+  const std::vector<Squares> of_sequences = squares(index, read, ranges);
+  Squares sum = ranges.empty() ? squares(index, read, std::vector{whole}).front() : Squares{};
+  for (const Squares& sequence : of_sequences) sum.add(sequence);
+  const Norms all = norms(index, sum);
   const auto error = [&](const Norms& norms, const Range& range, double allowed) {
     return error_of(norms.difference, std::max(norms.reference, allowed > 0 ? rounding(index, range) / allowed : 0));
   };
@@ -137,12 +192,11 @@ Closeness ReferenceComparison::of(size_t index, const std::vector<double>& actua
     return closeness;
   }
 
-  const std::vector<Range> ranges = ranges_of_sequences(index);
   const double allowed = kSequenceSlack * bound_;
   std::vector<Norms> parts;
   std::vector<bool> far(lengths_.rows.size(), false);
   for (size_t sequence = 0; sequence < ranges.size(); ++sequence) {
-    parts.push_back(norms(index, actual, ranges[sequence]));
+    parts.push_back(norms(index, of_sequences[sequence]));
     far[sequence] = !(error_of(parts.back().difference, parts.back().reference) <= allowed);
   }
   if (std::find(far.begin(), far.end(), true) == far.end()) return closeness;

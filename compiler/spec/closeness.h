@@ -17,6 +17,9 @@
 // is), so that one wrong short sequence does not drown among long ones.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,8 +43,10 @@ class ReferenceComparison {
   ReferenceComparison(const OpSpec& spec, Direction direction, const Lengths& lengths,
                       const std::vector<HostValue>& inputs, const std::vector<HostValue>& reference);
 
-  // `actual`: the elements of output `index` of the signature, of which the reference has as many.
+  // `actual`: the elements of output `index` of the signature, of which the reference has as many; or their bytes, as
+  // pack() of rounding.h leaves them.
   Closeness of(size_t index, const std::vector<double>& actual);
+  Closeness of(size_t index, std::span<const std::byte> actual);
 
   // `rounding` of the whole output; 0 where the spec does not say.
   double rounding(size_t index);
@@ -51,11 +56,24 @@ class ReferenceComparison {
   struct Range {
     size_t begin, end;
   };
+  // Sums of squares over a range.
+  struct Squares {
+    double difference = 0, reference = 0;  // infinite, where an element of the output is not a number
+    double elements = 0;                   // that have a share in the floor
+
+    void add(const Squares& other);
+  };
   struct Norms {
     double difference, reference;  // the reference's with the floor
   };
+  // Fills `to` with the output's elements from `begin` on. Several threads call it.
+  using Reader = std::function<void(size_t begin, std::span<double> to)>;
 
-  Norms norms(size_t index, const std::vector<double>& actual, const Range& range) const;
+  Closeness judge(size_t index, const Reader& read);
+  // Of each range.
+  std::vector<Squares> squares(size_t index, const Reader& read, const std::vector<Range>& ranges) const;
+  Squares squares(size_t index, const Reader& read, const Range& range) const;
+  Norms norms(size_t index, const Squares& squares) const;
   // Learns the variances of these sequences, of all where it is empty.
   void learn(std::vector<bool> sequences);
   double rounding(size_t index, const Range& range) const;

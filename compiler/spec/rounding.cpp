@@ -1,10 +1,13 @@
 #include "compiler/spec/rounding.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "compiler/support/parallel.h"
 
 namespace hstujit {
 
@@ -43,19 +46,24 @@ double round_to_format(const Format& format, double value) {
   return std::abs(rounded) < limit ? rounded : std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
+// Elements that a thread converts at a time.
+constexpr size_t kBlock = size_t{1} << 17;
+
 template <typename Element, typename Source, typename Convert>
 std::vector<std::byte> pack_as(const std::vector<Source>& values, Convert convert) {
   std::vector<std::byte> bytes(values.size() * sizeof(Element));
-  for (size_t index = 0; index < values.size(); ++index) {
-    const Element element = convert(values[index]);
-    std::memcpy(bytes.data() + index * sizeof(Element), &element, sizeof(Element));
-  }
+  const size_t blocks = (values.size() + kBlock - 1) / kBlock;
+  parallel_for(blocks, threads_for(static_cast<int64_t>(blocks), 1), [&](int, size_t block) {
+    for (size_t index = block * kBlock; index < std::min(values.size(), (block + 1) * kBlock); ++index) {
+      const Element element = convert(values[index]);
+      std::memcpy(bytes.data() + index * sizeof(Element), &element, sizeof(Element));
+    }
+  });
   return bytes;
 }
 
 template <typename Element, typename Target, typename Convert>
-void unpack_as(std::span<const std::byte> bytes, std::vector<Target>& values, Convert convert) {
-  values.resize(bytes.size() / sizeof(Element));
+void unpack_as(std::span<const std::byte> bytes, std::span<Target> values, Convert convert) {
   for (size_t index = 0; index < values.size(); ++index) {
     Element element;
     std::memcpy(&element, bytes.data() + index * sizeof(Element), sizeof(Element));
@@ -166,29 +174,31 @@ std::vector<std::byte> pack(const HostTensor& tensor, DataType type) {
   return {};
 }
 
+void unpack_reals(std::span<const std::byte> bytes, DataType type, std::span<double> reals) {
+  assert(bytes.size() >= reals.size() * size_of(type));
+  if (type == DataType::kBf16) return unpack_as<uint16_t>(bytes, reals, from_bf16_bits);
+  if (type == DataType::kFp16) return unpack_as<uint16_t>(bytes, reals, from_fp16_bits);
+  assert(type == DataType::kFp32);
+  unpack_as<float>(bytes, reals, [](float value) { return static_cast<double>(value); });
+}
+
 HostTensor unpack(std::span<const std::byte> bytes, DataType type, std::vector<int64_t> shape) {
   HostTensor tensor;
   size_t elements = 1;
   for (const int64_t extent : shape) elements *= static_cast<size_t>(extent);
   assert(bytes.size() == elements * size_of(type));
-  static_cast<void>(elements);
   tensor.shape = std::move(shape);
-  switch (type) {
-    case DataType::kBf16:
-      unpack_as<uint16_t>(bytes, tensor.reals, from_bf16_bits);
-      break;
-    case DataType::kFp16:
-      unpack_as<uint16_t>(bytes, tensor.reals, from_fp16_bits);
-      break;
-    case DataType::kFp32:
-      unpack_as<float>(bytes, tensor.reals, [](float value) { return static_cast<double>(value); });
-      break;
-    case DataType::kInt32:
-      unpack_as<int32_t>(bytes, tensor.integers, [](int32_t value) { return static_cast<int64_t>(value); });
-      break;
-    case DataType::kInt64:
-      unpack_as<int64_t>(bytes, tensor.integers, [](int64_t value) { return value; });
-      break;
+  if (!is_integer(type)) {
+    tensor.reals.resize(elements);
+    unpack_reals(bytes, type, tensor.reals);
+    return tensor;
+  }
+  tensor.integers.resize(elements);
+  const std::span<int64_t> integers = tensor.integers;
+  if (type == DataType::kInt32) {
+    unpack_as<int32_t>(bytes, integers, [](int32_t value) { return static_cast<int64_t>(value); });
+  } else {
+    unpack_as<int64_t>(bytes, integers, [](int64_t value) { return value; });
   }
   return tensor;
 }

@@ -37,5 +37,7 @@ double from_fp16_bits(uint16_t bits);
 std::vector<std::byte> pack(const HostTensor& tensor, DataType type);
 // Its inverse; `bytes` must hold as many elements as `shape` says.
 HostTensor unpack(std::span<const std::byte> bytes, DataType type, std::vector<int64_t> shape);
+// As many elements of a floating-point type as `reals` has; `bytes` must hold them.
+void unpack_reals(std::span<const std::byte> bytes, DataType type, std::span<double> reals);
 
 }  // namespace hstujit

@@ -251,7 +251,11 @@ EXPORT int cuMemcpyDtoHAsync_v2(void* target, unsigned long long source, size_t 
   std::memcpy(target, reinterpret_cast<void*>(source), bytes);
   return 0;
 }
-EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long, unsigned long long, size_t, void*) { return 0; }
+EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long target, unsigned long long source, size_t bytes, void*) {
+  FAIL_IF_ASKED();
+  std::memcpy(reinterpret_cast<void*>(target), reinterpret_cast<void*>(source), bytes);
+  return 0;
+}
 EXPORT int cuMemsetD8Async(unsigned long long pointer, unsigned char byte, size_t bytes, void*) {
   FAIL_IF_ASKED();
   {

@@ -31,6 +31,18 @@ TEST(AdversarialLengths, ASmallBatchHasTheLongSequence) {
   }
 }
 
+// Rows of no sequences: their number counts, and each candidate's results are compared one by one.
+TEST(AdversarialLengths, WideRowsAreFewer) {
+  const auto rows = [](int64_t width) {
+    const auto spec = parse_op_spec({{"op", "layer_norm"}, {"width", width}}, "");
+    EXPECT_TRUE(spec.ok()) << spec.status().message();
+    return adversarial_lengths(**spec, Direction::kForward, 131072, 1).total_rows();
+  };
+  EXPECT_GT(rows(64), 20000);
+  EXPECT_GT(rows(8192), 800);
+  EXPECT_LE(rows(8192), 1024);
+}
+
 OpSpecPtr delta_operator(bool jagged_queries) {
   return *parse_op_spec(
       {{"op", "delta_hstu_attention"}, {"attn_dim", 64}, {"hidden_dim", 64}, {"jagged_queries", jagged_queries}}, "");

@@ -101,8 +101,10 @@ TEST(QueryRows, TimingDataRepeatsRowsOfQ) {
     EXPECT_EQ(timed.shapes[at(timed, "q")], (Rows{queries, 2, 16}));
     EXPECT_EQ(timed.shapes[at(timed, "k")], (Rows{20000, 2, 16}));
     EXPECT_EQ(timed.shapes[at(timed, "out")], (Rows{queries, 2, 8}));
-    EXPECT_EQ(timed.images[at(timed, "q")].size(), static_cast<size_t>(queries) * 2 * 16 * 2);
-    EXPECT_EQ(timed.images[at(timed, "out")].size(), static_cast<size_t>(queries) * 2 * 8 * 2);
+    EXPECT_EQ(timed.sizes[at(timed, "q")], static_cast<size_t>(queries) * 2 * 16 * 2);
+    EXPECT_EQ(timed.sizes[at(timed, "k")], size_t{20000} * 2 * 16 * 2);
+    EXPECT_LT(timed.images[at(timed, "k")].size(), timed.sizes[at(timed, "k")]);
+    EXPECT_EQ(timed.sizes[at(timed, "out")], static_cast<size_t>(queries) * 2 * 8 * 2);
     EXPECT_EQ(timed.values[at(timed, "max_delta_len")].scalar, jagged ? 9 : 5);
     if (!jagged) continue;
     const HostTensor offsets = unpack(timed.images[at(timed, "seq_offsets_q")], DataType::kInt64, {kSequences + 1});

@@ -215,6 +215,31 @@ TEST(Closeness, AWrongRowIsFoundInItsSequence) {
               HasSubstr("out: sequence 1 of 1 rows differs from the float64 reference by"));
 }
 
+// Long outputs are compared by several threads, in pieces, from numbers or from bytes: all see the same.
+TEST(Closeness, LongOutputsAreSeenToTheLastElement) {
+  const auto spec = parse_op_spec({{"op", "layer_norm"}, {"width", 1000}, {"dtype", "bf16"}}, "");
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  const Lengths lengths{{700}, {}, 700};
+  const Signature signature = (*spec)->signature(Direction::kForward);
+  const auto out = static_cast<size_t>(find_argument(signature, "out"));
+  std::vector<HostValue> values = (*spec)->make_inputs(Direction::kForward, lengths, 3);
+  values.resize(signature.size());
+  (*spec)->reference(Direction::kForward, lengths, values);
+  ReferenceComparison comparison(**spec, Direction::kForward, lengths, values, values);
+  HostTensor actual = values[out].tensor;
+  for (double& value : actual.reals) value = round_to(DataType::kBf16, value);
+  const std::vector<std::byte> bytes = pack(actual, DataType::kBf16);
+  const Closeness rounded = comparison.of(out, bytes);
+  EXPECT_EQ(rounded.mistake, "");
+  EXPECT_GT(rounded.error, 0);
+  EXPECT_EQ(rounded.error, comparison.of(out, actual.reals).error);
+  for (const size_t at : {size_t{0}, size_t{1} << 16, actual.reals.size() - 1}) {
+    std::vector<std::byte> changed = bytes;
+    changed[2 * at] = changed[2 * at + 1] = std::byte{0xff};
+    EXPECT_THAT(comparison.of(out, changed).mistake, HasSubstr("not numbers")) << at;
+  }
+}
+
 // By how much of its bound rounding() may exceed the bound, of the outputs whose elements are many.
 double excess(const HstuAttentionParams& params, Direction direction, const Lengths& lengths, uint64_t seed) {
   Instance instance(params, direction, lengths, seed);

@@ -41,6 +41,8 @@ DeviceBuffer::~DeviceBuffer() {
 Status DeviceBuffer::upload(const void* source, size_t bytes) {
   if (bytes == 0) return {};
   HSTUJIT_CUDA_CHECK(*driver_, copy_to_device(pointer_, source, bytes));
+  for (size_t done = bytes; done < size_; done *= 2)
+    HSTUJIT_CUDA_CHECK(*driver_, copy_on_device(pointer_ + done, pointer_, std::min(done, size_ - done), nullptr));
   // The copy is on the default stream.
   HSTUJIT_CUDA_CHECK(*driver_, stream_synchronize(nullptr));
   return {};

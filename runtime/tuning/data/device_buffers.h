@@ -24,8 +24,8 @@ class DeviceBuffer {
   cuda::DevicePtr pointer() const { return pointer_; }
   size_t size() const { return size_; }
 
-  // Done when it returns, for every stream: a copy from pageable memory may return before the bytes have arrived, and
-  // streams that do not block wait for nothing.
+  // The bytes, again and again until the buffer is full. Done when it returns, for every stream: a copy from pageable
+  // memory may return before the bytes have arrived, and streams that do not block wait for nothing.
   Status upload(const void* source, size_t bytes);
   // The caller has synchronised with what wrote the bytes.
   Status download(void* destination, size_t bytes) const;

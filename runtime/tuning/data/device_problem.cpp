@@ -8,7 +8,8 @@ Result<DeviceProblem> DeviceProblem::upload(const CudaDriverPtr& driver, const P
   for (size_t i = 0; i < problem.signature.size(); ++i) {
     if (problem.signature[i].kind != ArgumentKind::kTensor) continue;
     const std::vector<std::byte>& image = problem.images[i];
-    HSTUJIT_ASSIGN_OR_RETURN(buffers[i], DeviceBuffer::allocate(driver, image.size()));
+    HSTUJIT_ASSIGN_OR_RETURN(buffers[i],
+                             DeviceBuffer::allocate(driver, problem.sizes.empty() ? image.size() : problem.sizes[i]));
     HSTUJIT_RETURN_IF_ERROR(buffers[i].upload(image.data(), image.size()));
     addresses[i] = buffers[i].data();
   }

@@ -47,6 +47,15 @@ int64_t size_of_dimension(const Dimension& dimension, const ProblemData& problem
 
 int64_t sum(const std::vector<int64_t>& values) { return std::accumulate(values.begin(), values.end(), int64_t{0}); }
 
+// Elements of a row of the widest argument.
+int64_t widest_row(const Signature& signature) {
+  int64_t widest = 1;
+  for (const Argument& argument : signature) {
+    if (has_rows(argument)) widest = std::max(widest, part_elements(argument, 1));
+  }
+  return widest;
+}
+
 // The leading sequences that have so many rows together, with inputs of at most so many elements in the parts that each
 // sequence has. One that has rows is among them, where there is any.
 Lengths leading(const Lengths& lengths, int64_t rows, const Signature& signature, int64_t elements) {
@@ -83,16 +92,6 @@ bool repeatable(const Argument& argument, const Lengths& first, const Lengths& a
   if (has_rows(argument)) return sum(sequence_rows(argument, first)) > 0 || sum(sequence_rows(argument, all)) == 0;
   return std::all_of(argument.shape.begin(), argument.shape.end(),
                      [](const Dimension& dimension) { return dimension.is_constant(); });
-}
-
-// Repeats `image` until it has `bytes` of them; one without bytes stays so.
-std::vector<std::byte> repeat(const std::vector<std::byte>& image, size_t bytes) {
-  std::vector<std::byte> repeated(image.empty() ? 0 : bytes);
-  for (size_t begin = 0; begin < repeated.size(); begin += image.size()) {
-    std::copy_n(image.begin(), std::min(image.size(), bytes - begin),
-                repeated.begin() + static_cast<std::ptrdiff_t>(begin));
-  }
-  return repeated;
 }
 
 BatchSize size_of_batch(const Lengths& lengths) {
@@ -186,9 +185,11 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
 Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                      std::optional<double> alpha) {
   constexpr int64_t kDistinctRows = 8192;
+  constexpr int64_t kDistinctRowElements = int64_t{1} << 22;
   constexpr int64_t kDistinctElements = int64_t{1} << 25;
   const Signature signature = spec->signature(direction);
-  const Lengths first = leading(lengths, kDistinctRows, signature, kDistinctElements);
+  const int64_t rows = std::clamp<int64_t>(kDistinctRowElements / widest_row(signature), 1, kDistinctRows);
+  const Lengths first = leading(lengths, rows, signature, kDistinctElements);
   // An operator that has other tensors of the batch's size gets all of its data.
   if (first.rows == lengths.rows || !std::all_of(signature.begin(), signature.end(), [&](const Argument& argument) {
         return repeatable(argument, first, lengths);
@@ -200,6 +201,7 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
       check_data_memory(*spec, direction, size_of_batch(lengths), lengths.max_seq_len, DrawnFor::kTiming));
   HSTUJIT_ASSIGN_OR_RETURN(ProblemData problem, make_problem_data(std::move(spec), direction, first, seed, 0, alpha));
   problem.lengths = lengths;
+  for (const std::vector<std::byte>& image : problem.images) problem.sizes.push_back(image.size());
   for (size_t i = 0; i < signature.size(); ++i) {
     const Argument& argument = signature[i];
     std::vector<std::byte>& image = problem.images[i];
@@ -214,11 +216,12 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
       if (counted == nullptr) tensor.integers.resize(lengths.rows.size(), 0);
       tensor.shape = problem.shapes[i] = {static_cast<int64_t>(tensor.integers.size())};
       image = pack(tensor, argument.dtype);
+      problem.sizes[i] = image.size();
     } else if (has_rows(argument) || has_parts(argument)) {
       const int64_t drawn = problem.shapes[i][0];
       const int64_t total =
           has_parts(argument) ? static_cast<int64_t>(lengths.rows.size()) : sum(sequence_rows(argument, lengths));
-      if (drawn > 0) image = repeat(image, image.size() / static_cast<size_t>(drawn) * static_cast<size_t>(total));
+      if (drawn > 0) problem.sizes[i] = image.size() / static_cast<size_t>(drawn) * static_cast<size_t>(total);
       problem.shapes[i][0] = total;
     }
   }
@@ -271,12 +274,16 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
     const std::vector<double>& expected = reference[i].tensor.reals;
     const std::vector<int64_t>& integers = reference[i].tensor.integers;
     const size_t used = (is_integer(argument.dtype) ? integers.size() : expected.size()) * size_of(argument.dtype);
-    const auto gathered = gather(problem, i, outputs[i]);
-    if (!gathered.ok()) {
-      fail(gathered.status().message());
-      continue;
+    std::vector<std::byte> packed;
+    std::span<const std::byte> bytes = outputs[i];
+    if (is_strided(problem, i)) {
+      auto gathered = gather(problem, i, outputs[i]);
+      if (!gathered.ok()) {
+        fail(gathered.status().message());
+        continue;
+      }
+      bytes = packed = std::move(*gathered);
     }
-    const std::vector<std::byte>& bytes = *gathered;
     if (bytes.size() < used) {
       fail(fmt::format("{} has {} bytes; the reference has {}", argument.name, bytes.size(), used));
       continue;
@@ -285,14 +292,15 @@ Agreement compare(const ProblemData& problem, const std::vector<HostValue>& refe
                     [](std::byte byte) { return byte != std::byte{kPoison}; })) {
       fail(fmt::format("{} was written after the last sequence", argument.name));
     }
-    const HostTensor tensor = unpack(std::span(bytes).first(used), argument.dtype, reference[i].tensor.shape);
+    bytes = bytes.first(used);
     if (is_integer(argument.dtype)) {
+      const HostTensor tensor = unpack(bytes, argument.dtype, reference[i].tensor.shape);
       if (std::string mistake = integer_mistake(argument, tensor.integers, integers); !mistake.empty()) {
         fail(std::move(mistake));
       }
       continue;
     }
-    Closeness closeness = comparison.of(i, tensor.reals);
+    Closeness closeness = comparison.of(i, bytes);
     agreement.error = std::max(agreement.error, closeness.error);
     if (!closeness.good()) fail(std::move(closeness.mistake));
   }

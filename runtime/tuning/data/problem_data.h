@@ -30,6 +30,7 @@ struct ProblemData {
   std::vector<HostValue> values;               // as OpSpec::make_inputs gave them
   std::vector<std::vector<int64_t>> shapes;    // by argument, extra rows included; empty for scalars
   std::vector<std::vector<std::byte>> images;  // by argument, packed; outputs are poison
+  std::vector<size_t> sizes;                   // by argument, bytes that its image is repeated to; empty: its own
   std::vector<std::vector<int64_t>> strides;   // by argument, in elements; empty, or empty for one: contiguous
   std::vector<size_t> offsets;                 // by argument, bytes before the first element; empty: none
 };
@@ -47,8 +48,8 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
                                       int64_t extra_rows, std::optional<double> alpha = {});
 
 // The same for timing only: the float64 answer is not to be had. Data rows, and tensors that have a part for each
-// sequence, repeat those of the first few sequences, because drawing hundreds of millions of random numbers would take
-// longer than tuning.
+// sequence, repeat those of the first few sequences (`sizes`), because drawing hundreds of millions of random numbers
+// would take longer than tuning.
 Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const Lengths& lengths, uint64_t seed,
                                      std::optional<double> alpha = {});
 

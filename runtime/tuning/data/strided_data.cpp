@@ -16,10 +16,6 @@ int64_t unit_of(const Argument& argument) {
   return std::max<int64_t>(1, argument.alignment / static_cast<int64_t>(size_of(argument.dtype)));
 }
 
-bool is_strided(const ProblemData& problem, size_t index) {
-  return !problem.strides.empty() && !problem.strides[index].empty();
-}
-
 // Calls visit(offset in the packed image, offset in the strided one, bytes) for each innermost row.
 void for_each_piece(const ProblemData& problem, size_t index,
                     const std::function<void(size_t, size_t, size_t)>& visit) {
@@ -71,6 +67,10 @@ std::vector<std::byte> packed_image(const ProblemData& problem, size_t index, co
 }
 
 }  // namespace
+
+bool is_strided(const ProblemData& problem, size_t argument) {
+  return !problem.strides.empty() && !problem.strides[argument].empty();
+}
 
 void align_rows(ProblemData& problem) {
   for (size_t i = 0; i < problem.signature.size(); ++i) {
