@@ -79,6 +79,7 @@ constexpr WalkCost kInShared = {
     .overlap = 4.52,
     .on_the_way = 0.0142,
 };
+constexpr double kReadsAnew = 1.5;        // instructions, where a row stays in shared memory: of three kernels
 constexpr double kBytesOnTheWay = 65536;  // of a multiprocessor, that are enough
 
 // CTAs that have one group of rows each.
@@ -146,13 +147,15 @@ struct Rows {
 
 double walk_cycles(const RowSpec& spec, Direction direction, const RowConfig& config, const Resources& resources,
                    const Rows& rows) {
-  const WalkCost& cost = config.stages > kRegisterStages ? kInShared : kInRegisters;
   const auto drawn = static_cast<double>(spec.interface(direction).drawn);
   const double operations = spec.operations(direction) - kDrawOperations * drawn;
   const auto elements = static_cast<double>(resources.chunks * resources.vector);
   const bool shares_row = config.threads_per_row > 32;
-  // Rows that do not stay in registers are loaded again, most of them from L2.
-  const double again = resources.hold_row ? 0 : 2 * rows.inputs * rows.width * rows.element_bytes / kL2Bytes;
+  const bool in_shared = config.stages > kRegisterStages;
+  const WalkCost& cost = in_shared ? kInShared : kInRegisters;
+  // Rows that stay neither in registers nor in shared memory are loaded again, most of them from L2.
+  const double again =
+      resources.hold_row || in_shared ? 0 : 2 * rows.inputs * rows.width * rows.element_bytes / kL2Bytes;
   const double on_the_way =
       rows.resident * rows.inputs * rows.width * rows.element_bytes * static_cast<double>(config.stages);
   const double memory = rows.of_multiprocessor * (cost.copy_wins * rows.bytes() / kBytes + again) *
@@ -163,7 +166,8 @@ double walk_cycles(const RowSpec& spec, Direction direction, const RowConfig& co
                              cost.draw_instructions * drawn +
                              cost.vector_instructions * (resources.hold_vectors ? 0 : rows.vectors);
   const double instructions = static_cast<double>(config.threads_per_row) *
-                              (cost.row_instructions + (shares_row ? cost.shared_row : 0) + elements * per_element);
+                              (cost.row_instructions + (shares_row ? cost.shared_row : 0) +
+                               elements * per_element * (in_shared && !resources.hold_row ? kReadsAnew : 1));
   const double issue = rows.of_multiprocessor * instructions / kLanes * (1 + cost.few_warps / rows.warps);
 
   const double tree = std::bit_width(static_cast<uint64_t>(std::min<int64_t>(config.threads_per_row, 32))) - 1;

@@ -30,6 +30,7 @@ class Places {
 
 template <class Layout, class Operands>
 struct HeldRow {
+  static constexpr bool kInShared = false;
   Pack<typename Operands::Data, Layout::kVector> packs[Operands::kRowInputs][Layout::kChunks];
 };
 
@@ -138,15 +139,18 @@ class Inputs {
     }
   }
 
-  // Those inputs of a chunk whose bits are set in kReads.
-  template <u32 kReads, class Params>
-  __device__ __forceinline__ void get(const Params& params, const Row& held, i64 row, const Place& place, int chunk,
+  // Those inputs of a chunk whose bits are set in kReads. `held` is the row where it is in registers, or in shared
+  // memory (ring.cuh).
+  template <u32 kReads, class Params, class Held>
+  __device__ __forceinline__ void get(const Params& params, const Held& held, i64 row, const Place& place, int chunk,
                                       Chunk& inputs) const {
 #pragma unroll
     for (int input = 0; input < Operands::kRowInputs; ++input) {
       if ((kReads >> input & 1) == 0) continue;
       if constexpr (Config::kHoldRow != 0) {
         inputs.rows[input] = held.packs[input][chunk];
+      } else if constexpr (Held::kInShared) {
+        held.load(input, chunk, inputs.rows[input]);
       } else {
         load_chunk(params, input, place, chunk, inputs.rows[input]);
       }

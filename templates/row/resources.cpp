@@ -21,11 +21,14 @@ constexpr double kShortFormula = 14;       // operations of an element
 constexpr double kDrawOperations = 5;      // of a random number, as operators count them
 constexpr int64_t kPartWords = 8;          // sums and statistics of a part of a row
 constexpr int64_t kDrawWords = 32;         // keys and counters of random numbers
-constexpr int64_t kWideThreads = 512;      // of the widest rows that are added to sums of tables
+constexpr int64_t kTableThreads = 512;     // of the widest rows that are added to sums of tables
+constexpr int64_t kFewElements = 16;       // of a thread
+constexpr int64_t kFewInputs = 2;          // rows that a row's results follow from
 constexpr int64_t kManyThreads = 256;      // of a row; as many as may have kMaxRegisters
 constexpr int64_t kMaxVectorWords = 64;    // more are loaded for each row, from L1
 constexpr int64_t kWordsAhead = 32;        // of rows that are loaded while others are added to a table's sums
 constexpr int64_t kMaxRowsAhead = 6;       // of them
+constexpr int64_t kReadAnewBase = 32;      // of rows that are read from shared memory for each round of sums
 constexpr int64_t kRingWords = 14;         // places, addresses and phases of rows in shared memory
 constexpr int64_t kRingBarrierBytes = 16;  // of a buffer of those: full and empty
 constexpr int64_t kTableWords = 24;        // their numbers and keys, and what a run is known by
@@ -134,21 +137,25 @@ Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& 
       persistent ? walking_words(spec, direction, interface, elements) + sum_words + row_words + loading + part_words
                  : base + sum_words + held + live * elements + drawn + part_words;
   const int64_t loaded_vectors = chunk_vectors + (persistent ? 0 : 4);
-  hold_row = elements <= kMaxHeldElements && holding + loaded_vectors <= register_cap;
+  // Of many elements with long formulas, or of many inputs, the compiler keeps more than is foreseen.
+  const bool stays_in_shared = in_shared && config.threads_per_row >= kWideThreads && elements > kFewElements &&
+                               (spec.operations(direction) > walk::kShortFormula || row_inputs > kFewInputs);
+  hold_row = !stays_in_shared && elements <= kMaxHeldElements && holding + loaded_vectors <= register_cap;
   hold_vectors = persistent && hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
   registers_needed =
       hold_vectors ? holding + vector_words
       : hold_row   ? holding + loaded_vectors
+      : in_shared  ? kReadAnewBase + kRingWords + sum_words + vector * (row_inputs + live) + drawn + part_words
                    : base + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld + drawn + part_words;
   // Rows that are added to a table's sums stay in registers; the widest, with few loads ahead, may spill some.
-  if (rows_ahead > 0 && !hold_row && config.threads_per_row == kWideThreads && threads == kWideThreads &&
+  if (rows_ahead > 0 && !hold_row && config.threads_per_row == kTableThreads && threads == kTableThreads &&
       elements <= kMaxHeldElements) {
     rows_ahead = 1;
     hold_row = true;
     registers_needed = std::min(registers_needed, register_cap);
   }
   // Where the widest rows have long formulas, the config of the most registers may spill: there is no better one.
-  if (!hold_row && config.threads_per_row == kManyThreads && threads == kManyThreads)
+  if (!hold_row && !in_shared && config.threads_per_row == kManyThreads && threads == kManyThreads)
     registers_needed = std::max(kBase + sum_words + vector * row_inputs, std::min(registers_needed, register_cap));
 }
 

@@ -9,6 +9,9 @@ namespace hstujit::row {
 
 inline constexpr int64_t kRegisterStages = 2;  // at most: of more, the rows that are under way wait in shared memory
 
+// At least, of a row that stays there until its outputs are written: narrower ones have room in registers.
+inline constexpr int64_t kWideThreads = 256;
+
 struct Resources {
   Resources(const RowSpec& spec, Direction direction, const RowConfig& config);
 

@@ -2,7 +2,8 @@
 // which takes no registers.
 //
 // The warps that share a row, or the warp that has several, are a group with buffers of its own, which its first warp
-// fills in turn. A buffer is filled anew as soon as the group has taken its rows into registers.
+// fills in turn. A buffer is filled anew as soon as the group has taken its rows into registers, or, where a thread has
+// too many elements for that, is done with them.
 #pragma once
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/bulk_copy.cuh"
@@ -10,10 +11,44 @@
 #include "common/sm90/release.cuh"
 #include "row/elements.cuh"
 
+// A thread's elements of a row that stays in shared memory.
+template <class Layout, class Operands>
+struct WaitingRow {
+  static constexpr bool kInShared = true;
+
+  template <class Elements>
+  __device__ __forceinline__ void load(int input, int chunk, Elements& elements) const {
+    elements.load_shared(first + input * input_bytes + Layout::columns_to(chunk) * Operands::Data::kBytes);
+  }
+
+  // All of them, into registers.
+  __device__ __forceinline__ void load(HeldRow<Layout, Operands>& held) const {
+#pragma unroll
+    for (int input = 0; input < Operands::kRowInputs; ++input) {
+#pragma unroll
+      for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
+        if (Layout::has(chunk)) load(input, chunk, held.packs[input][chunk]);
+      }
+    }
+  }
+
+  const unsigned char* first;  // of the first input
+  int input_bytes;             // from an input to the next one
+};
+
+template <class Layout, class Operands, bool kHoldRow>
+struct RowOfRing {
+  using type = HeldRow<Layout, Operands>;
+};
+template <class Layout, class Operands>
+struct RowOfRing<Layout, Operands, false> {
+  using type = WaitingRow<Layout, Operands>;
+};
+
 template <class Layout, class Operands, class Config>
 class RowRing {
  public:
-  using Row = HeldRow<Layout, Operands>;
+  using Row = typename RowOfRing<Layout, Operands, Config::kHoldRow != 0>::type;
 
   static constexpr int kGroupThreads = 32 * Layout::kWarpsPerRow;
   static constexpr int kGroupRows = kGroupThreads / Layout::kThreadsPerRow;
@@ -46,38 +81,28 @@ class RowRing {
     }
   }
 
-  // The elements of the thread's next row, where there is one.
-  __device__ __forceinline__ void take(bool exists, Row& held) {
+  // The thread's next row, where there is one.
+  __device__ __forceinline__ void take(bool exists, Row& row) {
     const int buffer = pipeline_.stage();
-    if (exists) {
-      mbarrier_wait(shared_address(&buffers_.full[buffer]), pipeline_.phase());
-#pragma unroll
-      for (int input = 0; input < Operands::kRowInputs; ++input) {
-        const unsigned char* const first =
-            buffers_.rows[buffer][input][row_of_group()] + Layout::column(0) * Operands::Data::kBytes;
-#pragma unroll
-        for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
-          if (Layout::has(chunk))
-            held.packs[input][chunk].load_shared(first + Layout::columns_to(chunk) * Operands::Data::kBytes);
-        }
-      }
-    }
-    // A warp that is a group by itself has read the buffer when its lanes meet.
-    if constexpr (kMeets) {
-      __syncwarp();
-      fill(buffer);
+    WaitingRow<Layout, Operands> waiting;
+    waiting.first = buffers_.rows[buffer][0][row_of_group()] + Layout::column(0) * Operands::Data::kBytes;
+    waiting.input_bytes = kGroupRows * kRowBytes;
+    if (exists) mbarrier_wait(shared_address(&buffers_.full[buffer]), pipeline_.phase());
+    if constexpr (Row::kInShared) {
+      row = waiting;
     } else {
-      sm90::release_warp<Config::kLanesArrive>(buffers_.empty[buffer]);
-      if (fills()) {
-        if (next_ < end_) mbarrier_wait(shared_address(&buffers_.empty[buffer]), pipeline_.phase());
-        fill(buffer);
-      }
+      if (exists) waiting.load(row);
+      advance();
     }
-    pipeline_.advance();
+  }
+
+  // When the thread is done with the row.
+  __device__ __forceinline__ void give_back() {
+    if constexpr (Row::kInShared) advance();
   }
 
  private:
-  static constexpr int kBuffers = Config::kStages - 1;  // the row that is computed is in registers
+  static constexpr int kBuffers = Config::kStages - 1;
   static constexpr bool kMeets = Layout::kWarpsPerRow == 1 && !Config::kLanesArrive;
   static constexpr int kRowBytes = Layout::kVectors * Layout::kVector * Operands::Data::kBytes;
   static_assert(kRowBytes % 16 == 0, "rows are copied in bulk");
@@ -95,6 +120,23 @@ class RowRing {
   }
   static __device__ __forceinline__ int warp() { return __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 32, 0); }
   static __device__ __forceinline__ bool fills() { return warp() % Layout::kWarpsPerRow == 0; }
+
+  // The group is done with a buffer.
+  __device__ __forceinline__ void advance() {
+    const int buffer = pipeline_.stage();
+    // A warp that is a group by itself has read the buffer when its lanes meet.
+    if constexpr (kMeets) {
+      __syncwarp();
+      fill(buffer);
+    } else {
+      sm90::release_warp<Config::kLanesArrive>(buffers_.empty[buffer]);
+      if (fills()) {
+        if (next_ < end_) mbarrier_wait(shared_address(&buffers_.empty[buffer]), pipeline_.phase());
+        fill(buffer);
+      }
+    }
+    pipeline_.advance();
+  }
 
   // Asks for the group's next rows, as many as there are. All lanes of a warp call.
   __device__ __forceinline__ void fill(int buffer) {

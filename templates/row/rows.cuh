@@ -28,8 +28,8 @@ class Rows {
   __device__ __forceinline__ void run() {
     i64 first = static_cast<i64>(blockIdx.x) * Layout::kRows;
     const int mine = Layout::row_of_cta();
-    typename Operand::Row held;
     if constexpr (!Config::kSchedulePersistent) {
+      typename Operand::Row held;
       const Place place(params_, first + mine);
       load_now(place, held);
       compute(first + mine, place, held);
@@ -41,12 +41,14 @@ class Rows {
       Waiting ring(params_, first + Waiting::group() * Waiting::kGroupRows, params_.rows, step);
       for (; first < params_.rows; first += step) {
         const Place place(params_, first + mine);
-        ring.take(place.exists(), held);
-        compute(first + mine, place, held);
+        typename Waiting::Row row;
+        ring.take(place.exists(), row);
+        compute(first + mine, place, row);
+        ring.give_back();
       }
       return;
     }
-    typename Operand::Row next;
+    typename Operand::Row held, next;
     if constexpr (kAhead) inputs_.load(params_, Place(params_, first + mine), next);
     for (; first < params_.rows; first += step) {
       const Place place(params_, first + mine);
@@ -77,17 +79,24 @@ class Rows {
     if constexpr (Config::kHoldRow != 0) inputs_.load(params_, place, held);
   }
 
-  __device__ __forceinline__ void compute(i64 row, const Place& place, const typename Operand::Row& held) {
+  // Of a row in shared memory, so that the compiler keeps neither its elements nor what follows from them in registers.
+  template <class Held>
+  static __device__ __forceinline__ void read_anew() {
+    if constexpr (Held::kInShared) __syncwarp();
+  }
+
+  template <class Held>
+  __device__ __forceinline__ void compute(i64 row, const Place& place, const Held& held) {
     Statistics statistics;
     sum_up<0>(held, row, place, statistics);
     write(held, row, place, statistics);
   }
 
-  template <int kRound>
-  __device__ __forceinline__ void sum_up(const typename Operand::Row& held, i64 row, const Place& place,
-                                         Statistics& statistics) {
+  template <int kRound, class Held>
+  __device__ __forceinline__ void sum_up(const Held& held, i64 row, const Place& place, Statistics& statistics) {
     if constexpr (kRound < Row::kRounds) {
       constexpr int kSums = Row::kSums[kRound];
+      read_anew<Held>();
       float sums[Reducer::kParts][kSums] = {}, odd[Reducer::kParts][kSums] = {};  // two chains of additions
 #pragma unroll
       for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
@@ -117,9 +126,10 @@ class Rows {
     }
   }
 
-  __device__ __forceinline__ void write(const typename Operand::Row& held, i64 row, const Place& place,
-                                        const Statistics& statistics) {
+  template <class Held>
+  __device__ __forceinline__ void write(const Held& held, i64 row, const Place& place, const Statistics& statistics) {
     const bool exists = place.exists();
+    read_anew<Held>();
 #pragma unroll
     for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {
       if (!exists || !Layout::has(chunk)) continue;

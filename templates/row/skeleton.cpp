@@ -154,8 +154,11 @@ std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const Ro
   }
   if (!is_persistent(config) && !resources.hold_row)
     reasons.push_back({"schedule", "a row that does not stay in registers is loaded again: CTAs that walk hide that"});
-  if (config.stages > 1 && !resources.hold_row) {
-    reasons.push_back({"stages", "a row that does not stay in registers cannot be loaded ahead"});
+  const bool in_shared = config.stages > kRegisterStages && config.threads_per_row >= kWideThreads;
+  if (config.stages > 1 && !resources.hold_row && !in_shared) {
+    reasons.push_back({"stages", fmt::format("a row that does not stay in registers is loaded ahead where at least {} "
+                                             "threads share it, into shared memory",
+                                             kWideThreads)});
   }
   if (config.stages > kRegisterStages) reject_ring(spec, direction, config, resources, device, reasons);
   if (resources.parts > 1 && config.threads_per_row > 32 && resources.parts * config.warps > kMaxExchanged) {

@@ -161,6 +161,17 @@ TEST(EmulatedRows, RowsInSharedMemory) {
   }
 }
 
+// A thread's elements are too many for registers: they are read from shared memory for each round of sums.
+TEST(EmulatedRows, RowsThatStayInSharedMemory) {
+  check(rms_norm(256 * 40, {{"silu", true}}), row_config(256, 8, 3), 5);
+  check({{"op", "swish_layer_norm"}, {"width", 256 * 40}}, row_config(256, 8, 3), 0);
+  check({{"op", "swish_layer_norm"}, {"width", 256 * 40}}, row_config(256, 8, 3), 5);
+  check(layer_norm(256 * 36 + 8), row_config(256, 8, 3), 9);  // a chunk that some threads lack
+  check(layer_norm(8192), row_config(256, 16, 3), 5);         // two rows at a time
+  check(layer_norm(256 * 40), row_config(256, 8, 5), 1);
+  check(group_norm(4, 2560, {{"dropout", true}}), row_config(256, 8, 3), 5);
+}
+
 // Groups that are lanes of a warp, warps, several chunks of a thread, and none of these.
 TEST(EmulatedRows, EveryLayoutOfGroups) {
   check(group_norm(4, 32), row_config(16, 4, 2), 23);    // 4 lanes
