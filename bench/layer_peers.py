@@ -18,7 +18,7 @@ import sys
 import types
 
 import torch
-from row_peers import FLUSH_BYTES, read_instances, time_of
+from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of
 
 HOST_CYCLES = 8_000_000  # of the GPU: longer than the host needs to enqueue a training step
 
@@ -95,6 +95,7 @@ def main():
     parser.add_argument("--generative-recommenders", metavar="CHECKOUT", help="a checkout of the public package")
     parser.add_argument("--repeats", type=int, default=20)
     options = parser.parse_args()
+    report = report_alone()
     import hstujit.torch.stu
 
     ways = {"hstujit": hstujit.torch.stu}
@@ -121,8 +122,8 @@ def main():
             first, second = outs.values()
             result["difference"] = round(((first - second).norm() / second.norm()).item(), 5)
         results.append(result)
-    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": results}, sys.stdout, indent=1)
-    print()
+    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": results}, report, indent=1)
+    print(file=report)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import re
 import sys
 
 import torch
-from row_peers import FLUSH_BYTES, read_instances, time_of
+from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of
 
 
 def product(op):
@@ -46,14 +46,15 @@ def main():
     parser.add_argument("--op", default="", metavar="REGEX", help="only instances whose name has a match")
     parser.add_argument("--repeats", type=int, default=20)
     options = parser.parse_args()
+    report = report_alone()
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     times = []
     for op in read_instances(options.config):
         if re.search(options.op, op["name"]):
             times.append(time_instance(op, flush, options.repeats))
             torch.cuda.empty_cache()
-    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, sys.stdout, indent=1)
-    print()
+    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, report, indent=1)
+    print(file=report)
 
 
 if __name__ == "__main__":

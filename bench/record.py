@@ -260,6 +260,15 @@ def row_sweep(report):
     return count > 0 and not cliffs
 
 
+def untuned_of(report):
+    """Times of the cost model's choices: of a benchmark before anything was tuned, or of the tuner, beside its winners."""
+    if "results" in report:
+        return report["results"]
+    return [{field: key[field] for field in ("name", "op", "direction", "max_seq_len", "bucket")} |
+            {"config": key["heuristic"], "tuned": False, "from": "heuristic", "median_ms": key["heuristic_us"] / 1e3}
+            for key in report["keys"] if key.get("heuristic_us")]
+
+
 def write(path, content):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
@@ -284,7 +293,7 @@ def main():
         *untuned, report = map(load, inputs)
         report["environment"]["commit"] = arguments.commit
         named = {} if arguments.step == "bench" else {"step": arguments.step}
-        write(output, named | {"untuned": before["results"] for before in untuned} | peers | report)
+        write(output, named | {"untuned": untuned_of(before) for before in untuned} | peers | report)
         return 0 if good else 1
     result, good = globals()[arguments.step](*inputs)
     environment = {

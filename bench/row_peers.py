@@ -95,6 +95,12 @@ def time_copy(size, flush, repeats):
     return time_of(lambda: target.copy_(source), flush, repeats)
 
 
+def report_alone():
+    """stdout, for the report: what a library prints goes to stderr from now on."""
+    report, sys.stdout = sys.stdout, sys.stderr
+    return report
+
+
 def time_instance(op, ways, flush, repeats):
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[op.get("dtype", "bf16")]
     rows, width = op["rows"], op["width"]
@@ -132,6 +138,7 @@ def main():
     parser.add_argument("--generative-recommenders", metavar="CHECKOUT")
     parser.add_argument("--repeats", type=int, default=30)
     options = parser.parse_args()
+    report = report_alone()
     ways = {"pytorch": by_pytorch, "torch_compile": lambda op: torch.compile(by_pytorch(op), dynamic=False)}
     if options.generative_recommenders:
         sys.path.insert(0, options.generative_recommenders)
@@ -147,8 +154,8 @@ def main():
             times.append(time_instance(op, ways, flush, options.repeats))
             torch.cuda.empty_cache()
     finally:
-        json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, sys.stdout, indent=1)
-        print()
+        json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, report, indent=1)
+        print(file=report)
 
 
 if __name__ == "__main__":

@@ -251,12 +251,15 @@ if step rows_matrix; then
   done
 fi
 
+# The tuner's report has the times of the cost model's choices, too: untuned, a launch may find a record that is shipped.
+tuned() { # CONFIG BUDGET
+  $hstujit tune --config "$here/$1.json" --budget "$2" --json --cache-dir "$work/$1" > "$work/$1_tune.json" 2> "$work/log" || failed=1
+  $hstujit bench --config "$here/$1.json" --cache-dir "$work/$1" --out "$work/$1_tuned.out" || failed=1
+}
+
 if step rows; then
-  for times in untuned tuned; do
-    [ $times = tuned ] && { $hstujit tune --config "$here/rows.json" --budget 240s --json --cache-dir "$work/rows" > /dev/null 2> "$work/log" || failed=1; }
-    $hstujit bench --config "$here/rows.json" --cache-dir "$work/rows" --out "$work/rows_$times.out" || failed=1
-  done
-  record rows "$work/rows_untuned.out" "$work/rows_tuned.out" "$output/rows_$day.json" || failed=1
+  tuned rows 240s
+  record rows "$work/rows_tune.json" "$work/rows_tuned.out" "$output/rows_$day.json" || failed=1
 fi
 
 if step sequences_matrix; then
@@ -286,22 +289,16 @@ if step products_matrix; then
 fi
 
 if step products; then
-  for times in untuned tuned; do
-    [ $times = tuned ] && { $hstujit tune --config "$here/products.json" --budget 300s --json --cache-dir "$work/products" > /dev/null 2> "$work/log" || failed=1; }
-    $hstujit bench --config "$here/products.json" --cache-dir "$work/products" --out "$work/products_$times.out" || failed=1
-  done
+  tuned products 300s
   python3 "$here/product_peers.py" > "$work/product_peers.json" 2> "$work/log" || failed=1
-  record products "$work/products_untuned.out" "$work/products_tuned.out" "$work/product_peers.json" "$output/products_$day.json" || failed=1
+  record products "$work/products_tune.json" "$work/products_tuned.out" "$work/product_peers.json" "$output/products_$day.json" || failed=1
 fi
 
 # GENERATIVE_RECOMMENDERS names a checkout of the public operators, which are timed beside ours; without it there are PyTorch's alone.
 if step sequences; then
-  for times in untuned tuned; do
-    [ $times = tuned ] && { $hstujit tune --config "$here/sequences.json" --budget 120s --json --cache-dir "$work/sequences" > /dev/null 2> "$work/log" || failed=1; }
-    $hstujit bench --config "$here/sequences.json" --cache-dir "$work/sequences" --out "$work/sequences_$times.out" || failed=1
-  done
+  tuned sequences 120s
   python3 "$here/sequence_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/sequence_peers.json" 2> "$work/log" || failed=1
-  record sequences "$work/sequences_untuned.out" "$work/sequences_tuned.out" "$work/sequence_peers.json" "$output/sequences_$day.json" || failed=1
+  record sequences "$work/sequences_tune.json" "$work/sequences_tuned.out" "$work/sequence_peers.json" "$output/sequences_$day.json" || failed=1
 fi
 
 if step programs; then
@@ -315,11 +312,9 @@ fi
 
 # Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.
 if step layers; then
-  $hstujit bench --config "$here/layers.json" --cache-dir "$work/layers" --out "$work/layers_untuned.out" || failed=1
-  $hstujit tune --config "$here/layers.json" --budget 300s --json --cache-dir "$work/layers" > /dev/null 2> "$work/log" || failed=1
-  $hstujit bench --config "$here/layers.json" --cache-dir "$work/layers" --out "$work/layers_tuned.out" || failed=1
+  tuned layers 300s
   HSTUJIT_CACHE_DIR=$work/layers python3 "$here/layer_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/layer_peers.json" 2> "$work/log" || failed=1
-  record layers "$work/layers_untuned.out" "$work/layers_tuned.out" "$work/layer_peers.json" "$output/layers_$day.json" || failed=1
+  record layers "$work/layers_tune.json" "$work/layers_tuned.out" "$work/layer_peers.json" "$output/layers_$day.json" || failed=1
 fi
 
 # The benchmark by two builds in turns, none of them tuned.

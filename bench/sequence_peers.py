@@ -18,7 +18,7 @@ import signal
 import sys
 
 import torch
-from row_peers import FLUSH_BYTES, time_copy, time_of
+from row_peers import FLUSH_BYTES, report_alone, time_copy, time_of
 
 BATCH, LONGEST, WIDTH, TARGETS, BUCKETS = 256, 1024, 512, 20, 512
 DTYPE = torch.bfloat16
@@ -147,6 +147,7 @@ def main():
     parser.add_argument("--generative-recommenders", metavar="CHECKOUT")
     parser.add_argument("--repeats", type=int, default=30)
     options = parser.parse_args()
+    report = report_alone()
     if options.generative_recommenders:
         sys.path.insert(0, str(pathlib.Path(options.generative_recommenders).resolve()))
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
@@ -159,8 +160,8 @@ def main():
                 times.append(time_instance(name, *instance, flush, options))
                 torch.cuda.empty_cache()
     finally:
-        json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, sys.stdout, indent=1)
-        print()
+        json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, report, indent=1)
+        print(file=report)
 
 
 if __name__ == "__main__":

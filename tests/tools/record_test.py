@@ -120,6 +120,18 @@ result, passed = run("tune", {"keys": both}, {"keys": both[::-1]})
 if result["second_run_differs_by"] != 0 or not passed or [key.get("small_batch") for key in result["keys"]] != [None, True]:
     sys.exit(f"two keys of a bucket: {result}, {passed}")
 
+# A benchmark's untuned times: of a benchmark, or of the tuner that made the records of the other one.
+TIMED = {"environment": {}, "results": [{"name": "x", "median_ms": 0.5}]}
+KEY = {"name": "x", "op": "silu", "direction": "forward", "max_seq_len": None, "bucket": None, "heuristic": {"warps": 4},
+       "heuristic_us": 600.0, "winner_us": 500.0}
+for before, untuned in ((TIMED, TIMED["results"]),
+                        ({"keys": [KEY, {"name": "failed"}]},
+                         [{"name": "x", "op": "silu", "direction": "forward", "max_seq_len": None, "bucket": None, "config": {"warps": 4},
+                           "tuned": False, "from": "heuristic", "median_ms": 0.6}])):
+    code, _, written = recorded("rows", before, TIMED)
+    if code != 0 or written["untuned"] != untuned or written["results"] != TIMED["results"]:
+        sys.exit(f"untuned: {written}")
+
 # Ranks: disjoint parts, right results and one checksum.
 LINE = f"hstujit,dispatch,frozen,file=x,checksum={'a' * 64},choices=3\n"
 PART = {"keys": [{"name": "x", "bucket": 256}]}
