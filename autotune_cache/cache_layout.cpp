@@ -1,5 +1,7 @@
 #include "autotune_cache/cache_layout.h"
 
+#include <algorithm>
+
 #include "autotune_cache/cache_key.h"
 
 namespace hstujit {
@@ -20,8 +22,15 @@ CacheDirectories CacheDirectories::from_environment(const Environment& environme
 
 std::vector<std::string> CacheDirectories::in_order() const {
   std::vector<std::string> all;
-  if (!user.empty()) all.push_back(user);
-  all.insert(all.end(), read_only.begin(), read_only.end());
+  const auto add = [&](const std::string& directory) {
+    std::error_code error;
+    const bool known = std::any_of(all.begin(), all.end(), [&](const std::string& other) {
+      return other == directory || fs::equivalent(other, directory, error);
+    });
+    if (!known) all.push_back(directory);
+  };
+  if (!user.empty()) add(user);
+  for (const std::string& directory : read_only) add(directory);
   return all;
 }
 

@@ -85,23 +85,11 @@ def freeze(config, max_seq_len, dtype, ranks, folder):
         return "nothing is frozen: the host backend computes an operator in one way, whatever the rank"
     if path := os.environ.get("HSTUJIT_FROZEN"):
         return f"kernels are those of {path}"
-    layer = {
-        "name": "layer",
-        "op": "stu_layer",
-        "directions": ["forward", "backward"],
-        "dtype": dtype,
-        "weight_dtype": dtype,  # STULayer rounds the weights of norms, too
-        "width": config.embedding_dim,
-        "heads": config.num_heads,
-        "attn_dim": config.attention_dim,
-        "hidden_dim": config.hidden_dim,
-        "num_targets": True,
-        "max_seq_len": max_seq_len,
-    }
+    instances = STULayer(config).instances(training=max_seq_len, num_targets=True, dtype=DTYPES[dtype])
 
     def choices():
-        hstujit.prewarm({"version": 1, "ops": [layer]})
-        return hstujit.freeze({"version": 1, "ops": [layer]})
+        hstujit.prewarm(instances)
+        return hstujit.freeze(instances)
 
     frozen = ranks.from_first(choices)
     path = pathlib.Path(folder) / "choices.json"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace hstujit {
 
@@ -15,13 +16,13 @@ std::string summarize(const std::vector<RejectedCandidate>& rejected) {
     std::string reason, detail;
     int count = 0;
   };
+  const std::map<std::string, int> counts = count_reasons(rejected);
   std::vector<Group> groups;
   for (const RejectedCandidate& candidate : rejected) {
     for (const Rejection& rejection : candidate.reasons) {
-      auto found = std::find_if(groups.begin(), groups.end(),
-                                [&](const Group& group) { return group.reason == rejection.reason; });
-      if (found == groups.end()) found = groups.insert(groups.end(), {rejection.reason, rejection.detail, 0});
-      ++found->count;
+      const bool known = std::any_of(groups.begin(), groups.end(),
+                                     [&](const Group& group) { return group.reason == rejection.reason; });
+      if (!known) groups.push_back({rejection.reason, rejection.detail, counts.at(rejection.reason)});
     }
   }
   std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.count > b.count; });
@@ -45,6 +46,16 @@ std::vector<Rejection> rejections(const Skeleton& skeleton, const OpSpec& spec, 
                                                     describe(config))});
   }
   return reasons;
+}
+
+std::map<std::string, int> count_reasons(const std::vector<RejectedCandidate>& rejected) {
+  std::map<std::string, int> counts;
+  for (const RejectedCandidate& candidate : rejected) {
+    std::set<std::string> reasons;
+    for (const Rejection& rejection : candidate.reasons) reasons.insert(rejection.reason);
+    for (const std::string& reason : reasons) ++counts[reason];
+  }
+  return counts;
 }
 
 SearchSpace search_space(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemSize& size,

@@ -1,6 +1,8 @@
 // The search space of one (spec, direction, device): what can run, in the order the cost model expects it to be fast.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "compiler/plan/skeleton.h"
@@ -31,6 +33,9 @@ struct SearchSpace {
 // its configs, and whoever has one from elsewhere for that.
 std::vector<Rejection> rejections(const Skeleton& skeleton, const OpSpec& spec, const KernelConfig& config,
                                   const DeviceSpec& device, const Restriction& restriction);
+
+// By reason, how many candidates it rules out. One that has several counts under each, once.
+std::map<std::string, int> count_reasons(const std::vector<RejectedCandidate>& rejected);
 
 SearchSpace search_space(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemSize& size,
                          const Restriction& restriction = {});

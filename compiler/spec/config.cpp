@@ -236,7 +236,10 @@ Result<const Instance*> Config::find(std::string_view name) const {
     if (instance.name == name) return &instance;
     names.emplace_back(instance.name);
   }
-  const std::string meant = did_you_mean(closest(name, names));
+  const size_t slash = std::min(name.find('/'), name.size());
+  const bool step = slash < name.size() && std::find(names.begin(), names.end(), name.substr(0, slash)) != names.end();
+  const std::string meant = step ? fmt::format(" (a step of {} is no op of its own)", name.substr(0, slash))
+                                 : did_you_mean(closest(name, names));
   const size_t more = names.size() - std::min(names.size(), kNamed);
   names.resize(names.size() - more);
   return Status(Code::kNotFound,

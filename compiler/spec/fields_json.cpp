@@ -60,6 +60,7 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
   if (!json.is_object())
     return mistakes.check(path, value_error(path.empty() ? "the document" : path, json, "a JSON object"));
   const std::string of = op.empty() || op == path ? "" : fmt::format(" of {}", op);
+  const bool of_tuner = std::any_of(allowed.begin(), allowed.end(), is_tunable);  // an override, of another template
   for (const auto& [name, value] : json.items()) {
     if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
     if (mistakes.full()) {
@@ -67,7 +68,7 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       continue;
     }
     std::string hint = "; the tuner chooses it";
-    if (!is_tunable(name)) {
+    if (!is_tunable(name) || of_tuner) {
       const std::vector<std::string_view> meant = meant_names(name, allowed);
       for (const std::string_view other : meant) mistakes.expect_at(join_path(path, other));
       hint = is_launch_argument(name, allowed) ? "; it is an argument of each launch" : "";

@@ -169,16 +169,4 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
 
 double GemmSpec::error_bound(Direction) const { return dtype() == DataType::kFp16 ? 2e-3 : 6e-3; }
 
-void check_gemm_params(const GemmParams& params, const std::string& path, Mistakes& mistakes) {
-  const int64_t elements = GemmSpec::kAlignment / static_cast<int64_t>(size_of(params.dtype));
-  for (const auto& [name, value] : {std::pair{"k", params.k}, std::pair{"n", params.n}}) {
-    if (value % elements == 0) continue;
-    const std::string place = join_path(path, name);
-    mistakes.check(place, Status(Code::kInvalidConfig,
-                                 fmt::format("{} is {}; allowed: a multiple of {}, so that rows begin at multiples of "
-                                             "{} bytes",
-                                             place, value, elements, GemmSpec::kAlignment)));
-  }
-}
-
 }  // namespace hstujit

@@ -81,14 +81,12 @@ struct GemmParams {
   template <typename P>
   static constexpr auto fields_of(std::string_view k_help, std::string_view n_help) {
     return std::make_tuple(
-        field("k", &P::k, k_help, kMinColumns, kMaxColumns), field("n", &P::n, n_help, kMinColumns, kMaxColumns),
+        field("k", &P::k, k_help, kMinColumns, kMaxColumns).multiple_of(kMinColumns),
+        field("n", &P::n, n_help, kMinColumns, kMaxColumns).multiple_of(kMinColumns),
         field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
         field("typical_rows", &P::typical_rows,
               "rows that a launch has, about: chooses the kernel, which is right for any number", 1, kMaxSeqLen));
   }
 };
-
-// Adds what breaks the rules between fields: rows of k and of n elements begin at multiples of the alignment.
-void check_gemm_params(const GemmParams& params, const std::string& path, Mistakes& mistakes);
 
 }  // namespace hstujit

@@ -66,17 +66,51 @@ std::string log_line(LogCategory category, std::string_view event, std::initiali
   return {};  // no memory: an event is never a reason to fail
 }
 
-Log::Log(Sink sink) : Log(std::move(sink), {kCategories.begin(), kCategories.end()}) {}
+namespace {
 
-Log::Log(Sink sink, const std::vector<LogCategory>& categories) {
+struct WaitingEvent {
+  std::shared_ptr<const Log::Sink> sink;
+  LogCategory category;
+  std::string line;
+};
+
+// Of a thread.
+struct Deferral {
+  int holders = 0;
+  std::vector<WaitingEvent> events;
+};
+thread_local Deferral deferral;
+
+}  // namespace
+
+DeferredEvents::DeferredEvents() { ++deferral.holders; }
+
+DeferredEvents::~DeferredEvents() {
+  if (--deferral.holders > 0) return;
+  // A sink may call the library, which defers events of its own.
+  for (const WaitingEvent& event : std::exchange(deferral.events, {})) (*event.sink)(event.category, event.line);
+}
+
+Log::Log(Sink sink) : Log(std::move(sink), {kCategories.begin(), kCategories.end()}, true) {}
+
+Log::Log(Sink sink, const std::vector<LogCategory>& categories, bool defers) : defers_(defers) {
   if (!sink) return;
-  sink_ = [sink = std::move(sink)](LogCategory category, const std::string& line) {
+  sink_ = std::make_shared<const Sink>([sink = std::move(sink)](LogCategory category, const std::string& line) {
     try {
       sink(category, line);
     } catch (...) {  // whatever the sink throws: the line is lost, and nothing else is
     }
-  };
+  });
   for (const LogCategory category : categories) mask_ |= bit(category);
+}
+
+void Log::tell(LogCategory category, std::string line) const try {
+  if (defers_ && deferral.holders > 0) {
+    deferral.events.push_back({sink_, category, std::move(line)});
+  } else {
+    (*sink_)(category, line);
+  }
+} catch (const std::bad_alloc&) {  // an event is never a reason to fail
 }
 
 Result<Log> Log::from_environment(const Environment& environment) {
@@ -87,7 +121,7 @@ Result<Log> Log::from_environment(const Environment& environment) {
       if (name == to_string(category)) categories.push_back(category);
     }
   }
-  return Log(write_to_stderr, categories);
+  return Log(write_to_stderr, categories, false);
 }
 
 }  // namespace hstujit

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -46,9 +47,10 @@ class Log {
   using Sink = std::function<void(LogCategory category, const std::string& line)>;
 
   Log() = default;  // drops everything
-  // Every category goes to `sink`.
+  // Every category goes to `sink`, which may call the library: events wait while their thread holds something that such
+  // a call would wait for (DeferredEvents).
   explicit Log(Sink sink);
-  Log(Sink sink, const std::vector<LogCategory>& categories);
+  Log(Sink sink, const std::vector<LogCategory>& categories, bool defers = true);
   // The categories of HSTUJIT_LOG, to standard error.
   static Result<Log> from_environment(const Environment& environment);
 
@@ -56,13 +58,26 @@ class Log {
   bool enabled(LogCategory category) const { return (mask_ & bit(category)) != 0; }
 
   void event(LogCategory category, std::string_view name, std::initializer_list<LogField> fields = {}) const {
-    if (enabled(category)) sink_(category, log_line(category, name, fields));
+    if (enabled(category)) tell(category, log_line(category, name, fields));
   }
 
  private:
+  void tell(LogCategory category, std::string line) const;
+
   static unsigned bit(LogCategory category) { return 1u << static_cast<unsigned>(category); }
-  Sink sink_;
+  std::shared_ptr<const Sink> sink_;
   unsigned mask_ = 0;
+  bool defers_ = false;
+};
+
+// Whoever holds what other threads wait for has one beside it, constructed before: events of the thread go out when its
+// outermost one ends.
+class DeferredEvents {
+ public:
+  DeferredEvents();
+  ~DeferredEvents();
+  DeferredEvents(const DeferredEvents&) = delete;
+  DeferredEvents& operator=(const DeferredEvents&) = delete;
 };
 
 }  // namespace hstujit

@@ -148,4 +148,14 @@ std::string printable_json(std::string_view json) {
   });
 }
 
+std::string counted(int64_t count, std::string_view noun) {
+  const bool in_ies = noun.ends_with("ry");  // entry
+  return counted(count, noun,
+                 in_ies ? fmt::format("{}ies", noun.substr(0, noun.size() - 1)) : fmt::format("{}s", noun));
+}
+
+std::string counted(int64_t count, std::string_view noun, std::string_view plural) {
+  return fmt::format("{} {}", count, count == 1 ? noun : plural);
+}
+
 }  // namespace hstujit

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,5 +24,9 @@ std::string printable(std::string_view text, size_t longest = kLongestShown);
 
 // The same in double quotes, with quotes and backslashes escaped.
 std::string quote(std::string_view text, size_t longest = kLongestShown);
+
+// For sentences: "1 row", "2 rows", "0 entries". The plural where it is not the noun with an s, or with ies for y.
+std::string counted(int64_t count, std::string_view noun);
+std::string counted(int64_t count, std::string_view noun, std::string_view plural);
 
 }  // namespace hstujit

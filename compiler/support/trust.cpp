@@ -23,7 +23,7 @@ std::string distrust_of_folder(const fs::path& folder) {
   if (::lstat(folder.c_str(), &info) != 0 || (info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) return {};
   return fmt::format(
       "anybody may put another one in its place, since everybody may write the folder {} (mode {:o}); take that away "
-      "with chmod o-w, {}",
+      "with chmod -R o-w, {}",
       quote(folder.native()), info.st_mode & 07777, kAllTheSame);
 }
 
@@ -38,7 +38,7 @@ std::string distrust(const struct stat& info) {
         info.st_uid, user, kAllTheSame);
   }
   if ((info.st_mode & S_IWOTH) == 0) return {};
-  return fmt::format("anybody may write it (mode {:o}); take that away with chmod o-w, {}", info.st_mode & 07777,
+  return fmt::format("anybody may write it (mode {:o}); take that away with chmod -R o-w, {}", info.st_mode & 07777,
                      kAllTheSame);
 }
 

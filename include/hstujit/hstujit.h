@@ -83,7 +83,9 @@ typedef enum hstujit_miss_policy {
   HSTUJIT_ON_MISS_MAX_ENUM = HSTUJIT_ENUM_MAX
 } hstujit_miss_policy;
 
-/* One event per call: category ("compile", "cache", "dispatch", "tune"), then one line without newline. */
+/* One event per call: category ("compile", "cache", "dispatch", "tune"), then one line without newline. Called from any
+ * thread, of several at a time. It may call the library: an event waits until its thread holds nothing that such a call
+ * would wait for. */
 typedef void (*hstujit_log_callback)(void* user, const char* category, const char* line);
 /* done of total steps; `what` names the current one. Called from the thread that called the reporting function. */
 typedef void (*hstujit_progress_callback)(void* user, size_t done, size_t total, const char* what);

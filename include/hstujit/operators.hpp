@@ -174,9 +174,9 @@ struct AddTimestampPositionalEmbeddings {
 
 // docs/ops.md, "addmm".
 struct Addmm {
-  // columns of mat1, which the product sums over; 8 to 65536; must be given
+  // columns of mat1, which the product sums over; 8 to 65536, a multiple of 8; must be given
   std::int64_t k = 0;
-  // columns of the result; 8 to 65536; must be given
+  // columns of the result; 8 to 65536, a multiple of 8; must be given
   std::int64_t n = 0;
   // data type of matrices; bf16, fp16
   DataType dtype = DataType::bf16;
@@ -201,9 +201,9 @@ struct Addmm {
 
 // docs/ops.md, "addmm_wgrad".
 struct AddmmWgrad {
-  // columns of mat1; 8 to 65536; must be given
+  // columns of mat1; 8 to 65536, a multiple of 8; must be given
   std::int64_t k = 0;
-  // columns of dout; 8 to 65536; must be given
+  // columns of dout; 8 to 65536, a multiple of 8; must be given
   std::int64_t n = 0;
   // data type of matrices; bf16, fp16
   DataType dtype = DataType::bf16;

@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 from typing import Any
 
 from . import _structs, errors
@@ -106,7 +107,11 @@ def error_of(status: int) -> errors.Error:
     sentence = library.hstujit_last_error().decode(errors="replace")
     if "libhstujit_host.so" in sentence and "hstujit-host" not in sentence:
         sentence += "; the host backend is a wheel of its own: pip install hstujit-host"
-    return errors.BY_STATUS.get(status, errors.Error)(sentence)
+    kind = errors.BY_STATUS.get(status, errors.Error)
+    # So begins every sentence about it, behind the instance that it is of.
+    if kind is errors.NoCompilerError and re.search("(^|: )the host backend ", sentence):
+        kind = errors.NoHostBackendError
+    return kind(sentence)
 
 
 def check(status: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _structs
@@ -16,7 +16,7 @@ from .config import Config
 from .context import Context, handle_of
 from .errors import InvalidArgumentError
 
-Source = Config | str | os.PathLike[str] | Mapping[str, Any]
+Source = Config | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Progress = Callable[[int, int, str], None]
 
 
@@ -59,7 +59,7 @@ def prewarm(
     """Compiles what a config needs into the cache. Needs no GPU where ``arch`` is named.
 
     Args:
-        config: a :class:`Config`, a path, or a dict.
+        config: a :class:`Config`, a path, a dict, or a list of instances.
         arch: ``"sm_90a"``, a product such as ``"H200"``, or a DeviceSpec file. None: the GPU that is there.
         op: the name of one instance. None: all.
         jobs: compiles at once. 0: ``HSTUJIT_COMPILE_JOBS``.

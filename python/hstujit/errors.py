@@ -38,7 +38,11 @@ class NoDriverError(Error):
 
 
 class NoCompilerError(Error):
-    """A kernel would have to be compiled, and NVRTC, the compiler library or the host backend is missing."""
+    """A kernel would have to be compiled, and NVRTC or the compiler library is missing or unusable."""
+
+
+class NoHostBackendError(NoCompilerError):
+    """The host backend, which computes on the CPU, is missing or unusable. The library's status is that of its base."""
 
 
 class NoDeviceError(Error):
@@ -77,7 +81,7 @@ class InternalError(Error):
     """A fault of the library itself."""
 
 
-# By the number of a hstujit_status.
+# By the number of a hstujit_status. NoHostBackendError shares that of NoCompilerError.
 BY_STATUS: dict[int, type[Error]] = dict(
     enumerate(
         [

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "compiler/support/log.h"
+
 namespace hstujit {
 
 class CompileSlots {
@@ -31,6 +33,7 @@ class CompileSlots {
     }
 
    private:
+    const DeferredEvents deferred_;  // a sink may want a slot
     CompileSlots& slots_;
   };
 

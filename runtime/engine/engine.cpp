@@ -95,6 +95,9 @@ Status Engine::read_settings(EngineOptions& options) {
   HSTUJIT_RETURN_IF_ERROR(take(Env::kDump, environment_.choices(Env::kDump), dump_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_));
   HSTUJIT_RETURN_IF_ERROR(take(Env::kOverride, override_from(environment_), override_fields_));
+  // Read by the Python package alone, but no process goes on with a value that is not allowed.
+  std::string torch_dispatch;
+  HSTUJIT_RETURN_IF_ERROR(take(Env::kTorchDispatch, environment_.choice(Env::kTorchDispatch), torch_dispatch));
   if (!environment_.is_set(Env::kFrozen)) return {};
   return accept(Env::kFrozen, freeze(environment_.text(Env::kFrozen)).with_context("HSTUJIT_FROZEN"));
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "compiler/support/log.h"
+
 namespace hstujit {
 
 // T is copied to every waiter.
@@ -28,6 +30,7 @@ class SingleFlight {
       leader = added;
     }
     if (!leader) return flight.get();
+    const DeferredEvents deferred;  // a sink may want the key
     try {
       promise.set_value(work());
     } catch (...) {

@@ -85,7 +85,8 @@ std::string offsets_text(const Signature& signature, const Argument& argument) {
   if (argument.semantic != Semantic::kOffsets && argument.semantic != Semantic::kCounts) return "";
   const auto first = std::find_if(signature.begin(), signature.end(),
                                   [](const Argument& other) { return other.semantic == Semantic::kOffsets; });
-  return first == signature.end() || first->name == argument.name ? "" : ", as " + first->name;
+  if (first == signature.end()) return "";
+  return first->name == argument.name ? ", which offsets_dtype of the instance says" : ", as " + first->name;
 }
 
 }  // namespace

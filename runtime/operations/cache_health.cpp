@@ -106,7 +106,9 @@ PathHealth path_health(const std::string& path) {
     nearest = nearest.parent_path();
   if (nearest.empty()) nearest = ".";
   health.nearest = nearest.native();
-  health.is_directory = fs::is_directory(nearest, error);
+  // A relative path leads nowhere where the process's folder was removed.
+  const bool reached = nearest.is_absolute() || !fs::current_path(error).empty();
+  health.is_directory = reached && fs::is_directory(nearest, error);
   health.writable = health.is_directory && access(nearest.c_str(), W_OK | X_OK) == 0;
   struct stat info;
   health.group_writable = health.exists && ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IWGRP) != 0;

@@ -28,14 +28,10 @@ Json search_json(const Task& task, const DeviceSpec& device) {
                     {"describe", describe(space.candidates[i].config)},
                     {"estimate_ms", space.candidates[i].estimate_ms}});
   }
-  std::map<std::string, int> reasons;
-  for (const RejectedCandidate& rejected : space.rejected) {
-    for (const Rejection& reason : rejected.reasons) ++reasons[reason.reason];
-  }
   return {{"candidates", space.candidates.size()},
           {"best_estimates", std::move(best)},
           {"rejected", space.rejected.size()},
-          {"reasons", reasons}};
+          {"reasons", count_reasons(space.rejected)}};
 }
 
 // What the layers hold, listed by the first miss that asks.

@@ -158,10 +158,10 @@ void fail_for_what_is_not_kept(Engine& engine, OperationResult& result) {
   if (kernels.entries + records.entries == 0) return;
   const std::string& reason = kernels.entries > 0 ? kernels.reason : records.reason;
   result.report["not_kept"] = {{"kernels", kernels.entries}, {"records", records.entries}, {"reason", reason}};
-  result.fail(Status(
-      Code::kIo,
-      fmt::format("the cache does not keep {} kernel{} and {} entr{} of the tuning database: {}", kernels.entries,
-                  kernels.entries == 1 ? "" : "s", records.entries, records.entries == 1 ? "y" : "ies", reason)));
+  result.fail(
+      Status(Code::kIo,
+             fmt::format("the cache does not keep {} and {}: {}", counted(kernels.entries, "kernel"),
+                         counted(records.entries, "tuning record or choice", "tuning records or choices"), reason)));
 }
 
 void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what) {

@@ -44,6 +44,12 @@ TEST(SearchSpace, NothingFitsIsUnsupportedWithTheCommonestReasons) {
       testing::HasSubstr("hstu_attention backward has no kernel for NVIDIA H200 (sm_90a): no template implements it"));
 }
 
+TEST(SearchSpace, ACandidateCountsOnceUnderEachReason) {
+  const std::vector<RejectedCandidate> rejected = {{{}, {{"arch", "a"}, {"arch", "b"}, {"threads", "c"}}},
+                                                   {{}, {{"arch", "a"}}}};
+  EXPECT_THAT(count_reasons(rejected), testing::ElementsAre(testing::Pair("arch", 2), testing::Pair("threads", 1)));
+}
+
 TEST(SearchSpace, OnlyDeterministicKernelsWhereTheyAreAskedFor) {
   const DeviceSpec device = *known_device("sm_90a");
   const SearchSpace space = search_space(spec(), Direction::kForward, device, kSize, {.deterministic = true});

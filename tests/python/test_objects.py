@@ -114,6 +114,26 @@ class Configs(Scratch):
         with self.assertRaises(errors.Error):
             hstujit.Config(self.folder / "none.json")
 
+    def test_mistakes_of_a_dict_are_named_without_a_line(self):
+        wrong = [{"name": "a", **INSTANCE, "attn_dim": 60, "max_seq_len": 8}, {"nme": 1}]
+        for call in (hstujit.Config, hstujit.explain, hstujit.check_config):
+            with self.assertRaises(errors.InvalidConfigError) as raised:
+                call({"version": 1, "ops": wrong})
+            lines = str(raised.exception).splitlines()
+            self.assertTrue(lines[0].startswith("ops[0].attn_dim is 60; allowed: "), lines)
+            self.assertTrue(all(line.startswith("ops[1]") for line in lines[1:]), lines)
+            with self.assertRaisesRegex(errors.InvalidConfigError, r"^\[0\].attn_dim is 60"):
+                call(wrong)
+        with self.assertRaisesRegex(errors.InvalidConfigError, "\nand 80 more$"):
+            hstujit.Config([1] * 100)
+        for value in (float("nan"), object()):
+            with self.assertRaisesRegex(errors.InvalidConfigError, "^a config holds JSON values alone: "):
+                hstujit.Config({"version": value})
+
+    def test_a_list_of_instances_is_a_config(self):
+        self.assertEqual(hstujit.Config(CONFIG["ops"]).describe(), hstujit.Config(CONFIG).describe())
+        self.assertTrue(hstujit.check_config(tuple(CONFIG["ops"]), arch="H200", context=self.context))
+
     def test_schema(self):
         self.assertIn("properties", hstujit.config_schema())
 
@@ -126,6 +146,22 @@ class Commands(Scratch):
     def test_run_on_the_host(self):
         report = hstujit.run(CONFIG, backend="host", check=True, context=self.context)
         self.assertIn("a", json.dumps(report))
+
+    def test_what_the_host_backend_lacks_has_an_error_of_its_own(self):
+        libm = "libm.so.6"  # which is no host backend
+        for file, words in ((str(self.folder / "none.so"), "was not found"), (libm, "has no function")):
+            with mock.patch.dict(os.environ, HSTUJIT_HOST_LIBRARY=file):
+                context = hstujit.Context(cache_dir=self.folder / "cache")
+            with self.assertRaisesRegex(errors.NoHostBackendError, f"^the host backend .*{words}") as raised:
+                hstujit.complete_cumsum(OFFSETS, context=context)
+            self.assertIsInstance(raised.exception, errors.NoCompilerError)
+            with self.assertRaises(errors.NoHostBackendError):
+                hstujit.run(CONFIG, backend="host", context=context)
+        with mock.patch.dict(os.environ, HSTUJIT_COMPILER_LIBRARY=str(self.folder / "none.so")):
+            context = hstujit.Context(cache_dir=self.folder / "cache")
+        with self.assertRaises(errors.NoCompilerError) as raised:
+            hstujit.prewarm(CONFIG, arch="H200", context=context)
+        self.assertNotIsInstance(raised.exception, errors.NoHostBackendError)
 
     def test_a_report_of_what_failed_comes_with_the_error(self):
         with self.assertRaises(errors.CacheMissError) as raised:

@@ -1,5 +1,6 @@
 """torch.ops.hstujit on tensors of the CPU: results, derivatives, and what PyTorch checks of operators."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -35,6 +36,17 @@ def operator(name):
 class Operators(unittest.TestCase):
     def test_every_operator_has_a_case(self):
         self.assertEqual({op for _, op, _, _ in torch_cases.cases()}, set(hstujit._interface.operators()))
+
+    def test_required_arguments_stand_in_launch_order(self):
+        for name, where in hstujit._interface.interfaces().items():
+            required = [
+                a.name for a in operator(name)._schema.arguments if not a.kwarg_only and not a.has_default_value()
+            ]
+            launch = [argument.name for argument in hstujit._interface.interface(*where).inputs]
+            self.assertEqual(required, [argument for argument in launch if argument in required])
+            alpha_first = {"add_positional_embeddings": True, "hstu_attention": False}  # as docs/pytorch.md says
+            if name in alpha_first:
+                self.assertEqual(required.index("alpha") < required.index("seq_offsets"), alpha_first[name])
 
     def test_results_are_those_of_the_functions_for_arrays(self):
         for name, op, arguments, keywords in torch_cases.cases():
@@ -188,7 +200,10 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "finite", alpha=float("inf"))
         self.refused(errors.InvalidConfigError, 'score is "exp"', score="exp")
         self.refused(RuntimeError, "q", q=3)
-        self.refused(RuntimeError, "cusal", cusal=True)
+        of_pytorch = "Unknown keyword argument 'cusal' for operator 'hstujit::hstu_attention'. Schema: "
+        self.refused(RuntimeError, of_pytorch, cusal=True)  # as docs/python.md says
+        del self.arguments["alpha"]
+        self.refused(RuntimeError, r"hstu_attention\(\) is missing value for argument 'alpha'. Declaration: ")
 
     def test_ranks_of_a_call_that_is_like_an_earlier_one(self):
         x, offsets = torch_cases.tensor(8, 16), torch_cases.offsets()
@@ -205,6 +220,33 @@ class Mistakes(unittest.TestCase):
             ops.jagged_to_padded_dense(x, offsets, -3)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "out_rows is -1"):
             ops.dense_to_jagged(torch_cases.tensor(15, 16), offsets, 5, out_rows=-1)
+
+    def test_tensors_on_different_devices_while_pytorch_traces(self):
+        """Each tensor of each operator in turn; and of tensors without data beside others, in plain calls."""
+        for where, elsewhere, mode in (("cuda", "cpu", True), ("cpu", "cuda", True), ("cpu", "meta", False)):
+            for name, op, arguments, keywords in torch_cases.cases():
+                names = [argument.name for argument in operator(op)._schema.arguments]
+                given = {**dict(zip(names, arguments)), **keywords}
+                tensors = [key for key, value in given.items() if isinstance(value, torch.Tensor)]
+                for moved in tensors if len(tensors) > 1 else ():
+                    with self.subTest(name, where=where, moved=moved):
+                        self.refuse_mixed(op, given, where, elsewhere, moved, mode)
+
+    def refuse_mixed(self, op, given, where, elsewhere, moved, fake):
+        mode = torch._subclasses.FakeTensorMode() if fake else contextlib.nullcontext()
+
+        def placed(name, value):
+            device = elsewhere if name == moved else where
+            if not isinstance(value, torch.Tensor):
+                return value
+            return torch.empty(value.shape, dtype=value.dtype, device=device) if fake else value.to(device)
+
+        with mode, self.assertRaises(errors.InvalidArgumentError) as raised:
+            operator(op)(**{name: placed(name, value) for name, value in given.items()})
+        sentence = str(raised.exception)
+        self.assertTrue(sentence.startswith("Expected all tensors to be on the same device, but "), sentence)
+        self.assertRegex(sentence, rf"\b{moved} is on {elsewhere}")
+        self.assertRegex(sentence, rf"\w+ is on {where}")
 
     def test_memory_that_is_gone(self):
         q = self.arguments["q"].clone()
@@ -264,6 +306,7 @@ class Use(unittest.TestCase):
         variables = {**os.environ, "HSTUJIT_HOST_LIBRARY": "/nowhere/libhstujit_host.so"}
         done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
         self.assertNotEqual(done.returncode, 0)
+        self.assertIn("hstujit.errors.NoHostBackendError: the host backend", done.stderr)
         self.assertIn("pip install hstujit-host", done.stderr)
 
     def test_threads_agree(self):

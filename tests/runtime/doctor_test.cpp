@@ -156,6 +156,19 @@ TEST(CacheHealth, SaysWhatADirectoryLacks) {
   EXPECT_TRUE(path_health("/").is_directory);
   EXPECT_GT(path_health("/tmp/not/there").free_bytes.value_or(0), 0u);
   EXPECT_FALSE(path_health("/tmp/not/there").exists);
+  EXPECT_TRUE(path_health("not/there").is_directory);
+}
+
+TEST(CacheHealth, ARelativePathOfARemovedFolderLeadsNowhere) {
+  const fs::path before = fs::current_path();
+  auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const fs::path removed = folder->path() / "removed";
+  fs::create_directory(removed);
+  fs::current_path(removed);
+  fs::remove(removed);
+  EXPECT_FALSE(path_health("cache").is_directory);
+  fs::current_path(before);
 }
 
 TEST(CacheHealth, FileSystemsOfOtherMachinesAreNamed) {
@@ -287,6 +300,7 @@ TEST_F(DoctorTest, VariablesWithWhichNoContextCanBeCreated) {
                                                                       {"HSTUJIT_LINEINFO", "maybe"},
                                                                       {"HSTUJIT_REMOTE_UPLOAD", "2"},
                                                                       {"HSTUJIT_DUMP", "everything"},
+                                                                      {"HSTUJIT_TORCH_DISPATCH", "both"},
                                                                       {"HSTUJIT_FROZEN", "/nowhere/choices.json"}}) {
     const auto before = values_;
     values_[name] = value;

@@ -52,6 +52,35 @@ TEST_F(EngineTest, ThirtyTwoThreadsWithOneColdKeyCompileOnce) {
   EXPECT_EQ(compiler_->compiles, 1);
 }
 
+// What a caller's log gets it gets when nothing is held that a call of its own would wait for: neither the key, whose
+// other callers wait for its first one, nor the only slot of compiles.
+TEST_F(EngineTest, ALogMayCallTheLibrary) {
+  values_["HSTUJIT_COMPILE_JOBS"] = "1";
+  EngineOptions options = engine_options();
+  EnginePtr engine;
+  std::vector<std::string> called, lines;
+  const std::vector<std::string> changes = {"", R"(, "num_targets": true)"};  // the same key, and another one
+  options.log = [&](LogCategory category, const std::string& line) {
+    lines.push_back(line);
+    if (category != LogCategory::kCompile || !called.empty()) return;
+    called.push_back(line);
+    for (const std::string& change : changes)
+      EXPECT_TRUE(make_op(engine, Backend::kCuda, change)->prepare(256, 0).ok()) << change;
+  };
+  engine = *Engine::create(std::move(options));
+  EXPECT_TRUE(prepare(engine).ok());
+  ASSERT_EQ(called.size(), 1U);
+  EXPECT_THAT(called[0], HasSubstr("hstujit,compile,compiled,kernel="));
+  EXPECT_EQ(compiler_->compiles, 2);
+  // In the order that they happened in.
+  const auto at = [&](const std::string& event) {
+    return std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return line.starts_with(event); }) -
+           lines.begin();
+  };
+  EXPECT_LT(at("hstujit,cache,miss"), at("hstujit,compile,compiled"));
+  EXPECT_LT(at("hstujit,compile,compiled"), at("hstujit,cache,stored"));
+}
+
 TEST_F(EngineTest, CompilesOfManyColdKeysAreBounded) {
   compiler_->delay = std::chrono::milliseconds(20);
   values_["HSTUJIT_COMPILE_JOBS"] = "3";
@@ -380,6 +409,8 @@ TEST_F(EngineTest, AnOverrideThatNoKernelCanHaveIsRefusedWhenTheContextIsMade) {
     EXPECT_THAT(refusal(override), HasSubstr("allowed: an integer from")) << override;
   EXPECT_THAT(refusal(R"({"blockm": 7})"),
               HasSubstr("HSTUJIT_OVERRIDE.blockm (value 7) is not a known field, did you"));
+  EXPECT_THAT(refusal(R"({"skeleton": "row/forward", "block_n": 3})"),
+              HasSubstr("HSTUJIT_OVERRIDE.block_n (value 3) is not a known field; allowed: "));
   EXPECT_THAT(refusal(R"({"schedule": "sorted"})"), HasSubstr("HSTUJIT_OVERRIDE.schedule is \"sorted\"; allowed: "));
   EXPECT_THAT(refusal(R"({"lanes_arrive": 1})"),
               HasSubstr("HSTUJIT_OVERRIDE.lanes_arrive is 1; allowed: true or false"));

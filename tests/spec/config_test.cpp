@@ -55,6 +55,8 @@ TEST(Config, ReadsEveryPart) {
   EXPECT_EQ(lengths.num_targets, (std::vector<int64_t>{3, 7}));
   EXPECT_EQ(config->find("y").status().message(), "op \"y\" is not in the config; it has: x");
   EXPECT_EQ(config->find("y").status().code(), Code::kNotFound);
+  EXPECT_EQ(config->find("x/addmm").status().message(),
+            "op \"x/addmm\" is not in the config (a step of x is no op of its own); it has: x");
   const auto many = parse_config(R"([{"name": "rank-64", "op": "layer_norm", "width": 64, "rows": 1}])", "m", "");
   EXPECT_EQ(many->find("rnak-64").status().message(),
             "op \"rnak-64\" is not in the config, did you mean \"rank-64\"?; it has: rank-64");

@@ -32,7 +32,7 @@ TEST(Trust, SaysWhatHelps) {
   const std::string of_another = distrust_of(::geteuid() + 1, 0600);
   EXPECT_THAT(of_another, HasSubstr("give it to one of them with chown, or set HSTUJIT_TRUST_CACHE=1"));
   const std::string of_anybody = distrust_of(::geteuid(), 0602);
-  EXPECT_THAT(of_anybody, HasSubstr("take that away with chmod o-w, or set HSTUJIT_TRUST_CACHE=1"));
+  EXPECT_THAT(of_anybody, HasSubstr("take that away with chmod -R o-w, or set HSTUJIT_TRUST_CACHE=1"));
   EXPECT_TRUE(says_distrust(of_another));
   EXPECT_TRUE(says_distrust("cannot use folder \"/c/v1\": " + of_anybody));
   EXPECT_FALSE(says_distrust("cannot open folder \"/c/v1\": Permission denied"));

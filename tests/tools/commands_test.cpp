@@ -57,7 +57,7 @@ TEST_F(Compiling, WhatTheCacheCannotKeepIsAFailure) {
   const Outcome refused = prewarm(file);
   EXPECT_EQ(refused.code, 1);
   EXPECT_EQ(refused.last_line(), "prewarmed: 1 kernel, 1 compiled, 0 hits");
-  EXPECT_THAT(refused.err, HasSubstr("the cache does not keep 1 kernel and 1 entry of the tuning database: "));
+  EXPECT_THAT(refused.err, HasSubstr("the cache does not keep 1 kernel and 1 tuning record or choice: "));
   EXPECT_THAT(refused.err, HasSubstr("occupied"));
   const auto report = prewarm(file, {"--json"}).json();
   EXPECT_EQ(report["not_kept"]["kernels"], 1);
@@ -72,7 +72,7 @@ TEST_F(Compiling, AChoiceThatTheCacheCannotKeepIsAFailure) {
   std::ofstream(scratch_.cache() + "/v1/choices") << "no folder";
   const Outcome outcome = prewarm(scratch_.cache());
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("the cache does not keep 0 kernels and 1 entry of the tuning database: "));
+  EXPECT_THAT(outcome.err, HasSubstr("the cache does not keep 0 kernels and 1 tuning record or choice: "));
 }
 
 TEST_F(Compiling, AVersionThatNoKernelHasIsAnsweredByThoseThereAre) {
@@ -191,7 +191,7 @@ TEST_F(Compiling, AReadOnlyCacheStillWorks) {
   EXPECT_THAT(pruned.err, HasSubstr("1 kernel could not be removed"));
   EXPECT_EQ(miss.code, 1) << "compiled for nothing";
   EXPECT_EQ(miss.last_line(), "prewarmed: 1 kernel, 1 compiled, 0 hits");
-  EXPECT_THAT(miss.err, HasSubstr("the cache does not keep 1 kernel and 1 entry of the tuning database: "));
+  EXPECT_THAT(miss.err, HasSubstr("the cache does not keep 1 kernel and 1 tuning record or choice: "));
 }
 
 TEST_F(Compiling, WhatEmitWritesCompilesWithNvcc) {

@@ -127,9 +127,10 @@ size_t print_failures(const Json& rows, std::string_view field) {
 size_t print_not_kept(const Json& report) {
   const Json& not_kept = member(report, "not_kept");
   if (!not_kept.is_object()) return 0;
-  print_error(fmt::format("the cache does not keep {} and {} of the tuning database: {}",
-                          count_text(number_of(not_kept, "kernels"), "kernel"),
-                          count_text(number_of(not_kept, "records"), "entry"), text_of(not_kept, "reason")));
+  print_error(fmt::format("the cache does not keep {} and {}: {}", count_text(number_of(not_kept, "kernels"), "kernel"),
+                          counted(static_cast<int64_t>(number_of(not_kept, "records")), "tuning record or choice",
+                                  "tuning records or choices"),
+                          text_of(not_kept, "reason")));
   return 1;
 }
 

@@ -45,12 +45,7 @@ Result<double> parse_duration(std::string_view text) {
   return number->value * factor;
 }
 
-std::string count_text(double count, std::string_view noun) {
-  const bool in_ies = noun.ends_with("ry");  // entry
-  if (count == 1) return fmt::format("1 {}", noun);
-  return in_ies ? fmt::format("{:.0f} {}ies", count, noun.substr(0, noun.size() - 1))
-                : fmt::format("{:.0f} {}s", count, noun);
-}
+std::string count_text(double count, std::string_view noun) { return counted(static_cast<int64_t>(count), noun); }
 
 std::string bytes_text(double bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -12,7 +12,7 @@ from .. import _instances
 from .._interface import Interface
 from .._library import error_of, library
 from ..context import Context, default_context
-from ..errors import NotPreparedError
+from ..errors import InvalidArgumentError, NotPreparedError
 from ..op import Op
 from ..signature import Dimension
 from ._plan import DTYPES, Plan, Source, dtype_name
@@ -171,6 +171,16 @@ class Launcher:
         if plan is None:
             plan = self.plans.setdefault(key, LaunchPlan(self, context, inputs, parameters))
         return plan
+
+    def check_devices(self, inputs: tuple[Any, ...]) -> None:
+        """Of tensors whose addresses no kernel sees; others the library checks."""
+        first = inputs[self.first]
+        for name, value, is_tensor in zip(self.positions, inputs, self.is_tensor):
+            if is_tensor and value is not None and value.device != first.device:
+                raise InvalidArgumentError(
+                    f"Expected all tensors to be on the same device, but {self.interface.inputs[self.first].name} is "
+                    f"on {first.device}, and {name} is on {value.device}"
+                )
 
     def compile_key(self) -> Callable[..., Any]:
         """A function that gives what a plan follows from: data types, ranks, sizes of the instance, what is there."""

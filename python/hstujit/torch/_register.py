@@ -35,6 +35,7 @@ def _direct_name(name: str) -> str:
 
 def _fake(launcher: Launcher) -> Callable[..., Any]:
     def body(inputs: Any, parameters: Any, rows: Any) -> Any:
+        launcher.check_devices(inputs)
         plan = launcher.plan(inputs, parameters)
 
         def read_rows(name: str) -> Any:

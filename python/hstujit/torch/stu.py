@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from ..errors import InvalidArgumentError
+from ._plan import dtype_name
 from .functional import complete_cumsum, split_2D_jagged
 
 _ops = torch.ops.hstujit
 _EPS = 1e-6
+_BATCH = 256  # sequences of generated inputs, as a config's default
+
+Lengths = int | Sequence[int]
 
 
 @dataclass
@@ -51,6 +56,81 @@ class STULayerConfig:
     contextual_seq_len: int = 0
 
 
+@dataclass
+class _Kept:
+    """The first rows of each sequence, which a cache has."""
+
+    offsets: torch.Tensor  # (B + 1)
+    rest: torch.Tensor  # (B + 1), of the rows that are not kept
+    longest: int
+    rows: int | None  # of all sequences; None: not read
+
+    @classmethod
+    def of(cls, lengths: torch.Tensor, max_len: int, seq_offsets: torch.Tensor, of_offsets: str) -> _Kept:
+        """
+        Args:
+            lengths, max_len: ``kv_caching_lengths`` and ``max_kv_caching_len`` of a call, which are checked.
+            of_offsets: what a caller knows ``seq_offsets`` as.
+        """
+        batch = seq_offsets.numel() - 1
+        if lengths.dtype not in (torch.int32, torch.int64):
+            raise InvalidArgumentError(
+                f"kv_caching_lengths has dtype {dtype_name(lengths.dtype)}; it must be int32 or int64"
+            )
+        if lengths.dim() != 1:
+            raise InvalidArgumentError(
+                f"kv_caching_lengths has rank {lengths.dim()}, shape {tuple(lengths.shape)}; it must be (B)"
+            )
+        if lengths.size(0) != batch:
+            raise InvalidArgumentError(
+                f"kv_caching_lengths.shape[0] is {lengths.size(0)}; it must be B = {batch}, as in {of_offsets}"
+            )
+        if lengths.device != seq_offsets.device:
+            raise InvalidArgumentError(
+                f"kv_caching_lengths is on {lengths.device}; it must be on {seq_offsets.device}, as {of_offsets}"
+            )
+        longest, rows = max_len, None
+        if _is_readable(lengths, seq_offsets):
+            longest, rows = _read(lengths, max_len, seq_offsets.diff())
+        elif not max_len:
+            longest = int(lengths.max().item())
+        offsets = complete_cumsum(lengths.to(seq_offsets.dtype))
+        return cls(offsets, seq_offsets - offsets, longest, rows)
+
+    def first_rows(self, values: torch.Tensor) -> torch.Tensor:
+        left, _ = split_2D_jagged(
+            self.longest, values, total_len_left=self.rows, offsets_left=self.offsets, offsets_right=self.rest
+        )
+        return left
+
+
+def _is_readable(*tensors: torch.Tensor) -> bool:
+    """Whether there are values, and nothing traces what is done with them."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
+        return False
+    return all(type(tensor) is torch.Tensor and not tensor.is_meta for tensor in tensors)
+
+
+def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int, int]:
+    """The longest one, or ``max_len`` where that is given, and their sum. It waits for a GPU once."""
+    if not lengths.numel():
+        return max_len, 0
+    lengths, rows = lengths.long(), rows.long()
+    are_wrong = ((lengths < 0) | (lengths > rows)).any().long()
+    longest, total, is_wrong = torch.stack([lengths.max(), lengths.sum(), are_wrong]).tolist()
+    for index, (length, there) in enumerate(zip(lengths.tolist(), rows.tolist()) if is_wrong else ()):
+        if length < 0:
+            raise InvalidArgumentError(f"kv_caching_lengths[{index}] is {length}; it must be at least 0")
+        if length > there:
+            raise InvalidArgumentError(f"kv_caching_lengths[{index}] is {length}; sequence {index} has {there} rows")
+    if max_len and max_len < longest:
+        index = int(lengths.argmax().item())
+        raise InvalidArgumentError(
+            f"max_kv_caching_len is {max_len}; it must be at least kv_caching_lengths[{index}] = {longest}, or 0"
+        )
+    return max_len or longest, total
+
+
 class STULayer(torch.nn.Module):
     """A layer in one call: ``stu_layer`` of docs/ops.md, and over a cache ``cached_stu_layer``.
 
@@ -76,10 +156,32 @@ class STULayer(torch.nn.Module):
         torch.nn.init.xavier_uniform_(self._output_weight)
         self.reset_kv_cache()
 
-    def _check_columns(self, name: str, rows: torch.Tensor) -> None:
+    def _check_rows(self, name: str, rows: torch.Tensor, shape: str) -> None:
+        if rows.dim() != 2:
+            raise InvalidArgumentError(
+                f"{name} has rank {rows.dim()}, shape {tuple(rows.shape)}; it must be ({shape}, embedding_dim)"
+            )
         wanted = self.config.embedding_dim
-        if rows.dim() == 2 and rows.size(1) != wanted:
+        if rows.size(1) != wanted:
             raise InvalidArgumentError(f"{name} has {rows.size(1)} columns; it must have {wanted}, the embedding_dim")
+
+    def _check_new_rows(self, delta_x: torch.Tensor, like: torch.Tensor, batch: int) -> None:
+        """Against the cache ``like``, which a caller does not see."""
+        self._check_rows("delta_x", delta_x, "B * new rows")
+        if delta_x.device != like.device:
+            raise InvalidArgumentError(
+                f"delta_x is on {delta_x.device}; it must be on {like.device}, as x was in the prefill"
+            )
+        if delta_x.dtype != like.dtype and not _is_cast(delta_x):
+            wanted = dtype_name(like.dtype)
+            raise InvalidArgumentError(
+                f"delta_x has dtype {dtype_name(delta_x.dtype)}; it must be {wanted}, as x was in the prefill"
+            )
+        rows = delta_x.size(0)
+        if not torch.compiler.is_compiling() and (rows % batch if batch else rows):
+            raise InvalidArgumentError(
+                f"delta_x.shape[0] is {rows}; it must be a multiple of B = {batch}, the sequences of the prefill"
+            )
 
     def reset_kv_cache(self) -> None:
         self.k_cache: torch.Tensor | None = None
@@ -105,7 +207,7 @@ class STULayer(torch.nn.Module):
             x_offsets: (B + 1), where sequences begin.
             max_seq_len: no sequence has more rows.
             num_targets: (B), targets at the end of each sequence.
-            max_kv_caching_len: the longest of ``kv_caching_lengths``; 0: read from them.
+            max_kv_caching_len: none of ``kv_caching_lengths`` is longer; 0: the longest of them.
             kv_caching_lengths: (B), first rows of each sequence whose k and v are kept for :meth:`cached_forward`; a
                 prefill, without derivatives.
 
@@ -113,17 +215,21 @@ class STULayer(torch.nn.Module):
             (L, embedding_dim).
         """
         config, prefill = self.config, kv_caching_lengths is not None
-        self._check_columns("x", x)
+        self._check_rows("x", x, "L")
+        _check_offsets(x_offsets)
         if prefill and torch.is_grad_enabled():
             raise InvalidArgumentError(
                 "kv_caching_lengths is given, for a prefill; it has no derivative: torch.no_grad()"
             )
+        kept = None
+        if kv_caching_lengths is not None:
+            kept = _Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
         ratio = config.output_dropout_ratio if self.training else 0.0
         dropout = {}
         if ratio > 0:
             dropout = {"dropout_ratio": ratio, "seed": int(torch.randint(2**62, (1,)).item()), "offset": 0}
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
-        out, *kept = _ops.stu_layer(
+        out, *for_backward = _ops.stu_layer(
             x=x,
             seq_offsets=x_offsets,
             max_seq_len=max_seq_len,
@@ -134,10 +240,10 @@ class STULayer(torch.nn.Module):
             recompute_uvqk=not prefill,
             recompute_y=prefill or config.recompute_y,
         )
-        if prefill:
+        if kept is not None:
             v, qk = self._columns
-            uvqk = next(tensor for tensor in kept if tensor.dim() == 2 and tensor.size(1) == 2 * (v + qk))
-            self._keep(uvqk[:, 2 * v + qk :], uvqk[:, v : 2 * v], x_offsets, max_kv_caching_len, kv_caching_lengths)
+            uvqk = next(tensor for tensor in for_backward if tensor.dim() == 2 and tensor.size(1) == 2 * (v + qk))
+            self._keep(uvqk[:, 2 * v + qk :], uvqk[:, v : 2 * v], kept)
         return out
 
     def cached_forward(
@@ -152,6 +258,7 @@ class STULayer(torch.nn.Module):
         Args:
             delta_x: (B * new rows, embedding_dim).
             num_targets: (B), targets at the end of each sequence, new rows included.
+            max_kv_caching_len: none of ``kv_caching_lengths`` is longer; 0: the longest of them.
             kv_caching_lengths: (B), rows of each sequence that are kept from now on; None: the cache stays as it is.
 
         Returns:
@@ -159,11 +266,14 @@ class STULayer(torch.nn.Module):
         """
         if self.k_cache is None or self.v_cache is None or self.kv_caching_offsets is None:
             raise InvalidArgumentError("there is no cache: forward with kv_caching_lengths makes it")
-        self._check_columns("delta_x", delta_x)
         offsets = self.kv_caching_offsets
         batch = offsets.numel() - 1
+        self._check_new_rows(delta_x, self.k_cache, batch)
         new_rows = delta_x.size(0) // max(batch, 1)
         seq_offsets = offsets + new_rows * torch.arange(batch + 1, device=offsets.device, dtype=offsets.dtype)
+        kept = None
+        if kv_caching_lengths is not None:
+            kept = _Kept.of(kv_caching_lengths, max_kv_caching_len, seq_offsets, "the prefill")
         full_k, full_v, out = _ops.cached_stu_layer(
             x=delta_x,
             k_cache=self.k_cache,
@@ -175,8 +285,8 @@ class STULayer(torch.nn.Module):
             **self._arguments(delta_x, num_targets, offsets),
             full_k_rows=self.k_cache.size(0) + delta_x.size(0),
         )
-        if kv_caching_lengths is not None:
-            self._keep(full_k, full_v, seq_offsets, max_kv_caching_len, kv_caching_lengths)
+        if kept is not None:
+            self._keep(full_k, full_v, kept)
         return out
 
     def _arguments(self, x: torch.Tensor, num_targets: torch.Tensor | None, offsets: torch.Tensor) -> dict[str, object]:
@@ -204,22 +314,111 @@ class STULayer(torch.nn.Module):
             "group_norm": config.use_group_norm,
         }
 
-    def _keep(
+    def _keep(self, k: torch.Tensor, v: torch.Tensor, kept: _Kept) -> None:
+        self.k_cache, self.v_cache = kept.first_rows(k), kept.first_rows(v)
+        self.kv_caching_offsets, self.max_kv_caching_len = kept.offsets, kept.longest
+
+    def instances(
         self,
-        k: torch.Tensor,
-        v: torch.Tensor,
-        seq_offsets: torch.Tensor,
-        max_kv_caching_len: int,
-        kv_caching_lengths: torch.Tensor | None,
-    ) -> None:
-        """The first rows of each sequence."""
-        assert kv_caching_lengths is not None
-        offsets = complete_cumsum(kv_caching_lengths.to(seq_offsets.dtype))
-        longest = max_kv_caching_len or int(kv_caching_lengths.max().item())
-        rest = seq_offsets - offsets
-        self.k_cache, _ = split_2D_jagged(longest, k, offsets_left=offsets, offsets_right=rest)
-        self.v_cache, _ = split_2D_jagged(longest, v, offsets_left=offsets, offsets_right=rest)
-        self.kv_caching_offsets, self.max_kv_caching_len = offsets, longest
+        *,
+        training: Lengths = (),
+        inference: Lengths = (),
+        prefill: Lengths = (),
+        cached_forward: Lengths = (),
+        num_targets: bool | int = False,
+        dtype: torch.dtype = torch.bfloat16,
+        weight_dtype: torch.dtype | None = None,
+        offsets_dtype: torch.dtype = torch.int64,
+        name: str = "layer",
+    ) -> list[dict[str, Any]]:
+        """The instances that calls use, as :func:`hstujit.prewarm` and :class:`hstujit.Config` take them.
+
+        Each kind of call is given with the lengths that it has, one or several; what is not given is left out. Dropout
+        is there where it is now: ``train()`` and ``eval()`` say it.
+
+        Args:
+            training: ``max_seq_len`` of calls with gradients, and of their backward.
+            inference: ``max_seq_len`` of calls without: ``torch.no_grad()``.
+            prefill: ``max_seq_len`` of calls with ``kv_caching_lengths``.
+            cached_forward: rows of a cache and new ones together: ``max_kv_caching_len`` plus the new rows.
+            num_targets: whether calls give them; a count is that of generated inputs, as in a config.
+            dtype: of x, or of autocast.
+            weight_dtype: of the weights of norms; None: ``dtype``. Autocast leaves them fp32 where x is.
+            offsets_dtype: of x_offsets.
+            name: what names of instances begin with.
+        """
+        of_calls = {
+            "training": _list_of("training", training),
+            "inference": _list_of("inference", inference),
+            "prefill": _list_of("prefill", prefill),
+            "cached_forward": _list_of("cached_forward", cached_forward),
+        }
+        if not any(of_calls.values()):
+            raise InvalidArgumentError(f"no lengths are given; they must be of {', '.join(of_calls)}")
+        config = self.config
+        both = {
+            "width": config.embedding_dim,
+            "heads": config.num_heads,
+            "attn_dim": config.attention_dim,
+            "hidden_dim": config.hidden_dim,
+            "dtype": dtype_name(dtype),
+            "weight_dtype": dtype_name(weight_dtype or dtype),
+            "offsets_dtype": dtype_name(offsets_dtype),
+            "causal": config.causal,
+            "num_targets": num_targets if config.target_aware else False,
+            "max_attn_len": config.max_attn_len or 0,
+            "contextual_seq_len": config.contextual_seq_len,
+            "group_norm": config.use_group_norm,
+            "alpha": self._alpha,  # of generated inputs
+        }
+        whole = {**both, "op": "stu_layer", "dropout": self.training and config.output_dropout_ratio > 0}
+        recomputed = {"recompute_normed_x": config.recompute_normed_x, "recompute_y": config.recompute_y}
+        parameters: dict[str, dict[str, Any]] = {
+            "training": {**whole, **recomputed, "directions": ["forward", "backward"]},
+            "inference": {**whole, **recomputed, "training": False},
+            "prefill": {**whole, "recompute_uvqk": False},
+            "cached_forward": {**both, "op": "cached_stu_layer"},
+        }
+        made = [
+            {"name": f"{name}-{call}", **parameters[call], "max_seq_len": lengths}
+            for call, lengths in of_calls.items()
+            if lengths
+        ]
+        if cached := sorted({*of_calls["prefill"], *of_calls["cached_forward"]}):
+            made += self._instances_of_cache(name, dtype, offsets_dtype, cached)
+        return made
+
+    def _instances_of_cache(
+        self, name: str, dtype: torch.dtype, offsets_dtype: torch.dtype, lengths: list[int]
+    ) -> Iterator[dict[str, Any]]:
+        """Of what keeps the first rows of each sequence."""
+        offsets = dtype_name(offsets_dtype)
+        yield {"name": f"{name}-offsets", "op": "complete_cumsum", "dtype": offsets, "rows": _BATCH}
+        for width in sorted(set(self._columns)):
+            split = {"op": "split_2d_jagged", "width": width, "dtype": dtype_name(dtype), "offsets_dtype": offsets}
+            yield {"name": f"{name}-keep-{width}", **split, "max_seq_len": lengths}
+
+
+def _check_offsets(x_offsets: torch.Tensor) -> None:
+    if x_offsets.dim() != 1:
+        raise InvalidArgumentError(
+            f"x_offsets has rank {x_offsets.dim()}, shape {tuple(x_offsets.shape)}; it must be (B + 1)"
+        )
+    if x_offsets.dtype not in (torch.int32, torch.int64):
+        raise InvalidArgumentError(f"x_offsets has dtype {dtype_name(x_offsets.dtype)}; it must be int32 or int64")
+
+
+def _is_cast(tensor: torch.Tensor) -> bool:
+    """Whether autocast says which data type it gets."""
+    return tensor.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(tensor.device.type)
+
+
+def _list_of(name: str, lengths: Lengths) -> list[int]:
+    found = [lengths] if isinstance(lengths, int) else list(lengths)
+    for length in found:
+        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+            raise InvalidArgumentError(f"{name} is {lengths!r}; it must be lengths of at least 1")
+    return found
 
 
 class STUStack(torch.nn.Module):
@@ -255,3 +454,12 @@ class STUStack(torch.nn.Module):
             assert isinstance(layer, STULayer)
             delta_x = layer.cached_forward(delta_x, num_targets, max_kv_caching_len, kv_caching_lengths)
         return delta_x
+
+    def instances(self, *, name: str = "layer", **options: Any) -> list[dict[str, Any]]:
+        """Those of all layers, each one once. Arguments are those of :meth:`STULayer.instances`."""
+        found: dict[str, dict[str, Any]] = {}
+        for index, layer in enumerate(self._stu_layers):
+            assert isinstance(layer, STULayer)
+            for instance in layer.instances(name=f"{name}-{index}", **options):
+                found.setdefault(repr({**instance, "name": ""}), instance)
+        return list(found.values())

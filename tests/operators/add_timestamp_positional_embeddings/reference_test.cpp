@@ -68,6 +68,15 @@ Numbers buckets(const TimestampPositionParams& params, const Numbers& timestamps
   return sequences_output(make_spec(params), Direction::kForward, {{rows}, {}, rows, {}}, values, "out");
 }
 
+// Calls are generated for every max_seq_len that a config may have; a table has a limit of its own.
+TEST(AddTimestampPositionalEmbeddings, GeneratedTablesAreNoLargerThanATableMayBe) {
+  const AddTimestampPositionalEmbeddingsSpec spec = make_spec({});
+  for (const int64_t longest : {1, 2, 1 << 20, 1 << 28}) {
+    const int64_t rows = spec.generated_sizes({{5, 1}, {}, longest, {}}).at("Kp");
+    EXPECT_EQ(rows, std::clamp<int64_t>(longest - 1, 1, kMaxTableRows)) << longest;
+  }
+}
+
 // Ages of 961, 540, 240, 239, 60, 59 and 0 seconds.
 TEST(AddTimestampPositionalEmbeddings, ABucketIsTheRootOfAnAge) {
   const Numbers timestamps = {39, 460, 760, 761, 940, 941, 1000};

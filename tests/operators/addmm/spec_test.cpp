@@ -142,11 +142,12 @@ TEST(Addmm, GradientsAreTheSlopeOfTheReference) {
 
 TEST(Addmm, SaysWhatIsWrong) {
   const auto error = [](const Json& json) { return parse_op_spec(json, "ops[0]").status().message(); };
-  EXPECT_EQ(error({{"op", "addmm"}, {"k", 12}, {"n", 16}}),
-            "ops[0].k is 12; allowed: a multiple of 8, so that rows begin at multiples of 16 bytes");
+  EXPECT_EQ(
+      error({{"op", "addmm"}, {"k", 12}, {"n", 16}}),
+      "ops[0].k is 12; allowed: an integer, a multiple of 8, from 8 to 65536 (columns of mat1, which the product sums "
+      "over)");
   EXPECT_EQ(error({{"op", "addmm"}, {"k", 8}}),
-            "ops[0].n is missing; allowed: an integer from 8 to 65536 (columns of "
-            "the result)");
+            "ops[0].n is missing; allowed: an integer, a multiple of 8, from 8 to 65536 (columns of the result)");
 }
 
 }  // namespace

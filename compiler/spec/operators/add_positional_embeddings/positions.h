@@ -33,6 +33,12 @@ struct PositionParams : SequenceParams {
 // Operands that both have: rows, the table of positions, alpha, the result and the sequences.
 RowInterface position_interface(const PositionParams& params);
 
+// Rows of the table of positions in generated calls: one fewer than there are positions, where it may have so many, so
+// that the last rows of the longest sequences share one.
+inline int64_t generated_positions(const Lengths& lengths) {
+  return std::clamp<int64_t>(lengths.max_seq_len - 1, 1, kMaxTableRows);
+}
+
 // Position of the first target: all rows from there on have the same.
 inline int64_t first_target(const PositionParams& params, int64_t rows, int64_t targets) {
   return rows - params.target_rows() * (params.num_targets ? targets : 0);

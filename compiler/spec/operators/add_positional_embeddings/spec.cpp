@@ -7,9 +7,8 @@ OpSpecPtr parse_add_positional_embeddings(const Json& json, const std::string& p
 }
 Json schema_add_positional_embeddings() { return fields_schema<PositionParams>(); }
 
-// One fewer than there are positions, so that the last rows of the longest sequences share one.
 std::map<std::string, int64_t> AddPositionalEmbeddingsSpec::generated_sizes(const Lengths& lengths) const {
-  return {{"Kp", std::max<int64_t>(1, lengths.max_seq_len - 1)}};
+  return {{"Kp", generated_positions(lengths)}};
 }
 
 }  // namespace hstujit

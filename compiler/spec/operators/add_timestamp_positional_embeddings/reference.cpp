@@ -24,7 +24,7 @@ int64_t generated_timestamp(uint64_t seed, size_t sequence, int64_t rows, int64_
 }  // namespace
 
 std::map<std::string, int64_t> AddTimestampPositionalEmbeddingsSpec::generated_sizes(const Lengths& lengths) const {
-  return {{"Kp", std::max<int64_t>(1, lengths.max_seq_len - 1)}, {"Kt", kGeneratedBuckets}};
+  return {{"Kp", generated_positions(lengths)}, {"Kt", kGeneratedBuckets}};
 }
 
 HostValue AddTimestampPositionalEmbeddingsSpec::make_integers(const Argument& argument, const Lengths& lengths,
