@@ -11,6 +11,7 @@
 #include "compiler/support/files.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/read_limits.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
@@ -29,7 +30,8 @@ Result<ArtifactMetadata> parse_metadata_of(std::string_view text, std::string_vi
 }
 
 Status of_another_size(uint64_t bytes, const ArtifactMetadata& metadata) {
-  return Status(Code::kIo, fmt::format("the cubin has {} bytes, its metadata says {}", bytes, metadata.size));
+  return Status(Code::kIo, fmt::format("the cubin has {}, its metadata says {}",
+                                       counted(static_cast<int64_t>(bytes), "byte"), metadata.size));
 }
 
 // Metadata without a cubin is a bad entry.

@@ -10,6 +10,7 @@
 #include "compiler/spec/rounding.h"
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/parallel.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -207,8 +208,9 @@ Closeness ReferenceComparison::judge(size_t index, const Reader& read) {
     if (part <= allowed) continue;
     const Argument& argument = signature_[index];
     closeness.mistake = fmt::format(
-        "{}: sequence {} of {} rows differs from the float64 reference by {:.3g}; at most {:.3g} is allowed", name,
-        sequence, (has_parts(argument) ? lengths_.rows : sequence_rows(argument, lengths_))[sequence], part, allowed);
+        "{}: sequence {} of {} differs from the float64 reference by {:.3g}; at most {:.3g} is allowed", name, sequence,
+        counted((has_parts(argument) ? lengths_.rows : sequence_rows(argument, lengths_))[sequence], "row"), part,
+        allowed);
     return closeness;
   }
   return closeness;

@@ -142,8 +142,10 @@ hstujit_status hstujit_cache_verify(hstujit_context* context, hstujit_text* repo
     const size_t count = bad.size();
     HSTUJIT_RETURN_IF_ERROR(give_report({{"files", files}, {"bad", std::move(bad)}}, report));
     if (count == 0) return {};
-    return Status(Code::kCheckFailed, std::to_string(count) + " of " + std::to_string(files) +
-                                          " files of the cache are not what they should be; the report names them");
+    return Status(Code::kCheckFailed,
+                  fmt::format("{} of {} of the cache {} not what {} should be; the report names {}", count,
+                              counted(static_cast<int64_t>(files), "file"), count == 1 ? "is" : "are",
+                              count == 1 ? "it" : "they", count == 1 ? "it" : "them"));
   });
 }
 

@@ -155,7 +155,7 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
     }
   }
   if (skipped == 1) recording.warning += "; the line is skipped";
-  if (skipped > 1) recording.warning += fmt::format("; this and {} more lines are skipped", skipped - 1);
+  if (skipped > 1) recording.warning += fmt::format("; this and {} are skipped", counted(skipped - 1, "more line"));
   if (!recording.misses.empty()) return recording;
   return Status(Code::kInvalidConfig, skipped == 0 ? fmt::format("{}: no recorded miss in it", printable(origin))
                                                    : fmt::format("no recorded miss is left: {}", recording.warning));

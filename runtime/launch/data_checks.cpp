@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/spec/sequence_rows.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -52,8 +53,8 @@ Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets)
                               axis.total_rows));
     }
     if (const int64_t rows = offsets[i] - offsets[i - 1]; rows > axis.max_rows) {
-      return fail(fmt::format("sequence {} has {} rows by {}; at most {} = {} are allowed", i - 1, rows, axis.offsets,
-                              axis.max_rows_name, axis.max_rows));
+      return fail(fmt::format("sequence {} has {} by {}; at most {} = {} are allowed", i - 1, counted(rows, "row"),
+                              axis.offsets, axis.max_rows_name, axis.max_rows));
     }
   }
   if (axis.all_rows && !offsets.empty() && offsets.back() != axis.total_rows) {
@@ -67,8 +68,8 @@ Status check_counts(std::string_view name, const std::vector<int64_t>& offsets, 
   for (size_t i = 0; i < counts.size(); ++i) {
     const int64_t rows = offsets[i + 1] - offsets[i];
     if (counts[i] < 0 || counts[i] > rows) {
-      return fail(
-          fmt::format("{}[{}] is {}; it must be between 0 and the sequence's {} rows", name, i, counts[i], rows));
+      return fail(fmt::format("{}[{}] is {}; it must be between 0 and the sequence's {}", name, i, counts[i],
+                              counted(rows, "row")));
     }
   }
   return {};

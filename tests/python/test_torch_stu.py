@@ -199,7 +199,7 @@ class Layers(unittest.TestCase):
         x = torch_cases.tensor(ROWS, 32, seed=47).bfloat16()
         longer = torch.tensor([2, 3, 1])
         for words, more in (
-            ("kv_caching_lengths[1] is 3; sequence 1 has 1 rows", {"kv_caching_lengths": longer}),
+            ("kv_caching_lengths[1] is 3; sequence 1 has 1 row", {"kv_caching_lengths": longer}),
             ("kv_caching_lengths[2] is -1; it must be at least 0", {"kv_caching_lengths": torch.tensor([2, 1, -1])}),
             ("kv_caching_lengths.shape[0] is 2; it must be B = 3, as in x_offsets",
              {"kv_caching_lengths": LENGTHS[:2]}),
@@ -225,7 +225,7 @@ class Layers(unittest.TestCase):
             ("delta_x has dtype fp16; it must be bf16, as x was in the prefill", x[:3].half(), {}),
             ("delta_x has rank 1, shape (32,); it must be (B * new rows, embedding_dim)", x[0], {}),
             ("delta_x is on meta; it must be on cpu, as x was in the prefill", x[:3].to("meta"), {}),
-            ("kv_caching_lengths[1] is 2; sequence 1 has 1 rows", x[:3], {"kv_caching_lengths": longer}),
+            ("kv_caching_lengths[1] is 2; sequence 1 has 1 row", x[:3], {"kv_caching_lengths": longer}),
             ("kv_caching_lengths.shape[0] is 1; it must be B = 3, as in the prefill", x[:3],
              {"kv_caching_lengths": LENGTHS[:1]}),
             ("max_kv_caching_len is 4; it must be at least kv_caching_lengths[2] = 7, or 0", x[:3],

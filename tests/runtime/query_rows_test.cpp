@@ -81,7 +81,7 @@ TEST(QueryRows, EachSequenceIsComparedAlongTheAxisOfTheOutput) {
     const size_t row = 2 * 8 * 2, only = jagged ? 200 : 3;  // in a dense q the row before it lies before the sequence
     std::fill_n(outputs[out].begin() + static_cast<std::ptrdiff_t>(only * row), row, std::byte{0});
     EXPECT_THAT(compare(problem, reference, outputs).sentence,
-                HasSubstr(jagged ? "out: sequence 1 of 1 rows differs" : "out: sequence 1 of 2 rows differs"));
+                HasSubstr(jagged ? "out: sequence 1 of 1 row differs" : "out: sequence 1 of 2 rows differs"));
     if (!jagged) continue;
     outputs[out] = pack(reference[out].tensor, DataType::kBf16);
     outputs[out].resize(problem.images[out].size(), std::byte{kPoison});

@@ -212,7 +212,7 @@ TEST(Closeness, AWrongRowIsFoundInItsSequence) {
   EXPECT_EQ(comparison.of(index, out).mistake, "");
   std::fill_n(out.begin() + 200 * width, width, 0.0);
   EXPECT_THAT(comparison.of(index, out).mistake,
-              HasSubstr("out: sequence 1 of 1 rows differs from the float64 reference by"));
+              HasSubstr("out: sequence 1 of 1 row differs from the float64 reference by"));
 }
 
 // Long outputs are compared by several threads, in pieces, from numbers or from bytes: all see the same.

@@ -13,6 +13,8 @@
 
 #include "compiler/spec/program.h"
 #include "compiler/spec/sequence_rows.h"
+#include "compiler/support/cgroup.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -99,10 +101,14 @@ struct DataRoom {
 DataRoom data_room() {
   const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   rlimit limit{};
+  DataRoom room{machine, "the machine has"};
   const bool limited = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  if (limited && static_cast<double>(limit.rlim_cur) < machine)
-    return {static_cast<double>(limit.rlim_cur), "this process may have (ulimit -v)"};
-  return {machine, "the machine has"};
+  if (limited && static_cast<double>(limit.rlim_cur) < room.bytes)
+    room = {static_cast<double>(limit.rlim_cur), "this process may have (ulimit -v)"};
+  const std::optional<uint64_t> group = cgroup_memory_limit();
+  if (group && static_cast<double>(*group) < room.bytes)
+    room = {static_cast<double>(*group), "this process's control group may have (memory.max)"};
+  return room;
 }
 
 }  // namespace
@@ -130,10 +136,11 @@ Status check_data_memory(const OpSpec& spec, Direction direction, const BatchSiz
   const bool last_rows = find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0;
   std::vector<std::string> what, smaller;
   if (!of_batch.empty()) {
-    what.push_back(sequences ? fmt::format("{} of {} sequences with max_seq_len {}{}", fmt::join(of_batch, " and "),
-                                           batch.sequences, max_seq_len,
-                                           last_rows ? fmt::format(" and {} rows of q", batch.rows_of(kQueryAxis)) : "")
-                             : fmt::format("{} of {} rows", fmt::join(of_batch, " and "), batch.rows));
+    what.push_back(sequences
+                       ? fmt::format("{} of {} with max_seq_len {}{}", fmt::join(of_batch, " and "),
+                                     counted(batch.sequences, "sequence"), max_seq_len,
+                                     last_rows ? " and " + counted(batch.rows_of(kQueryAxis), "row") + " of q" : "")
+                       : fmt::format("{} of {}", fmt::join(of_batch, " and "), counted(batch.rows, "row")));
     smaller.emplace_back(!sequences  ? "fewer rows"
                          : last_rows ? "fewer sequences, or a smaller max_seq_len or delta_len"
                                      : "fewer sequences or a smaller max_seq_len");

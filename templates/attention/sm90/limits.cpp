@@ -33,9 +33,8 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
         {"alignment", fmt::format("alignment {} is below the 16 bytes that tensor maps need", params.alignment)});
   }
   if (config.consumers < 1 || config.consumers > 3 || config.block_m != 64 * config.consumers) {
-    reasons.push_back(
-        {"block_m", fmt::format("block_m {} with {} consumers; allowed: 64 {} for each of 1 to 3 consumers",
-                                config.block_m, config.consumers, unit)});
+    reasons.push_back({"block_m", fmt::format("block_m {} with {}; allowed: 64 {} for each of 1 to 3 consumers",
+                                              config.block_m, counted(config.consumers, "consumer"), unit)});
   }
   if (config.block_n < 16 || config.block_n > 256 || config.block_n % 16 != 0) {
     reasons.push_back({"block_n", fmt::format("block_n {}; allowed: a multiple of 16 from 16 to 256", config.block_n)});

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/plan/typed_skeleton.h"
+#include "compiler/support/text.h"
 #include "templates/attention/host/launch_slots.h"
 #include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_forward/cost.h"
@@ -88,9 +89,9 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
                                                  "every tile of one consumer",
                                                  spec.op())});
     } else if (config.consumers != 1 || config.schedule != "grid") {
-      reasons.push_back({"split_kv", fmt::format("split_kv with {} consumers and schedule {}; allowed: with 1 "
+      reasons.push_back({"split_kv", fmt::format("split_kv with {} and schedule {}; allowed: with 1 "
                                                  "consumer and schedule grid",
-                                                 config.consumers, config.schedule)});
+                                                 counted(config.consumers, "consumer"), config.schedule)});
     }
   }
   if (!reasons.empty()) return reasons;
