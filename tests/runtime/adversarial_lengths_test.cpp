@@ -43,6 +43,21 @@ TEST(AdversarialLengths, WideRowsAreFewer) {
   EXPECT_LE(rows(8192), 1024);
 }
 
+// A product of many columns costs the reference much for each row.
+TEST(AdversarialLengths, RowsOfLargeProductsAreFewer) {
+  for (const char* op : {"addmm", "addmm_wgrad"}) {
+    const auto rows = [&](int64_t columns) {
+      const auto spec = parse_op_spec({{"op", op}, {"k", columns}, {"n", columns}}, "");
+      EXPECT_TRUE(spec.ok()) << spec.status().message();
+      const Lengths lengths = adversarial_lengths(**spec, Direction::kForward, 131072, 1);
+      EXPECT_LE((*spec)->work(Direction::kForward, lengths).flops, 1e10) << op << columns;
+      return lengths.total_rows();
+    };
+    EXPECT_GT(rows(512), 3000) << op;
+    EXPECT_GT(rows(8192), 64) << op << ": more than the rows of a wgmma";
+  }
+}
+
 OpSpecPtr delta_operator(bool jagged_queries) {
   return *parse_op_spec(
       {{"op", "delta_hstu_attention"}, {"attn_dim", 64}, {"hidden_dim", 64}, {"jagged_queries", jagged_queries}}, "");
