@@ -22,8 +22,8 @@ PEERS = [("PyTorch", "pytorch"), ("torch.compile", "torch_compile"), ("Triton", 
 
 
 def newest(folder, step):
-    """(path, report) of the step's last one with times of others; None without any."""
-    reports = [(path, load(path)) for path in folder.glob(f"{step}_*.json")]
+    """(path, report) of the step's last one with times of others; None without any. A part of it has another name."""
+    reports = [(path, load(path)) for path in folder.glob(f"{step}_????-??-??.json")]
     known = [entry for entry in reports if entry[1].get("step") == step and "peers" in entry[1]]
     return max(known, key=lambda entry: (entry[1]["environment"]["date"], entry[0].name), default=None)
 
