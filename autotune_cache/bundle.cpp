@@ -34,7 +34,8 @@ Result<Manifest> read_manifest(std::string_view head, size_t size) {
   if (!json.ok()) return json.status().with_context(kManifest);
   const int64_t bytes = integer_member(*json, "bytes", -1);
   if (static_cast<int64_t>(size - first->end) != bytes) {
-    return Status(Code::kIo, fmt::format("its contents have {} bytes, and {} says {}", size - first->end, kManifest,
+    return Status(Code::kIo, fmt::format("its contents have {}, and {} says {}",
+                                         counted(static_cast<int64_t>(size - first->end), "byte"), kManifest,
                                          bytes < 0 ? "no size" : fmt::to_string(bytes)));
   }
   return Manifest{integer_member(*json, "files", -1), text_member(*json, "sha256"), first->end};
@@ -81,8 +82,9 @@ Status Bundle::read() {
     return Status(Code::kIo,
                   fmt::format("the SHA-256 of its contents is {}, and {} says {}", digest, kManifest, sha256_));
   if (static_cast<int64_t>(entries.size()) - 1 != manifest.files) {
-    return Status(Code::kIo, fmt::format("its tar archive has {} files after {}, which says {}", entries.size() - 1,
-                                         kManifest, manifest.files < 0 ? "no count" : fmt::to_string(manifest.files)));
+    return Status(Code::kIo, fmt::format("its tar archive has {} after {}, which says {}",
+                                         counted(static_cast<int64_t>(entries.size()) - 1, "file"), kManifest,
+                                         manifest.files < 0 ? "no count" : fmt::to_string(manifest.files)));
   }
   for (size_t i = 1; i < entries.size(); ++i) {
     if (!files_.emplace(entries[i].name, entries[i].bytes).second)

@@ -18,7 +18,8 @@ std::string format_checked_json(Json object) {
 Result<Json> parse_checked_json(std::string_view text, std::string_view format, std::string* checksum) {
   Result<Json> parsed = parse_json(text);
   if (!parsed.ok() && parsed.status().code() == Code::kOutOfMemory) return parsed.status();
-  if (!parsed.ok() || !parsed->is_object()) return Status(Code::kIo, "it is no JSON object");
+  if (!parsed.ok() || !parsed->is_object())
+    return Status(Code::kIo, "it is no JSON object that is whole, has no name twice, and nothing behind it");
   Json object = std::move(parsed).value();
   // What the file says is not shown: it may be any file of this user.
   if (text_member(object, "format") != format)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/support/read_limits.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
@@ -42,7 +43,9 @@ Result<size_t> decompress_into(std::string_view frame, const Room& room) {
       return Status(Code::kIo, fmt::format("its zstd frame ends early, after {} bytes", frame.size()));
   }
   if (input.pos != input.size)
-    return Status(Code::kIo, fmt::format("{} bytes follow its zstd frame", input.size - input.pos));
+    return Status(Code::kIo,
+                  fmt::format("{} {} its zstd frame", counted(static_cast<int64_t>(input.size - input.pos), "byte"),
+                              input.size - input.pos == 1 ? "follows" : "follow"));
   return used;
 }
 

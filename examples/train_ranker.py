@@ -240,8 +240,8 @@ def main():
     problem = difference(*(curve.losses for curve in curves), TOLERANCE)
     if ranks.index == 0:
         title = (
-            f"{options.layers} layers of width {options.width}, {options.dtype}; {ranks.count} x {options.batch} users "
-            f"of up to {max_seq_len} rows; {ranks.device.type}"
+            f"{options.layers} layer{'s' * (options.layers != 1)} of width {options.width}, {options.dtype}; "
+            f"{ranks.count} x {options.batch} users of up to {max_seq_len} rows; {ranks.device.type}"
         )
         print(f"{title}\n{sentence}\n")
         show(*curves)

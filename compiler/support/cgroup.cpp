@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "compiler/support/files.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -14,14 +15,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr size_t kMaxBytes = size_t{1} << 16;
+
 // The number that a limit's file begins with; nothing for "max" and for a file that is not there.
 std::optional<uint64_t> number_in(const fs::path& path) {
-  std::ifstream file(path);
-  std::string text;
-  if (!std::getline(file, text)) return std::nullopt;
+  const Result<std::string> text = read_file(path, kMaxBytes);
+  if (!text.ok()) return std::nullopt;
   uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+  const char* const end = text->data() + text->size();
+  const auto [last, error] = std::from_chars(text->data(), end, number);
+  return error == std::errc() && last + 1 >= end ? std::optional(number) : std::nullopt;
 }
 
 // The smallest limit of a group and of those around it, up to the root of the mount.
@@ -42,8 +45,9 @@ void lower_to(std::optional<uint64_t>& limit, const fs::path& root, std::string_
 // the host's, which is not mounted: then the root of the mount is the container's own.
 std::optional<uint64_t> cgroup_memory_limit(const fs::path& proc, const fs::path& cgroups) {
   std::optional<uint64_t> limit;
-  std::ifstream file(proc / "self" / "cgroup");
-  for (std::string line; std::getline(file, line);) {
+  const Result<std::string> groups = read_file(proc / "self" / "cgroup", kMaxBytes);
+  if (!groups.ok()) return limit;
+  for (const std::string& line : split(*groups, '\n')) {
     const size_t first = line.find(':'), second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string_view text = line, controllers = text.substr(first + 1, second - first - 1);

@@ -10,7 +10,7 @@ from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
 from ._interface import Interface, interface, interfaces
 from ._words import counted, did_you_mean
-from .context import Context, default_context
+from .context import Context, context_of
 from .errors import InvalidArgumentError
 from .op import Op, set_number
 from .signature import Argument
@@ -46,7 +46,7 @@ class OperatorFunction:
             raise TypeError(f"{self.__name__}: {wrong}; it takes {', '.join(names)}") from None
         bound.apply_defaults()
         arguments = bound.arguments
-        context = arguments.pop("context") or default_context()
+        context = context_of(arguments.pop("context"))
         out = arguments.pop("out")
         chosen = {
             name: _instances.check_parameter(parameter, arguments[name])

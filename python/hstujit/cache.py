@@ -8,6 +8,7 @@ import pathlib
 from typing import Any
 
 from . import _structs
+from ._checked import checked
 from ._library import encode, json_of, library, text_of
 from .context import Context, handle_of
 from .errors import InvalidArgumentError
@@ -20,6 +21,7 @@ class Cache:
         hstujit.errors.CacheError: a folder or a file that cannot be used; the sentence says why.
     """
 
+    @checked
     def __init__(self, context: Context | None = None) -> None:
         self._context = context
 
@@ -36,6 +38,7 @@ class Cache:
         """Reads every entry, and names those that are not what was written."""
         return json_of(library.hstujit_cache_verify, handle_of(self._context))
 
+    @checked
     def prune(self, *, max_bytes: int | None = None, nvrtc: str | None = None) -> dict[str, Any]:
         """Removes entries: the least recently used above ``max_bytes``, or those that NVRTC ``nvrtc`` ("13.0") built.
 
@@ -45,15 +48,17 @@ class Cache:
             raise InvalidArgumentError(f"max_bytes is {max_bytes!r} and nvrtc is {nvrtc!r}; one of them is given")
         if nvrtc is not None:
             return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), encode(nvrtc))
-        if not isinstance(max_bytes, int) or not 0 <= max_bytes < 2**64:
-            raise InvalidArgumentError(f"max_bytes is {max_bytes!r}; it must be a number of bytes below 2^64")
+        if not isinstance(max_bytes, int) or not 0 <= max_bytes < 2**63:
+            raise InvalidArgumentError(f"max_bytes is {max_bytes!r}; it must be a number of bytes below 2^63")
         return json_of(library.hstujit_cache_prune, handle_of(self._context), max_bytes)
 
+    @checked
     def export(self, path: str | os.PathLike[str], *, op: str | None = None) -> dict[str, Any]:
         """Writes kernels and records, of operator ``op`` alone if it is named, into one file."""
         options = _structs.CacheExportOptions(op=encode(op))
         return json_of(library.hstujit_cache_export, handle_of(self._context), encode(path), ctypes.byref(options))
 
+    @checked
     def import_(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Puts what a file of :meth:`export` holds into the cache, or nothing if the file is damaged."""
         return json_of(library.hstujit_cache_import, handle_of(self._context), encode(path))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _structs
+from ._checked import checked
 from ._library import encode, json_of, library
 from .config import Config
 from .context import Context, handle_of
@@ -45,6 +46,7 @@ def _backend(name: str) -> int:
     return _structs.BACKENDS[name]
 
 
+@checked
 def prewarm(
     config: Source,
     *,
@@ -81,6 +83,7 @@ def prewarm(
     )
 
 
+@checked
 def tune(
     config: Source,
     *,
@@ -110,6 +113,7 @@ def tune(
     )
 
 
+@checked
 def explain(
     config: Source,
     *,
@@ -121,6 +125,7 @@ def explain(
     return _call(library.hstujit_explain, config, context, None, arch=encode(arch), op_name=encode(op))
 
 
+@checked
 def check_config(
     config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
 ) -> dict[str, Any]:
@@ -128,6 +133,7 @@ def check_config(
     return _call(library.hstujit_check, config, context, None, arch=encode(arch))
 
 
+@checked
 def run(
     config: Source,
     *,
@@ -160,6 +166,7 @@ def run(
     )
 
 
+@checked
 def bench(
     config: Source, *, op: str | None = None, device: int = 0, repeats: int = 0, context: Context | None = None
 ) -> dict[str, Any]:
@@ -167,6 +174,7 @@ def bench(
     return _call(library.hstujit_bench, config, context, None, op_name=encode(op), device=device, repeats=repeats)
 
 
+@checked
 def emit(
     config: Source,
     directory: str | os.PathLike[str],
@@ -181,6 +189,7 @@ def emit(
     )
 
 
+@checked
 def freeze(
     config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
 ) -> dict[str, Any]:

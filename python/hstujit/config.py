@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
+import numbers
 import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ._checked import checked
 from ._library import check, encode, json_of, library
-from .errors import InvalidConfigError
+from .errors import Error, InvalidArgumentError, InvalidConfigError
 
 _ORIGIN = "config"  # of a config that is no file
 
@@ -27,20 +30,28 @@ class Config:
 
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         self._handle = ctypes.c_void_p()
-        if not isinstance(source, Mapping) and (isinstance(source, (str, bytes)) or not isinstance(source, Sequence)):
+        if isinstance(source, (str, bytes, os.PathLike)):
             check(library.hstujit_config_load(encode(source), ctypes.byref(self._handle)))
             return
+        if not isinstance(source, (Mapping, Sequence)):
+            raise InvalidArgumentError(f"config is {source!r}; it must be a path, a dict, or a list of instances")
         try:
-            check(library.hstujit_config_parse(_text_of(source), _ORIGIN.encode(), ctypes.byref(self._handle)))
+            check(
+                library.hstujit_config_parse(
+                    json_text(source, "config", InvalidConfigError), _ORIGIN.encode(), ctypes.byref(self._handle)
+                )
+            )
         except InvalidConfigError as error:
             raise InvalidConfigError(_without_places(str(error))) from None
 
     @classmethod
+    @checked
     def parse(cls, text: str, origin: str = _ORIGIN) -> Config:
         """The config of this JSON text. ``origin`` stands for the file in messages."""
         return cls._of(library.hstujit_config_parse, encode(text), encode(origin))
 
     @classmethod
+    @checked
     def recording(cls, path: str | os.PathLike[str]) -> Config:
         """What a file of ``HSTUJIT_RECORD`` lists. Only :func:`hstujit.tune` takes it."""
         return cls._of(library.hstujit_config_load_recording, encode(path))
@@ -61,11 +72,30 @@ class Config:
         return json_of(library.hstujit_config_describe, self._handle)
 
 
-def _text_of(source: Any) -> bytes:
+def json_text(value: Any, what: str, wrong: type[Error]) -> bytes:
+    """What is not JSON raises ``wrong`` with its place in it, and ``what`` for the whole."""
     try:
-        return json.dumps(source, allow_nan=False).encode()
-    except (TypeError, ValueError) as error:
-        raise InvalidConfigError(f"a config holds JSON values alone: {error}") from None
+        return json.dumps(_json_value(value, "", what, wrong)).encode()
+    except RecursionError:
+        raise wrong(f"{what} is nested too deeply") from None
+
+
+def _json_value(value: Any, place: str, what: str, wrong: type[Error]) -> Any:
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise wrong(f"{place or what} has the name {key!r}; a name must be a text")
+        return {key: _json_value(item, f"{place}.{key}" if place else key, what, wrong) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item, f"{place}[{i}]", what, wrong) for i, item in enumerate(value)]
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, numbers.Integral):  # numpy's, too
+        return int(value)
+    if isinstance(value, numbers.Real) and math.isfinite(value):
+        return float(value)
+    allowed = "a finite number, a text, True, False, None, a list or a dict"
+    raise wrong(f"{place or what} is {value!r}; it must be {allowed}")
 
 
 def _without_places(sentences: str) -> str:

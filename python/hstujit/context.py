@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _structs
+from ._checked import checked
 from ._library import check, encode, json_of, library
 from .errors import InvalidArgumentError
 
@@ -31,6 +32,7 @@ class Context:
         hstujit.errors.Error: a value or an environment variable that is not allowed.
     """
 
+    @checked
     def __init__(
         self,
         *,
@@ -99,7 +101,14 @@ def set_default_context(context: Context) -> None:
 
 
 def handle_of(context: Context | None) -> ctypes.c_void_p:
-    return (context or default_context())._handle
+    return context_of(context)._handle
+
+
+def context_of(context: Context | None) -> Context:
+    """The one that a call names, else the default one."""
+    if context is not None and not isinstance(context, Context):
+        raise InvalidArgumentError(f"context is {context!r}; it must be a hstujit.Context, or None")
+    return context or default_context()
 
 
 __all__ = ["Context", "default_context", "set_default_context"]

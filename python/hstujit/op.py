@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from . import _structs
+from ._checked import checked
 from ._dlpack import CUDA, Tensor, device_of
 from ._library import check, encode, json_of, library
 from ._words import did_you_mean
-from .config import Config
-from .context import Context, default_context
+from .config import Config, json_text
+from .context import Context, context_of
 from .errors import InvalidArgumentError
 from .signature import Signature
 
@@ -31,6 +31,7 @@ class Op:
         hstujit.errors.Error: a parameter that is not known or not allowed.
     """
 
+    @checked
     def __init__(
         self,
         instance: Mapping[str, Any],
@@ -39,13 +40,13 @@ class Op:
         backend: str = "cuda",
         context: Context | None = None,
     ) -> None:
-        try:
-            text = json.dumps(dict(instance), allow_nan=False).encode()
-        except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"instance is {instance!r}; it must be a dict of JSON values: {error}") from None
+        if not isinstance(instance, Mapping):
+            raise InvalidArgumentError(f"instance is {instance!r}; it must be a dict of an operator's parameters")
+        text = json_text(instance, "instance", InvalidArgumentError)
         self._create(library.hstujit_op_create, context, (text,), direction, backend)
 
     @classmethod
+    @checked
     def from_config(
         cls,
         config: Config,
@@ -70,7 +71,7 @@ class Op:
             if value not in allowed:
                 raise InvalidArgumentError(f"{name} is {value!r}; allowed: {', '.join(map(repr, allowed))}")
         self.direction, self.backend = direction, backend
-        self._context = context or default_context()  # which must outlive it
+        self._context = context_of(context)  # which must outlive it
         self._handle = ctypes.c_void_p()
         self._prepared: set[tuple[int, int]] = set()
         where = _structs.DIRECTIONS[direction], _structs.BACKENDS[backend]
@@ -85,6 +86,7 @@ class Op:
         """The arguments of a launch, in launch order."""
         return Signature.of(json_of(library.hstujit_op_signature, self._handle))
 
+    @checked
     def prepare(self, max_seq_len: int = 1, device: int = -1) -> None:
         """Makes the kernel for sequences of up to ``max_seq_len`` rows ready. May compile.
 

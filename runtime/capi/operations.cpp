@@ -1,6 +1,7 @@
 // Work on whole configs.
 #include <algorithm>
 
+#include "compiler/spec/limits.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
@@ -21,10 +22,15 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
                   std::string(name) + " is " + std::to_string(value) + "; it must be " + allowed);
   };
   if (given.jobs < 0) return refuse("jobs", given.jobs, "0 (as many as HSTUJIT_COMPILE_JOBS) or more");
-  if (!(given.budget_s >= 0)) return refuse("budget_s", given.budget_s, "0 (the config's) or more seconds");
+  constexpr double kLongestBudget = 2147483647;  // as a config's and the command line's
+  constexpr int kMostRepeats = 1000000;
+  if (!(given.budget_s >= 0 && given.budget_s <= kLongestBudget))
+    return refuse("budget_s", given.budget_s, "from 0 (the config's) to 2147483647 seconds");
   if (given.device < 0) return refuse("device", given.device, "a CUDA ordinal, 0 or more");
-  if (given.repeats < 0) return refuse("repeats", given.repeats, "0 (bench: 50, run: 1) or more");
-  if (given.max_rows < 0) return refuse("max_rows", given.max_rows, "0 (all) or more");
+  if (given.repeats < 0 || given.repeats > kMostRepeats)
+    return refuse("repeats", given.repeats, "from 0 (bench: 50, run: 1) to 1000000");
+  if (given.max_rows < 0 || given.max_rows > kMaxSeqLen)
+    return refuse("max_rows", given.max_rows, "from 0 (all) to 268435456");
   if (given.backend != HSTUJIT_BACKEND_CUDA && given.backend != HSTUJIT_BACKEND_HOST) {
     return refuse("backend", static_cast<int>(given.backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
   }

@@ -55,6 +55,7 @@ class KernelOp final : public Op {
   // The kernel of a bucket, from wherever it is to be had: may compile, and tune. Needs no context.
   Result<Choice> choose(int ordinal, const DeviceSpec& device, const ProblemBucket& bucket);
   Result<LauncherPtr> load(const DeviceContext& context, Choice choice);
+  int64_t max_seq_len_of(const hstujit_value* values) const;
   int64_t sequences_of(const hstujit_value* values) const;
   // The kernel that a launch of these values runs in the current context. No other value than max_seq_len is looked at
   // and, where small batches have a kernel of their own, the size of seq_offsets.

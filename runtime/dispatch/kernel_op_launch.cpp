@@ -54,12 +54,17 @@ int64_t KernelOp::sequences_of(const hstujit_value* values) const {
   return offsets == nullptr || offsets->ndim != 1 || offsets->shape == nullptr ? kMany : offsets->shape[0] - 1;
 }
 
+// Of a launch without one, any.
+int64_t KernelOp::max_seq_len_of(const hstujit_value* values) const {
+  return max_seq_len_argument_ >= 0 ? values[max_seq_len_argument_].integer : 1;
+}
+
 Status KernelOp::launch_host(const hstujit_value* values, size_t count) const {
   const Placement placement{false, 0};
   bool nothing_to_write = false;
   const ArgumentFailure failure = checker_.check(values, count, placement, &nothing_to_write);
   if (!failure.none()) return checker_.explain(failure, values, placement);
-  const int64_t max_seq_len = max_seq_len_argument_ >= 0 ? values[max_seq_len_argument_].integer : 1;
+  const int64_t max_seq_len = max_seq_len_of(values);
   if (table_.find(kHostContext, bucket_of(max_seq_len)) == nullptr) return not_prepared(max_seq_len);
   if (nothing_to_write) return {};
   // The host backend reads offsets on the way to its loops, so a wrong one would be an access out of bounds.
@@ -69,8 +74,10 @@ Status KernelOp::launch_host(const hstujit_value* values, size_t count) const {
 
 Result<size_t> KernelOp::workspace_size(const hstujit_value* values, size_t count) const {
   if (options_.backend == Backend::kHost) {
-    if (values != nullptr && count == signature_.size()) return size_t{0};
-    return wrong_count(values, count);
+    if (values == nullptr || count != signature_.size()) return wrong_count(values, count);
+    const int64_t max_seq_len = max_seq_len_of(values);
+    if (table_.find(kHostContext, bucket_of(max_seq_len)) == nullptr) return not_prepared(max_seq_len);
+    return size_t{0};
   }
   HSTUJIT_ASSIGN_OR_RETURN(const Launcher* const launcher, find_launcher(values, count));
   return launcher->workspace_size(values, count);

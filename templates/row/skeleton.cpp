@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "compiler/support/integers.h"
+#include "compiler/support/text.h"
 #include "templates/common/sm90/machine.h"
 #include "templates/row/operands.h"
 #include "templates/row/resources.h"
@@ -119,8 +120,8 @@ void reject_ring(const RowSpec& spec, Direction direction, const RowConfig& conf
   const int64_t bytes = config.blocks_per_sm * (block + sm90::kReservedBytes);
   if (bytes > device.shared_memory + sm90::kReservedBytes)
     reasons.push_back(
-        {"shared_memory", fmt::format("{} CTAs with {} bytes of rows on their way and of sums; a multiprocessor has {}",
-                                      config.blocks_per_sm, block, device.shared_memory)});
+        {"shared_memory", fmt::format("{} with {} bytes of rows on their way and of sums; a multiprocessor has {}",
+                                      counted(config.blocks_per_sm, "CTA"), block, device.shared_memory)});
 }
 
 }  // namespace
@@ -149,8 +150,9 @@ std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const Ro
                                                resources.chunks * resources.vector, kMaxElements)});
   }
   if (resources.threads > kMaxThreads || resources.threads * config.blocks_per_sm > device.max_threads) {
-    reasons.push_back({"threads", fmt::format("{} CTAs of {} threads; a multiprocessor has {}", config.blocks_per_sm,
-                                              resources.threads, device.max_threads)});
+    reasons.push_back(
+        {"threads", fmt::format("{} of {} threads; a multiprocessor has {}", counted(config.blocks_per_sm, "CTA"),
+                                resources.threads, device.max_threads)});
   }
   if (!is_persistent(config) && !resources.hold_row)
     reasons.push_back({"schedule", "a row that does not stay in registers is loaded again: CTAs that walk hide that"});

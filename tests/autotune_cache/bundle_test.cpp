@@ -195,7 +195,7 @@ TEST_F(BundleTest, NoDamagedBundleIsImported) {
       {flipped(tar, 1020), "bytes that belong to no file follow \"hstujit-bundle.json\""},
       {tar.substr(1024), "first file is not"},
       {frame.substr(0, frame.size() / 2), "ends early"},
-      {frame + "x", "follow its zstd frame"},
+      {frame + "x", "its zstd frame"},
       {compressed("some other file, compressed"), "its tar archive"},
       {compressed(std::string(size_t{100} << 20, '\0')), "unpacks to more than"},
   };

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -413,6 +415,25 @@ TEST_F(CapiTest, BadRunOptionsAreNamed) {
     EXPECT_THAT(hstujit_last_error(), HasSubstr("HSTUJIT_MAX_SHARDS (1048576) at most"));
   }
   options.shard_count = 0;
+  const auto refused = [&](const char* sentence) {
+    EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT) << sentence;
+    EXPECT_THAT(hstujit_last_error(), HasSubstr(sentence));
+  };
+  for (const int64_t rows : {int64_t{-1}, (int64_t{1} << 28) + 1, std::numeric_limits<int64_t>::max()}) {
+    options.max_rows = rows;
+    refused("it must be from 0 (all) to 268435456");
+  }
+  options.max_rows = 0;
+  for (const int repeats : {-1, 1000001}) {
+    options.repeats = repeats;
+    refused("it must be from 0 (bench: 50, run: 1) to 1000000");
+  }
+  options.repeats = 0;
+  for (const double seconds : {-1.0, 1e18, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    options.budget_s = seconds;
+    refused("it must be from 0 (the config's) to 2147483647 seconds");
+  }
+  options.budget_s = 0;
   options.op_name = "other";
   EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_NOT_FOUND);
   hstujit_text_free(&text);

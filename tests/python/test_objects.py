@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -66,8 +67,6 @@ class Ops(Scratch):
             hstujit.Op(INSTANCE, direction="up")
         with self.assertRaisesRegex(errors.InvalidArgumentError, "backend is 'tpu'.*'host'"):
             hstujit.Op(INSTANCE, backend="tpu")
-        with self.assertRaisesRegex(errors.InvalidArgumentError, "JSON"):
-            hstujit.Op({**INSTANCE, "heads": object()})
 
     def test_an_op_outlives_its_context(self):
         op = hstujit.Op(INSTANCE, backend="host", context=hstujit.Context(cache_dir=self.folder / "other"))
@@ -126,9 +125,61 @@ class Configs(Scratch):
                 call(wrong)
         with self.assertRaisesRegex(errors.InvalidConfigError, "\nand 80 more$"):
             hstujit.Config([1] * 100)
-        for value in (float("nan"), object()):
-            with self.assertRaisesRegex(errors.InvalidConfigError, "^a config holds JSON values alone: "):
-                hstujit.Config({"version": value})
+        for value in (float("nan"), object(), {1}):
+            with self.assertRaisesRegex(
+                errors.InvalidConfigError, r"^ops\[1\]\.alpha is .*; it must be a finite number"
+            ):
+                hstujit.Config({"version": 1, "ops": [{}, {"alpha": value}]})
+        with self.assertRaisesRegex(errors.InvalidConfigError, "^ops.*has the name 3; a name must be a text"):
+            hstujit.Config({"version": 1, "ops": [{3: 4}]})
+        endless = []
+        endless.append(endless)
+        with self.assertRaisesRegex(errors.InvalidConfigError, "^config is nested too deeply"):
+            hstujit.Config(endless)
+        for value in (7, None):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"^config is {value}; it must be a path, a dict"):
+                hstujit.check_config(value)
+
+    def test_numbers_of_numpy_are_numbers_in_a_config(self):
+        instance = {**CONFIG["ops"][0], "attn_dim": numpy.int64(64), "alpha": numpy.float32(0.5)}
+        described = hstujit.Config([instance]).describe()
+        self.assertEqual(described, hstujit.Config([{**instance, "attn_dim": 64, "alpha": 0.5}]).describe())
+        self.assertTrue(
+            hstujit.Op({**INSTANCE, "heads": numpy.int32(2)}, backend="host", context=self.context).signature
+        )
+
+    def test_arguments_of_another_kind_are_named(self):
+        op = hstujit.Op(INSTANCE, backend="host", context=self.context)
+        for wrong, call in (
+            ("jobs is 'x'; it must be an integer", lambda: hstujit.prewarm(CONFIG, jobs="x")),
+            ("shard is '9/8'; it must be two integers, ", lambda: hstujit.prewarm(CONFIG, shard="9/8")),
+            ("budget_s is '60s'; it must be a number", lambda: hstujit.tune(CONFIG, budget_s="60s")),
+            ("max_rows is '3'; it must be an integer", lambda: hstujit.run(CONFIG, max_rows="3")),
+            ("arch is 90; it must be a text or a path, or None", lambda: hstujit.prewarm(CONFIG, arch=90)),
+            ("directory is 3; it must be a text or a path", lambda: hstujit.emit(CONFIG, 3)),
+            ("cache_dir is 3; it must be a text or a path, or None", lambda: hstujit.Context(cache_dir=3)),
+            ("max_seq_len is 'x'; it must be an integer", lambda: op.prepare("x")),
+            ("context is 'x'; it must be a hstujit.Context, ", lambda: hstujit.Cache("x")),
+            ("context is 'x'; it must be a hstujit.Context, ", lambda: hstujit.Op(INSTANCE, context="x")),
+            ("context is 'x'; it must be a hstujit.Context, ", lambda: hstujit.complete_cumsum(OFFSETS, context="x")),
+            ("instance is 'layer_norm'; it must be a dict", lambda: hstujit.Op("layer_norm")),
+            ("attn_dim is {1}; it must be a finite number", lambda: hstujit.Op({**INSTANCE, "attn_dim": {1}})),
+        ):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "^" + re.escape(wrong)):
+                call()
+
+    def test_arguments_that_are_none_are_named_with_a_similar_one(self):
+        for wrong, call in (
+            ("prewarm: 'archs' is no argument, did you mean 'arch'?; it takes config, arch, ",
+             lambda: hstujit.prewarm(CONFIG, archs="H200")),
+            ("Context: 'cachedir' is no argument, did you mean 'cache_dir'?; it takes cache_dir, ",
+             lambda: hstujit.Context(cachedir="x")),
+            ("Op: 'dir' is no argument", lambda: hstujit.Op(INSTANCE, dir="forward")),
+            ("emit: missing a required argument: 'directory'; it takes config, directory, ",
+             lambda: hstujit.emit(CONFIG)),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(TypeError, "^" + re.escape(wrong)):
+                call()
 
     def test_a_list_of_instances_is_a_config(self):
         self.assertEqual(hstujit.Config(CONFIG["ops"]).describe(), hstujit.Config(CONFIG).describe())

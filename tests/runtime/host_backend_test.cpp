@@ -44,6 +44,12 @@ class HostBackendTest : public RuntimeTest {
     return op_->launch(values.values.data(), values.values.size(), nullptr);
   }
 
+  Result<size_t> workspace_size(int64_t max_seq_len) {
+    FakeLaunch values(make_instance(), {{5, 0, 100}, {}, 128, {}}, kDLCPU);
+    values.value("max_seq_len").integer = max_seq_len;
+    return op_->workspace_size(values.values.data(), values.values.size());
+  }
+
   std::shared_ptr<CountingHost> backend_;
   std::unique_ptr<Op> op_;
 };
@@ -55,11 +61,14 @@ TEST_F(HostBackendTest, ALengthThatWasNotPreparedIsRefused) {
   };
   EXPECT_EQ(launch(128).code(), Code::kNotPrepared);
   EXPECT_EQ(launch(128).message(), sentence("128 (bucket 128)"));
+  EXPECT_EQ(workspace_size(128).status().message(), sentence("128 (bucket 128)"));
   ASSERT_TRUE(op_->prepare(128, -1).ok());
   EXPECT_TRUE(launch(128).ok());
   EXPECT_TRUE(launch(100).ok()) << "of the same bucket";
   EXPECT_EQ(launch(256).code(), Code::kNotPrepared);
   EXPECT_EQ(launch(256).message(), sentence("256 (bucket 256)"));
+  EXPECT_EQ(workspace_size(100).value(), 0U);
+  EXPECT_EQ(workspace_size(256).status().code(), Code::kNotPrepared);
   EXPECT_EQ(backend_->launches, 2);
 }
 

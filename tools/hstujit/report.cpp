@@ -68,7 +68,8 @@ std::string bucket_text(const Json& row) {
 
 std::string device_text(const Json& device) {
   if (!device.is_object()) return "";
-  return fmt::format("{}, {}, {} SMs", text_of(device, "name"), text_of(device, "arch"), text_of(device, "sm_count"));
+  return fmt::format("{}, {}, {}", text_of(device, "name"), text_of(device, "arch"),
+                     count_text(number_of(device, "sm_count"), "SM"));
 }
 
 std::string driver_text(const Json& version) {

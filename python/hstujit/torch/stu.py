@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from .._words import counted
 from ..errors import InvalidArgumentError
 from ._plan import dtype_name
 from .functional import complete_cumsum, split_2D_jagged
@@ -122,7 +123,9 @@ def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int,
         if length < 0:
             raise InvalidArgumentError(f"kv_caching_lengths[{index}] is {length}; it must be at least 0")
         if length > there:
-            raise InvalidArgumentError(f"kv_caching_lengths[{index}] is {length}; sequence {index} has {there} row{'s' * (there != 1)}")
+            raise InvalidArgumentError(
+                f"kv_caching_lengths[{index}] is {length}; sequence {index} has {there} row{'s' * (there != 1)}"
+            )
     if max_len and max_len < longest:
         index = int(lengths.argmax().item())
         raise InvalidArgumentError(
@@ -163,7 +166,9 @@ class STULayer(torch.nn.Module):
             )
         wanted = self.config.embedding_dim
         if rows.size(1) != wanted:
-            raise InvalidArgumentError(f"{name} has {rows.size(1)} columns; it must have {wanted}, the embedding_dim")
+            raise InvalidArgumentError(
+                f"{name} has {counted(rows.size(1), 'column')}; it must have {wanted}, the embedding_dim"
+            )
 
     def _check_new_rows(self, delta_x: torch.Tensor, like: torch.Tensor, batch: int) -> None:
         """Against the cache ``like``, which a caller does not see."""

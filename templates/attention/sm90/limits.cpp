@@ -70,12 +70,12 @@ std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t t
   if (shared_bytes_resident > shared_total) {
     reasons.push_back(
         {"shared_memory",
-         fmt::format("{} CTAs of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
-                     config.blocks_per_sm, shared_bytes, shared_total)});
+         fmt::format("{} of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
+                     counted(config.blocks_per_sm, "CTA"), shared_bytes, shared_total)});
   }
   if (threads * config.blocks_per_sm > device.max_threads) {
-    reasons.push_back(
-        {"threads", fmt::format("{} CTAs of {} threads exceed {}", config.blocks_per_sm, threads, device.max_threads)});
+    reasons.push_back({"threads", fmt::format("{} of {} threads exceed {}", counted(config.blocks_per_sm, "CTA"),
+                                              threads, device.max_threads)});
   }
   return reasons;
 }

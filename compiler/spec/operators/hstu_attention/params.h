@@ -58,7 +58,7 @@ struct HstuAttentionParams {
         field("num_targets", &P::num_targets,
               "launches take num_targets, how many of the last rows of each sequence are targets"),
         field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1, kMaxSeqLen),
-        field("max_attn_len", &P::max_attn_len, "window in ids, as window_size=(w, 0) of FlashAttention; 0 means none",
+        field("max_attn_len", &P::max_attn_len, "window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 with causal=false no mask",
               0, kMaxSeqLen),
         field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window", 0,
               kMaxSeqLen),

@@ -1,0 +1,80 @@
+"""Arguments of the package's own functions, checked by their annotations, so that what is wrong is a sentence."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ._words import did_you_mean
+from .errors import InvalidArgumentError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_integer, value))
+
+
+# By annotation: whether a value may be passed, and what is allowed.
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "bool": (lambda value: isinstance(value, (bool, numbers.Integral)), "True or False"),
+    "float": (lambda value: isinstance(value, numbers.Real), "a number"),
+    "int": (_is_integer, "an integer"),
+    "str": (lambda value: isinstance(value, str), "a text"),
+    "str | os.PathLike[str]": (lambda value: isinstance(value, (str, os.PathLike)), "a text or a path"),
+    "tuple[int, int]": (_is_pair, "two integers, (index, count)"),
+    "Callable": (callable, "a function"),
+    "Context": (lambda value: type(value).__name__ == "Context", "a hstujit.Context"),
+    "Config": (lambda value: type(value).__name__ == "Config", "a hstujit.Config"),
+}
+_CALLABLE = ("Log", "Progress")
+
+
+def _kind(annotation: Any) -> tuple[Callable[[Any], bool], str] | None:
+    """None for what is checked where it is used."""
+    text = annotation if isinstance(annotation, str) else ""
+    optional = text.endswith(" | None")
+    base = text.removesuffix(" | None")
+    known = _KINDS.get("Callable" if base in _CALLABLE else base)
+    if known is None or not optional:
+        return known
+    is_known, allowed = known
+    return lambda value: value is None or is_known(value), f"{allowed}, or None"
+
+
+def checked(function: Function) -> Function:
+    """A function of the package, which says by a sentence that an argument is of another kind, or is none of its own.
+
+    Its annotations are text (``from __future__ import annotations``).
+    """
+    signature = inspect.signature(function)
+    names = [name for name in signature.parameters if name not in ("self", "cls")]
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in signature.parameters.values())
+    kinds = {name: kind for name in names if (kind := _kind(signature.parameters[name].annotation))}
+    called = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            unknown = [f"{name!r} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
+            wrong = "; ".join(unknown) if unknown and not takes_any else str(error)
+            raise TypeError(f"{called}: {wrong}; it takes {', '.join(names)}") from None
+        for name, (is_allowed, allowed) in kinds.items():
+            if name in bound.arguments and not is_allowed(bound.arguments[name]):
+                raise InvalidArgumentError(f"{name} is {bound.arguments[name]!r}; it must be {allowed}")
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+__all__ = ["checked"]
