@@ -20,20 +20,29 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_integer, value))
+    return isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_integer, value))
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, (bool, numbers.Integral)) or type(value).__name__ in ("bool", "bool_")  # numpy's, too
+
+
+def _is_a(name: str) -> Callable[[Any], bool]:
+    """Whether a value is of the package's class of that name, which cannot be imported from here."""
+    return lambda value: any(c.__name__ == name and c.__module__.startswith("hstujit.") for c in type(value).__mro__)
 
 
 # By annotation: whether a value may be passed, and what is allowed.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "bool": (lambda value: isinstance(value, (bool, numbers.Integral)), "True or False"),
+    "bool": (_is_flag, "True or False"),
     "float": (lambda value: isinstance(value, numbers.Real), "a number"),
     "int": (_is_integer, "an integer"),
     "str": (lambda value: isinstance(value, str), "a text"),
     "str | os.PathLike[str]": (lambda value: isinstance(value, (str, os.PathLike)), "a text or a path"),
     "tuple[int, int]": (_is_pair, "two integers, (index, count)"),
     "Callable": (callable, "a function"),
-    "Context": (lambda value: type(value).__name__ == "Context", "a hstujit.Context"),
-    "Config": (lambda value: type(value).__name__ == "Config", "a hstujit.Config"),
+    "Context": (_is_a("Context"), "a hstujit.Context"),
+    "Config": (_is_a("Config"), "a hstujit.Config"),
 }
 _CALLABLE = ("Log", "Progress")
 
@@ -70,9 +79,14 @@ def checked(function: Function) -> Function:
             wrong = "; ".join(unknown) if unknown and not takes_any else str(error)
             raise TypeError(f"{called}: {wrong}; it takes {', '.join(names)}") from None
         for name, (is_allowed, allowed) in kinds.items():
-            if name in bound.arguments and not is_allowed(bound.arguments[name]):
-                raise InvalidArgumentError(f"{name} is {bound.arguments[name]!r}; it must be {allowed}")
-        return function(*args, **kwargs)
+            if name not in bound.arguments:
+                continue
+            value = bound.arguments[name]
+            if not is_allowed(value):
+                raise InvalidArgumentError(f"{name} is {value!r}; it must be {allowed}")
+            if _is_integer(value):
+                bound.arguments[name] = int(value)  # numpy's is none for ctypes
+        return function(*bound.args, **bound.kwargs)
 
     return call  # type: ignore[return-value]
 

@@ -168,6 +168,16 @@ class Configs(Scratch):
             with self.assertRaisesRegex(errors.InvalidArgumentError, "^" + re.escape(wrong)):
                 call()
 
+    def test_arguments_of_a_like_kind_are_taken(self):
+        class Derived(hstujit.Context):
+            pass
+
+        context = Derived(cache_dir=self.folder / "derived")
+        self.assertTrue(hstujit.Cache(context).path)
+        self.assertTrue(hstujit.check_config(CONFIG, arch="H200", context=context))
+        report = hstujit.run(CONFIG, backend="host", check=numpy.bool_(True), max_rows=numpy.int64(5), context=context)
+        self.assertTrue(report)
+
     def test_arguments_that_are_none_are_named_with_a_similar_one(self):
         for wrong, call in (
             ("prewarm: 'archs' is no argument, did you mean 'arch'?; it takes config, arch, ",

@@ -410,6 +410,13 @@ TEST(Cache, WhatIsNoCacheIsNotHealthy) {
     EXPECT_EQ(outcome.code, 2) << command;
     EXPECT_THAT(outcome.err, HasSubstr("--cache-dir is \"" + missing + "\", which does not exist"));
   }
+  const std::string dangling = (scratch.path() / "dangling").string();
+  fs::create_symlink(missing, dangling);
+  for (const char* command : {"ls", "verify"}) {
+    const Outcome outcome = hstujit_tool({"cache", command, "--cache-dir", dangling});
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("--cache-dir is \"" + dangling + "\", a link that leads nowhere"));
+  }
   EXPECT_EQ(hstujit_tool({"cache", "verify"}, {{"HSTUJIT_CACHE_DIR", missing}}).code, 0) << "not made yet";
 }
 

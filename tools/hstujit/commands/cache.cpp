@@ -216,8 +216,11 @@ Status report_on_existing(const CacheOptions& options, const Call& call, Printer
   std::error_code error;
   const char* const others = std::getenv("HSTUJIT_CACHE_PATH");
   if ((others == nullptr || *others == 0) && !options.cache_dir.empty() &&
-      !std::filesystem::exists(std::filesystem::symlink_status(options.cache_dir, error)))
-    return Status(Code::kNotFound, fmt::format("--cache-dir is {}, which does not exist", quote(options.cache_dir)));
+      std::filesystem::status(options.cache_dir, error).type() == std::filesystem::file_type::not_found) {
+    const bool link = std::filesystem::is_symlink(options.cache_dir, error);
+    return Status(Code::kNotFound, fmt::format("--cache-dir is {}, {}", quote(options.cache_dir),
+                                               link ? "a link that leads nowhere" : "which does not exist"));
+  }
   HSTUJIT_ASSIGN_OR_RETURN(const Report report, call(context.get()));
   return show(report, options, printer);
 }
