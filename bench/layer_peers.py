@@ -12,13 +12,12 @@ computes the projection again in backward, whatever recompute_uvqk says.
 
 import argparse
 import contextlib
-import json
 import pathlib
 import sys
 import types
 
 import torch
-from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of
+from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of, write_report
 
 HOST_CYCLES = 8_000_000  # of the GPU: longer than the host needs to enqueue a training step
 
@@ -122,8 +121,7 @@ def main():
             first, second = outs.values()
             result["difference"] = round(((first - second).norm() / second.norm()).item(), 5)
         results.append(result)
-    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": results}, report, indent=1)
-    print(file=report)
+    write_report(report, results)
 
 
 if __name__ == "__main__":

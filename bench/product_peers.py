@@ -8,13 +8,11 @@ medians in ms, with the L2 cache emptied before each launch, and the time of the
 """
 
 import argparse
-import json
 import pathlib
 import re
-import sys
 
 import torch
-from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of
+from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of, write_report
 
 
 def product(op):
@@ -53,8 +51,7 @@ def main():
         if re.search(options.op, op["name"]):
             times.append(time_instance(op, flush, options.repeats))
             torch.cuda.empty_cache()
-    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, report, indent=1)
-    print(file=report)
+    write_report(report, times)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,11 @@ def report_alone():
     return report
 
 
+def write_report(report, times):
+    json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, report, indent=1)
+    print(file=report)
+
+
 def time_instance(op, ways, flush, repeats):
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[op.get("dtype", "bf16")]
     rows, width = op["rows"], op["width"]
@@ -154,8 +159,7 @@ def main():
             times.append(time_instance(op, ways, flush, options.repeats))
             torch.cuda.empty_cache()
     finally:
-        json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, report, indent=1)
-        print(file=report)
+        write_report(report, times)
 
 
 if __name__ == "__main__":

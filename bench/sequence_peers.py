@@ -11,14 +11,13 @@ told on stderr and left out.
 """
 
 import argparse
-import json
 import pathlib
 import re
 import signal
 import sys
 
 import torch
-from row_peers import FLUSH_BYTES, report_alone, time_copy, time_of
+from row_peers import FLUSH_BYTES, report_alone, time_copy, time_of, write_report
 
 BATCH, LONGEST, WIDTH, TARGETS, BUCKETS = 256, 1024, 512, 20, 512
 DTYPE = torch.bfloat16
@@ -160,8 +159,7 @@ def main():
                 times.append(time_instance(name, *instance, flush, options))
                 torch.cuda.empty_cache()
     finally:
-        json.dump({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "times": times}, report, indent=1)
-        print(file=report)
+        write_report(report, times)
 
 
 if __name__ == "__main__":

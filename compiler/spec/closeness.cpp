@@ -172,8 +172,8 @@ Closeness ReferenceComparison::judge(size_t index, const Reader& read) {
   const std::string& name = signature_[index].name;
   const Range whole = {0, reference_[index].tensor.reals.size()};
   const std::vector<Range> ranges = ranges_of_sequences(index);
-  const std::vector<Squares> of_sequences = squares(index, read, ranges);
-  Squares sum = ranges.empty() ? squares(index, read, std::vector{whole}).front() : Squares{};
+  const std::vector<Squares> of_sequences = squares(index, read, ranges.empty() ? std::vector{whole} : ranges);
+  Squares sum;
   for (const Squares& sequence : of_sequences) sum.add(sequence);
   const Norms all = norms(index, sum);
   const auto error = [&](const Norms& norms, const Range& range, double allowed) {

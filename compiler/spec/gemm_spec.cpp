@@ -37,9 +37,8 @@ HostValue random_tensor(const Argument& argument, const Lengths& lengths, double
   }
   constexpr size_t kBlock = 1 << 14;
   tensor.reals.resize(static_cast<size_t>(count));
-  const size_t blocks = (tensor.reals.size() + kBlock - 1) / kBlock;
-  parallel_for(blocks, threads_for(static_cast<int64_t>(blocks), 1), [&](int, size_t block) {
-    for (size_t i = block * kBlock; i < std::min(tensor.reals.size(), (block + 1) * kBlock); ++i)
+  parallel_blocks(tensor.reals.size(), kBlock, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i)
       tensor.reals[i] = round_to(argument.dtype, usual + deviation * random_normal(seed, stream, i));
   });
   return value;

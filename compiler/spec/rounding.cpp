@@ -1,6 +1,5 @@
 #include "compiler/spec/rounding.h"
 
-#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -52,9 +51,8 @@ constexpr size_t kBlock = size_t{1} << 17;
 template <typename Element, typename Source, typename Convert>
 std::vector<std::byte> pack_as(const std::vector<Source>& values, Convert convert) {
   std::vector<std::byte> bytes(values.size() * sizeof(Element));
-  const size_t blocks = (values.size() + kBlock - 1) / kBlock;
-  parallel_for(blocks, threads_for(static_cast<int64_t>(blocks), 1), [&](int, size_t block) {
-    for (size_t index = block * kBlock; index < std::min(values.size(), (block + 1) * kBlock); ++index) {
+  parallel_blocks(values.size(), kBlock, [&](size_t begin, size_t end) {
+    for (size_t index = begin; index < end; ++index) {
       const Element element = convert(values[index]);
       std::memcpy(bytes.data() + index * sizeof(Element), &element, sizeof(Element));
     }

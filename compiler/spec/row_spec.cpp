@@ -270,12 +270,11 @@ void RowSpec::visit_rows(Direction direction, std::vector<HostValue>& values,
     if (terms != nullptr) (*terms)[output.argument].assign((row ? rows : 1) * output.columns, 0);
   }
   const size_t block = std::max<size_t>(1, static_cast<size_t>(kMinElements) / width);
-  const size_t blocks = (rows + block - 1) / block;
   // In float64 the order in which blocks are added is no matter.
   std::mutex adding;
-  parallel_for(blocks, threads_for(static_cast<int64_t>(blocks), 1), [&](int, size_t number) {
+  parallel_blocks(rows, block, [&](size_t begin, size_t end) {
     RowOfValues::Sums sums, squares;
-    for (size_t index = number * block; index < std::min(rows, (number + 1) * block); ++index) {
+    for (size_t index = begin; index < end; ++index) {
       RowOfValues row(places, values, terms, index);
       reference_row(direction, row);
       for (const auto& [name, added] : row.added()) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "compiler/support/integers.h"
 #include "compiler/support/threads.h"
 
 namespace hstujit {
@@ -49,6 +50,12 @@ void parallel_for(size_t count, int threads, const std::function<void(int worker
     work(0);
   }
   if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+void parallel_blocks(size_t count, size_t block, const std::function<void(size_t begin, size_t end)>& body) {
+  const size_t blocks = ceil_div(count, block);
+  parallel_for(blocks, threads_for(static_cast<int64_t>(blocks), 1),
+               [&](int, size_t number) { body(number * block, std::min(count, (number + 1) * block)); });
 }
 
 }  // namespace hstujit

@@ -18,4 +18,8 @@ int threads_for(int64_t work, int64_t least);
 // want of memory, ends all of it: the first exception comes out of the call.
 void parallel_for(size_t count, int threads, const std::function<void(int worker, size_t i)>& body);
 
+// Calls body(begin, end) for each block of so many of [0, count), but for the last one, which may have fewer. Blocks
+// are the same whatever the threads.
+void parallel_blocks(size_t count, size_t block, const std::function<void(size_t begin, size_t end)>& body);
+
 }  // namespace hstujit

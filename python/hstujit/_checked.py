@@ -27,11 +27,6 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, (bool, numbers.Integral)) or type(value).__name__ in ("bool", "bool_")  # numpy's, too
 
 
-def _is_a(name: str) -> Callable[[Any], bool]:
-    """Whether a value is of the package's class of that name, which cannot be imported from here."""
-    return lambda value: any(c.__name__ == name and c.__module__.startswith("hstujit.") for c in type(value).__mro__)
-
-
 # By annotation: whether a value may be passed, and what is allowed.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "bool": (_is_flag, "True or False"),
@@ -41,8 +36,6 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "str | os.PathLike[str]": (lambda value: isinstance(value, (str, os.PathLike)), "a text or a path"),
     "tuple[int, int]": (_is_pair, "two integers, (index, count)"),
     "Callable": (callable, "a function"),
-    "Context": (_is_a("Context"), "a hstujit.Context"),
-    "Config": (_is_a("Config"), "a hstujit.Config"),
 }
 _CALLABLE = ("Log", "Progress")
 
@@ -59,25 +52,28 @@ def _kind(annotation: Any) -> tuple[Callable[[Any], bool], str] | None:
     return lambda value: value is None or is_known(value), f"{allowed}, or None"
 
 
+def bind(signature: inspect.Signature, called: str, args: Any, kwargs: Any) -> inspect.BoundArguments:
+    """The arguments of a call by name. A wrong one is a TypeError that lists all, and names a similar one."""
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        names = [name for name in signature.parameters if name not in ("self", "cls")]
+        unknown = [f"{name!r} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
+        raise TypeError(f"{called}: {'; '.join(unknown) or str(error)}; it takes {', '.join(names)}") from None
+
+
 def checked(function: Function) -> Function:
     """A function of the package, which says by a sentence that an argument is of another kind, or is none of its own.
 
     Its annotations are text (``from __future__ import annotations``).
     """
     signature = inspect.signature(function)
-    names = [name for name in signature.parameters if name not in ("self", "cls")]
-    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in signature.parameters.values())
-    kinds = {name: kind for name in names if (kind := _kind(signature.parameters[name].annotation))}
+    kinds = {name: kind for name, p in signature.parameters.items() if (kind := _kind(p.annotation))}
     called = function.__qualname__.removesuffix(".__init__")
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            unknown = [f"{name!r} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
-            wrong = "; ".join(unknown) if unknown and not takes_any else str(error)
-            raise TypeError(f"{called}: {wrong}; it takes {', '.join(names)}") from None
+        bound = bind(signature, called, args, kwargs)
         for name, (is_allowed, allowed) in kinds.items():
             if name not in bound.arguments:
                 continue
@@ -91,4 +87,4 @@ def checked(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-__all__ = ["checked"]
+__all__ = ["bind", "checked"]

@@ -6,10 +6,11 @@ import inspect
 from typing import Any
 
 from . import _instances, _structs
+from ._checked import bind
 from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
 from ._interface import Interface, interface, interfaces
-from ._words import counted, did_you_mean
+from ._words import counted
 from .context import Context, context_of
 from .errors import InvalidArgumentError
 from .op import Op, set_number
@@ -37,13 +38,7 @@ class OperatorFunction:
         return f"<function hstujit.{self.__name__}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = self.__signature__.bind(*args, **kwargs)
-        except TypeError as error:
-            names = self.__signature__.parameters
-            unknown = [f"{name!r} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
-            wrong = "; ".join(unknown) or str(error)
-            raise TypeError(f"{self.__name__}: {wrong}; it takes {', '.join(names)}") from None
+        bound = bind(self.__signature__, self.__name__, args, kwargs)
         bound.apply_defaults()
         arguments = bound.arguments
         context = context_of(arguments.pop("context"))
@@ -106,7 +101,7 @@ class _Call:
         for argument, output in zip(op.signature.outputs, outputs):
             tensors[argument.name] = output
         values, alive = op._values({**tensors, **numbers}, stream)
-        op.prepare(_max_rows(op, numbers), device)
+        op._prepare(_max_rows(op, numbers), device)
         self.launch(op, values, like, stream)
         del alive  # until here nothing of them may be given back
         return arrays if not isinstance(arrays, tuple) or len(arrays) > 1 else arrays[0]

@@ -10,7 +10,7 @@ from typing import Any
 from . import _structs
 from ._checked import checked
 from ._library import encode, json_of, library, text_of
-from .context import Context, handle_of
+from .context import Context, check_context, handle_of
 from .errors import InvalidArgumentError
 
 
@@ -23,6 +23,7 @@ class Cache:
 
     @checked
     def __init__(self, context: Context | None = None) -> None:
+        check_context(context)
         self._context = context
 
     @property
@@ -48,7 +49,7 @@ class Cache:
             raise InvalidArgumentError(f"max_bytes is {max_bytes!r} and nvrtc is {nvrtc!r}; one of them is given")
         if nvrtc is not None:
             return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), encode(nvrtc))
-        if not isinstance(max_bytes, int) or not 0 <= max_bytes < 2**63:
+        if max_bytes is None or not 0 <= max_bytes < 2**63:
             raise InvalidArgumentError(f"max_bytes is {max_bytes!r}; it must be a number of bytes below 2^63")
         return json_of(library.hstujit_cache_prune, handle_of(self._context), max_bytes)
 

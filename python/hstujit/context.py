@@ -106,9 +106,13 @@ def handle_of(context: Context | None) -> ctypes.c_void_p:
 
 def context_of(context: Context | None) -> Context:
     """The one that a call names, else the default one."""
+    check_context(context)
+    return context or default_context()
+
+
+def check_context(context: Any) -> None:
     if context is not None and not isinstance(context, Context):
         raise InvalidArgumentError(f"context is {context!r}; it must be a hstujit.Context, or None")
-    return context or default_context()
 
 
 __all__ = ["Context", "default_context", "set_default_context"]

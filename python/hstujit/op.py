@@ -57,6 +57,8 @@ class Op:
         context: Context | None = None,
     ) -> Op:
         """The instance ``name`` of a config, whose ``tuning`` holds for it."""
+        if not isinstance(config, Config):
+            raise InvalidArgumentError(f"config is {config!r}; it must be a hstujit.Config")
         op = cls.__new__(cls)
         op._create(library.hstujit_op_from_config, context, (config._handle, encode(name)), direction, backend)
         return op
@@ -92,6 +94,9 @@ class Op:
 
         ``device`` is a CUDA ordinal, or -1 for the current one. Not while a stream is being captured.
         """
+        self._prepare(max_seq_len, device)
+
+    def _prepare(self, max_seq_len: int, device: int) -> None:
         if (max_seq_len, device) in self._prepared and device >= 0:
             return
         check(library.hstujit_prepare(self._handle, _structs.Problem(max_seq_len=max_seq_len, device=device)))

@@ -124,7 +124,7 @@ def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int,
             raise InvalidArgumentError(f"kv_caching_lengths[{index}] is {length}; it must be at least 0")
         if length > there:
             raise InvalidArgumentError(
-                f"kv_caching_lengths[{index}] is {length}; sequence {index} has {there} row{'s' * (there != 1)}"
+                f"kv_caching_lengths[{index}] is {length}; sequence {index} has {counted(there, 'row')}"
             )
     if max_len and max_len < longest:
         index = int(lengths.argmax().item())
