@@ -52,10 +52,11 @@ void CacheTree::log_once(std::string_view event, const fs::path& path, const Sta
   log_.event(LogCategory::kCache, event, {{"path", path.native()}, {"reason", status.message()}});
 }
 
-std::string CacheTree::distrust_of_root(const Folder& root) const {
+std::string CacheTree::distrust_of_root(const Result<Folder>& root) const {
   if (trust_ == Trust::kAll) return {};
-  if (std::string own = distrust(root.info()); !own.empty()) return own;
-  const std::pair<dev_t, ino_t> identity = {root.info().st_dev, root.info().st_ino};
+  if (!root.ok()) return root.status().code() == Code::kNotFound ? distrust_of_place(root_) : std::string();
+  if (std::string own = distrust(root->info()); !own.empty()) return own;
+  const std::pair<dev_t, ino_t> identity = {root->info().st_dev, root->info().st_ino};
   {
     const std::lock_guard lock(mutex_);
     if (placed_ == identity) return place_;
@@ -68,7 +69,7 @@ std::string CacheTree::distrust_of_root(const Folder& root) const {
 }
 
 Result<Folder> CacheTree::open_root() const {
-  HSTUJIT_ASSIGN_OR_RETURN(Folder root, Folder::open(root_, trust_));
+  Result<Folder> root = Folder::open(root_, trust_);
   const std::string problem = distrust_of_root(root);
   if (problem.empty()) return root;
   return Status(Code::kIo, fmt::format("the cache {} is neither read nor written: {}", quote(root_), problem));
@@ -76,15 +77,14 @@ Result<Folder> CacheTree::open_root() const {
 
 Status CacheTree::problem() const {
   const auto root = Folder::open(root_, trust_);
-  if (!root.ok()) return root.status().code() == Code::kNotFound ? Status() : root.status();
-  std::string problem = distrust_of_root(*root);
-  return problem.empty() ? Status() : Status(Code::kIo, std::move(problem));
+  std::string problem = distrust_of_root(root);
+  if (!problem.empty()) return Status(Code::kIo, std::move(problem));
+  return root.status().code() == Code::kNotFound ? Status() : root.status();
 }
 
 Status CacheTree::health() const {
-  const auto root = Folder::open(root_, trust_);
-  if (!root.ok()) return root.status().code() == Code::kNotFound ? Status() : root.status();
   Status status = open_root().status();
+  if (status.code() == Code::kNotFound) return {};
   if (!status.ok()) log_once("directory_not_used", root_, status);
   return status;
 }

@@ -3,7 +3,8 @@
 // The root may be a link, and lie behind some. Below it nothing but folders and regular files counts: a link is never
 // followed, whatever is done. With Trust::kOwn a folder or a file that belongs to somebody who is neither root nor this
 // user, or that anybody may write, does not count either; a root of which that is true, or whose place anybody can put
-// another one into, is left alone with all that is in it. A folder that does not count is logged once.
+// another one into, is left alone with all that is in it, and not made where there is none. A folder that does not
+// count is logged once.
 #pragma once
 
 #include <filesystem>
@@ -35,7 +36,8 @@ class CacheTree {
 
   const std::string& root() const { return root_; }
 
-  // Why the whole directory is left alone, if it is. One that is not there, or is none, is no trouble.
+  // Why the whole directory is left alone, if it is. One that is not there, in a place where it may be made, is no
+  // trouble.
   Status health() const;
   // The same for a sentence that names the root already.
   Status problem() const;
@@ -57,8 +59,8 @@ class CacheTree {
   Result<Folder> open_root() const;
   // As open(), but that it says how far it came and logs nothing.
   Result<Folder> reach(const std::filesystem::path& name, std::filesystem::path* reached) const;
-  // Why the open root does not count.
-  std::string distrust_of_root(const Folder& root) const;
+  // Why the root does not count, as it was opened; where there is none, why none may be made.
+  std::string distrust_of_root(const Result<Folder>& root) const;
   void log_once(std::string_view event, const std::filesystem::path& path, const Status& status) const;
 
   std::string root_;

@@ -67,8 +67,7 @@ std::string distrust_of_place(const fs::path& path) {
     if (std::string folder = distrust_of_folder(reached); !folder.empty()) return folder;
     struct stat info;
     const fs::path next = reached / part;
-    if (::lstat(next.c_str(), &info) != 0) return {};
-    if (!S_ISLNK(info.st_mode)) {
+    if (::lstat(next.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) {
       reached = next;
       continue;
     }
@@ -85,5 +84,9 @@ std::string distrust_of_place(const fs::path& path) {
 }
 
 bool says_distrust(std::string_view sentence) { return sentence.ends_with(kAllTheSame); }
+
+std::string_view without_remedy(std::string_view sentence) {
+  return says_distrust(sentence) ? sentence.substr(0, sentence.rfind("; ")) : sentence;  // no remedy has another
+}
 
 }  // namespace hstujit

@@ -14,6 +14,7 @@
 #include "autotune_cache/artifact_files.h"
 #include "compiler/support/folder.h"
 #include "compiler/support/text.h"
+#include "compiler/support/trust.h"
 
 namespace hstujit {
 
@@ -40,10 +41,11 @@ struct PassedOverFiles {
   void report(size_t files, const std::string& layer, std::string_view reason, const char* what_to_do,
               std::vector<Finding>* findings) const {
     if (count == 0) return;
-    findings->push_back({Severity::kWarning, "cache",
-                         fmt::format("{} of {} in {} {} not used{}; the first is {}: {}", count, counted(files, "file"),
-                                     quote(layer), count == 1 ? "is" : "are", reason, quote(first.path), first.problem),
-                         what_to_do});
+    findings->push_back(
+        {Severity::kWarning, "cache",
+         fmt::format("{} of {} in {} {} not used{}; the first is {}: {}", count, counted(files, "file"), quote(layer),
+                     count == 1 ? "is" : "are", reason, quote(first.path), without_remedy(first.problem)),
+         what_to_do});
   }
 };
 

@@ -23,8 +23,8 @@ std::string_view to_string(Severity severity);  // "error" "warning"
 // What to do about a cache, a folder or a file that is not trusted (says_distrust).
 inline constexpr const char* kTrustAdvice =
     "where all who can write it may run code as this user, as in a team, set HSTUJIT_TRUST_CACHE=1 "
-    "(docs/deployment.md); else take it and the folders above it out of others' hands with chown and chmod, or name "
-    "another one";
+    "(docs/deployment.md); else take it and the folders above it out of others' hands with chown and chmod o-w, or "
+    "name another one";
 
 struct Finding {
   Severity severity = Severity::kWarning;

@@ -13,6 +13,7 @@
 #include "compiler/support/json.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
+#include "compiler/support/trust.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
 #include "runtime/tuning/worker/worker_problem.h"
@@ -159,19 +160,43 @@ class Doctor {
   }
 
   // `role`: "user", which is written, or what is only read: "read_only", "shipped" (tuning records alone).
-  Json directory_json(const CacheLayer& layer, std::string_view role) {
-    const std::string& path = layer.path();
-    const PathHealth health = path_health(path);
+  static Json directory_json(const std::string& path, const PathHealth& health, std::string_view role) {
     Json row = {{"path", path}, {"exists", health.exists}, {"role", role}};
     row["ok"] = role == "user" ? health.writable : health.exists;
     if (!health.network.empty()) row["file_system"] = health.network;
     if (health.group_writable) row["group_writable"] = true;
-    if (role == "user") {
-      add(user_directory_findings(path, health));
-      if (health.writable) add(folder_findings(*layer.tree()));
+    return row;
+  }
+
+  // Of a layer on this machine. One that is not used as a whole has this finding alone.
+  Json layer_json(const CacheLayer& layer) {
+    const PathHealth path = path_health(layer.path());
+    const bool writable = layer.writable();
+    Json row = directory_json(layer.path(), path, writable ? "user" : "read_only");
+    const Status health = layer.health();
+    if (!health.ok()) {
+      row["ok"] = false;
+      row["problem"] = health.message();
+    }
+    if (writable && !path.is_directory) {
+      add(user_directory_findings(layer.path(), path));
+    } else if (says_distrust(health.message())) {
+      add(of_caches(), writable ? "cache" : "HSTUJIT_CACHE_PATH", std::string(without_remedy(health.message())),
+          kTrustAdvice);
+    } else if (!health.ok()) {
+      add(of_caches(), writable ? "cache" : "HSTUJIT_CACHE_PATH", health.message(),
+          path.is_directory         ? "let this user read it, or name another one"
+          : layer.tree() == nullptr ? "copy the bundle again, or export it anew"
+                                    : "name a directory or a bundle");
+    } else if (writable) {
+      add(user_directory_findings(layer.path(), path));
+      if (path.writable) add(folder_findings(*layer.tree()));
       add(clock_findings(*layer.tree()));
-    } else if (!health.exists) {
-      add(of_caches(), "HSTUJIT_CACHE_PATH", fmt::format("the cache {} does not exist", quote(path)),
+      add(entry_findings(layer));
+    } else if (path.exists) {
+      add(entry_findings(layer));
+    } else {
+      add(of_caches(), "HSTUJIT_CACHE_PATH", fmt::format("the cache {} does not exist", quote(layer.path())),
           "take it out of HSTUJIT_CACHE_PATH, which names what is only read, or put a directory or bundle there; "
           "HSTUJIT_CACHE_DIR is where kernels are kept");
     }
@@ -199,27 +224,10 @@ class Doctor {
           "set HSTUJIT_CACHE_DIR");
     }
     for (const CacheLayerPtr& layer : layers) {
-      if (layer->remote()) {
-        caches.push_back(remote_json(*layer));
-        continue;
-      }
-      caches.push_back(directory_json(*layer, layer->writable() ? "user" : "read_only"));
-      if (const Status health = layer->health(); !health.ok()) {
-        caches.back()["ok"] = false;
-        caches.back()["problem"] = health.message();
-        const bool directory = path_health(layer->path()).is_directory;
-        if (layer->writable() && !directory) continue;  // which is said already
-        add(of_caches(), layer->writable() ? "cache" : "HSTUJIT_CACHE_PATH", health.message(),
-            says_distrust(health.message()) ? kTrustAdvice
-            : directory                     ? "let this user read it, or name another one"
-            : layer->tree() == nullptr      ? "copy the bundle again, or export it anew"
-                                            : "name a directory or a bundle");
-      } else {
-        add(entry_findings(*layer));
-      }
+      caches.push_back(layer->remote() ? remote_json(*layer) : layer_json(*layer));
     }
-    if (!engine_.shipped_records().empty())
-      caches.push_back(directory_json(*engine_.tuning().layers().back(), "shipped"));
+    if (const std::string& shipped = engine_.shipped_records(); !shipped.empty())
+      caches.push_back(directory_json(shipped, path_health(shipped), "shipped"));
     return caches;
   }
 

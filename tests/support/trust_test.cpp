@@ -37,6 +37,9 @@ TEST(Trust, SaysWhatHelps) {
   EXPECT_TRUE(says_distrust("cannot use folder \"/c/v1\": " + of_anybody));
   EXPECT_FALSE(says_distrust("cannot open folder \"/c/v1\": Permission denied"));
   EXPECT_FALSE(says_distrust(""));
+  EXPECT_EQ(without_remedy("cannot use folder \"/c; d/v1\": " + of_anybody),
+            "cannot use folder \"/c; d/v1\": anybody may write it (mode 602)");
+  EXPECT_EQ(without_remedy("cannot open folder; it is gone"), "cannot open folder; it is gone");
 }
 
 TEST(Trust, OfAPlaceIsThatOfTheFoldersAbove) {
@@ -65,6 +68,20 @@ TEST(Trust, OfAPlaceIsThatOfTheFoldersAbove) {
   fs::permissions(other, fs::perms(0755));
   fs::permissions(open, fs::perms(0777));
   EXPECT_THAT(distrust_of_place(other / "link"), HasSubstr(open.native()));
+}
+
+TEST(Trust, OfAPlaceThatIsStillToBeMade) {
+  const auto temporary = TempDir::create();
+  ASSERT_TRUE(temporary.ok());
+  const fs::path open = temporary->path() / "open", safe = temporary->path() / "safe";
+  for (const fs::path& folder : {open, safe}) ASSERT_TRUE(fs::create_directory(folder));
+  fs::permissions(open, fs::perms(0777));
+  fs::create_symlink(open / "new", safe / "link");
+  EXPECT_EQ(distrust_of_place(safe / "new" / "cache"), "");
+  for (const fs::path& place :
+       {open / "cache", open / "new" / "cache", safe / "new" / ".." / ".." / "open" / "cache", safe / "link" / "cache"})
+    EXPECT_THAT(distrust_of_place(place), HasSubstr("everybody may write the folder \"" + open.native() + "\""))
+        << place;
 }
 
 // A link in a safe folder leads through one that everybody may write, and from there to a safe place.

@@ -27,12 +27,12 @@ Cell directory(const Json& directory) {
   }
   const bool writable = text_of(directory, "role") == "user";
   if (!writable) text += ", read-only layer";
-  if (member(directory, "exists") != true) text += writable ? ", will be created" : ", does not exist";
+  const bool ok = member(directory, "ok") == true;
+  if (member(directory, "exists") != true) text += writable && ok ? ", will be created" : ", does not exist";
   if (const std::string system = text_of(directory, "file_system"); !system.empty()) {
     text += fmt::format(", on a file system of other machines ({})", system);
   }
   if (member(directory, "group_writable") == true) text += ", writable by its group";
-  const bool ok = member(directory, "ok") == true;
   if (!ok && writable) text += ", not used";
   return {text, ok ? Tone::kGood : Tone::kBad};
 }
