@@ -84,7 +84,7 @@ Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wa
   }
   const std::string reason = refusal(wanted, to_json(*config), &choice.config);
   if (!reason.empty()) {
-    return Status(Code::kInvalidConfig,
+    return Status(Code::kUnsupported,
                   fmt::format("HSTUJIT_FROZEN is {}, whose choice for {} {}, bucket {}, cannot run on {}: {}",
                               frozen.origin(), op, direction, to_string(wanted.bucket), wanted.device.name, reason));
   }
