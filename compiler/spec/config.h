@@ -12,6 +12,7 @@
 #include "compiler/spec/limits.h"
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/run_limits.h"
 #include "compiler/support/shared_integers.h"
 
 namespace hstujit {
@@ -28,7 +29,7 @@ struct Tuning {
     using T = Tuning;
     return std::make_tuple(
         field("length_mode", &T::length_mode, "how max_seq_len is quantised in tuning keys").one_of(kLengthModeNames),
-        field("budget_s", &T::budget_s, "seconds that tuning the whole file may take"),
+        field("budget_s", &T::budget_s, "seconds that tuning the whole file may take", 0, kMaxBudgetSeconds),
         field("exhaustive", &T::exhaustive, "time also the candidates that the cost model expects to be far slower"),
         field("deterministic", &T::deterministic, "only kernels whose results are bitwise equal run after run"));
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/spec/limits.h"
+#include "compiler/support/run_limits.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
@@ -11,32 +12,34 @@ using namespace hstujit::capi;
 
 namespace {
 
+static_assert(kMaxRowsOfRun == kMaxSeqLen);
+
 std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : text; }
 
 Result<OperationOptions> read_options(const hstujit_run_options* from) {
   OperationOptions options;
   if (from == nullptr) return options;
   HSTUJIT_ASSIGN_OR_RETURN(const auto given, read_struct("hstujit_run_options", from, kFirstRunOptions));
-  const auto refuse = [](const char* name, const auto value, const char* allowed) {
+  const auto refuse = [](const char* name, const auto value, const std::string& allowed) {
     return Status(Code::kInvalidArgument,
                   std::string(name) + " is " + std::to_string(value) + "; it must be " + allowed);
   };
+  const auto up_to = [](const char* from, int64_t most) { return std::string(from) + " to " + std::to_string(most); };
   if (given.jobs < 0) return refuse("jobs", given.jobs, "0 (as many as HSTUJIT_COMPILE_JOBS) or more");
-  constexpr double kLongestBudget = 2147483647;  // as a config's and the command line's
-  constexpr int kMostRepeats = 1000000;
-  if (!(given.budget_s >= 0 && given.budget_s <= kLongestBudget))
-    return refuse("budget_s", given.budget_s, "from 0 (the config's) to 2147483647 seconds");
+  if (!(given.budget_s >= 0 && given.budget_s <= static_cast<double>(kMaxBudgetSeconds)))
+    return refuse("budget_s", given.budget_s, up_to("from 0 (the config's)", kMaxBudgetSeconds) + " seconds");
   if (given.device < 0) return refuse("device", given.device, "a CUDA ordinal, 0 or more");
-  if (given.repeats < 0 || given.repeats > kMostRepeats)
-    return refuse("repeats", given.repeats, "from 0 (bench: 50, run: 1) to 1000000");
-  if (given.max_rows < 0 || given.max_rows > kMaxSeqLen)
-    return refuse("max_rows", given.max_rows, "from 0 (all) to 268435456");
+  if (given.repeats < 0 || given.repeats > kMaxRepeats)
+    return refuse("repeats", given.repeats, up_to("from 0 (bench: 50, run: 1)", kMaxRepeats));
+  if (given.max_rows < 0 || given.max_rows > kMaxRowsOfRun)
+    return refuse("max_rows", given.max_rows, up_to("from 0 (all)", kMaxRowsOfRun));
   if (given.backend != HSTUJIT_BACKEND_CUDA && given.backend != HSTUJIT_BACKEND_HOST) {
     return refuse("backend", static_cast<int>(given.backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
   }
   if (given.check != 0 && given.check != 1) return refuse("check", given.check, "0 or 1");
   if (given.shard_count < 0 || given.shard_count > HSTUJIT_MAX_SHARDS)
-    return refuse("shard_count", given.shard_count, "0 (no shards) or more, HSTUJIT_MAX_SHARDS (1048576) at most");
+    return refuse("shard_count", given.shard_count,
+                  "0 (no shards) or more, HSTUJIT_MAX_SHARDS (" + std::to_string(HSTUJIT_MAX_SHARDS) + ") at most");
   if (given.shard_index < 0 || given.shard_index >= std::max(given.shard_count, 1)) {
     return refuse("shard_index", given.shard_index, "0 or more, and less than shard_count");
   }

@@ -99,6 +99,8 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
        "--seed: \"-1\" is not allowed; it must be a whole number from 0 to 1844674407370"},
       {{"run", "--config", "a", "--seed", "18446744073709551616"}, "\"18446744073709551616\" is not allowed"},
       {{"bench", "--config", "a", "--repeats", "0x10"}, "--repeats: \"0x10\" is not allowed"},
+      {{"bench", "--config", "a", "--repeats", "1000001"}, "it must be a whole number from 1 to 1000000"},
+      {{"run", "--config", "a", "--repeat", "1000001"}, "it must be a whole number from 1 to 1000000"},
       {{"prewarm", "--config", "a", "--jobs", "+1"}, "--jobs: \"+1\" is not allowed"},
       {{"prewarm", "--config", "a", "--jobs", " 1"}, "--jobs: \" 1\" is not allowed"},
       {{"prewarm", "--config", "a", "--jobs", ""}, "--jobs: \"\" is not allowed"},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/support/run_limits.h"
 #include "tools/hstujit/exit_code.h"
 
 namespace hstujit {
@@ -12,14 +13,16 @@ TEST(Duration, TakesUnits) {
   EXPECT_EQ(*parse_duration("60s"), 60);
   EXPECT_EQ(*parse_duration("2m"), 120);
   EXPECT_EQ(*parse_duration("1.5h"), 5400);
+  EXPECT_EQ(*parse_duration(std::to_string(kMaxBudgetSeconds)), static_cast<double>(kMaxBudgetSeconds));
 }
 
 TEST(Duration, RefusesTheRestWithASentence) {
-  for (const char* text : {"", "s", "-1s", "0", "5 parsecs", "inf", "nan"}) {
+  for (const char* text : {"", "s", "-1s", "0", "5 parsecs", "inf", "nan", "2147483648s"}) {
     const Result<double> seconds = parse_duration(text);
     ASSERT_FALSE(seconds.ok()) << text;
     EXPECT_EQ(seconds.status().code(), Code::kInvalidArgument);
     EXPECT_NE(seconds.status().message().find("allowed: a number above 0"), std::string::npos);
+    EXPECT_TRUE(seconds.status().message().ends_with(std::to_string(kMaxBudgetSeconds) + "s"));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "compiler/support/run_limits.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -36,11 +37,10 @@ Result<double> parse_duration(std::string_view text) {
     if (number->rest == "m" || number->rest == "min") factor = 60;
     if (number->rest == "h") factor = 3600;
   }
-  constexpr double kLongest = 2147483647;  // as a config's budget_s
-  if (factor == 0 || number->value <= 0 || number->value * factor > kLongest) {
+  if (factor == 0 || number->value <= 0 || number->value * factor > static_cast<double>(kMaxBudgetSeconds)) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} is no duration; allowed: a number above 0 with s, m or h, such as 60s, up to {:.0f}s",
-                              quote(text), kLongest));
+                  fmt::format("{} is no duration; allowed: a number above 0 with s, m or h, such as 60s, up to {}s",
+                              quote(text), kMaxBudgetSeconds));
   }
   return number->value * factor;
 }

@@ -7,6 +7,7 @@
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
+#include "compiler/support/run_limits.h"
 #include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
@@ -117,7 +118,7 @@ void add_bench(CLI::App& app, Action& action) {
   command.add_option("--out", options->out, "also write the report to this file")->type_name("FILE");
   command.add_option("--repeats", options->repeats, "timed launches of each instance; default: 50")
       ->type_name("N")
-      ->transform(whole_number_from(1, 1000000));
+      ->transform(whole_number_from(1, kMaxRepeats));
   add_device(command, *options);
   add_cache_dir(command, *options);
   add_wide(command, *options);

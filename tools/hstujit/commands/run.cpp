@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 
+#include "compiler/support/run_limits.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
@@ -95,13 +96,13 @@ void add_run(CLI::App& app, Action& action) {
   command.add_flag("--check", options->check, "compare with the float64 reference; exit 1 past the bound");
   command.add_option("--max-rows", options->max_rows, "at most this many rows of each batch; default: all")
       ->type_name("N")
-      ->transform(whole_number_from(1, 1 << 28));
+      ->transform(whole_number_from(1, kMaxRowsOfRun));
   command
       .add_option("--repeat", options->repeat,
                   "launches on the same input, whose outputs are compared bitwise; past 1, exit 1 when some differ and "
                   "deterministic kernels are asked for")
       ->type_name("N")
-      ->transform(whole_number_from(1, 1000000))
+      ->transform(whole_number_from(1, kMaxRepeats))
       ->capture_default_str();
   command.add_option("--seed", options->seed, "of the generated input")
       ->type_name("N")
