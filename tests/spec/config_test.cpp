@@ -33,10 +33,11 @@ TEST(Config, TheExamplesOfTheRepositoryLoad) {
 TEST(Config, ReadsEveryPart) {
   const auto config = parse_config(R"({
     // a comment
-    "version": 1, "device": "sm_90a", "tuning": {"length_mode": "fine", "budget_s": 2.5, "exhaustive": true, "deterministic": true},
+    "version": 1, "device": "sm_90a",
+    "tuning": {"length_mode": "fine", "budget_s": 2.5, "exhaustive": true, "deterministic": true},
     "defaults": {"dtype": "fp16", "heads": 3, "num_targets": 7},
-    "ops": [{"name": "x", "op": "hstu_attention", "directions": ["forward"], "attn_dim": 32, "hidden_dim": 64, "heads": 5,
-             "max_seq_len": [512, 256, 512], "alpha": 0.25, "lengths": [3, 300]}]})",
+    "ops": [{"name": "x", "op": "hstu_attention", "directions": ["forward"], "attn_dim": 32, "hidden_dim": 64,
+             "heads": 5, "max_seq_len": [512, 256, 512], "alpha": 0.25, "lengths": [3, 300]}]})",
                                    "model.json", "");
   ASSERT_TRUE(config.ok()) << config.status().message();
   EXPECT_EQ(config->device->name, "NVIDIA H200");

@@ -333,7 +333,8 @@ TEST(Host, ABatchOfTooManySequencesIsRefusedWhateverTheirLengths) {
 TEST(Host, AnInstanceWithoutRoomLeavesTheOthersTheirResults) {
   const Scratch scratch;
   const std::string config = scratch.file("config.json", R"({"version": 1, "ops": [
-      {"name": "y", "op": "silu", "width": 64, "rows": 5}, {"name": "x", "op": "addmm", "k": 65536, "n": 65536, "rows": 1},
+      {"name": "y", "op": "silu", "width": 64, "rows": 5},
+      {"name": "x", "op": "addmm", "k": 65536, "n": 65536, "rows": 1},
       {"name": "z", "op": "silu", "width": 64, "rows": 5}]})");
   const Outcome outcome =
       run_program({"/bin/sh", "-c", R"(ulimit -v 8000000; exec "$0" "$@")", HSTUJIT_BINARY_DIR "/bin/hstujit", "run",
@@ -460,7 +461,8 @@ TEST(Host, RunsLastRowsOfSequencesAndAgreesWithTheReference) {
   const std::string config = scratch.file("config.json", R"({"version": 1,
       "defaults": {"op": "delta_hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 256,
                    "lengths": [20, 0, 256, 130], "num_targets": 3},
-      "ops": [{"name": "dense", "delta_len": 30}, {"name": "jagged", "jagged_queries": true, "delta_len": [1, 300]}]})");
+      "ops": [{"name": "dense", "delta_len": 30},
+              {"name": "jagged", "jagged_queries": true, "delta_len": [1, 300]}]})");
   const std::vector<std::string> run = {"run", "--config", config, "--backend", "host", "--check", "--json"};
   const Outcome outcome = hstujit_tool(run);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
