@@ -15,6 +15,11 @@ namespace {
 // The operator that a kernel is of; its key has it in the spec.
 std::string op_of(const ArtifactKey& key) { return text_member(json_or_null(key.spec), "op"); }
 
+// Whether entries of `op` are among those that are asked for.
+bool is_wanted(const std::vector<std::string>& ops, const std::string& op) {
+  return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
 Status not_kept(const BundleLayer& bundle, const std::string& directory, std::string_view what) {
   return Status(Code::kIo,
                 fmt::format("{} of the bundle {} cannot be kept in the cache directory {}; HSTUJIT_LOG=cache "
@@ -45,14 +50,14 @@ bool is_overtaken(const StoredChoice& stored, const CacheLayers& consulted) {
 }
 
 // Of several for one key: those that decide on this machine, too, before those that it has only noted.
-Result<int64_t> export_choices(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted,
-                               Files& files) {
+Result<int64_t> export_choices(const CacheLayers& layers, const std::vector<std::string>& ops,
+                               const CacheLayers& consulted, Files& files) {
   int64_t count = 0;
   HSTUJIT_ASSIGN_OR_RETURN(std::vector<StoredChoice> all, gather_whole(layers, &CacheLayer::choices));
   std::stable_partition(all.begin(), all.end(),
                         [](const StoredChoice& stored) { return stored.choice.exported || is_forced(stored.choice); });
   for (const StoredChoice& stored : all) {
-    if ((!op.empty() && stored.choice.key.op != op) || is_overtaken(stored, consulted)) continue;
+    if (!is_wanted(ops, stored.choice.key.op) || is_overtaken(stored, consulted)) continue;
     ChoiceRecord choice = stored.choice;
     choice.exported = true;
     HSTUJIT_ASSIGN_OR_RETURN(std::string text, format_choice(choice));
@@ -81,7 +86,8 @@ Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningD
 
 }  // namespace
 
-Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted) {
+Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vector<std::string>& ops,
+                                     const CacheLayers& consulted) {
   ExportedBundle exported;
   Files files;
   Status failure;
@@ -94,7 +100,7 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::strin
     for (const StoredArtifact& stored : layer->artifacts(&failure)) {
       const ArtifactKey& key = stored.metadata.key;
       const ArtifactFiles names(kNoRoot, key.arch, stored.digest);
-      if (files.contains(names.metadata.native()) || (!op.empty() && op_of(key) != op)) continue;
+      if (files.contains(names.metadata.native()) || !is_wanted(ops, op_of(key))) continue;
       Result<LoadedArtifact> loaded = layer->find_artifact(key.arch, stored.digest);
       if (!loaded.ok() && is_system_failure(loaded.status())) return loaded.status();
       if (!loaded.ok()) continue;  // as a look-up would pass over it; verify names it
@@ -103,7 +109,7 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::strin
       ++exported.kernels;
     }
     for (const StoredRecord& stored : layer->records(&failure)) {
-      if (!op.empty() && stored.record.key.op != op) continue;
+      if (!is_wanted(ops, stored.record.key.op)) continue;
       HSTUJIT_ASSIGN_OR_RETURN(std::string text, format_record(stored.record));
       const std::string name = record_file(kNoRoot, stored.digest).native();
       if (files.emplace(name, std::move(text)).second) ++exported.records;
@@ -111,7 +117,7 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::strin
   }
   // A bundle that lacks what could not be read for the moment would look whole.
   HSTUJIT_RETURN_IF_ERROR(failure);
-  HSTUJIT_ASSIGN_OR_RETURN(exported.choices, export_choices(layers, op, consulted, files));
+  HSTUJIT_ASSIGN_OR_RETURN(exported.choices, export_choices(layers, ops, consulted, files));
   HSTUJIT_ASSIGN_OR_RETURN(exported.packed, pack_bundle(files));
   return exported;
 }

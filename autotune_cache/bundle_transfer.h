@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "autotune_cache/artifact_store.h"
 #include "autotune_cache/bundle.h"
@@ -17,11 +18,12 @@ struct ExportedBundle {
   int64_t choices = 0;
 };
 
-// Every good entry of `layers`, of several for one key that which a look-up finds. `op` names the operator whose
+// Every good entry of `layers`, of several for one key that which a look-up finds. `ops` names the operators whose
 // entries are taken; empty: all. `consulted`: the layers in which look-ups of this machine find tuning records, the
 // same and the shipped ones. A choice that such a record has overtaken is left out. Damaged entries are left out, too;
 // a failure of the system (is_system_failure) ends it.
-Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::string& op, const CacheLayers& consulted);
+Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vector<std::string>& ops,
+                                     const CacheLayers& consulted);
 
 struct ImportReport {
   int64_t kernels = 0;      // of the bundle

@@ -287,7 +287,7 @@ HSTUJIT_API hstujit_status hstujit_cache_path(hstujit_context*, hstujit_text* ou
 
 typedef struct hstujit_cache_export_options {
   size_t size;
-  const char* op; /* only entries of this operator, "hstu_attention"; NULL: all */
+  const char* op; /* only entries of this operator, "hstu_attention", or of a program's steps; NULL: all */
 } hstujit_cache_export_options;
 
 /* Writes the kernels and tuning records of every cache layer into the bundle `path`: a tar archive that carries its

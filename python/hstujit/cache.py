@@ -55,7 +55,10 @@ class Cache:
 
     @checked
     def export(self, path: str | os.PathLike[str], *, op: str | None = None) -> dict[str, Any]:
-        """Writes kernels and records, of operator ``op`` alone if it is named, into one file."""
+        """Writes kernels and records, of operator ``op`` alone if it is named, into one file.
+
+        Those of a program, such as ``"stu_layer"``, are those of its steps' operators.
+        """
         options = _structs.CacheExportOptions(op=encode(op))
         return json_of(library.hstujit_cache_export, handle_of(self._context), encode(path), ctypes.byref(options))
 

@@ -7,6 +7,7 @@
 
 #include "autotune_cache/bundle_transfer.h"
 #include "compiler/spec/aliases.h"
+#include "compiler/spec/step_operators.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/numbers.h"
@@ -186,16 +187,22 @@ hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
     if (options != nullptr) {
       HSTUJIT_ASSIGN_OR_RETURN(given, read_struct("hstujit_cache_export_options", options, kFirstExportOptions));
     }
-    const std::string op = given.op == nullptr ? "" : given.op;
-    if (given.op != nullptr) HSTUJIT_RETURN_IF_ERROR(check_operator(op));
+    std::vector<std::string> ops, steps;
+    if (given.op != nullptr) {
+      HSTUJIT_RETURN_IF_ERROR(check_operator(given.op));
+      ops = steps = step_operators(given.op);
+      ops.emplace_back(given.op);
+    }
     Engine& engine = *context->engine;
     HSTUJIT_ASSIGN_OR_RETURN(const ExportedBundle exported,
-                             export_bundle(engine.kernels().store().layers(), op, engine.tuning().layers()));
+                             export_bundle(engine.kernels().store().layers(), ops, engine.tuning().layers()));
     // An empty bundle in the place of a good one would be a loss that nobody notices.
     if (exported.kernels + exported.records + exported.choices == 0) {
-      return Status(Code::kNotFound,
-                    fmt::format("the cache has no kernel, no tuning record and no choice{}; nothing is exported to {}",
-                                op.empty() ? "" : " of " + op, quote(path)));
+      return Status(
+          Code::kNotFound,
+          fmt::format("the cache has no kernel, no tuning record and no choice{}{}; nothing is exported to {}",
+                      ops.empty() ? "" : " of " + ops.back(),
+                      steps.empty() ? "" : fmt::format(" or of its steps, {}", fmt::join(steps, ", ")), quote(path)));
     }
     HSTUJIT_RETURN_IF_ERROR(write_file_atomically(path, exported.packed.bytes));
     const Json json = {{"path", path},

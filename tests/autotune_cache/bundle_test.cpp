@@ -40,9 +40,9 @@ class BundleTest : public CacheTest {
   }
 
   CacheDirectories at(const std::string& name) const { return {.user = path(name), .read_only = {}}; }
-  ExportedBundle exported(const std::string& directory, const std::string& op = "") {
+  ExportedBundle exported(const std::string& directory, const std::vector<std::string>& ops = {}) {
     const CacheLayers layers = open_layers(at(directory), log());
-    auto bundle = export_bundle(layers, op, layers);
+    auto bundle = export_bundle(layers, ops, layers);
     EXPECT_TRUE(bundle.ok()) << bundle.status().message();
     return std::move(bundle).value();
   }
@@ -87,10 +87,11 @@ TEST_F(BundleTest, TheSameEntriesGiveTheSameBytes) {
 }
 
 TEST_F(BundleTest, OneOperatorCanBeExported) {
-  EXPECT_EQ(exported("origin", "hstu_attention").kernels, 2);
-  EXPECT_EQ(exported("origin", "hstu_attention").records, 1);
-  EXPECT_EQ(exported("origin", "layer_norm").kernels, 0);
-  EXPECT_EQ(exported("origin", "layer_norm").records, 1);
+  EXPECT_EQ(exported("origin", {"hstu_attention"}).kernels, 2);
+  EXPECT_EQ(exported("origin", {"hstu_attention"}).records, 1);
+  EXPECT_EQ(exported("origin", {"layer_norm"}).kernels, 0);
+  EXPECT_EQ(exported("origin", {"layer_norm"}).records, 1);
+  EXPECT_EQ(exported("origin", {"silu", "hstu_attention", "layer_norm"}).records, 2);
 }
 
 TEST_F(BundleTest, ImportedTimingsJoinThoseThatAreThere) {
@@ -158,7 +159,7 @@ TEST_F(BundleTest, EntriesAsLargeAsNoLookUpTakesAreRefused) {
 TEST_F(BundleTest, WantOfOpenFilesIsNoExportOfTheRest) {
   const bool fails = without_open_files([&] {
     const CacheLayers layers = open_layers(at("origin"), Log());
-    return is_system_failure(export_bundle(layers, "", layers).status());
+    return is_system_failure(export_bundle(layers, {}, layers).status());
   });
   EXPECT_TRUE(fails);
 }

@@ -79,7 +79,7 @@ class CacheTrustTest : public CacheTest {
     ArtifactStore store(directories, log());
     EXPECT_FALSE(store.find(sample_key()).has_value());
     EXPECT_THAT(store.list(), IsEmpty());
-    const auto exported = export_bundle(store.layers(), "", store.layers());
+    const auto exported = export_bundle(store.layers(), {}, store.layers());
     EXPECT_THAT(exported.status().message(), HasSubstr("a bundle would lack what it holds"));
     EXPECT_THAT(exported.status().message(), testing::Not(HasSubstr("read nor written")))
         << "that it is not read is said once";
@@ -158,7 +158,7 @@ TEST_P(BadItemTest, InThePlaceOfAnEntryIsSeenByNobodyAndReplaced) {
     EXPECT_FALSE(store.find(sample_key()).has_value());
     EXPECT_EQ(events("bad_entry"), 1) << "one warning, not one per look";
     EXPECT_THAT(store.list(), IsEmpty());
-    EXPECT_EQ(export_bundle(store.layers(), "", store.layers())->kernels, 0);
+    EXPECT_EQ(export_bundle(store.layers(), {}, store.layers())->kernels, 0);
     const std::vector<std::string> bad = bad_files(user_only());
     EXPECT_THAT(
         bad, ::testing::Contains(file == files.cubin && std::string(GetParam().name) == "Huge" ? files.metadata.native()
@@ -185,7 +185,7 @@ TEST_P(BadItemTest, InThePlaceOfARecordIsSeenByNobody) {
   EXPECT_FALSE(database.find(sample_tuning_key()).has_value());
   EXPECT_EQ(events("bad_record"), 1);
   EXPECT_THAT(database.list(), IsEmpty());
-  EXPECT_EQ(export_bundle(database.layers(), "", database.layers())->records, 0);
+  EXPECT_EQ(export_bundle(database.layers(), {}, database.layers())->records, 0);
   EXPECT_THAT(bad_files(user_only()), ElementsAre(record_of("user").native()));
   ArtifactStore(user_only(), log()).prune({.max_bytes = 0, .nvrtc = {}});
   EXPECT_TRUE(database.add(sample()).ok()) << "merged, kept or not";
@@ -204,7 +204,7 @@ TEST_F(CacheTrustTest, AnEntryInTheFolderOfAnotherArchitectureIsRefused) {
   ArtifactStore store(user_only(), log());
   EXPECT_FALSE(store.layers()[0]->find_artifact("sm_80", *artifact_digest(sample_key())).ok());
   EXPECT_THAT(store.list(), IsEmpty());
-  EXPECT_EQ(export_bundle(store.layers(), "", store.layers())->kernels, 0);
+  EXPECT_EQ(export_bundle(store.layers(), {}, store.layers())->kernels, 0);
   std::vector<std::string> problems;
   for (const VerifiedFile& file : store.verify()) {
     if (!file.problem.empty()) problems.push_back(file.problem);
@@ -309,7 +309,7 @@ TEST_F(CacheTrustTest, ExportAndPruneFailWhereAFolderIsPassedOver) {
     SCOPED_TRACE(folder);
     fs::permissions(folder, fs::perms(0777));
     const CacheLayers layers = open_layers(user_only(), log());
-    const Result<ExportedBundle> bundle = export_bundle(layers, "", layers);
+    const Result<ExportedBundle> bundle = export_bundle(layers, {}, layers);
     EXPECT_THAT(bundle.status().message(), HasSubstr("a bundle would lack what it holds"));
     EXPECT_THAT(bundle.status().message(), HasSubstr(folder.native()));
     const PruneReport pruned = ArtifactStore(user_only(), log()).prune({.max_bytes = 0, .nvrtc = {}});
@@ -330,7 +330,7 @@ TEST_F(CacheTrustTest, ExportAndPrunePassOverWhatIsNoFolder) {
   EXPECT_THAT(passed_over(user_only()), IsEmpty());
   EXPECT_EQ(bad_files(user_only()).size(), 6u);
   const CacheLayers layers = open_layers(user_only(), log());
-  EXPECT_TRUE(export_bundle(layers, "", layers).ok());
+  EXPECT_TRUE(export_bundle(layers, {}, layers).ok());
   EXPECT_TRUE(ArtifactStore(user_only(), log()).prune({.max_bytes = 0, .nvrtc = {}}).unread.ok());
 }
 
@@ -419,6 +419,20 @@ TEST_F(CacheTrustTest, ARootInAFolderThatAnybodyMayWriteIsLeftAlone) {
   EXPECT_TRUE(ArtifactStore(directories, log()).find(sample_key()).has_value()) << "the sticky bit, as in /tmp";
 }
 
+TEST_F(CacheTrustTest, ARootInAFolderThatAnybodyMayWriteIsNotMade) {
+  const fs::path open = path("open");
+  fs::create_directory(open);
+  fs::permissions(open, fs::perms(0777));
+  for (const char* name : {"cache", "new/cache", "new/../cache"}) {
+    lines_.clear();
+    expect_nothing_used({.user = open / name, .read_only = {}});
+    EXPECT_TRUE(fs::is_empty(open)) << name;
+    EXPECT_THAT(lines_, ::testing::Contains(HasSubstr("everybody may write the folder")));
+  }
+  const CacheDirectories trusted = {.user = open / "new" / "cache", .read_only = {}, .trust = Trust::kAll};
+  EXPECT_TRUE(ArtifactStore(trusted, log()).put(sample_key(), kTrustedCubin, sample_info()));
+}
+
 TEST_F(CacheTrustTest, AFolderBelowTheRootThatAnybodyMayWriteIsNotUsed) {
   fs::permissions(files_of(sample_key()).folder(), fs::perms(0777));
   ArtifactStore store(user_only(), log());
@@ -454,7 +468,7 @@ TEST_F(CacheTrustTest, WhatIsMadeIsForItsOwnerAlone) {
 
 TEST_F(CacheTrustTest, ABundleThatAnybodyMayWriteIsNoLayer) {
   const CacheLayers layers = open_layers(user_only(), log());
-  const auto exported = export_bundle(layers, "", layers);
+  const auto exported = export_bundle(layers, {}, layers);
   ASSERT_TRUE(exported.ok());
   ASSERT_TRUE(write_file_atomically(path("bundle"), exported->packed.bytes).ok());
   fs::create_symlink(path("bundle"), path("link"));

@@ -40,7 +40,7 @@ class ChoiceTest : public CacheTest {
     const CacheLayers layers = open_layers(directories, log());
     CacheLayers consulted = layers;
     if (!shipped.empty()) consulted.push_back(std::make_shared<DirectoryLayer>(shipped, false, Trust::kOwn, log()));
-    const auto exported = export_bundle(layers, "", consulted);
+    const auto exported = export_bundle(layers, {}, consulted);
     EXPECT_TRUE(exported.ok()) << exported.status().message();
     EXPECT_TRUE(write_file_atomically(path("bundle"), exported->packed.bytes).ok());
     return path("bundle");

@@ -478,6 +478,11 @@ TEST_F(CapiTest, ABundleGoesOutAndIn) {
   EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_NOT_FOUND);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("no choice of hstu_attention; nothing is exported"));
   EXPECT_FALSE(std::filesystem::exists(path));
+  options.op = "norm_attention";
+  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_NOT_FOUND);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("no choice of norm_attention or of its steps, hstu_attention, "
+                                              "layer_norm, rms_norm; nothing is exported"));
+  options.op = "hstu_attention";
   use_fake_compiler();
   hstujit_config* config = nullptr;
   ASSERT_EQ(hstujit_config_parse(kConfig, "model.json", &config), HSTUJIT_OK) << hstujit_last_error();
@@ -489,6 +494,11 @@ TEST_F(CapiTest, ABundleGoesOutAndIn) {
   const json exported = parse(&text);
   EXPECT_GE(exported["choices"], 1);
   EXPECT_EQ(exported["bytes"], std::filesystem::file_size(path));
+  options.op = "norm_attention";  // of whose steps one is
+  ASSERT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_OK) << hstujit_last_error();
+  EXPECT_EQ(parse(&text)["kernels"], exported["kernels"]);
+  options.op = "silu";
+  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_NOT_FOUND);
   ASSERT_EQ(hstujit_cache_import(context_, path.c_str(), &text), HSTUJIT_OK) << hstujit_last_error();
   EXPECT_EQ(parse(&text)["new_kernels"], 0);
   std::filesystem::resize_file(path, 1000);

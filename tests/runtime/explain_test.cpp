@@ -126,7 +126,7 @@ TEST_F(ExplainTest, EveryLayerIsLookedAtAndTheSameKernelOfAnotherBuildIsNearest)
   key.generator = "another build";
   put(at("origin"), key);
   const CacheLayers layers = open_layers({.user = at("origin"), .read_only = {}}, Log());
-  const auto bundle = export_bundle(layers, "", layers);
+  const auto bundle = export_bundle(layers, {}, layers);
   ASSERT_TRUE(bundle.ok());
   ASSERT_TRUE(write_file_atomically(at("bundle"), bundle->packed.bytes).ok());
   put(at("later"), key);

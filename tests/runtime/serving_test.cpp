@@ -50,7 +50,7 @@ class ServingTest : public RuntimeTest {
     return result.report;
   }
   std::string bundle_of(const EnginePtr& engine) {
-    const auto exported = export_bundle(engine->kernels().store().layers(), "", engine->tuning().layers());
+    const auto exported = export_bundle(engine->kernels().store().layers(), {}, engine->tuning().layers());
     EXPECT_TRUE(exported.ok()) << exported.status().message();
     EXPECT_TRUE(write_file_atomically(at("bundle"), exported->packed.bytes).ok());
     return at("bundle");
@@ -220,7 +220,7 @@ TEST_F(ServingTest, WhatATunedKeyWasChosenForBeforeIsForgotten) {
            search_space(spec, Direction::kForward, *known_device("H200"), heuristic_size(128)).candidates.at(1).config),
        "batch", "source", 10, 0.1}};
   ASSERT_TRUE(engine->tuning().add(record).ok());
-  const auto exported = export_bundle(engine->kernels().store().layers(), "", engine->tuning().layers());
+  const auto exported = export_bundle(engine->kernels().store().layers(), {}, engine->tuning().layers());
   ASSERT_TRUE(exported.ok());
   EXPECT_EQ(exported->choices, 1) << "that of the other key";
   EXPECT_EQ(exported->records, 1);

@@ -291,7 +291,9 @@ void add_cache(CLI::App& app, Action& action) {
 
   CLI::App& to_file = *cache.add_subcommand("export", "Pack kernels and tuning records into one file");
   to_file.add_option("FILE", options->file, "the bundle to write, such as cache.tar.zst")->required();
-  to_file.add_option("--op", options->op, "only entries of this operator, such as hstu_attention")
+  to_file
+      .add_option("--op", options->op,
+                  "only entries of this operator, such as hstu_attention; of a program, of its steps' operators")
       ->type_name("OPERATOR");
   add_cache_dir(to_file, *options);
   add_json(to_file, *options);
