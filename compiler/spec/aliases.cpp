@@ -217,13 +217,19 @@ std::string_view meant_value(std::string_view field, std::string_view written,
   for (const ValueAlias& alias : kValues) {
     if (alias.field == field && lists(alias.written, word) && contains(allowed, alias.meant)) return alias.meant;
   }
-  // fp8 is no misspelt fp16: letters are mistaken, numbers are meant.
-  std::vector<std::string_view> alike;
+  // fp8 is no misspelt fp16: letters are mistaken, numbers are meant. One may be cut off, as in sm_9a.
   const std::string digits = digits_of(written);
+  std::vector<std::string_view> alike, begun;
   for (const std::string_view value : allowed) {
-    if (digits_of(value) == digits) alike.push_back(value);
+    const std::string others = digits_of(value);
+    if (others == digits) {
+      alike.push_back(value);
+    } else if (!digits.empty() && others.starts_with(digits)) {
+      begun.push_back(value);
+    }
   }
-  return closest(written, alike);
+  const std::string_view near = closest(written, alike);
+  return near.empty() ? closest(written, begun) : near;
 }
 
 }  // namespace hstujit

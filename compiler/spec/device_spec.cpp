@@ -64,6 +64,22 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
+std::string joined(std::string_view text) { return fmt::format("{}", fmt::join(words_of(text), "")); }
+
+// The product whose name a text has but for letters at its end: of "L40". A number that was begun may be another one's.
+std::string_view product_begun_by(std::string_view text) {
+  const std::string begun = joined(text);
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  for (const auto& [alias, spec] : devices()) {
+    const std::string whole = joined(alias);
+    const auto end = static_cast<std::ptrdiff_t>(std::min(begun.size(), whole.size()));
+    if (!std::all_of(begun.begin(), begun.end(), is_letter) && whole.starts_with(begun) &&
+        std::all_of(whole.begin() + end, whole.end(), is_letter))
+      return alias;
+  }
+  return {};
+}
+
 // The product that a text has among its words, however they are joined: of "RTX4090" and "A100-80GB". The longest of
 // several. One that differs in a letter may have another architecture, and is none.
 std::string_view product_in(std::string_view text) {
@@ -72,15 +88,15 @@ std::string_view product_in(std::string_view text) {
   const std::vector<std::string> words = words_of(text);
   std::string_view best;
   for (size_t first = 0; first < words.size(); ++first) {
-    std::string joined;
+    std::string name;
     for (size_t last = first; last < words.size(); ++last) {
-      joined += words[last];
+      name += words[last];
       for (const auto& [alias, spec] : devices()) {
-        if (joined == fmt::format("{}", fmt::join(words_of(alias), "")) && alias.size() > best.size()) best = alias;
+        if (name == joined(alias) && alias.size() > best.size()) best = alias;
       }
     }
   }
-  return best;
+  return best.empty() ? product_begun_by(text) : best;
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kLeastBegun = 4;  // letters of a name; of fewer many names go on
+constexpr size_t kLeastBegun = 4;        // letters of a name; of fewer many names go on
+constexpr size_t kLongestOfWords = 200;  // letters of a name whose words are compared; a longer one is no name
 
 char folded(char c) {
   if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
@@ -42,6 +43,35 @@ size_t mistakes_of(size_t letters) {
   return letters <= kShort ? 1 : std::max<size_t>(2, letters / 3);
 }
 
+// The parts of a name between its dashes.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (folded(c) == '_') {
+      words.emplace_back();
+    } else {
+      words.back() += folded(c);
+    }
+  }
+  return words;
+}
+
+// "dim" and "dimension".
+bool is_shortened(const std::string& a, const std::string& b) {
+  constexpr size_t kLeastOfWord = 3;
+  return std::min(a.size(), b.size()) >= kLeastOfWord && (a.starts_with(b) || b.starts_with(a));
+}
+
+// Whether the words of two names are the same ones in order, some written out in one and not in the other. Of four and
+// more, one may be another word.
+bool have_same_words(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  constexpr size_t kMany = 4;
+  if (a.size() != b.size() || a.size() < 2) return false;
+  size_t others = 0;
+  for (size_t i = 0; i < a.size(); ++i) others += a[i] != b[i] && !is_shortened(a[i], b[i]) ? 1 : 0;
+  return others == 0 || (others == 1 && a.size() >= kMany);
+}
+
 }  // namespace
 
 std::string_view closest(std::string_view wrong, const std::vector<std::string_view>& names) {
@@ -64,7 +94,11 @@ std::string_view closest(std::string_view wrong, const std::vector<std::string_v
       bound = distance;
     }
   }
-  return best;
+  if (!best.empty() || wrong.size() > kLongestOfWords) return best;
+  const std::vector<std::string> words = words_of(wrong);
+  const auto same = std::find_if(names.begin(), names.end(),
+                                 [&](std::string_view name) { return have_same_words(words, words_of(name)); });
+  return same == names.end() ? best : *same;
 }
 
 std::string did_you_mean(std::string_view name) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 #include "runtime/dispatch/problem_bucket.h"
 #include "runtime/dispatch/program_op.h"
@@ -53,8 +54,9 @@ Status check_step(const Instance& instance, const std::string& op_name) {
     return Status(Code::kNotFound, fmt::format("op {} is no step: {} is no program and has none; allowed: {}",
                                                quote(op_name), instance.spec->op(), quote(instance.name)));
   }
-  return Status(Code::kNotFound, fmt::format("op {} is no step of {}; allowed: {}", quote(op_name),
-                                             quote(instance.name), fmt::join(steps, ", ")));
+  return Status(Code::kNotFound,
+                fmt::format("op {} is no step of {}{}; allowed: {}", quote(op_name), quote(instance.name),
+                            did_you_mean(closest(op_name, {steps.begin(), steps.end()})), fmt::join(steps, ", ")));
 }
 
 }  // namespace

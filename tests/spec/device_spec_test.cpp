@@ -42,7 +42,7 @@ TEST(DeviceSpec, AnUnknownNameListsWhatIsKnown) {
 }
 
 TEST(DeviceSpec, AnArchitectureOfAnotherSpellingIsRecognised) {
-  for (const char* written : {"sm90a", "sm_90", "hopper", "compute_90a"})
+  for (const char* written : {"sm90a", "sm_90", "sm_9a", "hopper", "compute_90a"})
     EXPECT_THAT(known_device(written).status().message(), testing::HasSubstr("did you mean \"sm_90a\"?")) << written;
   EXPECT_THAT(known_device("H20").status().message(), testing::Not(testing::HasSubstr("did you mean")));
 }
@@ -51,12 +51,13 @@ TEST(DeviceSpec, AProductOfAnotherSpellingIsRecognised) {
   for (const auto& [written, meant] :
        {std::pair{"RTX4090", "RTX 4090"}, std::pair{"rtx-3090", "RTX 3090"}, std::pair{"A100-80GB", "A100"},
         std::pair{"NVIDIA A100 80GB PCIe", "A100"}, std::pair{"H100-PCIe-80GB", "H100 PCIe"},
-        std::pair{"geforce_rtx_4090", "RTX 4090"}, std::pair{"h100_sxm", "H100"}, std::pair{"compute_86", "sm_86"}}) {
+        std::pair{"geforce_rtx_4090", "RTX 4090"}, std::pair{"h100_sxm", "H100"}, std::pair{"compute_86", "sm_86"},
+        std::pair{"l40", "L40S"}, std::pair{"H100P", "H100 PCIe"}}) {
     EXPECT_THAT(known_device(written).status().message(),
                 HasSubstr(std::string("did you mean \"") + meant + "\"?; allowed: "))
         << written;
   }
-  for (const char* other : {"A10G", "GH200", "H800", "RTX 4080", "A1000", "L40", ""})
+  for (const char* other : {"A10G", "GH200", "H800", "RTX 4080", "A1000", "L4", "H10", "RTX", ""})
     EXPECT_THAT(known_device(other).status().message(), testing::Not(HasSubstr("did you mean"))) << other;
 }
 

@@ -37,6 +37,17 @@ TEST(Suggest, ANameThatWasBegunIsFinished) {
   EXPECT_EQ(closest("hid", {"hidden_dim"}), "") << "too little of it";
 }
 
+TEST(Suggest, WordsMayBeWrittenOutAndOneOfManyMayBeAnother) {
+  EXPECT_EQ(closest("hidden_dimension", kNames), "hidden_dim");
+  EXPECT_EQ(closest("attention-dimension", {"hidden_dim", "attn_dim", "attention_dim"}), "attention_dim");
+  EXPECT_EQ(closest("maximum_seq_len", {"min_seq_len", "max_seq_len"}), "max_seq_len");
+  EXPECT_EQ(closest("jagged_dense_elementwise_add", {"jagged_to_padded_dense", "jagged_dense_broadcast_add"}),
+            "jagged_dense_broadcast_add");
+  EXPECT_EQ(closest("weight_dimension", kNames), "") << "of two words, none is another";
+  EXPECT_EQ(closest("dimension", {"dim"}), "") << "one word is no name of words";
+  EXPECT_EQ(closest(std::string(1 << 20, '_'), kNames), "");
+}
+
 TEST(Suggest, TheFirstOfEquallyNearNamesIsTaken) { EXPECT_EQ(closest("cat", {"bat", "hat"}), "bat"); }
 
 TEST(Suggest, TheEndOfASentence) {

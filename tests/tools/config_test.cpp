@@ -114,6 +114,7 @@ TEST(Check, AStepOfAProgramHasAName) {
   EXPECT_EQ(unknown.code, kBadRequest);
   EXPECT_EQ(unknown.err,
             "hstujit: --op \"layer/norm\" is no step of \"layer\"; allowed: layer/hstu_attention, layer/layer_norm\n");
+  EXPECT_THAT(with("check", "layer/layer_nrom").err, HasSubstr("did you mean \"layer/layer_norm\"?; allowed: "));
   const Outcome launched = with("run", "layer/layer_norm");
   EXPECT_EQ(launched.code, kBadRequest);
   EXPECT_THAT(launched.err, HasSubstr("\"layer/layer_norm\" is a step, which is launched with all of its op; allowed: "
