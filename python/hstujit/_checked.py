@@ -15,12 +15,16 @@ from .errors import InvalidArgumentError
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
+def is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real)
+
+
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_integer, value))
+    return isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_integer, value))
 
 
 def _is_flag(value: Any) -> bool:
@@ -30,8 +34,8 @@ def _is_flag(value: Any) -> bool:
 # By annotation: whether a value may be passed, and what is allowed.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "bool": (_is_flag, "True or False"),
-    "float": (lambda value: isinstance(value, numbers.Real), "a number"),
-    "int": (_is_integer, "an integer"),
+    "float": (is_number, "a number"),
+    "int": (is_integer, "an integer"),
     "str": (lambda value: isinstance(value, str), "a text"),
     "str | os.PathLike[str]": (lambda value: isinstance(value, (str, os.PathLike)), "a text or a path"),
     "tuple[int, int]": (_is_pair, "two integers, (index, count)"),
@@ -80,11 +84,11 @@ def checked(function: Function) -> Function:
             value = bound.arguments[name]
             if not is_allowed(value):
                 raise InvalidArgumentError(f"{name} is {value!r}; it must be {allowed}")
-            if _is_integer(value):
+            if is_integer(value):
                 bound.arguments[name] = int(value)  # numpy's is none for ctypes
         return function(*bound.args, **bound.kwargs)
 
     return call  # type: ignore[return-value]
 
 
-__all__ = ["bind", "checked"]
+__all__ = ["bind", "checked", "is_integer", "is_number"]

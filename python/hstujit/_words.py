@@ -17,6 +17,13 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f", did you mean {nearest[0]!r}?" if nearest else ""
 
 
+def not_allowed(argument: str, value: object, allowed: Iterable[str]) -> str:
+    """Of an argument that is none of the names it may be."""
+    names = list(allowed)
+    nearest = did_you_mean(value, names) if isinstance(value, str) else ""
+    return f"{argument} is {value!r}{nearest}; allowed: {', '.join(map(repr, names))}"
+
+
 def counted(count: int, noun: str) -> str:
     """``"1 array"``, ``"2 arrays"``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
@@ -27,4 +34,4 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-__all__ = ["counted", "did_you_mean", "either", "with_article"]
+__all__ = ["counted", "did_you_mean", "either", "not_allowed", "with_article"]

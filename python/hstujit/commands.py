@@ -13,6 +13,7 @@ from typing import Any
 from . import _structs
 from ._checked import checked
 from ._library import encode, json_of, library
+from ._words import not_allowed
 from .config import Config
 from .context import Context, handle_of
 from .errors import InvalidArgumentError
@@ -42,7 +43,7 @@ def _call(function: Any, config: Source, context: Context | None, progress: Prog
 
 def _backend(name: str) -> int:
     if name not in _structs.BACKENDS:
-        raise InvalidArgumentError(f"backend is {name!r}; allowed: {', '.join(map(repr, _structs.BACKENDS))}")
+        raise InvalidArgumentError(not_allowed("backend", name, _structs.BACKENDS))
     return _structs.BACKENDS[name]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from . import _structs
 from ._checked import checked
 from ._library import check, encode, json_of, library
+from ._words import not_allowed
 from .errors import InvalidArgumentError
 
 Log = Callable[[str, str], None]
@@ -43,8 +44,7 @@ class Context:
         log: Log | None = None,
     ) -> None:
         if on_miss not in _structs.ON_MISS:
-            allowed = ", ".join(repr(name) for name in _structs.ON_MISS)
-            raise InvalidArgumentError(f"on_miss is {on_miss!r}; allowed: {allowed}")
+            raise InvalidArgumentError(not_allowed("on_miss", on_miss, filter(None, _structs.ON_MISS)) + ", or None")
         # The library calls it for as long as the context is there.
         self._log = _structs.LogCallback(_log_caller(log)) if log else _structs.LogCallback()
         options = _structs.ContextOptions(

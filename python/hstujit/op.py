@@ -11,7 +11,7 @@ from . import _structs
 from ._checked import checked
 from ._dlpack import CUDA, Tensor, device_of
 from ._library import check, encode, json_of, library
-from ._words import did_you_mean
+from ._words import did_you_mean, not_allowed
 from .config import Config, json_text
 from .context import Context, context_of
 from .errors import InvalidArgumentError
@@ -71,7 +71,7 @@ class Op:
             ("backend", backend, _structs.BACKENDS),
         ):
             if value not in allowed:
-                raise InvalidArgumentError(f"{name} is {value!r}; allowed: {', '.join(map(repr, allowed))}")
+                raise InvalidArgumentError(not_allowed(name, value, allowed))
         self.direction, self.backend = direction, backend
         self._context = context_of(context)  # which must outlive it
         self._handle = ctypes.c_void_p()

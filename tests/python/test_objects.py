@@ -65,8 +65,14 @@ class Ops(Scratch):
             hstujit.Op({**INSTANCE, "head": 3})
         with self.assertRaisesRegex(errors.InvalidArgumentError, "direction is 'up'.*'forward'"):
             hstujit.Op(INSTANCE, direction="up")
-        with self.assertRaisesRegex(errors.InvalidArgumentError, "backend is 'tpu'.*'host'"):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "backend is 'tpu'; allowed: 'cuda', 'host'"):
             hstujit.Op(INSTANCE, backend="tpu")
+        for name, value, meant in (("direction", "foward", "forward"), ("backend", "hots", "host")):
+            words = f"{name} is {value!r}, did you mean {meant!r}\\?; allowed: "
+            with self.assertRaisesRegex(errors.InvalidArgumentError, words):
+                hstujit.Op(INSTANCE, **{name: value})
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "backend is 'hots', did you mean 'host'"):
+            hstujit.run(CONFIG, backend="hots", context=self.context)
 
     def test_an_op_outlives_its_context(self):
         op = hstujit.Op(INSTANCE, backend="host", context=hstujit.Context(cache_dir=self.folder / "other"))
@@ -85,8 +91,10 @@ class Ops(Scratch):
 
 class Contexts(Scratch):
     def test_mistakes(self):
-        with self.assertRaisesRegex(errors.InvalidArgumentError, "on_miss is 'later'.*'heuristic'"):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "on_miss is 'later'; allowed: 'heuristic'.*, or None"):
             hstujit.Context(on_miss="later")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "on_miss is 'heuristics', did you mean 'heuristic'"):
+            hstujit.Context(on_miss="heuristics")
         with self.assertRaisesRegex(errors.InvalidArgumentError, "NUL"):
             hstujit.Context(cache_dir="a\0b")
         with self.assertRaisesRegex(errors.InvalidArgumentError, "context is 3"):

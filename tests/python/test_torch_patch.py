@@ -174,6 +174,8 @@ class Patch(unittest.TestCase):
     def test_mistakes(self):
         with self.assertRaisesRegex(errors.InvalidArgumentError, "package is 'recsys'.*'tzrec'"):
             hstujit.torch.patch("recsys")
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "package is 'tzrecs', did you mean 'tzrec'"):
+            hstujit.torch.patch("tzrecs")
         with self.assertRaisesRegex(ModuleNotFoundError, "tzrec"):
             hstujit.torch.patch("tzrec")
 
@@ -230,6 +232,9 @@ class Functions(unittest.TestCase):
         drawn = functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, True)
         self.assertAlmostEqual((drawn == 0).float().mean().item(), 0.5, delta=0.1)
         self.assertFalse((functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, False) == 0).any())
+        for ratio in (-0.5, 1.5, float("nan")):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"dropout_ratio is {ratio}; it must be a number"):
+                functional.hstu_norm_mul_dropout(x, u, *norm, ratio, True)
         self.assertEqual(functional.hstu_norm_mul_dropout(x, u, *norm, 0.0, True, concat_ux=True).shape, (64, 48))
         with self.assertRaisesRegex(errors.InvalidArgumentError, "linear_dim is 3; it must be 8"):
             heads = torch.ones(2), torch.zeros(2), 1e-5

@@ -4,10 +4,12 @@ import contextlib
 import ctypes
 import math
 import os
+import re
 import tempfile
 import unittest
 from unittest import mock
 
+import numpy
 from torch_support import torch
 
 import hstujit
@@ -117,6 +119,35 @@ class Layers(unittest.TestCase):
                 parameter.add_(0.1 * torch.randn_like(parameter))
                 parameter.copy_(parameter.bfloat16())  # so that rounding it changes nothing
         return layer
+
+    def test_numbers_that_no_layer_can_have(self):
+        for name, value, allowed in (
+            ("output_dropout_ratio", -0.1, "a number from 0 to 1"),
+            ("output_dropout_ratio", 1.5, "a number from 0 to 1"),
+            ("output_dropout_ratio", math.nan, "a number from 0 to 1"),
+            ("output_dropout_ratio", None, "a number from 0 to 1"),
+            ("attn_alpha", math.inf, "a finite number, or None"),
+            ("attn_alpha", "0.1", "a finite number, or None"),
+            ("embedding_dim", 0, "an integer, a multiple of 8, from 8 to 16384"),
+            ("embedding_dim", 36, "an integer, a multiple of 8, from 8 to 16384"),
+            ("num_heads", 0, "an integer from 1 to 1024"),
+            ("num_heads", 2.0, "an integer from 1 to 1024"),
+            ("hidden_dim", 264, "an integer, a multiple of 8, from 8 to 256"),
+            ("attention_dim", -8, "an integer, a multiple of 8, from 8 to 256"),
+            ("max_attn_len", -2, "an integer from -1 to 268435456, or None"),
+            ("contextual_seq_len", -1, "an integer from 0 to 268435456"),
+            ("contextual_seq_len", None, "an integer from 0 to 268435456"),
+        ):
+            sizes = {"embedding_dim": 32, "num_heads": 2, "hidden_dim": 16, "attention_dim": 8}
+            sentence = re.escape(f"{name} is {value!r}; it must be {allowed}") + "$"
+            with self.subTest(name, value=value):
+                with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, sentence):
+                    STULayerConfig(**{**sizes, name: value})
+                changed = STULayerConfig(**sizes)
+                setattr(changed, name, value)
+                with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, sentence):
+                    STULayer(changed)
+        STULayerConfig(32, numpy.int64(2), 16, 8, output_dropout_ratio=1, attn_alpha=numpy.float32(0.5))
 
     def test_a_layer_is_that_of_plain_pytorch(self):
         targets = torch.tensor([2, 0, 3])

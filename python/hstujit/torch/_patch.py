@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from .. import errors
-from .._words import counted
+from .._words import counted, not_allowed
 from ._public import PACKAGES, Function, Substitute
 
 
@@ -83,8 +83,7 @@ def patch(package: str, keep: Collection[str] = ()) -> Patched:
         ModuleNotFoundError: the package is not installed.
     """
     if package not in PACKAGES:
-        allowed = ", ".join(map(repr, PACKAGES))
-        raise errors.InvalidArgumentError(f"package is {package!r}; allowed: {allowed}")
+        raise errors.InvalidArgumentError(not_allowed("package", package, PACKAGES))
     importlib.import_module(package)
     modules = {name: _module(f"{package}.{name}") for name in PACKAGES[package]}
     report = Patched(package, (), {})

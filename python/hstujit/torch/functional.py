@@ -29,6 +29,13 @@ def _weight(weight: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None
     return weight if weight is None or weight.dtype == torch.float32 else weight.to(x.dtype)
 
 
+def _drops(dropout_ratio: float, training: bool) -> bool:
+    """Whether there is dropout. Outside of training the ratio is not looked at: it may be one that is traced."""
+    if training and not 0 <= dropout_ratio <= 1:
+        raise InvalidArgumentError(f"dropout_ratio is {dropout_ratio!r}; it must be a number from 0 to 1")
+    return training and dropout_ratio > 0
+
+
 # Leaves of torch.fx.symbolic_trace: what they decide is not known while it traces.
 torch.fx.wrap("_rows")
 torch.fx.wrap("_like_offsets")
@@ -176,7 +183,7 @@ def hstu_norm_mul_dropout(
     """
     if group_norm and linear_dim not in (-1, x.shape[1] // num_heads):
         raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[1] // num_heads}, D / num_heads")
-    drops = training and dropout_ratio > 0
+    drops = _drops(dropout_ratio, training)
     if drops and seed is None:
         seed = int(torch.randint(2**62, ()).item())
     return _ops.hstu_norm_mul_dropout(

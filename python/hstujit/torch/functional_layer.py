@@ -11,7 +11,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from ..errors import UnsupportedError
-from .functional import _like_offsets, _weight, hstu_mha, layer_norm
+from .functional import _drops, _like_offsets, _weight, hstu_mha, layer_norm
 
 _ops = torch.ops.hstujit
 
@@ -180,7 +180,7 @@ def hstu_compute_output(
         mul_u_activation_type: ``"none"``, ``"silu"`` or ``"sigmoid"`` of the u that multiplies. Without effect with
             ``group_norm``.
     """
-    drops = training and dropout_ratio > 0
+    drops = _drops(dropout_ratio, training)
     seed = int(torch.randint(2**62, ()).item()) if drops else None
     both = concat_u and concat_x
     _, out = _ops.hstu_compute_output(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from .._checked import is_integer, is_number
+from .._interface import operators
 from .._words import counted
 from ..errors import InvalidArgumentError
 from ._plan import dtype_name
@@ -29,7 +32,7 @@ class STULayerConfig:
         num_heads: heads of attention.
         hidden_dim: head dimension of v and u, a multiple of 8.
         attention_dim: head dimension of q and k, a multiple of 8.
-        output_dropout_ratio: of the elements that become 0 in training.
+        output_dropout_ratio: of the elements that become 0 in training, from 0 to 1.
         target_aware: whether the last rows of a sequence, as many as ``num_targets``, do not see each other.
         max_attn_len: a window of so many rows; None: none.
         attn_alpha: what dot products are multiplied by; None: 1 / sqrt(attention_dim).
@@ -38,6 +41,9 @@ class STULayerConfig:
         recompute_uvqk: taken, and without effect: the projection is always computed again.
         sort_by_length: taken, and without effect.
         contextual_seq_len: leading rows that see the whole history.
+
+    Raises:
+        hstujit.errors.InvalidArgumentError: a number that no layer can have.
     """
 
     embedding_dim: int
@@ -55,6 +61,40 @@ class STULayerConfig:
     recompute_y: bool = True
     sort_by_length: bool = True
     contextual_seq_len: int = 0
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
+
+# By field: the parameter of ``stu_layer`` whose limits it has.
+_COUNTS = {
+    "embedding_dim": "width",
+    "num_heads": "heads",
+    "hidden_dim": "hidden_dim",
+    "attention_dim": "attn_dim",
+    "max_attn_len": "max_attn_len",
+    "contextual_seq_len": "contextual_seq_len",
+}
+
+
+def _check_numbers(config: STULayerConfig) -> None:
+    properties = operators()["stu_layer"]["parameters"]["properties"]
+    for name, parameter in _COUNTS.items():
+        value, limits = getattr(config, name), properties[parameter]
+        if value is None and name == "max_attn_len":
+            continue
+        lowest, highest, multiple = limits["minimum"], limits["maximum"], limits.get("multipleOf", 1)
+        if not is_integer(value) or not lowest <= value <= highest or value % multiple:
+            of = f", a multiple of {multiple}," if multiple > 1 else ""
+            none = ", or None" if name == "max_attn_len" else ""
+            raise InvalidArgumentError(
+                f"{name} is {value!r}; it must be an integer{of} from {lowest} to {highest}{none}"
+            )
+    ratio, alpha = config.output_dropout_ratio, config.attn_alpha
+    if not is_number(ratio) or not 0 <= ratio <= 1:
+        raise InvalidArgumentError(f"output_dropout_ratio is {ratio!r}; it must be a number from 0 to 1")
+    if alpha is not None and not (is_number(alpha) and math.isfinite(alpha)):
+        raise InvalidArgumentError(f"attn_alpha is {alpha!r}; it must be a finite number, or None")
 
 
 @dataclass
@@ -143,6 +183,7 @@ class STULayer(torch.nn.Module):
 
     def __init__(self, config: STULayerConfig, is_inference: bool = False) -> None:
         super().__init__()
+        _check_numbers(config)  # it may have been changed, or be the public package's
         self.config, self.is_inference = config, is_inference
         v, qk = config.num_heads * config.hidden_dim, config.num_heads * config.attention_dim
         self._columns = v, qk
