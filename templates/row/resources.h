@@ -29,7 +29,8 @@ struct Resources {
   bool hold_row = false;      // a row stays in registers from its first use to the last
   bool hold_vectors = false;  // and so do the vectors, from row to row
   int64_t registers_needed = 0;
-  int64_t ring_bytes = 0;  // of shared memory, where rows wait there: with more than two stages
+  int64_t registers_taken = 0;  // by a CTA of a grid, where there are more
+  int64_t ring_bytes = 0;       // of shared memory, where rows wait there: with more than two stages
 
   // CTAs of a grid at a time on a multiprocessor: more than it is compiled for where it needs few registers.
   int64_t resident(const RowConfig& config, const DeviceSpec& device) const;

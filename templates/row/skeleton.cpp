@@ -19,6 +19,8 @@ constexpr int64_t kMaxElements = 64;   // of a thread: loops over them are unrol
 constexpr int64_t kMinCapability = 80;
 constexpr int64_t kBulkCapability = 90;
 constexpr int64_t kBulkBytes = 16;
+constexpr int64_t kFewThreads = 1024;  // that may be resident on any multiprocessor
+constexpr double kRoom = 1.25;         // times the registers that a kernel is expected to take: it gets all it wants
 
 // As in column_sums.cuh and group_sums.cuh.
 constexpr int64_t kAddColumns = 32;
@@ -62,9 +64,18 @@ void add_row_sums(const RowInterface& interface, const Resources& resources, Lau
                        plan);
 }
 
+// A CTA of a grid gets all registers that it wants. Compiled for fewer CTAs it would be the same machine code, and as
+// many would be resident.
+bool has_room(const RowSpec& spec, Direction direction, const RowConfig& config) {
+  if (!well_formed(config) || 32 * config.warps * config.blocks_per_sm > kFewThreads) return false;
+  const Resources resources(spec, direction, config);
+  return resources.hold_row &&
+         static_cast<double>(resources.register_cap) >= kRoom * static_cast<double>(resources.registers_taken);
+}
+
 }  // namespace
 
-std::vector<RowConfig> space(const RowSpec& spec) {
+std::vector<RowConfig> space(const RowSpec& spec, Direction direction) {
   std::vector<RowConfig> configs;
   RowConfig config;
   config.activation = spec.dtype() == DataType::kFp32 ? "accurate" : "mufu";
@@ -77,6 +88,7 @@ std::vector<RowConfig> space(const RowSpec& spec) {
         config.schedule = "grid";
         config.stages = 1;
         configs.push_back(config);
+        if (has_room(spec, direction, config)) break;
       }
       config.schedule = "persistent";
       for (const int64_t stages : {2, 1, 3, 5}) {

@@ -6,7 +6,7 @@
 
 namespace hstujit::row {
 
-std::vector<RowConfig> space(const RowSpec& spec);
+std::vector<RowConfig> space(const RowSpec& spec, Direction direction);
 std::vector<Rejection> reject(const RowSpec& spec, Direction direction, const RowConfig& config,
                               const DeviceSpec& device);
 LaunchPlan launch_plan(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device);

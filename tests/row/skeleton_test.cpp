@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -243,6 +244,36 @@ TEST(RowSkeleton, HoldsRowsThatFit) {
   EXPECT_TRUE(row::Resources(make_spec(8192, DataType::kBf16), Direction::kBackward, one_cta).hold_row);
   EXPECT_FALSE(row::Resources(make_spec(16384, DataType::kFp32), Direction::kBackward, one_cta).hold_row);
   EXPECT_TRUE(row::Resources(make_spec(16384, DataType::kFp32), Direction::kForward, one_cta).hold_row);
+}
+
+// A grid is resident as often as its registers allow, whatever it is compiled for: rows of few elements a thread fill
+// a multiprocessor.
+TEST(RowSkeleton, RowsOfFewElementsFillAMultiprocessor) {
+  const DeviceSpec device = *known_device("sm_90a");
+  const LayerNormSpec plain = make_spec(256, DataType::kBf16, 16, /*vectors=*/false);
+  const RowConfig few{32, 4, 1, 1, "mufu", "grid"}, many{8, 4, 1, 1, "mufu", "grid"};
+  EXPECT_EQ(row::Resources(plain, Direction::kForward, few).resident(few, device), device.max_threads / 128);
+  EXPECT_LT(row::Resources(plain, Direction::kForward, many).resident(many, device), device.max_threads / 128);
+}
+
+// Of a grid's configs that leave a kernel all the registers it wants one is tried: the others are the same code.
+TEST(RowSkeleton, TheSameCodeIsTriedOnce) {
+  const LayerNormSpec spec = make_spec(512, DataType::kBf16);
+  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> blocks;  // by threads of a row and warps
+  for (const KernelConfig& config : accepted(spec, Direction::kForward, *known_device("sm_90a"))) {
+    const RowConfig& row = config.row();
+    if (row.schedule == "grid") blocks[{row.threads_per_row, row.warps}].push_back(row.blocks_per_sm);
+  }
+  EXPECT_GT(blocks.size(), 4);
+  for (const auto& [threads, tried] : blocks) {
+    const auto roomy = [&](int64_t blocks_per_sm) {
+      const row::Resources resources(spec, Direction::kForward,
+                                     {threads.first, threads.second, 1, blocks_per_sm, "mufu", "grid"});
+      return resources.register_cap > 1.3 * static_cast<double>(resources.registers_taken) &&
+             32 * threads.second * blocks_per_sm <= 1024;
+    };
+    EXPECT_LE(std::ranges::count_if(tried, roomy), 1) << threads.first << " threads, " << threads.second << " warps";
+  }
 }
 
 }  // namespace

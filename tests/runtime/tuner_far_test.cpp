@@ -13,9 +13,9 @@ class FarCandidatesTest : public TunerTest {
     ASSERT_LT(count_within(1.1), near_);
     ASSERT_LT(near_, space_.size());
   }
-  size_t count_within(double factor) const {
+  size_t count_within(double factor, size_t of = 0) const {
     return static_cast<size_t>(std::ranges::count_if(
-        space_, [&](const Candidate& candidate) { return candidate.estimate_ms <= space_[0].estimate_ms * factor; }));
+        space_, [&](const Candidate& candidate) { return candidate.estimate_ms <= space_[of].estimate_ms * factor; }));
   }
   void expect_tried(size_t count) {
     const auto report = tune();
@@ -34,13 +34,26 @@ TEST_F(FarCandidatesTest, AreLeftOutWhereTheModelIsRight) {
 }
 
 TEST_F(FarCandidatesTest, AreTriedWhereTheBestIsNotWhatTheModelTookForFast) {
+  const size_t wider = count_within(1.2, near_ - 1);
+  ASSERT_GT(wider, near_);
+  ASSERT_LT(wider, space_.size());
   takes(near_ - 1, 0.5);
-  expect_tried(space_.size());
-  EXPECT_EQ(bench_.loaded.size(), space_.size());
+  expect_tried(wider);
+  EXPECT_EQ(bench_.loaded.size(), wider);
   // Nothing is compiled or timed anew but the heuristic's config, and the earlier winner says the same of the model.
   bench_.loaded.clear();
-  expect_tried(space_.size());
+  expect_tried(wider);
   EXPECT_EQ(bench_.loaded.size(), 1u);
+}
+
+TEST_F(FarCandidatesTest, AreTriedFurtherWhereTheBestOfThemIsAmongTheLast) {
+  const size_t wider = count_within(1.2, near_ - 1);
+  bench_.duration = [this, wider](const KernelConfig& config) {
+    return config == space_[wider - 1].config ? 0.5 : config == space_[near_ - 1].config ? 0.8 : 1.0;
+  };
+  const size_t widest = count_within(1.2, wider - 1);
+  ASSERT_GT(widest, wider);
+  expect_tried(widest);
 }
 
 TEST_F(FarCandidatesTest, ATimeOfOneCompetesWhenItsWorkloadIsTunedAgain) {

@@ -27,7 +27,7 @@ double TuningRun::far_estimate(const Candidate& candidate) const {
 
 // Candidates come in the order of their estimates. What has won before, or has a time, stays: that time may win again.
 void TuningRun::leave_out_slow() {
-  const double best = candidates_.front().estimate_ms;
+  const double best = trusted_ms_ = candidates_.front().estimate_ms;
   report_.left_out = static_cast<int>(std::erase_if(candidates_, [&](const Candidate& candidate) {
     return candidate.estimate_ms > best * options_.worst_estimate && !is_known(candidate);
   }));
@@ -38,12 +38,24 @@ void TuningRun::leave_out_slow() {
   candidates_.erase(far, candidates_.end());
 }
 
-// What is best in this run, beyond noise, is what the cost model took for slow.
-bool TuningRun::model_is_wrong() const {
+// Where what is best in this run, beyond noise, is what the cost model took for slow, its estimate is what others are
+// held against from now on.
+void TuningRun::take_far() {
+  if (!baseline_) {
+    candidates_.insert(candidates_.end(), far_.begin(), far_.end());
+    far_.clear();
+    return;
+  }
   constexpr double kFaster = 0.99;
-  const size_t best = best_ratio() < kFaster ? finalists_.front().index : baseline_->index;
-  const double near = 1 + (far_estimate(candidates_[best]) - 1) / 2;
-  return candidates_[best].estimate_ms > candidates_.front().estimate_ms * near;
+  const Candidate& best = candidates_[best_ratio() < kFaster ? finalists_.front().index : baseline_->index];
+  const double near = 1 + (far_estimate(best) - 1) / 2;
+  if (!(best.estimate_ms > trusted_ms_ * near)) return;
+  trusted_ms_ = best.estimate_ms;
+  const auto far = std::stable_partition(far_.begin(), far_.end(), [this](const Candidate& candidate) {
+    return candidate.estimate_ms <= trusted_ms_ * far_estimate(candidate);
+  });
+  candidates_.insert(candidates_.end(), far_.begin(), far);
+  far_.erase(far_.begin(), far);
 }
 
 void TuningRun::end(std::string why) {
@@ -179,12 +191,10 @@ std::optional<KernelConfig> TuningRun::usable(const std::string& winner) const {
 
 Result<TuneReport> TuningRun::run() {
   HSTUJIT_ASSIGN_OR_RETURN(bench_, factory_());
-  HSTUJIT_RETURN_IF_ERROR(try_from(0));
-  if (!ended() && !far_.empty() && (!baseline_ || model_is_wrong())) {
-    const size_t first = candidates_.size();
-    candidates_.insert(candidates_.end(), far_.begin(), far_.end());
-    far_.clear();
+  for (size_t first = 0; first < candidates_.size() && !ended();) {
     if (!baseline_ || Clock::now() < deadline_) HSTUJIT_RETURN_IF_ERROR(try_from(first));
+    first = candidates_.size();
+    take_far();
   }
   if (!baseline_) return no_baseline();
   report_.left_out += static_cast<int>(far_.size());

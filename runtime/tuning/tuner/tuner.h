@@ -43,9 +43,10 @@ struct TunerOptions {
   int late_timeouts = 3;  // compiles that began after the budget, because there was no baseline, and took that long
   // Candidates that the cost model takes for slower than its best by more than far_estimate are tried only where the
   // best of the others is itself slower by more than half of that, as then the model is wrong about this device or
-  // problem; by more than worst_estimate, not at all. Without a value it is the skeleton's estimate_error(). On the
-  // H200 winners of attention were at most 1.24 (12 keys with all candidates), 1.17 with today's model (24 keys with
-  // those up to 2). What an earlier run timed is always among those it competes with.
+  // problem: those that are slower than that one by no more than far_estimate, and so on. By more than worst_estimate,
+  // they are not tried at all. Without a value it is the skeleton's estimate_error(). On the H200 winners of attention
+  // were at most 1.24 (12 keys with all candidates), 1.17 with today's model (24 keys with those up to 2). What an
+  // earlier run timed is always among those it competes with.
   std::optional<double> far_estimate;
   double worst_estimate = 2.0;
   int first_repeats = 2;   // of each candidate, alternately with the baseline

@@ -48,7 +48,7 @@ class TuningRun {
   void leave_out_slow();
   bool is_known(const Candidate& candidate) const;
   double far_estimate(const Candidate& candidate) const;
-  bool model_is_wrong() const;
+  void take_far();
   Status try_from(size_t first);
   std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
   bool ended() const { return !report_.ended_early.empty(); }
@@ -79,6 +79,7 @@ class TuningRun {
   const TunerOptions& options_;
   std::vector<Candidate> candidates_;  // in the order of their estimates, but for far ones that are known
   std::vector<Candidate> far_;         // in that order; may never be tried
+  double trusted_ms_ = 0;              // the estimate that they are far from
   Findings findings_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point deadline_;

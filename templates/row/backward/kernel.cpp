@@ -16,7 +16,7 @@ struct RowBackward {
   static constexpr Direction kDirection = Direction::kBackward;
 
   static std::vector<Config> space(const Spec& spec) {
-    return row::has_table_sums(spec) ? std::vector<Config>() : row::space(spec);
+    return row::has_table_sums(spec) ? std::vector<Config>() : row::space(spec, kDirection);
   }
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
     if (row::has_table_sums(spec)) return {{"operator", fmt::format("{} has sums of tables", spec.op())}};

@@ -12,7 +12,7 @@ struct RowForward {
   static constexpr std::string_view kName = "row/forward";
   static constexpr Direction kDirection = Direction::kForward;
 
-  static std::vector<Config> space(const Spec& spec) { return row::space(spec); }
+  static std::vector<Config> space(const Spec& spec) { return row::space(spec, kDirection); }
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
     return row::reject(spec, kDirection, config, device);
   }

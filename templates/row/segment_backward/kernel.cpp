@@ -21,7 +21,7 @@ struct RowSegmentBackward {
 
   static std::vector<Config> space(const Spec& spec) {
     if (!serves(spec)) return {};
-    std::vector<Config> configs = row::space(spec);
+    std::vector<Config> configs = row::space(spec, kDirection);
     std::erase_if(configs, [](const Config& config) { return !waits(config); });
     return configs;
   }

@@ -115,7 +115,7 @@ struct RowTableBackward {
 
   static std::vector<Config> space(const Spec& spec) {
     if (!row::has_table_sums(spec)) return {};
-    std::vector<Config> configs = row::space(spec);
+    std::vector<Config> configs = row::space(spec, kDirection);
     std::erase_if(configs, [](const Config& config) { return config.schedule != "persistent" || config.stages != 1; });
     return configs;
   }
