@@ -164,25 +164,6 @@ TEST_F(FrozenTest, AMissNamesTheNearestChoiceAndWhatDiffers) {
   EXPECT_THAT(missed({of_other_operator}, {}), HasSubstr("multiprocessors): it has none of hstu_attention at all; "));
 }
 
-// The file and the config are good each for itself, so it is no mistake of either: the tool exits with 1.
-TEST_F(FrozenTest, AChoiceThatDiffersFromRunToRunIsUnsupportedWhereDeterministicOnesAreAskedFor) {
-  const OpSpecPtr spec = config_of().instances[0].spec;
-  const DeviceSpec device = *known_device("sm_90a");
-  const Restriction deterministic = {.deterministic = true};
-  const auto space = search_space(*spec, Direction::kBackward, device, heuristic_size(128));
-  const auto differs = std::find_if(space.candidates.begin(), space.candidates.end(), [&](const Candidate& candidate) {
-    return !config_refusal(*spec, Direction::kBackward, device, deterministic, candidate.config).empty();
-  });
-  ASSERT_NE(differs, space.candidates.end());
-  write(*format_choices({{tuning_key(*spec, Direction::kBackward, device, 128), differs->config}}));
-  const auto engine = engine_with_file();
-  ASSERT_TRUE(engine.ok()) << engine.status().message();
-  EXPECT_TRUE(choose_kernel(**engine, *spec, Direction::kBackward, device, 128).ok());
-  const Status status = choose_kernel(**engine, *spec, Direction::kBackward, device, 128, deterministic).status();
-  EXPECT_EQ(status.code(), Code::kUnsupported);
-  EXPECT_THAT(status.message(), HasSubstr("differ in their last bits from run to run"));
-}
-
 TEST_F(FrozenTest, AFileThatIsNoneIsRefused) {
   EXPECT_EQ(engine_with_file().status().code(), Code::kNotFound);
   const std::string good = *format_choices({{key_of(128), second_best()}});
