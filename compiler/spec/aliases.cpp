@@ -198,6 +198,8 @@ bool is_launch_argument(std::string_view written, const std::vector<std::string_
 
 std::vector<std::string_view> meant_names(std::string_view written, const std::vector<std::string_view>& allowed) {
   const std::string word = lower_case(written);
+  // Others have a name for a field that is one of another operator's here.
+  if (const auto same = std::find(allowed.begin(), allowed.end(), word); same != allowed.end()) return {*same};
   std::vector<std::string_view> meant;
   for (const Alias& alias : kNames) {
     if (lists(alias.written, word) && contains(allowed, alias.meant)) meant.push_back(alias.meant);

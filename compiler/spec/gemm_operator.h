@@ -19,6 +19,7 @@
 
 #include "compiler/spec/gemm_spec.h"
 #include "compiler/spec/gradient_program.h"
+#include "compiler/spec/read_params.h"
 
 namespace hstujit {
 
@@ -47,11 +48,9 @@ class GemmOperator : public WithGradientProgram<GemmSpec> {
 // parse_<op>: a Spec, or null where there are mistakes.
 template <typename Spec>
 OpSpecPtr parse_gemm_operator(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const size_t before = mistakes.count();
-  typename Spec::Params params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() != before) return nullptr;
-  auto spec = std::make_shared<Spec>(std::move(params));
+  auto params = read_params<typename Spec::Params>(json, path, mistakes);
+  if (!params) return nullptr;
+  auto spec = std::make_shared<Spec>(*std::move(params));
   if constexpr (requires { spec->gradient(); }) spec->set_gradient(spec->gradient());
   return spec;
 }

@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cctype>
 #include <fstream>
 
 #include "compiler/spec/config.h"
+#include "compiler/spec/op_spec.h"
 #include "compiler/support/files.h"
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -163,6 +167,29 @@ TEST(Mistakes, AFieldUnderAnotherNameIsNotMissedToo) {
                            "op": "hstu_attention", "max_seq_len": 8}]})"),
               ElementsAre(HasSubstr("defaults.head_dim (value 64) is not a known field")));
   EXPECT_THAT(lines_of_entry(R"("attn_dim": 64)"), ElementsAre(HasSubstr("ops[0].hidden_dim is missing; allowed")));
+}
+
+// Nothing is made of a parameter that is not known: a program's steps would have sizes of their own to say.
+TEST(Mistakes, AFieldUnderAnotherNameIsTheOnlyMistakeOfItsOperator) {
+  for (const std::string_view op : operator_names()) {
+    const Json schema = operator_schema(op);
+    const auto config_with = [&](const std::string& other, const char* size) {
+      Json entry = {{"name", "a"}, {"op", op}, {size, 8}};
+      for (const Json& required : schema["required"]) {
+        auto name = required.get<std::string>();
+        const Json least = schema["properties"][name]["minimum"];
+        if (name == other) std::transform(name.begin(), name.end(), name.begin(), ::toupper);
+        entry[name] = least;
+      }
+      return Json({{"version", 1}, {"ops", Json::array({entry})}}).dump();
+    };
+    const char* const size = parse_config(config_with("", "rows"), "m", "").ok() ? "rows" : "max_seq_len";
+    EXPECT_TRUE(parse_config(config_with("", size), "m", "").ok()) << op;
+    for (const Json& field : schema["required"])
+      EXPECT_THAT(lines_of(config_with(field.get<std::string>(), size)),
+                  ElementsAre(HasSubstr("is not a known field of")))
+          << op << " without " << field;
+  }
 }
 
 TEST(Mistakes, ADirectionWithoutKernelSaysWhatThereIs) {

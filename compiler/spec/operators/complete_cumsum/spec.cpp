@@ -1,15 +1,13 @@
 #include "compiler/spec/operators/complete_cumsum/spec.h"
 
 #include "compiler/spec/random.h"
+#include "compiler/spec/read_params.h"
 
 namespace hstujit {
 
 OpSpecPtr parse_complete_cumsum(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const size_t before = mistakes.count();
-  CompleteCumsumParams params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() != before) return nullptr;
-  return std::make_shared<CompleteCumsumSpec>(params);
+  const auto params = read_params<CompleteCumsumParams>(json, path, mistakes);
+  return params ? std::make_shared<CompleteCumsumSpec>(*params) : nullptr;
 }
 Json schema_complete_cumsum() { return fields_schema<CompleteCumsumParams>(); }
 

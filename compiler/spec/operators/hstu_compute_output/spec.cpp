@@ -2,6 +2,7 @@
 
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/stu_layer/output_steps.h"
+#include "compiler/spec/read_params.h"
 
 namespace hstujit {
 
@@ -32,11 +33,9 @@ Program output_backward(const StuOutputSteps& output) {
 }  // namespace
 
 OpSpecPtr parse_hstu_compute_output(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const size_t before = mistakes.count();
-  HstuComputeOutputParams params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() != before || !check_weight_dtype(params.weight_dtype, params.dtype, path, mistakes))
-    return nullptr;
+  const auto read = read_params<HstuComputeOutputParams>(json, path, mistakes);
+  if (!read || !check_weight_dtype(read->weight_dtype, read->dtype, path, mistakes)) return nullptr;
+  const HstuComputeOutputParams& params = *read;
   const StuGate gate{params.heads, params.hidden_dim, params.dtype, params.silu_u, params.mul_u_activation};
   const auto output = StuOutputSteps::make(gate, params, params, path, mistakes);
   if (!output) return nullptr;

@@ -73,7 +73,7 @@ OpSpecPtr parse_norm_attention(const Json& json, const std::string& path, Mistak
                       fmt::format("{} is {}, so rows have {} columns v, q and k; allowed: at most {} columns", place,
                                   params->heads, width_of(*params), RowParams::kMaxWidth)));
   }
-  if (mistakes.count() != before) return nullptr;
+  if (!params || mistakes.count() != before) return nullptr;
   norm.bias = norm.bias && has_bias;
   if (!norm.weight && !norm.bias) norm.weight_dtype = NormParams().weight_dtype;
 

@@ -2,16 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "compiler/spec/read_params.h"
 #include "compiler/spec/row_spec.h"
 
 namespace hstujit {
 
 OpSpecPtr parse_kv_program(std::string_view op, const Json& json, const std::string& path, Mistakes& mistakes,
                            const Json& step, KvOperands operands) {
-  const size_t before = mistakes.count();
-  KvParams params;
-  read_fields(json, path, params, mistakes, {"op"});
-  if (mistakes.count() != before) return nullptr;
+  const auto read = read_params<KvParams>(json, path, mistakes);
+  if (!read) return nullptr;
+  const KvParams& params = *read;
   ProgramBuilder program;
   for (const auto& [side, head_dim] : {std::pair("k", params.attn_dim), std::pair("v", params.hidden_dim)}) {
     const int64_t width = params.heads * head_dim;
