@@ -2,64 +2,86 @@
 #pragma once
 #include "common/fragment_store.cuh"
 #include "common/pack.cuh"
+#include "common/ptx/prefetch.cuh"
 
 namespace gemm {
 
-// Two neighbouring elements of what the epilogue reads.
-template <class Type>
-__device__ __forceinline__ void load_pair(const void* data, i64 element, float& x, float& y) {
-  Pack<Type, 2> pair;
-  pair.template load<false>(static_cast<const unsigned char*>(data) + element * Type::kBytes);
-  x = pair[0];
-  y = pair[1];
-}
+// What the epilogue reads of some tensors for two neighbouring elements of the result: in registers, as it is in
+// memory, so that it may be loaded long before.
+template <class Tensors>
+struct EpiloguePair {
+  using Pair = Pack<typename Tensors::Type, 2>;
+  static constexpr int kCount = Tensors::kCount, kLeast = kCount > 0 ? kCount : 1;
+  struct Elements {
+    float of[kLeast];
+  };
 
-// Of its vectors of columns.
-template <class Epilogue>
-class EpilogueVectors {
-  static constexpr int kCount = Epilogue::Vectors::kCount;
-
- public:
-  template <class Params>
-  __device__ __forceinline__ EpilogueVectors(const Params& params, int column) {
-    if constexpr (kCount > 0) {
-      const void* data[kCount];
-      Epilogue::Vectors::find(params, data);
-#pragma unroll
-      for (int i = 0; i < kCount; ++i)
-        load_pair<typename Epilogue::Vectors::Type>(data[i], column, of_[0][i], of_[1][i]);
+  // A plain load, which stays between the stores around it: the compiler would bring others forward until it has no
+  // registers left.
+  __device__ __forceinline__ void load(int tensor, const void* data, i64 element) {
+    const auto* const from = static_cast<const unsigned char*>(data) + element * Tensors::Type::kBytes;
+    if constexpr (Pair::kBytes == 8) {
+      const uint2 two = *reinterpret_cast<const uint2*>(from);
+      pairs[tensor].words[0] = two.x;
+      pairs[tensor].words[1] = two.y;
+    } else {
+      pairs[tensor].words[0] = *reinterpret_cast<const u32*>(from);
     }
   }
+  // Of one of the two.
+  __device__ __forceinline__ Elements operator[](int i) const {
+    Elements elements = {};
+#pragma unroll
+    for (int tensor = 0; tensor < kCount; ++tensor) elements.of[tensor] = pairs[tensor][i];
+    return elements;
+  }
 
-  __device__ __forceinline__ const float* operator[](int i) const { return of_[i]; }
-
- private:
-  float of_[2][kCount > 0 ? kCount : 1];
+  Pair pairs[kLeast];
 };
 
-// Of its matrices, which are as large as the result.
+// Vectors of columns.
 template <class Epilogue>
-class EpilogueMatrices {
-  static constexpr int kCount = Epilogue::Matrices::kCount;
-
- public:
+struct EpilogueVectors : EpiloguePair<typename Epilogue::Vectors> {
   template <class Params>
-  __device__ __forceinline__ EpilogueMatrices(const Params& params, i64 row, int column) {
-    if constexpr (kCount > 0) {
-      const void* data[kCount];
-      i64 strides[kCount];
-      Epilogue::Matrices::find(params, data, strides);
+  __device__ __forceinline__ void load(const Params& params, int column) {
+    if constexpr (Epilogue::Vectors::kCount > 0) {
+      const void* data[Epilogue::Vectors::kCount];
+      Epilogue::Vectors::find(params, data);
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        load_pair<typename Epilogue::Matrices::Type>(data[i], row * strides[i] + column, of_[0][i], of_[1][i]);
-      }
+      for (int i = 0; i < Epilogue::Vectors::kCount; ++i)
+        EpiloguePair<typename Epilogue::Vectors>::load(i, data[i], column);
+    }
+  }
+};
+
+// Matrices, which are as large as the result.
+template <class Epilogue>
+struct EpilogueMatrices : EpiloguePair<typename Epilogue::Matrices> {
+  static constexpr int kLine = 128 / Epilogue::Matrices::Type::kBytes;  // elements of a line of the cache
+
+  template <class Params>
+  static __device__ __forceinline__ void prefetch(const Params& params, i64 row, int column) {
+    const void* data[Epilogue::Matrices::kCount];
+    i64 strides[Epilogue::Matrices::kCount];
+    Epilogue::Matrices::find(params, data, strides);
+#pragma unroll
+    for (int i = 0; i < Epilogue::Matrices::kCount; ++i) {
+      const i64 element = row * strides[i] + column;
+      prefetch_l2(static_cast<const unsigned char*>(data[i]) + element * Epilogue::Matrices::Type::kBytes);
     }
   }
 
-  __device__ __forceinline__ const float* operator[](int i) const { return of_[i]; }
-
- private:
-  float of_[2][kCount > 0 ? kCount : 1];
+  template <class Params>
+  __device__ __forceinline__ void load(const Params& params, i64 row, int column) {
+    if constexpr (Epilogue::Matrices::kCount > 0) {
+      const void* data[Epilogue::Matrices::kCount];
+      i64 strides[Epilogue::Matrices::kCount];
+      Epilogue::Matrices::find(params, data, strides);
+#pragma unroll
+      for (int i = 0; i < Epilogue::Matrices::kCount; ++i)
+        EpiloguePair<typename Epilogue::Matrices>::load(i, data[i], row * strides[i] + column);
+    }
+  }
 };
 
 }  // namespace gemm

@@ -27,10 +27,12 @@ __device__ __forceinline__ void add_partials(const Params& params) {
     u32 words[kElements / 2];
 #pragma unroll
     for (int i = 0; i < kElements; i += 2) {
-      const EpilogueVectors<Epilogue> vectors(params, column + i);
-      const EpilogueMatrices<Epilogue> matrices(params, row, column + i);
-      Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], vectors[0], matrices[0]),
-                          Epilogue::apply(params, sums[i + 1], vectors[1], matrices[1]));
+      EpilogueVectors<Epilogue> vectors;
+      EpilogueMatrices<Epilogue> matrices;
+      vectors.load(params, column + i);
+      matrices.load(params, row, column + i);
+      Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], vectors[0].of, matrices[0].of),
+                          Epilogue::apply(params, sums[i + 1], vectors[1].of, matrices[1].of));
     }
     st_stream<16>(params.out + row * params.out_stride + column, words);
   }

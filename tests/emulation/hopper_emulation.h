@@ -133,6 +133,7 @@ inline void cp_async_bulk_by_warp(u32 destination, const void* source, u32 bytes
   if (threadIdx.x % 32 == 0) cp_async_bulk(destination, source, bytes, barrier);
 }
 inline void prefetch_tensormap(const TensorMap&) {}
+inline void prefetch_l2(const void*) {}
 inline void cp_async_bulk_tensor_3d(u32 destination, const TensorMap& map, u32 barrier, int column, int head, int row) {
   emulation::load_box(destination, &map, barrier, column, head, row);
 }
@@ -146,8 +147,8 @@ inline void cp_async_bulk_tensor_2d_multicast(u32 destination, const TensorMap& 
     emulation::load_box(cluster_address(destination, rank), &map, cluster_address(barrier, rank), column, 0, row);
   }
 }
-inline void store_bulk_tensor_2d(u32 source, const TensorMap& map, int column, int row) {
-  emulation::store_box(source, &map, column, 0, row);
+inline void store_bulk_tensor_2d_by_warp(u32 source, const TensorMap& map, int column, int row) {
+  if (threadIdx.x % 32 == 0) emulation::store_box(source, &map, column, 0, row);
 }
 inline void store_bulk_tensor_3d(u32 source, const TensorMap& map, int column, int head, int row) {
   emulation::store_box(source, &map, column, head, row);

@@ -24,11 +24,18 @@ __device__ __forceinline__ void cp_async_bulk_tensor_2d_multicast(u32 destinatio
       : "memory");
 }
 
-// The other direction. Parts of the box outside the matrix are not written.
-__device__ __forceinline__ void store_bulk_tensor_2d(u32 source, const TensorMap& map, int column, int row) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(source),
-               "r"(column), "r"(row)
-               : "memory");
+// The other direction, as one store of a warp, all of whose lanes call with the same values: they stay together, and
+// the values in registers that they share. Parts of the box outside the matrix are not written. The store is in a group
+// of the lane that was elected, always the same one, so all lanes end groups and wait for them.
+__device__ __forceinline__ void store_bulk_tensor_2d_by_warp(u32 source, const TensorMap& map, int column, int row) {
+  asm volatile(
+      "{\n"
+      ".reg .pred elected;\n"
+      "elect.sync _|elected, 0xffffffff;\n"
+      "@elected cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];\n"
+      "}\n" ::"l"(&map),
+      "r"(source), "r"(column), "r"(row)
+      : "memory");
 }
 
 // Waits until the sources of all but the last kPending of this thread's groups of stores have been read.

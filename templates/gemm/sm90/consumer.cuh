@@ -11,6 +11,13 @@ class Consumer {
   static constexpr int kBlocks = kRowBlocks<Config>;
   static constexpr int kGroups = Config::kBlockN / 8;  // of columns, in the layout of wgmma's accumulators
   static constexpr int kPieces = Config::kBlockN / kPieceColumns, kPieceSums = kPieceColumns / 2;
+  static constexpr int kGroupsOfPiece = kPieceColumns / 8;
+
+  // What the epilogue reads for a thread's share of a piece: pairs of neighbours in two rows.
+  struct PieceInputs {
+    EpilogueVectors<Epilogue> vectors[kGroupsOfPiece];
+    EpilogueMatrices<Epilogue> matrices[kGroupsOfPiece][2];
+  };
 
  public:
   __device__ __forceinline__ Consumer(Shared<Config>& shared, const Params& params, int warpgroup)
@@ -24,19 +31,25 @@ class Consumer {
     }
     while (number < scheduler.count()) {
       const WorkTile tile = scheduler.tile(number);
+      if constexpr (Config::kSplitK == 1) prefetch_inputs(tile);
       if constexpr (Config::kPingPong) named_barrier_sync(kTurnBarrier + warpgroup_, 2 * kWarpgroup);
-      multiply(tile);
+      const int last_stage = multiply(tile);
+      PieceInputs inputs;  // loaded while the last products are computed
+      if constexpr (Config::kSplitK == 1) load_inputs(row_of_warp(tile), tile.column, inputs);
+      finish(tile, last_stage);
       if constexpr (Config::kPingPong) named_barrier_arrive(kTurnBarrier + (warpgroup_ ^ 1), 2 * kWarpgroup);
-      store(tile);
+      if constexpr (Config::kSplitK == 1) {
+        store_pieces(row_of_warp(tile), tile.column, inputs);
+      } else {
+        store_partials(tile);
+      }
       number += scheduler.step();
       if constexpr (Config::kPingPong) {
         if (number < scheduler.count()) skip(scheduler.tile(number));
         number += scheduler.step();
       }
     }
-    if constexpr (Config::kStoreBuffers > 0) {
-      if (threadIdx.x % 32 == 0) bulk_wait_groups_read<0>();
-    }
+    if constexpr (Config::kStoreBuffers > 0) bulk_wait_groups_read<0>();
   }
 
  private:
@@ -45,7 +58,8 @@ class Consumer {
     for (i64 i = tile.first; i < tile.end; ++i) pipeline_.advance();
   }
 
-  __device__ __forceinline__ void multiply(const WorkTile& tile) {
+  // All products of a tile are asked for. The stage of the last ones, which finish() waits for.
+  __device__ __forceinline__ int multiply(const WorkTile& tile) {
     // 64 rows or columns of the result are as many bytes in both layouts.
     constexpr u32 kBlockBytes = kWarpgroupRows * kSwizzleBytes;
     const int first_block = Config::kPingPong ? 0 : warpgroup_ * kBlocks;
@@ -78,76 +92,111 @@ class Consumer {
       }
       pipeline_.advance();
     }
+    return before.stage();
+  }
+
+  __device__ __forceinline__ void finish(const WorkTile& tile, int last_stage) {
     wgmma_wait_group<0>();
 #pragma unroll
     for (int block = 0; block < kBlocks; ++block) wgmma_keep_in_place(sums_[block]);
-    if (tile.first != tile.end) release_stage<Config>(shared_.empty[before.stage()]);
+    if (tile.first != tile.end) release_stage<Config>(shared_.empty[last_stage]);
   }
 
-  __device__ __forceinline__ void store(const WorkTile& tile) const {
-    const i64 first_row = tile.row + (Config::kPingPong ? 0 : warpgroup_ * kBlocks) * kWarpgroupRows;
-    if constexpr (Config::kSplitK > 1) {
+  // The first row of the tile that a warp has.
+  __device__ __forceinline__ i64 row_of_warp(const WorkTile& tile) const {
+    const int first_block = Config::kPingPong ? 0 : warpgroup_ * kBlocks;
+    return tile.row + first_block * kWarpgroupRows + warp() % (kWarpgroup / 32) * kPieceRows;
+  }
+  // As a number that all lanes share, and the compiler knows that.
+  static __device__ __forceinline__ int warp() { return __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 32, 0); }
+
+  __device__ __forceinline__ void store_partials(const WorkTile& tile) const {
 #pragma unroll
-      for (int block = 0; block < kBlocks; ++block) {
-        const i64 row = first_row + block * kWarpgroupRows + threadIdx.x % kWarpgroup / 32 * kPieceRows;
-        store_partial(tile, row + threadIdx.x % 32 / 4, sums_[block], 0);
-        store_partial(tile, row + threadIdx.x % 32 / 4 + 8, sums_[block], 1);
-      }
-    } else {
-      store_pieces(first_row + threadIdx.x % kWarpgroup / 32 * kPieceRows, tile.column);
+    for (int block = 0; block < kBlocks; ++block) {
+      const i64 row = row_of_warp(tile) + block * kWarpgroupRows;
+      store_partial(tile, row + threadIdx.x % 32 / 4, sums_[block], 0);
+      store_partial(tile, row + threadIdx.x % 32 / 4 + 8, sums_[block], 1);
     }
   }
 
   // The warp's rows of the tile, 16 of 64 columns a piece, as many pieces at a time as leave buffers to those before.
-  __device__ __forceinline__ void store_pieces(i64 row, int column) const {
+  // `inputs` are those of the first piece.
+  __device__ __forceinline__ void store_pieces(i64 row, int column, PieceInputs& inputs) const {
     constexpr int kAll = kBlocks * kPieces, kBuffers = Config::kStoreBuffers;
     constexpr int kTogether = kBuffers == kAll || kBuffers == 1 ? kBuffers : kBuffers / 2;
     constexpr int kBefore = kBuffers / kTogether - 1;  // groups that may still be on their way
-    const u32 buffers = shared_address(shared_.pieces[threadIdx.x / 32]);
+    const u32 buffers = shared_address(shared_.pieces[warp()]);
+    const auto row_of = [row](int piece) { return row + piece / kPieces * kWarpgroupRows; };
+    const auto column_of = [column](int piece) { return column + piece % kPieces * kPieceColumns; };
 #pragma unroll
     for (int first = 0; first < kAll; first += kTogether) {
-      if (threadIdx.x % 32 == 0) bulk_wait_groups_read<kBefore>();
+      bulk_wait_groups_read<kBefore>();
       __syncwarp();
 #pragma unroll
       for (int i = first; i < first + kTogether; ++i) {
-        stage_piece(buffers + i % kBuffers * kPieceBytes, row + i / kPieces * kWarpgroupRows,
-                    column + i % kPieces * kPieceColumns, sums_[i / kPieces] + i % kPieces * kPieceSums);
+        u32 words[2 * kGroupsOfPiece];
+        round_piece(inputs, sums_[i / kPieces] + i % kPieces * kPieceSums, words);
+        if (i + 1 < kAll) load_inputs(row_of(i + 1), column_of(i + 1), inputs);
+        stage_fragment<kPieceColumns>(buffers + i % kBuffers * kPieceBytes, 0, words);
       }
       fence_proxy_async();
       __syncwarp();
-      if (threadIdx.x % 32 == 0) {
 #pragma unroll
-        for (int i = first; i < first + kTogether; ++i) {
-          store_bulk_tensor_2d(buffers + i % kBuffers * kPieceBytes, params_.out_map,
-                               column + i % kPieces * kPieceColumns,
-                               static_cast<int>(row) + i / kPieces * kWarpgroupRows);
-        }
-        bulk_commit_group();
+      for (int i = first; i < first + kTogether; ++i) {
+        store_bulk_tensor_2d_by_warp(buffers + i % kBuffers * kPieceBytes, params_.out_map, column_of(i),
+                                     static_cast<int>(row_of(i)));
+      }
+      bulk_commit_group();
+    }
+  }
+
+  // For what lies outside of the result, which is not stored, its last row and columns are read.
+  __device__ __forceinline__ void load_inputs(i64 row, int column, PieceInputs& inputs) const {
+    constexpr bool kWhole = Config::kColumns % Config::kBlockN == 0;
+    const int lane = threadIdx.x % 32;
+    const i64 last_row = params_.rows - 1;
+    const i64 rows[2] = {min(row + lane / 4, last_row), min(row + lane / 4 + 8, last_row)};
+#pragma unroll
+    for (int group = 0; group < kGroupsOfPiece; ++group) {
+      const int own = column + lane % 4 * 2 + group * 8;
+      const int inside = kWhole ? own : min(own, Config::kColumns - 2);
+      inputs.vectors[group].load(params_, inside);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) inputs.matrices[group][half].load(params_, rows[half], inside);
+    }
+  }
+
+  // Into L2, what the epilogue reads of the consumer's rows of a tile: a line of the cache for a thread at a time.
+  __device__ __forceinline__ void prefetch_inputs(const WorkTile& tile) const {
+    using Matrices = EpilogueMatrices<Epilogue>;
+    if constexpr (Matrices::kCount > 0) {
+      constexpr int kRows = kBlocks * kWarpgroupRows, kLines = Config::kBlockN / Matrices::kLine;
+      const i64 first_row = tile.row + (Config::kPingPong ? 0 : warpgroup_ * kRows);
+#pragma unroll 1
+      for (int i = threadIdx.x % kWarpgroup; i < kRows * kLines; i += kWarpgroup) {
+        const i64 row = first_row + i / kLines;
+        const int column = tile.column + i % kLines * Matrices::kLine;
+        if (row < params_.rows && column < Config::kColumns) Matrices::prefetch(params_, row, column);
       }
     }
   }
 
-  // A thread has pairs of neighbours in two rows. What lies outside of the result is computed from its last row and
-  // columns, and not stored.
-  __device__ __forceinline__ void stage_piece(u32 to, i64 row, int column, const float* sums) const {
-    constexpr int kGroupsOfPiece = kPieceColumns / 8;
-    const int lane = threadIdx.x % 32;
-    const i64 last_row = params_.rows - 1;
-    const i64 rows[2] = {min(row + lane / 4, last_row), min(row + lane / 4 + 8, last_row)};
-    u32 words[2 * kGroupsOfPiece];
+  static __device__ __forceinline__ float element(const Params& params, float sum, const PieceInputs& inputs, int group,
+                                                  int half, int i) {
+    return Epilogue::apply(params, sum, inputs.vectors[group][i].of, inputs.matrices[group][half][i].of);
+  }
+
+  __device__ __forceinline__ void round_piece(const PieceInputs& inputs, const float* sums,
+                                              u32 (&words)[2 * kGroupsOfPiece]) const {
 #pragma unroll
     for (int group = 0; group < kGroupsOfPiece; ++group) {
-      const int own = min(column + group * 8 + lane % 4 * 2, Config::kColumns - 2);
-      const EpilogueVectors<Epilogue> vectors(params_, own);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const EpilogueMatrices<Epilogue> matrices(params_, rows[half], own);
         const float* const pair = sums + group * 4 + half * 2;
-        Epilogue::Data::put(words, (group * 2 + half) * 2, Epilogue::apply(params_, pair[0], vectors[0], matrices[0]),
-                            Epilogue::apply(params_, pair[1], vectors[1], matrices[1]));
+        Epilogue::Data::put(words, (group * 2 + half) * 2, element(params_, pair[0], inputs, group, half, 0),
+                            element(params_, pair[1], inputs, group, half, 1));
       }
     }
-    stage_fragment<kPieceColumns>(to, 0, words);
   }
 
   __device__ __forceinline__ void store_partial(const WorkTile& tile, i64 row, const float (&sums)[4 * kGroups],

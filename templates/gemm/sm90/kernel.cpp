@@ -18,8 +18,10 @@ using gemm_sm90::kPieceColumns;
 using gemm_sm90::kPieceRows;
 using gemm_sm90::Resources;
 
-constexpr int64_t kMaxBox = 256;     // rows of a box of the copy engine
-constexpr int64_t kAtomRows = 8;     // of the swizzle
+constexpr int64_t kMaxBox = 256;           // rows of a box of the copy engine
+constexpr int64_t kAtomRows = 8;           // of the swizzle
+constexpr int64_t kMultiprocessors = 132;  // of the devices that splits are made for; others have rounds less even
+constexpr int64_t kMaxSplits = 132;
 constexpr int kAddThreads = 256;     // of the kernel that adds up parts of sums
 constexpr int64_t kAddElements = 8;  // of a thread of it
 
@@ -40,6 +42,19 @@ struct GemmSm90 {
   static std::string instruction_wrappers(const Spec& spec, const Config& config);
 };
 
+// Into how many parts a sum over rows may be cut: as many as are there for one round of all CTAs, and for a few. Fewer
+// parts are less to add up, more rounds end closer together.
+std::vector<int64_t> splits_of(const GemmInterface& gemm, int64_t rows, int64_t columns, int64_t cluster) {
+  std::vector<int64_t> splits = {1};
+  if (!gemm.sums_rows()) return splits;
+  const int64_t tiles = ceil_div(gemm.m, rows) * ceil_div(gemm.n, columns);
+  for (const int64_t rounds : {1, 2, 3, 4}) {
+    const int64_t split = std::min(kMaxSplits, rounds * (kMultiprocessors / cluster) / tiles);
+    if (split > splits.back()) splits.push_back(split);
+  }
+  return splits;
+}
+
 std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
   struct Tile {
     int64_t block_m, block_n;
@@ -47,18 +62,16 @@ std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
     bool ping_pong = false;
     int64_t consumers = 2;
   };
-  const std::vector<Tile> tiles = {{128, 256, {4, 3}},     {256, 128, {4}},     {128, 192, {4}},
-                                   {128, 128, {6, 4}},     {128, 64, {6}},      {128, 128, {6, 4}, true},
-                                   {64, 128, {6}, true},   {64, 64, {6}, true}, {64, 128, {6}, false, 1},
-                                   {64, 64, {6}, false, 1}};
-  const std::vector<int64_t> splits =
-      spec.interface().sums_rows() ? std::vector<int64_t>{1, 2, 4, 8, 16, 33} : std::vector<int64_t>{1};
+  const std::vector<Tile> tiles = {{128, 256, {4, 3}},       {256, 128, {4}},        {128, 192, {4}},
+                                   {128, 128, {6, 4}},       {128, 64, {6}},         {128, 128, {6, 4}, true},
+                                   {64, 256, {5, 4}, true},  {64, 128, {6}, true},   {64, 64, {6}, true},
+                                   {64, 128, {6}, false, 1}, {64, 64, {6}, false, 1}};
   std::vector<GemmConfig> configs;
   for (const Tile& tile : tiles) {
-    for (const int64_t split : splits) {
-      for (const int64_t stages : tile.stages) {
-        for (const int64_t raster_rows : {4, 16}) {
-          for (const int64_t cluster : {1, 2}) {
+    for (const int64_t cluster : {1, 2}) {
+      for (const int64_t split : splits_of(spec.interface(), tile.block_m * cluster, tile.block_n, cluster)) {
+        for (const int64_t stages : tile.stages) {
+          for (const int64_t raster_rows : {4, 16}) {
             configs.push_back(
                 {tile.block_m, tile.block_n, stages, tile.consumers, tile.ping_pong, split, raster_rows, cluster});
           }
