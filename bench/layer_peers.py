@@ -6,8 +6,7 @@
 Both layers have the same weights and rows, and take turns in one process. "forward" keeps what backward needs; "training" is
 forward and backward with the gradients of rows and weights. Times are medians in ms, with the L2 cache emptied before each
 launch, and the time of the host hidden behind that. "peak_mib" is PyTorch's memory at the peak of a training step, above
-rows and weights. "difference" is the distance of both results in serving, over the norm of one. STULayer of hstujit.torch
-computes the projection again in backward, whatever recompute_uvqk says.
+rows and weights. "difference" is the distance of both results in serving, over the norm of one.
 """
 
 import argparse

@@ -152,12 +152,17 @@ def aligned_ops(
 
 
 def check_arguments(interface: Interface, signature: Signature, given: set[str]) -> None:
-    """Every argument of the instance is there, and no other."""
+    """Every argument of the instance is there, and no other but those whose presence says what the instance is.
+
+    So uvqk_bias may be given beside uvqk: backward needs its gradient's place, and not its value.
+    """
     names = {argument.name for argument in signature.inputs}
     if names == given:
         return
     missing = [argument.name for argument in signature.inputs if argument.name not in given]
-    unused = [argument.name for argument in interface.inputs if argument.name in given - names]
+    unused = [argument.name for argument in interface.inputs if argument.name in given - names - interface.deciding]
+    if not missing and not unused:
+        return
     wrong = [f"{name} is missing" for name in missing] + [f"{name} is not used" for name in unused]
     raise InvalidArgumentError(
         f"{interface.name}: {'; '.join(wrong)}; with these parameters it takes "

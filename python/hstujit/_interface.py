@@ -87,6 +87,11 @@ class Interface:
     shapes: Mapping[str, str]
     allowed: Mapping[str, Mapping[str, Any]]
 
+    @functools.cached_property
+    def deciding(self) -> frozenset[str]:
+        """Inputs whose presence alone says what the instance is, wherever another one takes their place."""
+        return frozenset(name for switch in self.switches if not switch.drops for name in switch.brings)
+
     @property
     def name(self) -> str:
         """Of the function: that of the operator, with ``_backward`` behind it."""

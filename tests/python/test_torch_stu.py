@@ -24,6 +24,8 @@ if torch:
     LENGTHS = OFFSETS.diff()
     ROWS = int(OFFSETS[-1])
 
+KEPT = {"recompute_normed_x": False, "recompute_uvqk": False, "recompute_y": False}
+
 
 def plain_attention(q, k, v, alpha, max_seq_len, targets):
     """Causal, of one sequence; targets do not see each other."""
@@ -151,7 +153,7 @@ class Layers(unittest.TestCase):
 
     def test_a_layer_is_that_of_plain_pytorch(self):
         targets = torch.tensor([2, 0, 3])
-        for more in ({}, {"use_group_norm": True}, {"recompute_normed_x": False, "recompute_y": False}):
+        for more in ({}, {"use_group_norm": True}, KEPT, {"recompute_uvqk": False}):
             with self.subTest(more):
                 layer = self.make(output_dropout_ratio=0.0, **more)
                 x = torch_cases.tensor(ROWS, 32, seed=40).bfloat16()
@@ -299,7 +301,7 @@ class Instances(unittest.TestCase):
     CONFIGS = (
         {},
         {"target_aware": False, "use_group_norm": True, "max_attn_len": 4, "contextual_seq_len": 1},
-        {"output_dropout_ratio": 0.0, "recompute_normed_x": False, "recompute_y": False, "attn_alpha": 0.5},
+        {"output_dropout_ratio": 0.0, **KEPT, "attn_alpha": 0.5},
         {"hidden_dim": 8, "causal": False},
     )
     TARGETS = torch.tensor([2, 0, 3]) if torch else None

@@ -67,16 +67,12 @@ class Derivative:
         self.passed_on = [gradients.index(passed_on[name]) if name in passed_on else None for name in self.names]
         self.scaled, self.factor = _SCALED.get(forward.interface.op, ("", ""))
 
-    def find_unused(self, order: list[str]) -> Iterator[tuple[list[int], int, bool]]:
-        """Places of inputs that a given output of forward replaces: no bias where there is what follows from it.
-
-        And whether backward would need to be told that there is one: then it has no derivative.
-        """
-        switches = self.backward.interface.switches
-        for switch in switches:
-            for name in switch.brings if switch.drops else ():
-                decides = any(name in other.brings for other in switches if other is not switch)
-                yield [order.index(dropped) for dropped in switch.drops], order.index(name), decides
+    def find_unused(self, order: list[str]) -> Iterator[tuple[list[int], int]]:
+        """Places of inputs that a given output of forward replaces: no bias where there is what follows from it."""
+        interface = self.backward.interface
+        for switch in interface.switches:
+            for name in switch.brings - interface.deciding if switch.drops else ():
+                yield [order.index(dropped) for dropped in switch.drops], order.index(name)
 
     def find_parameters(self, order: list[str]) -> None:
         """Which of forward's keywords backward has, and which of its own say whether a gradient is wanted."""
@@ -141,12 +137,8 @@ class Derivative:
                 raise UnsupportedError(f"{self.forward.interface.op} has no derivative with {name}={value}")
         dense = tuple([_dense(grads[index]) for index in self.differentiable])
         inputs = self.order((*ctx.saved_tensors, *numbers, *dense, *self.rest))
-        for replacing, place, decides in self.unused:
+        for replacing, place in self.unused:
             if inputs[place] is not None and any(inputs[other] is not None for other in replacing):
-                if decides:
-                    kept = ", ".join(self.order_names[other] for other in replacing)
-                    name, what = self.order_names[place], self.forward.interface.op
-                    raise UnsupportedError(f"{what} has no derivative with {name} where {kept} is kept for backward")
                 inputs = (*inputs[:place], None, *inputs[place + 1 :])
         factor = None
         if self.scaled and named.get(self.scaled) == "matrix":

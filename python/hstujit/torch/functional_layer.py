@@ -102,8 +102,8 @@ def hstu_preprocess_and_attention(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
     """The half of a layer up to attention: ``hstu_preprocess_and_attention`` of docs/ops.md.
 
-    Arguments are those of :func:`hstu_compute_uqvk` and of :func:`hstu_mha`. The projection is always computed again in
-    backward: ``recompute_uvqk_in_backward`` is taken, and without effect.
+    Arguments are those of :func:`hstu_compute_uqvk` and of :func:`hstu_mha`, and whether backward computes the projection
+    and the rows that it is of again, for less memory.
 
     Returns:
         u and the attention output, both (L, num_heads * hidden_dim), and with ``prefill`` k and v, for a cache.
@@ -146,6 +146,7 @@ def hstu_preprocess_and_attention(
         hidden_dim=hidden_dim,
         training=torch.is_grad_enabled(),
         recompute_normed_x=recompute_normed_x_in_backward or not torch.is_grad_enabled(),
+        recompute_uvqk=recompute_uvqk_in_backward or not torch.is_grad_enabled(),
         **masks,
     )
     return u, attn.view(-1, num_heads * hidden_dim), None, None

@@ -37,8 +37,7 @@ class STULayerConfig:
         max_attn_len: a window of so many rows; None: none.
         attn_alpha: what dot products are multiplied by; None: 1 / sqrt(attention_dim).
         use_group_norm: whether heads of the attention output are normalised apart.
-        recompute_normed_x, recompute_y: whether backward computes it again, for less memory.
-        recompute_uvqk: taken, and without effect: the projection is always computed again.
+        recompute_normed_x, recompute_uvqk, recompute_y: whether backward computes it again, for less memory.
         sort_by_length: taken, and without effect.
         contextual_seq_len: leading rows that see the whole history.
 
@@ -283,7 +282,7 @@ class STULayer(torch.nn.Module):
             **dropout,
             training=training or prefill,
             recompute_normed_x=prefill or config.recompute_normed_x,
-            recompute_uvqk=not prefill,
+            recompute_uvqk=not prefill and config.recompute_uvqk,
             recompute_y=prefill or config.recompute_y,
         )
         if kept is not None:
@@ -418,7 +417,7 @@ class STULayer(torch.nn.Module):
             "alpha": self._alpha,  # of generated inputs
         }
         whole = {**both, "op": "stu_layer", "dropout": self.training and config.output_dropout_ratio > 0}
-        recomputed = {"recompute_normed_x": config.recompute_normed_x, "recompute_y": config.recompute_y}
+        recomputed = {name: getattr(config, name) for name in ("recompute_normed_x", "recompute_uvqk", "recompute_y")}
         parameters: dict[str, dict[str, Any]] = {
             "training": {**whole, **recomputed, "directions": ["forward", "backward"]},
             "inference": {**whole, **recomputed, "training": False},
