@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <numeric>
 
 #include "compiler/support/integers.h"
 #include "templates/gemm/sm90/resources.h"
@@ -12,8 +13,8 @@ namespace hstujit::gemm_sm90 {
 namespace {
 
 // Fitted to 520 timings on an H200 (2026-11-24) of ten products, from 300 to 131,072 rows: the choices are within 13 %
-// of the best of those, 4 % from 131,072 rows on. Rows of the result that begin within a sector of memory take longer
-// than it says.
+// of the best of those, 4 % from 131,072 rows on. What a piece takes, and lines that begin within one, follow from 70
+// timings on an H100 (2026-11-25).
 constexpr double kClockKhz = 1.7e6;
 constexpr double kProductsPerCycle = 2048;  // multiplications of a multiprocessor and clock, in 16 bits
 constexpr double kWaits = 1.02;             // of warpgroups that multiply, for one another and for stages
@@ -22,7 +23,9 @@ constexpr double kL2BytesPerCycle = 69;     // of a multiprocessor, from L2
 constexpr double kLoadCycles = 1280;        // of a stage, from the request to its arrival
 constexpr double kClusterLoads = 1.42;      // times as long where the CTAs of a cluster wait for one another
 constexpr double kStartCycles = 10300;      // of a launch, until the first stage is there
-constexpr double kPieceCycles = 540;        // of a warp for what it stores at a time, where nothing hides it
+constexpr double kPieceCycles = 445;        // of a warp for what it stores at a time, where nothing hides it
+constexpr int64_t kLine = 128;              // bytes, of L2 and of a box of the copy engine
+constexpr double kBrokenLines = 2;          // times longer besides, to load boxes whose lines are parts of two of L2's
 constexpr double kAddCycles = 4000;         // of the kernel that adds up parts
 constexpr double kMainOverlap = 4;          // the norm of multiplying, loading and waiting that a stage takes
 constexpr double kOverlap = 3;              // and of all that and the memory
@@ -31,6 +34,11 @@ double norm(std::initializer_list<double> parts, double power) {
   double sum = 0;
   for (const double part : parts) sum += std::pow(part, power);
   return std::pow(sum, 1 / power);
+}
+
+// How much longer it takes to load lines of a matrix with so many 16-bit elements in a row: most begin within a line.
+double line_factor(int64_t width) {
+  return 1 + kBrokenLines * (1 - static_cast<double>(std::gcd(width * 2, kLine)) / static_cast<double>(kLine));
 }
 
 }  // namespace
@@ -48,7 +56,9 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   const auto tiles = static_cast<double>(ceil_div(clusters, device.sm_count / config.cluster));
   const double stages = static_cast<double>(ceil_div(k, kDepth)) / splits;
   const double multiply = block_m * block_n * kDepth / kProductsPerCycle * kWaits;
-  const double load = (block_m + block_n / cluster) * kDepth * 2 / kL2BytesPerCycle;
+  const double a_lines = block_m * line_factor(gemm.a.transposed ? gemm.m : gemm.k);
+  const double b_lines = block_n / cluster * line_factor(gemm.b.transposed ? gemm.k : gemm.n);
+  const double load = (a_lines + b_lines) * kLine / kL2BytesPerCycle;
   const double wait = kLoadCycles * (config.cluster > 1 ? kClusterLoads : 1) /
                       static_cast<double>(std::max<int64_t>(config.stages - 1, 1));
   const double main_loop = stages * norm({multiply, load, wait}, kMainOverlap);

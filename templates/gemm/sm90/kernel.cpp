@@ -34,7 +34,7 @@ struct GemmSm90 {
   static std::vector<Config> space(const Spec& spec);
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
-  static constexpr double kEstimateError = 1.3;
+  static constexpr double kEstimateError = 1.2;
   static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
     return gemm_sm90::estimate_ms(spec, config, device);
   }
