@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "autotune_cache/cache_key.h"
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/tar.h"
 #include "autotune_cache/zstd_frame.h"
@@ -78,9 +79,10 @@ Status Bundle::read() {
   HSTUJIT_ASSIGN_OR_RETURN(const std::vector<TarEntry> entries, read_tar(tar_));
   sha256_ = manifest.sha256;
   const std::string_view contents = std::string_view(tar_).substr(manifest.end);
-  if (const std::string digest = sha256_hex(contents); digest != sha256_)
-    return Status(Code::kIo,
-                  fmt::format("the SHA-256 of its contents is {}, and {} says {}", digest, kManifest, sha256_));
+  if (const std::string digest = sha256_hex(contents); digest != sha256_) {
+    return Status(Code::kIo, fmt::format("the SHA-256 of its contents is {}, and {} says {}", digest, kManifest,
+                                         is_digest(sha256_) ? sha256_ : "none"));
+  }
   if (static_cast<int64_t>(entries.size()) - 1 != manifest.files) {
     return Status(Code::kIo, fmt::format("its tar archive has {} after {}, which says {}",
                                          counted(static_cast<int64_t>(entries.size()) - 1, "file"), kManifest,

@@ -14,6 +14,7 @@
 namespace hstujit {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -237,6 +238,23 @@ TEST_F(BundleTest, AnArchiveThatSaysTwoThingsIsRefused) {
   EXPECT_EQ(bundle_of({"a", "b", "a"}, 3, ""), "its tar archive has \"a\" twice");
   EXPECT_EQ(bundle_of({"a", "b"}, 3, ""), "its tar archive has 2 files after hstujit-bundle.json, which says 3");
   EXPECT_THAT(bundle_of({"a"}, 1, "more"), HasSubstr("bytes that belong to no file follow the end of its tar archive"));
+}
+
+// What it says goes to terminals and into errors of the C API.
+TEST_F(BundleTest, OnlyADigestIsShownAsWhatABundleSays) {
+  const auto problem_of = [](const std::string& sha256) {
+    std::string contents;
+    finish_tar(contents);
+    std::string tar;
+    const std::string manifest = format_checked_json(
+        {{"format", "hstujit-bundle-1"}, {"files", 0}, {"bytes", contents.size()}, {"sha256", sha256}});
+    EXPECT_TRUE(append_to_tar(tar, "hstujit-bundle.json", manifest).ok());
+    return Bundle::unpack(tar + contents).status().message();
+  };
+  const std::string other = sha256_hex("other");
+  EXPECT_THAT(problem_of(other), EndsWith("and hstujit-bundle.json says " + other));
+  EXPECT_THAT(problem_of("\x1b[31m\nhstujit: all is well"), EndsWith("and hstujit-bundle.json says none"));
+  EXPECT_THAT(problem_of(std::string(900'000, 'a')), EndsWith("and hstujit-bundle.json says none"));
 }
 
 // Whole by its digest, and yet with an entry that no look-up would take.
