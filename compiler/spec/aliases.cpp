@@ -145,7 +145,7 @@ constexpr ValueAlias kValues[] = {
     {"device", "sm_80", "ampere compute_80 sm80 80 8.0"},
     {"device", "sm_86", "compute_86 sm86 86 8.6"},
     {"device", "sm_89", "ada compute_89 sm89 89 8.9"},
-    {"device", "sm_90a", "hopper compute_90 compute_90a sm_90 sm90 sm90a 90 9.0"},
+    {"device", "sm_90a", "hopper compute_90 compute_90a sm_90 sm90 sm90a 90 90a 9.0"},
 };
 
 std::string lower_case(std::string_view text) {
@@ -231,7 +231,9 @@ std::string_view meant_value(std::string_view field, std::string_view written,
     }
   }
   const std::string_view near = closest(written, alike);
-  return near.empty() ? closest(written, begun) : near;
+  if (!near.empty()) return near;
+  // The number of an operator, as in concat_2d_jagged, is not what tells it from others.
+  return closest(written, field == "op" && digits.empty() ? allowed : begun);
 }
 
 }  // namespace hstujit

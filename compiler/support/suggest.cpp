@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "compiler/support/text.h"
@@ -72,6 +73,14 @@ bool have_same_words(const std::vector<std::string>& a, const std::vector<std::s
   return others == 0 || (others == 1 && a.size() >= kMany);
 }
 
+// How many words a name has besides those of another one, which stand in it in their order; none where they do not.
+std::optional<size_t> left_out(const std::vector<std::string>& words, const std::vector<std::string>& name) {
+  size_t found = 0;
+  for (const std::string& word : name) found += found < words.size() && word == words[found] ? 1 : 0;
+  if (found < words.size()) return std::nullopt;
+  return name.size() - words.size();
+}
+
 }  // namespace
 
 std::string_view closest(std::string_view wrong, const std::vector<std::string_view>& names) {
@@ -98,7 +107,16 @@ std::string_view closest(std::string_view wrong, const std::vector<std::string_v
   const std::vector<std::string> words = words_of(wrong);
   const auto same = std::find_if(names.begin(), names.end(),
                                  [&](std::string_view name) { return have_same_words(words, words_of(name)); });
-  return same == names.end() ? best : *same;
+  if (same != names.end()) return *same;
+  if (wrong.size() < kLeastBegun) return best;
+  std::optional<size_t> fewest;
+  for (const std::string_view name : names) {
+    const std::optional<size_t> more = left_out(words, words_of(name));
+    if (!more || (fewest && *more >= *fewest)) continue;
+    fewest = more;
+    best = name;
+  }
+  return best;
 }
 
 std::string did_you_mean(std::string_view name) {

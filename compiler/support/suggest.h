@@ -8,7 +8,8 @@
 namespace hstujit {
 
 // The one of `names` that is most like `wrong`, the first of them where several are; empty when none is near enough to
-// be meant: it has few letters that differ, or goes on with more, or has the same words, some of them written out.
+// be meant: it has few letters that differ, or goes on with more, or has the same words, some of them written out, or
+// has all of these words and more between them.
 // Upper and lower case are alike, and so are '-' and '_'.
 std::string_view closest(std::string_view wrong, const std::vector<std::string_view>& names);
 

@@ -266,6 +266,8 @@ TEST(Mistakes, ValuesOfOtherProgramsAreUnderstood) {
               ElementsAre(HasSubstr("mul_u_activation is \"swish\", did you mean \"silu\"?; allowed: ")));
   EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "hstu", "max_seq_len": 8}]})"),
               ElementsAre(HasSubstr("ops[0].op is \"hstu\", did you mean \"hstu_attention\"?; allowed: ")));
+  EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "concat_jagged", "max_seq_len": 8}]})"),
+              ElementsAre(HasSubstr("ops[0].op is \"concat_jagged\", did you mean \"concat_2d_jagged\"?; allowed: ")));
 }
 
 TEST(Mistakes, NamesOfOtherProgramsAreUnderstood) {

@@ -48,6 +48,19 @@ TEST(Suggest, WordsMayBeWrittenOutAndOneOfManyMayBeAnother) {
   EXPECT_EQ(closest(std::string(1 << 20, '_'), kNames), "");
 }
 
+TEST(Suggest, WordsMayBeLeftOut) {
+  const std::vector<std::string_view> names = {
+      "complete_cumsum",        "concat_2d_jagged",          "jagged_dense_broadcast_add",
+      "jagged_to_padded_dense", "add_positional_embeddings", "add_timestamp_positional_embeddings"};
+  EXPECT_EQ(closest("cumsum", names), "complete_cumsum");
+  EXPECT_EQ(closest("concat_jagged", names), "concat_2d_jagged");
+  EXPECT_EQ(closest("jagged_to_dense", names), "jagged_to_padded_dense");
+  EXPECT_EQ(closest("positional-embeddings", names), "add_positional_embeddings") << "the fewest are left out";
+  EXPECT_EQ(closest("HSTUJIT_JOBS", {"HSTUJIT_COMPILE_JOBS"}), "HSTUJIT_COMPILE_JOBS");
+  EXPECT_EQ(closest("dense_jagged", names), "") << "in another order";
+  EXPECT_EQ(closest("dim", kNames), "") << "too little of it";
+}
+
 TEST(Suggest, TheFirstOfEquallyNearNamesIsTaken) { EXPECT_EQ(closest("cat", {"bat", "hat"}), "bat"); }
 
 TEST(Suggest, TheEndOfASentence) {

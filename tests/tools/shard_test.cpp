@@ -53,6 +53,9 @@ TEST(Shard, WhatIsNotAllowedIsSaid) {
     ASSERT_FALSE(shard.ok()) << text;
     EXPECT_THAT(shard.status().message(), HasSubstr("0 <= INDEX < COUNT")) << text;
   }
+  for (const char* text : {"atuo", "Auto", "atuo/4"})
+    EXPECT_THAT(parse(text).status().message(), HasSubstr("is not allowed, did you mean \"auto\"?; it must be"))
+        << text;
   for (const char* text : {"auto/0", "auto/-1", "auto/x"}) {
     EXPECT_THAT(parse(text).status().message(), HasSubstr("INDEX/COUNT")) << text << ": no launcher is to blame";
   }

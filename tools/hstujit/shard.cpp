@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "compiler/support/numbers.h"
+#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 #include "hstujit/hstujit.h"
 
@@ -27,6 +28,8 @@ constexpr Launcher kLaunchers[] = {{"torchrun", "RANK", "WORLD_SIZE"},
                                    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS"},
                                    {"Kubernetes", "JOB_COMPLETION_INDEX", nullptr}};
 
+constexpr std::string_view kAuto = "auto";
+
 std::optional<int> number_of(std::string_view text) {
   const std::optional<uint64_t> number = whole_number(text);
   if (!number || *number > HSTUJIT_MAX_SHARDS) return std::nullopt;
@@ -34,10 +37,12 @@ std::optional<int> number_of(std::string_view text) {
 }
 
 Status not_allowed(const std::string& text) {
+  const std::string_view first = std::string_view(text).substr(0, text.find('/'));
+  const std::string meant = first == kAuto ? std::string() : did_you_mean(closest(first, {kAuto}));
   return Status(
       Code::kInvalidArgument,
-      fmt::format("{} is not allowed; it must be INDEX/COUNT with 0 <= INDEX < COUNT <= {}, auto, or auto/COUNT",
-                  quote(text), HSTUJIT_MAX_SHARDS));
+      fmt::format("{} is not allowed{}; it must be INDEX/COUNT with 0 <= INDEX < COUNT <= {}, auto, or auto/COUNT",
+                  quote(text), meant, HSTUJIT_MAX_SHARDS));
 }
 
 Result<ShardOption> checked(const std::string& said, std::optional<int> index, std::optional<int> count) {
@@ -77,7 +82,7 @@ Result<ShardOption> parse_shard(const std::string& text, const Variable& variabl
   const std::string first = text.substr(0, slash);
   const std::string second = slash == std::string::npos ? std::string() : text.substr(slash + 1);
   if (slash != std::string::npos && number_of(second).value_or(0) < 1) return not_allowed(text);
-  if (first == "auto") return of_launcher(text, second, variable);
+  if (first == kAuto) return of_launcher(text, second, variable);
   return checked(text, number_of(first), number_of(second));
 }
 
