@@ -92,10 +92,12 @@ std::string key_text(const KernelConfig& config) {
   return dump_json(write(config, [](const auto& value, const auto& initial) { return value != initial; }));
 }
 
-Result<KernelConfig> parse_kernel_config(const Json& given, const std::string& path) {
+namespace {
+
+// The fields that are wrong go to `mistakes`.
+Result<KernelConfig> read_config(const Json& given, const std::string& path, Mistakes& mistakes) {
   const Json json = with_current_names(given);
   KernelConfig config;
-  Mistakes mistakes;
   const auto skeleton = json.find(kSkeleton);
   if (!json.is_object() || skeleton == json.end() || !skeleton->is_string()) {
     return Status(Code::kInvalidConfig,
@@ -107,6 +109,14 @@ Result<KernelConfig> parse_kernel_config(const Json& given, const std::string& p
   if (!found.ok()) return Status(Code::kInvalidConfig, fmt::format("{}: {}", path, found.status().message()));
   config.tunables = defaults_of_families().at(static_cast<size_t>((*found)->family()));
   std::visit([&](auto& tunables) { read_into(json, path, tunables, config.sanitizer, mistakes); }, config.tunables);
+  return config;
+}
+
+}  // namespace
+
+Result<KernelConfig> parse_kernel_config(const Json& given, const std::string& path) {
+  Mistakes mistakes;
+  Result<KernelConfig> config = read_config(given, path, mistakes);
   HSTUJIT_RETURN_IF_ERROR(mistakes.first());
   return config;
 }
@@ -114,7 +124,11 @@ Result<KernelConfig> parse_kernel_config(const Json& given, const std::string& p
 Status check_config_fields(const Json& given, const std::string& path) {
   const Json json = with_current_names(given);
   if (!json.is_object()) return value_error(path, json, "a JSON object of config fields");
-  if (json.contains(kSkeleton)) return parse_kernel_config(json, path).status();
+  Mistakes mistakes;
+  if (json.contains(kSkeleton)) {
+    HSTUJIT_RETURN_IF_ERROR(read_config(json, path, mistakes).status());
+    return mistakes.status();
+  }
   SanitizerSwitches switches;
   std::vector<KernelConfig::Tunables> families = defaults_of_families();
   std::vector<std::string_view> names = field_names<SanitizerSwitches>();
@@ -127,9 +141,7 @@ Status check_config_fields(const Json& given, const std::string& path) {
       if (std::find(names.begin(), names.end(), slot.rules.name) == names.end()) names.push_back(slot.rules.name);
     }
   }
-  Mistakes mistakes;
   check_names(json, path, names, mistakes);
-  HSTUJIT_RETURN_IF_ERROR(mistakes.first());
   // A field that several families have is right where it is for one of them.
   for (const auto& [name, value] : json.items()) {
     Status wrong;
@@ -142,9 +154,9 @@ Status check_config_fields(const Json& given, const std::string& path) {
         if (wrong.ok()) wrong = status;
       }
     }
-    if (!right) return wrong;
+    if (!right) mistakes.check(join_path(path, name), wrong);
   }
-  return {};
+  return mistakes.status();
 }
 
 std::string describe(const KernelConfig& config) {

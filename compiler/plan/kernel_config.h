@@ -67,8 +67,8 @@ nlohmann::ordered_json to_json(const KernelConfig& config);
 // `path` stands in front of the fields in sentences.
 Result<KernelConfig> parse_kernel_config(const nlohmann::ordered_json& json, const std::string& path = "config");
 // What can be said of some fields of a config before anybody knows whose they replace: that each is a field, of the
-// family of the skeleton where that is among them, and has a value that it may have. kInvalidConfig with the first that
-// is wrong.
+// family of the skeleton where that is among them, and has a value that it may have. kInvalidConfig with a line for
+// each that is wrong.
 Status check_config_fields(const nlohmann::ordered_json& json, const std::string& path);
 // What cache keys and tuning records know a config by: JSON of the skeleton and of the fields that differ from their
 // defaults. A field that is added later leaves the text of every older config as it was; for the same reason a default

@@ -62,50 +62,60 @@ std::string_view to_string(MissPolicy policy) {
   return "";
 }
 
-Status Engine::accept(Env variable, const Status& status) {
-  if (status.ok() || !diagnose_) return status;
-  wrong_variables_.push_back({variable, status});
-  return {};
+void Engine::accept(Env variable, const Status& status) {
+  if (!status.ok()) wrong_variables_.push_back({variable, status});
 }
 
-Status Engine::read_settings(EngineOptions& options) {
+Status Engine::refusal() const {
+  if (wrong_variables_.empty()) return {};
+  std::string lines;
+  for (const WrongVariable& wrong : wrong_variables_) lines += (lines.empty() ? "" : "\n") + wrong.status.message();
+  return Status(wrong_variables_.front().status.code(), lines);
+}
+
+void Engine::read_settings(EngineOptions& options) {
   const auto take = [this](Env variable, auto setting, auto& into) {
     if (setting.ok()) into = std::move(*setting);
-    return accept(variable, setting.status());
+    accept(variable, setting.status());
   };
   if (options.log) {
     log_ = Log(std::move(options.log));
   } else {
-    HSTUJIT_RETURN_IF_ERROR(take(Env::kLog, Log::from_environment(environment_), log_));
+    take(Env::kLog, Log::from_environment(environment_), log_);
   }
   if (options.on_miss) {
     on_miss_ = *options.on_miss;
   } else {
-    HSTUJIT_RETURN_IF_ERROR(take(Env::kOnMiss, policy_from(environment_), on_miss_));
+    take(Env::kOnMiss, policy_from(environment_), on_miss_);
   }
   std::string mode;
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kLengthMode, environment_.choice(Env::kLengthMode), mode));
+  take(Env::kLengthMode, environment_.choice(Env::kLengthMode), mode);
   length_mode_ = parse_length_mode(mode).value_or(LengthMode::kPow2);
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kDeterministic, environment_.flag(Env::kDeterministic), deterministic_));
+  take(Env::kDeterministic, environment_.flag(Env::kDeterministic), deterministic_);
   deterministic_ = deterministic_ || options.deterministic;
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kCheck, environment_.flag(Env::kCheck), check_));
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kLineinfo, environment_.flag(Env::kLineinfo), lineinfo_));
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kCacheMaxBytes, environment_.size(Env::kCacheMaxBytes), max_bytes_));
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kTrustCache, environment_.flag(Env::kTrustCache), trust_cache_));
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kDump, environment_.choices(Env::kDump), dump_));
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_));
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kOverride, override_from(environment_), override_fields_));
+  take(Env::kCheck, environment_.flag(Env::kCheck), check_);
+  take(Env::kLineinfo, environment_.flag(Env::kLineinfo), lineinfo_);
+  take(Env::kCacheMaxBytes, environment_.size(Env::kCacheMaxBytes), max_bytes_);
+  take(Env::kTrustCache, environment_.flag(Env::kTrustCache), trust_cache_);
+  take(Env::kDump, environment_.choices(Env::kDump), dump_);
+  take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_);
+  take(Env::kOverride, override_from(environment_), override_fields_);
   // Read by the Python package alone, but no process goes on with a value that is not allowed.
   std::string torch_dispatch;
-  HSTUJIT_RETURN_IF_ERROR(take(Env::kTorchDispatch, environment_.choice(Env::kTorchDispatch), torch_dispatch));
-  if (!environment_.is_set(Env::kFrozen)) return {};
-  return accept(Env::kFrozen, freeze(environment_.text(Env::kFrozen)).with_context("HSTUJIT_FROZEN"));
+  take(Env::kTorchDispatch, environment_.choice(Env::kTorchDispatch), torch_dispatch);
+  if (environment_.is_set(Env::kFrozen))
+    accept(Env::kFrozen, freeze(environment_.text(Env::kFrozen)).with_context("HSTUJIT_FROZEN"));
 }
 
 Result<EnginePtr> Engine::create(EngineOptions options) {
   const EnginePtr engine(new Engine(options));
   const Environment& environment = engine->environment_;
-  HSTUJIT_RETURN_IF_ERROR(engine->read_settings(options));
+  engine->read_settings(options);
+  const Status upload = environment.flag(Env::kRemoteUpload).status();
+  engine->accept(Env::kRemoteUpload, upload);
+  const Result<CacheLayerPtr> remote = open_remote_layer(environment, engine->log_);
+  if (upload.ok()) engine->accept(Env::kRemoteCache, remote.status());
+  if (!options.diagnose) HSTUJIT_RETURN_IF_ERROR(engine->refusal());
 
   CacheDirectories directories;
   if (options.cache_dir && options.cache_path) {
@@ -125,10 +135,6 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
   directories.trust = engine->trust_cache_ ? Trust::kAll : Trust::kOwn;
   CacheLayers layers = open_layers(directories, engine->log_);
-  const Result<CacheLayerPtr> remote = open_remote_layer(environment, engine->log_);
-  const Status upload = environment.flag(Env::kRemoteUpload).status();
-  HSTUJIT_RETURN_IF_ERROR(upload.ok() ? engine->accept(Env::kRemoteCache, remote.status())
-                                      : engine->accept(Env::kRemoteUpload, upload));
   // One for both, so that both leave it alone after a failure of either.
   if (remote.ok() && *remote) layers.push_back(*remote);
   CacheLayers records = layers;

@@ -46,8 +46,8 @@ struct WrongVariable {
 
 class Engine {
  public:
-  // kInvalidArgument when an environment variable has a value that is not allowed; what FrozenChoices::parse and
-  // read_file say.
+  // kInvalidArgument with a line for each environment variable that has a value that is not allowed; what
+  // FrozenChoices::parse and read_file say.
   static Result<std::shared_ptr<Engine>> create(EngineOptions options);
 
   const Environment& environment() const { return environment_; }
@@ -87,15 +87,16 @@ class Engine {
 
  private:
   // Those of the environment and of `options` that have a value of their own kind.
-  Status read_settings(EngineOptions& options);
+  // What is wrong goes to `wrong_variables_`, and the setting stays as it is.
+  void read_settings(EngineOptions& options);
   Status freeze(const std::string& path);
-  // The status of a setting; kOk, and the setting stays as it is, for one that is kept as a problem.
-  Status accept(Env variable, const Status& status);
+  void accept(Env variable, const Status& status);
+  // A line for each of `wrong_variables_`.
+  Status refusal() const;
 
-  explicit Engine(const EngineOptions& options) : environment_(options.environment), diagnose_(options.diagnose) {}
+  explicit Engine(const EngineOptions& options) : environment_(options.environment) {}
 
   Environment environment_;
-  bool diagnose_;
   std::vector<WrongVariable> wrong_variables_;
   nlohmann::ordered_json override_fields_;
   Log log_;

@@ -246,10 +246,13 @@ class Doctor {
       *remote = url.ok() ? url->base : "(no URL)";
     }
     for (const WrongVariable& wrong : engine_.wrong_variables()) {
-      add(Severity::kError, std::string(environment_variable(wrong.variable).name), wrong.status.message(),
-          wrong.variable == Env::kFrozen ? "unset it, or make the file anew with hstujit freeze of this build"
-                                         : "unset it, or give it a value that is allowed; no process can use the "
-                                           "library until then");
+      const char* const advice =
+          wrong.variable != Env::kFrozen       ? "unset it, or give it a value that is allowed; no process can use the "
+                                                 "library until then"
+          : environment.is_set(Env::kOverride) ? "keep HSTUJIT_FROZEN, unless you are debugging"
+                                               : "unset it, or make the file anew with hstujit freeze of this build";
+      for (const std::string& line : split(wrong.status.message(), '\n'))
+        add(Severity::kError, std::string(environment_variable(wrong.variable).name), line, advice);
     }
     const std::vector<WrongVariable>& wrong = engine_.wrong_variables();
     const bool bad_override = std::any_of(

@@ -56,6 +56,12 @@ TEST(KernelConfig, FieldsAreRightWhereTheyAreForSomeFamily) {
   EXPECT_EQ(error_of(R"({"split_k": 4, "raster_rows": 2, "block_n": 256})"), "");
   EXPECT_THAT(error_of(R"({"blockm": 7})"), HasSubstr("GIVEN.blockm (value 7) is not a known field, did you mean"));
   EXPECT_THAT(error_of(R"({"stages": 17})"), HasSubstr("GIVEN.stages is 17; allowed: an integer from 1 to 16"));
+  EXPECT_EQ(
+      error_of(R"({"stages": 17, "blockm": 7, "block_n": 64, "lanes_arrive": 1})"),
+      error_of(R"({"blockm": 7})") + "\n" + error_of(R"({"stages": 17})") + "\n" + error_of(R"({"lanes_arrive": 1})"));
+  EXPECT_EQ(error_of(R"({"skeleton": "fake/usable", "threads_per_row": 8, "stages": 17})"),
+            error_of(R"({"skeleton": "fake/usable", "threads_per_row": 8})") + "\n" +
+                error_of(R"({"skeleton": "fake/usable", "stages": 17})"));
   EXPECT_THAT(error_of(R"({"lanes_arrive": "yes"})"),
               HasSubstr("GIVEN.lanes_arrive is \"yes\"; allowed: true or false"));
   EXPECT_THAT(error_of("[1]"), HasSubstr("GIVEN is [1]; allowed: a JSON object of config fields"));

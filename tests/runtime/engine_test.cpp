@@ -4,6 +4,7 @@
 #include <latch>
 
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/text.h"
 #include "runtime/dispatch/kernel_choice.h"
 #include "tests/runtime/support.h"
 #include "tests/support/whole_file.h"
@@ -394,6 +395,23 @@ TEST_F(EngineTest, ABadEnvironmentIsRefusedWhenTheContextIsMade) {
   const auto engine = Engine::create(std::move(options));
   EXPECT_EQ(engine.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(engine.status().message(), HasSubstr("sometimes"));
+}
+
+TEST_F(EngineTest, AllVariablesThatAreWrongAreNamedAtOnce) {
+  values_["HSTUJIT_LENGTH_MODE"] = "pow3";
+  values_["HSTUJIT_REMOTE_CACHE"] = "ftp://host";
+  values_["HSTUJIT_FROZEN"] = "/nonexistent/choices.json";
+  values_["HSTUJIT_OVERRIDE"] = R"({"stages": 17, "blockm": 7})";
+  EngineOptions options;
+  options.environment = Environment::of_values(values_);
+  const Status status = Engine::create(std::move(options)).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(split(status.message(), '\n'),
+              testing::ElementsAre(testing::StartsWith("HSTUJIT_LENGTH_MODE is \"pow3\""),
+                                   testing::StartsWith("HSTUJIT_OVERRIDE.blockm (value 7) is not"),
+                                   testing::StartsWith("HSTUJIT_OVERRIDE.stages is 17; allowed"),
+                                   testing::StartsWith("HSTUJIT_FROZEN: HSTUJIT_OVERRIDE and HSTUJIT_FROZEN are both"),
+                                   testing::StartsWith("HSTUJIT_REMOTE_CACHE does not begin with")));
 }
 
 TEST_F(EngineTest, AnOverrideThatNoKernelCanHaveIsRefusedWhenTheContextIsMade) {

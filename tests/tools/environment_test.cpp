@@ -113,6 +113,11 @@ TEST(Environment, AWrongVariableIsABadRequest) {
   EXPECT_EQ(outcome.code, kBadRequest);
   EXPECT_THAT(outcome.err, HasSubstr("HSTUJIT_ON_MISS"));
   EXPECT_THAT(outcome.err, HasSubstr("panic"));
+  const Outcome two = hstujit_tool({"cache", "ls"},
+                                   {{"HSTUJIT_ON_MISS", "fial"}, {"HSTUJIT_OVERRIDE", R"({"stages": 0, "block": 1})"}});
+  EXPECT_THAT(two.err, testing::ContainsRegex("^hstujit: HSTUJIT_ON_MISS is \"fial\", [^\n]*\n"
+                                              "hstujit: HSTUJIT_OVERRIDE.block [^\n]*\n"
+                                              "hstujit: HSTUJIT_OVERRIDE.stages is 0; [^\n]*\n$"));
   for (const char* path : {"/", "/proc/self/mem", "/nonexistent/choices.json"})
     EXPECT_EQ(hstujit_tool({"cache", "ls"}, {{"HSTUJIT_FROZEN", path}}).code, kBadRequest) << path;
 }

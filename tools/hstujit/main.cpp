@@ -22,8 +22,8 @@ using hstujit::ExitCode;
 using hstujit::Status;
 
 ExitCode fail(const Status& status) {
-  // Of a config the library names all mistakes, one a line.
-  if (status.code() == Code::kInvalidConfig) {
+  // Of a config, and of the environment, the library names all mistakes, one a line.
+  if (status.code() == Code::kInvalidConfig || status.code() == Code::kInvalidArgument) {
     for (const std::string& line : hstujit::split(status.message(), '\n')) hstujit::print_error(line);
   } else if (!status.message().empty()) {
     hstujit::print_error(status.message());
