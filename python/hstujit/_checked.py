@@ -57,13 +57,45 @@ def _kind(annotation: Any) -> tuple[Callable[[Any], bool], str] | None:
 
 
 def bind(signature: inspect.Signature, called: str, args: Any, kwargs: Any) -> inspect.BoundArguments:
-    """The arguments of a call by name. A wrong one is a TypeError that lists all, and names a similar one."""
+    """The arguments of a call by name. What is wrong is a TypeError that names all of it, and similar arguments."""
     try:
         return signature.bind(*args, **kwargs)
     except TypeError as error:
         names = [name for name in signature.parameters if name not in ("self", "cls")]
-        unknown = [f"{name!r} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
-        raise TypeError(f"{called}: {'; '.join(unknown) or str(error)}; it takes {', '.join(names)}") from None
+        wrong = [f"{name!r} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
+        missing = [repr(name) for name in _missing(signature, args, kwargs) if repr(name) not in "".join(wrong)]
+        if missing:
+            required = "a required argument" if len(missing) == 1 else "required arguments"
+            wrong.append(f"missing {required}: {', '.join(missing)}")
+        raise TypeError(f"{called}: {'; '.join(wrong) or str(error)}; it takes {', '.join(names)}") from None
+
+
+def _missing(signature: inspect.Signature, args: Any, kwargs: Any) -> list[str]:
+    """What a call does not give and must. None where it gives too much."""
+    try:
+        given = signature.bind_partial(*args, **{name: kwargs[name] for name in kwargs if name in signature.parameters})
+    except TypeError:
+        return []
+    return [
+        name
+        for name, parameter in signature.parameters.items()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and name not in given.arguments
+    ]
+
+
+def named(function: Function) -> Function:
+    """A function that says by a sentence which arguments it does not have, and which are missing."""
+    signature = inspect.signature(function)
+    called = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = bind(signature, called, args, kwargs)
+        return function(*bound.args, **bound.kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 def checked(function: Function) -> Function:
@@ -91,4 +123,4 @@ def checked(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-__all__ = ["bind", "checked", "is_integer", "is_number"]
+__all__ = ["bind", "checked", "is_integer", "is_number", "named"]

@@ -11,10 +11,37 @@ def either(names: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+# What others call an argument (compiler/spec/aliases.cpp has more, for configs).
+_ELSEWHERE = {
+    "alpha": "scale scaling sm_scale softmax_scale qk_scale",
+    "max_attn_len": "window window_size sliding_window",
+    "max_seq_len": "n n_ctx max_seqlen_q max_seqlen_k",
+    "num_targets": "targets num_candidates",
+    "seq_offsets": "cu_seqlens cu_seqlens_q cu_seqlens_k",
+    "rab": "bias attn_bias relative_bias",
+    "score": "activation act act_fn",
+    "eps": "norm_eps layer_norm_eps",
+    "host": "cpu",
+    "cuda": "gpu",
+    "forward": "fwd",
+    "backward": "bwd",
+    # Of layers.
+    "attention_dim": "attn_dim qk_dim head_dim",
+    "hidden_dim": "linear_dim v_dim head_dim",
+    "num_heads": "nhead n_heads",
+    "embedding_dim": "width d_model embed_dim",
+    "output_dropout_ratio": "dropout p",
+    "attn_alpha": "scale scaling sm_scale softmax_scale",
+    "use_group_norm": "groupnorm",
+}
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Behind the name of something that is not there: the one that is nearest, if one is near."""
-    nearest = difflib.get_close_matches(name, names, n=1)
-    return f", did you mean {nearest[0]!r}?" if nearest else ""
+    names = list(names)
+    elsewhere = [known for known in names if name.lower() in _ELSEWHERE.get(known, "").split()]
+    meant = elsewhere or difflib.get_close_matches(name, names, n=1)
+    return f", did you mean {' and '.join(map(repr, meant))}?" if meant else ""
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[str]) -> str:

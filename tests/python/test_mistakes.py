@@ -1,5 +1,6 @@
 """Bad input: an exception with a sentence that names the argument, its value and what is allowed."""
 
+import re
 import unittest
 
 import numpy
@@ -41,6 +42,17 @@ class Mistakes(unittest.TestCase):
     def test_arguments_that_are_missing_or_unknown(self):
         with self.assertRaisesRegex(TypeError, "missing a required argument: 'alpha'.*seq_offsets"):
             hstujit.attention(self.q, self.k, self.v, OFFSETS, 8)
+        with self.assertRaisesRegex(
+            TypeError, "attention: missing required arguments: 'max_seq_len', 'alpha'; it takes"
+        ):
+            hstujit.attention(self.q, self.k, self.v, OFFSETS)
+        both = (
+            "attention: 'cusal' is no argument, did you mean 'causal'?; missing a required argument: 'alpha'; it takes"
+        )
+        with self.assertRaisesRegex(TypeError, re.escape(both)):
+            hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, cusal=True)
+        self.refused(TypeError, "'window' is no argument, did you mean 'max_attn_len'?", window=3)
+        self.refused(TypeError, "'softmax_scale' is no argument, did you mean 'alpha'?", softmax_scale=0.5)
         self.refused(TypeError, "attention: 'cusal' is no argument, did you mean 'causal'?; it takes q,", cusal=True)
         self.refused(TypeError, "attention: 'zzz' is no argument; it takes q,", zzz=True)
         with self.assertRaisesRegex(TypeError, "'max_len' is no argument, did you mean 'max_seq_len'?"):

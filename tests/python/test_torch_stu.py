@@ -149,7 +149,24 @@ class Layers(unittest.TestCase):
                 setattr(changed, name, value)
                 with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, sentence):
                     STULayer(changed)
+        with self.assertRaises(hstujit.errors.InvalidArgumentError) as raised:
+            STULayerConfig(36, 0, 16, 8, output_dropout_ratio=2)
+        names = [line.split()[0] for line in str(raised.exception).splitlines()]
+        self.assertEqual(names, ["embedding_dim", "num_heads", "output_dropout_ratio"])
         STULayerConfig(32, numpy.int64(2), 16, 8, output_dropout_ratio=1, attn_alpha=numpy.float32(0.5))
+
+    def test_names_that_no_layer_has(self):
+        for call, wrong in (
+            (lambda: STULayerConfig(32, 2, 16, attn_dim=8),
+             "STULayerConfig: 'attn_dim' is no argument, did you mean 'attention_dim'?; it takes embedding_dim, "),
+            (lambda: STULayerConfig(32, heads=2),
+             "STULayerConfig: 'heads' is no argument, did you mean 'num_heads'?; missing required arguments: "
+             "'hidden_dim', 'attention_dim'; it takes "),
+            (lambda: self.make().instances(trainig=8),
+             "STULayer.instances: 'trainig' is no argument, did you mean 'training'?; it takes training, "),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(TypeError, "^" + re.escape(wrong)):
+                call()
 
     def test_a_layer_is_that_of_plain_pytorch(self):
         targets = torch.tensor([2, 0, 3])

@@ -19,6 +19,7 @@ import torch
 
 from .. import _instances, _library
 from .._library import error_of
+from .._words import not_allowed
 from ..context import Context, default_context, on_default_changed
 from ..errors import InternalError, InvalidArgumentError
 from . import _native_structs as structs
@@ -44,7 +45,7 @@ def native_library() -> Library | None:
     """The library, or None where calls go through Python: before PyTorch 2.10, and where there is no such file."""
     wanted = os.environ.get(VARIABLE) or "auto"
     if wanted not in ("auto", "native", "python"):
-        raise InvalidArgumentError(f"{VARIABLE} is {wanted!r}; it must be auto, native or python")
+        raise InvalidArgumentError(not_allowed(VARIABLE, wanted, ("auto", "native", "python")))
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     file = _library.path().parent / FILE
     if wanted == "python" or (wanted == "auto" and (version < OLDEST or not file.exists())):

@@ -102,8 +102,8 @@ def hstu_preprocess_and_attention(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
     """The half of a layer up to attention: ``hstu_preprocess_and_attention`` of docs/ops.md.
 
-    Arguments are those of :func:`hstu_compute_uqvk` and of :func:`hstu_mha`, and whether backward computes the projection
-    and the rows that it is of again, for less memory.
+    Arguments are those of :func:`hstu_compute_uqvk` and of :func:`hstu_mha`, and whether backward computes the
+    projection and the rows that it is of again, for less memory.
 
     Returns:
         u and the attention output, both (L, num_heads * hidden_dim), and with ``prefill`` k and v, for a cache.

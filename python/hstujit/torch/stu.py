@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .._checked import is_integer, is_number
+from .._checked import is_integer, is_number, named
 from .._interface import operators
 from .._words import counted
 from ..errors import InvalidArgumentError
@@ -65,6 +65,8 @@ class STULayerConfig:
         _check_numbers(self)
 
 
+STULayerConfig.__init__ = named(STULayerConfig.__init__)  # type: ignore[method-assign]
+
 # By field: the parameter of ``stu_layer`` whose limits it has.
 _COUNTS = {
     "embedding_dim": "width",
@@ -78,6 +80,7 @@ _COUNTS = {
 
 def _check_numbers(config: STULayerConfig) -> None:
     properties = operators()["stu_layer"]["parameters"]["properties"]
+    wrong = []
     for name, parameter in _COUNTS.items():
         value, limits = getattr(config, name), properties[parameter]
         if value is None and name == "max_attn_len":
@@ -86,14 +89,14 @@ def _check_numbers(config: STULayerConfig) -> None:
         if not is_integer(value) or not lowest <= value <= highest or value % multiple:
             of = f", a multiple of {multiple}," if multiple > 1 else ""
             none = ", or None" if name == "max_attn_len" else ""
-            raise InvalidArgumentError(
-                f"{name} is {value!r}; it must be an integer{of} from {lowest} to {highest}{none}"
-            )
+            wrong.append(f"{name} is {value!r}; it must be an integer{of} from {lowest} to {highest}{none}")
     ratio, alpha = config.output_dropout_ratio, config.attn_alpha
     if not is_number(ratio) or not 0 <= ratio <= 1:
-        raise InvalidArgumentError(f"output_dropout_ratio is {ratio!r}; it must be a number from 0 to 1")
+        wrong.append(f"output_dropout_ratio is {ratio!r}; it must be a number from 0 to 1")
     if alpha is not None and not (is_number(alpha) and math.isfinite(alpha)):
-        raise InvalidArgumentError(f"attn_alpha is {alpha!r}; it must be a finite number, or None")
+        wrong.append(f"attn_alpha is {alpha!r}; it must be a finite number, or None")
+    if wrong:
+        raise InvalidArgumentError("\n".join(wrong))
 
 
 @dataclass
@@ -363,6 +366,7 @@ class STULayer(torch.nn.Module):
         self.k_cache, self.v_cache = kept.first_rows(k), kept.first_rows(v)
         self.kv_caching_offsets, self.max_kv_caching_len = kept.offsets, kept.longest
 
+    @named
     def instances(
         self,
         *,
