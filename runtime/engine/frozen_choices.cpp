@@ -86,14 +86,17 @@ const KernelConfig* FrozenChoices::find(const TuningKey& key) const {
 }
 
 std::optional<NearestEntry> FrozenChoices::nearest(const std::vector<TuningKey>& keys) const {
-  std::vector<TuningKey> own;
-  for (const Json& row : rows_) {
-    own.push_back(tuning_key_from(row));
-    if (const auto spec = row.find("spec"); spec != row.end()) own.back().spec = dump_json(*spec);
-  }
+  std::call_once(read_->once, [this] {
+    std::vector<TuningKey> own;
+    for (const Json& row : rows_) {
+      own.push_back(tuning_key_from(row));
+      if (const auto spec = row.find("spec"); spec != row.end()) own.back().spec = dump_json(*spec);
+    }
+    read_->keys.emplace(own);
+  });
   std::optional<NearestEntry> best;
   for (const TuningKey& key : keys) {
-    std::optional<NearestEntry> found = nearest_entry(key, own);
+    std::optional<NearestEntry> found = read_->keys->nearest(key);
     if (found && (!best || found->differences.size() < best->differences.size())) best = std::move(found);
   }
   return best;

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +50,12 @@ class FrozenChoices {
   std::string checksum_;
   std::map<std::string, KernelConfig, std::less<>> configs_;  // by digest of the key
   Json rows_;  // of the file, whose fields tell people of a miss what there is
+  // The same as the first miss reads it.
+  struct Rows {
+    std::once_flag once;
+    std::optional<KnownKeys> keys;
+  };
+  std::shared_ptr<Rows> read_ = std::make_shared<Rows>();
 };
 
 }  // namespace hstujit

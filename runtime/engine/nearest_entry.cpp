@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "compiler/plan/kernel_config.h"
@@ -72,21 +73,26 @@ Fields fields_of(const TuningKey& key) {
   return fields;
 }
 
-const Json& value_of(const Fields& fields, const std::string& name) {
+// Of a field that stands at `place` in most lists; null where there is none.
+const Json& value_of(const Fields& fields, const std::string& name, size_t place) {
   static const auto& nothing = *new Json;
+  if (place < fields.size() && fields[place].first == name) return fields[place].second;
   const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& field) { return field.first == name; });
   return found == fields.end() ? nothing : found->second;
 }
 
-std::vector<KeyDifference> differences_of(const Fields& wanted, const Fields& found) {
-  std::vector<KeyDifference> differences;
-  for (const auto& [name, value] : wanted) {
-    if (const Json& other = value_of(found, name); other != value) differences.push_back({name, value, other});
+// Calls differs(name, wanted, found) for each field that differs, until it gives false.
+template <typename Differs>
+void compare(const Fields& wanted, const Fields& found, const Differs& differs) {
+  static const auto& nothing = *new Json;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto& [name, value] = wanted[i];
+    if (const Json& other = value_of(found, name, i); other != value && !differs(name, value, other)) return;
   }
-  for (const auto& [name, value] : found) {
-    if (!value.is_null() && value_of(wanted, name).is_null()) differences.push_back({name, nullptr, value});
+  for (size_t i = 0; i < found.size(); ++i) {
+    const auto& [name, value] = found[i];
+    if (!value.is_null() && value_of(wanted, name, i).is_null() && !differs(name, nothing, value)) return;
   }
-  return differences;
 }
 
 std::string op_of(const ArtifactKey& key) {
@@ -94,11 +100,15 @@ std::string op_of(const ArtifactKey& key) {
   return spec.is_object() && spec.contains("op") ? dump_json(spec["op"]) : std::string();
 }
 
-// Lists are in the layers' order, so the first of equals stays.
-std::pair<size_t, size_t> rank(const std::vector<KeyDifference>& differences) {
-  const auto others = std::count_if(differences.begin(), differences.end(),
-                                    [](const KeyDifference& difference) { return difference.field != "generator"; });
-  return {differences.size(), static_cast<size_t>(others)};
+// How far two keys are from each other: the fields that differ, and those of them beside the generator. Counting ends
+// past `most` fields.
+std::pair<size_t, size_t> distance(const Fields& wanted, const Fields& found, size_t most) {
+  size_t fields = 0, others = 0;
+  compare(wanted, found, [&](const std::string& name, const Json&, const Json&) {
+    others += name != "generator" ? 1 : 0;
+    return ++fields <= most;
+  });
+  return {fields, others};
 }
 
 // "64" "3f0c12ab34cd" "-a, -b": digests in full tell a reader nothing.
@@ -114,22 +124,6 @@ std::string value_text(const Json& value) {
   const bool digest = text.find_first_not_of("0123456789abcdef") == std::string::npos && text.size() > kLongest;
   return digest ? text.substr(0, kDigits) : printable(text);
 }
-
-class Nearest {
- public:
-  explicit Nearest(Fields wanted) : wanted_(std::move(wanted)) {}
-
-  void consider(const Fields& found, const std::string& digest, const std::string& directory) {
-    std::vector<KeyDifference> differences = differences_of(wanted_, found);
-    if (differences.empty() || (best_ && rank(best_->differences) <= rank(differences))) return;
-    best_ = NearestEntry{digest, directory, std::move(differences)};
-  }
-  std::optional<NearestEntry> take() { return std::move(best_); }
-
- private:
-  Fields wanted_;
-  std::optional<NearestEntry> best_;
-};
 
 }  // namespace
 
@@ -155,33 +149,53 @@ std::string NearestEntry::sentence() const {
   return text;
 }
 
-std::optional<NearestEntry> nearest_entry(const ArtifactKey& key, const std::vector<StoredArtifact>& entries) {
-  Nearest nearest(fields_of(key));
-  const std::string op = op_of(key);
+KnownKeys::KnownKeys(const std::vector<StoredArtifact>& entries) {
   for (const StoredArtifact& entry : entries) {
-    const ArtifactKey& other = entry.metadata.key;
-    if (other.arch == key.arch && op_of(other) == op) nearest.consider(fields_of(other), entry.digest, entry.directory);
+    const ArtifactKey& key = entry.metadata.key;
+    known_[{op_of(key), key.arch}].push_back({fields_of(key), entry.digest, entry.directory});
   }
-  return nearest.take();
 }
 
-std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vector<StoredRecord>& entries) {
-  Nearest nearest(fields_of(key));
+KnownKeys::KnownKeys(const std::vector<StoredRecord>& entries) {
   for (const StoredRecord& entry : entries) {
-    const TuningKey& other = entry.record.key;
-    if (other.op == key.op && other.arch == key.arch) {
-      nearest.consider(fields_of(other), entry.digest, entry.directory);
-    }
+    const TuningKey& key = entry.record.key;
+    known_[group_of(key)].push_back({fields_of(key), entry.digest, entry.directory});
   }
-  return nearest.take();
 }
 
-std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vector<TuningKey>& entries) {
-  Nearest nearest(fields_of(key));
-  for (const TuningKey& other : entries) {
-    if (other.op == key.op) nearest.consider(fields_of(other), "", "");
+KnownKeys::KnownKeys(const std::vector<TuningKey>& keys) : any_arch_(true) {
+  for (const TuningKey& key : keys) known_[group_of(key)].push_back({fields_of(key), "", ""});
+}
+
+KnownKeys::Group KnownKeys::group_of(const TuningKey& key) const { return {key.op, any_arch_ ? "" : key.arch}; }
+
+std::optional<NearestEntry> KnownKeys::nearest(const ArtifactKey& key) const {
+  return nearest({op_of(key), key.arch}, fields_of(key));
+}
+
+std::optional<NearestEntry> KnownKeys::nearest(const TuningKey& key) const {
+  return nearest(group_of(key), fields_of(key));
+}
+
+// Lists are in the layers' order, so the first of equals stays.
+std::optional<NearestEntry> KnownKeys::nearest(const Group& group, const Fields& wanted) const {
+  const auto entries = known_.find(group);
+  if (entries == known_.end()) return std::nullopt;
+  const Known* best = nullptr;
+  std::pair<size_t, size_t> least = {std::numeric_limits<size_t>::max(), 0};
+  for (const Known& entry : entries->second) {
+    const std::pair<size_t, size_t> far = distance(wanted, entry.fields, least.first);
+    if (far.first == 0 || far >= least) continue;
+    best = &entry;
+    least = far;
   }
-  return nearest.take();
+  if (best == nullptr) return std::nullopt;
+  NearestEntry nearest{best->digest, best->directory, {}};
+  compare(wanted, best->fields, [&](const std::string& name, const Json& value, const Json& found) {
+    nearest.differences.push_back({name, value, found});
+    return true;
+  });
+  return nearest;
 }
 
 }  // namespace hstujit

@@ -2,8 +2,10 @@
 // the library" from "another length" at a glance.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autotune_cache/cache_layer.h"
@@ -30,12 +32,37 @@ struct NearestEntry {
   Json to_json() const;
 };
 
-// Of the entries with the key's operator and arch, that with the fewest differing fields. Of several: that of which
-// least beside the generator differs, then that of the earlier layer. The entry of the key itself, which is there only
-// when it is damaged, is none. Configs are compared with all their fields, defaults too.
-std::optional<NearestEntry> nearest_entry(const ArtifactKey& key, const std::vector<StoredArtifact>& entries);
-std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vector<StoredRecord>& entries);
-// Of keys with the operator and any arch, which is a field that may differ. Without a digest and a directory.
-std::optional<NearestEntry> nearest_entry(const TuningKey& key, const std::vector<TuningKey>& entries);
+// What there is, which misses are compared with. The fields of all keys are read once, so that ten thousand misses
+// among ten thousand keys take seconds.
+class KnownKeys {
+ public:
+  explicit KnownKeys(const std::vector<StoredArtifact>& entries);
+  explicit KnownKeys(const std::vector<StoredRecord>& entries);
+  // Of any arch, which is a field that may differ. Without digests and directories.
+  explicit KnownKeys(const std::vector<TuningKey>& keys);
+
+  // Of those with the key's operator and arch, that with the fewest differing fields. Of several: that of which least
+  // beside the generator differs, then that of the earlier layer. The entry of the key itself, which is there only when
+  // it is damaged, is none. Configs are compared with all their fields, defaults too.
+  std::optional<NearestEntry> nearest(const ArtifactKey& key) const;
+  std::optional<NearestEntry> nearest(const TuningKey& key) const;
+
+ private:
+  // "spec.heads" and its value, and so on.
+  using Fields = std::vector<std::pair<std::string, Json>>;
+  struct Known {
+    Fields fields;
+    std::string digest;
+    std::string directory;
+  };
+  // Those that may be near, of an operator and, but for keys of any arch, an arch.
+  using Group = std::pair<std::string, std::string>;
+
+  Group group_of(const TuningKey& key) const;
+  std::optional<NearestEntry> nearest(const Group& group, const Fields& wanted) const;
+
+  bool any_arch_ = false;
+  std::map<Group, std::vector<Known>> known_;
+};
 
 }  // namespace hstujit

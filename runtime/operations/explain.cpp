@@ -49,20 +49,20 @@ class Contents {
   // Paths of the layers that a look-up uses.
   const std::vector<std::string>& searched() const { return searched_; }
 
-  const std::vector<StoredArtifact>& artifacts() {
-    if (!artifacts_) artifacts_ = engine_.kernels().store().list();
+  const KnownKeys& artifacts() {
+    if (!artifacts_) artifacts_.emplace(engine_.kernels().store().list());
     return *artifacts_;
   }
-  const std::vector<StoredRecord>& records() {
-    if (!records_) records_ = engine_.tuning().list();
+  const KnownKeys& records() {
+    if (!records_) records_.emplace(engine_.tuning().list());
     return *records_;
   }
 
  private:
   Engine& engine_;
   std::vector<std::string> searched_;
-  std::optional<std::vector<StoredArtifact>> artifacts_;
-  std::optional<std::vector<StoredRecord>> records_;
+  std::optional<KnownKeys> artifacts_;
+  std::optional<KnownKeys> records_;
 };
 
 // Layers that have a file of this key which must not be used, with the reason. Fails where the system does.
@@ -93,7 +93,7 @@ Status explain_tuning(Engine& engine, const TuningKey& key, Contents& contents, 
                              return layer.find_record(tuning_digest(key)).status();
                            }));
   row["tuning_miss"] = Json::object();
-  add_miss(row["tuning_miss"], std::move(damaged), nearest_entry(key, contents.records()));
+  add_miss(row["tuning_miss"], std::move(damaged), contents.records().nearest(key));
   return {};
 }
 
@@ -142,7 +142,7 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
                              damaged_json(engine.kernels().store().layers(), [&](const CacheLayer& layer) {
                                return layer.find_artifact(key.arch, digest).status();
                              }));
-    add_miss(row["cache"], std::move(damaged), nearest_entry(key, contents.artifacts()));
+    add_miss(row["cache"], std::move(damaged), contents.artifacts().nearest(key));
     row["on_miss"] = to_string(engine.on_miss());
     return {};
   }

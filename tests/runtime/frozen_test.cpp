@@ -1,4 +1,5 @@
 // HSTUJIT_FROZEN: the choices of a file, and of nothing else.
+#include <chrono>
 #include <fstream>
 
 #include "autotune_cache/checked_json.h"
@@ -162,6 +163,25 @@ TEST_F(FrozenTest, AMissNamesTheNearestChoiceAndWhatDiffers) {
   of_other_arch.arch = "sm_80";
   EXPECT_THAT(missed({of_other_arch}, {}), HasSubstr("its nearest choice differs in arch (sm_80, not sm_90a); "));
   EXPECT_THAT(missed({of_other_operator}, {}), HasSubstr("multiprocessors): it has none of hstu_attention at all; "));
+}
+
+// Ten thousand keys that a file of as many lacks took a quarter of an hour.
+TEST_F(FrozenTest, TheKeysOfAFileAreReadForTheFirstMissAlone) {
+  const KernelConfig second = second_best();
+  std::vector<FrozenChoice> list;
+  for (int64_t bucket = 1; bucket <= 2000; ++bucket) list.push_back({key_of(bucket), second});
+  const auto choices = FrozenChoices::parse(*format_choices(list), "f");
+  ASSERT_TRUE(choices.ok()) << choices.status().message();
+  const auto time_of = [&](int misses) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int64_t bucket = 3000; bucket < 3000 + misses; ++bucket) {
+      const auto nearest = choices->nearest({key_of(bucket)});
+      EXPECT_TRUE(nearest && nearest->differences.size() == 1);
+    }
+    return std::chrono::steady_clock::now() - start;
+  };
+  const auto first = time_of(1), others = time_of(50);
+  EXPECT_LT(others, 10 * first);
 }
 
 TEST_F(FrozenTest, AFileThatIsNoneIsRefused) {
