@@ -23,8 +23,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real)
 
 
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_integer, value))
+def _is_shard(value: Any) -> bool:
+    if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(is_integer, value)):
+        return False
+    index, count = value
+    return 0 <= index < count or (index, count) == (0, 0)  # the latter: all of it
 
 
 def _is_flag(value: Any) -> bool:
@@ -38,7 +41,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "int": (is_integer, "an integer"),
     "str": (lambda value: isinstance(value, str), "a text"),
     "str | os.PathLike[str]": (lambda value: isinstance(value, (str, os.PathLike)), "a text or a path"),
-    "tuple[int, int]": (_is_pair, "two integers, (index, count)"),
+    "tuple[int, int]": (_is_shard, "two integers, (index, count), with 0 <= index < count"),
     "Callable": (callable, "a function"),
 }
 _CALLABLE = ("Log", "Progress")

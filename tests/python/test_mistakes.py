@@ -51,6 +51,8 @@ class Mistakes(unittest.TestCase):
         )
         with self.assertRaisesRegex(TypeError, re.escape(both)):
             hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, cusal=True)
+        with self.assertRaisesRegex(AttributeError, "no attribute 'cumsum', did you mean 'complete_cumsum'?"):
+            hstujit.cumsum  # noqa: B018
         self.refused(TypeError, "'window' is no argument, did you mean 'max_attn_len'?", window=3)
         self.refused(TypeError, "'softmax_scale' is no argument, did you mean 'alpha'?", softmax_scale=0.5)
         self.refused(TypeError, "attention: 'cusal' is no argument, did you mean 'causal'?; it takes q,", cusal=True)

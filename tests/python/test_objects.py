@@ -161,6 +161,10 @@ class Configs(Scratch):
         for wrong, call in (
             ("jobs is 'x'; it must be an integer", lambda: hstujit.prewarm(CONFIG, jobs="x")),
             ("shard is '9/8'; it must be two integers, ", lambda: hstujit.prewarm(CONFIG, shard="9/8")),
+            (
+                "shard is (2, 2); it must be two integers, (index, count), with 0 <= index < count",
+                lambda: hstujit.prewarm(CONFIG, shard=(2, 2)),
+            ),
             ("budget_s is '60s'; it must be a number", lambda: hstujit.tune(CONFIG, budget_s="60s")),
             ("max_rows is '3'; it must be an integer", lambda: hstujit.run(CONFIG, max_rows="3")),
             ("arch is 90; it must be a text or a path, or None", lambda: hstujit.prewarm(CONFIG, arch=90)),
