@@ -128,7 +128,8 @@ std::string environment_page() {
   std::string page =
       "# Environment variables\n\n"
       "Written by `make docs` from the table in compiler/support/env.cpp; a test keeps the two equal.\n"
-      "An empty variable counts as unset. What an option of the API says wins over the environment.\n";
+      "An empty variable counts as unset. What an option of the API says wins over the environment.\n"
+      "Values that are not allowed are all named when a context is made.\n";
   page += fmt::format("Where `{}` or `{}` is asked for, `{}` and `{}` are taken, too.\n\n", kNo[0], kYes[0],
                       fmt::join(kNo + 1, std::end(kNo), "`, `"), fmt::join(kYes + 1, std::end(kYes), "`, `"));
   for (const EnvVariable& variable : environment_variables()) {

@@ -82,6 +82,7 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"freeze", "--config", "a"}, "hstujit: -o,--output is required; see hstujit freeze --help"},
       {{"emit", "--config", "a", "-o"}, "hstujit: -o,--output needs a DIR; see"},
       {{"cache", "export"}, "hstujit: FILE is required; see hstujit cache export --help"},
+      {{"completion"}, "hstujit: SHELL is required: one of bash, fish, zsh; see hstujit completion --help"},
       {{"prewarm", "--config", "a", "--speed", "9"}, "there is no option --speed; see hstujit prewarm --help"},
       {{"prewarm", "--config", "a", "--jobs", "0"}, "--jobs"},
       {{"prewarm", "--config", "a", "--jobs", "many"}, "many"},

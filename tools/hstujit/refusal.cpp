@@ -111,7 +111,10 @@ std::string about_what_is_missing(const CLI::App& command, const std::string& se
   const CLI::Option* const without = without_its_value(command);
   for (const CLI::Option* const option : command.get_options()) {
     const std::string name = option->get_name();
-    if (sentence == name + std::string(kNoOption)) return all_names(*option) + std::string(kNoOption);
+    if (sentence == name + std::string(kNoOption)) {
+      const bool listed = value_of(*option).name.find('|') != std::string::npos;
+      return fmt::format("{}{}{}", all_names(*option), kNoOption, listed ? ": " + value_text(*option) : "");
+    }
     if (option == without || (sentence.starts_with(name + ": ") && sentence.ends_with(kNoValue)))
       return fmt::format("{} needs {}", all_names(*option), value_text(*option));
   }
