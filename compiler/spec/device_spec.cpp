@@ -151,7 +151,7 @@ Result<DeviceSpec> known_device(std::string_view name_or_arch, std::string_view 
   for (const auto& [alias, spec] : devices()) allowed.push_back(alias);
   return Status(Code::kInvalidConfig,
                 fmt::format("{} {} is not known, and there is no DeviceSpec file of that name{}; allowed: {}, or a "
-                            "DeviceSpec file",
+                            "DeviceSpec file (docs/config.md)",
                             field, quote(name_or_arch), meant, fmt::join(allowed, ", ")));
 }
 

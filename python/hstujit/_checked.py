@@ -113,14 +113,17 @@ def checked(function: Function) -> Function:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         bound = bind(signature, called, args, kwargs)
+        wrong = []
         for name, (is_allowed, allowed) in kinds.items():
             if name not in bound.arguments:
                 continue
             value = bound.arguments[name]
             if not is_allowed(value):
-                raise InvalidArgumentError(f"{name} is {value!r}; it must be {allowed}")
-            if is_integer(value):
+                wrong.append(f"{name} is {value!r}; it must be {allowed}")
+            elif is_integer(value):
                 bound.arguments[name] = int(value)  # numpy's is none for ctypes
+        if wrong:
+            raise InvalidArgumentError("\n".join(wrong))
         return function(*bound.args, **bound.kwargs)
 
     return call  # type: ignore[return-value]

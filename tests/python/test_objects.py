@@ -165,6 +165,10 @@ class Configs(Scratch):
                 "shard is (2, 2); it must be two integers, (index, count), with 0 <= index < count",
                 lambda: hstujit.prewarm(CONFIG, shard=(2, 2)),
             ),
+            (
+                "jobs is 'a'; it must be an integer\nshard is 5; it must be two integers, ",
+                lambda: hstujit.prewarm(CONFIG, jobs="a", shard=5),
+            ),
             ("budget_s is '60s'; it must be a number", lambda: hstujit.tune(CONFIG, budget_s="60s")),
             ("max_rows is '3'; it must be an integer", lambda: hstujit.run(CONFIG, max_rows="3")),
             ("arch is 90; it must be a text or a path, or None", lambda: hstujit.prewarm(CONFIG, arch=90)),

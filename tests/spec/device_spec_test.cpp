@@ -35,6 +35,7 @@ TEST(DeviceSpec, KnownByArchitectureProductAndShortName) {
 TEST(DeviceSpec, AnUnknownNameListsWhatIsKnown) {
   const Status status = known_device("sm_70").status();
   EXPECT_EQ(status.code(), Code::kInvalidConfig);
+  EXPECT_THAT(status.message(), testing::EndsWith(", or a DeviceSpec file (docs/config.md)"));
   EXPECT_THAT(status.message(), HasSubstr("device \"sm_70\" is not known, and there is no DeviceSpec file of that "
                                           "name; allowed: sm_80, sm_86, sm_89, sm_90a, A100,"));
   EXPECT_THAT(known_device("B200").status().message(), ::testing::Not(HasSubstr("did you mean")))
