@@ -129,4 +129,20 @@ def checked(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-__all__ = ["bind", "checked", "is_integer", "is_number", "named"]
+def explained(function: Function) -> Function:
+    """As :func:`named`, for what ``torch.compile`` traces: the sentence is made where the call has failed."""
+    signature = inspect.signature(function)
+    called = function.__qualname__
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            bind(signature, called, args, kwargs)  # raises where the arguments are what is wrong
+            raise
+
+    return call  # type: ignore[return-value]
+
+
+__all__ = ["bind", "checked", "explained", "is_integer", "is_number", "named"]

@@ -164,6 +164,10 @@ class Layers(unittest.TestCase):
              "'hidden_dim', 'attention_dim'; it takes "),
             (lambda: self.make().instances(trainig=8),
              "STULayer.instances: 'trainig' is no argument, did you mean 'training'?; it takes training, "),
+            (lambda: self.make()(None, None, None, 8, num_target=1),
+             "STULayer.forward: 'num_target' is no argument, did you mean 'num_targets'?; it takes x, "),
+            (lambda: hstujit.torch.hstu_mha(8, 0.5, window=3),
+             "hstu_mha: 'window' is no argument, did you mean 'max_attn_len'?; missing required arguments: 'q', 'k', "),
         ):  # fmt: skip
             with self.assertRaisesRegex(TypeError, "^" + re.escape(wrong)):
                 call()

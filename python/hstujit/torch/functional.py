@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .._checked import explained
 from ..errors import InvalidArgumentError, UnsupportedError
 
 _ops = torch.ops.hstujit
@@ -42,6 +43,7 @@ torch.fx.wrap("_like_offsets")
 torch.fx.wrap("_weight")
 
 
+@explained
 def hstu_mha(
     max_seq_len: int,
     alpha: float,
@@ -101,6 +103,7 @@ def hstu_mha(
     )
 
 
+@explained
 def delta_hstu_mha(
     max_seq_len: int,
     alpha: float,
@@ -135,6 +138,7 @@ def delta_hstu_mha(
     )
 
 
+@explained
 def layer_norm(
     x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
 ) -> torch.Tensor:
@@ -143,6 +147,7 @@ def layer_norm(
     return _ops.layer_norm(rows, _weight(weight, x), _weight(bias, x), eps).view(x.shape)
 
 
+@explained
 def rms_norm(
     x: torch.Tensor, weight: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None, silu: bool = False
 ) -> torch.Tensor:
@@ -151,6 +156,7 @@ def rms_norm(
     return _ops.rms_norm(rows, _weight(weight, x), eps, silu=silu).view(x.shape)
 
 
+@explained
 def swish_layer_norm(
     x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
 ) -> torch.Tensor:
@@ -159,6 +165,7 @@ def swish_layer_norm(
     return _ops.swish_layer_norm(rows, _weight(weight, x), _weight(bias, x), eps).view(x.shape)
 
 
+@explained
 def hstu_norm_mul_dropout(
     x: torch.Tensor,
     u: torch.Tensor,
@@ -202,6 +209,7 @@ def hstu_norm_mul_dropout(
     )
 
 
+@explained
 def add_positional_embeddings(
     alpha: float,
     max_seq_len: int,
@@ -224,6 +232,7 @@ def add_positional_embeddings(
     )
 
 
+@explained
 def add_timestamp_positional_embeddings(
     alpha: float,
     max_seq_len: int,
@@ -261,6 +270,7 @@ def add_timestamp_positional_embeddings(
     )
 
 
+@explained
 def concat_2D_jagged(
     values_left: torch.Tensor,
     values_right: torch.Tensor,
@@ -288,6 +298,7 @@ def concat_2D_jagged(
     )
 
 
+@explained
 def split_2D_jagged(
     max_seq_len: int | None,
     values: torch.Tensor,
@@ -331,6 +342,7 @@ def _some_offsets(
     return torch.arange(0, values.shape[0] + 1, max_len, device=values.device)
 
 
+@explained
 def jagged_dense_broadcast_add(
     max_seq_len: int, seq_offsets: torch.Tensor, jagged: torch.Tensor, dense: torch.Tensor
 ) -> torch.Tensor:
@@ -338,11 +350,13 @@ def jagged_dense_broadcast_add(
     return _ops.jagged_dense_broadcast_add(_rows(jagged), _rows(dense), seq_offsets)
 
 
+@explained
 def complete_cumsum(lengths: torch.Tensor) -> torch.Tensor:
     """Offsets (B + 1) of lengths (B)."""
     return _ops.complete_cumsum(lengths)
 
 
+@explained
 def jagged_to_padded_dense(
     values: torch.Tensor, seq_offsets: torch.Tensor, max_len: int, padding_value: float = 0.0
 ) -> torch.Tensor:
@@ -352,6 +366,7 @@ def jagged_to_padded_dense(
     return dense.view(seq_offsets.shape[0] - 1, max_len, values.shape[1])
 
 
+@explained
 def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: int | None = None) -> torch.Tensor:
     """Of dense, (B, max_len, D), as many rows of each sequence as it has: (L, D).
 

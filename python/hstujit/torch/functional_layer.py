@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from .._checked import explained
 from ..errors import UnsupportedError
 from .functional import _drops, _like_offsets, _weight, hstu_mha, layer_norm
 
@@ -31,11 +32,13 @@ def _matrix(tensor: torch.Tensor) -> torch.Tensor:
 torch.fx.wrap("_matrix")  # a leaf of torch.fx.symbolic_trace, as those of functional.py
 
 
+@explained
 def addmm(input: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, kernel: Any = None) -> torch.Tensor:
     """``input`` plus the product of ``mat1`` (L, k) and ``mat2`` (k, n). ``input`` is (n) or (L, n)."""
     return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, _matrix(input), 1.0)
 
 
+@explained
 def hstu_compute_uqvk(
     x: torch.Tensor,
     norm_weight: torch.Tensor,
@@ -74,6 +77,7 @@ def hstu_compute_uqvk(
     return compute()
 
 
+@explained
 def hstu_preprocess_and_attention(
     x: torch.Tensor,
     norm_weight: torch.Tensor,
@@ -152,6 +156,7 @@ def hstu_preprocess_and_attention(
     return u, attn.view(-1, num_heads * hidden_dim), None, None
 
 
+@explained
 def hstu_compute_output(
     attn: torch.Tensor,
     u: torch.Tensor,

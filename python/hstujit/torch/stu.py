@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .._checked import is_integer, is_number, named
+from .._checked import explained, is_integer, is_number, named
 from .._interface import operators
 from .._words import counted
 from ..errors import InvalidArgumentError
@@ -237,6 +237,7 @@ class STULayer(torch.nn.Module):
         self.kv_caching_offsets: torch.Tensor | None = None
         self.max_kv_caching_len = 0
 
+    @explained
     def forward(
         self,
         x: torch.Tensor,
@@ -294,6 +295,7 @@ class STULayer(torch.nn.Module):
             self._keep(uvqk[:, 2 * v + qk :], uvqk[:, v : 2 * v], kept)
         return out
 
+    @explained
     def cached_forward(
         self,
         delta_x: torch.Tensor,
@@ -478,6 +480,7 @@ class STUStack(torch.nn.Module):
         self.is_inference = is_inference
         self._stu_layers = torch.nn.ModuleList(stu_list)
 
+    @explained
     def forward(
         self,
         x: torch.Tensor,
@@ -492,6 +495,7 @@ class STUStack(torch.nn.Module):
             x = layer(x, x_lengths, x_offsets, max_seq_len, num_targets, max_kv_caching_len, kv_caching_lengths)
         return x
 
+    @explained
     def cached_forward(
         self,
         delta_x: torch.Tensor,
