@@ -1,4 +1,6 @@
 // Work on whole configs.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/spec/limits.h"
@@ -21,8 +23,7 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   if (from == nullptr) return options;
   HSTUJIT_ASSIGN_OR_RETURN(const auto given, read_struct("hstujit_run_options", from, kFirstRunOptions));
   const auto refuse = [](const char* name, const auto value, const std::string& allowed) {
-    return Status(Code::kInvalidArgument,
-                  std::string(name) + " is " + std::to_string(value) + "; it must be " + allowed);
+    return Status(Code::kInvalidArgument, fmt::format("{} is {}; it must be {}", name, value, allowed));
   };
   const auto up_to = [](const char* from, int64_t most) { return std::string(from) + " to " + std::to_string(most); };
   if (given.jobs < 0) return refuse("jobs", given.jobs, "0 (as many as HSTUJIT_COMPILE_JOBS) or more");

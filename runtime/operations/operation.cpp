@@ -41,6 +41,12 @@ Restriction restriction_of(const Engine& engine, const Config& config) {
 
 namespace {
 
+// Of "NAME/STEP" the name of the instance; of any other text the text.
+std::string name_of_instance(const std::string& op_name) {
+  const size_t end = op_name.find(kOfStep);
+  return end == 0 ? op_name : op_name.substr(0, end);
+}
+
 // Whether "NAME/STEP" is a step of the instance.
 Status check_step(const Instance& instance, const std::string& op_name) {
   std::set<std::string> steps;
@@ -63,7 +69,7 @@ Status check_step(const Instance& instance, const std::string& op_name) {
 
 Result<std::vector<Task>> list_launches(const Engine& engine, const Config& config, const std::string& op_name) {
   if (!op_name.empty()) {
-    const std::string whole = op_name.substr(0, op_name.find(kOfStep));
+    const std::string whole = name_of_instance(op_name);
     HSTUJIT_ASSIGN_OR_RETURN(const Instance* const named, config.find(whole));
     if (op_name != whole) {
       HSTUJIT_RETURN_IF_ERROR(check_step(*named, op_name));
@@ -105,7 +111,7 @@ std::vector<Task> kernels_of(const Engine& engine, const Config& config, const T
 }
 
 Result<std::vector<Task>> list_kernels(const Engine& engine, const Config& config, const std::string& op_name) {
-  const std::string launched = op_name.substr(0, op_name.find(kOfStep));
+  const std::string launched = name_of_instance(op_name);
   HSTUJIT_ASSIGN_OR_RETURN(const std::vector<Task> launches, list_launches(engine, config, launched));
   std::set<std::tuple<std::string, Direction, int64_t>> seen;  // by name, which no two instances share
   if (op_name != launched) HSTUJIT_RETURN_IF_ERROR(check_step(**config.find(launched), op_name));

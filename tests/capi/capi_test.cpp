@@ -433,6 +433,8 @@ TEST_F(CapiTest, BadRunOptionsAreNamed) {
     options.budget_s = seconds;
     refused("it must be from 0 (the config's) to 2147483647 seconds");
   }
+  options.budget_s = 1e300;
+  refused("budget_s is 1e+300; it must be");
   options.budget_s = 0;
   options.op_name = "other";
   EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_NOT_FOUND);

@@ -124,6 +124,11 @@ TEST(Check, AStepOfAProgramHasAName) {
     EXPECT_EQ(with(command, "ranking/foo").err,
               "hstujit: --op \"ranking/foo\" is no step: hstu_attention is no program and has none; allowed: "
               "\"ranking\"\n");
+    for (const std::string of_none : {"/", "//", "/layer", "/layer_norm"}) {
+      const Outcome refused = with(command, of_none);
+      EXPECT_EQ(refused.code, kBadRequest);
+      EXPECT_THAT(refused.err, StartsWith("hstujit: --op \"" + of_none + "\" is not in the config"));
+    }
   }
 }
 
