@@ -54,7 +54,10 @@ class OperatorFunction:
             if arguments[name] is not None
         }
         inputs = {a.name: arguments[a.name] for a in self.interface.inputs if arguments[a.name] is not None}
-        first = next(a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs)
+        first = next((a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs), None)
+        if first is None:
+            wanted = next(a.name for a in self.interface.inputs if a.is_tensor)
+            raise InvalidArgumentError(f"{wanted} is missing; {self.__name__} is given no array at all")
         device = device_of(inputs[first])
         call = _Call(self.interface, context, backend_of(first, device), inputs, chosen, rows, out)
         if device[0] in (CPU, CUDA_HOST):

@@ -134,6 +134,9 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "q is a float", q=0.5)
         self.refused(errors.InvalidArgumentError, "num_targets is an int; it must be an array", num_targets=3)
         self.refused(errors.InvalidArgumentError, "q is missing", q=None)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "^x is missing; layer_norm is given no array at all$"):
+            hstujit.layer_norm(None, None, None)
+        self.refused(errors.InvalidArgumentError, "q is missing", q=None, k=None, v=None, seq_offsets=None)
         self.refused(errors.InvalidArgumentError, "q is on a device of DLPack type 10", q=Elsewhere())
         self.refused(errors.InvalidArgumentError, "k cannot be exchanged", k=Wrong())
 
