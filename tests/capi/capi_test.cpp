@@ -240,8 +240,8 @@ TEST_F(CapiTest, ArgumentsAreFoundByNameAndListedByPosition) {
   int position = -1;
   EXPECT_EQ(hstujit_op_find_argument(op, "offsets", &position), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_STREQ(hstujit_last_error(),
-               "hstu_attention forward has no argument \"offsets\"; allowed: q, k, v, seq_offsets, max_seq_len, alpha, "
-               "scaling_seqlen, out");
+               "hstu_attention forward has no argument \"offsets\", did you mean \"seq_offsets\"?; allowed: q, k, v, "
+               "seq_offsets, max_seq_len, alpha, scaling_seqlen, out");
   EXPECT_EQ(hstujit_op_find_argument(op, "apha", &position), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("\"apha\", did you mean \"alpha\"?; allowed: q, "));
   EXPECT_EQ(hstujit_op_find_argument(op, nullptr, &position), HSTUJIT_INVALID_ARGUMENT);
