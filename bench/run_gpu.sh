@@ -279,12 +279,13 @@ if step serving; then
   sanitized serving_sanitizer --only serving_
 fi
 
-# Also by schedules that the cost model may not choose: ping-pong, one band of tiles; clusters, buffers of stores in turn.
+# Also by schedules that the cost model may not choose: ping-pong, one band of tiles; clusters, buffers of stores in turn; and by mma.sync.
 if step products_matrix; then
   agreement products_matrix --products --part "$part"
   agreement products_backward_matrix --products --part "$part" --direction backward
   sanitized products_sanitizer --only product_
   overridden fused products_ping_pong '"block_m": 64, "block_n": 192, "stages": 3, "ping_pong": true, "split_k": 1, "raster_rows": 1, "cluster": 1' --only product_
+  overridden fused products_mma '"skeleton": "gemm/sm80", "block_m": 128, "block_n": 128, "stages": 3, "consumers": 2, "ping_pong": false, "split_k": 1, "raster_rows": 8, "cluster": 1' --only product_
   overridden fused products_clusters '"block_m": 128, "block_n": 256, "stages": 4, "ping_pong": false, "split_k": 1, "raster_rows": 2, "cluster": 2' --only product_
 fi
 

@@ -43,6 +43,7 @@ KINDS = {
     "products_clusters": "a third of them, matrix and compute-sanitizer, by clusters that share columns",
     "products_matrix": "products of matrices, every size, layout and addend, against float64",
     "products": "products of `bench/products.json`, and the cost model's choices, beside cuBLAS: `bench/product_peers.py`",
+    "products_mma": "a third of them, matrix and compute-sanitizer, by mma.sync",
     "products_ping_pong": "the same by ping-pong",
     "products_ping_pong_matrix": "the same by ping-pong",
     "products_sanitizer": "memcheck and racecheck over some of them",

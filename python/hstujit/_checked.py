@@ -129,6 +129,12 @@ def checked(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
+def _check_tensors(bound: inspect.BoundArguments) -> None:
+    for name, value in bound.arguments.items():
+        if bound.signature.parameters[name].annotation == "torch.Tensor" and not hasattr(value, "stride"):
+            raise InvalidArgumentError(f"{name} is {value!r:.100}; it must be a tensor") from None
+
+
 def explained(function: Function) -> Function:
     """As :func:`named`, for what ``torch.compile`` traces: the sentence is made where the call has failed."""
     signature = inspect.signature(function)
@@ -138,8 +144,9 @@ def explained(function: Function) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except TypeError:
-            bind(signature, called, args, kwargs)  # raises where the arguments are what is wrong
+        except (AttributeError, TypeError):
+            # Raise where the arguments are what is wrong.
+            _check_tensors(bind(signature, called, args, kwargs))
             raise
 
     return call  # type: ignore[return-value]

@@ -10,13 +10,13 @@ namespace {
 
 constexpr int kLine = 64;  // elements of 16 bits in a line of the swizzle
 
-void add_tensor(const Signature& signature, const std::string& name, const char* constant,
+void add_tensor(const Signature& signature, const std::string& name, const std::string& member, const char* constant,
                 std::vector<ParamSlot>& slots) {
   const Argument& argument = signature[static_cast<size_t>(find_argument(signature, name))];
-  slots.push_back(argument_slot(signature, name, ParamSlot::Kind::kPointer, name));
+  slots.push_back(argument_slot(signature, member, ParamSlot::Kind::kPointer, name));
   slots.back().type = fmt::format("{}{}*", constant, pointed_at(argument.dtype));
   if (argument.shape.size() == 2)
-    slots.push_back(argument_slot(signature, name + "_stride", ParamSlot::Kind::kStride, name));
+    slots.push_back(argument_slot(signature, member + "_stride", ParamSlot::Kind::kStride, name));
 }
 
 }  // namespace
@@ -28,6 +28,14 @@ ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& ar
   return result;
 }
 
+std::vector<ParamSlot> factor_slots(const GemmSpec& spec) {
+  const Signature signature = spec.signature(Direction::kForward);
+  std::vector<ParamSlot> slots;
+  add_tensor(signature, spec.interface().a.name, "a", "const ", slots);
+  add_tensor(signature, spec.interface().b.name, "b", "const ", slots);
+  return slots;
+}
+
 std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address) {
   const GemmInterface& gemm = spec.interface();
   const Signature signature = spec.signature(Direction::kForward);
@@ -36,10 +44,10 @@ std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address) {
     if (operand.kind == GemmOperandKind::kScalar) {
       slots.push_back(argument_slot(signature, operand.name, ParamSlot::Kind::kFloat, operand.name));
     } else {
-      add_tensor(signature, operand.name, "const ", slots);
+      add_tensor(signature, operand.name, operand.name, "const ", slots);
     }
   }
-  if (out_address) add_tensor(signature, "out", "", slots);
+  if (out_address) add_tensor(signature, "out", "out", "", slots);
   slots.push_back(argument_slot(signature, "rows", ParamSlot::Kind::kSize, "out"));
   slots.push_back(argument_slot(signature, "depth", ParamSlot::Kind::kSize, gemm.a.name));
   slots.back().dimension = gemm.a.transposed ? 0 : 1;

@@ -12,6 +12,9 @@ namespace hstujit::gemm {
 // The map of a matrix whose boxes are one swizzled line of its contiguous dimension, times `box` of the other.
 ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& argument, int64_t box);
 
+// Both factors by their addresses and strides: members a, a_stride, b and b_stride.
+std::vector<ParamSlot> factor_slots(const GemmSpec& spec);
+
 // What the epilogue reads, the result where its address is asked for, and the extents that a launch says: `rows` of the
 // result and `depth` of the sum.
 std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address);

@@ -197,6 +197,27 @@ class Functions(unittest.TestCase):
         with self.assertRaisesRegex(errors.UnsupportedError, "attn_func"):
             functional.hstu_mha(**arguments, attn_func=torch.ones(1, 3, 8))
 
+    def test_tensors_of_another_rank_or_none(self):
+        x, weight = torch_cases.tensor(4, 16), torch_cases.tensor(16)
+        offsets = torch.tensor([0, 4])
+        for words, call in (
+            ("dense has rank 2, shape (4, 16); it must be (B, max_len, D)",
+             lambda: functional.dense_to_jagged(x, offsets)),
+            ("num_heads is 0; it must be at least 1",
+             lambda: functional.hstu_norm_mul_dropout(x, x, weight, weight, 1e-5, 0.0, False, group_norm=True,
+                                                      num_heads=0)),
+            ("linear_dim is 3; it must be 8, D / num_heads",
+             lambda: functional.hstu_norm_mul_dropout(x, x, weight, weight, 1e-5, 0.0, False, group_norm=True,
+                                                      num_heads=2, linear_dim=3)),
+            ("x is None; it must be a tensor", lambda: functional.layer_norm(None, weight, weight, 1e-5)),
+        ):  # fmt: skip
+            with self.assertRaises(errors.InvalidArgumentError) as raised:
+                call()
+            self.assertIn(words, str(raised.exception))
+        q, k, v, *_ = next(torch_cases.cases())[2]
+        none = functional.delta_hstu_mha(8, 0.25, q[:0], k[:0], v[:0], torch.tensor([0]))
+        self.assertEqual(none.shape[0], 0)
+
     def test_the_last_rows_are_those_of_all(self):
         q, k, v, _, length, alpha = next(torch_cases.cases())[2]
         offsets = torch.tensor([0, 3, 8])

@@ -150,8 +150,8 @@ def _products(given: Given, *names: str) -> str:
         return "a product of different types"
     if any(size % 8 != 0 or not 8 <= size <= 65536 for tensor in tensors for size in tensor.shape[1:]):
         return "a product with a size that is no multiple of 8"
-    if any(tensor.is_cuda and torch.cuda.get_device_properties(tensor.device).major != 9 for tensor in tensors):
-        return "a product on another GPU than Hopper"
+    if any(tensor.is_cuda and torch.cuda.get_device_properties(tensor.device).major < 8 for tensor in tensors):
+        return "a product on a GPU before Ampere"
     return ""
 
 

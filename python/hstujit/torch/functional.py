@@ -21,6 +21,28 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.size(-1) == 1 or tensor.stride(-1) == 1 else tensor.contiguous()
 
 
+def _padded_rows(dense: torch.Tensor) -> torch.Tensor:
+    """(B, max_len, D) as (B * max_len, D)."""
+    if dense.dim() != 3:
+        raise InvalidArgumentError(
+            f"dense has rank {dense.dim()}, shape {tuple(dense.shape)}; it must be (B, max_len, D)"
+        )
+    return _rows(dense.reshape(-1, dense.shape[2]))
+
+
+def _delta_len(delta_q: torch.Tensor, seq_offsets: torch.Tensor) -> int:
+    """New rows of each sequence; 1 of no sequences, which have any."""
+    batch = seq_offsets.shape[0] - 1
+    return delta_q.shape[0] // batch if batch > 0 else 1
+
+
+def _check_heads(x: torch.Tensor, num_heads: int, linear_dim: int) -> None:
+    if num_heads < 1:
+        raise InvalidArgumentError(f"num_heads is {num_heads}; it must be at least 1")
+    if x.dim() == 2 and linear_dim not in (-1, x.shape[1] // num_heads):
+        raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[1] // num_heads}, D / num_heads")
+
+
 def _like_offsets(counts: torch.Tensor | None, offsets: torch.Tensor) -> torch.Tensor | None:
     return None if counts is None else counts.to(offsets.dtype)
 
@@ -39,6 +61,9 @@ def _drops(dropout_ratio: float, training: bool) -> bool:
 
 # Leaves of torch.fx.symbolic_trace: what they decide is not known while it traces.
 torch.fx.wrap("_rows")
+torch.fx.wrap("_padded_rows")
+torch.fx.wrap("_check_heads")
+torch.fx.wrap("_delta_len")
 torch.fx.wrap("_like_offsets")
 torch.fx.wrap("_weight")
 
@@ -122,14 +147,13 @@ def delta_hstu_mha(
 
     ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence. It has no derivative.
     """
-    delta_size = delta_q.shape[0] // (seq_offsets.shape[0] - 1)
     return _ops.delta_hstu_attention(
         _rows(delta_q),
         _rows(k),
         _rows(v),
         seq_offsets,
         max_seq_len,
-        delta_size,
+        _delta_len(delta_q, seq_offsets),
         alpha,
         num_targets=_like_offsets(num_targets, seq_offsets),
         scaling_seqlen=scaling_seqlen,
@@ -188,8 +212,8 @@ def hstu_norm_mul_dropout(
         linear_dim: columns of a head: D / num_heads, which -1 stands for.
         seed: decides what is dropped. None: drawn from PyTorch's generator of the CPU.
     """
-    if group_norm and linear_dim not in (-1, x.shape[1] // num_heads):
-        raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[1] // num_heads}, D / num_heads")
+    if group_norm:
+        _check_heads(x, num_heads, linear_dim)
     drops = _drops(dropout_ratio, training)
     if drops and seed is None:
         seed = int(torch.randint(2**62, ()).item())
@@ -372,8 +396,7 @@ def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: i
 
     Without ``total_len``, L is read from the offsets. On a GPU that waits for the stream.
     """
-    rows = _rows(dense.reshape(-1, dense.shape[2]))
-    return _ops.dense_to_jagged(rows, seq_offsets, dense.shape[1], out_rows=total_len)
+    return _ops.dense_to_jagged(_padded_rows(dense), seq_offsets, dense.shape[1], out_rows=total_len)
 
 
 __all__ = [

@@ -1,6 +1,6 @@
 """The products of a layer, and its two halves, under the names and argument orders of the public HSTU packages.
 
-They take bf16 and fp16, and a GPU must be Hopper. Sizes of products are multiples of 8.
+They take bf16 and fp16. Sizes of products are multiples of 8.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 #pragma once
 #include "gemm/epilogue.cuh"
 #include "gemm/sm90/shared.cuh"
-#include "gemm/sm90/tile_scheduler.cuh"
 
 namespace gemm {
 

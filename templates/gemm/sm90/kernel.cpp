@@ -8,6 +8,7 @@
 #include "templates/gemm/slots.h"
 #include "templates/gemm/sm90/cost.h"
 #include "templates/gemm/sm90/resources.h"
+#include "templates/gemm/split_k.h"
 
 namespace hstujit {
 
@@ -21,9 +22,6 @@ using gemm_sm90::Resources;
 constexpr int64_t kMaxBox = 256;           // rows of a box of the copy engine
 constexpr int64_t kAtomRows = 8;           // of the swizzle
 constexpr int64_t kMultiprocessors = 132;  // of the devices that splits are made for; others have rounds less even
-constexpr int64_t kMaxSplits = 132;
-constexpr int kAddThreads = 256;     // of the kernel that adds up parts of sums
-constexpr int64_t kAddElements = 8;  // of a thread of it
 
 struct GemmSm90 {
   using Spec = GemmSpec;
@@ -42,19 +40,6 @@ struct GemmSm90 {
   static std::string instruction_wrappers(const Spec& spec, const Config& config);
 };
 
-// Into how many parts a sum over rows may be cut: as many as are there for one round of all CTAs, and for a few. Fewer
-// parts are less to add up, more rounds end closer together.
-std::vector<int64_t> splits_of(const GemmInterface& gemm, int64_t rows, int64_t columns, int64_t cluster) {
-  std::vector<int64_t> splits = {1};
-  if (!gemm.sums_rows()) return splits;
-  const int64_t tiles = ceil_div(gemm.m, rows) * ceil_div(gemm.n, columns);
-  for (const int64_t rounds : {1, 2, 3, 4}) {
-    const int64_t split = std::min(kMaxSplits, rounds * (kMultiprocessors / cluster) / tiles);
-    if (split > splits.back()) splits.push_back(split);
-  }
-  return splits;
-}
-
 std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
   struct Tile {
     int64_t block_m, block_n;
@@ -64,12 +49,13 @@ std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
   };
   const std::vector<Tile> tiles = {{128, 256, {4, 3}},       {256, 128, {4}},        {128, 192, {4}},
                                    {128, 128, {6, 4}},       {128, 64, {6}},         {128, 128, {6, 4}, true},
-                                   {64, 256, {5, 4}, true},  {64, 128, {6}, true},   {64, 64, {6}, true},
+                                   {64, 256, {4}, true},     {64, 128, {6}, true},   {64, 64, {6}, true},
                                    {64, 128, {6}, false, 1}, {64, 64, {6}, false, 1}};
   std::vector<GemmConfig> configs;
   for (const Tile& tile : tiles) {
     for (const int64_t cluster : {1, 2}) {
-      for (const int64_t split : splits_of(spec.interface(), tile.block_m * cluster, tile.block_n, cluster)) {
+      for (const int64_t split :
+           gemm::splits_of(spec.interface(), tile.block_m * cluster, tile.block_n, kMultiprocessors / cluster)) {
         for (const int64_t stages : tile.stages) {
           for (const int64_t raster_rows : {4, 16}) {
             configs.push_back(
@@ -151,17 +137,7 @@ LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const D
   const int64_t column_tiles = ceil_div(gemm.n, config.block_n);
   plan.grid = {size_factor(out, config.block_m * config.cluster),
                constant_factor(column_tiles * config.split_k * config.cluster)};
-  if (config.split_k > 1) {
-    const int64_t row_bytes = config.split_k * gemm.n * 4;
-    add_workspace_region("partials", "float*", {{size_factor(out), constant_factor(row_bytes)}, false}, plan);
-    FollowingKernel add;
-    add.function = "add_partials";
-    add.kernel_name = fmt::format("{}_{}", plan.kernel_name, add.function);
-    add.threads = kAddThreads;
-    add.grid = {size_factor(out), constant_factor(ceil_div(gemm.n, kAddThreads * kAddElements))};
-    add.max_blocks = 8 * device.sm_count;
-    plan.following = {add};
-  }
+  gemm::add_parts(spec, config, device, plan);
   return plan;
 }
 
@@ -176,25 +152,16 @@ Constants GemmSm90::constants(const Spec& spec, const Config& config) {
 
 std::string GemmSm90::instruction_wrappers(const Spec& spec, const Config& config) {
   const GemmInterface& gemm = spec.interface();
-  std::string text = sm90::print_wgmma(
-      "Product", {.dtype = spec.dtype(),
-                  .n = config.block_n,
-                  .k = kDepth,
-                  .a = gemm.a.transposed ? sm90::OperandA::kSharedTransposed : sm90::OperandA::kShared,
-                  .a_rows = kDepth,
-                  .transpose_b = !gemm.b.transposed,
-                  .b_rows = config.block_n,
-                  .accumulate = sm90::Accumulate::kArgument});
-  if (config.split_k > 1) {
-    text += fmt::format(
-        "\n"
-        "// CTAs share the sum of a tile.\n"
-        "struct SplitK {{\n"
-        "  static constexpr int kParts = {};\n"
-        "}};\n",
-        config.split_k);
-  }
-  return text;
+  return sm90::print_wgmma("Product",
+                           {.dtype = spec.dtype(),
+                            .n = config.block_n,
+                            .k = kDepth,
+                            .a = gemm.a.transposed ? sm90::OperandA::kSharedTransposed : sm90::OperandA::kShared,
+                            .a_rows = kDepth,
+                            .transpose_b = !gemm.b.transposed,
+                            .b_rows = config.block_n,
+                            .accumulate = sm90::Accumulate::kArgument}) +
+         gemm::print_split_k(config);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   }
   sync_cluster<Config>();
 
-  const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth);
+  const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth, cluster_share<Config>());
   if (warpgroup == Config::kConsumers) {
     setmaxnreg_dec<Config::kProducerRegisters>();
     if (threadIdx.x == Config::kConsumers * kWarpgroup) produce<Config>(shared, params, scheduler);

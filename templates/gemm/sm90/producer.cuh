@@ -1,7 +1,6 @@
 // The producer: one lane, which asks the copy engine for the factors of every stage.
 #pragma once
 #include "gemm/sm90/shared.cuh"
-#include "gemm/sm90/tile_scheduler.cuh"
 
 namespace gemm {
 

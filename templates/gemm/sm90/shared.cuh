@@ -9,12 +9,12 @@
 #include "common/ptx/wgmma.cuh"
 #include "common/sm90/pipeline.cuh"
 #include "common/sm90/release.cuh"
+#include "gemm/tile_scheduler.cuh"
 
 namespace gemm {
 
 constexpr int kWarpgroup = 128;
 constexpr int kWarpgroupRows = 64;  // rows of one wgmma
-constexpr int kDepth = 64;          // of a stage: a line of the swizzle
 
 // Rows of a consumer warpgroup, in units of a wgmma.
 template <class Config>
@@ -51,6 +51,12 @@ struct Shared : Stores<Config> {
   u64 full[Config::kStages];
   u64 empty[Config::kStages];
 };
+
+// Which of the CTAs that share columns this one is.
+template <class Config>
+__device__ __forceinline__ int cluster_share() {
+  return Config::kCluster == 1 ? 0 : static_cast<int>(cluster_rank());
+}
 
 // Until barriers of all CTAs that share columns are there.
 template <class Config>

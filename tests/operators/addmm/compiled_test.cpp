@@ -16,10 +16,35 @@ TEST_F(GemmKernels, EveryTileFits) {
     const auto& config = std::get<GemmConfig>(candidate.config.tunables);
     const std::string tile = fmt::format("{} {} {} {} {}", config.block_m, config.block_n, config.ping_pong,
                                          config.consumers, config.cluster);
-    if (!tiles.insert(tile).second) continue;
+    if (candidate.config.skeleton != "gemm/sm90" || !tiles.insert(tile).second) continue;
     expect_fits(*spec, Direction::kForward, candidate.config, device);
   }
   EXPECT_GE(tiles.size(), 16u);
+  // The other kernel is for whoever asks for it: no choice is near it.
+  EXPECT_EQ(space.candidates.front().config.skeleton, "gemm/sm90");
+  EXPECT_EQ(space.candidates.back().config.skeleton, "gemm/sm80");
+}
+
+// By mma.sync: with every input, layout and kind of sum.
+TEST_F(GemmKernels, EveryTileFitsBeforeHopper) {
+  for (const char* arch : {"sm_80", "sm_89"}) {
+    const DeviceSpec device = *known_device(arch);
+    std::set<std::string> tiles;
+    for (const nlohmann::ordered_json& json :
+         {nlohmann::ordered_json{{"op", "addmm"}, {"k", 512}, {"n", 2048}, {"input", "matrix"}},
+          nlohmann::ordered_json{{"op", "addmm"}, {"k", 2048}, {"n", 520}, {"transpose_mat2", true}},
+          nlohmann::ordered_json{{"op", "addmm_wgrad"}, {"k", 512}, {"n", 1024}}}) {
+      const OpSpecPtr spec = *parse_op_spec(json, "");
+      for (const Candidate& candidate : search_space(*spec, Direction::kForward, device, {}).candidates) {
+        const auto& config = std::get<GemmConfig>(candidate.config.tunables);
+        EXPECT_EQ(candidate.config.skeleton, "gemm/sm80");
+        const std::string tile = fmt::format("{} {} {} {} {}", json.dump(), config.block_m, config.block_n,
+                                             config.consumers, config.split_k > 1);
+        if (tiles.insert(tile).second) expect_fits(*spec, Direction::kForward, candidate.config, device);
+      }
+    }
+    EXPECT_GE(tiles.size(), 15u) << arch;
+  }
 }
 
 // The estimate of a cluster that has no room divided by zero.

@@ -41,10 +41,11 @@ void check(const EmulatedKernel& kernel, const OpSpecPtr& spec, int64_t rows) {
   }
 }
 
-void check(const Json& json, const GemmConfig& config, const std::vector<int64_t>& rows) {
-  SCOPED_TRACE(describe({"gemm/sm90", config}));
+void check(const Json& json, const GemmConfig& config, const std::vector<int64_t>& rows,
+           const char* skeleton = "gemm/sm90", const char* arch = "sm_90a") {
+  SCOPED_TRACE(describe({skeleton, config}));
   const OpSpecPtr spec = make_spec(json);
-  const auto emitted = emit_kernel(*spec, Direction::kForward, {"gemm/sm90", config}, *known_device("sm_90a"));
+  const auto emitted = emit_kernel(*spec, Direction::kForward, {skeleton, config}, *known_device(arch));
   ASSERT_TRUE(emitted.ok()) << emitted.status().message();
   const EmulatedKernel kernel(*emitted);
   for (const int64_t count : rows) check(kernel, spec, count);
@@ -101,6 +102,43 @@ TEST(EmulatedGemm, SumsOverRows) {
     check(wgrad(72, 104, {{"transpose_mat2", true}}), {64, 64, 3, 2, true, split}, rows);
   }
 }
+
+// By mma.sync: every tile, layout, input and type, extents on both sides of a tile's, sums over rows by one CTA and by
+// several.
+class EmulatedMma : public testing::TestWithParam<GemmConfig> {
+ protected:
+  static void check_mma(const Json& json, GemmConfig config, const std::vector<int64_t>& rows) {
+    check(json, config, rows, "gemm/sm80", "sm_80");
+  }
+};
+
+TEST_P(EmulatedMma, EveryLayoutAndInput) {
+  for (const char* input : {"none", "vector", "matrix"}) {
+    for (const bool transpose : {false, true}) {
+      const char* dtype = transpose ? "bf16" : "fp16";
+      check_mma(addmm(136, 104, {{"input", input}, {"dtype", dtype}, {"transpose_mat2", transpose}}), GetParam(),
+                {1, 150});
+    }
+  }
+}
+
+TEST_P(EmulatedMma, EveryExtent) {
+  check_mma(addmm(8, 8), GetParam(), {0, 1, 77});
+  check_mma(addmm(264, 264), GetParam(), {63, 64, 65, 127, 128, 129, 300});
+}
+
+TEST_P(EmulatedMma, SumsOverRows) {
+  for (const int64_t split : {1, 3}) {
+    GemmConfig config = GetParam();
+    config.split_k = split;
+    check_mma(wgrad(136, 72), config, {0, 1, 64, 65, 500});
+    check_mma(wgrad(72, 264, {{"transpose_mat2", true}, {"dtype", "fp16"}}), config, {200});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedMma,
+                         testing::Values(GemmConfig{128, 128, 3, 2}, GemmConfig{256, 128, 2, 2},
+                                         GemmConfig{64, 128, 3, 1}, GemmConfig{64, 64, 4, 1}));
 
 TEST(HostGemm, SumsOverRows) {
   for (const bool transpose : {false, true}) {

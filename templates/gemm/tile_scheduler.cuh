@@ -1,14 +1,10 @@
 // Which tiles of the result a CTA computes, and in which order.
 #pragma once
-#include "gemm/sm90/shared.cuh"
+#include "common/types.cuh"
 
 namespace gemm {
 
-// Which of the CTAs that share columns this one is.
-template <class Config>
-__device__ __forceinline__ int cluster_share() {
-  return Config::kCluster == 1 ? 0 : static_cast<int>(cluster_rank());
-}
+constexpr int kDepth = 64;  // of a stage: elements of a line of shared memory
 
 // A part of the sum of a tile.
 struct WorkTile {
@@ -24,8 +20,10 @@ struct WorkTile {
 template <class Config>
 class TileScheduler {
  public:
-  __device__ __forceinline__ TileScheduler(i64 rows, i64 columns, i64 depth)
-      : row_tiles_((rows + kRows - 1) / kRows),
+  // `share`: which CTA of its cluster this one is.
+  __device__ __forceinline__ TileScheduler(i64 rows, i64 columns, i64 depth, int share)
+      : first_of_share_(share * Config::kBlockM),
+        row_tiles_((rows + kRows - 1) / kRows),
         column_tiles_(static_cast<int>((columns + Config::kBlockN - 1) / Config::kBlockN)),
         stages_((depth + kDepth - 1) / kDepth) {}
 
@@ -44,7 +42,7 @@ class TileScheduler {
     const int rows = left < Config::kRasterRows ? static_cast<int>(left) : Config::kRasterRows;
     const int in_band = static_cast<int>(within - first_row * column_tiles_);
     WorkTile tile;
-    tile.row = (first_row + in_band % rows) * kRows + cluster_share<Config>() * Config::kBlockM;
+    tile.row = (first_row + in_band % rows) * kRows + first_of_share_;
     tile.column = in_band / rows * Config::kBlockN;
     tile.split = static_cast<int>(split);
     tile.first = stages_ * split / Config::kSplitK;
@@ -55,6 +53,7 @@ class TileScheduler {
  private:
   static constexpr i64 kRows = i64{Config::kBlockM} * Config::kCluster;
 
+  const int first_of_share_;  // row of a cluster's tiles
   const i64 row_tiles_;
   const int column_tiles_;
   const i64 stages_;

@@ -1,0 +1,12 @@
+// How long a config of the kernel by mma.sync should take.
+#pragma once
+
+#include "compiler/plan/gemm_config.h"
+#include "compiler/spec/device_spec.h"
+#include "compiler/spec/gemm_spec.h"
+
+namespace hstujit::gemm_sm80 {
+
+double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device);
+
+}  // namespace hstujit::gemm_sm80

@@ -1,0 +1,138 @@
+// Host side of kernel.cuh.
+#include <fmt/format.h>
+
+#include "compiler/plan/typed_skeleton.h"
+#include "compiler/support/integers.h"
+#include "templates/gemm/slots.h"
+#include "templates/gemm/sm80/cost.h"
+#include "templates/gemm/sm80/resources.h"
+#include "templates/gemm/split_k.h"
+
+namespace hstujit {
+
+namespace {
+
+using gemm_sm80::Resources;
+
+constexpr int kCapability = 80;
+constexpr int64_t kMultiprocessors = 108;  // of the device that splits are made for; others have rounds less even
+constexpr int64_t kMaxRegisters = 255;     // of a thread
+
+struct GemmSm80 {
+  using Spec = GemmSpec;
+  using Config = GemmConfig;
+  static constexpr std::string_view kName = "gemm/sm80";
+  static constexpr Direction kDirection = Direction::kForward;
+
+  static std::vector<Config> space(const Spec& spec);
+  static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
+    return gemm_sm80::estimate_ms(spec, config, device);
+  }
+  static Constants constants(const Spec& spec, const Config& config);
+  static std::string instruction_wrappers(const Spec& spec, const Config& config);
+};
+
+std::vector<GemmConfig> GemmSm80::space(const Spec& spec) {
+  struct Tile {
+    int64_t block_m, block_n, consumers;
+  };
+  constexpr Tile kTiles[] = {{128, 128, 2}, {128, 256, 2}, {256, 128, 2}, {128, 64, 1},
+                             {64, 128, 1},  {64, 64, 1},   {128, 128, 1}};
+  std::vector<GemmConfig> configs;
+  for (const Tile& tile : kTiles) {
+    for (const int64_t split : gemm::splits_of(spec.interface(), tile.block_m, tile.block_n, kMultiprocessors)) {
+      for (const int64_t stages : {3, 4, 2}) {
+        for (const int64_t raster_rows : {8, 16}) {
+          configs.push_back({tile.block_m, tile.block_n, stages, tile.consumers, false, split, raster_rows, 1});
+        }
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
+  std::vector<Rejection> reasons;
+  if (device.capability() < kCapability)
+    reasons.push_back({"arch", fmt::format("{} has no cp.async and no mma.sync of bf16; sm_80 has", device.arch)});
+  if (!gemm_sm80::well_formed(config)) {
+    reasons.push_back(
+        {"tile", fmt::format("{} x {} of {} warpgroups in {} stages; allowed: multiples of 64, 64 columns "
+                             "for each warpgroup, two stages and more",
+                             config.block_m, config.block_n, config.consumers, config.stages)});
+  }
+  if (config.ping_pong) reasons.push_back({"ping_pong", "ping-pong true; allowed: false, all warps share a tile"});
+  if (config.cluster != 1)
+    reasons.push_back(
+        {"cluster", fmt::format("a cluster of {} CTAs; allowed: 1, {} has none", config.cluster, device.arch)});
+  if (config.split_k > 1 && !spec.interface().sums_rows())
+    reasons.push_back({"split_k", fmt::format("split_k {} of a sum of {} terms; allowed: 1, or sums over rows",
+                                              config.split_k, spec.interface().k)});
+  if (!reasons.empty()) return reasons;
+  const Resources resources(config);
+  if (resources.shared_bytes > device.shared_memory) {
+    reasons.push_back({"shared_memory", fmt::format("{} stages take {} bytes of shared memory; a CTA has {}",
+                                                    config.stages, resources.shared_bytes, device.shared_memory)});
+  }
+  if (resources.threads > device.max_threads) {
+    reasons.push_back(
+        {"threads", fmt::format("{} threads; a multiprocessor has {}", resources.threads, device.max_threads)});
+  }
+  if (resources.registers_needed > kMaxRegisters) {
+    reasons.push_back({"registers", fmt::format("a thread needs about {} registers; it has at most {}",
+                                                resources.registers_needed, kMaxRegisters)});
+  }
+  return reasons;
+}
+
+LaunchPlan GemmSm80::launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
+  const GemmInterface& gemm = spec.interface();
+  const Resources resources(config);
+  LaunchPlan plan;
+  plan.kernel_name = fmt::format("{}_sm80_{}_n{}_k{}_m{}_n{}_s{}", spec.op(), to_string(spec.dtype()), gemm.n,
+                                 gemm.sums_rows() ? gemm.m : gemm.k, config.block_m, config.block_n, config.stages);
+  if (config.split_k > 1) plan.kernel_name += fmt::format("_split{}", config.split_k);
+  const int64_t resident = std::max<int64_t>(1, resources.resident(device));
+  plan.threads = static_cast<int>(resources.threads);
+  plan.shared_memory = resources.shared_bytes;
+  plan.resident_blocks = static_cast<int>(resident);
+  plan.persistent_blocks = device.sm_count * resident;
+  plan.slots = gemm::factor_slots(spec);
+  for (ParamSlot& slot : gemm::operand_slots(spec, /*out_address=*/true)) plan.slots.push_back(std::move(slot));
+  const int out = find_argument(spec.signature(Direction::kForward), "out");
+  plan.grid = {size_factor(out, config.block_m), constant_factor(ceil_div(gemm.n, config.block_n) * config.split_k)};
+  gemm::add_parts(spec, config, device, plan);
+  return plan;
+}
+
+Constants GemmSm80::constants(const Spec& spec, const Config& config) {
+  const GemmInterface& gemm = spec.interface();
+  return {{"shared_bytes", Resources(config).shared_bytes},
+          {"columns", gemm.n},
+          {"a_transposed", gemm.a.transposed ? 1 : 0},
+          {"b_transposed", gemm.b.transposed ? 1 : 0}};
+}
+
+std::string GemmSm80::instruction_wrappers(const Spec& spec, const Config& config) {
+  return fmt::format(
+             "// 16 x 8 products of 16 terms each.\n"
+             "struct Product {{\n"
+             "  static __device__ __forceinline__ void add(float (&sums)[4], const u32 (&rows)[4], u32 low, u32 high) "
+             "{{\n"
+             "    mma_m16n8k16_{}(sums, rows, low, high);\n"
+             "  }}\n"
+             "}};\n",
+             spec.dtype() == DataType::kBf16 ? "bf16" : "f16") +
+         gemm::print_split_k(config);
+}
+
+}  // namespace
+
+const Skeleton& gemm_sm80_skeleton() {
+  static const auto& skeleton = *new TypedSkeleton<GemmSm80>;
+  return skeleton;
+}
+
+}  // namespace hstujit

@@ -1,0 +1,45 @@
+// Both factors of a stage, from global to shared memory, by all threads of the CTA.
+#pragma once
+#include "gemm/sm80/shared.cuh"
+
+namespace gemm {
+
+// A box of a matrix: kRows rows of kLines lines; what lies outside is 0.
+template <int kThreads, int kRows, int kLines>
+__device__ __forceinline__ void load_box(u32 to, const u16* data, i64 stride, i64 row, i64 rows, i64 column,
+                                         i64 columns) {
+  constexpr int kLinePieces = kLineBytes / kPieceBytes, kPieces = kLines * kLinePieces;
+  static_assert(kRows * kPieces % kThreads == 0, "threads share out the pieces evenly");
+#pragma unroll
+  for (int first = 0; first < kRows * kPieces; first += kThreads) {
+    const int at = first + threadIdx.x;
+    const int line = at / kPieces, piece = at % kPieces;
+    const i64 from_row = row + line, from_column = column + piece * kPieceElements;
+    const bool valid = from_row < rows && from_column < columns;
+    cp_async<kPieceBytes>(piece_address(to + piece / kLinePieces * kRows * kLineBytes, line, piece % kLinePieces),
+                          valid ? data + from_row * stride + from_column : data, valid);
+  }
+}
+
+template <class Config, class Params>
+__device__ __forceinline__ void load_stage(Shared<Config>& shared, const Params& params, const WorkTile& tile,
+                                           int stage, i64 depth) {
+  constexpr int kThreads = WarpTile<Config>::kThreads;
+  const u32 a = shared_address(shared.a[stage]), b = shared_address(shared.b[stage]);
+  const i64 at = depth * kDepth;
+  if constexpr (Config::kATransposed) {
+    load_box<kThreads, kDepth, Config::kBlockM / kDepth>(a, params.a, params.a_stride, at, params.depth, tile.row,
+                                                         params.rows);
+  } else {
+    load_box<kThreads, Config::kBlockM, 1>(a, params.a, params.a_stride, tile.row, params.rows, at, params.depth);
+  }
+  if constexpr (Config::kBTransposed) {
+    load_box<kThreads, Config::kBlockN, 1>(b, params.b, params.b_stride, tile.column, Config::kColumns, at,
+                                           params.depth);
+  } else {
+    load_box<kThreads, kDepth, Config::kBlockN / kDepth>(b, params.b, params.b_stride, at, params.depth, tile.column,
+                                                         Config::kColumns);
+  }
+}
+
+}  // namespace gemm

@@ -1,0 +1,26 @@
+// What a config takes of a multiprocessor: host side of shared.cuh.
+#pragma once
+
+#include "compiler/plan/gemm_config.h"
+#include "compiler/spec/device_spec.h"
+
+namespace hstujit::gemm_sm80 {
+
+inline constexpr int64_t kDepth = 64;  // of a stage
+
+// Whether tiles, warps and stages are shared out evenly.
+bool well_formed(const GemmConfig& config);
+
+struct Resources {
+  explicit Resources(const GemmConfig& config);
+
+  int64_t threads = 0;           // of a CTA
+  int64_t shared_bytes = 0;      // of a CTA
+  int64_t registers_needed = 0;  // of a thread, about
+  int64_t registers_taken = 0;   // where there are more
+
+  // CTAs at a time on a multiprocessor; 0 where it has no room for one.
+  int64_t resident(const DeviceSpec& device) const;
+};
+
+}  // namespace hstujit::gemm_sm80

@@ -1,0 +1,25 @@
+// Sums over rows that CTAs share: host side of split_k.cuh.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/plan/gemm_config.h"
+#include "compiler/plan/launch_plan.h"
+#include "compiler/spec/device_spec.h"
+#include "compiler/spec/gemm_spec.h"
+
+namespace hstujit::gemm {
+
+// Into how many parts a sum over rows may be cut, where tiles of so many rows and columns are taken by so many CTAs, or
+// clusters: as many as fill one round of all of them, and a few rounds. Fewer parts are less to add up, more rounds end
+// closer together. 1 alone for other sums.
+std::vector<int64_t> splits_of(const GemmInterface& gemm, int64_t rows, int64_t columns, int64_t ctas);
+
+// The workspace of the parts and the kernel that adds them up, where there are several.
+void add_parts(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, LaunchPlan& plan);
+
+// What split_k.cuh is included by; empty where there is one part.
+std::string print_split_k(const GemmConfig& config);
+
+}  // namespace hstujit::gemm
