@@ -16,21 +16,6 @@ constexpr int kAttempts = 64;
 
 bool is_any(const TuningRecord&) { return true; }
 
-// True when merging `part` into `whole` would change nothing that was measured.
-bool contains(const TuningRecord& whole, const TuningRecord& part) {
-  const auto has_timed = [&](const TimedCandidate& candidate) {
-    return whole.valid_timing(candidate.config, candidate.source_digest, candidate.workload) != nullptr;
-  };
-  const auto has_rejected = [&](const UntimedCandidate& candidate) {
-    return std::any_of(whole.rejected.begin(), whole.rejected.end(), [&](const UntimedCandidate& other) {
-      return other.reason == candidate.reason && other.source_digest == candidate.source_digest &&
-             same_config(other.config, candidate.config);
-    });
-  };
-  return std::all_of(part.timed.begin(), part.timed.end(), has_timed) &&
-         std::all_of(part.rejected.begin(), part.rejected.end(), has_rejected);
-}
-
 }  // namespace
 
 TuningDatabase::TuningDatabase(CacheLayers layers, Log log)

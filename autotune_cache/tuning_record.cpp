@@ -7,6 +7,9 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/tuning_key_json.h"
@@ -241,11 +244,45 @@ double TuningRecord::drift(const TimedCandidate& timing) const {
   return first != timed.end() ? first->baseline.median_us / baseline.median_us : 1;
 }
 
+namespace {
+
+// TuningRecord::drift() of all timings on the record's workload: a search through the list for each of the most that a
+// record may have takes minutes.
+class Drifts {
+ public:
+  explicit Drifts(const TuningRecord& record) {
+    for (const TimedCandidate& timing : record.timed) {
+      if (timing.workload != record.workload) continue;
+      times_.try_emplace(config_key(timing.config), &timing);
+      const TimingBaseline& baseline = timing.baseline;
+      firsts_.try_emplace({config_key(baseline.config), baseline.source_digest}, baseline.median_us);
+    }
+  }
+
+  double of(const TimedCandidate& timing) const {
+    const TimingBaseline& baseline = timing.baseline;
+    if (baseline.config.empty()) return 1;
+    const nlohmann::json config = config_key(baseline.config);
+    const auto latest = times_.find(config);
+    if (latest != times_.end() && latest->second->source_digest == baseline.source_digest)
+      return latest->second->median_us / baseline.median_us;
+    const auto first = firsts_.find({config, baseline.source_digest});
+    return first != firsts_.end() ? first->second / baseline.median_us : 1;
+  }
+
+ private:
+  std::map<nlohmann::json, const TimedCandidate*> times_;
+  std::map<std::pair<nlohmann::json, std::string>, double> firsts_;  // of each baseline
+};
+
+}  // namespace
+
 std::string select_winner(const TuningRecord& record, const TimingFilter& competes) {
   std::vector<TimedCandidate> timings = record.timings();
   if (competes) std::erase_if(timings, [&](const TimedCandidate& timing) { return !competes(timing); });
+  const Drifts drifts(record);
   for (TimedCandidate& timing : timings) {
-    const double drift = record.drift(timing);
+    const double drift = drifts.of(timing);
     timing.median_us *= drift;
     timing.spread_us *= drift;
   }
@@ -303,6 +340,25 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
   const bool chosen = !winner.empty() && merged.timing(winner) != nullptr;
   merged.winner = chosen ? winner : select_winner(merged);
   return merged;
+}
+
+bool contains(const TuningRecord& whole, const TuningRecord& part) {
+  using Finding = std::tuple<nlohmann::json, std::string, std::string>;
+  std::set<Finding> timed, rejected;
+  for (const TimedCandidate& candidate : whole.timed) {
+    timed.insert({config_key(candidate.config), candidate.workload, candidate.source_digest});
+  }
+  for (const UntimedCandidate& candidate : whole.rejected) {
+    rejected.insert({config_key(candidate.config), candidate.reason, candidate.source_digest});
+  }
+  return std::ranges::all_of(
+             part.timed,
+             [&](const TimedCandidate& candidate) {
+               return timed.contains({config_key(candidate.config), candidate.workload, candidate.source_digest});
+             }) &&
+         std::ranges::all_of(part.rejected, [&](const UntimedCandidate& candidate) {
+           return rejected.contains({config_key(candidate.config), candidate.reason, candidate.source_digest});
+         });
 }
 
 Result<std::string> format_record(const TuningRecord& record) {

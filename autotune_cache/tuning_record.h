@@ -136,6 +136,9 @@ std::string select_winner(const TuningRecord& record, const TimingFilter& compet
 // kInvalidArgument otherwise.
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
 
+// True when merging `part` into `whole` would change nothing that was measured.
+bool contains(const TuningRecord& whole, const TuningRecord& part);
+
 // A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.
 Result<std::string> format_record(const TuningRecord& record);
 

@@ -1,10 +1,12 @@
 #include "autotune_cache/tuning_database.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <set>
@@ -104,6 +106,27 @@ TEST(TuningRecordTest, TimesOfTwoRunsAreComparedByTheirRatiosToOneBaseline) {
   EXPECT_EQ(select_winner(record), sample_config(128)) << "no common baseline: by the microseconds";
   record.timed[0].baseline = {};
   EXPECT_EQ(select_winner(record), sample_config(128)) << "of a library before this field";
+}
+
+// A file may claim so many, of any configs: what is asked of it takes seconds and not minutes.
+TEST(TuningRecordTest, AsManyFindingsAsAreReadTakeNoMinutes) {
+  TuningRecord record = sample_record({});
+  for (size_t i = 0; i < kMaxRecordFindings / 2; ++i) {
+    record.timed.push_back({fmt::format(R"({{"tile": {}, "part": 0.5}})", i),
+                            kWorkload,
+                            "s",
+                            10.0 + static_cast<double>(i),
+                            0,
+                            {R"({"tile": -1, "part": 0.5})", "s", 5}});
+  }
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(select_winner(record), record.timed[0].config);
+  EXPECT_TRUE(contains(record, record));
+  TuningRecord less = record;
+  less.timed.pop_back();
+  EXPECT_TRUE(contains(record, less));
+  EXPECT_FALSE(contains(less, record));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(TuningRecordTest, TheHeuristicStaysWithinTheNoiseThatIsLeftAfterTheDrift) {
