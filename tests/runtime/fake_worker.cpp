@@ -5,7 +5,11 @@
 //   fault               loses the device context, as a faulting kernel does
 //   segfault, abort, exit, kill, hang   does that when it is validated
 //   slow-segfault       is right, and crashes when it is timed
+//   note, flood, noise  says what no worker says when it is validated: once, without an end, or as no message
+//   talk                is wrong, in a million letters
+//   torn                is right, and has one sample whatever it is asked for
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,6 +21,22 @@
 namespace {
 
 using namespace hstujit;
+
+// Beside the server's own messages.
+void say(const nlohmann::ordered_json& head) {
+  WorkerChannel channel{Descriptor(::dup(kWorkerSocket))};
+  if (!channel.send({head, ""}, std::chrono::steady_clock::now() + std::chrono::seconds(10))) ::_exit(1);
+}
+
+// Notes faster than anybody reads them, from several processes; they end with the socket.
+[[noreturn]] void flood() {
+  const std::string note = R"({"launching": 1})";
+  const std::string frame = std::string({static_cast<char>(note.size()), 0, 0, 0, 0, 0, 0, 0}) + note;
+  for (int i = 0; i < 3; ++i) static_cast<void>(::fork());
+  while (::send(kWorkerSocket, frame.data(), frame.size(), MSG_NOSIGNAL) > 0) {
+  }
+  ::_exit(1);
+}
 
 class ScriptedBench final : public CandidateBench {
  public:
@@ -38,6 +58,10 @@ class ScriptedBench final : public CandidateBench {
     if (script == "exit") ::_exit(7);
     if (script == "kill") ::raise(SIGKILL);
     while (script == "hang") ::pause();
+    if (script == "note") say({{"launching", "me"}});
+    if (script == "flood") flood();
+    if (script == "noise") say(7);
+    if (script == "talk") return Status(Code::kCheckFailed, std::string(1 << 20, 'a'));
     return {};
   }
   Result<std::vector<std::vector<double>>> time(const std::vector<int>& numbers, int repeats) override {
@@ -46,7 +70,9 @@ class ScriptedBench final : public CandidateBench {
       const std::string& script = scripts_.at(number);
       launching(number);
       if (script == "slow-segfault") ::raise(SIGSEGV);
-      samples.emplace_back(static_cast<size_t>(repeats), std::atof(script.c_str() + sizeof("ok")));
+      const bool torn = script == "torn";
+      samples.emplace_back(torn ? 1 : static_cast<size_t>(repeats),
+                           torn ? 1 : std::atof(script.c_str() + sizeof("ok")));
     }
     return samples;
   }

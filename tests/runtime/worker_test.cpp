@@ -162,6 +162,52 @@ TEST(WorkerBench, AHangIsEndedInTime) {
   EXPECT_TRUE(gone(process));
 }
 
+TEST(WorkerBench, AFloodOfNotesIsEndedInTime) {
+  const auto bench = open_worker("", short_limits());
+  ASSERT_TRUE(bench.ok());
+  const auto number = (*bench)->load(candidate("flood"));
+  ASSERT_TRUE(number.ok());
+  EXPECT_THAT((*bench)->validate(*number).message(), HasSubstr("no answer to \"validate\" within 0.3 s"));
+  EXPECT_EQ((*bench)->state(), BenchState::kTimedOut);
+}
+
+TEST(WorkerBench, WhatIsNoMessageIsSaidAndNotWaitedFor) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok());
+  const auto number = (*bench)->load(candidate("noise"));
+  ASSERT_TRUE(number.ok());
+  EXPECT_EQ((*bench)->validate(*number).message(),
+            "what came for \"validate\" is no message of a worker; the process was killed");
+  EXPECT_EQ((*bench)->state(), BenchState::kCrashed);
+}
+
+TEST(WorkerBench, MembersOfOtherTypesAndLongMessagesAreBorne) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok());
+  const auto note = (*bench)->load(candidate("note")), talk = (*bench)->load(candidate("talk"));
+  ASSERT_TRUE(note.ok() && talk.ok());
+  EXPECT_TRUE((*bench)->validate(*note).ok());
+  const Status wrong = (*bench)->validate(*talk);
+  EXPECT_EQ(wrong.code(), Code::kCheckFailed);
+  EXPECT_LT(wrong.message().size(), 32768);
+  EXPECT_THAT(wrong.message(), testing::EndsWith("aaa..."));
+}
+
+TEST(WorkerBench, SamplesThatAreNoTimesAreAFailure) {
+  const auto bench = open_worker();
+  ASSERT_TRUE(bench.ok());
+  const auto good = (*bench)->load(candidate("ok 1"));
+  ASSERT_TRUE(good.ok());
+  for (const char* script : {"torn", "ok 0", "ok -1", "ok 1e308"}) {
+    const auto number = (*bench)->load(candidate(script));
+    ASSERT_TRUE(number.ok());
+    EXPECT_THAT((*bench)->time({*good, *number}, 3).status().message(),
+                HasSubstr("allowed: 3 positive numbers of milliseconds"))
+        << script;
+  }
+  EXPECT_EQ((*bench)->state(), BenchState::kSound);
+}
+
 TEST(WorkerBench, OpeningMayFailInEveryWay) {
   EXPECT_EQ(open_worker("fail").status().code(), Code::kOutOfMemory);
   EXPECT_THAT(open_worker("segfault").status().message(), HasSubstr("signal 11"));

@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "compiler/support/json.h"
+#include "compiler/support/text.h"
+
 namespace hstujit {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+bool is_time(double milliseconds) {
+  constexpr double kLongest = 1e9;  // twelve days
+  return milliseconds > 0 && milliseconds < kLongest;
+}
 
 }  // namespace
 
@@ -21,7 +31,7 @@ Result<std::unique_ptr<WorkerBench>> WorkerBench::open(const std::string& progra
 Result<Json> WorkerBench::ask(const WorkerMessage& request, std::chrono::milliseconds limit) {
   if (state_ != BenchState::kSound) return Status(Code::kDriverError, "the worker process is gone");
   WorkerAnswer answer = worker_.ask(request, limit, [this](const Json& head) {
-    launched_ = head.value("launching", launched_);
+    launched_ = static_cast<int>(integer_member(head, "launching", launched_));
     return head.contains("launching");
   });
   if (!answer.answered()) {
@@ -72,6 +82,15 @@ Result<std::vector<std::vector<double>>> WorkerBench::time(const std::vector<int
     return Status(Code::kInternal,
                   fmt::format("the worker's answer to \"time\" has samples of {} candidates, not of {}", samples.size(),
                               numbers.size()));
+  }
+  for (const std::vector<double>& of_candidate : samples) {
+    if (of_candidate.size() != static_cast<size_t>(repeats) || !std::ranges::all_of(of_candidate, is_time)) {
+      return Status(
+          Code::kInternal,
+          fmt::format("the worker's answer to \"time\" has {} of a candidate; allowed: {} positive numbers of "
+                      "milliseconds",
+                      counted(static_cast<int64_t>(of_candidate.size()), "sample"), repeats));
+    }
   }
   return samples;
 }

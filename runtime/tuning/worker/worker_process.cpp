@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "compiler/support/files.h"
+#include "compiler/support/text.h"
 
 extern char** environ;
 
@@ -35,9 +36,16 @@ WorkerEnding ending_of(int status) {
   return {fmt::format("exited with status {}", WEXITSTATUS(status)), false};
 }
 
+// Of each rejected candidate the record keeps the message.
+std::string shortened(std::string message) {
+  constexpr size_t kLongestMessage = size_t{16} << 10;
+  if (message.size() <= kLongestMessage) return message;
+  return as_utf8(message.substr(0, kLongestMessage)) + "...";
+}
+
 Status status_of(const nlohmann::ordered_json& head, const std::string& action) {
   try {
-    return {code_from(head.at("code").get<int>()), head.at("message").get<std::string>()};
+    return {code_from(head.at("code").get<int>()), shortened(head.at("message").get<std::string>())};
   } catch (const nlohmann::json::exception& error) {
     return {Code::kInternal, fmt::format("the worker's answer to \"{}\": {}", action, error.what())};
   }
@@ -120,6 +128,9 @@ WorkerAnswer WorkerProcess::ask(const WorkerMessage& request, milliseconds limit
   bool answered = channel_.send(request, deadline);
   while (answered && (answered = channel_.receive(&answer.message, deadline, &why)) && take_note &&
          take_note(answer.message.head)) {
+    if (std::chrono::steady_clock::now() < deadline) continue;
+    answered = false;
+    why = WorkerChannel::End::kTimeout;
   }
   if (answered) {
     answer.status = status_of(answer.message.head, action);
@@ -128,6 +139,10 @@ WorkerAnswer WorkerProcess::ask(const WorkerMessage& request, milliseconds limit
     answer.fate = WorkerAnswer::Fate::kTimedOut;
     answer.ending = fmt::format("no answer to \"{}\" within {} s; the worker process was killed", action,
                                 static_cast<double>(limit.count()) / 1000.0);
+  } else if (why == WorkerChannel::End::kMalformed) {
+    end(milliseconds(0));
+    answer.fate = WorkerAnswer::Fate::kDied;
+    answer.ending = fmt::format("what came for \"{}\" is no message of a worker; the process was killed", action);
   } else {
     const WorkerEnding ending = end(kGrace);
     answer.fate = WorkerAnswer::Fate::kDied;
