@@ -131,8 +131,12 @@ def checked(function: Function) -> Function:
 
 def _check_tensors(bound: inspect.BoundArguments) -> None:
     for name, value in bound.arguments.items():
-        if bound.signature.parameters[name].annotation == "torch.Tensor" and not hasattr(value, "stride"):
+        if bound.signature.parameters[name].annotation != "torch.Tensor":
+            continue
+        if not hasattr(value, "stride"):
             raise InvalidArgumentError(f"{name} is {value!r:.100}; it must be a tensor") from None
+        if value.dim() == 0:
+            raise InvalidArgumentError(f"{name} has rank 0, shape (); it must have at least one dimension") from None
 
 
 def explained(function: Function) -> Function:
@@ -144,7 +148,7 @@ def explained(function: Function) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (AttributeError, TypeError):
+        except (AttributeError, TypeError, IndexError, RuntimeError):
             # Raise where the arguments are what is wrong.
             _check_tensors(bind(signature, called, args, kwargs))
             raise

@@ -210,6 +210,10 @@ class Functions(unittest.TestCase):
              lambda: functional.hstu_norm_mul_dropout(x, x, weight, weight, 1e-5, 0.0, False, group_norm=True,
                                                       num_heads=2, linear_dim=3)),
             ("x is None; it must be a tensor", lambda: functional.layer_norm(None, weight, weight, 1e-5)),
+            ("lengths is None; it must be a tensor", lambda: functional.complete_cumsum(None)),
+            ("lengths is 3; it must be a tensor", lambda: functional.complete_cumsum(3)),
+            ("x has rank 0, shape ()", lambda: functional.layer_norm(x[0, 0], weight, weight, 1e-5)),
+            ("jagged has rank 0, shape ()", lambda: functional.jagged_dense_broadcast_add(4, offsets, x[0, 0], x)),
         ):  # fmt: skip
             with self.assertRaises(errors.InvalidArgumentError) as raised:
                 call()
