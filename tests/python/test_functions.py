@@ -151,6 +151,31 @@ class Others(unittest.TestCase):
         )
         self.assertLess(closeness(out, expected), 1e-5)
 
+    def test_what_says_only_what_an_instance_is_stands_beside_what_takes_its_place(self):
+        heads, width, rows = 2, 16, 7
+        x, attn, dout = random(rows, 16), random(rows, heads * 8, seed=1), random(rows, 16, seed=2)
+        weight, bias = random(16, heads * 32, seed=3), random(heads * 32, seed=4)
+        layer = {
+            "x": x, "input_norm_weight": numpy.ones(width, x.dtype), "input_norm_bias": numpy.zeros(width, x.dtype),
+            "uvqk_weight": weight, "output_weight": random(3 * heads * 8, 16, seed=5), "attn": attn, "dout": dout,
+            "output_norm_weight": numpy.ones(heads * 8, x.dtype), "output_norm_bias": numpy.zeros(heads * 8, x.dtype),
+            "seq_offsets": numpy.array([0, 3, rows]), "max_seq_len": 4, "alpha": 0.1, "heads": heads, "attn_dim": 8, "hidden_dim": 8,
+        }  # fmt: skip
+        layer = {
+            name: v.astype("float16") if getattr(v, "dtype", None) == "float32" else v for name, v in layer.items()
+        }
+        bias, x, weight = (array.astype("float16").astype("float32") for array in (bias, x, weight))
+        normed = (x - x.mean(1, keepdims=True)) / numpy.sqrt(x.var(1, keepdims=True) + 1e-6)
+        uvqk = (normed.astype("float16").astype("float32") @ weight + bias).astype("float16")
+        bias = bias.astype("float16")
+        expected = hstujit.stu_layer_backward(**layer, uvqk_bias=bias)
+        kept = hstujit.stu_layer_backward(**layer, uvqk_bias=bias, uvqk=uvqk)
+        self.assertEqual(len(kept), len(expected))
+        for ours, theirs in zip(kept, expected):
+            numpy.testing.assert_allclose(
+                ours.astype("float32"), theirs.astype("float32"), rtol=2e-2, atol=2e-2 * numpy.abs(theirs).max()
+            )
+
     def test_bounds_are_as_short_as_they_may_be(self):
         self.assertIn("eps: added to the variance; float, at least 0.\n", hstujit.layer_norm.__doc__)
         self.assertIn("; int, at least 0, at most 268435456.\n", hstujit.attention.__doc__)
