@@ -159,7 +159,8 @@ class Others(unittest.TestCase):
             "x": x, "input_norm_weight": numpy.ones(width, x.dtype), "input_norm_bias": numpy.zeros(width, x.dtype),
             "uvqk_weight": weight, "output_weight": random(3 * heads * 8, 16, seed=5), "attn": attn, "dout": dout,
             "output_norm_weight": numpy.ones(heads * 8, x.dtype), "output_norm_bias": numpy.zeros(heads * 8, x.dtype),
-            "seq_offsets": numpy.array([0, 3, rows]), "max_seq_len": 4, "alpha": 0.1, "heads": heads, "attn_dim": 8, "hidden_dim": 8,
+            "seq_offsets": numpy.array([0, 3, rows]), "max_seq_len": 4, "alpha": 0.1, "heads": heads,
+            "attn_dim": 8, "hidden_dim": 8,
         }  # fmt: skip
         layer = {
             name: v.astype("float16") if getattr(v, "dtype", None) == "float32" else v for name, v in layer.items()
