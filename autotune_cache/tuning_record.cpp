@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -46,8 +45,11 @@ std::optional<Imprint> imprint(std::string_view text) {
   return result;
 }
 
-bool is_time(double value) { return std::isfinite(value) && value > 0; }
-bool is_spread(double value) { return std::isfinite(value) && value >= 0; }
+// Microseconds. Ratios of two times, and of them the products, are finite numbers that can be read.
+constexpr double kShortestTime = 1e-6;
+constexpr double kLongestTime = 1e12;  // twelve days
+bool is_time(double value) { return value >= kShortestTime && value <= kLongestTime; }
+bool is_spread(double value) { return value >= 0 && value <= kLongestTime; }
 
 template <typename Candidates>
 auto find_config(Candidates& candidates, std::string_view config) {
@@ -366,9 +368,10 @@ Result<std::string> format_record(const TuningRecord& record) {
   for (const TimedCandidate& candidate : record.timed) {
     HSTUJIT_ASSIGN_OR_RETURN(Json config, config_to_json(candidate.config));
     if (!is_time(candidate.median_us) || !is_spread(candidate.spread_us))
-      return Status(Code::kInvalidArgument,
-                    fmt::format("median_us is {} and spread_us is {} for config {}; times must be positive and finite",
-                                candidate.median_us, candidate.spread_us, candidate.config));
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("median_us is {} and spread_us is {} for config {}; allowed: times from {} to {}, spreads from 0",
+                      candidate.median_us, candidate.spread_us, candidate.config, kShortestTime, kLongestTime));
     timed.push_back({{"config", std::move(config)},
                      {"workload", candidate.workload},
                      {"source", candidate.source_digest},
@@ -379,8 +382,8 @@ Result<std::string> format_record(const TuningRecord& record) {
     HSTUJIT_ASSIGN_OR_RETURN(Json baseline_config, config_to_json(baseline.config));
     if (!is_time(baseline.median_us))
       return Status(Code::kInvalidArgument,
-                    fmt::format("baseline.median_us is {} for config {}; times must be positive and finite",
-                                baseline.median_us, candidate.config));
+                    fmt::format("baseline.median_us is {} for config {}; allowed: times from {} to {}",
+                                baseline.median_us, candidate.config, kShortestTime, kLongestTime));
     timed.back()["baseline"] = {
         {"config", std::move(baseline_config)}, {"source", baseline.source_digest}, {"median_us", baseline.median_us}};
   }

@@ -11,7 +11,9 @@
 #include <fstream>
 #include <set>
 
+#include "autotune_cache/checked_json.h"
 #include "cache_fixture.h"
+#include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
 #include "tests/support/whole_file.h"
 
@@ -106,6 +108,23 @@ TEST(TuningRecordTest, TimesOfTwoRunsAreComparedByTheirRatiosToOneBaseline) {
   EXPECT_EQ(select_winner(record), sample_config(128)) << "no common baseline: by the microseconds";
   record.timed[0].baseline = {};
   EXPECT_EQ(select_winner(record), sample_config(128)) << "of a library before this field";
+}
+
+TEST(TuningRecordTest, TimesOfNoKernelAreABadRecord) {
+  const TuningRecord record = sample_record({{sample_config(64), kWorkload, "s", 20, 1}});
+  const auto is_read = [&](const Json& time) {
+    Json json = json_or_null(*format_record(record));
+    json.erase("checksum");
+    json["timed"][0]["median_us"] = time;
+    return parse_record(format_checked_json(json), tuning_digest(record.key)).ok();
+  };
+  EXPECT_TRUE(is_read(0.5));
+  for (const Json& time : {Json(1.7e308), Json(5e-324), Json(-1), Json(0), Json("20"), Json()}) {
+    EXPECT_FALSE(is_read(time)) << time;
+  }
+  for (const double time : {1.7e308, 5e-324, std::nan("")}) {
+    EXPECT_FALSE(format_record(sample_record({{sample_config(64), kWorkload, "s", time, 1}})).ok()) << time;
+  }
 }
 
 // A file may claim so many, of any configs: what is asked of it takes seconds and not minutes.
