@@ -54,4 +54,11 @@ std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address) {
   return slots;
 }
 
+void add_constants(const GemmSpec& spec, Constants& constants) {
+  const GemmInterface& gemm = spec.interface();
+  constants.emplace_back("columns", gemm.n);
+  constants.emplace_back("a_transposed", gemm.a.transposed ? 1 : 0);
+  constants.emplace_back("b_transposed", gemm.b.transposed ? 1 : 0);
+}
+
 }  // namespace hstujit::gemm

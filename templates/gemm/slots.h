@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/plan/launch_plan.h"
+#include "compiler/plan/skeleton.h"
 #include "compiler/spec/gemm_spec.h"
 
 namespace hstujit::gemm {
@@ -18,5 +19,8 @@ std::vector<ParamSlot> factor_slots(const GemmSpec& spec);
 // What the epilogue reads, the result where its address is asked for, and the extents that a launch says: `rows` of the
 // result and `depth` of the sum.
 std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address);
+
+// Constants of the generated source that say which product it is: columns, a_transposed and b_transposed.
+void add_constants(const GemmSpec& spec, Constants& constants);
 
 }  // namespace hstujit::gemm

@@ -27,6 +27,12 @@ std::vector<int64_t> splits_of(const GemmInterface& gemm, int64_t rows, int64_t 
   return splits;
 }
 
+void reject_parts(const GemmSpec& spec, const GemmConfig& config, std::vector<Rejection>& reasons) {
+  if (config.split_k == 1 || spec.interface().sums_rows()) return;
+  reasons.push_back({"split_k", fmt::format("split_k {} of a sum of {} terms; allowed: 1, or sums over rows",
+                                            config.split_k, spec.interface().k)});
+}
+
 void add_parts(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, LaunchPlan& plan) {
   if (config.split_k == 1) return;
   const int64_t columns = spec.interface().n;

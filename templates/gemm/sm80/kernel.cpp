@@ -67,9 +67,7 @@ std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, 
   if (config.cluster != 1)
     reasons.push_back(
         {"cluster", fmt::format("a cluster of {} CTAs; allowed: 1, {} has none", config.cluster, device.arch)});
-  if (config.split_k > 1 && !spec.interface().sums_rows())
-    reasons.push_back({"split_k", fmt::format("split_k {} of a sum of {} terms; allowed: 1, or sums over rows",
-                                              config.split_k, spec.interface().k)});
+  gemm::reject_parts(spec, config, reasons);
   if (!reasons.empty()) return reasons;
   const Resources resources(config);
   if (resources.shared_bytes > device.shared_memory) {
@@ -108,11 +106,9 @@ LaunchPlan GemmSm80::launch_plan(const Spec& spec, const Config& config, const D
 }
 
 Constants GemmSm80::constants(const Spec& spec, const Config& config) {
-  const GemmInterface& gemm = spec.interface();
-  return {{"shared_bytes", Resources(config).shared_bytes},
-          {"columns", gemm.n},
-          {"a_transposed", gemm.a.transposed ? 1 : 0},
-          {"b_transposed", gemm.b.transposed ? 1 : 0}};
+  Constants constants = {{"shared_bytes", Resources(config).shared_bytes}};
+  gemm::add_constants(spec, constants);
+  return constants;
 }
 
 std::string GemmSm80::instruction_wrappers(const Spec& spec, const Config& config) {

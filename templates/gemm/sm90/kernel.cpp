@@ -95,9 +95,7 @@ std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, 
   }
   if (config.ping_pong && config.consumers != 2)
     reasons.push_back({"ping_pong", fmt::format("ping-pong of {} consumers; allowed: 2", config.consumers)});
-  if (config.split_k > 1 && !spec.interface().sums_rows())
-    reasons.push_back({"split_k", fmt::format("split_k {} of a sum of {} terms; allowed: 1, or sums over rows",
-                                              config.split_k, spec.interface().k)});
+  gemm::reject_parts(spec, config, reasons);
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
   if (resources.shared_bytes > device.shared_memory) {
@@ -142,11 +140,8 @@ LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const D
 }
 
 Constants GemmSm90::constants(const Spec& spec, const Config& config) {
-  const GemmInterface& gemm = spec.interface();
   Constants constants = constants_of(Resources(spec, config));
-  constants.emplace_back("columns", gemm.n);
-  constants.emplace_back("a_transposed", gemm.a.transposed ? 1 : 0);
-  constants.emplace_back("b_transposed", gemm.b.transposed ? 1 : 0);
+  gemm::add_constants(spec, constants);
   return constants;
 }
 
