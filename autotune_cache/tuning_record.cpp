@@ -114,11 +114,6 @@ class MergedList {
   std::map<nlohmann::json, std::vector<size_t>> places_;  // of each config
 };
 
-// Of one baseline, as far as ratios go.
-bool same_baseline(const TimingBaseline& a, const TimingBaseline& b) {
-  return a.source_digest == b.source_digest && same_config(a.config, b.config);
-}
-
 Result<Json> config_to_json(const std::string& config) {
   Json json = json_or_null(config);
   if (!json.is_object())
@@ -233,28 +228,15 @@ const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, s
   return holds ? &*found : nullptr;
 }
 
-double TuningRecord::drift(const TimedCandidate& timing) const {
-  const TimingBaseline& baseline = timing.baseline;
-  if (baseline.config.empty()) return 1;
-  const auto latest = find_timing(timed, baseline.config, timing.workload);
-  if (latest != timed.end() && latest->source_digest == baseline.source_digest)
-    return latest->median_us / baseline.median_us;
-  // Its own time has been ended or is of another source by now: any scale will do that all of its timings share.
-  const auto first = std::find_if(timed.begin(), timed.end(), [&](const TimedCandidate& other) {
-    return other.workload == timing.workload && same_baseline(other.baseline, baseline);
-  });
-  return first != timed.end() ? first->baseline.median_us / baseline.median_us : 1;
-}
-
 namespace {
 
-// TuningRecord::drift() of all timings on the record's workload: a search through the list for each of the most that a
-// record may have takes minutes.
+// TuningRecord::drift() of timings on one workload, among which no list is searched: a record may have so many that a
+// search for each would take minutes.
 class Drifts {
  public:
-  explicit Drifts(const TuningRecord& record) {
-    for (const TimedCandidate& timing : record.timed) {
-      if (timing.workload != record.workload) continue;
+  Drifts(const std::vector<TimedCandidate>& timed, const std::string& workload) {
+    for (const TimedCandidate& timing : timed) {
+      if (timing.workload != workload) continue;
       times_.try_emplace(config_key(timing.config), &timing);
       const TimingBaseline& baseline = timing.baseline;
       firsts_.try_emplace({config_key(baseline.config), baseline.source_digest}, baseline.median_us);
@@ -268,6 +250,7 @@ class Drifts {
     const auto latest = times_.find(config);
     if (latest != times_.end() && latest->second->source_digest == baseline.source_digest)
       return latest->second->median_us / baseline.median_us;
+    // Its own time has been ended or is of another source by now: any scale will do that all of its timings share.
     const auto first = firsts_.find({config, baseline.source_digest});
     return first != firsts_.end() ? first->second / baseline.median_us : 1;
   }
@@ -279,15 +262,22 @@ class Drifts {
 
 }  // namespace
 
-std::string select_winner(const TuningRecord& record, const TimingFilter& competes) {
-  std::vector<TimedCandidate> timings = record.timings();
-  if (competes) std::erase_if(timings, [&](const TimedCandidate& timing) { return !competes(timing); });
-  const Drifts drifts(record);
-  for (TimedCandidate& timing : timings) {
+double TuningRecord::drift(const TimedCandidate& timing) const { return Drifts(timed, timing.workload).of(timing); }
+
+std::vector<TimedCandidate> TuningRecord::comparable_timings() const {
+  std::vector<TimedCandidate> list = timings();
+  const Drifts drifts(timed, workload);
+  for (TimedCandidate& timing : list) {
     const double drift = drifts.of(timing);
     timing.median_us *= drift;
     timing.spread_us *= drift;
   }
+  return list;
+}
+
+std::string select_winner(const TuningRecord& record, const TimingFilter& competes) {
+  std::vector<TimedCandidate> timings = record.comparable_timings();
+  if (competes) std::erase_if(timings, [&](const TimedCandidate& timing) { return !competes(timing); });
   const auto best = std::min_element(timings.begin(), timings.end(),
                                      [](const auto& a, const auto& b) { return a.median_us < b.median_us; });
   if (best == timings.end()) return {};

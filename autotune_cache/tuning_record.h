@@ -111,6 +111,8 @@ struct TuningRecord {
   // have been when the timing's baseline was timed last. Two timings of one baseline (config and source) are so
   // compared by their ratios to it. 1 when the baseline is unknown.
   double drift(const TimedCandidate& timing) const;
+  // timings(), each multiplied by its drift().
+  std::vector<TimedCandidate> comparable_timings() const;
   // The same when it is of that very source, so that it need not be timed again.
   const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest,
                                      std::string_view on_workload) const;

@@ -50,11 +50,9 @@ Json row_json(const Task& task, const TuneReport& tuned) {
   if (!tuned.ended_early.empty()) row["ended_early"] = tuned.ended_early;
   row["seconds"] = tuned.seconds;
   row["times"] = Json::array();
-  for (const TimedCandidate& timed : tuned.record.timings()) {
-    const double drift = tuned.record.drift(timed);
-    row["times"].push_back({{"config", config_json(timed.config)},
-                            {"median_us", timed.median_us * drift},
-                            {"spread_us", timed.spread_us * drift}});
+  for (const TimedCandidate& timed : tuned.record.comparable_timings()) {
+    row["times"].push_back(
+        {{"config", config_json(timed.config)}, {"median_us", timed.median_us}, {"spread_us", timed.spread_us}});
   }
   row["rejected"] = Json::array();
   for (const UntimedCandidate& rejected : tuned.record.rejected) {

@@ -147,8 +147,9 @@ Status TuningRun::keep_winner() {
   }
   HSTUJIT_ASSIGN_OR_RETURN(report_.winner, parse_kernel_config(json_or_null(record.winner)));
   if (const TimedCandidate* timing = record.timing(record.winner)) {
-    report_.winner_us = timing->median_us * record.drift(*timing);
-    report_.winner_spread_us = timing->spread_us * record.drift(*timing);
+    const double drift = record.drift(*timing);
+    report_.winner_us = timing->median_us * drift;
+    report_.winner_spread_us = timing->spread_us * drift;
   }
   const CompileRequest request{problem_.spec, problem_.direction, report_.winner, problem_.device, engine_.lineinfo()};
   finalists_.push_back(std::move(*baseline_));
