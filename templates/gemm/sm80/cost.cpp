@@ -22,7 +22,6 @@ constexpr double kStepCycles = 60;             // of a stage besides: the barrie
 constexpr double kStoreCycles = 12;            // for a row of 64 columns of a tile
 constexpr double kStartCycles = 6000;          // of a launch
 constexpr double kAddCycles = 4000;            // of the kernel that adds up parts
-constexpr int64_t kWarpsM = 2;                 // as in shared.cuh
 constexpr double kWithoutWgmma = 4;            // of the time, where gemm/sm90 is: for whoever asks for this one alone
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "compiler/plan/typed_skeleton.h"
 #include "compiler/support/integers.h"
+#include "templates/gemm/launch.h"
 #include "templates/gemm/slots.h"
 #include "templates/gemm/sm80/cost.h"
 #include "templates/gemm/sm80/resources.h"
@@ -12,11 +13,11 @@ namespace hstujit {
 
 namespace {
 
+using gemm_sm80::kMaxRegisters;
 using gemm_sm80::Resources;
 
 constexpr int kCapability = 80;
 constexpr int64_t kMultiprocessors = 108;  // of the device that splits are made for; others have rounds less even
-constexpr int64_t kMaxRegisters = 255;     // of a thread
 
 struct GemmSm80 {
   using Spec = GemmSpec;
@@ -70,14 +71,7 @@ std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, 
   gemm::reject_parts(spec, config, reasons);
   if (!reasons.empty()) return reasons;
   const Resources resources(config);
-  if (resources.shared_bytes > device.shared_memory) {
-    reasons.push_back({"shared_memory", fmt::format("{} stages take {} bytes of shared memory; a CTA has {}",
-                                                    config.stages, resources.shared_bytes, device.shared_memory)});
-  }
-  if (resources.threads > device.max_threads) {
-    reasons.push_back(
-        {"threads", fmt::format("{} threads; a multiprocessor has {}", resources.threads, device.max_threads)});
-  }
+  gemm::reject_size(config, resources.shared_bytes, resources.threads, device, reasons);
   if (resources.registers_needed > kMaxRegisters) {
     reasons.push_back({"registers", fmt::format("a thread needs about {} registers; it has at most {}",
                                                 resources.registers_needed, kMaxRegisters)});
@@ -89,9 +83,7 @@ LaunchPlan GemmSm80::launch_plan(const Spec& spec, const Config& config, const D
   const GemmInterface& gemm = spec.interface();
   const Resources resources(config);
   LaunchPlan plan;
-  plan.kernel_name = fmt::format("{}_sm80_{}_n{}_k{}_m{}_n{}_s{}", spec.op(), to_string(spec.dtype()), gemm.n,
-                                 gemm.sums_rows() ? gemm.m : gemm.k, config.block_m, config.block_n, config.stages);
-  if (config.split_k > 1) plan.kernel_name += fmt::format("_split{}", config.split_k);
+  plan.kernel_name = gemm::kernel_name(spec, config, "sm80");
   const int64_t resident = std::max<int64_t>(1, resources.resident(device));
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;

@@ -8,11 +8,9 @@ namespace hstujit::gemm_sm80 {
 
 namespace {
 
-constexpr int64_t kWarpsM = 2;  // as in shared.cuh
 constexpr int64_t kLineBytes = 128;
 constexpr int64_t kReservedBytes = 1024;                 // of shared memory, that the system keeps of each CTA
 constexpr int64_t kRegisters = 65536;                    // of a multiprocessor
-constexpr int64_t kMaxRegisters = 255;                   // of a thread
 constexpr int64_t kRegisterUnit = 8;                     // registers come in multiples of it
 constexpr int64_t kBlockRows = 16, kBlockRegisters = 4;  // of rows of the first factor
 // Besides, of a thread: addresses of loads and of the epilogue, a block of columns. At least, and what the compiler

@@ -6,7 +6,9 @@
 
 namespace hstujit::gemm_sm80 {
 
-inline constexpr int64_t kDepth = 64;  // of a stage
+inline constexpr int64_t kDepth = 64;          // of a stage
+inline constexpr int64_t kWarpsM = 2;          // warps that a tile's rows are split over, as in shared.cuh
+inline constexpr int64_t kMaxRegisters = 255;  // of a thread
 
 // Whether tiles, warps and stages are shared out evenly.
 bool well_formed(const GemmConfig& config);

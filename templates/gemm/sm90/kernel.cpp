@@ -5,6 +5,7 @@
 #include "compiler/support/integers.h"
 #include "templates/common/sm90/machine.h"
 #include "templates/common/sm90/wgmma_printer.h"
+#include "templates/gemm/launch.h"
 #include "templates/gemm/slots.h"
 #include "templates/gemm/sm90/cost.h"
 #include "templates/gemm/sm90/resources.h"
@@ -98,14 +99,7 @@ std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, 
   gemm::reject_parts(spec, config, reasons);
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
-  if (resources.shared_bytes > device.shared_memory) {
-    reasons.push_back({"shared_memory", fmt::format("{} stages take {} bytes of shared memory; a CTA has {}",
-                                                    config.stages, resources.shared_bytes, device.shared_memory)});
-  }
-  if (resources.threads > device.max_threads) {
-    reasons.push_back(
-        {"threads", fmt::format("{} threads; a multiprocessor has {}", resources.threads, device.max_threads)});
-  }
+  gemm::reject_size(config, resources.shared_bytes, resources.threads, device, reasons);
   if (resources.registers_needed > resources.consumer_registers) {
     reasons.push_back({"registers", fmt::format("a consumer thread needs about {} registers and gets {}",
                                                 resources.registers_needed, resources.consumer_registers)});
@@ -117,10 +111,7 @@ LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const D
   const GemmInterface& gemm = spec.interface();
   const Resources resources(spec, config);
   LaunchPlan plan;
-  plan.kernel_name = fmt::format("{}_sm90_{}_n{}_k{}_m{}_n{}_s{}{}", spec.op(), to_string(spec.dtype()), gemm.n,
-                                 gemm.sums_rows() ? gemm.m : gemm.k, config.block_m, config.block_n, config.stages,
-                                 config.ping_pong ? "_ping_pong" : "");
-  if (config.split_k > 1) plan.kernel_name += fmt::format("_split{}", config.split_k);
+  plan.kernel_name = gemm::kernel_name(spec, config, "sm90");
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.persistent_blocks = round_down(device.sm_count, config.cluster);

@@ -1,0 +1,27 @@
+#include "templates/gemm/launch.h"
+
+#include <fmt/format.h>
+
+namespace hstujit::gemm {
+
+std::string kernel_name(const GemmSpec& spec, const GemmConfig& config, std::string_view architecture) {
+  const GemmInterface& gemm = spec.interface();
+  std::string name =
+      fmt::format("{}_{}_{}_n{}_k{}_m{}_n{}_s{}", spec.op(), architecture, to_string(spec.dtype()), gemm.n,
+                  gemm.sums_rows() ? gemm.m : gemm.k, config.block_m, config.block_n, config.stages);
+  if (config.ping_pong) name += "_ping_pong";
+  if (config.split_k > 1) name += fmt::format("_split{}", config.split_k);
+  return name;
+}
+
+void reject_size(const GemmConfig& config, int64_t shared_bytes, int64_t threads, const DeviceSpec& device,
+                 std::vector<Rejection>& reasons) {
+  if (shared_bytes > device.shared_memory) {
+    reasons.push_back({"shared_memory", fmt::format("{} stages take {} bytes of shared memory; a CTA has {}",
+                                                    config.stages, shared_bytes, device.shared_memory)});
+  }
+  if (threads > device.max_threads)
+    reasons.push_back({"threads", fmt::format("{} threads; a multiprocessor has {}", threads, device.max_threads)});
+}
+
+}  // namespace hstujit::gemm
