@@ -20,6 +20,16 @@ CacheDirectories CacheDirectories::from_environment(const Environment& environme
   return directories;
 }
 
+void CacheDirectories::make_absolute() {
+  const auto resolve = [](std::string& directory) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(directory, error);
+    if (!directory.empty() && !error) directory = absolute;
+  };
+  resolve(user);
+  for (std::string& directory : read_only) resolve(directory);
+}
+
 std::vector<std::string> CacheDirectories::in_order() const {
   std::vector<std::string> all;
   const auto add = [&](const std::string& directory) {

@@ -35,6 +35,9 @@ struct CacheDirectories {
 
   // All of them in order of lookup.
   std::vector<std::string> in_order() const;
+
+  // The same from the folder that is current now: a process that goes to another one keeps its caches.
+  void make_absolute();
 };
 
 // The root of relative names, such as those in a bundle.

@@ -87,13 +87,17 @@ Status append_to_tar(std::string& tar, std::string_view name, std::string_view b
 void finish_tar(std::string& tar) { tar.append(2 * kBlock, '\0'); }
 
 Result<TarEntry> read_tar_entry(std::string_view tar, size_t at) {
-  if (tar.size() - at < kBlock) return Status(Code::kIo, "its tar archive ends within a header");
+  if (tar.size() - at < kBlock) {
+    return Status(Code::kIo, fmt::format("its tar archive ends within a header{}",
+                                         at == 0 ? ": a file of less than 512 bytes is no bundle" : ""));
+  }
   const std::string_view header = tar.substr(at, kBlock);
   uint64_t checksum = 0;
   uint64_t size = 0;
   if (header.substr(kMagic.begin, kMagic.size) != kMagicText || !read_number(header, kChecksum, &checksum) ||
       checksum != checksum_of(std::string(header)) || !read_number(header, kSize, &size)) {
-    return Status(Code::kIo, fmt::format("at byte {} of its tar archive there is no ustar header", at));
+    return Status(Code::kIo, fmt::format("at byte {} of its tar archive there is no ustar header{}", at,
+                                         at == 0 ? ", as every bundle begins with" : ""));
   }
   const std::string_view name = text_in(header, kName);
   if (text_in(header, kType) != kRegularFile)

@@ -36,7 +36,7 @@ endfunction()
 #
 # A family is a folder of templates/ other than common/. It needs a template with its host side and a folder of the host
 # backend. An operator is a folder of compiler/spec/operators/; a file of compiler/ir/operators/ that is named after none
-# is misspelt, or its spec is missing.
+# is misspelt, or its spec is missing, and so is a folder of tests/operators/.
 function(hstujit_check_operators root)
   file(GLOB folders LIST_DIRECTORIES true RELATIVE ${root} ${root}/templates/* ${root}/compiler/host/families/*)
   set(families)
@@ -71,6 +71,12 @@ function(hstujit_check_operators root)
     cmake_path(GET builder STEM name)
     if(NOT name IN_LIST operators)
       message(SEND_ERROR "${builder} is named after no operator: compiler/spec/operators/${name}/ is missing; operators: ${operators}")
+    endif()
+  endforeach()
+  file(GLOB tests LIST_DIRECTORIES true RELATIVE ${root}/tests/operators ${root}/tests/operators/*)
+  foreach(name IN LISTS tests)
+    if(IS_DIRECTORY ${root}/tests/operators/${name} AND NOT name IN_LIST operators)
+      message(SEND_ERROR "tests/operators/${name}/ is named after no operator: compiler/spec/operators/${name}/ is missing; operators: ${operators}")
     endif()
   endforeach()
 endfunction()

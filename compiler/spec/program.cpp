@@ -21,6 +21,7 @@ bool add_to_known(Signature& signature, const Argument& argument) {
     first.semantic = argument.semantic;
     first.axis = argument.axis;
   }
+  if (first.joined.empty()) first.joined = argument.joined;
   first.range = {std::max(first.range.min, argument.range.min), std::min(first.range.max, argument.range.max)};
   return true;
 }
@@ -76,6 +77,7 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
       Argument own = argument;
       own.name = value.name;
       if (!value.doc.empty()) own.doc = value.doc;
+      for (std::string& axis : own.joined) axis = value_of(axis).name;
       for (Dimension& dimension : own.shape) {
         if (dimension == Dimension::of(std::string(kSequenceAxis))) dimension = rows_;
         if (dimension.is_jagged()) dimension.offsets = value_of(dimension.offsets).name;

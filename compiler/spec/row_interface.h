@@ -78,6 +78,9 @@ struct RowSequences {
   // What the index reads besides scalars: integer tensors, offsets first, and integers. Its order is the signature's.
   std::vector<Argument> integers;
 
+  // The axes whose rows a sequence has together on the axis L (Argument::joined): where they are several.
+  std::vector<Dimension> joined = {};
+
   // The axis of rows that are gone through.
   Dimension axis() const { return walked.size() == 1 ? walked.front() : Dimension::of(std::string(kSequenceAxis)); }
 };

@@ -179,7 +179,14 @@ Signature RowSpec::signature(Direction direction) const {
     }
     const bool row = operand.kind == RowOperandKind::kRow;
     result.dtype = operand.dtype;
-    if (operand.is_matrix()) result.shape.push_back(axis_of(operand, interface));
+    if (operand.is_matrix()) {
+      result.shape.push_back(axis_of(operand, interface));
+      const bool joins = interface.sequences && result.shape[0] == Dimension::of(std::string(kSequenceAxis));
+      if (joins) {
+        for (const Dimension& axis : interface.sequences->joined)
+          result.joined.push_back(axis.is_jagged() ? axis.offsets : axis.integer);
+      }
+    }
     result.shape.push_back(Dimension::constant(interface.columns(operand)));
     const auto element = static_cast<int64_t>(size_of(operand.dtype));
     result.accumulated = role == ArgumentRole::kOutput && !row;

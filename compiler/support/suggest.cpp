@@ -84,12 +84,16 @@ std::optional<size_t> left_out(const std::vector<std::string>& words, const std:
 }  // namespace
 
 std::string_view closest(std::string_view wrong, const std::vector<std::string_view>& names) {
+  const auto alike = [](char a, char b) { return folded(a) == folded(b); };
+  const auto written_otherwise = std::find_if(names.begin(), names.end(), [&](std::string_view name) {
+    return std::equal(wrong.begin(), wrong.end(), name.begin(), name.end(), alike);
+  });
+  if (written_otherwise != names.end()) return *written_otherwise;
   std::string_view best;
   // One that was begun: the shortest of those that go on with more.
   for (const std::string_view name : names) {
-    const bool begun =
-        wrong.size() >= kLeastBegun && wrong.size() < name.size() &&
-        std::equal(wrong.begin(), wrong.end(), name.begin(), [](char a, char b) { return folded(a) == folded(b); });
+    const bool begun = wrong.size() >= kLeastBegun && wrong.size() < name.size() &&
+                       std::equal(wrong.begin(), wrong.end(), name.begin(), alike);
     if (begun && (best.empty() || name.size() < best.size())) best = name;
   }
   if (!best.empty()) return best;

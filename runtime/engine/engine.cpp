@@ -133,6 +133,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->compiler_ = std::move(options.compiler);
   engine->host_ = std::move(options.host);
   engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
+  directories.make_absolute();
   directories.trust = engine->trust_cache_ ? Trust::kAll : Trust::kOwn;
   CacheLayers layers = open_layers(directories, engine->log_);
   // One for both, so that both leave it alone after a failure of either.

@@ -192,18 +192,18 @@ ArgumentFailure ArgumentChecker::check_layout(int index, const Checked& expected
     if (__builtin_mul_overflow(elements, tensor.shape[i], &elements)) return {Kind::kTooLarge, index};
   }
   // Strides of dimensions of size 1 are never used; frameworks leave any number there.
+  // The innermost one first: of rows that are columns in memory it is the one that is wrong.
+  const int last = expected.rank - 1;
+  if (last >= 0 && tensor.shape[last] != 1 && tensor_stride(tensor, last) != 1)
+    return {Kind::kInnerStride, index, last, tensor_stride(tensor, last)};
   int64_t span = bytes;  // from the first to behind the last byte
   for (int i = 0; i < expected.rank; ++i) {
     if (tensor.shape[i] == 1) continue;
     const int64_t stride = tensor_stride(tensor, i);
-    if (i == expected.rank - 1) {
-      if (stride != 1) return {Kind::kInnerStride, index, i, stride};
-    } else if (stride < 0) {
-      return {Kind::kNegativeStride, index, i, stride};
-    }
+    if (stride < 0) return {Kind::kNegativeStride, index, i, stride};
     int64_t step = 0;
     if (__builtin_mul_overflow(stride, bytes, &step)) return {Kind::kTooLarge, index};
-    if (i < expected.rank - 1 && step % expected.alignment != 0) {
+    if (i < last && step % expected.alignment != 0) {
       return {Kind::kStrideAlignment, index, i, stride, expected.alignment};
     }
     if (__builtin_mul_overflow(tensor.shape[i] - 1, step, &step) || __builtin_add_overflow(span, step, &span)) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "compiler/spec/sequence_rows.h"
@@ -75,6 +77,119 @@ Status check_counts(std::string_view name, const std::vector<int64_t>& offsets, 
   return {};
 }
 
+namespace {
+
+// The numbers of a launch's integer tensors, each read once.
+class DataChecker {
+ public:
+  DataChecker(const CudaDriver* driver, const Signature& signature, const hstujit_value* values)
+      : driver_(driver), signature_(signature), values_(values) {}
+
+  Status check() {
+    // Offsets of axes that tensors have, then those of others, whose rows no tensor bounds.
+    for (size_t i = 0; i < signature_.size(); ++i) {
+      for (size_t d = 0; d < signature_[i].shape.size(); ++d) {
+        const Dimension& dimension = signature_[i].shape[d];
+        if (dimension.is_jagged())
+          HSTUJIT_RETURN_IF_ERROR(check_offsets(dimension.offsets, dimension.symbol, values_[i].tensor->shape[d]));
+      }
+    }
+    for (const Argument& argument : signature_) {
+      if (argument.semantic == Semantic::kOffsets)
+        HSTUJIT_RETURN_IF_ERROR(check_offsets(argument.name, argument.axis, std::numeric_limits<int64_t>::max()));
+    }
+    for (size_t i = 0; i < signature_.size(); ++i) {
+      if (!signature_[i].joined.empty()) HSTUJIT_RETURN_IF_ERROR(check_joined(signature_[i], *values_[i].tensor));
+      if (signature_[i].semantic == Semantic::kCounts) {
+        const int of = find_argument(signature_, Semantic::kOffsets, signature_[i].axis);
+        HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, integers(static_cast<int>(i)));
+        HSTUJIT_RETURN_IF_ERROR(
+            check_counts(signature_[i].name, checked_[signature_[static_cast<size_t>(of)].name], counts));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Result<std::vector<int64_t>> integers(int index) const {
+    return read_integers(driver_, signature_[static_cast<size_t>(index)], *values_[index].tensor);
+  }
+
+  Status check_offsets(std::string_view name, std::string_view symbol, int64_t total_rows) {
+    const int index = find_argument(signature_, name);
+    if (index < 0 || checked_.contains(name)) return {};
+    JaggedAxis axis{name, symbol, total_rows, {}};
+    axis.all_rows = every_row_counts(signature_);
+    if (const int max = find_argument(signature_, Semantic::kMaxRows, symbol); max >= 0) {
+      axis.max_rows_name = signature_[static_cast<size_t>(max)].name;
+      axis.max_rows = values_[max].integer;
+    }
+    HSTUJIT_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, integers(index));
+    HSTUJIT_RETURN_IF_ERROR(check_jagged(axis, offsets));
+    checked_.emplace(name, std::move(offsets));
+    return {};
+  }
+
+  // The sequences' rows on an axis are those of others together: they end where its own offsets say, or within it.
+  Status check_joined(const Argument& argument, const DLTensor& tensor) const {
+    const Dimension& rows = argument.shape[0];
+    const auto own = checked_.find(rows.offsets);
+    size_t count = 0;
+    for (const std::string& axis : argument.joined) {
+      if (const auto offsets = checked_.find(axis); offsets != checked_.end()) count = offsets->second.size();
+    }
+    for (size_t b = 0; b < count; ++b) {
+      int64_t end = 0;
+      const bool counted = end_of(argument.joined, b, end);
+      if (own != checked_.end() && (!counted || own->second[b] != end)) {
+        return fail(fmt::format("{}[{}] is {}; it must be {}{}", rows.offsets, b, own->second[b],
+                                joined_text(argument.joined, b),
+                                counted ? fmt::format(", which is {}", end) : std::string()));
+      }
+      if (!counted || end > tensor.shape[0]) {
+        return fail(fmt::format("{} is {}; it must be at most the rows of {}, {}", joined_text(argument.joined, b),
+                                counted ? std::to_string(end) : "more than 64 bits hold", argument.name,
+                                tensor.shape[0]));
+      }
+    }
+    return {};
+  }
+
+  // Where the rows of the sequences before `b` end; false where that is no number.
+  bool end_of(const std::vector<std::string>& axes, size_t b, int64_t& end) const {
+    end = 0;
+    for (const std::string& axis : axes) {
+      const auto offsets = checked_.find(axis);
+      int64_t rows = 0;
+      if (offsets != checked_.end()) {
+        rows = offsets->second[b];
+      } else if (__builtin_mul_overflow(values_[find_argument(signature_, axis)].integer, static_cast<int64_t>(b),
+                                        &rows)) {
+        return false;
+      }
+      if (__builtin_add_overflow(end, rows, &end)) return false;
+    }
+    return true;
+  }
+
+  // "offsets_left[2] + 2 * max_len_right".
+  std::string joined_text(const std::vector<std::string>& axes, size_t b) const {
+    std::string text;
+    for (const std::string& axis : axes) {
+      if (!text.empty()) text += " + ";
+      text += checked_.contains(axis) ? fmt::format("{}[{}]", axis, b) : fmt::format("{} * {}", b, axis);
+    }
+    return text;
+  }
+
+  const CudaDriver* driver_;
+  const Signature& signature_;
+  const hstujit_value* values_;
+  std::map<std::string_view, std::vector<int64_t>> checked_;  // offsets, by their names in the signature
+};
+
+}  // namespace
+
 Status check_launch_data(const CudaDriver* driver, const Signature& signature, const hstujit_value* values,
                          cuda::Stream stream) {
   if (find_argument(signature, Semantic::kOffsets) < 0) return {};
@@ -84,38 +199,7 @@ Status check_launch_data(const CudaDriver* driver, const Signature& signature, c
     if (capturing != cuda::kCaptureNone) return {};
     HSTUJIT_CUDA_CHECK(*driver, stream_synchronize(stream));
   }
-  const auto integers = [&](int index) {
-    return read_integers(driver, signature[static_cast<size_t>(index)], *values[index].tensor);
-  };
-  std::map<std::string_view, std::vector<int64_t>> checked;  // by the name of the offsets
-  for (size_t i = 0; i < signature.size(); ++i) {
-    for (size_t d = 0; d < signature[i].shape.size(); ++d) {
-      const Dimension& dimension = signature[i].shape[d];
-      const int offsets_index = find_argument(signature, dimension.offsets);
-      if (offsets_index < 0 || checked.contains(dimension.offsets)) continue;
-      JaggedAxis axis{dimension.offsets, dimension.symbol, values[i].tensor->shape[d], {}};
-      axis.all_rows = every_row_counts(signature);
-      if (const int max = find_argument(signature, Semantic::kMaxRows, dimension.symbol); max >= 0) {
-        axis.max_rows_name = signature[static_cast<size_t>(max)].name;
-        axis.max_rows = values[max].integer;
-      }
-      HSTUJIT_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, integers(offsets_index));
-      HSTUJIT_RETURN_IF_ERROR(check_jagged(axis, offsets));
-      checked.emplace(dimension.offsets, std::move(offsets));
-    }
-  }
-  for (size_t i = 0; i < signature.size(); ++i) {
-    if (signature[i].semantic != Semantic::kCounts) continue;
-    const int index = find_argument(signature, Semantic::kOffsets, signature[i].axis);
-    const std::string& name = signature[static_cast<size_t>(index)].name;
-    if (!checked.contains(name)) {
-      HSTUJIT_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, integers(index));
-      checked.emplace(name, std::move(offsets));
-    }
-    HSTUJIT_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, integers(static_cast<int>(i)));
-    HSTUJIT_RETURN_IF_ERROR(check_counts(signature[i].name, checked[name], counts));
-  }
-  return {};
+  return DataChecker(driver, signature, values).check();
 }
 
 }  // namespace hstujit

@@ -17,5 +17,17 @@ TEST_F(CacheLayoutTest, ADirectoryThatIsNamedTwiceIsOneLayer) {
   EXPECT_THAT(directories.in_order(), ::testing::ElementsAre(path("a"), path("b"), "/nowhere"));
 }
 
+// A process that goes to another folder keeps its caches.
+TEST_F(CacheLayoutTest, RelativeDirectoriesAreThoseOfTheFolderThatWasCurrent) {
+  CacheDirectories directories = {.user = "own", .read_only = {"/shared", "team"}};
+  directories.make_absolute();
+  const std::string here = std::filesystem::current_path();
+  EXPECT_EQ(directories.user, here + "/own");
+  EXPECT_THAT(directories.read_only, ::testing::ElementsAre("/shared", here + "/team"));
+  CacheDirectories none;
+  none.make_absolute();
+  EXPECT_EQ(none.user, "");
+}
+
 }  // namespace
 }  // namespace hstujit

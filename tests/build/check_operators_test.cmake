@@ -34,4 +34,5 @@ check_without(templates/my_family/sm90/kernel.cpp "family \"my_family\" has no t
 check_without(compiler/host/families/my_family/loops.cpp "compiler/host/families/my_family/ has no .cpp")
 check(without_a_spec "compiler/ir/operators/my_op.cpp is named after no operator: compiler/spec/operators/my_op/ is missing" ${shared}
       compiler/ir/operators/my_op.cpp)
+check(misspelt_tests "tests/operators/my_opp/ is named after no operator" ${whole} ${shared} tests/operators/my_opp/cases.json)
 check(misspelt_regions "compiler/ir/operators/my_opp.cpp is named after no operator" ${whole} ${shared} compiler/ir/operators/my_opp.cpp)

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -28,6 +31,26 @@ LayerNormSpec make_spec(int64_t width, DataType dtype, int64_t alignment = 16, b
   params.weight = params.bias = vectors;
   make_canonical(params, vectors);
   return LayerNormSpec(params);
+}
+
+// What has none is compared with its reference nowhere.
+TEST(RowOperators, EachHasCasesAndItsRowInTheTables) {
+  const auto text_of = [](const std::string& file) {
+    std::ifstream stream(HSTUJIT_SOURCE_DIR "/" + file);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  const std::string pages[] = {"README.md", "docs/ops.md", "docs/python.md", "docs/pytorch.md"};
+  for (const std::string_view op : operator_names()) {
+    const bool row = (*smallest_op_spec(op))->family() == Family::kRow;
+    const std::string cases = fmt::format("{}/tests/operators/{}/cases.json", HSTUJIT_SOURCE_DIR, op);
+    EXPECT_TRUE(!row || std::filesystem::exists(cases)) << cases;
+    for (const std::string& page : pages) {
+      const std::string text = text_of(page);
+      EXPECT_TRUE(text.find(fmt::format("`{}`", op)) != std::string::npos ||
+                  text.find(fmt::format("\n## {}\n", op)) != std::string::npos)
+          << page << " does not have " << op;
+    }
+  }
 }
 
 // Instances of every operator of the family: as it is by default, with every flag on that goes with the others, and

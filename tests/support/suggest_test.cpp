@@ -9,6 +9,8 @@ namespace {
 const std::vector<std::string_view> kNames = {"heads", "attn_dim", "hidden_dim", "dtype", "op"};
 
 TEST(Suggest, AMisspeltNameIsRecognised) {
+  EXPECT_EQ(closest("ADDMM", {"addmm_wgrad", "addmm"}), "addmm") << "what was begun is not the longer name";
+  EXPECT_EQ(closest("rank-64", {"rank_64_kept", "rank_64"}), "rank_64");
   EXPECT_EQ(closest("head", kNames), "heads");
   EXPECT_EQ(closest("haeds", kNames), "heads");
   EXPECT_EQ(closest("rnu", {"run", "emit"}), "run") << "letters are swapped";

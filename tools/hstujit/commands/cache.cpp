@@ -125,7 +125,7 @@ size_t print_pruning(const Json& report, const Options&) {
 }
 
 size_t print_export(const Json& report, const Options&) {
-  print("exported: {}, {}, {}; {}, SHA-256 {}\n", count_text(number_of(report, "kernels"), "kernel"),
+  print("exported: {}, {}, {}; {}, contents: SHA-256 {}\n", count_text(number_of(report, "kernels"), "kernel"),
         count_text(number_of(report, "tuning"), "tuning record"), count_text(number_of(report, "choices"), "choice"),
         bytes_text(number_of(report, "bytes")), text_of(report, "sha256"));
   if (number_of(report, "kernels") == 0)

@@ -25,7 +25,7 @@ void JaggedSidesParams::check(const std::string& path, Mistakes& mistakes) const
 }
 
 RowSequences JaggedSidesParams::sequences(const char* prefix_argument) const {
-  RowSequences sequences{{left(), right()}, {}};
+  RowSequences sequences{{left(), right()}, {}, {left(), right()}};
   for (const Dimension& side : sequences.walked) {
     if (side.is_jagged()) sequences.integers.push_back(offsets_argument(side.offsets, offsets_dtype, side.symbol));
   }
