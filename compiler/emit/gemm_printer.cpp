@@ -44,7 +44,7 @@ std::string print_tensors(const char* name, const std::vector<GemmOperand>& oper
 Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& spec, Activation activation) {
   const GemmInterface& gemm = spec.interface();
   HSTUJIT_ASSIGN_OR_RETURN(const std::string function, print_region(epilogue, activation));
-  std::string arguments = "sum";
+  std::string arguments = gemm.takes_column ? "sum, column" : "sum";
   int vectors = 0, matrices = 0;
   for (const GemmOperand& operand : gemm.operands) {
     switch (operand.kind) {
@@ -67,8 +67,8 @@ Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& 
          print_tensors("Matrices", of_kind(gemm, GemmOperandKind::kMatrix), true) +
          fmt::format(
              "  template <class Params>\n"
-             "  static __device__ __forceinline__ float apply(const Params& params, float sum, const float* vectors,\n"
-             "                                                const float* matrices) {{\n"
+             "  static __device__ __forceinline__ float apply(const Params& params, float sum, int column,\n"
+             "                                                const float* vectors, const float* matrices) {{\n"
              "    return epilogue({});\n"
              "  }}\n"
              "}};\n\n",

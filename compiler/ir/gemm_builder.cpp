@@ -13,14 +13,16 @@ Result<Module> build_gemm(mlir::MLIRContext& context, const GemmSpec& spec, cons
 
   mlir::SmallVector<mlir::StringRef> names;
   for (const GemmOperand& operand : spec.interface().operands) names.push_back(operand.name);
-  auto gemm = hstu::GemmOp::create(builder, location, builder.getStrArrayAttr(names));
-  const size_t count = names.size() + 1;
-  mlir::Block* body =
-      builder.createBlock(&gemm.getEpilogue(), {}, mlir::SmallVector<mlir::Type>(count, builder.getF32Type()),
-                          mlir::SmallVector<mlir::Location>(count, location));
-  std::vector<mlir::Value> operands;
-  for (unsigned i = 1; i < count; ++i) operands.push_back(body->getArgument(i));
-  hstu::YieldOp::create(builder, location, epilogue(ops, body->getArgument(0), operands));
+  const bool takes_column = spec.interface().takes_column;
+  auto gemm = hstu::GemmOp::create(builder, location, builder.getStrArrayAttr(names), takes_column);
+  mlir::SmallVector<mlir::Type> types(names.size() + 1, builder.getF32Type());
+  if (takes_column) types.insert(types.begin() + 1, builder.getIndexType());
+  mlir::Block* body = builder.createBlock(&gemm.getEpilogue(), {}, types,
+                                          mlir::SmallVector<mlir::Location>(types.size(), location));
+  const auto arguments = body->getArguments();
+  const std::vector<mlir::Value> operands(arguments.begin() + (takes_column ? 2 : 1), arguments.end());
+  hstu::YieldOp::create(builder, location,
+                        epilogue(ops, arguments[0], takes_column ? arguments[1] : mlir::Value(), operands));
   return module;
 }
 

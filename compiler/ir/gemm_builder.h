@@ -11,9 +11,10 @@
 
 namespace hstujit {
 
-// The element of the result; `operands` in the order of the interface.
+// The element of the result; `column` where the interface takes it, `operands` in its order.
 using EpilogueBuilder =
-    std::function<mlir::Value(Ops& ops, mlir::Value accumulator, const std::vector<mlir::Value>& operands)>;
+    std::function<mlir::Value(Ops& ops, mlir::Value accumulator, mlir::Value column,
+                                                  const std::vector<mlir::Value>& operands)>;
 
 Result<Module> build_gemm(mlir::MLIRContext& context, const GemmSpec& spec, const EpilogueBuilder& epilogue);
 

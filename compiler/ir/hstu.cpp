@@ -88,7 +88,8 @@ mlir::LogicalResult RowOp::verifyRegions() {
 
 mlir::LogicalResult GemmOp::verifyRegions() {
   const mlir::Type real = mlir::Float32Type::get(getContext());
-  const mlir::SmallVector<mlir::Type> arguments(1 + getInputs().size(), real);
+  mlir::SmallVector<mlir::Type> arguments(1 + getInputs().size(), real);
+  if (getTakesColumn()) arguments.insert(arguments.begin() + 1, mlir::IndexType::get(getContext()));
   return verify_region(*this, getEpilogue(), "epilogue", arguments, {real});
 }
 

@@ -159,11 +159,12 @@ def Hstu_RandomOp : Hstu_Op<"random", [Pure]> {
 def Hstu_GemmOp : Hstu_Op<"gemm", [IsolatedFromAbove]> {
   let summary = "a product of two matrices, with an epilogue";
   let description = [{
-    `epilogue` takes an element of the product in fp32, then a value of each of `inputs`: of its column, of the element
-    itself, or an argument of the launch. It yields the element of the result, which is rounded once, when it is stored.
+    `epilogue` takes an element of the product in fp32, its column with `takes_column`, then a value of each of `inputs`:
+    of its column, of the element itself, or an argument of the launch. It yields the element of the result, which is
+    rounded once, when it is stored.
     Extents and layouts of the matrices are no part of what the epilogue says.
   }];
-  let arguments = (ins StrArrayAttr:$inputs);
+  let arguments = (ins StrArrayAttr:$inputs, UnitAttr:$takes_column);
   let regions = (region SizedRegion<1>:$epilogue);
   let assemblyFormat = "$inputs `epilogue` $epilogue attr-dict";
   let hasRegionVerifier = 1;

@@ -38,6 +38,7 @@ struct OutlineRegions : mlir::PassWrapper<OutlineRegions, mlir::OperationPass<ml
     for (auto gemm : llvm::make_early_inc_range(getOperation().getOps<hstu::GemmOp>())) {
       mlir::OpBuilder builder(gemm);
       llvm::SmallVector<llvm::StringRef> arguments = {"sum"};
+      if (gemm.getTakesColumn()) arguments.push_back("column");
       llvm::append_range(arguments, gemm.getInputs().getAsValueRange<mlir::StringAttr>());
       outline(builder, gemm.getEpilogue(), kEpilogue, arguments, "y");
       gemm.erase();

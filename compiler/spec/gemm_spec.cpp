@@ -161,7 +161,7 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
         }
       }
       out.reals[static_cast<size_t>(row * n + column)] =
-          reference_epilogue(sums[static_cast<size_t>(column)], operands);
+          reference_epilogue(sums[static_cast<size_t>(column)], column, operands);
     }
   });
 }

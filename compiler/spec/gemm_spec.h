@@ -43,6 +43,7 @@ struct GemmInterface {
   int64_t m = kRows, n = 0, k = 0;
   GemmFactor a, b;                    // (m, k) and (k, n)
   std::vector<GemmOperand> operands;  // of the epilogue, in the order of its arguments
+  bool takes_column = false;          // the epilogue is told the element's column
   std::string_view doc;               // of the result
 
   bool sums_rows() const { return k == kRows; }
@@ -66,7 +67,7 @@ class GemmSpec : public OpSpec {
 
  protected:
   // An element of the result in float64, of one of the product; `operands` in the order of the interface.
-  virtual double reference_epilogue(double sum, const std::vector<double>& operands) const = 0;
+  virtual double reference_epilogue(double sum, int64_t column, const std::vector<double>& operands) const = 0;
 };
 
 // The fields that parameters of a gemm operator begin with.

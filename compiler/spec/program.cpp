@@ -22,6 +22,7 @@ bool add_to_known(Signature& signature, const Argument& argument) {
     first.axis = argument.axis;
   }
   if (first.joined.empty()) first.joined = argument.joined;
+  first.accumulated = first.accumulated || argument.accumulated;
   first.range = {std::max(first.range.min, argument.range.min), std::min(first.range.max, argument.range.max)};
   return true;
 }
@@ -42,16 +43,22 @@ ProgramBuilder& ProgramBuilder::temporary(std::string name, DataType dtype, int6
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::matrix(ArgumentRole role, std::string name, DataType dtype, int64_t columns,
-                                       std::string offsets, std::string_view doc) {
+ProgramBuilder& ProgramBuilder::tensor(ArgumentRole role, std::string name, DataType dtype,
+                                       std::vector<Dimension> shape, std::string_view doc) {
   Argument argument;
   argument.name = std::move(name);
   argument.role = role;
   argument.dtype = dtype;
-  argument.shape = {Dimension::jagged(std::string(kSequenceAxis), std::move(offsets)), Dimension::constant(columns)};
+  argument.shape = std::move(shape);
   argument.doc = doc;
   (role == ArgumentRole::kInput ? inputs_ : outputs_).push_back(std::move(argument));
   return *this;
+}
+
+ProgramBuilder& ProgramBuilder::matrix(ArgumentRole role, std::string name, DataType dtype, int64_t columns,
+                                       std::string offsets, std::string_view doc) {
+  return tensor(role, std::move(name), dtype,
+                {Dimension::jagged(std::string(kSequenceAxis), std::move(offsets)), Dimension::constant(columns)}, doc);
 }
 
 ProgramBuilder& ProgramBuilder::rows(Dimension rows) {
@@ -108,7 +115,7 @@ Program ProgramBuilder::finish() {
       const int index = temporary < 0 ? find_argument(program.arguments, value.name) : arguments + temporary;
       program.steps[step].operands.push_back({value.name.empty() ? ProgramOperand::kNumber : index,
                                               value.first_column >= 0, std::max<int64_t>(value.first_column, 0),
-                                              value.constant});
+                                              value.index, value.constant});
     }
   }
   return program;

@@ -14,17 +14,19 @@
 
 namespace hstujit {
 
-// Where a step finds one of its arguments: all of a value, neighbouring columns of its rows, or a number that is the
-// same in all launches.
+// Where a step finds one of its arguments: all of a value, neighbouring columns of its rows or elements of a vector, one
+// of those that it stacks, or a number that is the same in all launches.
 struct ProgramOperand {
   static constexpr int kNumber = -1;
 
   int value = 0;  // of the program's arguments, then of its temporaries; kNumber: `number`
   bool columns = false;
   int64_t first_column = 0;  // in elements
+  int64_t index = -1;        // of the first axis, which the step's argument lacks; -1: it has it
   double number = 0;
 
   bool is_number() const { return value == kNumber; }
+  bool is_whole() const { return !is_number() && !columns && index < 0; }
 };
 
 struct ProgramStep {
@@ -45,13 +47,14 @@ struct Program {
   bool is_temporary(int index) const { return index >= static_cast<int>(arguments.size()); }
 };
 
-// What a step calls one of its arguments elsewhere: by that name, columns of the rows (L, ...) of that value, or, where
-// it has no name, a number.
+// What a step calls one of its arguments elsewhere: by that name, columns of the rows (L, ...) or elements of that value,
+// an element of its first axis, or, where it has no name, a number.
 struct ProgramValue {
   std::string name;
   int64_t first_column = -1;  // -1: all of it
   std::string_view doc = {};  // what it is in the program; empty: what the step says of its argument
   double constant = 0;
+  int64_t index = -1;  // -1: all of it
 
   static ProgramValue number(double constant) { return {{}, -1, {}, constant}; }
 };
@@ -64,8 +67,10 @@ class ProgramBuilder {
  public:
   // A tensor between steps, of the rows L. `columns`: elements of one.
   ProgramBuilder& temporary(std::string name, DataType dtype, int64_t columns);
-  // A tensor of that shape among the program's own arguments, of which steps take columns. `offsets`: where the rows of
-  // each sequence begin.
+  // A tensor of that shape among the program's own arguments, of which steps take parts.
+  ProgramBuilder& tensor(ArgumentRole role, std::string name, DataType dtype, std::vector<Dimension> shape,
+                         std::string_view doc);
+  // One of rows of sequences, which begin where `offsets` says.
   ProgramBuilder& matrix(ArgumentRole role, std::string name, DataType dtype, int64_t columns, std::string offsets,
                          std::string_view doc);
   // What L is of the temporaries and of steps without sequences that follow: L, until something else is said.

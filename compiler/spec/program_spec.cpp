@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "compiler/spec/rounding.h"
@@ -20,35 +21,56 @@ int64_t elements_of(const std::vector<int64_t>& shape, size_t first) {
                          std::multiplies<>());
 }
 
-// Calls copy(place in `columns`, place in `value`) for each row: `count` elements of one, from `first_column` on.
+// Calls copy(place in the part, place in the value) for each row: `count` elements of one, from `first_column` on.
 template <typename Copy>
 void for_each_row(int64_t rows, int64_t count, int64_t width, int64_t first_column, const Copy& copy) {
   for (int64_t row = 0; row < rows; ++row) copy(row * count, row * width + first_column);
 }
 
-// The columns of a value's rows that an argument of this shape stands for.
-HostTensor columns_of(const HostTensor& value, int64_t first_column, const Argument& argument) {
-  HostTensor columns;
-  columns.shape = {value.shape[0]};
-  for (size_t d = 1; d < argument.shape.size(); ++d) columns.shape.push_back(argument.shape[d].bias);
-  const int64_t count = elements_of(columns.shape, 1);
-  columns.reals.resize(static_cast<size_t>(value.shape[0] * count));
-  for_each_row(value.shape[0], count, elements_of(value.shape, 1), first_column, [&](int64_t to, int64_t from) {
-    std::copy_n(value.reals.begin() + from, count, columns.reals.begin() + to);
+// The elements of a value that an operand of a step is: `count` neighbours in each of some rows.
+struct PartOfValue {
+  int64_t rows = 1, count = 0, width = 0, first = 0;
+
+  // `value`: the shape of the whole value, `own`: of the part.
+  PartOfValue(const ProgramOperand& operand, const std::vector<int64_t>& value, const std::vector<int64_t>& own) {
+    if (operand.index >= 0) {
+      width = count = elements_of(own, 0);
+      first = operand.index * count;
+    } else if (own.size() == 1) {
+      width = value[0];
+      count = own[0];
+      first = operand.first_column;
+    } else {
+      rows = value[0];
+      width = elements_of(value, 1);
+      count = elements_of(own, 1);
+      first = operand.first_column;
+    }
+  }
+};
+
+HostTensor part_of(const HostTensor& value, const ProgramOperand& operand, const Argument& argument) {
+  HostTensor part;
+  for (const Dimension& dimension : argument.shape)
+    part.shape.push_back(dimension.is_constant() ? dimension.bias : value.shape[0]);
+  const PartOfValue place(operand, value.shape, part.shape);
+  part.reals.resize(static_cast<size_t>(elements_of(part.shape, 0)));
+  for_each_row(place.rows, place.count, place.width, place.first, [&](int64_t to, int64_t from) {
+    std::copy_n(value.reals.begin() + from, place.count, part.reals.begin() + to);
   });
-  return columns;
+  return part;
 }
 
-// Its inverse. A value without data gets those of `whole`, with zeroes.
-void place_columns(const HostTensor& columns, int64_t first_column, const Argument& whole, HostTensor& value) {
-  const int64_t rows = columns.shape[0], count = elements_of(columns.shape, 1);
+// Its inverse. A value without data gets that of `whole`, with zeroes.
+void place_part(const HostTensor& part, const ProgramOperand& operand, const Argument& whole, HostTensor& value) {
   if (value.shape.empty()) {
-    value.shape = {rows};
-    for (size_t d = 1; d < whole.shape.size(); ++d) value.shape.push_back(whole.shape[d].bias);
+    for (const Dimension& dimension : whole.shape)
+      value.shape.push_back(dimension.is_constant() ? dimension.bias : part.shape[0]);
     value.reals.resize(static_cast<size_t>(elements_of(value.shape, 0)));
   }
-  for_each_row(rows, count, elements_of(value.shape, 1), first_column, [&](int64_t from, int64_t to) {
-    std::copy_n(columns.reals.begin() + from, count, value.reals.begin() + to);
+  const PartOfValue place(operand, value.shape, part.shape);
+  for_each_row(place.rows, place.count, place.width, place.first, [&](int64_t from, int64_t to) {
+    std::copy_n(part.reals.begin() + from, place.count, value.reals.begin() + to);
   });
 }
 
@@ -129,7 +151,7 @@ Work ProgramSpec::work(Direction direction, const Lengths& lengths) const {
     work.flops += own.flops;
     work.bytes += own.bytes;
     for (const ProgramOperand& operand : step.operands) {
-      if (operand.is_number() || operand.columns || taken.insert(operand.value).second) continue;
+      if (!operand.is_whole() || taken.insert(operand.value).second) continue;
       work.bytes -= bytes_of(program->value(operand.value), lengths);
     }
   }
@@ -168,7 +190,8 @@ std::map<std::string, int64_t> ProgramSpec::generated_sizes(const Lengths& lengt
 std::vector<HostValue> ProgramSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
   const Program& program = *this->program(direction);
   std::vector<HostValue> values(program.arguments.size());
-  std::set<std::pair<int, int64_t>> drawn;  // values, and their first columns, -1 of whole ones
+  using Part = std::tuple<int, int64_t, int64_t>;
+  std::set<Part> drawn;  // values, and their first columns and indices, -1 of whole ones
   for (const ProgramStep& step : program.steps) {
     const Signature& signature = step.signature;
     std::vector<HostValue> own = step.spec->make_inputs(step.direction, lengths_of(step, lengths), seed);
@@ -176,8 +199,8 @@ std::vector<HostValue> ProgramSpec::make_inputs(Direction direction, const Lengt
       const ProgramOperand& operand = step.operands[i];
       if (signature[i].role != ArgumentRole::kInput || operand.is_number()) continue;
       if (program.is_temporary(operand.value) || is_output(program, operand)) continue;
-      if (drawn.contains({operand.value, -1})) continue;
-      if (drawn.emplace(operand.value, operand.columns ? operand.first_column : -1).second) {
+      if (drawn.contains(Part(operand.value, -1, -1))) continue;
+      if (drawn.emplace(operand.value, operand.columns ? operand.first_column : -1, operand.index).second) {
         place(std::move(own[i]), operand, program.value(operand.value), values[static_cast<size_t>(operand.value)]);
       }
     }
@@ -191,10 +214,10 @@ void ProgramSpec::reference(Direction direction, const Lengths& lengths, std::ve
 }
 
 void ProgramSpec::place(HostValue own, const ProgramOperand& operand, const Argument& whole, HostValue& value) {
-  if (operand.columns) {
-    place_columns(own.tensor, operand.first_column, whole, value.tensor);
-  } else {
+  if (operand.is_whole()) {
     value = std::move(own);
+  } else {
+    place_part(own.tensor, operand, whole, value.tensor);
   }
 }
 
@@ -218,7 +241,7 @@ void ProgramSpec::run_steps(Direction direction, const Lengths& lengths, std::ve
         continue;
       }
       const HostValue& value = all[static_cast<size_t>(operand.value)];
-      own[i] = operand.columns ? HostValue{columns_of(value.tensor, operand.first_column, signature[i]), 0} : value;
+      own[i] = operand.is_whole() ? value : HostValue{part_of(value.tensor, operand, signature[i]), 0};
     }
     step.spec->reference(step.direction, lengths_of(step, lengths), own);
     for (size_t i = 0; i < signature.size(); ++i) {

@@ -48,7 +48,7 @@ class ProgramSpec : public OpSpec {
   // What is done when a step's reference has run: to its values, those that later steps read being rounded.
   using StepDone =
       std::function<void(const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own)>;
-  // Makes a step's value that of the program, or columns of it.
+  // Makes a step's value that of the program, or a part of it.
   static void place(HostValue own, const ProgramOperand& operand, const Argument& whole, HostValue& value);
   // Whether later steps read what this operand of a step is.
   static bool is_passed_on(const Program& program, const ProgramOperand& operand);

@@ -186,6 +186,8 @@ struct Addmm {
   Input input = Input::none;
   // mat2 is (n, k), as the weight of nn.Linear
   bool transpose_mat2 = false;
+  // silu is applied to so many columns of the result, the first ones: at most n; 0 to 65536
+  std::int64_t silu_columns = 0;
 
   std::string json() const {
     detail::InstanceText text("addmm");
@@ -195,6 +197,7 @@ struct Addmm {
     text.add("typical_rows", typical_rows, 131072);
     text.add("input", input, Input::none);
     text.add("transpose_mat2", transpose_mat2, false);
+    text.add("silu_columns", silu_columns, 0);
     return text.str();
   }
 };
@@ -633,6 +636,48 @@ struct HstuComputeOutput {
     text.add("recompute_y", recompute_y, true);
     text.add("silu_u", silu_u, false);
     text.add("mul_u_activation", mul_u_activation, MulUActivation::none);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "hstu_compute_uqvk".
+struct HstuComputeUqvk {
+  // number of attention heads H; 1 to 1024
+  std::int64_t heads = 1;
+  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t attn_dim = 0;
+  // head dimension of v and u, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t hidden_dim = 0;
+  // data type of rows and of the projection's weights; bf16, fp16
+  DataType dtype = DataType::bf16;
+  // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
+  std::int64_t width = 0;
+  // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
+  Norm norm = Norm::layer_norm;
+  // data type of the norms' weights and biases, and of their gradients: fp32 or dtype; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // rows that a launch has, about: chooses the kernels of products, which are right for any number; 1 to 268435456
+  std::int64_t typical_rows = 131072;
+  // there is a backward direction, and forward gives what that takes
+  bool training = true;
+  // takes a bias, added to each row of the projection
+  bool uvqk_bias = true;
+  // backward normalises x again; forward gives normed_x where it does not
+  bool recompute_normed_x = true;
+
+  std::string json() const {
+    detail::InstanceText text("hstu_compute_uqvk");
+    text.add("heads", heads, 1);
+    text.add("attn_dim", attn_dim);
+    text.add("hidden_dim", hidden_dim);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("width", width);
+    text.add("norm", norm, Norm::layer_norm);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("typical_rows", typical_rows, 131072);
+    text.add("training", training, true);
+    text.add("uvqk_bias", uvqk_bias, true);
+    text.add("recompute_normed_x", recompute_normed_x, true);
     return text.str();
   }
 };

@@ -19,21 +19,44 @@ struct Tensor {
   std::array<int64_t, kMaxRank> shape, strides;
 };
 
-// `columns` of the rows of `whole`, in the shape that a step's argument has behind its rows.
+void offset_by(int64_t elements, const Argument& argument, DLTensor& tensor) {
+  tensor.byte_offset += static_cast<uint64_t>(elements) * size_of(argument.dtype);
+}
+
+// Columns of the rows of `whole`, in the shape that a step's argument has behind its rows, or elements of a vector.
 void view_columns(const DLTensor& whole, const Argument& argument, int64_t first_column, Tensor& view) {
-  view.tensor = whole;
-  view.tensor.ndim = static_cast<int32_t>(argument.shape.size());
-  view.tensor.shape = view.shape.data();
-  view.tensor.strides = view.strides.data();
-  view.tensor.byte_offset += static_cast<uint64_t>(first_column) * size_of(argument.dtype);
+  offset_by(first_column, argument, view.tensor);
+  const bool vector = argument.shape.size() == 1;
   int64_t dense = 1;
-  for (size_t d = argument.shape.size(); d-- > 1;) {
+  for (size_t d = argument.shape.size(); d-- > (vector ? 0 : 1);) {
     view.shape[d] = argument.shape[d].bias;
     view.strides[d] = dense;
     dense *= view.shape[d];
   }
+  if (vector) return;
   view.shape[0] = whole.shape[0];
   view.strides[0] = tensor_stride(whole, 0);
+}
+
+// One of those that `whole` stacks along its first axis.
+void view_index(const DLTensor& whole, const Argument& argument, int64_t index, Tensor& view) {
+  offset_by(index * tensor_stride(whole, 0), argument, view.tensor);
+  for (int d = 1; d < whole.ndim; ++d) {
+    view.shape[static_cast<size_t>(d) - 1] = whole.shape[d];
+    view.strides[static_cast<size_t>(d) - 1] = tensor_stride(whole, d);
+  }
+}
+
+void view_part(const DLTensor& whole, const Argument& argument, const ProgramOperand& operand, Tensor& view) {
+  view.tensor = whole;
+  view.tensor.ndim = static_cast<int32_t>(argument.shape.size());
+  view.tensor.shape = view.shape.data();
+  view.tensor.strides = view.strides.data();
+  if (operand.index >= 0) {
+    view_index(whole, argument, operand.index, view);
+  } else {
+    view_columns(whole, argument, operand.first_column, view);
+  }
 }
 
 }  // namespace
@@ -61,8 +84,8 @@ struct ProgramOp::Values {
         continue;
       }
       step[i] = all[static_cast<size_t>(operand.value)];
-      if (!operand.columns) continue;
-      view_columns(*step[i].tensor, signature[i], operand.first_column, views[i]);
+      if (operand.is_whole()) continue;
+      view_part(*step[i].tensor, signature[i], operand, views[i]);
       step[i].tensor = &views[i].tensor;
     }
   }

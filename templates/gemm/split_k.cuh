@@ -31,8 +31,8 @@ __device__ __forceinline__ void add_partials(const Params& params) {
       EpilogueMatrices<Epilogue> matrices;
       vectors.load(params, column + i);
       matrices.load(params, row, column + i);
-      Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], vectors[0].of, matrices[0].of),
-                          Epilogue::apply(params, sums[i + 1], vectors[1].of, matrices[1].of));
+      Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], column + i, vectors[0].of, matrices[0].of),
+                          Epilogue::apply(params, sums[i + 1], column + i + 1, vectors[1].of, matrices[1].of));
     }
     st_stream<16>(params.out + row * params.out_stride + column, words);
   }

@@ -223,6 +223,7 @@ LAYER_SHAPES = ((512, 4, 128, 128), (256, 2, 64, 64), (72, 3, 40, 72))  # width,
 def layer_instances():
     """Whole layers and their halves: every flag, with causal masks and those of every part of a mask."""
     of_output = ("heads", "hidden_dim", "width", "norm", "weight_dtype", "group_norm", "concat_u", "concat_x", "dropout", "recompute_y", "training")
+    of_uqvk = ("heads", "attn_dim", "hidden_dim", "width", "norm", "weight_dtype", "uvqk_bias", "recompute_normed_x", "training", "typical_rows")
     for number, (name, parameters) in enumerate(LAYERS.items()):
         for width, heads, attn_dim, hidden_dim in LAYER_SHAPES:
             for mask in ("causal", "context_window_groups"):
@@ -236,6 +237,8 @@ def layer_instances():
                     first = {key: value for key, value in whole.items() if key not in ("group_norm", "concat_u", "concat_x", "dropout", "recompute_y")}
                     yield first | {"name": f"{whole['name']}_first", "op": "hstu_preprocess_and_attention"}
                     second = {key: value for key, value in whole.items() if key in of_output}
+                    uqvk = {key: whole[key] for key in of_uqvk if key in whole}
+                    yield uqvk | {"name": f"{whole['name']}_uqvk", "op": "hstu_compute_uqvk", "rows": (1, 129, 4097, 0)[number]}
                     yield second | {"name": f"{whole['name']}_second", "op": "hstu_compute_output", "rows": (0, 1, 129, 4097)[number]}
 
 
@@ -274,6 +277,9 @@ def product_instances():
                     rows = PRODUCT_ROWS[number % len(PRODUCT_ROWS)]
                     number += 3
                     name = f"product_{kind}-{operator}{''.join('_' + value for value in parameters.values())}{'_transposed' if transposed else ''}"
+                    if operator == "addmm":
+                        yield {"name": f"{name}_silu_{rows}x{k}x{n}", "op": operator, "dtype": kind, "k": k, "n": n, "rows": rows,
+                               "transpose_mat2": transposed, "silu_columns": n // 2 + 1, **parameters}
                     yield {"name": f"{name}_{rows}x{k}x{n}", "op": operator, "dtype": kind, "k": k, "n": n, "rows": rows,
                            "transpose_mat2": transposed, **parameters}
 
@@ -281,7 +287,7 @@ def product_instances():
 def has_backward(chosen):
     forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm_wgrad",
                      "cached_stu_layer")
-    return not (chosen["op"] in forward_alone or chosen.get("left_only") or "small_batches" in chosen or chosen.get("training") is False)
+    return not (chosen["op"] in forward_alone or chosen.get("left_only") or chosen.get("silu_columns") or "small_batches" in chosen or chosen.get("training") is False)
 
 
 def instances():

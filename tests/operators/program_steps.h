@@ -12,7 +12,7 @@
 namespace hstujit {
 
 // "layer_norm forward: out=normed", "hstu_attention forward: q=normed[32] alpha=1": arguments that are called otherwise
-// in the program, columns of values, and numbers.
+// in the program, columns of values, "weight=weights(1)" of those that are stacked, and numbers.
 inline std::vector<std::string> steps_of(const Program& program) {
   std::vector<std::string> texts;
   for (const ProgramStep& step : program.steps) {
@@ -26,7 +26,9 @@ inline std::vector<std::string> steps_of(const Program& program) {
         continue;
       }
       const std::string& value = program.value(operand.value).name;
-      if (operand.columns) {
+      if (operand.index >= 0) {
+        text += fmt::format(" {}={}({})", signature[i].name, value, operand.index);
+      } else if (operand.columns) {
         text += fmt::format(" {}={}[{}]", signature[i].name, value, operand.first_column);
       } else if (value != signature[i].name) {
         text += fmt::format(" {}={}", signature[i].name, value);

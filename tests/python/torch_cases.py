@@ -96,6 +96,10 @@ def layers():
     yield "preprocess", "hstu_preprocess_and_attention", (
         x, weights[0], uvqk, offsets(), 8, 0.25, weights[1], tensor(96, seed=17).half()
     ), heads  # fmt: skip
+    yield "uqvk", "hstu_compute_uqvk", (x, weights[0], uvqk, weights[1], tensor(96, seed=17).half()), heads
+    yield "uqvk_kept", "hstu_compute_uqvk", (x, weights[0], uvqk, weights[1], tensor(96, seed=17).half()), {
+        **heads, "recompute_normed_x": False
+    }  # fmt: skip
     layer = x, weights[0], uvqk, output, weights[0] + 1, offsets(), 8, 0.25, weights[1], None, weights[1]
     yield "layer", "stu_layer", layer, heads
     yield "layer_kept", "stu_layer", layer, {

@@ -4,11 +4,25 @@
 
 namespace hstujit {
 
+namespace {
+
+// x * sigmoid(x), with one tanh, as scores and rows have it.
+mlir::Value silu(Ops& ops, mlir::Value x) {
+  const mlir::Value half = ops.mulf(x, ops.real(0.5));
+  return ops.fma(half, ops.tanh(half), half);
+}
+
+}  // namespace
+
 Result<Module> build_addmm(mlir::MLIRContext& context, const OpSpec& spec) {
-  return build_gemm(context, static_cast<const AddmmSpec&>(spec),
-                    [](Ops& ops, mlir::Value sum, const std::vector<mlir::Value>& operands) {
-                      const mlir::Value product = ops.mulf(operands[0], sum);
-                      return operands.size() == 1 ? product : ops.addf(product, ops.mulf(operands[2], operands[1]));
+  const auto& addmm = static_cast<const AddmmSpec&>(spec);
+  return build_gemm(context, addmm,
+                    [&](Ops& ops, mlir::Value sum, mlir::Value column, const std::vector<mlir::Value>& operands) {
+                      mlir::Value element = ops.mulf(operands[0], sum);
+                      if (operands.size() > 1) element = ops.addf(element, ops.mulf(operands[2], operands[1]));
+                      if (!column) return element;
+                      const mlir::Value activated = ops.lt(column, ops.integer(addmm.params().silu_columns));
+                      return ops.select(activated, silu(ops, element), element);
                     });
 }
 

@@ -28,8 +28,8 @@ _PASSED_ON = {
 _SCALED = {"addmm": ("input", "beta")}
 
 
-# Parameters with which forward has no derivative.
-_WITHOUT_DERIVATIVE = (("left_only", True), ("training", False))
+# Parameters with another value than which forward has no derivative.
+_WITH_DERIVATIVE = (("left_only", False), ("training", True), ("silu_columns", 0))
 
 
 class Derivative:
@@ -132,9 +132,9 @@ class Derivative:
     def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
         """A gradient for each input that was passed. ``needs`` says which are wanted."""
         numbers, named, derived = ctx.call
-        for name, value in _WITHOUT_DERIVATIVE:
-            if named.get(name) is value:
-                raise UnsupportedError(f"{self.forward.interface.op} has no derivative with {name}={value}")
+        for name, value in _WITH_DERIVATIVE:
+            if named.get(name, value) != value:
+                raise UnsupportedError(f"{self.forward.interface.op} has no derivative with {name}={named[name]}")
         dense = tuple([_dense(grads[index]) for index in self.differentiable])
         inputs = self.order((*ctx.saved_tensors, *numbers, *dense, *self.rest))
         for replacing, place in self.unused:

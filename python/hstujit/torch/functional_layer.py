@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils.checkpoint import checkpoint
 
 from .._checked import explained
 from ..errors import UnsupportedError
-from .functional import _drops, _like_offsets, _weight, hstu_mha, layer_norm
+from .functional import _drops, _like_offsets, _weight, hstu_mha
 
 _ops = torch.ops.hstujit
 
@@ -53,28 +52,35 @@ def hstu_compute_uqvk(
     recompute_normed_x_in_backward: bool = False,
     recompute_uvqk_in_backward: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """u, q, k and v of rows: their layer norm, projected; of u the silu.
+    """u, q, k and v of rows, columns of one matrix: ``hstu_compute_uqvk`` of docs/ops.md.
 
     Args:
         x: (L, D).
         uvqk_weight: (D, 2 * num_heads * (hidden_dim + attn_dim)): columns of u, v, q and k, in this order.
         uvqk_bias: a number of each of these columns.
-        recompute_normed_x_in_backward, recompute_uvqk_in_backward: either has backward compute both again.
+        recompute_normed_x_in_backward: backward normalises x again, for less memory.
+        recompute_uvqk_in_backward: taken, and without effect: u is computed again, and the others are not needed.
 
     Returns:
         u (L, num_heads * hidden_dim), q and k (L, num_heads, attn_dim), v (L, num_heads, hidden_dim).
     """
 
-    def compute() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        uvqk = addmm(uvqk_bias, layer_norm(x, norm_weight, norm_bias, norm_eps), uvqk_weight)
-        wide, narrow = num_heads * hidden_dim, num_heads * attn_dim
-        u, v, q, k = torch.split(uvqk, [wide, wide, narrow, narrow], dim=1)
-        heads = q.view(-1, num_heads, attn_dim), k.view(-1, num_heads, attn_dim), v.view(-1, num_heads, hidden_dim)
-        return _ops.silu(u), *heads
-
-    if (recompute_normed_x_in_backward or recompute_uvqk_in_backward) and torch.is_grad_enabled():
-        return checkpoint(compute, use_reentrant=False)
-    return compute()
+    _, uvqk = _ops.hstu_compute_uqvk(
+        x=_matrix(x),
+        input_norm_weight=_weight(norm_weight, x),
+        input_norm_bias=_weight(norm_bias, x),
+        uvqk_weight=_matrix(uvqk_weight),
+        uvqk_bias=_matrix(uvqk_bias),
+        eps=norm_eps,
+        heads=num_heads,
+        attn_dim=attn_dim,
+        hidden_dim=hidden_dim,
+        training=torch.is_grad_enabled(),
+        recompute_normed_x=recompute_normed_x_in_backward or not torch.is_grad_enabled(),
+    )
+    wide, narrow = num_heads * hidden_dim, num_heads * attn_dim
+    u, v, q, k = torch.split(uvqk, [wide, wide, narrow, narrow], dim=1)
+    return u, q.view(-1, num_heads, attn_dim), k.view(-1, num_heads, attn_dim), v.view(-1, num_heads, hidden_dim)
 
 
 @explained

@@ -58,8 +58,9 @@ __device__ __forceinline__ void store_tile(const Params& params, const WorkTile&
           EpilogueMatrices<Epilogue> matrices;
           matrices.load(params, inside, columns[j]);
           const float* const pair = sums[i][first + j] + half * 2;
-          Epilogue::Data::put(words, j * 2, Epilogue::apply(params, pair[0], vectors[j][0].of, matrices[0].of),
-                              Epilogue::apply(params, pair[1], vectors[j][1].of, matrices[1].of));
+          Epilogue::Data::put(words, j * 2,
+                              Epilogue::apply(params, pair[0], columns[j], vectors[j][0].of, matrices[0].of),
+                              Epilogue::apply(params, pair[1], columns[j] + 1, vectors[j][1].of, matrices[1].of));
         }
         transpose_quad(words);
         if (row < params.rows && stored < Config::kColumns)

@@ -134,7 +134,7 @@ class Consumer {
 #pragma unroll
       for (int i = first; i < first + kTogether; ++i) {
         u32 words[2 * kGroupsOfPiece];
-        round_piece(inputs, sums_[i / kPieces] + i % kPieces * kPieceSums, words);
+        round_piece(inputs, column_of(i), sums_[i / kPieces] + i % kPieces * kPieceSums, words);
         if (i + 1 < kAll) load_inputs(row_of(i + 1), column_of(i + 1), inputs);
         stage_fragment<kPieceColumns>(buffers + i % kBuffers * kPieceBytes, 0, words);
       }
@@ -180,20 +180,21 @@ class Consumer {
     }
   }
 
-  static __device__ __forceinline__ float element(const Params& params, float sum, const PieceInputs& inputs, int group,
-                                                  int half, int i) {
-    return Epilogue::apply(params, sum, inputs.vectors[group][i].of, inputs.matrices[group][half][i].of);
+  static __device__ __forceinline__ float element(const Params& params, float sum, int column,
+                                                  const PieceInputs& inputs, int group, int half, int i) {
+    return Epilogue::apply(params, sum, column + i, inputs.vectors[group][i].of, inputs.matrices[group][half][i].of);
   }
 
-  __device__ __forceinline__ void round_piece(const PieceInputs& inputs, const float* sums,
+  __device__ __forceinline__ void round_piece(const PieceInputs& inputs, int column, const float* sums,
                                               u32 (&words)[2 * kGroupsOfPiece]) const {
 #pragma unroll
     for (int group = 0; group < kGroupsOfPiece; ++group) {
+      const int own = column + threadIdx.x % 4 * 2 + group * 8;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float* const pair = sums + group * 4 + half * 2;
-        Epilogue::Data::put(words, (group * 2 + half) * 2, element(params_, pair[0], inputs, group, half, 0),
-                            element(params_, pair[1], inputs, group, half, 1));
+        Epilogue::Data::put(words, (group * 2 + half) * 2, element(params_, pair[0], own, inputs, group, half, 0),
+                            element(params_, pair[1], own, inputs, group, half, 1));
       }
     }
   }

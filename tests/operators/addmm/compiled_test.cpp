@@ -73,9 +73,17 @@ TEST_F(GemmKernels, EveryLayoutAndInputFits) {
   const DeviceSpec device = *known_device("sm_90a");
   for (const char* input : {"none", "vector", "matrix"}) {
     for (const bool transpose : {false, true}) {
-      const OpSpecPtr spec = *parse_op_spec(
-          {{"op", "addmm"}, {"k", 512}, {"n", 1536}, {"input", input}, {"transpose_mat2", transpose}}, "");
-      expect_fits(*spec, Direction::kForward, heuristic_config(*spec, Direction::kForward, device, {}).value(), device);
+      for (const int silu_columns : {0, 512}) {
+        const OpSpecPtr spec = *parse_op_spec({{"op", "addmm"},
+                                               {"k", 512},
+                                               {"n", 1536},
+                                               {"input", input},
+                                               {"transpose_mat2", transpose},
+                                               {"silu_columns", silu_columns}},
+                                              "");
+        expect_fits(*spec, Direction::kForward, heuristic_config(*spec, Direction::kForward, device, {}).value(),
+                    device);
+      }
     }
   }
 }

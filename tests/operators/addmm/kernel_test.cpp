@@ -68,6 +68,13 @@ TEST(EmulatedGemm, EveryInputTypeAndLayout) {
   }
 }
 
+// silu ends inside of a tile, and of a pair of neighbours.
+TEST(EmulatedGemm, SiluOfFirstColumns) {
+  check(addmm(72, 136, {{"silu_columns", 67}}), {128, 64, 3}, {1, 130});
+  check(addmm(72, 136, {{"silu_columns", 136}, {"input", "none"}}), {128, 128, 2, 2, /*ping_pong=*/true}, {200});
+  check(addmm(72, 136, {{"silu_columns", 8}, {"input", "matrix"}}), {64, 64, 4, 1}, {100}, "gemm/sm80", "sm_80");
+}
+
 // Consumers that share the rows of a tile, have two blocks of them, or tiles of their own.
 TEST(EmulatedGemm, EveryTile) {
   check(addmm(264, 136), {128, 128, 3}, {400});
@@ -156,8 +163,11 @@ TEST(HostGemm, SumsOverRows) {
 TEST(HostGemm, EveryInputTypeAndLayout) {
   for (const char* input : {"none", "vector", "matrix"}) {
     for (const bool transpose : {false, true}) {
-      const OpSpecPtr spec = make_spec(
-          addmm(136, 264, {{"input", input}, {"dtype", transpose ? "bf16" : "fp16"}, {"transpose_mat2", transpose}}));
+      const OpSpecPtr spec = make_spec(addmm(136, 264,
+                                             {{"input", input},
+                                              {"dtype", transpose ? "bf16" : "fp16"},
+                                              {"transpose_mat2", transpose},
+                                              {"silu_columns", transpose ? 131 : 0}}));
       const HostHandle handle(*spec, 2);
       ASSERT_NE(handle.get(), nullptr) << handle.error();
       for (const int64_t rows : {0, 1, 64, 65, 200}) {

@@ -1,6 +1,7 @@
 // addmm: what it takes, its reference, and what is refused.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -57,6 +58,28 @@ TEST(Addmm, Reference) {
     for (int column = 0; column < 16; ++column)
       EXPECT_EQ(values[5].tensor.reals[static_cast<size_t>(column)], 2 * (168 + 3600 * column) + 30);
   }
+}
+
+// Of the first columns silu: at 0 that is 0, and x / (1 + exp(-x)) elsewhere. The others are as they were.
+TEST(Addmm, SiluOfFirstColumns) {
+  const Lengths lengths = {{3}, {}, 3, {}};
+  const OpSpecPtr plain = addmm({{"input", "vector"}}), some = addmm({{"input", "vector"}, {"silu_columns", 5}});
+  std::vector<HostValue> values = plain->make_inputs(Direction::kForward, lengths, 1), activated = values;
+  plain->reference(Direction::kForward, lengths, values);
+  some->reference(Direction::kForward, lengths, activated);
+  for (size_t i = 0; i < values[5].tensor.reals.size(); ++i) {
+    const double x = values[5].tensor.reals[i];
+    EXPECT_DOUBLE_EQ(activated[5].tensor.reals[i], i % 16 < 5 ? x / (1 + std::exp(-x)) : x) << i;
+  }
+}
+
+TEST(Addmm, SiluColumnsHaveNoBackward) {
+  EXPECT_FALSE(addmm({{"silu_columns", 16}})->supports(Direction::kBackward));
+  EXPECT_EQ(parse_op_spec({{"op", "addmm"}, {"k", 8}, {"n", 16}, {"silu_columns", 17}}, "ops[0]").status().message(),
+            "ops[0].silu_columns is 17; allowed: at most n, which is 16");
+  // A model without has the key that it had.
+  EXPECT_EQ(key_text(*addmm({{"silu_columns", 0}})), key_text(*addmm(Json::object())));
+  EXPECT_NE(key_text(*addmm({{"silu_columns", 8}})), key_text(*addmm(Json::object())));
 }
 
 // The gradient of alpha * sum of out * dout with respect to mat2, by differences.

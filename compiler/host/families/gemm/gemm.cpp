@@ -116,6 +116,7 @@ class GemmEmitter {
       emit_.loop(zero, columns_, emit_.tile().lanes, [&](Value column) {
         const Value address = emit_.address(sums_, row, column);
         Emitter::Values arguments = {emit_.load_lanes(address)};
+        if (gemm_.takes_column) arguments.push_back(emit_.count_from(emit_.add(at(kColumn), column)));
         for (const GemmOperand& operand : gemm_.operands) {
           if (operand.kind == GemmOperandKind::kScalar) {
             arguments.push_back(function_.argument(operand.name));

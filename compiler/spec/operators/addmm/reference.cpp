@@ -1,11 +1,14 @@
 // The reference, from docs/ops.md.
+#include <cmath>
+
 #include "compiler/spec/operators/addmm/spec.h"
 
 namespace hstujit {
 
-double AddmmSpec::reference_epilogue(double sum, const std::vector<double>& operands) const {
+double AddmmSpec::reference_epilogue(double sum, int64_t column, const std::vector<double>& operands) const {
   const double product = operands[0] * sum;
-  return operands.size() == 1 ? product : product + operands[2] * operands[1];
+  const double element = operands.size() == 1 ? product : product + operands[2] * operands[1];
+  return column < params_.silu_columns ? element / (1 + std::exp(-element)) : element;
 }
 
 }  // namespace hstujit

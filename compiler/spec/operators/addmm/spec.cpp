@@ -1,5 +1,8 @@
 #include "compiler/spec/operators/addmm/spec.h"
 
+#include <fmt/format.h>
+
+#include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/addmm_wgrad/spec.h"
 #include "compiler/spec/operators/bias_add/spec.h"
 
@@ -14,6 +17,7 @@ GemmInterface interface_of(const AddmmParams& params) {
   gemm.a = {"mat1", false, "rows"};
   gemm.b = {"mat2", params.transpose_mat2, "weights"};
   gemm.doc = "result";
+  gemm.takes_column = params.silu_columns > 0;
   gemm.operands.push_back({"alpha", GemmOperandKind::kScalar, DataType::kFp32, "factor of the product", 1});
   if (params.input == "none") return gemm;
   const auto kind = params.input == "vector" ? GemmOperandKind::kVector : GemmOperandKind::kMatrix;
@@ -25,7 +29,16 @@ GemmInterface interface_of(const AddmmParams& params) {
 }  // namespace
 
 OpSpecPtr parse_addmm(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_gemm_operator<AddmmSpec>(json, path, mistakes);
+  const auto spec = parse_gemm_operator<AddmmSpec>(json, path, mistakes);
+  if (spec == nullptr) return nullptr;
+  const auto& params = static_cast<const AddmmSpec&>(*spec).params();
+  if (params.silu_columns > params.n) {
+    const std::string place = join_path(path, "silu_columns");
+    mistakes.check(place, Status(Code::kInvalidConfig, fmt::format("{} is {}; allowed: at most n, which is {}", place,
+                                                                   params.silu_columns, params.n)));
+    return nullptr;
+  }
+  return spec;
 }
 Json schema_addmm() { return fields_schema<AddmmParams>(); }
 
@@ -38,7 +51,7 @@ std::optional<OpSpec::Limit> AddmmSpec::limit_of(Direction direction) const {
 
 std::shared_ptr<const GradientProgram> AddmmSpec::gradient() const {
   const bool vector = params_.input == "vector";
-  if (limit_of(Direction::kBackward)) return nullptr;
+  if (limit_of(Direction::kBackward) || params_.silu_columns > 0) return nullptr;
   AddmmParams of_rows = params_;
   of_rows.k = params_.n;
   of_rows.n = params_.k;

@@ -24,7 +24,7 @@ class AddmmWgradSpec final : public GemmOperator<AddmmWgradParams> {
   explicit AddmmWgradSpec(const AddmmWgradParams& params);
 
  protected:
-  double reference_epilogue(double sum, const std::vector<double>& operands) const override {
+  double reference_epilogue(double sum, int64_t, const std::vector<double>& operands) const override {
     return operands[0] * sum;
   }
 };

@@ -7,12 +7,23 @@
 
 namespace hstujit {
 
-namespace {
-
-ProgramValues norm_operands() {
+ProgramValues input_norm_operands() {
   return {{"weight", {"input_norm_weight", -1, "factor of each column, of the norm of x"}},
           {"bias", {"input_norm_bias", -1, "added to each column, of the norm of x"}}};
 }
+
+bool check_projection_columns(int64_t heads, int64_t columns, bool bias, const std::string& path, Mistakes& mistakes) {
+  const int64_t most = bias ? RowParams::kMaxWidth : GemmParams::kMaxColumns;
+  if (columns <= most) return true;
+  const std::string place = join_path(path, "heads");
+  mistakes.check(
+      place, Status(Code::kInvalidConfig,
+                    fmt::format("{} is {}, so the projection has {} columns u, v, q and k; allowed: at most {}{}",
+                                place, heads, columns, most, bias ? " with uvqk_bias" : "")));
+  return false;
+}
+
+namespace {
 
 // Columns v, q and k of the rows of `matrix`.
 ProgramValues columns(const StuWidths& widths, const std::string& matrix, const std::string& prefix) {
@@ -29,15 +40,7 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   StuInputSteps steps(attention, input);
   steps.width_ = stu.width;
   const int64_t columns = steps.widths_.uvqk();
-  const int64_t most = input.uvqk_bias ? RowParams::kMaxWidth : GemmParams::kMaxColumns;
-  if (columns > most) {
-    const std::string place = join_path(path, "heads");
-    mistakes.check(
-        place, Status(Code::kInvalidConfig,
-                      fmt::format("{} is {}, so the projection has {} columns u, v, q and k; allowed: at most {}{}",
-                                  place, attention.heads, columns, most, input.uvqk_bias ? " with uvqk_bias" : "")));
-    return std::nullopt;
-  }
+  if (!check_projection_columns(attention.heads, columns, input.uvqk_bias, path, mistakes)) return std::nullopt;
   const auto spec = [&](const Json& json) { return parse_op_spec(json, path, mistakes); };
   const std::string dtype(to_string(attention.dtype));
   Json norm = {{"op", stu.norm}, {"width", stu.width}, {"dtype", dtype}, {"weight_dtype", to_string(stu.weight_dtype)}};
@@ -65,7 +68,7 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
 }
 
 void StuInputSteps::add_norm(ProgramBuilder& program) const {
-  ProgramValues operands = norm_operands();
+  ProgramValues operands = input_norm_operands();
   operands.emplace("out", ProgramValue{"normed_x", -1, "x, normalised"});
   program.step(norm_, Direction::kForward, operands);
 }
@@ -144,7 +147,7 @@ void StuInputSteps::project_backward(ProgramBuilder& program, const std::optiona
                   {"beta", ProgramValue::number(1)},
                   {"dbias", {"duvqk_bias", -1, "gradient of uvqk_bias, summed over all rows"}}});
   }
-  ProgramValues operands = norm_operands();
+  ProgramValues operands = input_norm_operands();
   operands.insert({{"dout", {"dnormed_x"}},
                    {"dweight", {"dinput_norm_weight", -1, "gradient of input_norm_weight, summed over all rows"}},
                    {"dbias", {"dinput_norm_bias", -1, "gradient of input_norm_bias, summed over all rows"}}});

@@ -9,6 +9,11 @@
 
 namespace hstujit {
 
+// Arguments of the norm of x.
+ProgramValues input_norm_operands();
+// Whether products and sums over rows have as many columns; a mistake where not.
+bool check_projection_columns(int64_t heads, int64_t columns, bool bias, const std::string& path, Mistakes& mistakes);
+
 class StuInputSteps {
  public:
   // Nothing where there are mistakes.

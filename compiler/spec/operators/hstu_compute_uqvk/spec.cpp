@@ -1,0 +1,184 @@
+#include "compiler/spec/operators/hstu_compute_uqvk/spec.h"
+
+#include "compiler/spec/mistakes.h"
+#include "compiler/spec/operators/stu_layer/input_steps.h"
+#include "compiler/spec/read_params.h"
+
+namespace hstujit {
+
+namespace {
+
+// Columns of the projection: those of u, whose activation has a derivative of its own, and the others.
+struct Part {
+  int64_t first = 0, count = 0;
+  OpSpecPtr dgrad, wgrad, bias;
+};
+
+class UqvkSteps {
+ public:
+  static std::optional<UqvkSteps> make(const HstuComputeUqvkParams& params, const std::string& path,
+                                       Mistakes& mistakes);
+
+  Program forward() const;
+  Program backward() const;
+
+ private:
+  explicit UqvkSteps(const HstuComputeUqvkParams& params)
+      : params_(params), widths_(params.heads, params.attn_dim, params.hidden_dim) {}
+
+  static ProgramBuilder builder();
+  void add_norm(ProgramBuilder& program) const;
+  void add_gradients(ProgramBuilder& program, const Part& part, const ProgramValue& dout,
+                     const ProgramValues& dgrad) const;
+
+  HstuComputeUqvkParams params_;
+  StuWidths widths_;
+  OpSpecPtr norm_, projection_, projection_of_u_, silu_;
+  Part u_, rest_;
+};
+
+std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, const std::string& path,
+                                         Mistakes& mistakes) {
+  UqvkSteps steps(params);
+  const int64_t v = steps.widths_.v, columns = steps.widths_.uvqk();
+  if (!check_projection_columns(params.heads, columns, params.uvqk_bias, path, mistakes)) return std::nullopt;
+  bool whole = true;
+  const auto spec = [&](const Json& json) {
+    OpSpecPtr made = parse_op_spec(json, path, mistakes);
+    whole = whole && made != nullptr;
+    return made;
+  };
+  const std::string dtype(to_string(params.dtype));
+  const auto product = [&](std::string_view op, int64_t k, int64_t n) {
+    return product_of(params, op, k, n, params.dtype);
+  };
+  steps.norm_ = spec({{"op", params.norm},
+                      {"width", params.width},
+                      {"dtype", dtype},
+                      {"weight_dtype", to_string(params.weight_dtype)}});
+  Json projection = product("addmm", params.width, columns), of_u = product("addmm", params.width, v);
+  projection["input"] = of_u["input"] = params.uvqk_bias ? "vector" : "none";
+  projection["silu_columns"] = v;
+  steps.projection_ = spec(projection);
+  steps.projection_of_u_ = spec(of_u);
+  steps.silu_ = spec({{"op", "silu"}, {"width", v}, {"dtype", dtype}});
+  steps.u_ = {0, v, nullptr, nullptr, nullptr};
+  steps.rest_ = {v, columns - v, nullptr, nullptr, nullptr};
+  for (Part* const part : {&steps.u_, &steps.rest_}) {
+    Json dgrad = product("addmm", part->count, params.width);
+    dgrad["transpose_mat2"] = true;
+    if (part == &steps.rest_) dgrad["input"] = "matrix";
+    part->dgrad = spec(dgrad);
+    part->wgrad = spec(product("addmm_wgrad", params.width, part->count));
+    if (params.uvqk_bias)
+      part->bias = spec({{"op", "bias_add"}, {"width", part->count}, {"dtype", dtype}, {"weight_dtype", dtype}});
+  }
+  if (!whole) return std::nullopt;
+  return steps;
+}
+
+ProgramBuilder UqvkSteps::builder() {
+  ProgramBuilder program;
+  program.inputs(
+      {"x", "input_norm_weight", "input_norm_bias", "uvqk_weight", "uvqk_bias", "normed_x", "duvqk", "eps"});
+  return program;
+}
+
+void UqvkSteps::add_norm(ProgramBuilder& program) const {
+  ProgramValues operands = input_norm_operands();
+  operands.emplace("out", ProgramValue{"normed_x", -1, "x, normalised"});
+  program.step(norm_, Direction::kForward, operands);
+}
+
+Program UqvkSteps::forward() const {
+  ProgramBuilder program = builder();
+  if (!params_.training || params_.recompute_normed_x) program.temporary("normed_x", params_.dtype, params_.width);
+  add_norm(program);
+  program.step(projection_, Direction::kForward,
+               {{"mat1", {"normed_x"}},
+                {"mat2", {"uvqk_weight", -1, "weights of u, v, q and k"}},
+                {"input", {"uvqk_bias", -1, "added to each row of u, v, q and k"}},
+                {"alpha", ProgramValue::number(1)},
+                {"beta", ProgramValue::number(1)},
+                {"out", {"uvqk", -1, "silu(u), v, q and k"}}});
+  return program.finish();
+}
+
+// Of some columns, whose gradient `dout` is: those of the weights, and the part that they have in that of normed_x.
+void UqvkSteps::add_gradients(ProgramBuilder& program, const Part& part, const ProgramValue& dout,
+                              const ProgramValues& dgrad) const {
+  ProgramValues operands = {
+      {"mat1", dout}, {"mat2", {"uvqk_weight", part.first}}, {"alpha", ProgramValue::number(1)}};
+  operands.insert(dgrad.begin(), dgrad.end());
+  program.step(part.dgrad, Direction::kForward, operands);
+  program.step(part.wgrad, Direction::kForward,
+               {{"mat1", {"normed_x"}},
+                {"dout", dout},
+                {"alpha", ProgramValue::number(1)},
+                {"out", {"duvqk_weight", part.first}}});
+  if (part.bias == nullptr) return;
+  program.step(part.bias, Direction::kBackward,
+               {{"dout", dout}, {"beta", ProgramValue::number(1)}, {"dbias", {"duvqk_bias", part.first}}});
+}
+
+// u before its silu is a product of few columns: what keeping it would cost, in memory's time, computing it again costs.
+Program UqvkSteps::backward() const {
+  const Dimension rows = Dimension::of(std::string(kSequenceAxis));
+  const auto constant = [](int64_t size) { return Dimension::constant(size); };
+  const int64_t columns = widths_.uvqk();
+  ProgramBuilder program = builder();
+  program.tensor(ArgumentRole::kInput, "duvqk", params_.dtype, {rows, constant(columns)},
+                 "gradient of uvqk, whose first columns are that of silu(u)");
+  program.tensor(ArgumentRole::kInput, "uvqk_weight", params_.dtype, {constant(params_.width), constant(columns)},
+                 "weights of u, v, q and k");
+  program.tensor(ArgumentRole::kOutput, "duvqk_weight", params_.dtype, {constant(params_.width), constant(columns)},
+                 "gradient of uvqk_weight, summed over all rows");
+  if (params_.uvqk_bias) {
+    program.tensor(ArgumentRole::kInput, "uvqk_bias", params_.dtype, {constant(columns)},
+                   "added to each row of u, v, q and k");
+    program.tensor(ArgumentRole::kOutput, "duvqk_bias", params_.dtype, {constant(columns)},
+                   "gradient of uvqk_bias, summed over all rows");
+  }
+  for (const char* const name : {"u", "du"}) program.temporary(name, params_.dtype, widths_.v);
+  for (const char* const name : {"dnormed_x_of_u", "dnormed_x"})
+    program.temporary(name, params_.dtype, params_.width);
+  if (params_.recompute_normed_x) {
+    program.temporary("normed_x", params_.dtype, params_.width);
+    add_norm(program);
+  }
+  program.step(projection_of_u_, Direction::kForward,
+               {{"mat1", {"normed_x"}},
+                {"mat2", {"uvqk_weight", 0}},
+                {"input", {"uvqk_bias", 0}},
+                {"alpha", ProgramValue::number(1)},
+                {"beta", ProgramValue::number(1)},
+                {"out", {"u"}}});
+  program.step(silu_, Direction::kBackward, {{"x", {"u"}}, {"dout", {"duvqk", 0}}, {"dx", {"du"}}});
+  add_gradients(program, u_, {"du"}, {{"out", {"dnormed_x_of_u"}}});
+  add_gradients(program, rest_, {"duvqk", rest_.first},
+                {{"input", {"dnormed_x_of_u"}}, {"beta", ProgramValue::number(1)}, {"out", {"dnormed_x"}}});
+  ProgramValues operands = input_norm_operands();
+  operands.insert({{"dout", {"dnormed_x"}},
+                   {"dweight", {"dinput_norm_weight", -1, "gradient of input_norm_weight, summed over all rows"}},
+                   {"dbias", {"dinput_norm_bias", -1, "gradient of input_norm_bias, summed over all rows"}}});
+  program.step(norm_, Direction::kBackward, operands);
+  return program.finish();
+}
+
+}  // namespace
+
+OpSpecPtr parse_hstu_compute_uqvk(const Json& json, const std::string& path, Mistakes& mistakes) {
+  const auto params = read_params<HstuComputeUqvkParams>(json, path, mistakes);
+  if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
+  const auto steps = UqvkSteps::make(*params, path, mistakes);
+  if (!steps) return nullptr;
+  std::optional<Program> backward;
+  if (params->training) backward = steps->backward();
+  return std::make_shared<HstuComputeUqvkSpec>(*params, steps->forward(), std::move(backward));
+}
+
+Json schema_hstu_compute_uqvk() { return fields_schema<HstuComputeUqvkParams>(); }
+
+Json HstuComputeUqvkSpec::to_json() const { return operator_json(op(), params_); }
+
+}  // namespace hstujit

@@ -1,0 +1,49 @@
+// hstu_compute_uqvk: rows normalised and projected to u, v, q and k, of u the silu (docs/ops.md, "hstu_compute_uqvk"). A
+// program.
+#pragma once
+
+#include "compiler/spec/operators/stu_layer/params.h"
+#include "compiler/spec/program_spec.h"
+
+namespace hstujit {
+
+struct HstuComputeUqvkParams : StuParams, StuTraining {
+  static constexpr std::string_view kOp = "hstu_compute_uqvk";
+
+  int64_t heads = 1;
+  int64_t attn_dim = 0;
+  int64_t hidden_dim = 0;
+  DataType dtype = DataType::kBf16;
+  bool uvqk_bias = true;
+  bool recompute_normed_x = true;
+
+  static constexpr auto fields() {
+    using P = HstuComputeUqvkParams;
+    return std::tuple_cat(
+        std::make_tuple(
+            field("heads", &P::heads, "number of attention heads H", 1, 1024),
+            field("attn_dim", &P::attn_dim, "head dimension of q and k, a multiple of 8", 8, 256).multiple_of(8),
+            field("hidden_dim", &P::hidden_dim, "head dimension of v and u, a multiple of 8", 8, 256).multiple_of(8),
+            field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16")),
+        StuParams::fields_of<P>(), StuTraining::fields_of<P>(), StuInputParams::bias_field<P>(),
+        std::make_tuple(field("recompute_normed_x", &P::recompute_normed_x,
+                              "backward normalises x again; forward gives normed_x where it does not")));
+  }
+};
+
+// Forward: x (L,D), input_norm_weight, [input_norm_bias], uvqk_weight, [uvqk_bias], eps, uvqk (L,P), whose first columns
+// are silu(u), and with training normed_x where it is not computed again. Backward: the same with duvqk (L,P), dx and a
+// gradient of each weight.
+class HstuComputeUqvkSpec final : public ProgramSpec {
+ public:
+  HstuComputeUqvkSpec(const HstuComputeUqvkParams& params, Program forward, std::optional<Program> backward)
+      : ProgramSpec(std::move(forward), std::move(backward)), params_(params) {}
+
+  std::string_view op() const override { return HstuComputeUqvkParams::kOp; }
+  nlohmann::ordered_json to_json() const override;
+
+ private:
+  const HstuComputeUqvkParams params_;
+};
+
+}  // namespace hstujit
