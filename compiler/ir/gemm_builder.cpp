@@ -17,8 +17,8 @@ Result<Module> build_gemm(mlir::MLIRContext& context, const GemmSpec& spec, cons
   auto gemm = hstu::GemmOp::create(builder, location, builder.getStrArrayAttr(names), takes_column);
   mlir::SmallVector<mlir::Type> types(names.size() + 1, builder.getF32Type());
   if (takes_column) types.insert(types.begin() + 1, builder.getIndexType());
-  mlir::Block* body = builder.createBlock(&gemm.getEpilogue(), {}, types,
-                                          mlir::SmallVector<mlir::Location>(types.size(), location));
+  mlir::Block* body =
+      builder.createBlock(&gemm.getEpilogue(), {}, types, mlir::SmallVector<mlir::Location>(types.size(), location));
   const auto arguments = body->getArguments();
   const std::vector<mlir::Value> operands(arguments.begin() + (takes_column ? 2 : 1), arguments.end());
   hstu::YieldOp::create(builder, location,

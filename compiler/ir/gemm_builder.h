@@ -12,8 +12,7 @@
 namespace hstujit {
 
 // The element of the result; `column` where the interface takes it, `operands` in its order.
-using EpilogueBuilder =
-    std::function<mlir::Value(Ops& ops, mlir::Value accumulator, mlir::Value column,
+using EpilogueBuilder = std::function<mlir::Value(Ops& ops, mlir::Value accumulator, mlir::Value column,
                                                   const std::vector<mlir::Value>& operands)>;
 
 Result<Module> build_gemm(mlir::MLIRContext& context, const GemmSpec& spec, const EpilogueBuilder& epilogue);

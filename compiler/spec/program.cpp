@@ -27,6 +27,12 @@ bool add_to_known(Signature& signature, const Argument& argument) {
   return true;
 }
 
+void put_first(const std::vector<std::string>& names, Signature& signature) {
+  const auto place = [&](const Argument& argument) { return std::find(names.begin(), names.end(), argument.name); };
+  std::stable_sort(signature.begin(), signature.end(),
+                   [&](const Argument& a, const Argument& b) { return place(a) < place(b); });
+}
+
 }  // namespace
 
 const Argument& Program::value(int index) const {
@@ -66,8 +72,18 @@ ProgramBuilder& ProgramBuilder::rows(Dimension rows) {
   return *this;
 }
 
+ProgramBuilder& ProgramBuilder::stacked(int64_t count) {
+  stacked_ = count;
+  return *this;
+}
+
 ProgramBuilder& ProgramBuilder::inputs(std::vector<std::string> names) {
-  first_ = std::move(names);
+  first_inputs_ = std::move(names);
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::outputs(std::vector<std::string> names) {
+  first_outputs_ = std::move(names);
   return *this;
 }
 
@@ -90,6 +106,7 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
         if (dimension.is_jagged()) dimension.offsets = value_of(dimension.offsets).name;
         if (dimension.follows_integer()) dimension.integer = value_of(dimension.integer).name;
       }
+      if (value.index >= 0) own.shape.insert(own.shape.begin(), Dimension::constant(stacked_));
       if (!add_to_known(outputs_, own) && !add_to_known(inputs_, own))
         (argument.role == ArgumentRole::kInput ? inputs_ : outputs_).push_back(std::move(own));
     }
@@ -103,9 +120,8 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
 }
 
 Program ProgramBuilder::finish() {
-  const auto place = [&](const Argument& input) { return std::find(first_.begin(), first_.end(), input.name); };
-  std::stable_sort(inputs_.begin(), inputs_.end(),
-                   [&](const Argument& a, const Argument& b) { return place(a) < place(b); });
+  put_first(first_inputs_, inputs_);
+  put_first(first_outputs_, outputs_);
   Program program{std::move(inputs_), std::move(temporaries_), std::move(steps_)};
   program.arguments.insert(program.arguments.end(), outputs_.begin(), outputs_.end());
   const auto arguments = static_cast<int>(program.arguments.size());

@@ -14,8 +14,8 @@
 
 namespace hstujit {
 
-// Where a step finds one of its arguments: all of a value, neighbouring columns of its rows or elements of a vector, one
-// of those that it stacks, or a number that is the same in all launches.
+// Where a step finds one of its arguments: in a value, or in one of those that it stacks along its first axis, all of
+// it, neighbouring columns of its rows or elements of a vector; or it is a number that is the same in all launches.
 struct ProgramOperand {
   static constexpr int kNumber = -1;
 
@@ -23,7 +23,7 @@ struct ProgramOperand {
   bool columns = false;
   int64_t first_column = 0;  // in elements
   int64_t index = -1;        // of the first axis, which the step's argument lacks; -1: it has it
-  double number = 0;
+  double number = 0;         // of an integer's value: what is added to it
 
   bool is_number() const { return value == kNumber; }
   bool is_whole() const { return !is_number() && !columns && index < 0; }
@@ -47,14 +47,14 @@ struct Program {
   bool is_temporary(int index) const { return index >= static_cast<int>(arguments.size()); }
 };
 
-// What a step calls one of its arguments elsewhere: by that name, columns of the rows (L, ...) or elements of that value,
-// an element of its first axis, or, where it has no name, a number.
+// What a step calls one of its arguments elsewhere: a value by that name, or a part of it as ProgramOperand has them,
+// or, where it has no name, a number.
 struct ProgramValue {
   std::string name;
   int64_t first_column = -1;  // -1: all of it
   std::string_view doc = {};  // what it is in the program; empty: what the step says of its argument
-  double constant = 0;
-  int64_t index = -1;  // -1: all of it
+  double constant = 0;        // of an integer: what is added to it
+  int64_t index = -1;         // -1: all of it
 
   static ProgramValue number(double constant) { return {{}, -1, {}, constant}; }
 };
@@ -75,8 +75,11 @@ class ProgramBuilder {
                          std::string_view doc);
   // What L is of the temporaries and of steps without sequences that follow: L, until something else is said.
   ProgramBuilder& rows(Dimension rows);
-  // Inputs that come first, in this order; the others follow.
+  // Values of which steps take one of the first axis have so many.
+  ProgramBuilder& stacked(int64_t count);
+  // Inputs, and outputs, that come first, in this order; the others follow.
   ProgramBuilder& inputs(std::vector<std::string> names);
+  ProgramBuilder& outputs(std::vector<std::string> names);
   ProgramBuilder& step(OpSpecPtr spec, Direction direction, const ProgramValues& operands = {});
   Program finish();
 
@@ -84,7 +87,8 @@ class ProgramBuilder {
   // Of steps, with values by name until all arguments are known.
   std::vector<ProgramStep> steps_;
   std::vector<std::vector<ProgramValue>> values_;
-  std::vector<std::string> first_;
+  std::vector<std::string> first_inputs_, first_outputs_;
+  int64_t stacked_ = 0;
   Dimension rows_ = Dimension::of(std::string(kSequenceAxis));
   Signature inputs_, outputs_, temporaries_;
 };

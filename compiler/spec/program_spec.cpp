@@ -33,18 +33,15 @@ struct PartOfValue {
 
   // `value`: the shape of the whole value, `own`: of the part.
   PartOfValue(const ProgramOperand& operand, const std::vector<int64_t>& value, const std::vector<int64_t>& own) {
-    if (operand.index >= 0) {
+    const size_t axis = operand.index >= 0 ? 1 : 0;  // the first one of the value that has the part
+    first = operand.first_column;
+    if (operand.index >= 0) first += operand.index * elements_of(value, 1);
+    if (!operand.columns || own.size() == 1) {
       width = count = elements_of(own, 0);
-      first = operand.index * count;
-    } else if (own.size() == 1) {
-      width = value[0];
-      count = own[0];
-      first = operand.first_column;
     } else {
-      rows = value[0];
-      width = elements_of(value, 1);
+      rows = value[axis];
+      width = elements_of(value, axis + 1);
       count = elements_of(own, 1);
-      first = operand.first_column;
     }
   }
 };
@@ -87,15 +84,15 @@ bool is_output(const Program& program, const ProgramOperand& operand) {
   return program.value(operand.value).role == ArgumentRole::kOutput;
 }
 
-// Whether a step reads the value, which is rounded once then, as it is in memory.
-bool is_read(const Program& program, int value) {
-  for (const ProgramStep& step : program.steps) {
-    const Signature& signature = step.signature;
-    for (size_t i = 0; i < signature.size(); ++i) {
-      if (signature[i].role == ArgumentRole::kInput && step.operands[i].value == value) return true;
+// Whether a step behind this one reads the value, which is rounded once then, as it is in memory.
+bool is_read_behind(const Program& program, const ProgramStep& writer, int value) {
+  const auto first = program.steps.begin() + (&writer - program.steps.data()) + 1;
+  return std::any_of(first, program.steps.end(), [&](const ProgramStep& step) {
+    for (size_t i = 0; i < step.operands.size(); ++i) {
+      if (step.signature[i].role == ArgumentRole::kInput && step.operands[i].value == value) return true;
     }
-  }
-  return false;
+    return false;
+  });
 }
 
 double bytes_of(const Argument& argument, const Lengths& lengths) {
@@ -221,8 +218,8 @@ void ProgramSpec::place(HostValue own, const ProgramOperand& operand, const Argu
   }
 }
 
-bool ProgramSpec::is_passed_on(const Program& program, const ProgramOperand& operand) {
-  return program.is_temporary(operand.value) || is_read(program, operand.value);
+bool ProgramSpec::is_passed_on(const Program& program, const ProgramStep& step, const ProgramOperand& operand) {
+  return program.is_temporary(operand.value) || is_read_behind(program, step, operand.value);
 }
 
 void ProgramSpec::run_steps(Direction direction, const Lengths& lengths, std::vector<HostValue>& values,
@@ -242,10 +239,11 @@ void ProgramSpec::run_steps(Direction direction, const Lengths& lengths, std::ve
       }
       const HostValue& value = all[static_cast<size_t>(operand.value)];
       own[i] = operand.is_whole() ? value : HostValue{part_of(value.tensor, operand, signature[i]), 0};
+      if (signature[i].kind == ArgumentKind::kInt) own[i].scalar += operand.number;
     }
     step.spec->reference(step.direction, lengths_of(step, lengths), own);
     for (size_t i = 0; i < signature.size(); ++i) {
-      if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step.operands[i])) continue;
+      if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step, step.operands[i])) continue;
       for (double& real : own[i].tensor.reals) real = round_to(signature[i].dtype, real);
     }
     if (done) done(step, signature, own);

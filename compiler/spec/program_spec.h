@@ -51,7 +51,7 @@ class ProgramSpec : public OpSpec {
   // Makes a step's value that of the program, or a part of it.
   static void place(HostValue own, const ProgramOperand& operand, const Argument& whole, HostValue& value);
   // Whether later steps read what this operand of a step is.
-  static bool is_passed_on(const Program& program, const ProgramOperand& operand);
+  static bool is_passed_on(const Program& program, const ProgramStep& step, const ProgramOperand& operand);
   // The steps' references in order, on the program's values.
   void run_steps(Direction direction, const Lengths& lengths, std::vector<HostValue>& values,
                  const StepDone& done) const;

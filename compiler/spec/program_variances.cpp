@@ -96,7 +96,8 @@ std::vector<std::vector<double>> ProgramSpec::error_variances(Direction directio
               [&](const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own) {
                 const std::vector<std::vector<double>>& of_step = of_steps[number++];
                 for (size_t i = 0; i < signature.size(); ++i) {
-                  if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step.operands[i])) continue;
+                  if (signature[i].role != ArgumentRole::kOutput || !is_passed_on(program, step, step.operands[i]))
+                    continue;
                   const double unit = unit_roundoff(signature[i].dtype);
                   std::vector<double>& elements = own[i].tensor.reals;
                   for (size_t e = 0; e < elements.size(); ++e) {

@@ -1142,6 +1142,11 @@ struct StuLayer {
   bool dropout = false;
   // backward computes y again; forward gives y where it does not
   bool recompute_y = true;
+  // backward computes the attention output again; forward gives attn where it does not
+  bool recompute_attn = false;
+  // attention's backward, and the projection that is computed again for it, go through the heads in so many groups, for
+  // less memory: a divisor of heads; 1 to 1024
+  std::int64_t backward_head_groups = 1;
   // forward launches of few tiles get a kernel of their own, tuned by itself
   bool small_batches = false;
 
@@ -1181,6 +1186,133 @@ struct StuLayer {
     text.add("concat_x", concat_x, true);
     text.add("dropout", dropout, false);
     text.add("recompute_y", recompute_y, true);
+    text.add("recompute_attn", recompute_attn, false);
+    text.add("backward_head_groups", backward_head_groups, 1);
+    text.add("small_batches", small_batches, false);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "stu_stack".
+struct StuStack {
+  // number of layers N; 1 to 32; must be given
+  std::int64_t layers = 0;
+  // number of attention heads H; 1 to 1024
+  std::int64_t heads = 1;
+  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t attn_dim = 0;
+  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  std::int64_t hidden_dim = 0;
+  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16
+  DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
+  // type of offsets and num_targets; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // bytes that data pointers and strides are multiples of; 16
+  std::int64_t alignment = 16;
+  // row i sees columns j <= i alone; contextual rows see the whole history
+  bool causal = true;
+  // launches take num_targets, how many of the last rows of each sequence are targets
+  bool num_targets = false;
+  // targets are in groups of this many rows; 1 to 268435456
+  std::int64_t target_group_size = 1;
+  // window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no mask
+  // at all; -1 to 268435456
+  std::int64_t max_attn_len = 0;
+  // last ids of a sequence that ignore the window; 0 to 268435456
+  std::int64_t min_full_attn_seq_len = 0;
+  // leading rows that see the whole history; 0 to 268435456
+  std::int64_t contextual_seq_len = 0;
+  // semi-local attention: local part; 0 to 268435456
+  std::int64_t sla_k1 = 0;
+  // semi-local attention: global part; 0 to 268435456
+  std::int64_t sla_k2 = 0;
+  // no mask: every pair of a sequence is valid
+  bool full_mask = false;
+  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
+  Score score = Score::silu;
+  // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
+  std::int64_t rab_heads = 0;
+  // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
+  AttnScale attn_scale = AttnScale::none;
+  // backward returns the gradient of rab
+  bool drab = true;
+  // backward returns the gradient of attn_scale
+  bool dattn_scale = true;
+  // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
+  std::int64_t width = 0;
+  // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
+  Norm norm = Norm::layer_norm;
+  // data type of the norms' weights and biases, and of their gradients: fp32 or dtype; bf16, fp16, fp32
+  DataType weight_dtype = DataType::fp32;
+  // rows that a launch has, about: chooses the kernels of products, which are right for any number; 1 to 268435456
+  std::int64_t typical_rows = 131072;
+  // there is a backward direction, and forward gives what that takes
+  bool training = true;
+  // takes a bias, added to each row of the projection
+  bool uvqk_bias = true;
+  // backward normalises x again; forward gives normed_x where it does not
+  bool recompute_normed_x = true;
+  // backward projects again; forward gives uvqk where it does not
+  bool recompute_uvqk = true;
+  // normalises the columns of each head of the attention output apart
+  bool group_norm = false;
+  // y begins with the columns of u
+  bool concat_u = true;
+  // the columns of the attention output stand before those of the product
+  bool concat_x = true;
+  // launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset
+  bool dropout = false;
+  // backward computes y again; forward gives y where it does not
+  bool recompute_y = true;
+  // backward computes the attention output again; forward gives attn where it does not
+  bool recompute_attn = false;
+  // attention's backward, and the projection that is computed again for it, go through the heads in so many groups, for
+  // less memory: a divisor of heads; 1 to 1024
+  std::int64_t backward_head_groups = 1;
+  // forward launches of few tiles get a kernel of their own, tuned by itself
+  bool small_batches = false;
+
+  std::string json() const {
+    detail::InstanceText text("stu_stack");
+    text.add("layers", layers);
+    text.add("heads", heads, 1);
+    text.add("attn_dim", attn_dim);
+    text.add("hidden_dim", hidden_dim);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("alignment", alignment, 16);
+    text.add("causal", causal, true);
+    text.add("num_targets", num_targets, false);
+    text.add("target_group_size", target_group_size, 1);
+    text.add("max_attn_len", max_attn_len, 0);
+    text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
+    text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("sla_k1", sla_k1, 0);
+    text.add("sla_k2", sla_k2, 0);
+    text.add("full_mask", full_mask, false);
+    text.add("score", score, Score::silu);
+    text.add("rab_heads", rab_heads, 0);
+    text.add("attn_scale", attn_scale, AttnScale::none);
+    text.add("drab", drab, true);
+    text.add("dattn_scale", dattn_scale, true);
+    text.add("width", width);
+    text.add("norm", norm, Norm::layer_norm);
+    text.add("weight_dtype", weight_dtype, DataType::fp32);
+    text.add("typical_rows", typical_rows, 131072);
+    text.add("training", training, true);
+    text.add("uvqk_bias", uvqk_bias, true);
+    text.add("recompute_normed_x", recompute_normed_x, true);
+    text.add("recompute_uvqk", recompute_uvqk, true);
+    text.add("group_norm", group_norm, false);
+    text.add("concat_u", concat_u, true);
+    text.add("concat_x", concat_x, true);
+    text.add("dropout", dropout, false);
+    text.add("recompute_y", recompute_y, true);
+    text.add("recompute_attn", recompute_attn, false);
+    text.add("backward_head_groups", backward_head_groups, 1);
     text.add("small_batches", small_batches, false);
     return text.str();
   }

@@ -48,6 +48,8 @@ class Switch:
         brought, dropped = (not names.isdisjoint(given) for names in (self.brings, self.drops))
         if brought and dropped:
             return not self.default  # what would not be there by itself was meant
+        if not self.brings and not dropped:
+            return True  # without what it drops there is no other way
         return brought or (not dropped and bool(self.drops) and self.default)
 
 
@@ -129,9 +131,10 @@ class _Search:
         self.seen: list[Signature] = []  # of every instance that there is
         self.base: dict[str, int] = {}  # parameters of the instance that others are compared with
         self.size_values: dict[str, int] = {}
-        sizes = iter((40, 56, 88, 104, 136))
+        sizes = [40, 56, 88, 104, 136, *_SIZES]
         for name in self.required:
-            self.base[name] = next(sizes)
+            self.base[name] = next(size for size in sizes if _allows(self.properties[name], size))
+            sizes.remove(self.base[name])
         self.variants: dict[str, list[tuple[Any, Signature]]] = {}
 
     def signature(self, changes: Mapping[str, Any]) -> Signature | None:

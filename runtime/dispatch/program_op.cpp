@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/driver/device.h"
 
@@ -22,23 +23,29 @@ Result<std::unique_ptr<ProgramOp>> ProgramOp::create(EnginePtr engine, OpOptions
                            ArgumentChecker::create(options.instance.spec->signature(options.direction)));
   std::unique_ptr<ProgramOp> op(new ProgramOp(std::move(engine), std::move(options), std::move(checker)));
   const Program& program = op->program_;
-  size_t most = program.arguments.size() + program.temporaries.size();
+  const size_t all = program.arguments.size() + program.temporaries.size();
+  size_t most = 0;
   for (const ProgramStep& step : program.steps) most = std::max(most, step.operands.size());
-  if (most > kMaxValues || op->layout_.count() > ProgramLayout::kMaxSlots) {
+  if (all > kMaxValues || most > kMaxValuesOfStep || op->layout_.count() > ProgramLayout::kMaxSlots) {
     return Status(
         Code::kUnsupported,
-        fmt::format("{} {} has {} values and {} tensors between its steps at a time; a launch has room for {} "
-                    "and {}",
-                    op->spec().op(), to_string(op->direction()), most, op->layout_.count(), kMaxValues,
-                    ProgramLayout::kMaxSlots));
+        fmt::format("{} {} has {} values, steps of up to {} and {} tensors between them at a time; a launch has room "
+                    "for {}, {} and {}",
+                    op->spec().op(), to_string(op->direction()), all, most, op->layout_.count(), kMaxValues,
+                    kMaxValuesOfStep, ProgramLayout::kMaxSlots));
   }
   HSTUJIT_RETURN_IF_ERROR(op->find_rows());
+  std::map<std::pair<std::string, Direction>, const KernelOp*> known;  // steps of one name have one spec
   for (const ProgramStep& step : program.steps) {
+    const KernelOp*& shared = known[{step.name, step.direction}];
+    op->steps_.push_back(shared);
+    if (shared != nullptr) continue;
     OpOptions own = op->options_;
     own.instance = step_instance(op->options_.instance, step);
     own.direction = step.direction;
     HSTUJIT_ASSIGN_OR_RETURN(auto created, KernelOp::create(op->engine_, std::move(own)));
-    op->steps_.push_back(std::move(created));
+    op->steps_.back() = shared = created.get();
+    op->ops_.push_back(std::move(created));
   }
   return op;
 }
@@ -66,7 +73,7 @@ Status ProgramOp::find_rows() {
 }
 
 Status ProgramOp::prepare_host(int64_t max_seq_len) {
-  for (const auto& step : steps_) HSTUJIT_RETURN_IF_ERROR(step->prepare(max_seq_len, -1));
+  for (const auto& op : ops_) HSTUJIT_RETURN_IF_ERROR(op->prepare(max_seq_len, -1));
   return {};
 }
 
@@ -76,12 +83,12 @@ Status ProgramOp::prepare_cuda(int64_t max_seq_len, int device) {
   const DeviceContext& context = guard.device();
   HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec spec, engine_->device(context.ordinal));
   std::vector<KernelOp::Pending> pending;
-  for (const auto& step : steps_) {
-    const auto where = step == steps_.back() ? KernelOp::Where::kHere : KernelOp::Where::kOwnThread;
-    pending.push_back(step->begin(context, spec, max_seq_len, where));
+  for (const auto& op : ops_) {
+    const auto where = op == ops_.back() ? KernelOp::Where::kHere : KernelOp::Where::kOwnThread;
+    pending.push_back(op->begin(context, spec, max_seq_len, where));
   }
   // The last one first: it is compiled by this thread, while others compile the rest.
-  for (size_t i = steps_.size(); i-- > 0;) HSTUJIT_RETURN_IF_ERROR(steps_[i]->finish(context, std::move(pending[i])));
+  for (size_t i = ops_.size(); i-- > 0;) HSTUJIT_RETURN_IF_ERROR(ops_[i]->finish(context, std::move(pending[i])));
   driver_.store(driver.get(), std::memory_order_release);
   return {};
 }

@@ -22,7 +22,8 @@ Instance step_instance(const Instance& program, const ProgramStep& step);
 class ProgramOp final : public Op {
  public:
   // What a launch has room for on the stack.
-  static constexpr size_t kMaxValues = 64;  // arguments and temporaries, and arguments of a step
+  static constexpr size_t kMaxValues = 384;       // arguments and temporaries
+  static constexpr size_t kMaxValuesOfStep = 64;  // arguments of one
 
   // kUnsupported for a program that launches have no room for.
   static Result<std::unique_ptr<ProgramOp>> create(EnginePtr engine, OpOptions options);
@@ -54,8 +55,9 @@ class ProgramOp final : public Op {
 
   const Program& program_;  // the spec's, which options_ keep
   ProgramLayout layout_;
-  std::vector<std::unique_ptr<KernelOp>> steps_;
-  std::vector<RowsOf> rows_;  // by temporary
+  std::vector<std::unique_ptr<KernelOp>> ops_;  // those of steps with the same kernels are one
+  std::vector<const KernelOp*> steps_;          // by step
+  std::vector<RowsOf> rows_;                    // by temporary
 };
 
 }  // namespace hstujit

@@ -19,43 +19,30 @@ struct Tensor {
   std::array<int64_t, kMaxRank> shape, strides;
 };
 
-void offset_by(int64_t elements, const Argument& argument, DLTensor& tensor) {
-  tensor.byte_offset += static_cast<uint64_t>(elements) * size_of(argument.dtype);
-}
+// One between steps: a dense matrix.
+struct Temporary {
+  DLTensor tensor;
+  std::array<int64_t, 2> shape;
+};
 
-// Columns of the rows of `whole`, in the shape that a step's argument has behind its rows, or elements of a vector.
-void view_columns(const DLTensor& whole, const Argument& argument, int64_t first_column, Tensor& view) {
-  offset_by(first_column, argument, view.tensor);
-  const bool vector = argument.shape.size() == 1;
-  int64_t dense = 1;
-  for (size_t d = argument.shape.size(); d-- > (vector ? 0 : 1);) {
-    view.shape[d] = argument.shape[d].bias;
-    view.strides[d] = dense;
-    dense *= view.shape[d];
-  }
-  if (vector) return;
-  view.shape[0] = whole.shape[0];
-  view.strides[0] = tensor_stride(whole, 0);
-}
-
-// One of those that `whole` stacks along its first axis.
-void view_index(const DLTensor& whole, const Argument& argument, int64_t index, Tensor& view) {
-  offset_by(index * tensor_stride(whole, 0), argument, view.tensor);
-  for (int d = 1; d < whole.ndim; ++d) {
-    view.shape[static_cast<size_t>(d) - 1] = whole.shape[d];
-    view.strides[static_cast<size_t>(d) - 1] = tensor_stride(whole, d);
-  }
-}
-
+// The part of `whole` that a step's argument is: one of those that it stacks, and of that the columns of its rows, in
+// the shape that the argument has behind its rows, or elements of a vector.
 void view_part(const DLTensor& whole, const Argument& argument, const ProgramOperand& operand, Tensor& view) {
+  const int stacked = operand.index >= 0 ? 1 : 0;  // axes of `whole` that the view lacks
+  int64_t first = operand.first_column;
+  if (stacked == 1) first += operand.index * tensor_stride(whole, 0);
   view.tensor = whole;
+  view.tensor.byte_offset += static_cast<uint64_t>(first) * size_of(argument.dtype);
   view.tensor.ndim = static_cast<int32_t>(argument.shape.size());
   view.tensor.shape = view.shape.data();
   view.tensor.strides = view.strides.data();
-  if (operand.index >= 0) {
-    view_index(whole, argument, operand.index, view);
-  } else {
-    view_columns(whole, argument, operand.first_column, view);
+  int64_t dense = 1;
+  for (int d = view.tensor.ndim; d-- > 0;) {
+    const auto at = static_cast<size_t>(d);
+    const bool inside = operand.columns && (d > 0 || view.tensor.ndim == 1);
+    view.shape[at] = inside ? argument.shape[at].bias : whole.shape[d + stacked];
+    view.strides[at] = inside ? dense : tensor_stride(whole, d + stacked);
+    dense *= view.shape[at];
   }
 }
 
@@ -63,12 +50,12 @@ void view_part(const DLTensor& whole, const Argument& argument, const ProgramOpe
 
 struct ProgramOp::Values {
   std::array<hstujit_value, kMaxValues> all;  // the program's arguments, then its temporaries
-  std::array<Tensor, kMaxValues> temporaries;
+  std::array<Temporary, kMaxValues> temporaries;
   ProgramLayout::Slots slots;
 
   // Those of one step at a time.
-  std::array<hstujit_value, kMaxValues> step;
-  std::array<Tensor, kMaxValues> views;
+  std::array<hstujit_value, kMaxValuesOfStep> step;
+  std::array<Tensor, kMaxValuesOfStep> views;
 
   // `memory`: of the slots, null before it is known.
   void place_temporaries(const ProgramLayout& layout, size_t count, std::byte* memory) {
@@ -84,6 +71,11 @@ struct ProgramOp::Values {
         continue;
       }
       step[i] = all[static_cast<size_t>(operand.value)];
+      if (signature[i].kind == ArgumentKind::kInt) {
+        step[i].integer =
+            static_cast<int64_t>(static_cast<uint64_t>(step[i].integer) + static_cast<uint64_t>(operand.number));
+        continue;
+      }
       if (operand.is_whole()) continue;
       view_part(*step[i].tensor, signature[i], operand, views[i]);
       step[i].tensor = &views[i].tensor;
@@ -108,7 +100,7 @@ Status ProgramOp::arrange(const hstujit_value* values, size_t count, Values& all
   for (size_t t = 0; t < program_.temporaries.size(); ++t) {
     const Argument& argument = program_.temporaries[t];
     const DLTensor& counted = *values[rows_[t].argument].tensor;
-    Tensor& own = all.temporaries[t];
+    Temporary& own = all.temporaries[t];
     own.tensor = counted;
     own.tensor.dtype = dlpack_type(argument.dtype);
     own.tensor.byte_offset = 0;
@@ -137,7 +129,7 @@ Status ProgramOp::arrange(const hstujit_value* values, size_t count, Values& all
     all.take_step(program_.steps[s], steps_[s]->signature());
     const Result<size_t> bytes = steps_[s]->workspace_size(all.step.data(), program_.steps[s].operands.size());
     if (!bytes.ok()) return bytes.status().with_context(std::string(spec().op()));
-    int64_t& slot = all.slots.bytes[layout_.slot_of_step(s)];
+    int64_t& slot = all.slots.bytes[layout_.slot_of_steps()];
     slot = std::max(slot, static_cast<int64_t>(*bytes));
   }
   layout_.place(all.slots);
@@ -146,10 +138,10 @@ Status ProgramOp::arrange(const hstujit_value* values, size_t count, Values& all
 
 Status ProgramOp::run(Values& all, std::byte* memory, cuda::Stream stream) const {
   all.place_temporaries(layout_, program_.temporaries.size(), memory);
+  const size_t slot = layout_.slot_of_steps();
+  const Workspace own{memory + all.slots.starts[slot], static_cast<size_t>(all.slots.bytes[slot])};
   for (size_t s = 0; s < steps_.size(); ++s) {
     all.take_step(program_.steps[s], steps_[s]->signature());
-    const size_t slot = layout_.slot_of_step(s);
-    const Workspace own{memory + all.slots.starts[slot], static_cast<size_t>(all.slots.bytes[slot])};
     const Status status = steps_[s]->launch(all.step.data(), program_.steps[s].operands.size(), stream, own);
     if (!status.ok()) return status.with_context(std::string(spec().op()));
   }

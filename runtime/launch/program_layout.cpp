@@ -12,16 +12,20 @@ namespace {
 // The steps that a tensor is needed in, from the first to the last.
 struct Lifetime {
   size_t first = 0, last = 0;
+  int64_t bytes = 0;       // of a row
   size_t* slot = nullptr;  // where its number goes
 };
 
+bool meet(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
+
 }  // namespace
 
-ProgramLayout::ProgramLayout(const Program& program)
-    : temporaries_(program.temporaries.size()), steps_(program.steps.size()) {
+ProgramLayout::ProgramLayout(const Program& program) : temporaries_(program.temporaries.size()) {
   std::vector<Lifetime> lifetimes;
   for (size_t t = 0; t < temporaries_.size(); ++t) {
-    Lifetime lifetime{program.steps.size(), 0, &temporaries_[t]};
+    const Argument& temporary = program.temporaries[t];
+    const int64_t bytes = temporary.shape[1].bias * static_cast<int64_t>(size_of(temporary.dtype));
+    Lifetime lifetime{program.steps.size(), 0, bytes, &temporaries_[t]};
     for (size_t step = 0; step < program.steps.size(); ++step) {
       for (const ProgramOperand& operand : program.steps[step].operands) {
         if (operand.value != static_cast<int>(program.arguments.size() + t)) continue;
@@ -31,19 +35,25 @@ ProgramLayout::ProgramLayout(const Program& program)
     }
     lifetimes.push_back(lifetime);
   }
-  for (size_t step = 0; step < steps_.size(); ++step) lifetimes.push_back({step, step, &steps_[step]});
-  std::stable_sort(lifetimes.begin(), lifetimes.end(),
-                   [](const Lifetime& a, const Lifetime& b) { return a.first < b.first; });
-
-  std::vector<size_t> free_from;  // by slot: the first step that it is free in
+  // The largest ones first, and of equal ones those that are needed longest, each to the smallest slot that is free
+  // then: no slot has to grow.
+  std::stable_sort(lifetimes.begin(), lifetimes.end(), [](const Lifetime& a, const Lifetime& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.last - a.first > b.last - b.first;
+  });
+  std::vector<std::vector<Lifetime>> slots;
   for (const Lifetime& lifetime : lifetimes) {
-    const auto free =
-        std::find_if(free_from.begin(), free_from.end(), [&](size_t from) { return from <= lifetime.first; });
-    *lifetime.slot = static_cast<size_t>(free - free_from.begin());
-    if (free == free_from.end()) free_from.push_back(0);
-    free_from[*lifetime.slot] = lifetime.last + 1;
+    const auto is_free = [&](const std::vector<Lifetime>& slot) {
+      return std::none_of(slot.begin(), slot.end(), [&](const Lifetime& other) { return meet(lifetime, other); });
+    };
+    const auto smallest = std::find_if(slots.rbegin(), slots.rend(), is_free);
+    *lifetime.slot = static_cast<size_t>(smallest.base() - slots.begin()) - 1;
+    if (smallest == slots.rend()) {
+      *lifetime.slot = slots.size();
+      slots.emplace_back();
+    }
+    slots[*lifetime.slot].push_back(lifetime);
   }
-  count_ = free_from.size();
+  count_ = slots.size() + 1;
 }
 
 void ProgramLayout::place(Slots& slots) const {

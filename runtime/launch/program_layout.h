@@ -1,7 +1,8 @@
 // Where the temporaries of a program lie in the workspace of a launch, and the workspaces of its steps.
 //
 // Tensors that are never needed at the same time have one slot. Which share one follows from the steps, once; how large
-// a slot is follows from the sizes of a launch, and is that of the largest of its tensors.
+// a slot is follows from the sizes of a launch, and is that of the largest of its tensors. The steps' own workspaces,
+// whose sizes differ much and are not known before a launch, have a slot of their own.
 #pragma once
 
 #include <array>
@@ -25,16 +26,15 @@ class ProgramLayout {
 
   explicit ProgramLayout(const Program& program);
 
-  // By number of the temporary, and of the step.
-  size_t slot_of_temporary(size_t temporary) const { return temporaries_[temporary]; }
-  size_t slot_of_step(size_t step) const { return steps_[step]; }
+  size_t slot_of_temporary(size_t temporary) const { return temporaries_[temporary]; }  // by number
+  size_t slot_of_steps() const { return count_ - 1; }
   size_t count() const { return count_; }
 
   // From the bytes of each slot: its start, at multiples of the workspace's alignment, and the total.
   void place(Slots& slots) const;
 
  private:
-  std::vector<size_t> temporaries_, steps_;
+  std::vector<size_t> temporaries_;
   size_t count_ = 0;
 };
 

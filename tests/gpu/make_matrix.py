@@ -230,6 +230,13 @@ def layer_instances():
                 whole = instance(f"{name}_{mask}_{width}x{attn_dim}x{hidden_dim}", (attn_dim, hidden_dim), **MASKS[mask], **parameters)
                 whole |= {"op": "stu_layer", "width": width, "heads": heads, "typical_rows": 4096}
                 yield whole
+                if mask == "causal":
+                    less = {"backward_head_groups": heads, "recompute_attn": number % 2 == 1}
+                    if name != "layer_serving":
+                        yield whole | {"name": f"{whole['name']}_less_memory", **less}
+                    yield whole | {"name": f"{whole['name']}_stack", "op": "stu_stack", "layers": 2 + number % 2}
+                    if name == "layer":
+                        yield whole | {"name": f"{whole['name']}_stack_less_memory", "op": "stu_stack", "layers": 3, **less}
                 if mask == "causal" and name == "layer_rms_group":
                     cached = {key: value for key, value in whole.items() if key not in ("training", "dropout")}
                     yield cached | {"name": f"{whole['name']}_cached", "op": "cached_stu_layer"}

@@ -26,13 +26,10 @@ inline std::vector<std::string> steps_of(const Program& program) {
         continue;
       }
       const std::string& value = program.value(operand.value).name;
-      if (operand.index >= 0) {
-        text += fmt::format(" {}={}({})", signature[i].name, value, operand.index);
-      } else if (operand.columns) {
-        text += fmt::format(" {}={}[{}]", signature[i].name, value, operand.first_column);
-      } else if (value != signature[i].name) {
-        text += fmt::format(" {}={}", signature[i].name, value);
-      }
+      if (operand.is_whole() && value == signature[i].name) continue;
+      text += fmt::format(" {}={}", signature[i].name, value);
+      if (operand.index >= 0) text += fmt::format("({})", operand.index);
+      if (operand.columns) text += fmt::format("[{}]", operand.first_column);
     }
     texts.push_back(text);
   }

@@ -98,6 +98,29 @@ class Operators(unittest.TestCase):
             found = (gradient.double() * direction).sum().item()
             self.assertAlmostEqual(found, expected, delta=bound * max(1, abs(expected)), msg=f"input {index}")
 
+    def test_silu_of_the_first_columns_of_a_product(self):
+        mat1, mat2 = torch_cases.tensor(8, 16).half(), torch_cases.tensor(16, 24, seed=1).half().requires_grad_()
+        plain, out = ops.addmm(mat1, mat2, 1.0), ops.addmm(mat1, mat2, 1.0, silu_columns=11)
+        torch.testing.assert_close(out[:, :11], torch.nn.functional.silu(plain[:, :11]), rtol=1e-2, atol=1e-2)
+        torch.testing.assert_close(out[:, 11:], plain[:, 11:])
+        with self.assertRaisesRegex(errors.UnsupportedError, "addmm has no derivative with silu_columns=11"):
+            out.sum().backward()
+
+    def test_a_stack_is_layers_in_order(self):
+        _, _, arguments, keywords = next(case for case in torch_cases.cases() if case[0] == "stack")
+        arguments, keywords = torch_cases.with_gradients("stu_stack", arguments, keywords)
+        leaves = [value for value in arguments if isinstance(value, torch.Tensor) and value.requires_grad]
+        x, stacked = arguments[0], [any(value is leaf for leaf in leaves[1:]) for value in arguments]
+        for layer in range(2):
+            own = [value[layer] if of_layer else value for value, of_layer in zip(arguments, stacked)]
+            x = ops.stu_layer(x, *own[1:], **keywords)[0]
+        out = ops.stu_stack(*arguments, **keywords)[0]
+        self.assertTrue(torch.equal(out, x))
+        weights = torch_cases.tensor(*out.shape, seed=20).half()
+        found, wanted = (torch.autograd.grad((result * weights).sum(), leaves) for result in (out, x))
+        for one, other in zip(found, wanted):
+            torch.testing.assert_close(one, other, rtol=0, atol=0)
+
     def test_gradcheck(self):
         q, k, v = (tensor.requires_grad_() for tensor in next(torch_cases.cases())[2][:3])
 

@@ -138,6 +138,7 @@ class Layers(unittest.TestCase):
             ("attention_dim", -8, "an integer, a multiple of 8, from 8 to 256"),
             ("max_attn_len", -2, "an integer from -1 to 268435456, or None"),
             ("contextual_seq_len", -1, "an integer from 0 to 268435456"),
+            ("backward_head_groups", 0, "an integer from 1 to 1024"),
             ("contextual_seq_len", None, "an integer from 0 to 268435456"),
         ):
             sizes = {"embedding_dim": 32, "num_heads": 2, "hidden_dim": 16, "attention_dim": 8}
@@ -174,7 +175,8 @@ class Layers(unittest.TestCase):
 
     def test_a_layer_is_that_of_plain_pytorch(self):
         targets = torch.tensor([2, 0, 3])
-        for more in ({}, {"use_group_norm": True}, KEPT, {"recompute_uvqk": False}):
+        less_memory = {"recompute_attn": True, "backward_head_groups": 2}
+        for more in ({}, {"use_group_norm": True}, KEPT, {"recompute_uvqk": False}, less_memory):
             with self.subTest(more):
                 layer = self.make(output_dropout_ratio=0.0, **more)
                 x = torch_cases.tensor(ROWS, 32, seed=40).bfloat16()

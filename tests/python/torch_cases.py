@@ -105,6 +105,18 @@ def layers():
     yield "layer_kept", "stu_layer", layer, {
         **heads, "recompute_normed_x": False, "recompute_uvqk": False, "recompute_y": False
     }  # fmt: skip
+    yield "layer_less_memory", "stu_layer", layer, {**heads, "recompute_attn": True, "backward_head_groups": 2}
+
+    def stacked(*shape, seed, scale=1.0):
+        return scale * tensor(2, *shape, seed=seed)
+
+    stack = (
+        x, stacked(16, seed=1), stacked(16, 96, seed=15, scale=0.1).half(),
+        stacked(48, 16, seed=16, scale=0.05).half(), 1 + stacked(16, seed=2), offsets(), 8, 0.25, stacked(16, seed=3),
+        None, stacked(16, seed=4)
+    )  # fmt: skip
+    yield "stack", "stu_stack", stack, heads
+    yield "stack_less_memory", "stu_stack", stack, {**heads, "recompute_attn": True}
     caches = tensor(ROWS, 32, seed=18).half(), tensor(ROWS, 16, seed=19).half()
     yield "cached_layer", "cached_stu_layer", (
         tensor(3, 16, seed=20).half(), weights[0], uvqk, output, weights[1], *caches, offsets(), 1,

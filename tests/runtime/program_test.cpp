@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "compiler/spec/sequence_rows.h"
 #include "runtime/dispatch/program_op.h"
 #include "runtime/launch/program_layout.h"
 #include "runtime/operations/operation.h"
@@ -159,6 +160,61 @@ TEST_F(ProgramTest, ALayerIsOneLaunchOfManyKernelsOnOneWorkspace) {
   }
 }
 
+// Workspace of a launch, in bytes of each row that is added: memory that cannot grow unseen.
+class ProgramMemoryTest : public ProgramTest {
+ protected:
+  // Of 4 heads of 128, rows of 512: one matrix of as many columns takes 1024 bytes of a row.
+  double bytes_of_row(const Json& more, Direction direction) {
+    Json json = {{"name", "layer"},     {"op", "stu_layer"},   {"width", 512},
+                 {"heads", 4},          {"attn_dim", 128},     {"hidden_dim", 128},
+                 {"max_seq_len", 1024}, {"num_targets", true}, {"weight_dtype", "bf16"}};
+    json.update(more);
+    const auto instance = parse_instance(json, "test", "");
+    EXPECT_TRUE(instance.ok()) << instance.status().message();
+    const auto op = Op::create(engine_, {*instance, direction, Backend::kCuda, LengthMode::kPow2, {}});
+    EXPECT_TRUE(op.ok()) << op.status().message();
+    EXPECT_TRUE((*op)->prepare(1024, -1).ok());
+    // Shapes alone count. Addresses are such that no tensors meet.
+    FakeLaunch launch(*instance, {{1}, {0}, 1024, {}}, kDLCUDA, direction);
+    uintptr_t address = uintptr_t{1} << 40;
+    for (const Argument& argument : instance->spec->signature(direction)) {
+      if (has_rows(argument))
+        launch.tensor(argument.name).data = reinterpret_cast<void*>(address += uintptr_t{1} << 40);
+    }
+    const auto bytes_of = [&](int64_t rows) {
+      for (const Argument& argument : instance->spec->signature(direction)) {
+        if (has_rows(argument)) launch.tensor(argument.name).shape[0] = rows;
+      }
+      const auto bytes = (*op)->workspace_size(launch.values.data(), launch.values.size());
+      EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+      return bytes.ok() ? static_cast<double>(*bytes) : 0;
+    };
+    constexpr int64_t kMany = 1 << 17;
+    return (bytes_of(2 * kMany) - bytes_of(kMany)) / kMany;
+  }
+};
+
+TEST_F(ProgramMemoryTest, OfALayer) {
+  // uvqk, and y, where normed_x was.
+  EXPECT_NEAR(bytes_of_row(Json::object(), Direction::kForward), (4 + 3) * 1024, 8);
+  // At attention: v, q and k, the gradient of uvqk, that of the attention output, and dq of fp32.
+  EXPECT_NEAR(bytes_of_row(Json::object(), Direction::kBackward), (3 + 4 + 1 + 2) * 1024, 64);
+  // Of v, q, k and dq a part.
+  EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 2}}, Direction::kBackward), (1.5 + 4 + 1 + 1) * 1024, 64);
+  EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 4}}, Direction::kBackward), (1 + 4 + 1 + 0.5) * 1024, 64)
+      << "u, and v, q and k";
+  const Json kept = {{"recompute_normed_x", false}, {"recompute_uvqk", false}, {"recompute_y", false}};
+  EXPECT_NEAR(bytes_of_row(kept, Direction::kForward), 0, 8);
+  EXPECT_NEAR(bytes_of_row(kept, Direction::kBackward), (4 + 1 + 2) * 1024, 64);
+}
+
+TEST_F(ProgramMemoryTest, OfAStack) {
+  const Json four = {{"op", "stu_stack"}, {"layers", 4}};
+  EXPECT_NEAR(bytes_of_row(four, Direction::kForward), (4 + 3) * 1024, 8);
+  // Beside those of a layer, the gradients on both sides of it.
+  EXPECT_NEAR(bytes_of_row(four, Direction::kBackward), (3 + 4 + 1 + 2 + 2) * 1024, 64);
+}
+
 TEST_F(ProgramTest, KernelsOfStepsAreCompiledSideBySide) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core compiles one kernel after the other";
   values_["HSTUJIT_COMPILE_JOBS"] = "2";
@@ -245,14 +301,7 @@ TEST(ProgramLayout, TensorsThatAreNotNeededTogetherShareMemory) {
   // normed lives in steps 0 and 1, dnormed in 1 and 2.
   EXPECT_NE(layout.slot_of_temporary(0), layout.slot_of_temporary(1));
   EXPECT_EQ(layout.count(), 3u);
-  for (size_t step = 0; step < 3; ++step) {
-    if (step < 2) {
-      EXPECT_NE(layout.slot_of_step(step), layout.slot_of_temporary(0)) << step;
-    }
-    if (step > 0) {
-      EXPECT_NE(layout.slot_of_step(step), layout.slot_of_temporary(1)) << step;
-    }
-  }
+  EXPECT_EQ(layout.slot_of_steps(), 2u) << "of workspaces";
   ProgramLayout::Slots slots;
   slots.bytes = {1, 0, 257};
   layout.place(slots);

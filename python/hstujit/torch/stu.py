@@ -40,6 +40,8 @@ class STULayerConfig:
         recompute_normed_x, recompute_uvqk, recompute_y: whether backward computes it again, for less memory.
         sort_by_length: taken, and without effect.
         contextual_seq_len: leading rows that see the whole history.
+        recompute_attn: whether backward computes the attention output again, too. The public package keeps it.
+        backward_head_groups: attention's backward goes through the heads in so many groups, for less memory.
 
     Raises:
         hstujit.errors.InvalidArgumentError: a number that no layer can have.
@@ -60,6 +62,8 @@ class STULayerConfig:
     recompute_y: bool = True
     sort_by_length: bool = True
     contextual_seq_len: int = 0
+    recompute_attn: bool = False
+    backward_head_groups: int = 1
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -75,6 +79,7 @@ _COUNTS = {
     "attention_dim": "attn_dim",
     "max_attn_len": "max_attn_len",
     "contextual_seq_len": "contextual_seq_len",
+    "backward_head_groups": "backward_head_groups",
 }
 
 
@@ -82,7 +87,8 @@ def _check_numbers(config: STULayerConfig) -> None:
     properties = operators()["stu_layer"]["parameters"]["properties"]
     wrong = []
     for name, parameter in _COUNTS.items():
-        value, limits = getattr(config, name), properties[parameter]
+        limits = properties[parameter]
+        value = getattr(config, name, limits.get("default"))  # the public package's has fewer fields
         if value is None and name == "max_attn_len":
             continue
         lowest, highest, multiple = limits["minimum"], limits["maximum"], limits.get("multipleOf", 1)
@@ -287,6 +293,7 @@ class STULayer(torch.nn.Module):
             recompute_normed_x=prefill or config.recompute_normed_x,
             recompute_uvqk=not prefill and config.recompute_uvqk,
             recompute_y=prefill or config.recompute_y,
+            **_less_memory(config),
         )
         if kept is not None:
             v, qk = self._columns
@@ -423,6 +430,7 @@ class STULayer(torch.nn.Module):
         }
         whole = {**both, "op": "stu_layer", "dropout": self.training and config.output_dropout_ratio > 0}
         recomputed = {name: getattr(config, name) for name in ("recompute_normed_x", "recompute_uvqk", "recompute_y")}
+        whole |= _less_memory(config)
         parameters: dict[str, dict[str, Any]] = {
             "training": {**whole, **recomputed, "directions": ["forward", "backward"]},
             "inference": {**whole, **recomputed, "training": False},
@@ -449,6 +457,14 @@ class STULayer(torch.nn.Module):
             yield {"name": f"{name}-keep-{width}", **split, "max_seq_len": lengths}
 
 
+def _less_memory(config: STULayerConfig) -> dict[str, Any]:
+    """What the public package's configuration does not have."""
+    return {
+        "recompute_attn": getattr(config, "recompute_attn", False),
+        "backward_head_groups": getattr(config, "backward_head_groups", 1),
+    }
+
+
 def _check_offsets(x_offsets: torch.Tensor) -> None:
     if x_offsets.dim() != 1:
         raise InvalidArgumentError(
@@ -472,7 +488,7 @@ def _list_of(name: str, lengths: Lengths) -> list[int]:
 
 
 class STUStack(torch.nn.Module):
-    """Layers in order."""
+    """Layers in order, a call for each, whose weights are tensors of their own: ``stu_stack`` takes stacked ones."""
 
     def __init__(self, stu_list: Iterable[STULayer], is_inference: bool = False) -> None:
         super().__init__()

@@ -12,6 +12,11 @@ TEST(StuLayerGradient, IsThatOfForward) {
   expect_gradients(stu("stu_layer", fp16), 8);
   expect_gradients(stu("stu_layer", kept), 8);
   expect_gradients(stu("stu_layer", rms), 5);
+  Json groups = fp16, again = fp16, wide = fp16;
+  groups.update({{"backward_head_groups", 2}});
+  again.update({{"recompute_attn", true}, {"backward_head_groups", 2}});
+  wide.update({{"attn_dim", 16}});
+  for (const Json& less_memory : {groups, again, wide}) expect_gradients(stu("stu_layer", less_memory), 8);
 }
 
 TEST(StuLayerGradient, OfHalvesIsThatOfForward) {

@@ -69,20 +69,47 @@ TEST(StuLayer, StepsShareColumnsOfOneProjection) {
   EXPECT_THAT(
       steps_of(*spec->program(Direction::kBackward)),
       ElementsAre(
-          "layer_norm forward: weight=input_norm_weight bias=input_norm_bias out=normed_x",
-          "addmm forward: input=uvqk_bias mat1=normed_x mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
-          "hstu_norm_mul_dropout forward: x=attn u=uvqk[0] weight=output_norm_weight bias=output_norm_bias out=y",
+          "layer_norm forward: weight=input_norm_weight bias=input_norm_bias out=dx",
+          "addmm_3 forward: input=uvqk_bias[0] mat1=dx mat2=uvqk_weight[0] alpha=1 beta=1 out=u[0]",
+          "hstu_norm_mul_dropout forward: x=attn u=u[0] weight=output_norm_weight bias=output_norm_bias out=y",
           "addmm_wgrad forward: mat1=y alpha=1 out=doutput_weight",
-          "addmm_3 forward: mat1=dout mat2=output_weight alpha=1 out=dy",
-          "hstu_norm_mul_dropout backward: x=attn u=uvqk[0] dout=dy weight=output_norm_weight bias=output_norm_bias "
+          "addmm_4 forward: mat1=dout mat2=output_weight alpha=1 out=dy",
+          "hstu_norm_mul_dropout backward: x=attn u=u[0] dout=dy weight=output_norm_weight bias=output_norm_bias "
           "dx=dattn du=duvqk[0] dweight=doutput_norm_weight dbias=doutput_norm_bias",
-          "hstu_attention backward: q=uvqk[64] k=uvqk[80] v=uvqk[32] dout=dattn[0] dq=duvqk[64] dk=duvqk[80] "
+          "addmm_5 forward: input=uvqk_bias[32] mat1=dx mat2=uvqk_weight[32] alpha=1 beta=1 out=vqk[0]",
+          "hstu_attention backward: q=vqk[32] k=vqk[48] v=vqk[0] dout=dattn[0] dq=duvqk[64] dk=duvqk[80] "
           "dv=duvqk[32]",
-          "addmm_4 forward: mat1=duvqk mat2=uvqk_weight alpha=1 out=dnormed_x",
-          "addmm_wgrad_2 forward: mat1=normed_x dout=duvqk alpha=1 out=duvqk_weight",
+          "addmm_6 forward: mat1=duvqk mat2=uvqk_weight alpha=1 out=dnormed_x",
+          "addmm_wgrad_2 forward: mat1=dx dout=duvqk alpha=1 out=duvqk_weight",
           "bias_add backward: dout=duvqk beta=1 dbias=duvqk_bias",
           "layer_norm_2 backward: dout=dnormed_x dresidual=dout weight=input_norm_weight dweight=dinput_norm_weight "
           "dbias=dinput_norm_bias"));
+}
+
+// With heads as wide in q and k as in v.
+TEST(StuLayer, WhatIsProjectedLiesWhereAttentionWritesItsGradients) {
+  const std::vector<std::string> steps = steps_of(*stu("stu_layer", {{"attn_dim", 16}})->program(Direction::kBackward));
+  EXPECT_THAT(steps[2], HasSubstr(" out=duvqk[32]"));
+  EXPECT_EQ(steps[3], "addmm_wgrad forward: mat1=duvqk[32] alpha=1 out=doutput_weight");
+  EXPECT_THAT(steps[4], HasSubstr(" out=duvqk[32]"));
+  EXPECT_THAT(steps[5], HasSubstr(" dout=duvqk[32]"));
+}
+
+TEST(StuLayer, AttentionOfGroupsOfHeads) {
+  const std::vector<std::string> steps =
+      steps_of(*stu("stu_layer", {{"backward_head_groups", 2}})->program(Direction::kBackward));
+  EXPECT_THAT(
+      std::vector(steps.begin() + 6, steps.begin() + 14),
+      ElementsAre("addmm_5 forward: input=uvqk_bias[32] mat1=dx mat2=uvqk_weight[32] alpha=1 beta=1 out=vqk[0]",
+                  "addmm_6 forward: input=uvqk_bias[64] mat1=dx mat2=uvqk_weight[64] alpha=1 beta=1 out=vqk[16]",
+                  "addmm_6 forward: input=uvqk_bias[80] mat1=dx mat2=uvqk_weight[80] alpha=1 beta=1 out=vqk[24]",
+                  "hstu_attention_2 backward: q=vqk[16] k=vqk[24] v=vqk[0] dout=dattn[0] dq=duvqk[64] "
+                  "dk=duvqk[80] dv=duvqk[32]",
+                  "addmm_5 forward: input=uvqk_bias[48] mat1=dx mat2=uvqk_weight[48] alpha=1 beta=1 out=vqk[0]",
+                  "addmm_6 forward: input=uvqk_bias[72] mat1=dx mat2=uvqk_weight[72] alpha=1 beta=1 out=vqk[16]",
+                  "addmm_6 forward: input=uvqk_bias[88] mat1=dx mat2=uvqk_weight[88] alpha=1 beta=1 out=vqk[24]",
+                  "hstu_attention_2 backward: q=vqk[16] k=vqk[24] v=vqk[0] dout=dattn[16] dq=duvqk[72] "
+                  "dk=duvqk[88] dv=duvqk[48]"));
 }
 
 TEST(StuLayer, WithoutTrainingNothingIsKept) {

@@ -26,7 +26,7 @@ Program output_backward(const StuOutputSteps& output) {
   ProgramBuilder program;
   program.inputs(output_inputs());
   output.compute_backward(program, {"attn", -1, "attention output"}, {"u", -1, "rows that it is gated with"},
-                          {"dattn", -1, "gradient of attn"}, {"du", -1, "gradient of u"});
+                          {"dattn", -1, "gradient of attn"}, {"du", -1, "gradient of u"}, {});
   return program.finish();
 }
 

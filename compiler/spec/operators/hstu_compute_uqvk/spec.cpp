@@ -79,8 +79,7 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
 
 ProgramBuilder UqvkSteps::builder() {
   ProgramBuilder program;
-  program.inputs(
-      {"x", "input_norm_weight", "input_norm_bias", "uvqk_weight", "uvqk_bias", "normed_x", "duvqk", "eps"});
+  program.inputs({"x", "input_norm_weight", "input_norm_bias", "uvqk_weight", "uvqk_bias", "normed_x", "duvqk", "eps"});
   return program;
 }
 
@@ -107,8 +106,7 @@ Program UqvkSteps::forward() const {
 // Of some columns, whose gradient `dout` is: those of the weights, and the part that they have in that of normed_x.
 void UqvkSteps::add_gradients(ProgramBuilder& program, const Part& part, const ProgramValue& dout,
                               const ProgramValues& dgrad) const {
-  ProgramValues operands = {
-      {"mat1", dout}, {"mat2", {"uvqk_weight", part.first}}, {"alpha", ProgramValue::number(1)}};
+  ProgramValues operands = {{"mat1", dout}, {"mat2", {"uvqk_weight", part.first}}, {"alpha", ProgramValue::number(1)}};
   operands.insert(dgrad.begin(), dgrad.end());
   program.step(part.dgrad, Direction::kForward, operands);
   program.step(part.wgrad, Direction::kForward,
@@ -121,7 +119,8 @@ void UqvkSteps::add_gradients(ProgramBuilder& program, const Part& part, const P
                {{"dout", dout}, {"beta", ProgramValue::number(1)}, {"dbias", {"duvqk_bias", part.first}}});
 }
 
-// u before its silu is a product of few columns: what keeping it would cost, in memory's time, computing it again costs.
+// u before its silu is a product of few columns: what keeping it would cost, in memory's time, computing it again
+// costs.
 Program UqvkSteps::backward() const {
   const Dimension rows = Dimension::of(std::string(kSequenceAxis));
   const auto constant = [](int64_t size) { return Dimension::constant(size); };
@@ -140,8 +139,7 @@ Program UqvkSteps::backward() const {
                    "gradient of uvqk_bias, summed over all rows");
   }
   for (const char* const name : {"u", "du"}) program.temporary(name, params_.dtype, widths_.v);
-  for (const char* const name : {"dnormed_x_of_u", "dnormed_x"})
-    program.temporary(name, params_.dtype, params_.width);
+  for (const char* const name : {"dnormed_x_of_u", "dnormed_x"}) program.temporary(name, params_.dtype, params_.width);
   if (params_.recompute_normed_x) {
     program.temporary("normed_x", params_.dtype, params_.width);
     add_norm(program);

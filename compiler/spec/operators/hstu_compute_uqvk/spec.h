@@ -1,5 +1,5 @@
-// hstu_compute_uqvk: rows normalised and projected to u, v, q and k, of u the silu (docs/ops.md, "hstu_compute_uqvk"). A
-// program.
+// hstu_compute_uqvk: rows normalised and projected to u, v, q and k, of u the silu (docs/ops.md, "hstu_compute_uqvk").
+// A program.
 #pragma once
 
 #include "compiler/spec/operators/stu_layer/params.h"
@@ -31,9 +31,9 @@ struct HstuComputeUqvkParams : StuParams, StuTraining {
   }
 };
 
-// Forward: x (L,D), input_norm_weight, [input_norm_bias], uvqk_weight, [uvqk_bias], eps, uvqk (L,P), whose first columns
-// are silu(u), and with training normed_x where it is not computed again. Backward: the same with duvqk (L,P), dx and a
-// gradient of each weight.
+// Forward: x (L,D), input_norm_weight, [input_norm_bias], uvqk_weight, [uvqk_bias], eps, uvqk (L,P), whose first
+// columns are silu(u), and with training normed_x where it is not computed again. Backward: the same with duvqk (L,P),
+// dx and a gradient of each weight.
 class HstuComputeUqvkSpec final : public ProgramSpec {
  public:
   HstuComputeUqvkSpec(const HstuComputeUqvkParams& params, Program forward, std::optional<Program> backward)

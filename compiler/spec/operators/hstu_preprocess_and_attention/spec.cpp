@@ -15,18 +15,22 @@ std::vector<std::string> preprocess_inputs() {
 Program preprocess_forward(const StuInputSteps& input, bool training) {
   ProgramBuilder program;
   program.inputs(preprocess_inputs());
+  if (training) input.keep(program, ArgumentRole::kOutput);
   input.project(program, training);
-  input.activate(program, {"u", -1, "silu of the projection's first columns"});
-  input.attend(program, {"attn", -1, "attention output"});
+  input.activate(program, training, {"u", -1, "silu of the projection's first columns"});
+  input.attend(program, training, {"attn", -1, "attention output"});
   return program.finish();
 }
 
 Program preprocess_backward(const StuInputSteps& input) {
   ProgramBuilder program;
   program.inputs(preprocess_inputs());
-  input.project_again(program);
+  program.outputs({"duvqk_weight", "duvqk_bias", "dx", "dinput_norm_weight", "dinput_norm_bias"});
+  input.keep(program, ArgumentRole::kInput);
+  input.take_weights(program);
+  input.begin_backward(program);
   input.activate_backward(program, {"du", -1, "gradient of u"});
-  input.attend_backward(program, {"dattn", -1, "gradient of the attention output"});
+  input.attend_backward(program, {"dattn"});
   input.project_backward(program, std::nullopt);
   return program.finish();
 }

@@ -9,11 +9,14 @@ namespace hstujit {
 
 namespace {
 
-ProgramValues gate_operands(const ProgramValue& attn, const ProgramValue& u) {
-  return {{"x", attn},
-          {"u", u},
-          {"weight", {"output_norm_weight", -1, "factor of each column, or head, of the norm of the attention output"}},
-          {"bias", {"output_norm_bias", -1, "added to each column, or head, of the norm of the attention output"}}};
+ProgramValues gate_operands(const ProgramValue& attn, const ProgramValue& u, const StuNames& names) {
+  return {
+      {"x", attn},
+      {"u", u},
+      {"offset", names.offset()},
+      {"weight",
+       names.weight("output_norm_weight", "factor of each column, or head, of the norm of the attention output")},
+      {"bias", names.weight("output_norm_bias", "added to each column, or head, of the norm of the attention output")}};
 }
 
 }  // namespace
@@ -71,45 +74,67 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
   return steps;
 }
 
-void StuOutputSteps::add_gate(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u) const {
-  ProgramValues operands = gate_operands(attn, u);
-  operands.emplace("out", ProgramValue{"y", -1, "what is projected"});
+StuMatrix StuOutputSteps::y(bool kept, const StuNames& names) const {
+  return kept && !output_.recompute_y ? names.kept("y", y_columns_) : names.between("y");
+}
+
+void StuOutputSteps::keep(ProgramBuilder& program, ArgumentRole role, int64_t layers) const {
+  if (output_.recompute_y) return;
+  program.matrix(role, "y", dtype_, layers * y_columns_, "seq_offsets",
+                 role == ArgumentRole::kInput ? "what was projected, as forward gave it" : "what is projected");
+}
+
+void StuOutputSteps::add_gate(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u,
+                              const ProgramValue& y, const StuNames& names) const {
+  ProgramValues operands = gate_operands(attn, u, names);
+  operands.emplace("out", y);
   program.step(gate_, Direction::kForward, operands);
 }
 
-void StuOutputSteps::compute(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u,
-                             bool kept) const {
-  if (!kept || output_.recompute_y) program.temporary("y", dtype_, y_columns_);
-  add_gate(program, attn, u);
+void StuOutputSteps::compute(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u, bool kept,
+                             const ProgramValue& x, const ProgramValue& out, const StuNames& names) const {
+  const ProgramValue y = this->y(kept, names).all("what is projected");
+  if (!kept || output_.recompute_y) program.temporary(y.name, dtype_, y_columns_);
+  add_gate(program, attn, u, y, names);
   program.step(projection_, Direction::kForward,
-               {{"mat1", {"y"}},
-                {"mat2", {"output_weight", -1, "weights of the projection"}},
-                {"input", {"x", -1, "rows, added to the projection"}},
+               {{"mat1", y},
+                {"mat2", names.weight("output_weight", "weights of the projection")},
+                {"input", x},
                 {"alpha", ProgramValue::number(1)},
-                {"beta", ProgramValue::number(1)}});
+                {"beta", ProgramValue::number(1)},
+                {"out", out}});
 }
 
 void StuOutputSteps::compute_backward(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u,
-                                      const ProgramValue& dattn, const ProgramValue& du) const {
+                                      const ProgramValue& dattn, const ProgramValue& du, const Free& free,
+                                      const ProgramValue& dout, const StuNames& names) const {
+  const auto between = [&](const char* name) {
+    if (y_columns_ <= free.columns) return free.matrix.columns(free.first);
+    const StuMatrix matrix = names.between(name);
+    program.temporary(matrix.name, dtype_, y_columns_);
+    return matrix.all();
+  };
+  ProgramValue y = this->y(/*kept=*/true, names).all("what was projected, as forward gave it");
   if (output_.recompute_y) {
-    program.temporary("y", dtype_, y_columns_);
-    add_gate(program, attn, u);
+    y = between("y");
+    add_gate(program, attn, u, y, names);
   }
-  program.temporary("dy", dtype_, y_columns_);
-  const ProgramValue dout{"dout", -1, "gradient of the result"};
   program.step(projection_wgrad_, Direction::kForward,
-               {{"mat1", {"y", -1, "what was projected, as forward gave it"}},
+               {{"mat1", y},
                 {"dout", dout},
                 {"alpha", ProgramValue::number(1)},
-                {"out", {"doutput_weight", -1, "gradient of output_weight, summed over all rows"}}});
-  program.step(projection_dgrad_, Direction::kForward,
-               {{"mat1", dout}, {"mat2", {"output_weight"}}, {"alpha", ProgramValue::number(1)}, {"out", {"dy"}}});
-  ProgramValues operands = gate_operands(attn, u);
-  operands.insert({{"dout", {"dy"}},
-                   {"dx", dattn},
-                   {"du", du},
-                   {"dweight", {"doutput_norm_weight", -1, "gradient of output_norm_weight, summed over all rows"}},
-                   {"dbias", {"doutput_norm_bias", -1, "gradient of output_norm_bias, summed over all rows"}}});
+                {"out", names.weight("doutput_weight", "gradient of output_weight, summed over all rows")}});
+  const ProgramValue dy = between("dy");
+  program.step(
+      projection_dgrad_, Direction::kForward,
+      {{"mat1", dout}, {"mat2", names.weight("output_weight")}, {"alpha", ProgramValue::number(1)}, {"out", dy}});
+  ProgramValues operands = gate_operands(attn, u, names);
+  operands.insert(
+      {{"dout", dy},
+       {"dx", dattn},
+       {"du", du},
+       {"dweight", names.weight("doutput_norm_weight", "gradient of output_norm_weight, summed over all rows")},
+       {"dbias", names.weight("doutput_norm_bias", "gradient of output_norm_bias, summed over all rows")}});
   program.step(gate_, Direction::kBackward, operands);
 }
 

@@ -24,16 +24,31 @@ class StuOutputSteps {
   static std::optional<StuOutputSteps> make(const StuGate& gate, const StuParams& stu, const StuOutputParams& output,
                                             const std::string& path, Mistakes& mistakes);
 
+  // Declares what forward gives and backward takes, of so many layers.
+  void keep(ProgramBuilder& program, ArgumentRole role, int64_t layers = 1) const;
+
   // `attn` and `u` to `y`, which is a temporary, or, where `kept`, an output of the program; y and x to `out`.
-  void compute(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u, bool kept) const;
-  // `dout` to the gradients of all of it but of x, which is dout itself.
+  void compute(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u, bool kept,
+               const ProgramValue& x = {"x", -1, "rows, added to the projection"}, const ProgramValue& out = {"out"},
+               const StuNames& names = {}) const;
+  // Columns of a matrix that nothing is in yet.
+  struct Free {
+    StuMatrix matrix;
+    int64_t first = 0, columns = 0;
+  };
+  // `dout` to the gradients of all of it but of x, which is dout itself. y, and then its gradient, lie in `free` where
+  // that has as many columns.
   void compute_backward(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u,
-                        const ProgramValue& dattn, const ProgramValue& du) const;
+                        const ProgramValue& dattn, const ProgramValue& du, const Free& free,
+                        const ProgramValue& dout = {"dout", -1, "gradient of the result"},
+                        const StuNames& names = {}) const;
 
   int64_t v_columns() const { return v_; }
 
  private:
-  void add_gate(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u) const;
+  StuMatrix y(bool kept, const StuNames& names) const;
+  void add_gate(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u, const ProgramValue& y,
+                const StuNames& names) const;
 
   int64_t v_ = 0;          // columns of attn and u
   int64_t y_columns_ = 0;  // of y

@@ -1,12 +1,14 @@
 // Parameters of stu_layer and of its halves, hstu_preprocess_and_attention and hstu_compute_output.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "compiler/spec/gemm_spec.h"
 #include "compiler/spec/operators/hstu_attention/params.h"
+#include "compiler/spec/program.h"
 #include "compiler/spec/row_spec.h"
 
 namespace hstujit {
@@ -101,6 +103,52 @@ struct StuOutputParams {
                   "launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset"),
             field("recompute_y", &P::recompute_y, "backward computes y again; forward gives y where it does not")));
   }
+};
+
+// Of whole layers: what backward takes less memory with, and more time.
+struct StuMemoryParams {
+  bool recompute_attn = false;
+  int64_t backward_head_groups = 1;
+
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::make_tuple(
+        field("recompute_attn", &P::recompute_attn,
+              "backward computes the attention output again; forward gives attn where it does not"),
+        field("backward_head_groups", &P::backward_head_groups,
+              "attention's backward, and the projection that is computed again for it, go through the heads in so many "
+              "groups, for less memory: a divisor of heads",
+              1, 1024));
+  }
+};
+
+// A matrix of a layer: a value of the program, or columns of one.
+struct StuMatrix {
+  std::string name;
+  int64_t first = -1;  // -1: all columns
+
+  ProgramValue all(std::string_view doc = {}) const { return {name, first, doc}; }
+  ProgramValue columns(int64_t column) const { return {name, std::max<int64_t>(first, 0) + column}; }
+};
+
+// What a layer's values are called in a program. Those of a stack have the layer's number: weights and their gradients
+// are stacked along a first axis, kept matrices stand side by side, and tensors between steps have names of their own.
+class StuNames {
+ public:
+  StuNames() = default;
+  explicit StuNames(int64_t layer) : layer_(layer) {}
+
+  ProgramValue weight(std::string name, std::string_view doc = {}, int64_t first_column = -1) const {
+    return {std::move(name), first_column, doc, 0, layer_};
+  }
+  // Of random numbers: those of a stack's layers differ.
+  ProgramValue offset() const { return {"offset", -1, {}, static_cast<double>(std::max<int64_t>(layer_, 0))}; }
+  StuMatrix between(const std::string& name) const { return {layer_ < 0 ? name : name + "_" + std::to_string(layer_)}; }
+  // One of so many columns.
+  StuMatrix kept(const std::string& name, int64_t columns) const { return {name, layer_ < 0 ? -1 : layer_ * columns}; }
+
+ private:
+  int64_t layer_ = -1;
 };
 
 // The widths that follow.

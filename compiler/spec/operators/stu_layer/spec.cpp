@@ -1,59 +1,27 @@
 #include "compiler/spec/operators/stu_layer/spec.h"
 
-#include "compiler/spec/operators/stu_layer/input_steps.h"
-#include "compiler/spec/operators/stu_layer/output_steps.h"
+#include "compiler/spec/operators/stu_layer/layer_steps.h"
 
 namespace hstujit {
 
 namespace {
 
-// The order of inputs.
-std::vector<std::string> layer_inputs() {
-  return {"x",
-          "input_norm_weight",
-          "input_norm_bias",
-          "uvqk_weight",
-          "uvqk_bias",
-          "output_weight",
-          "output_norm_weight",
-          "output_norm_bias",
-          "normed_x",
-          "uvqk",
-          "attn",
-          "y",
-          "dout",
-          "eps",
-          "dropout_ratio",
-          "seed",
-          "offset"};
-}
-
-Program layer_forward(const StuLayerParams& params, const StuInputSteps& input, const StuOutputSteps& output) {
+Program layer_forward(const StuLayerParams& params, const StuLayerSteps& layer) {
   ProgramBuilder program;
-  program.inputs(layer_inputs());
+  program.inputs(StuLayerSteps::inputs());
   program.matrix(ArgumentRole::kOutput, "out", params.dtype, params.width, "seq_offsets", "result");
-  if (params.training) {
-    program.matrix(ArgumentRole::kOutput, "attn", params.dtype, output.v_columns(), "seq_offsets",
-                   "attention output, for backward");
-  } else {
-    program.temporary("attn", params.dtype, output.v_columns());
-  }
-  input.project(program, params.training);
-  input.attend(program, {"attn", 0});
-  output.compute(program, {"attn"}, {"uvqk", 0}, params.training);
+  if (params.training) layer.keep(program, ArgumentRole::kOutput);
+  layer.forward(program, {"x", -1, "rows, added to the projection"}, {"out"});
   return program.finish();
 }
 
-Program layer_backward(const StuLayerParams& params, const StuInputSteps& input, const StuOutputSteps& output) {
+Program layer_backward(const StuLayerSteps& layer) {
   ProgramBuilder program;
-  program.inputs(layer_inputs());
-  program.matrix(ArgumentRole::kInput, "attn", params.dtype, output.v_columns(), "seq_offsets",
-                 "attention output, as forward gave it");
-  program.temporary("dattn", params.dtype, output.v_columns());
-  input.project_again(program);
-  output.compute_backward(program, {"attn"}, {"uvqk", 0}, {"dattn"}, {"duvqk", 0});
-  input.attend_backward(program, {"dattn", 0});
-  input.project_backward(program, ProgramValue{"dout"});
+  program.inputs(StuLayerSteps::inputs());
+  program.outputs(StuLayerSteps::gradients());
+  layer.keep(program, ArgumentRole::kInput);
+  layer.input().take_weights(program);
+  layer.backward(program, {"x"}, {"dout", -1, "gradient of the result"}, {"dx", -1, "gradient of x"});
   return program.finish();
 }
 
@@ -62,13 +30,11 @@ Program layer_backward(const StuLayerParams& params, const StuInputSteps& input,
 OpSpecPtr parse_stu_layer(const Json& json, const std::string& path, Mistakes& mistakes) {
   const auto params = read_attention_params<StuLayerParams>(json, path, mistakes);
   if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
-  const auto input = StuInputSteps::make(*params, *params, *params, path, mistakes);
-  const StuGate gate{params->heads, params->hidden_dim, params->dtype, /*silu_u=*/params->concat_u, "silu"};
-  const auto output = StuOutputSteps::make(gate, *params, *params, path, mistakes);
-  if (!input || !output) return nullptr;
+  const auto layer = StuLayerSteps::make(*params, path, mistakes);
+  if (!layer) return nullptr;
   std::optional<Program> backward;
-  if (params->training) backward = layer_backward(*params, *input, *output);
-  return std::make_shared<StuLayerSpec>(*params, layer_forward(*params, *input, *output), std::move(backward));
+  if (params->training) backward = layer_backward(*layer);
+  return std::make_shared<StuLayerSpec>(*params, layer_forward(*params, *layer), std::move(backward));
 }
 
 Json schema_stu_layer() { return attention_schema<StuLayerParams>(); }

@@ -1,0 +1,60 @@
+#include "compiler/spec/operators/stu_layer/layer_steps.h"
+
+namespace hstujit {
+
+std::vector<std::string> StuLayerSteps::inputs(const std::vector<std::string>& kept) {
+  std::vector<std::string> names = {"x",         "input_norm_weight", "input_norm_bias",    "uvqk_weight",
+                                    "uvqk_bias", "output_weight",     "output_norm_weight", "output_norm_bias"};
+  names.insert(names.end(), kept.begin(), kept.end());
+  for (const char* const name : {"normed_x", "uvqk", "attn", "y", "dout", "eps", "dropout_ratio", "seed", "offset"})
+    names.emplace_back(name);
+  return names;
+}
+
+std::vector<std::string> StuLayerSteps::gradients() {
+  return {"doutput_weight",     "doutput_norm_weight", "doutput_norm_bias", "duvqk_weight", "duvqk_bias", "dx",
+          "dinput_norm_weight", "dinput_norm_bias"};
+}
+
+StuMatrix StuLayerSteps::attn(bool kept, const StuNames& names) const {
+  return kept && !recompute_attn_ ? names.kept("attn", output_.v_columns()) : names.between("attn");
+}
+
+void StuLayerSteps::keep(ProgramBuilder& program, ArgumentRole role, int64_t layers) const {
+  if (!recompute_attn_) {
+    program.matrix(
+        role, "attn", input_.dtype(), layers * output_.v_columns(), "seq_offsets",
+        role == ArgumentRole::kInput ? "attention output, as forward gave it" : "attention output, for backward");
+  }
+  input_.keep(program, role, layers);
+  output_.keep(program, role, layers);
+}
+
+void StuLayerSteps::forward(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& out,
+                            const StuNames& names) const {
+  const StuMatrix attn = this->attn(training_, names);
+  if (!training_ || recompute_attn_) program.temporary(attn.name, input_.dtype(), output_.v_columns());
+  input_.project(program, training_, x, names);
+  input_.attend(program, training_, attn.columns(0), names);
+  output_.compute(program, attn.all(), input_.u(training_, names), training_, x, out, names);
+}
+
+void StuLayerSteps::backward(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& dout,
+                             const ProgramValue& dx, const StuNames& names) const {
+  const StuWidths& widths = input_.widths();
+  const StuMatrix attn = this->attn(/*kept=*/true, names), dattn = names.between("dattn"),
+                  duvqk = StuInputSteps::duvqk(names);
+  input_.begin_backward(program, x, dx, names);
+  if (recompute_attn_) {
+    program.temporary(attn.name, input_.dtype(), output_.v_columns());
+    input_.attend(program, /*kept=*/true, attn.columns(0), names);
+  }
+  program.temporary(dattn.name, input_.dtype(), output_.v_columns());
+  // The columns of v, q and k get their gradients behind the gate.
+  output_.compute_backward(program, attn.all(), input_.u_of_backward(names), dattn.all(), duvqk.columns(0),
+                           {duvqk, widths.first_v(), widths.uvqk() - widths.first_v()}, dout, names);
+  input_.attend_backward(program, {dattn.name, 0}, dx, names);
+  input_.project_backward(program, dout, x, dx, names);
+}
+
+}  // namespace hstujit
