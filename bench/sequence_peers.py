@@ -103,6 +103,11 @@ def instances(batch):
         out = torch.zeros(BATCH, LONGEST, WIDTH, dtype=DTYPE, device="cuda")
         return out.index_put((batch.sequence, batch.position), x)
 
+    yield ("dense-bmm", 2 * L + BATCH * (WIDTH + 1), 3 * L + BATCH * (2 * WIDTH + 1),
+           (batch.tensor(L, WIDTH), batch.tensor(BATCH, WIDTH, WIDTH), batch.tensor(BATCH, WIDTH)),
+           lambda x, dense, bias: torch.baddbmm(bias[:, None], padded(x), dense)[batch.sequence, batch.position],
+           ("triton_jagged", lambda module: lambda x, dense, bias: module.triton_jagged_dense_bmm_broadcast_add(
+               LONGEST, batch.offsets, x, dense, bias)))
     yield "to-padded", L + BATCH * LONGEST, 2 * L, (batch.tensor(L, WIDTH),), padded, None
     yield ("to-jagged", 2 * L, L + BATCH * LONGEST, (batch.tensor(BATCH, LONGEST, WIDTH),),
            lambda x: x[batch.sequence, batch.position], None)

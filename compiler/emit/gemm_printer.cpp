@@ -18,7 +18,7 @@ std::vector<GemmOperand> of_kind(const GemmInterface& gemm, GemmOperandKind kind
   return operands;
 }
 
-// The tensors of a kind: how many, their type, and where they are.
+// The tensors of a kind: how many, their type, and where they are. A vector that all share has no stride.
 std::string print_tensors(const char* name, const std::vector<GemmOperand>& operands, bool strides) {
   std::string text = fmt::format(
       "  struct {} {{\n"
@@ -28,11 +28,12 @@ std::string print_tensors(const char* name, const std::vector<GemmOperand>& oper
   if (!operands.empty()) {
     text += fmt::format(
         "    template <class Params>\n"
-        "    static __device__ __forceinline__ void find(const Params& params, const void* (&data)[{}]{}) {{\n",
-        operands.size(), strides ? fmt::format(", i64 (&strides)[{}]", operands.size()) : "");
+        "    static __device__ __forceinline__ void find(const Params& params, const void* (&data)[{0}],\n"
+        "                                                i64 (&strides)[{0}]) {{\n",
+        operands.size());
     for (size_t i = 0; i < operands.size(); ++i) {
-      text += fmt::format("      data[{}] = params.{};\n", i, operands[i].name);
-      if (strides) text += fmt::format("      strides[{}] = params.{}_stride;\n", i, operands[i].name);
+      text += fmt::format("      data[{0}] = params.{1};\n      strides[{0}] = {2};\n", i, operands[i].name,
+                          strides ? fmt::format("params.{}_stride", operands[i].name) : "0");
     }
     text += "    }\n";
   }
@@ -63,7 +64,7 @@ Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& 
          "// What the epilogue reads beside the product: vectors of columns, and matrices as large as the result.\n"
          "struct Epilogue {\n" +
          fmt::format("  using Data = {};  // of the result\n", element_struct(spec.dtype())) +
-         print_tensors("Vectors", of_kind(gemm, GemmOperandKind::kVector), false) +
+         print_tensors("Vectors", of_kind(gemm, GemmOperandKind::kVector), gemm.per_sequence()) +
          print_tensors("Matrices", of_kind(gemm, GemmOperandKind::kMatrix), true) +
          fmt::format(
              "  template <class Params>\n"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace hstujit {
@@ -118,6 +119,15 @@ int64_t Arguments::element(std::string_view name, int64_t index) const {
   const HstujitHostValue& value = find(name);
   if (argument.dtype == DataType::kInt32) return static_cast<const int32_t*>(value.data)[index];
   return static_cast<const int64_t*>(value.data)[index];
+}
+
+std::vector<int64_t> clamped_offsets(const Arguments& arguments, std::string_view name, int64_t sequences,
+                                     int64_t rows) {
+  std::vector<int64_t> offsets;
+  for (int64_t b = 0; b <= sequences; ++b) {
+    offsets.push_back(std::clamp(arguments.element(name, b), offsets.empty() ? int64_t{0} : offsets.back(), rows));
+  }
+  return offsets;
 }
 
 }  // namespace hstujit

@@ -45,4 +45,9 @@ class Arguments {
   std::map<std::string, int64_t> symbols_;
 };
 
+// Where the rows of each sequence begin in a tensor of so many rows, and where the last ones end. Offsets that decrease
+// or pass the end are brought back, so that sequences lie within the tensor and do not overlap.
+std::vector<int64_t> clamped_offsets(const Arguments& arguments, std::string_view name, int64_t sequences,
+                                     int64_t rows);
+
 }  // namespace hstujit

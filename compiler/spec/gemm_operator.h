@@ -1,5 +1,5 @@
-// An operator of the gemm family over a struct of its parameters, which has at least the fields of GemmParams and says
-// what configs call the operator, as those of RowOperator do (row_operator.h):
+// An operator of the gemm family over a struct of its parameters, which has at least the fields of GemmParams, or of
+// SequenceGemmParams, and says what configs call the operator, as those of RowOperator do (row_operator.h):
 //
 //   struct AddmmParams : GemmParams { static constexpr std::string_view kOp = "addmm"; ... };
 //   class AddmmSpec final : public GemmOperator<AddmmParams> { ... };
@@ -35,7 +35,10 @@ class GemmOperator : public WithGradientProgram<GemmSpec> {
   bool supports(Direction direction) const final { return direction == Direction::kForward || has_gradient(); }
   const GemmInterface& interface() const final { return interface_; }
   DataType dtype() const final { return params_.dtype; }
-  int64_t typical_rows() const final { return params_.typical_rows; }
+  int64_t typical_rows() const final {
+    if constexpr (requires(const P& params) { params.typical_rows; }) return params_.typical_rows;
+    return 0;
+  }
   Json to_json() const final { return operator_json(P::kOp, params_); }
 
  protected:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/spec/random.h"
@@ -12,17 +13,27 @@ namespace hstujit {
 
 namespace {
 
-Dimension axis(int64_t extent) {
-  return extent == GemmInterface::kRows ? Dimension::of(std::string(kSequenceAxis)) : Dimension::constant(extent);
+int64_t extent_in(int64_t extent, int64_t rows) { return extent == GemmInterface::kRows ? rows : extent; }
+
+// Of tensors with so many rows and columns, behind an axis of sequences where they have no rows of those.
+std::vector<Dimension> shape_of(const GemmInterface& gemm, int64_t rows, int64_t columns) {
+  const Dimension all = gemm.per_sequence() ? Dimension::jagged(std::string(kSequenceAxis), "seq_offsets")
+                                            : Dimension::of(std::string(kSequenceAxis));
+  const auto axis = [&](int64_t extent) { return extent == GemmInterface::kRows ? all : Dimension::constant(extent); };
+  std::vector<Dimension> shape = {axis(rows), axis(columns)};
+  const bool has_rows = rows == GemmInterface::kRows || columns == GemmInterface::kRows;
+  if (gemm.per_sequence() && !has_rows) shape.insert(shape.begin(), Dimension::of("B"));
+  return shape;
 }
 
-int64_t extent_in(int64_t extent, const Lengths& lengths) {
-  return extent == GemmInterface::kRows ? lengths.total_rows() : extent;
+std::vector<Dimension> shape_of(const GemmInterface& gemm, const GemmFactor& factor, int64_t rows, int64_t columns) {
+  return factor.transposed ? shape_of(gemm, columns, rows) : shape_of(gemm, rows, columns);
 }
 
-std::vector<Dimension> shape_of(const GemmFactor& factor, int64_t rows, int64_t columns) {
-  return factor.transposed ? std::vector<Dimension>{axis(columns), axis(rows)}
-                           : std::vector<Dimension>{axis(rows), axis(columns)};
+int64_t size_in(const Dimension& dimension, const Lengths& lengths) {
+  if (dimension.is_constant()) return dimension.bias;
+  const auto sequences = static_cast<int64_t>(lengths.rows.size());
+  return dimension.size(dimension.symbol == kSequenceAxis ? lengths.total_rows() : sequences);
 }
 
 // Elements vary around `usual`, with this deviation.
@@ -32,7 +43,7 @@ HostValue random_tensor(const Argument& argument, const Lengths& lengths, double
   HostTensor& tensor = value.tensor;
   int64_t count = 1;
   for (const Dimension& dimension : argument.shape) {
-    tensor.shape.push_back(dimension.is_constant() ? dimension.bias : lengths.total_rows());
+    tensor.shape.push_back(size_in(dimension, lengths));
     count *= tensor.shape.back();
   }
   constexpr size_t kBlock = 1 << 14;
@@ -44,10 +55,41 @@ HostValue random_tensor(const Argument& argument, const Lengths& lengths, double
   return value;
 }
 
-// Element (row, column) of a matrix with `columns` columns that a factor holds.
-double element(const GemmFactor& factor, const HostTensor& tensor, int64_t row, int64_t column) {
-  const int64_t stride = tensor.shape[1];
-  return tensor.reals[static_cast<size_t>(factor.transposed ? column * stride + row : row * stride + column)];
+// One of the products of a call: its extents, the first of its rows, and its place on axes of sequences.
+struct Product {
+  int64_t m = 0, k = 0;
+  int64_t first_row = 0, sequence = 0;
+};
+
+std::vector<Product> products_of(const GemmInterface& gemm, const Lengths& lengths) {
+  std::vector<Product> products;
+  const auto add = [&](int64_t rows, int64_t first_row) {
+    const auto sequence = static_cast<int64_t>(products.size());
+    products.push_back({extent_in(gemm.m, rows), extent_in(gemm.k, rows), first_row, sequence});
+  };
+  if (!gemm.per_sequence()) {
+    add(lengths.total_rows(), 0);
+    return products;
+  }
+  int64_t first_row = 0;
+  for (const int64_t rows : lengths.rows) {
+    add(rows, first_row);
+    first_row += rows;
+  }
+  return products;
+}
+
+// Where element (row, column) of what a product has of a tensor lies.
+size_t place_in(const HostTensor& tensor, const Product& product, int64_t row, int64_t column) {
+  const size_t rank = tensor.shape.size();
+  const int64_t before = rank == 3 ? product.sequence * tensor.shape[1] : product.first_row;
+  return static_cast<size_t>((before + row) * tensor.shape[rank - 1] + column);
+}
+
+double element(const GemmFactor& factor, const HostTensor& tensor, const Product& product, int64_t row,
+               int64_t column) {
+  return tensor
+      .reals[factor.transposed ? place_in(tensor, product, column, row) : place_in(tensor, product, row, column)];
 }
 
 }  // namespace
@@ -55,24 +97,43 @@ double element(const GemmFactor& factor, const HostTensor& tensor, int64_t row, 
 Signature GemmSpec::signature(Direction) const {
   const GemmInterface& gemm = interface();
   Signature signature;
-  const auto add = [&](std::string name, std::string_view doc, DataType type,
-                       std::vector<Dimension> shape) -> Argument& {
+  const auto add = [&](std::string name, std::string_view doc, DataType type, std::vector<Dimension> shape,
+                       int64_t alignment) -> Argument& {
     Argument argument;
     argument.name = std::move(name);
     argument.doc = doc;
     argument.dtype = type;
-    argument.alignment = static_cast<int>(shape.size() == 2 ? kAlignment : static_cast<int64_t>(size_of(type)) * 2);
+    argument.alignment = static_cast<int>(alignment);
     argument.shape = std::move(shape);
     signature.push_back(std::move(argument));
     return signature.back();
   };
   for (const GemmOperand& operand : gemm.operands) {
-    if (operand.kind == GemmOperandKind::kVector) add(operand.name, operand.doc, operand.dtype, {axis(gemm.n)});
+    if (operand.kind == GemmOperandKind::kVector) {
+      std::vector<Dimension> shape = {Dimension::constant(gemm.n)};
+      if (gemm.per_sequence()) shape.insert(shape.begin(), Dimension::of("B"));
+      add(operand.name, operand.doc, operand.dtype, std::move(shape), 2 * static_cast<int64_t>(size_of(operand.dtype)));
+    }
     if (operand.kind == GemmOperandKind::kMatrix)
-      add(operand.name, operand.doc, operand.dtype, {axis(gemm.m), axis(gemm.n)});
+      add(operand.name, operand.doc, operand.dtype, shape_of(gemm, gemm.m, gemm.n), kAlignment);
   }
-  add(gemm.a.name, gemm.a.doc, dtype(), shape_of(gemm.a, gemm.m, gemm.k));
-  add(gemm.b.name, gemm.b.doc, dtype(), shape_of(gemm.b, gemm.k, gemm.n));
+  add(gemm.a.name, gemm.a.doc, dtype(), shape_of(gemm, gemm.a, gemm.m, gemm.k), kAlignment);
+  add(gemm.b.name, gemm.b.doc, dtype(), shape_of(gemm, gemm.b, gemm.k, gemm.n), kAlignment);
+  if (gemm.per_sequence()) {
+    Argument& offsets = add("seq_offsets", "first row of each sequence, then the number of rows", *gemm.offsets_dtype,
+                            {Dimension::of("B", 1)}, static_cast<int64_t>(size_of(*gemm.offsets_dtype)));
+    offsets.semantic = Semantic::kOffsets;
+    offsets.axis = kSequenceAxis;
+    Argument longest;
+    longest.name = "max_seq_len";
+    longest.kind = ArgumentKind::kInt;
+    longest.doc = "no sequence is longer";
+    longest.min = 0;
+    longest.max = kMaxSeqLen;
+    longest.semantic = Semantic::kMaxRows;
+    longest.axis = kSequenceAxis;
+    signature.push_back(std::move(longest));
+  }
   for (const GemmOperand& operand : gemm.operands) {
     if (operand.kind != GemmOperandKind::kScalar) continue;
     Argument argument;
@@ -81,7 +142,7 @@ Signature GemmSpec::signature(Direction) const {
     argument.doc = operand.doc;
     signature.push_back(std::move(argument));
   }
-  Argument& out = add("out", gemm.doc, dtype(), {axis(gemm.m), axis(gemm.n)});
+  Argument& out = add("out", gemm.doc, dtype(), shape_of(gemm, gemm.m, gemm.n), kAlignment);
   out.role = ArgumentRole::kOutput;
   out.accumulated = gemm.sums_rows();
   return signature;
@@ -89,14 +150,13 @@ Signature GemmSpec::signature(Direction) const {
 
 Work GemmSpec::work(Direction direction, const Lengths& lengths) const {
   const GemmInterface& gemm = interface();
-  const auto extent = [&](int64_t value) { return static_cast<double>(extent_in(value, lengths)); };
+  const auto extent = [&](int64_t value) { return static_cast<double>(extent_in(value, lengths.total_rows())); };
   Work work;
   work.flops = 2 * extent(gemm.m) * extent(gemm.n) * extent(gemm.k);
   for (const Argument& argument : signature(direction)) {
     if (argument.kind != ArgumentKind::kTensor) continue;
     double elements = 1;
-    for (const Dimension& dimension : argument.shape)
-      elements *= static_cast<double>(dimension.is_constant() ? dimension.bias : lengths.total_rows());
+    for (const Dimension& dimension : argument.shape) elements *= static_cast<double>(size_in(dimension, lengths));
     work.bytes += elements * static_cast<double>(size_of(argument.dtype));
   }
   return work;
@@ -104,12 +164,24 @@ Work GemmSpec::work(Direction direction, const Lengths& lengths) const {
 
 std::vector<HostValue> GemmSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
   const GemmInterface& gemm = interface();
-  // So that elements of the product have a deviation of 1, as those of its first factor.
-  const double deviation = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, extent_in(gemm.k, lengths))));
+  // So that elements of the product have a deviation of about 1, as those of its first factor.
+  const auto sequences = static_cast<int64_t>(gemm.per_sequence() ? lengths.rows.size() : 1);
+  const int64_t rows = lengths.total_rows() / std::max<int64_t>(1, sequences);
+  const double deviation = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, extent_in(gemm.k, rows))));
   std::vector<HostValue> values;
   for (const Argument& argument : signature(direction)) {
     if (argument.role == ArgumentRole::kOutput) {
       values.emplace_back();
+      continue;
+    }
+    if (argument.semantic == Semantic::kOffsets) {
+      values.emplace_back();
+      values.back().tensor.integers = offsets_of(lengths.rows);
+      values.back().tensor.shape = {sequences + 1};
+      continue;
+    }
+    if (argument.semantic == Semantic::kMaxRows) {
+      values.push_back({{}, static_cast<double>(lengths.max_seq_len)});
       continue;
     }
     const auto operand = std::find_if(gemm.operands.begin(), gemm.operands.end(),
@@ -131,39 +203,45 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
   const auto value_of = [&](std::string_view name) -> HostValue& {
     return values[static_cast<size_t>(find_argument(arguments, name))];
   };
-  const int64_t m = extent_in(gemm.m, lengths), n = gemm.n, k = extent_in(gemm.k, lengths);
+  const int64_t n = gemm.n;
   const HostTensor &a = value_of(gemm.a.name).tensor, &b = value_of(gemm.b.name).tensor;
   HostTensor& out = value_of("out").tensor;
-  out.shape = {m, n};
-  out.reals.assign(static_cast<size_t>(m * n), 0);
-  parallel_for(static_cast<size_t>(m), threads_for(m, 1), [&](int, size_t line) {
-    const auto row = static_cast<int64_t>(line);
+  out.shape.clear();
+  int64_t elements = 1;
+  for (const Dimension& dimension : arguments.back().shape) {
+    out.shape.push_back(size_in(dimension, lengths));
+    elements *= out.shape.back();
+  }
+  out.reals.assign(static_cast<size_t>(elements), 0);
+  const auto operand_at = [&](const GemmOperand& operand, const Product& product, int64_t row, int64_t column) {
+    const HostValue& value = value_of(operand.name);
+    switch (operand.kind) {
+      case GemmOperandKind::kScalar:
+        return value.scalar;
+      case GemmOperandKind::kVector:
+        return value.tensor.reals[static_cast<size_t>(product.sequence * n + column)];
+      case GemmOperandKind::kMatrix:
+        return value.tensor.reals[place_in(value.tensor, product, row, column)];
+    }
+    return 0.0;
+  };
+  const auto compute_row = [&](const Product& product, int64_t row) {
     std::vector<double> sums(static_cast<size_t>(n), 0);
-    for (int64_t i = 0; i < k; ++i) {
-      const double factor = element(gemm.a, a, row, i);
+    for (int64_t i = 0; i < product.k; ++i) {
+      const double factor = element(gemm.a, a, product, row, i);
       for (int64_t column = 0; column < n; ++column)
-        sums[static_cast<size_t>(column)] += factor * element(gemm.b, b, i, column);
+        sums[static_cast<size_t>(column)] += factor * element(gemm.b, b, product, i, column);
     }
     std::vector<double> operands(gemm.operands.size());
     for (int64_t column = 0; column < n; ++column) {
-      for (size_t i = 0; i < operands.size(); ++i) {
-        const HostValue& value = value_of(gemm.operands[i].name);
-        switch (gemm.operands[i].kind) {
-          case GemmOperandKind::kScalar:
-            operands[i] = value.scalar;
-            break;
-          case GemmOperandKind::kVector:
-            operands[i] = value.tensor.reals[static_cast<size_t>(column)];
-            break;
-          case GemmOperandKind::kMatrix:
-            operands[i] = value.tensor.reals[static_cast<size_t>(row * n + column)];
-            break;
-        }
-      }
-      out.reals[static_cast<size_t>(row * n + column)] =
-          reference_epilogue(sums[static_cast<size_t>(column)], column, operands);
+      for (size_t i = 0; i < operands.size(); ++i) operands[i] = operand_at(gemm.operands[i], product, row, column);
+      out.reals[place_in(out, product, row, column)] = reference_epilogue(sums[static_cast<size_t>(column)], column, operands);
     }
-  });
+  };
+  for (const Product& product : products_of(gemm, lengths)) {
+    parallel_for(static_cast<size_t>(product.m), threads_for(product.m, 1),
+                 [&](int, size_t row) { compute_row(product, static_cast<int64_t>(row)); });
+  }
 }
 
 double GemmSpec::error_bound(Direction) const { return dtype() == DataType::kFp16 ? 2e-3 : 6e-3; }

@@ -1,11 +1,13 @@
 // What the operators of the gemm family have in common: a product of two matrices, one of whose three extents is the
-// number of rows L, and an epilogue that makes an element of the result of one of the product.
+// number of rows L, and an epilogue that makes an element of the result of one of the product. Or one such product for
+// each sequence, of its rows.
 //
 // An operator (compiler/spec/gemm_operator.h) says which matrices are multiplied and which operands its epilogue has;
 // signature, inputs, reference, work and bounds follow here, and the kernels from the IR of the epilogue
 // (compiler/ir/gemm_builder.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +19,7 @@
 namespace hstujit {
 
 enum class GemmOperandKind {
-  kVector,  // (n): of a column
+  kVector,  // (n): of a column; where sequences have products of their own, (B, n)
   kMatrix,  // (m, n): of an element
   kScalar,  // a real argument of the launch
 };
@@ -45,7 +47,12 @@ struct GemmInterface {
   std::vector<GemmOperand> operands;  // of the epilogue, in the order of its arguments
   bool takes_column = false;          // the epilogue is told the element's column
   std::string_view doc;               // of the result
+  // Where each sequence has a product of its own, the type of their offsets. Tensors without rows have a leading axis
+  // of sequences then.
+  std::optional<DataType> offsets_dtype = {};
 
+  bool per_sequence() const { return offsets_dtype.has_value(); }
+  bool rows_of_sequences() const { return per_sequence() && !sums_rows(); }
   bool sums_rows() const { return k == kRows; }
 };
 
@@ -53,12 +60,13 @@ class GemmSpec : public OpSpec {
  public:
   Family family() const final { return Family::kGemm; }
   virtual const GemmInterface& interface() const = 0;
-  virtual DataType dtype() const = 0;        // of matrices
-  virtual int64_t typical_rows() const = 0;  // L of a launch, about: what kernels are chosen for
+  virtual DataType dtype() const = 0;  // of matrices
+  // L of a launch, about: what kernels are chosen for. 0 where sequences have products of their own: their lengths say.
+  virtual int64_t typical_rows() const = 0;
   // Bytes that pointers and strides of matrices are multiples of, as the copy engine wants them.
   static constexpr int64_t kAlignment = 16;
 
-  // Vectors and matrices of the epilogue, a, b, scalars, the result.
+  // Vectors and matrices of the epilogue, a, b, seq_offsets and max_seq_len of sequences, scalars, the result.
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
@@ -87,6 +95,23 @@ struct GemmParams {
         field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
         field("typical_rows", &P::typical_rows,
               "rows that a launch has, about: chooses the kernel, which is right for any number", 1, kMaxSeqLen));
+  }
+};
+
+// The fields that those begin with whose sequences have products of their own.
+struct SequenceGemmParams {
+  int64_t k = 0;
+  int64_t n = 0;
+  DataType dtype = DataType::kBf16;
+  DataType offsets_dtype = DataType::kInt64;
+
+  template <typename P>
+  static constexpr auto fields_of(std::string_view k_help, std::string_view n_help) {
+    using G = GemmParams;
+    return std::make_tuple(field("k", &P::k, k_help, G::kMinColumns, G::kMaxColumns).multiple_of(G::kMinColumns),
+                           field("n", &P::n, n_help, G::kMinColumns, G::kMaxColumns).multiple_of(G::kMinColumns),
+                           field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
+                           field("offsets_dtype", &P::offsets_dtype, "type of offsets").one_of("int32 int64"));
   }
 };
 

@@ -827,6 +827,36 @@ struct HstuPreprocessAndAttention {
   }
 };
 
+// docs/ops.md, "jagged_dense_bmm_broadcast_add".
+struct JaggedDenseBmmBroadcastAdd {
+  // columns of jagged, which the products sum over; 8 to 65536, a multiple of 8; must be given
+  std::int64_t k = 0;
+  // columns of the result; 8 to 65536, a multiple of 8; must be given
+  std::int64_t n = 0;
+  // data type of matrices; bf16, fp16
+  DataType dtype = DataType::bf16;
+  // type of offsets; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // there is a bias
+  bool bias = true;
+  // bias is (L, n), and not a row of each sequence
+  bool elementwise = false;
+  // dense is (B, n, k)
+  bool transpose_dense = false;
+
+  std::string json() const {
+    detail::InstanceText text("jagged_dense_bmm_broadcast_add");
+    text.add("k", k);
+    text.add("n", n);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("bias", bias, true);
+    text.add("elementwise", elementwise, false);
+    text.add("transpose_dense", transpose_dense, false);
+    return text.str();
+  }
+};
+
 // docs/ops.md, "jagged_dense_broadcast_add".
 struct JaggedDenseBroadcastAdd {
   // elements of a row; 1 to 16384; must be given
@@ -844,6 +874,30 @@ struct JaggedDenseBroadcastAdd {
     text.add("dtype", dtype, DataType::bf16);
     text.add("alignment", alignment, 16);
     text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    return text.str();
+  }
+};
+
+// docs/ops.md, "jagged_jagged_bmm".
+struct JaggedJaggedBmm {
+  // columns of left; 8 to 65536, a multiple of 8; must be given
+  std::int64_t k = 0;
+  // columns of right; 8 to 65536, a multiple of 8; must be given
+  std::int64_t n = 0;
+  // data type of matrices; bf16, fp16
+  DataType dtype = DataType::bf16;
+  // type of offsets; int32, int64
+  DataType offsets_dtype = DataType::int64;
+  // the result is (B, n, k)
+  bool transpose_out = false;
+
+  std::string json() const {
+    detail::InstanceText text("jagged_jagged_bmm");
+    text.add("k", k);
+    text.add("n", n);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("transpose_out", transpose_out, false);
     return text.str();
   }
 };

@@ -225,7 +225,7 @@ class _Search:
             for name, axes in sizes.items():
                 found = self.other_size(name, self.properties[name], {flag: value})
                 now = tuple(_axes_of(found[0], flagged, found[1])) if found else axes
-                if now and axes[0] not in now:
+                if now and not set(axes) <= set(now):
                     others[name] = now
             if others:
                 yield flag, value, others

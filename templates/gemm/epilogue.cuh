@@ -39,17 +39,18 @@ struct EpiloguePair {
   Pair pairs[kLeast];
 };
 
-// Vectors of columns.
+// Vectors of columns, of which each sequence may have its own.
 template <class Epilogue>
 struct EpilogueVectors : EpiloguePair<typename Epilogue::Vectors> {
   template <class Params>
-  __device__ __forceinline__ void load(const Params& params, int column) {
+  __device__ __forceinline__ void load(const Params& params, int column, i64 sequence = 0) {
     if constexpr (Epilogue::Vectors::kCount > 0) {
       const void* data[Epilogue::Vectors::kCount];
-      Epilogue::Vectors::find(params, data);
+      i64 strides[Epilogue::Vectors::kCount];
+      Epilogue::Vectors::find(params, data, strides);
 #pragma unroll
       for (int i = 0; i < Epilogue::Vectors::kCount; ++i)
-        EpiloguePair<typename Epilogue::Vectors>::load(i, data[i], column);
+        EpiloguePair<typename Epilogue::Vectors>::load(i, data[i], sequence * strides[i] + column);
     }
   }
 };

@@ -10,17 +10,24 @@
 
 namespace hstujit::gemm {
 
-// The map of a matrix whose boxes are one swizzled line of its contiguous dimension, times `box` of the other.
+// The map of a matrix, or of one of each sequence, whose boxes are one swizzled line of its contiguous dimension, times
+// `box` of the other.
 ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& argument, int64_t box);
 
-// Both factors by their addresses and strides: members a, a_stride, b and b_stride.
+// Both factors by their addresses and strides: members a, a_stride, b and b_stride, and b_sequence_stride where b has
+// an axis of sequences.
 std::vector<ParamSlot> factor_slots(const GemmSpec& spec);
 
 // What the epilogue reads, the result where its address is asked for, and the extents that a launch says: `rows` of the
-// result and `depth` of the sum.
+// result and `depth` of the sum; and seq_offsets, of so many `sequences`, where those have products of their own.
 std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address);
 
-// Constants of the generated source that say which product it is: columns, a_transposed and b_transposed.
+// How many tiles of so many rows and columns there are. Of rows of sequences this is about as many, and not fewer than
+// there are sequences, or tiles of all rows together.
+std::vector<GridFactor> tile_grid(const GemmSpec& spec, int64_t rows, int64_t columns);
+
+// Constants of the generated source that say which product it is: columns, a_transposed, b_transposed, sequences and
+// sums_rows.
 void add_constants(const GemmSpec& spec, Constants& constants);
 
 }  // namespace hstujit::gemm

@@ -18,7 +18,7 @@ constexpr int64_t kAddElements = 8;  // of a thread of it
 
 std::vector<int64_t> splits_of(const GemmInterface& gemm, int64_t rows, int64_t columns, int64_t ctas) {
   std::vector<int64_t> splits = {1};
-  if (!gemm.sums_rows()) return splits;
+  if (!gemm.sums_rows() || gemm.per_sequence()) return splits;
   const int64_t tiles = ceil_div(gemm.m, rows) * ceil_div(gemm.n, columns);
   for (const int64_t rounds : {1, 2, 3, 4}) {
     const int64_t split = std::min(kMaxSplits, rounds * ctas / tiles);
@@ -28,9 +28,11 @@ std::vector<int64_t> splits_of(const GemmInterface& gemm, int64_t rows, int64_t 
 }
 
 void reject_parts(const GemmSpec& spec, const GemmConfig& config, std::vector<Rejection>& reasons) {
-  if (config.split_k == 1 || spec.interface().sums_rows()) return;
-  reasons.push_back({"split_k", fmt::format("split_k {} of a sum of {} terms; allowed: 1, or sums over rows",
-                                            config.split_k, spec.interface().k)});
+  const GemmInterface& gemm = spec.interface();
+  if (config.split_k == 1 || (gemm.sums_rows() && !gemm.per_sequence())) return;
+  const std::string sum = gemm.per_sequence() ? "of each sequence" : fmt::format("of {} terms", gemm.k);
+  reasons.push_back(
+      {"split_k", fmt::format("split_k {} of a sum {}; allowed: 1, or sums over all rows", config.split_k, sum)});
 }
 
 void add_parts(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, LaunchPlan& plan) {

@@ -12,6 +12,9 @@ struct WorkTile {
   int column;      // first column
   int split;       // of the sum
   i64 first, end;  // stages of the sum, each kDepth deep
+  // Where sequences have products of their own (sequence_tiles.cuh):
+  int sequence;              // the tile's; below 0: there is no tile
+  i64 rows_begin, rows_end;  // the sequence's
 };
 
 // Tiles that CTAs take in turn, or clusters, whose CTAs have tiles one below the other. Those of a few rows of tiles go
@@ -47,6 +50,7 @@ class TileScheduler {
     tile.split = static_cast<int>(split);
     tile.first = stages_ * split / Config::kSplitK;
     tile.end = stages_ * (split + 1) / Config::kSplitK;
+    tile.sequence = 0;
     return tile;
   }
 

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 
-NO_OPERATOR = "hstujit has no such operator"
 OWN_KERNELS = "calls kernels of the package by their own names, which nothing replaces"
 PYTORCH_ONLY = "asks for the package's PyTorch kernels alone"
 
@@ -45,7 +44,6 @@ PACKAGES = {
                 "generative_recommenders/modules/tests/dynamic_stu_test.py",
             ),
             left_out=(
-                ("jagged_dense_bmm_broadcast_add", NO_OPERATOR),
                 ("triton_cc", "needs kernels of `hammer`, a package that is not public"),
                 ("test_sd_stu", PYTORCH_ONLY),
             ),
@@ -72,7 +70,6 @@ PACKAGES = {
                 "tzrec/modules/gr/stu_test.py",
             ),
             left_out=(
-                ("jagged_dense_bmm_broadcast_add", NO_OPERATOR),
                 ("cutlass", "needs the package's CUTLASS kernels, a wheel of its own"),
                 ("test_sla_|4way_remat|STUStackTruncation|_sig_", PYTORCH_ONLY),
             ),

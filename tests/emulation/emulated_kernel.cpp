@@ -155,8 +155,10 @@ class GuardedWorkspace {
 // Of a matrix, or of (rows, heads, columns).
 EmulatedTensorMap tensor_map(const TensorMapPlan& plan, const HstujitHostValue& value) {
   const auto box_rows = static_cast<int32_t>(plan.axes.back().box);
-  if (plan.axes.size() == 2) return {value.data, value.shape[1], 1, value.shape[0], 0, value.strides[0], box_rows};
-  return {value.data, value.shape[2], value.shape[1], value.shape[0], value.strides[1], value.strides[0], box_rows};
+  if (plan.axes.size() == 2) return {value.data, value.shape[1], 1, value.shape[0], 0, value.strides[0], 1, box_rows};
+  const auto box_heads = static_cast<int32_t>(plan.axes[1].box);
+  return {value.data,       value.shape[2],   value.shape[1], value.shape[0],
+          value.strides[1], value.strides[0], box_heads,      box_rows};
 }
 
 template <class T>

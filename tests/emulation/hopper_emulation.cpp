@@ -77,10 +77,12 @@ unsigned char* global_element(const EmulatedTensorMap& map, int column, int head
 
 template <class Element>
 void for_box(const EmulatedTensorMap& map, unsigned shared, int column, int head, int row, const Element& element) {
-  for (int r = 0; r < map.box_rows; ++r) {
+  for (int line = 0; line < map.box_rows * map.box_heads; ++line) {
+    const int h = head + line % map.box_heads;
+    const int64_t r = static_cast<int64_t>(row) + line / map.box_heads;
     for (int c = 0; c < 64; ++c) {
-      unsigned char* local = shared_at(swizzled(shared + static_cast<unsigned>(r * 128 + c * 2)), 2);
-      element(local, global_element(map, column + c, head, static_cast<int64_t>(row) + r));
+      unsigned char* local = shared_at(swizzled(shared + static_cast<unsigned>(line * 128 + c * 2)), 2);
+      element(local, global_element(map, column + c, h, r));
     }
   }
 }
@@ -177,7 +179,7 @@ void load_box(unsigned destination, const void* tensor_map, unsigned barrier, in
         std::memcpy(local, global, 2);
       }
     });
-    barrier_at(barrier).bytes -= map.box_rows * 128;
+    barrier_at(barrier).bytes -= map.box_rows * map.box_heads * 128;
     barrier_at(barrier).complete_if_done();
   });
 }

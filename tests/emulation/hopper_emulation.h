@@ -150,6 +150,9 @@ inline void cp_async_bulk_tensor_2d_multicast(u32 destination, const TensorMap& 
 inline void store_bulk_tensor_2d_by_warp(u32 source, const TensorMap& map, int column, int row) {
   if (threadIdx.x % 32 == 0) emulation::store_box(source, &map, column, 0, row);
 }
+inline void store_bulk_tensor_3d_by_warp(u32 source, const TensorMap& map, int column, int row, int matrix) {
+  if (threadIdx.x % 32 == 0) emulation::store_box(source, &map, column, row, matrix);
+}
 inline void store_bulk_tensor_3d(u32 source, const TensorMap& map, int column, int head, int row) {
   emulation::store_box(source, &map, column, head, row);
 }

@@ -1,4 +1,4 @@
-// What an emulated tensor map holds in place of the driver's encoding.
+// What an emulated tensor map holds in place of the driver's encoding. One of a matrix has one head.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,6 @@ struct EmulatedTensorMap {
   void* data;
   int64_t columns, heads, rows;
   int64_t head_stride, row_stride;  // elements
-  int32_t box_rows;
+  int32_t box_heads, box_rows;
 };
 static_assert(sizeof(EmulatedTensorMap) <= 128);

@@ -289,11 +289,34 @@ def product_instances():
                                "transpose_mat2": transposed, "silu_columns": n // 2 + 1, **parameters}
                     yield {"name": f"{name}_{rows}x{k}x{n}", "op": operator, "dtype": kind, "k": k, "n": n, "rows": rows,
                            "transpose_mat2": transposed, **parameters}
+    yield from sequence_product_instances()
+
+
+# Besides those of all: more sequences than lanes look at together, and more tiles than a GPU has multiprocessors.
+SEQUENCE_PRODUCT_LENGTHS = [*SEQUENCE_LENGTHS, LENGTHS * 3, [257, 0, 255, 256, 1000] * 10, [64] * 3]
+
+
+def sequence_product_instances():
+    """Products of the rows of sequences: every size, kind of bias and layout, each with some lengths in turn."""
+    number = 0
+    for k, n in PRODUCT_SIZES:
+        for kind, offsets in (("bf16", "int64"), ("fp16", "int32")):
+            for transposed in (False, True):
+                biases = {"none": {"bias": False}, "sequence": {}, "elementwise": {"elementwise": True}}
+                operators = [("jagged_dense_bmm_broadcast_add", f"_{bias}", {"transpose_dense": transposed, **parameters})
+                             for bias, parameters in biases.items()]
+                operators.append(("jagged_jagged_bmm", "", {"transpose_out": transposed}))
+                for operator, suffix, parameters in operators:
+                    lengths = SEQUENCE_PRODUCT_LENGTHS[number % len(SEQUENCE_PRODUCT_LENGTHS)]
+                    number += 1
+                    name = f"product_{kind}-{operator}{suffix}{'_transposed' if transposed else ''}_{len(lengths)}x{k}x{n}"
+                    yield {"name": name, "op": operator, "dtype": kind, "offsets_dtype": offsets, "k": k, "n": n,
+                           "max_seq_len": max(lengths) or 1, "lengths": lengths, **parameters}
 
 
 def has_backward(chosen):
     forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm_wgrad",
-                     "cached_stu_layer")
+                     "jagged_jagged_bmm", "cached_stu_layer")
     return not (chosen["op"] in forward_alone or chosen.get("left_only") or chosen.get("silu_columns") or "small_batches" in chosen or chosen.get("training") is False)
 
 
@@ -347,7 +370,7 @@ def small_instances():
         if name in ("serving_int32-complete_cumsum_8192", "serving_int64-complete_cumsum_100000"):
             yield chosen
         if name.startswith("product_bf16-") and chosen["k"] in (72, 136) or chosen["op"] == "addmm_wgrad" and chosen["k"] == 512:
-            yield {**chosen, "rows": 300}
+            yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]} if "lengths" in chosen else {**chosen, "rows": 300}
         if name.startswith("serving_bf16-") and name.endswith("_4x64x128"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}
         if name.startswith("rows_bf16-") and chosen["op"] in over_sequences() and chosen["width"] == 512:

@@ -34,6 +34,7 @@ OPERATORS = {
         "hstu_split_l2_embeddings(max_seq_len, x, prefix_offsets, l2_offsets, contextual_seq_len, kernel='pytorch')",
         "hstu_concat_l2_embeddings(max_prefix_len, prefix_x, prefix_offsets, max_l2_len, l2_x, l2_offsets,"
         " contextual_seq_len, kernel='pytorch')",
+        "jagged_dense_bmm_broadcast_add(max_seq_len, seq_offsets, jagged, dense, bias, kernel='pytorch')",
     ],
     "layer_norm": [
         "layer_norm(weight, x, bias, eps=1e-05, kernel='pytorch')",  # not in the order of the others
@@ -88,7 +89,7 @@ class Patch(unittest.TestCase):
 
     def test_what_is_replaced_what_is_left_and_why(self):
         report = hstujit.torch.patch("generative_recommenders")
-        self.assertEqual(len(report.replaced), 7)
+        self.assertEqual(len(report.replaced), 8)
         self.assertIn("generative_recommenders.ops.hstu_attention.hstu_mha", report.replaced)
         reasons = {name.rpartition(".")[2]: reason for name, reason in report.left.items()}
         self.assertIn("no such operator", reasons["bmm"])
@@ -325,6 +326,25 @@ class Layer(unittest.TestCase):
         sliced = torch_cases.tensor(8, 32).half()[:, 3:19]
         expected = torch.addmm(added, sliced, mat2.t())
         torch.testing.assert_close(functional_layer.addmm(added, sliced, mat2.t()), expected, rtol=1e-2, atol=1e-2)
+
+    def test_rows_times_a_matrix_of_their_sequence(self):
+        jagged, offsets, rows = torch_cases.tensor(8, 16).half(), torch_cases.offsets(), torch.tensor([3, 0, 5])
+        dense = 0.3 * torch_cases.tensor(3, 24, 16, seed=1).half()
+
+        def expected(jagged, dense, bias):
+            products = [part @ matrix for part, matrix in zip(jagged.split(rows.tolist()), dense, strict=True)]
+            return torch.cat(products) + (bias if bias.shape[0] == 8 else bias.repeat_interleave(rows, 0))
+
+        for elementwise in (False, True):
+            bias = torch_cases.tensor(8 if elementwise else 3, 24, seed=2).half()
+            for turned in (dense.mT, dense.mT.contiguous()):
+                ours = plain(
+                    lambda *tensors: functional_layer.jagged_dense_bmm_broadcast_add(
+                        8, offsets, *tensors, elementwise=elementwise
+                    ),
+                    jagged, turned, bias,
+                )  # fmt: skip
+                self.agree(ours, plain(expected, jagged, turned, bias))
 
     def test_compute_uqvk(self):
         x, weight, bias, uvqk_weight, uvqk_bias = self.projection()

@@ -75,6 +75,15 @@ def cases():
     yield "addmm_transposed", "addmm", (half, tensor(24, half.size(1), seed=13).half(), 0.25), transposed
     yield "addmm_plain", "addmm", (half, weights, 2.0), {}
     yield "addmm_wgrad", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0), {}
+    dense, row = tensor(3, 16, 24, seed=21).half(), tensor(3, 24, seed=22).half()
+    yield "bmm", "jagged_dense_bmm_broadcast_add", (half, dense, offsets(), 8, row), {}
+    yield "bmm_elementwise", "jagged_dense_bmm_broadcast_add", (
+        half, dense, offsets(), 8, tensor(ROWS, 24, seed=23).half()
+    ), {"elementwise": True}  # fmt: skip
+    yield "bmm_transposed", "jagged_dense_bmm_broadcast_add", (
+        half, tensor(3, 24, 16, seed=24).half(), offsets(), 8
+    ), {"transpose_dense": True}  # fmt: skip
+    yield "jagged_jagged", "jagged_jagged_bmm", (half, tensor(ROWS, 24, seed=11).half(), offsets(), 8), {}
 
     yield from layers()
 
@@ -131,6 +140,7 @@ FORWARD_ONLY = {
     "update_kv_cache",
     "complete_cumsum",
     "addmm_wgrad",
+    "jagged_jagged_bmm",
 }
 
 

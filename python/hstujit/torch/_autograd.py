@@ -23,6 +23,10 @@ _PASSED_ON = {
 }
 
 
+# The same, but only with this parameter.
+_PASSED_ON_WITH = {("jagged_dense_bmm_broadcast_add", "bias"): ("dout", "elementwise")}
+
+
 # An input whose gradient, where it is a matrix, is that of the result times a number. Backward takes the number, and
 # returns the gradient, of a vector alone.
 _SCALED = {"addmm": ("input", "beta")}
@@ -65,6 +69,11 @@ class Derivative:
         self.results = [results.get("d" + name) for name in self.names]
         passed_on = {name: which for (op, name), which in _PASSED_ON.items() if op == forward.interface.op}
         self.passed_on = [gradients.index(passed_on[name]) if name in passed_on else None for name in self.names]
+        self.passed_on_with = [
+            (self.names.index(name), gradients.index(which), parameter)
+            for (op, name), (which, parameter) in _PASSED_ON_WITH.items()
+            if op == forward.interface.op
+        ]
         self.scaled, self.factor = _SCALED.get(forward.interface.op, ("", ""))
 
     def find_unused(self, order: list[str]) -> Iterator[tuple[list[int], int]]:
@@ -153,6 +162,10 @@ class Derivative:
         results = self.op(*inputs, **chosen)
         if isinstance(results, torch.Tensor):
             results = (results,)
+        all_passed_on = self.passed_on
+        for index, gradient, parameter in self.passed_on_with:
+            if named.get(parameter):
+                all_passed_on = [*all_passed_on[:index], gradient, *all_passed_on[index + 1 :]]
         # One for each input that was passed; those behind it need none.
         return tuple([
             None if not is_needed
@@ -160,7 +173,7 @@ class Derivative:
             else dense[passed_on] if passed_on is not None
             else None if result is None
             else results[result]
-            for name, is_needed, result, passed_on in zip(self.names, needs, self.results, self.passed_on)
+            for name, is_needed, result, passed_on in zip(self.names, needs, self.results, all_passed_on)
         ])  # fmt: skip
 
 

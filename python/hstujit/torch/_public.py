@@ -165,6 +165,11 @@ def _addmm(given: Given) -> str:
     return "a vector of more than 16384 columns" if added.dim() == 1 and columns > 16384 else ""
 
 
+def _jagged_dense_bmm(given: Given) -> str:
+    reason = _products(given, "jagged", "dense", "bias")
+    return reason or ("a bias of more than 16384 columns" if given["bias"].shape[-1] > 16384 else "")
+
+
 def _uqvk(given: Given) -> str:
     reason = _products(given, "x", "uvqk_weight", "uvqk_bias")
     if reason:
@@ -216,6 +221,9 @@ PACKAGES: dict[str, dict[str, dict[str, Substitute]]] = {
             "split_2D_jagged_multirow": Substitute(functional.split_2D_jagged),
             "hstu_split_l2_embeddings": Substitute(_split_l2),
             "hstu_concat_l2_embeddings": Substitute(_concat_l2),
+            "jagged_dense_bmm_broadcast_add": Substitute(
+                functional_layer.jagged_dense_bmm_broadcast_add, _jagged_dense_bmm
+            ),
         },
         "ops.layer_norm": _norms,
         "ops.mm": _products_functions,

@@ -1,4 +1,4 @@
-"""The products of a layer, and its two halves, under the names and argument orders of the public HSTU packages.
+"""The products of a layer, its two halves, and products of sequences, under the names and argument orders of the public HSTU packages.
 
 They take bf16 and fp16. Sizes of products are multiples of 8.
 """
@@ -22,7 +22,7 @@ def _matrix(tensor: torch.Tensor) -> torch.Tensor:
     Where the data begins is not known to torch.compile: there the operator refuses what begins elsewhere.
     """
     size = tensor.element_size()
-    aligned = tensor.stride(-1) == 1 and (tensor.dim() < 2 or tensor.stride(0) * size % 16 == 0)
+    aligned = tensor.stride(-1) == 1 and all(stride * size % 16 == 0 for stride in tensor.stride()[:-1])
     if aligned and not torch.compiler.is_compiling():
         aligned = tensor.storage_offset() * size % 16 == 0
     return tensor if aligned else tensor.clone(memory_format=torch.contiguous_format)
@@ -35,6 +35,25 @@ torch.fx.wrap("_matrix")  # a leaf of torch.fx.symbolic_trace, as those of funct
 def addmm(input: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, kernel: Any = None) -> torch.Tensor:
     """``input`` plus the product of ``mat1`` (L, k) and ``mat2`` (k, n). ``input`` is (n) or (L, n)."""
     return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, _matrix(input), 1.0)
+
+
+@explained
+def jagged_dense_bmm_broadcast_add(
+    max_seq_len: int,
+    seq_offsets: torch.Tensor,
+    jagged: torch.Tensor,
+    dense: torch.Tensor,
+    bias: torch.Tensor,
+    kernel: Any = None,
+    elementwise: bool = False,
+) -> torch.Tensor:
+    """The rows of each sequence, of ``jagged`` (L, k), times its matrix of ``dense`` (B, k, n), plus ``bias``.
+
+    ``bias`` is (B, n), or (L, n) where it is ``elementwise``.
+    """
+    return _ops.jagged_dense_bmm_broadcast_add(
+        _matrix(jagged), _matrix(dense), seq_offsets, max_seq_len, _matrix(bias), elementwise=elementwise
+    )
 
 
 @explained
@@ -218,4 +237,10 @@ def hstu_compute_output(
     return out
 
 
-__all__ = ["addmm", "hstu_compute_output", "hstu_compute_uqvk", "hstu_preprocess_and_attention"]
+__all__ = [
+    "addmm",
+    "hstu_compute_output",
+    "hstu_compute_uqvk",
+    "hstu_preprocess_and_attention",
+    "jagged_dense_bmm_broadcast_add",
+]

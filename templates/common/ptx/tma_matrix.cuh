@@ -38,6 +38,19 @@ __device__ __forceinline__ void store_bulk_tensor_2d_by_warp(u32 source, const T
       : "memory");
 }
 
+// The same of a tensor of matrices, whose map has dimensions (columns, rows, matrices).
+__device__ __forceinline__ void store_bulk_tensor_3d_by_warp(u32 source, const TensorMap& map, int column, int row,
+                                                             int matrix) {
+  asm volatile(
+      "{\n"
+      ".reg .pred elected;\n"
+      "elect.sync _|elected, 0xffffffff;\n"
+      "@elected cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
+      "}\n" ::"l"(&map),
+      "r"(source), "r"(column), "r"(row), "r"(matrix)
+      : "memory");
+}
+
 // Waits until the sources of all but the last kPending of this thread's groups of stores have been read.
 template <int kPending>
 __device__ __forceinline__ void bulk_wait_groups_read() {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/support/integers.h"
+#include "templates/gemm/cost.h"
 #include "templates/gemm/sm80/resources.h"
 
 namespace hstujit::gemm_sm80 {
@@ -26,18 +27,19 @@ constexpr double kWithoutWgmma = 4;            // of the time, where gemm/sm90 i
 
 }  // namespace
 
-double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device) {
+double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, const ProblemSize& size) {
   const GemmInterface& gemm = spec.interface();
   const Resources resources(config);
-  const int64_t rows = spec.typical_rows();
-  const int64_t m = gemm.m == GemmInterface::kRows ? rows : gemm.m, k = gemm.k == GemmInterface::kRows ? rows : gemm.k;
+  const gemm::Extents extents = gemm::extents_of(spec, size);
+  const int64_t m = extents.m, k = extents.k;
   const auto block_m = static_cast<double>(config.block_m), block_n = static_cast<double>(config.block_n);
   const auto splits = static_cast<double>(config.split_k);
   const auto resident = static_cast<double>(std::max<int64_t>(1, resources.resident(device)));
   const bool narrow = device.capability() == 86 || device.capability() == 89;
 
   // CTAs of a multiprocessor share its units, and wait for loads side by side.
-  const double tiles = static_cast<double>(ceil_div(m, config.block_m) * ceil_div(gemm.n, config.block_n)) * splits;
+  const int64_t products = extents.products * ceil_div(m, config.block_m) * ceil_div(gemm.n, config.block_n);
+  const double tiles = static_cast<double>(products) * splits;
   const double ctas = static_cast<double>(device.sm_count) * resident;
   const double rounds = std::ceil(tiles / ctas);
   const double stages = static_cast<double>(ceil_div(k, kDepth)) / splits;
@@ -52,7 +54,7 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   const double cycles = kStartCycles + rounds * (stages * stage + kLoadCycles + store);
 
   const double partials = splits > 1 ? 2 * splits * static_cast<double>(m * gemm.n) * 4 : 0;
-  const double bytes = spec.work(Direction::kForward, {{rows}, {}, 0, {}}).bytes + partials;
+  const double bytes = extents.bytes + partials;
   const double all = std::max(cycles, bytes / kMemoryBytesPerCycle) + (splits > 1 ? kAddCycles : 0);
   return all / kClockKhz * (device.arch == "sm_90a" ? kWithoutWgmma : 1);
 }

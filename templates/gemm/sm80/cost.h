@@ -2,11 +2,12 @@
 #pragma once
 
 #include "compiler/plan/gemm_config.h"
+#include "compiler/plan/skeleton.h"
 #include "compiler/spec/device_spec.h"
 #include "compiler/spec/gemm_spec.h"
 
 namespace hstujit::gemm_sm80 {
 
-double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device);
+double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, const ProblemSize& size);
 
 }  // namespace hstujit::gemm_sm80

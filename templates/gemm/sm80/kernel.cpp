@@ -28,8 +28,8 @@ struct GemmSm80 {
   static std::vector<Config> space(const Spec& spec);
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
-  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
-    return gemm_sm80::estimate_ms(spec, config, device);
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize& size) {
+    return gemm_sm80::estimate_ms(spec, config, device, size);
   }
   static Constants constants(const Spec& spec, const Config& config);
   static std::string instruction_wrappers(const Spec& spec, const Config& config);
@@ -46,6 +46,7 @@ std::vector<GemmConfig> GemmSm80::space(const Spec& spec) {
     for (const int64_t split : gemm::splits_of(spec.interface(), tile.block_m, tile.block_n, kMultiprocessors)) {
       for (const int64_t stages : {3, 4, 2}) {
         for (const int64_t raster_rows : {8, 16}) {
+          if (raster_rows > 8 && spec.interface().per_sequence()) continue;  // nothing reads it
           configs.push_back({tile.block_m, tile.block_n, stages, tile.consumers, false, split, raster_rows, 1});
         }
       }
@@ -80,7 +81,6 @@ std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, 
 }
 
 LaunchPlan GemmSm80::launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
-  const GemmInterface& gemm = spec.interface();
   const Resources resources(config);
   LaunchPlan plan;
   plan.kernel_name = gemm::kernel_name(spec, config, "sm80");
@@ -91,8 +91,8 @@ LaunchPlan GemmSm80::launch_plan(const Spec& spec, const Config& config, const D
   plan.persistent_blocks = device.sm_count * resident;
   plan.slots = gemm::factor_slots(spec);
   for (ParamSlot& slot : gemm::operand_slots(spec, /*out_address=*/true)) plan.slots.push_back(std::move(slot));
-  const int out = find_argument(spec.signature(Direction::kForward), "out");
-  plan.grid = {size_factor(out, config.block_m), constant_factor(ceil_div(gemm.n, config.block_n) * config.split_k)};
+  plan.grid = gemm::tile_grid(spec, config.block_m, config.block_n);
+  plan.grid.back().constant *= config.split_k;
   gemm::add_parts(spec, config, device, plan);
   return plan;
 }
@@ -100,6 +100,7 @@ LaunchPlan GemmSm80::launch_plan(const Spec& spec, const Config& config, const D
 Constants GemmSm80::constants(const Spec& spec, const Config& config) {
   Constants constants = {{"shared_bytes", Resources(config).shared_bytes}};
   gemm::add_constants(spec, constants);
+  constants.emplace_back("tile_counter", 0);
   return constants;
 }
 

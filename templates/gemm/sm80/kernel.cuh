@@ -13,8 +13,16 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   static_assert(sizeof(Shared<Config>) == Config::kSharedBytes,
                 "the host side and the template disagree on shared memory");
   Shared<Config>& shared = *reinterpret_cast<Shared<Config>*>(shared_bytes);
-  const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth, /*share=*/0);
   typename WarpTile<Config>::Sums sums;
+  if constexpr (Config::kSequences) {
+    SequenceTiles<Config, Params> tiles(params);
+    for (WorkTile tile; tiles.next(tile);) {
+      multiply_tile<Config>(shared, params, tile, sums);
+      store_tile<Config>(params, tile, sums);
+    }
+    return;
+  }
+  const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth, /*share=*/0);
   for (i64 number = scheduler.first(); number < scheduler.count(); number += scheduler.step()) {
     const WorkTile tile = scheduler.tile(number);
     multiply_tile<Config>(shared, params, tile, sums);

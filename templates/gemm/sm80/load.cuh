@@ -26,18 +26,20 @@ __device__ __forceinline__ void load_stage(Shared<Config>& shared, const Params&
                                            int stage, i64 depth) {
   constexpr int kThreads = WarpTile<Config>::kThreads;
   const u32 a = shared_address(shared.a[stage]), b = shared_address(shared.b[stage]);
-  const i64 at = depth * kDepth;
+  // Of a sum over the rows of a sequence, those; of a matrix of each sequence, the tile's.
+  const i64 begin = kSumsOfSequences<Config> ? tile.rows_begin : 0, at = begin + depth * kDepth;
+  const i64 end = kSumsOfSequences<Config> ? tile.rows_end : params.depth;
+  const u16* columns = params.b;
+  if constexpr (kRowsOfSequences<Config>) columns += tile.sequence * params.b_sequence_stride;
   if constexpr (Config::kATransposed) {
-    load_box<kThreads, kDepth, Config::kBlockM / kDepth>(a, params.a, params.a_stride, at, params.depth, tile.row,
-                                                         params.rows);
+    load_box<kThreads, kDepth, Config::kBlockM / kDepth>(a, params.a, params.a_stride, at, end, tile.row, params.rows);
   } else {
-    load_box<kThreads, Config::kBlockM, 1>(a, params.a, params.a_stride, tile.row, params.rows, at, params.depth);
+    load_box<kThreads, Config::kBlockM, 1>(a, params.a, params.a_stride, tile.row, params.rows, at, end);
   }
   if constexpr (Config::kBTransposed) {
-    load_box<kThreads, Config::kBlockN, 1>(b, params.b, params.b_stride, tile.column, Config::kColumns, at,
-                                           params.depth);
+    load_box<kThreads, Config::kBlockN, 1>(b, columns, params.b_stride, tile.column, Config::kColumns, at, end);
   } else {
-    load_box<kThreads, kDepth, Config::kBlockN / kDepth>(b, params.b, params.b_stride, at, params.depth, tile.column,
+    load_box<kThreads, kDepth, Config::kBlockN / kDepth>(b, columns, params.b_stride, at, end, tile.column,
                                                          Config::kColumns);
   }
 }

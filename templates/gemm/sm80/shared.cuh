@@ -3,7 +3,7 @@
 #include "common/ptx/cp_async.cuh"
 #include "common/ptx/ld_global.cuh"
 #include "common/ptx/mma.cuh"
-#include "gemm/tile_scheduler.cuh"
+#include "gemm/sequence_tiles.cuh"
 
 namespace gemm {
 

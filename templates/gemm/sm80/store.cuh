@@ -36,6 +36,9 @@ __device__ __forceinline__ void store_tile(const Params& params, const WorkTile&
   using Warp = WarpTile<Config>;
   constexpr int kTogether = 4;  // blocks of columns
   const int lane = threadIdx.x % 32, first_column = tile.column + Warp::column();
+  const i64 end = kRowsOfSequences<Config> ? tile.rows_end : params.rows;
+  u16* out = params.out;
+  if constexpr (kSumsOfSequences<Config>) out += tile.sequence * params.out_sequence_stride;
 #pragma unroll
   for (int first = 0; first < Warp::kColumnBlocks; first += kTogether) {
     int columns[kTogether];
@@ -43,7 +46,7 @@ __device__ __forceinline__ void store_tile(const Params& params, const WorkTile&
 #pragma unroll
     for (int j = 0; j < kTogether; ++j) {
       columns[j] = min(first_column + (first + j) * 8 + lane % 4 * 2, Config::kColumns - 2);
-      vectors[j].load(params, columns[j]);
+      vectors[j].load(params, columns[j], tile.sequence);
     }
     const int stored = first_column + (first + lane % 4) * 8;
 #pragma unroll
@@ -63,8 +66,7 @@ __device__ __forceinline__ void store_tile(const Params& params, const WorkTile&
                               Epilogue::apply(params, pair[1], columns[j] + 1, vectors[j][1].of, matrices[1].of));
         }
         transpose_quad(words);
-        if (row < params.rows && stored < Config::kColumns)
-          st_stream<16>(params.out + row * params.out_stride + stored, words);
+        if (row < end && stored < Config::kColumns) st_stream<16>(out + row * params.out_stride + stored, words);
       }
     }
   }

@@ -1,5 +1,6 @@
 // A consumer warpgroup: multiplies stages, then stores the rows of the tile that are its own.
 #pragma once
+#include "common/ptx/ldst_shared.cuh"
 #include "gemm/epilogue.cuh"
 #include "gemm/sm90/shared.cuh"
 
@@ -30,18 +31,7 @@ class Consumer {
     }
     while (number < scheduler.count()) {
       const WorkTile tile = scheduler.tile(number);
-      if constexpr (Config::kSplitK == 1) prefetch_inputs(tile);
-      if constexpr (Config::kPingPong) named_barrier_sync(kTurnBarrier + warpgroup_, 2 * kWarpgroup);
-      const int last_stage = multiply(tile);
-      PieceInputs inputs;  // loaded while the last products are computed
-      if constexpr (Config::kSplitK == 1) load_inputs(row_of_warp(tile), tile.column, inputs);
-      finish(tile, last_stage);
-      if constexpr (Config::kPingPong) named_barrier_arrive(kTurnBarrier + (warpgroup_ ^ 1), 2 * kWarpgroup);
-      if constexpr (Config::kSplitK == 1) {
-        store_pieces(row_of_warp(tile), tile.column, inputs);
-      } else {
-        store_partials(tile);
-      }
+      compute(tile);
       number += scheduler.step();
       if constexpr (Config::kPingPong) {
         if (number < scheduler.count()) skip(scheduler.tile(number));
@@ -51,7 +41,47 @@ class Consumer {
     if constexpr (Config::kStoreBuffers > 0) bulk_wait_groups_read<0>();
   }
 
+  // The producer says which tiles there are.
+  __device__ __forceinline__ void run_sequences() {
+#pragma unroll 1
+    for (int turn = 0;; turn ^= 1) {
+      const WorkTile tile = next_tile();
+      if (tile.sequence < 0) break;
+      if (Config::kPingPong && turn != warpgroup_) {
+        skip(tile);
+      } else {
+        compute(tile);
+      }
+    }
+    if constexpr (Config::kStoreBuffers > 0) bulk_wait_groups_read<0>();
+  }
+
  private:
+  __device__ __forceinline__ WorkTile next_tile() {
+    const int slot = queue_.stage();
+    mbarrier_wait(shared_address(&shared_.tile_full[slot]), queue_.phase());
+    WorkTile tile = shared_.tiles[slot];
+    tile.first = 0;  // as the compiler cannot know
+    sm90::release_warp<Config::kLanesArrive>(shared_.tile_empty[slot]);
+    queue_.advance();
+    return tile;
+  }
+
+  __device__ __forceinline__ void compute(const WorkTile& tile) {
+    if constexpr (Config::kSplitK == 1) prefetch_inputs(tile);
+    if constexpr (Config::kPingPong) named_barrier_sync(kTurnBarrier + warpgroup_, 2 * kWarpgroup);
+    const int last_stage = multiply(tile);
+    PieceInputs inputs;  // loaded while the last products are computed
+    if constexpr (Config::kSplitK == 1) load_inputs(tile, row_of_warp(tile), tile.column, inputs);
+    finish(tile, last_stage);
+    if constexpr (Config::kPingPong) named_barrier_arrive(kTurnBarrier + (warpgroup_ ^ 1), 2 * kWarpgroup);
+    if constexpr (Config::kSplitK == 1) {
+      store_pieces(tile, inputs);
+    } else {
+      store_partials(tile);
+    }
+  }
+
   // The stages of a tile that is the other consumer's.
   __device__ __forceinline__ void skip(const WorkTile& tile) {
     for (i64 i = tile.first; i < tile.end; ++i) pipeline_.advance();
@@ -74,6 +104,10 @@ class Consumer {
     for (i64 depth = tile.first; depth < tile.end; ++depth) {
       const int stage = pipeline_.stage();
       mbarrier_wait(shared_address(&shared_.full[stage]), pipeline_.phase());
+      if constexpr (kSumsOfSequences<Config>) {
+        const i64 left = tile.rows_end - tile.rows_begin - depth * kDepth;
+        if (left < kDepth) clear_lines(stage, static_cast<int>(left));
+      }
       const u32 b = wgmma_operand(shared_address(shared_.b[stage]), kBlockBytes);
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) wgmma_keep_in_place(sums_[block]);
@@ -92,6 +126,24 @@ class Consumer {
       pipeline_.advance();
     }
     return before.stage();
+  }
+
+  // Lines of a stage from `first` on are those of the next sequence's rows, which may be anything: of both factors they
+  // become 0. By all consumers that share the stage.
+  __device__ __forceinline__ void clear_lines(int stage, int first) {
+    constexpr int kThreads = (Config::kPingPong ? 1 : Config::kConsumers) * kWarpgroup;
+    constexpr int kBoxes = Config::kBlockM / kDepth + Stage<Config>::kColumnTiles, kPiece = 16;
+    const u32 a = shared_address(shared_.a[stage]), b = shared_address(shared_.b[stage]);
+    const int bytes = (kDepth - first) * kSwizzleBytes;
+#pragma unroll 1
+    for (int box = 0; box < kBoxes; ++box) {
+      constexpr int kBoxBytes = kDepth * kSwizzleBytes, kABoxes = Config::kBlockM / kDepth;
+      const u32 lines = (box < kABoxes ? a + box * kBoxBytes : b + (box - kABoxes) * kBoxBytes) + first * kSwizzleBytes;
+      for (int i = threadIdx.x % kThreads * kPiece; i < bytes; i += kThreads * kPiece)
+        st_shared_uint4(lines + i, make_uint4(0, 0, 0, 0));
+    }
+    fence_proxy_async();
+    named_barrier_sync(kStageBarrier + (Config::kPingPong ? warpgroup_ : 0), kThreads);
   }
 
   __device__ __forceinline__ void finish(const WorkTile& tile, int last_stage) {
@@ -120,7 +172,9 @@ class Consumer {
 
   // The warp's rows of the tile, 16 of 64 columns a piece, as many pieces at a time as leave buffers to those before.
   // `inputs` are those of the first piece.
-  __device__ __forceinline__ void store_pieces(i64 row, int column, PieceInputs& inputs) const {
+  __device__ __forceinline__ void store_pieces(const WorkTile& tile, PieceInputs& inputs) const {
+    const i64 row = row_of_warp(tile);
+    const int column = tile.column;
     constexpr int kAll = kBlocks * kPieces, kBuffers = Config::kStoreBuffers;
     constexpr int kTogether = kBuffers == kAll || kBuffers == 1 ? kBuffers : kBuffers / 2;
     constexpr int kBefore = kBuffers / kTogether - 1;  // groups that may still be on their way
@@ -135,22 +189,56 @@ class Consumer {
       for (int i = first; i < first + kTogether; ++i) {
         u32 words[2 * kGroupsOfPiece];
         round_piece(inputs, column_of(i), sums_[i / kPieces] + i % kPieces * kPieceSums, words);
-        if (i + 1 < kAll) load_inputs(row_of(i + 1), column_of(i + 1), inputs);
-        stage_fragment<kPieceColumns>(buffers + i % kBuffers * kPieceBytes, 0, words);
+        if (i + 1 < kAll) load_inputs(tile, row_of(i + 1), column_of(i + 1), inputs);
+        if (is_whole(tile, row_of(i))) {
+          stage_fragment<kPieceColumns>(buffers + i % kBuffers * kPieceBytes, 0, words);
+        } else if constexpr (kRowsOfSequences<Config>) {
+          store_rows(tile, row_of(i), column_of(i), words);
+        }
       }
       fence_proxy_async();
       __syncwarp();
 #pragma unroll
       for (int i = first; i < first + kTogether; ++i) {
-        store_bulk_tensor_2d_by_warp(buffers + i % kBuffers * kPieceBytes, params_.out_map, column_of(i),
-                                     static_cast<int>(row_of(i)));
+        const u32 piece = buffers + i % kBuffers * kPieceBytes;
+        if constexpr (kSumsOfSequences<Config>) {
+          store_bulk_tensor_3d_by_warp(piece, params_.out_map, column_of(i), static_cast<int>(row_of(i)),
+                                       tile.sequence);
+        } else if (is_whole(tile, row_of(i))) {
+          store_bulk_tensor_2d_by_warp(piece, params_.out_map, column_of(i), static_cast<int>(row_of(i)));
+        }
       }
       bulk_commit_group();
     }
   }
 
+  // Whether the copy engine may store the piece that begins with the row: below the last row of a sequence are those of
+  // others.
+  static __device__ __forceinline__ bool is_whole(const WorkTile& tile, i64 row) {
+    return !kRowsOfSequences<Config> || row + kPieceRows <= tile.rows_end;
+  }
+
+  // Those rows of a piece that are the sequence's. Lanes exchange pairs, so that each stores eight neighbours.
+  __device__ __forceinline__ void store_rows(const WorkTile& tile, i64 row, int column,
+                                             const u32 (&words)[2 * kGroupsOfPiece]) const {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const i64 own = row + lane / 4 + half * 8;
+#pragma unroll
+      for (int group = 0; group < kGroupsOfPiece; group += 4) {
+        u32 quad[4] = {words[2 * group + half], words[2 * group + 2 + half], words[2 * group + 4 + half],
+                       words[2 * group + 6 + half]};
+        transpose_quad(quad);
+        const int stored = column + (group + lane % 4) * 8;
+        if (own < tile.rows_end && stored < Config::kColumns)
+          st_stream<16>(params_.out + own * params_.out_stride + stored, quad);
+      }
+    }
+  }
+
   // For what lies outside of the result, which is not stored, its last row and columns are read.
-  __device__ __forceinline__ void load_inputs(i64 row, int column, PieceInputs& inputs) const {
+  __device__ __forceinline__ void load_inputs(const WorkTile& tile, i64 row, int column, PieceInputs& inputs) const {
     constexpr bool kWhole = Config::kColumns % Config::kBlockN == 0;
     const int lane = threadIdx.x % 32;
     const i64 last_row = params_.rows - 1;
@@ -159,7 +247,7 @@ class Consumer {
     for (int group = 0; group < kGroupsOfPiece; ++group) {
       const int own = column + lane % 4 * 2 + group * 8;
       const int inside = kWhole ? own : min(own, Config::kColumns - 2);
-      inputs.vectors[group].load(params_, inside);
+      inputs.vectors[group].load(params_, inside, tile.sequence);
 #pragma unroll
       for (int half = 0; half < 2; ++half) inputs.matrices[group][half].load(params_, rows[half], inside);
     }
@@ -216,7 +304,7 @@ class Consumer {
   Shared<Config>& shared_;
   const Params& params_;
   const int warpgroup_;
-  sm90::PipelineState<Config::kStages> pipeline_;
+  sm90::PipelineState<Config::kStages> pipeline_, queue_;
   float sums_[kBlocks][4 * kGroups];
 };
 

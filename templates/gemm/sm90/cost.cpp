@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "compiler/support/integers.h"
+#include "templates/gemm/cost.h"
 #include "templates/gemm/sm90/resources.h"
 
 namespace hstujit::gemm_sm90 {
@@ -43,16 +44,16 @@ double line_factor(int64_t width) {
 
 }  // namespace
 
-double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device) {
+double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, const ProblemSize& size) {
   const GemmInterface& gemm = spec.interface();
-  const int64_t rows = spec.typical_rows();
-  const int64_t m = gemm.m == GemmInterface::kRows ? rows : gemm.m, k = gemm.k == GemmInterface::kRows ? rows : gemm.k;
+  const gemm::Extents extents = gemm::extents_of(spec, size);
+  const int64_t m = extents.m, k = extents.k;
   const auto block_m = static_cast<double>(config.block_m), block_n = static_cast<double>(config.block_n);
   const auto cluster = static_cast<double>(config.cluster), splits = static_cast<double>(config.split_k);
 
   // A cluster takes its tiles, one for each of its CTAs, at the same time.
-  const int64_t clusters =
-      ceil_div(m, config.block_m * config.cluster) * ceil_div(gemm.n, config.block_n) * config.split_k;
+  const int64_t clusters = extents.products * ceil_div(m, config.block_m * config.cluster) *
+                           ceil_div(gemm.n, config.block_n) * config.split_k;
   const auto tiles = static_cast<double>(ceil_div(clusters, device.sm_count / config.cluster));
   const double stages = static_cast<double>(ceil_div(k, kDepth)) / splits;
   const double multiply = block_m * block_n * kDepth / kProductsPerCycle * kWaits;
@@ -68,7 +69,7 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
 
   // Parts of a sum are written and read once more.
   const double partials = splits > 1 ? 2 * splits * static_cast<double>(m * gemm.n) * 4 : 0;
-  const double bytes = spec.work(Direction::kForward, {{rows}, {}, 0, {}}).bytes + partials;
+  const double bytes = extents.bytes + partials;
   const double add = splits > 1 ? kAddCycles + partials / kBytesPerCycle : 0;
   return (norm({cycles, bytes / kBytesPerCycle}, kOverlap) + add) / kClockKhz;
 }

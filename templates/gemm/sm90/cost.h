@@ -7,6 +7,6 @@
 
 namespace hstujit::gemm_sm90 {
 
-double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device);
+double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, const ProblemSize& size);
 
 }  // namespace hstujit::gemm_sm90

@@ -24,6 +24,9 @@ constexpr int64_t kMaxBox = 256;           // rows of a box of the copy engine
 constexpr int64_t kAtomRows = 8;           // of the swizzle
 constexpr int64_t kMultiprocessors = 132;  // of the devices that splits are made for; others have rounds less even
 
+// Sums of sequences are of different lengths: CTAs take their tiles from a counter.
+bool has_tile_counter(const GemmSpec& spec) { return spec.interface().per_sequence() && spec.interface().sums_rows(); }
+
 struct GemmSm90 {
   using Spec = GemmSpec;
   using Config = GemmConfig;
@@ -34,8 +37,8 @@ struct GemmSm90 {
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
   static constexpr double kEstimateError = 1.2;
-  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize&) {
-    return gemm_sm90::estimate_ms(spec, config, device);
+  static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize& size) {
+    return gemm_sm90::estimate_ms(spec, config, device, size);
   }
   static Constants constants(const Spec& spec, const Config& config);
   static std::string instruction_wrappers(const Spec& spec, const Config& config);
@@ -55,10 +58,12 @@ std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
   std::vector<GemmConfig> configs;
   for (const Tile& tile : tiles) {
     for (const int64_t cluster : {1, 2}) {
+      if (cluster > 1 && spec.interface().per_sequence()) continue;
       for (const int64_t split :
            gemm::splits_of(spec.interface(), tile.block_m * cluster, tile.block_n, kMultiprocessors / cluster)) {
         for (const int64_t stages : tile.stages) {
           for (const int64_t raster_rows : {4, 16}) {
+            if (raster_rows > 4 && spec.interface().per_sequence()) continue;  // nothing reads it
             configs.push_back(
                 {tile.block_m, tile.block_n, stages, tile.consumers, tile.ping_pong, split, raster_rows, cluster});
           }
@@ -94,6 +99,10 @@ std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, 
     reasons.push_back({"cluster", fmt::format("a cluster of {} CTAs; the device has {} multiprocessors", config.cluster,
                                               device.sm_count)});
   }
+  if (config.cluster > 1 && spec.interface().per_sequence()) {
+    reasons.push_back(
+        {"cluster", fmt::format("a cluster of {} CTAs with a product for each sequence; allowed: 1", config.cluster)});
+  }
   if (config.ping_pong && config.consumers != 2)
     reasons.push_back({"ping_pong", fmt::format("ping-pong of {} consumers; allowed: 2", config.consumers)});
   gemm::reject_parts(spec, config, reasons);
@@ -121,11 +130,14 @@ LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const D
       gemm::map_slot(spec, "a_map", gemm.a.name, gemm.a.transposed ? kDepth : config.block_m),
       gemm::map_slot(spec, "b_map", gemm.b.name, gemm.b.transposed ? config.block_n / config.cluster : kDepth)};
   if (config.split_k == 1) plan.slots.push_back(gemm::map_slot(spec, "out_map", "out", kPieceRows));
-  for (ParamSlot& slot : gemm::operand_slots(spec, config.split_k > 1)) plan.slots.push_back(std::move(slot));
-  const int out = find_argument(spec.signature(Direction::kForward), "out");
-  const int64_t column_tiles = ceil_div(gemm.n, config.block_n);
-  plan.grid = {size_factor(out, config.block_m * config.cluster),
-               constant_factor(column_tiles * config.split_k * config.cluster)};
+  const bool out_address = config.split_k > 1 || gemm.rows_of_sequences();
+  for (ParamSlot& slot : gemm::operand_slots(spec, out_address)) plan.slots.push_back(std::move(slot));
+  plan.grid = gemm::tile_grid(spec, config.block_m * config.cluster, config.block_n);
+  plan.grid.back().constant *= config.split_k * config.cluster;
+  if (has_tile_counter(spec)) {
+    const int64_t bytes = sizeof(int64_t);
+    add_workspace_region("tile_counter", "u64*", {{constant_factor(bytes)}, true}, plan);
+  }
   gemm::add_parts(spec, config, device, plan);
   return plan;
 }
@@ -133,6 +145,7 @@ LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const D
 Constants GemmSm90::constants(const Spec& spec, const Config& config) {
   Constants constants = constants_of(Resources(spec, config));
   gemm::add_constants(spec, constants);
+  constants.emplace_back("tile_counter", has_tile_counter(spec) ? 1 : 0);
   return constants;
 }
 

@@ -3,7 +3,8 @@
 // A producer warp loads 64 columns of both factors at a time. Consumer warpgroups multiply them: all share the rows of
 // each tile, or, in ping-pong, two have tiles of their own, so that one multiplies while the other stores. Results
 // leave by the copy engine while the next tile is multiplied. CTAs of a cluster have tiles one below the other, and
-// load the columns for one another. bf16 and fp16, sums in fp32. Generated around it: see docs/generated-source.md.
+// load the columns for one another. Where each sequence has a product of its own, the producer finds tiles and tells
+// consumers. bf16 and fp16, sums in fp32. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "gemm/sm90/consumer.cuh"
 #include "gemm/sm90/producer.cuh"
@@ -26,6 +27,13 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
       mbarrier_init(shared_address(&shared.full[i]), 1);
       mbarrier_init(shared_address(&shared.empty[i]), kReaders<Config> * sm90::kArrivalsPerWarp<Config::kLanesArrive>);
     }
+    if constexpr (Config::kSequences) {
+      for (int i = 0; i < Config::kStages; ++i) {
+        mbarrier_init(shared_address(&shared.tile_full[i]), 1);
+        mbarrier_init(shared_address(&shared.tile_empty[i]),
+                      Config::kConsumers * kWarpgroup / 32 * sm90::kArrivalsPerWarp<Config::kLanesArrive>);
+      }
+    }
     fence_mbarrier_init();
   }
   sync_cluster<Config>();
@@ -33,14 +41,22 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth, cluster_share<Config>());
   if (warpgroup == Config::kConsumers) {
     setmaxnreg_dec<Config::kProducerRegisters>();
-    if (threadIdx.x == Config::kConsumers * kWarpgroup) produce<Config>(shared, params, scheduler);
+    if constexpr (Config::kSequences) {
+      if (threadIdx.x / 32 == Config::kConsumers * kWarpgroup / 32) produce_sequences<Config>(shared, params);
+    } else {
+      if (threadIdx.x == Config::kConsumers * kWarpgroup) produce<Config>(shared, params, scheduler);
+    }
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
     if constexpr (Config::kPingPong) {
       // The first turn is the first consumer's.
       if (warpgroup == 1) named_barrier_arrive(kTurnBarrier, 2 * kWarpgroup);
     }
-    Consumer<Config, Params>(shared, params, warpgroup).run(scheduler);
+    if constexpr (Config::kSequences) {
+      Consumer<Config, Params>(shared, params, warpgroup).run_sequences();
+    } else {
+      Consumer<Config, Params>(shared, params, warpgroup).run(scheduler);
+    }
   }
   // No CTA ends while others may still load into its shared memory, or arrive on its barriers.
   if constexpr (Config::kCluster > 1) cluster_sync();

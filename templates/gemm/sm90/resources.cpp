@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kWarpgroup = 128, kWarpgroupRows = 64;
 constexpr int64_t kBarrierBytes = 16;  // of a stage
+constexpr int64_t kTileBytes = 72;     // of a stage, where the producer finds tiles: one, and its barriers
 constexpr int64_t kPieceBytes = kPieceRows * sm90::kSwizzleBytes;
 constexpr int64_t kProducerRegisters = 40;  // of a thread: what its addresses take
 constexpr int64_t kOtherRegisters = 56;     // of a consumer, beside sums: addresses, and what the epilogue reads
@@ -29,7 +30,8 @@ Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
   // A factor whose sum dimension is not contiguous comes in whole lines of columns.
   const int64_t columns = spec.interface().b.transposed ? config.block_n : round_up(config.block_n, kDepth);
   const int64_t stage = (config.block_m + columns) * sm90::kSwizzleBytes;
-  shared_bytes = config.stages * stage + round_up(config.stages * kBarrierBytes, int64_t{128});
+  const int64_t barriers = kBarrierBytes + (spec.interface().per_sequence() ? kTileBytes : 0);
+  shared_bytes = config.stages * stage + round_up(config.stages * barriers, int64_t{128});
   if (config.split_k == 1) {
     // All of a tile, so that it leaves while the next one is multiplied; else two pieces in turn.
     const int64_t pieces = store_pieces(config), warps = 4 * config.consumers;

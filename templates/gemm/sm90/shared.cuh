@@ -9,7 +9,7 @@
 #include "common/ptx/wgmma.cuh"
 #include "common/sm90/pipeline.cuh"
 #include "common/sm90/release.cuh"
-#include "gemm/tile_scheduler.cuh"
+#include "gemm/sequence_tiles.cuh"
 
 namespace gemm {
 
@@ -45,11 +45,21 @@ template <class Config>
 struct Stores<Config, false> {};
 
 template <class Config>
-struct Shared : Stores<Config> {
+struct Stages : Stores<Config> {
   unsigned char a[Config::kStages][Stage<Config>::kABytes];
   unsigned char b[Config::kStages][Stage<Config>::kBBytes];
   u64 full[Config::kStages];
   u64 empty[Config::kStages];
+};
+
+template <class Config, bool = (Config::kSequences != 0)>
+struct Shared : Stages<Config> {};
+// Products of sequences: the producer finds tiles, and tells all consumers. One of a sequence below 0 is the end.
+template <class Config>
+struct Shared<Config, true> : Stages<Config> {
+  WorkTile tiles[Config::kStages];
+  u64 tile_full[Config::kStages];
+  u64 tile_empty[Config::kStages];
 };
 
 // Which of the CTAs that share columns this one is.
@@ -68,8 +78,8 @@ __device__ __forceinline__ void sync_cluster() {
   }
 }
 
-// Named barriers: ping-pong's, one for each consumer.
-constexpr int kTurnBarrier = 1;
+// Named barriers: ping-pong's, one for each consumer, and those of consumers that share a stage.
+constexpr int kTurnBarrier = 1, kStageBarrier = 3;
 
 // A stage has been read by this warp: said to all CTAs that load into it.
 template <class Config>

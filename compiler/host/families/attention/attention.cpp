@@ -17,17 +17,6 @@ namespace {
 // balance better over threads.
 constexpr int64_t kItemRows = 256;
 
-// Where the rows of each sequence begin in a tensor of so many rows, and where the last ones end. Offsets that decrease
-// or pass the end are brought back, so that sequences lie within the tensor and do not overlap.
-std::vector<int64_t> clamped_offsets(const Arguments& arguments, std::string_view name, int64_t sequences,
-                                     int64_t rows) {
-  std::vector<int64_t> offsets;
-  for (int64_t b = 0; b <= sequences; ++b) {
-    offsets.push_back(std::clamp(arguments.element(name, b), offsets.empty() ? int64_t{0} : offsets.back(), rows));
-  }
-  return offsets;
-}
-
 class HostAttention final : public HostOperator {
  public:
   HostAttention(const AttentionSpec& spec, Direction direction, const RegisterTile& tile)

@@ -1,8 +1,8 @@
 // Products on the host.
 //
-// An item is a tile of the result. It walks the sum in tiles: both factors' go to scratch as fp32, zeros behind their
-// ends, and register tiles of products are added to the tile's sums. Then the epilogue, in place; results are rounded
-// once.
+// An item is a tile of the result, or of that of a sequence. It walks the sum in tiles: both factors' go to scratch as
+// fp32, zeros behind their ends, and register tiles of products are added to the tile's sums. Then the epilogue, in
+// place; results are rounded once.
 #include <algorithm>
 
 #include "compiler/host/lift_lanes.h"
@@ -20,7 +20,7 @@ using mlir::Value;
 constexpr int64_t kTileRows = 64, kTileColumns = 128, kTileDepth = 128;
 
 // Coordinates of an item.
-constexpr size_t kRow = 0, kRowEnd = 1, kColumn = 2, kColumnEnd = 3, kDepth = 4;
+constexpr size_t kRow = 0, kRowEnd = 1, kColumn = 2, kColumnEnd = 3, kDepth = 4, kDepthEnd = 5, kSequence = 6;
 
 // Sizes of a tile, whole register tiles and lanes.
 struct TileSize {
@@ -34,7 +34,12 @@ struct TileSize {
 class GemmEmitter {
  public:
   GemmEmitter(const GemmSpec& spec, ItemFunction& function)
-      : spec_(spec), gemm_(spec.interface()), function_(function), emit_(function.emit), size_(emit_.tile()) {
+      : spec_(spec),
+        gemm_(spec.interface()),
+        signature_(spec.signature(Direction::kForward)),
+        function_(function),
+        emit_(function.emit),
+        size_(emit_.tile()) {
     const int64_t lanes = emit_.tile().lanes;
     a_ = emit_.allocate(round_up(size_.rows, lanes), size_.depth);
     b_ = emit_.allocate(size_.depth, round_up(size_.columns, lanes));
@@ -54,8 +59,8 @@ class GemmEmitter {
     const RegisterTile& tile = emit_.tile();
     const Value zero = emit_.integer(0);
     emit_.clear(sums_, emit_.integer(size_.rows));
-    emit_.loop(zero, at(kDepth), size_.depth, [&](Value depth) {
-      const Value count = emit_.min(emit_.sub(at(kDepth), depth), emit_.integer(size_.depth));
+    emit_.loop(at(kDepth), at(kDepthEnd), size_.depth, [&](Value depth) {
+      const Value count = emit_.min(emit_.sub(at(kDepthEnd), depth), emit_.integer(size_.depth));
       copy_factor(gemm_.a, at(kRow), rows_, depth, count, a_, round_up(size_.rows, tile.lanes));
       copy_factor(gemm_.b, depth, count, at(kColumn), columns_, b_, size_.depth);
       emit_.loop(zero, emit_.integer(size_.rows), tile.rows, [&](Value row) {
@@ -74,8 +79,12 @@ class GemmEmitter {
 
  private:
   Value at(size_t coordinate) const { return function_.coordinates[coordinate]; }
+  // Of a tensor with an axis of sequences, that of the item's.
   TensorBlock block(const std::string& name, Value row, Value column) const {
-    return {function_.argument(name), spec_.dtype(), {}, row, column};
+    const Argument& argument = signature_[static_cast<size_t>(find_argument(signature_, name))];
+    TensorBlock result{function_.argument(name), argument.dtype, {}, row, column};
+    if (argument.shape.size() == 3) result.outer.push_back(at(kSequence));
+    return result;
   }
 
   // `rows` times `columns` elements of the factor from (row, column) on, zeros behind them, up to `height` rows.
@@ -104,11 +113,11 @@ class GemmEmitter {
       if (operand.kind == GemmOperandKind::kScalar) continue;
       const ScratchMatrix to = blocks_.at(operand.name);
       if (operand.kind == GemmOperandKind::kVector) {
-        emit_.copy_rows({function_.argument(operand.name), operand.dtype, gemm_.n, {}, {}}, emit_.integer(1),
+        const Value row = gemm_.per_sequence() ? at(kSequence) : Value();
+        emit_.copy_rows({function_.argument(operand.name), operand.dtype, gemm_.n, row, {}}, emit_.integer(1),
                         emit_.integer(1), to);
       } else {
-        emit_.copy_block({function_.argument(operand.name), operand.dtype, {}, at(kRow), at(kColumn)}, rows_, columns_,
-                         to);
+        emit_.copy_block(block(operand.name, at(kRow), at(kColumn)), rows_, columns_, to);
       }
     }
     Status status;
@@ -140,6 +149,7 @@ class GemmEmitter {
 
   const GemmSpec& spec_;
   const GemmInterface& gemm_;
+  const Signature signature_;
   ItemFunction& function_;
   Emitter& emit_;
   const TileSize size_;
@@ -158,20 +168,41 @@ class HostGemm final : public HostOperator {
 
   Result<std::vector<WorkItem>> items(const Arguments& arguments) const override {
     const GemmInterface& gemm = spec_.interface();
-    const int64_t rows = arguments.size("out", 0);
-    const int64_t depth = arguments.size(gemm.a.name, gemm.a.transposed ? 0 : 1);
     std::vector<WorkItem> items;
-    for (int64_t row = 0; row < rows; row += size_.rows) {
-      const int64_t end = std::min(row + size_.rows, rows);
-      for (int64_t column = 0; column < gemm.n; column += size_.columns) {
-        items.push_back(
-            {{row, end, column, std::min(column + size_.columns, gemm.n), depth}, static_cast<double>(end - row)});
+    if (!gemm.per_sequence()) {
+      const int64_t depth = arguments.size(gemm.a.name, gemm.a.transposed ? 0 : 1);
+      add_items(0, arguments.size("out", 0), 0, depth, 0, items);
+      return items;
+    }
+    const int64_t sequences = arguments.symbol("B");
+    const std::vector<int64_t> offsets =
+        clamped_offsets(arguments, "seq_offsets", sequences, arguments.size(gemm.a.name, 0));
+    for (int64_t b = 0; b < sequences; ++b) {
+      const int64_t first = offsets[static_cast<size_t>(b)], end = offsets[static_cast<size_t>(b) + 1];
+      if (gemm.sums_rows()) {
+        add_items(0, gemm.m, first, end, b, items);
+      } else {
+        add_items(first, end, 0, gemm.k, b, items);
       }
     }
     return items;
   }
 
  private:
+  // Of the rows [row, row_end) of a result.
+  void add_items(int64_t row, int64_t row_end, int64_t depth, int64_t depth_end, int64_t sequence,
+                 std::vector<WorkItem>& items) const {
+    const int64_t columns = spec_.interface().n;
+    for (; row < row_end; row += size_.rows) {
+      const int64_t end = std::min(row + size_.rows, row_end);
+      for (int64_t column = 0; column < columns; column += size_.columns) {
+        const int64_t column_end = std::min(column + size_.columns, columns);
+        items.push_back({{row, end, column, column_end, depth, depth_end, sequence},
+                         static_cast<double>(end - row) * static_cast<double>(depth_end - depth)});
+      }
+    }
+  }
+
   const OpSpecPtr owner_;
   const GemmSpec& spec_;
   const TileSize size_;

@@ -1,0 +1,10 @@
+// The reference, from docs/ops.md.
+#include "compiler/spec/operators/jagged_dense_bmm_broadcast_add/spec.h"
+
+namespace hstujit {
+
+double JaggedDenseBmmBroadcastAddSpec::reference_epilogue(double sum, const std::vector<double>& operands) const {
+  return operands.empty() ? sum : sum + operands[0];
+}
+
+}  // namespace hstujit

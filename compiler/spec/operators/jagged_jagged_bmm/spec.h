@@ -1,0 +1,30 @@
+// jagged_jagged_bmm: of each sequence the product of two tensors of rows, summed over its rows (docs/ops.md,
+// "jagged_jagged_bmm").
+#pragma once
+
+#include "compiler/spec/gemm_operator.h"
+
+namespace hstujit {
+
+struct JaggedJaggedBmmParams : SequenceGemmParams {
+  static constexpr std::string_view kOp = "jagged_jagged_bmm";
+
+  bool transpose_out = false;
+
+  static constexpr auto fields() {
+    using P = JaggedJaggedBmmParams;
+    return std::tuple_cat(fields_of<P>("columns of left", "columns of right"),
+                          std::make_tuple(field("transpose_out", &P::transpose_out, "the result is (B, n, k)")));
+  }
+};
+
+// Forward: left (L,K), right (L,N), seq_offsets (B+1), max_seq_len, out (B,K,N) or (B,N,K).
+class JaggedJaggedBmmSpec final : public GemmOperator<JaggedJaggedBmmParams> {
+ public:
+  explicit JaggedJaggedBmmSpec(const JaggedJaggedBmmParams& params);
+
+ protected:
+  double reference_epilogue(double sum, const std::vector<double>&) const override { return sum; }
+};
+
+}  // namespace hstujit
