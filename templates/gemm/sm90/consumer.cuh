@@ -70,7 +70,15 @@ class Consumer {
   __device__ __forceinline__ void compute(const WorkTile& tile) {
     if constexpr (Config::kSplitK == 1) prefetch_inputs(tile);
     if constexpr (Config::kPingPong) named_barrier_sync(kTurnBarrier + warpgroup_, 2 * kWarpgroup);
-    const int last_stage = multiply(tile);
+    int last_stage;
+    if constexpr (kRowsOfSequences<Config>) {
+      // Blocks below the sequence's last row are nobody's.
+      const i64 left = tile.rows_end - first_row(tile);
+      if (left <= 0) return pass(tile);
+      last_stage = left <= kWarpgroupRows ? multiply<1>(tile) : multiply<kBlocks>(tile);
+    } else {
+      last_stage = multiply<kBlocks>(tile);
+    }
     PieceInputs inputs;  // loaded while the last products are computed
     if constexpr (Config::kSplitK == 1) load_inputs(tile, row_of_warp(tile), tile.column, inputs);
     finish(tile, last_stage);
@@ -82,12 +90,23 @@ class Consumer {
     }
   }
 
+  // Gives back the stages of a tile of which others alone have rows.
+  __device__ __forceinline__ void pass(const WorkTile& tile) {
+#pragma unroll 1
+    for (i64 i = tile.first; i < tile.end; ++i) {
+      mbarrier_wait(shared_address(&shared_.full[pipeline_.stage()]), pipeline_.phase());
+      release_stage<Config>(shared_.empty[pipeline_.stage()]);
+      pipeline_.advance();
+    }
+  }
+
   // The stages of a tile that is the other consumer's.
   __device__ __forceinline__ void skip(const WorkTile& tile) {
     for (i64 i = tile.first; i < tile.end; ++i) pipeline_.advance();
   }
 
-  // All products of a tile are asked for. The stage of the last ones, which finish() waits for.
+  // All products of a tile's first blocks are asked for. The stage of the last ones, which finish() waits for.
+  template <int kActive>
   __device__ __forceinline__ int multiply(const WorkTile& tile) {
     // 64 rows or columns of the result are as many bytes in both layouts.
     constexpr u32 kBlockBytes = kWarpgroupRows * kSwizzleBytes;
@@ -110,10 +129,10 @@ class Consumer {
       }
       const u32 b = wgmma_operand(shared_address(shared_.b[stage]), kBlockBytes);
 #pragma unroll
-      for (int block = 0; block < kBlocks; ++block) wgmma_keep_in_place(sums_[block]);
+      for (int block = 0; block < kActive; ++block) wgmma_keep_in_place(sums_[block]);
       wgmma_fence();
 #pragma unroll
-      for (int block = 0; block < kBlocks; ++block) {
+      for (int block = 0; block < kActive; ++block) {
         const u32 a = wgmma_operand(shared_address(shared_.a[stage]) + (first_block + block) * kBlockBytes);
         Product::issue(sums_[block], a, b, depth != tile.first);
       }
@@ -153,10 +172,13 @@ class Consumer {
     if (tile.first != tile.end) release_stage<Config>(shared_.empty[last_stage]);
   }
 
-  // The first row of the tile that a warp has.
-  __device__ __forceinline__ i64 row_of_warp(const WorkTile& tile) const {
+  // The first row of the tile that a consumer has, and that a warp has.
+  __device__ __forceinline__ i64 first_row(const WorkTile& tile) const {
     const int first_block = Config::kPingPong ? 0 : warpgroup_ * kBlocks;
-    return tile.row + first_block * kWarpgroupRows + warp() % (kWarpgroup / 32) * kPieceRows;
+    return tile.row + first_block * kWarpgroupRows;
+  }
+  __device__ __forceinline__ i64 row_of_warp(const WorkTile& tile) const {
+    return first_row(tile) + warp() % (kWarpgroup / 32) * kPieceRows;
   }
   // As a number that all lanes share, and the compiler knows that.
   static __device__ __forceinline__ int warp() { return __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 32, 0); }
@@ -183,6 +205,7 @@ class Consumer {
     const auto column_of = [column](int piece) { return column + piece % kPieces * kPieceColumns; };
 #pragma unroll
     for (int first = 0; first < kAll; first += kTogether) {
+      if (kRowsOfSequences<Config> && row_of(first) >= tile.rows_end) break;  // and so are all that follow
       bulk_wait_groups_read<kBefore>();
       __syncwarp();
 #pragma unroll
@@ -190,11 +213,7 @@ class Consumer {
         u32 words[2 * kGroupsOfPiece];
         round_piece(inputs, column_of(i), sums_[i / kPieces] + i % kPieces * kPieceSums, words);
         if (i + 1 < kAll) load_inputs(tile, row_of(i + 1), column_of(i + 1), inputs);
-        if (is_whole(tile, row_of(i))) {
-          stage_fragment<kPieceColumns>(buffers + i % kBuffers * kPieceBytes, 0, words);
-        } else if constexpr (kRowsOfSequences<Config>) {
-          store_rows(tile, row_of(i), column_of(i), words);
-        }
+        stage_fragment<kPieceColumns>(buffers + i % kBuffers * kPieceBytes, 0, words);
       }
       fence_proxy_async();
       __syncwarp();
@@ -204,35 +223,27 @@ class Consumer {
         if constexpr (kSumsOfSequences<Config>) {
           store_bulk_tensor_3d_by_warp(piece, params_.out_map, column_of(i), static_cast<int>(row_of(i)),
                                        tile.sequence);
-        } else if (is_whole(tile, row_of(i))) {
+        } else if (!kRowsOfSequences<Config> || row_of(i) + kPieceRows <= tile.rows_end) {
           store_bulk_tensor_2d_by_warp(piece, params_.out_map, column_of(i), static_cast<int>(row_of(i)));
+        } else if constexpr (kRowsOfSequences<Config>) {
+          store_rows(tile, row_of(i), column_of(i), shared_.pieces[warp()][i % kBuffers]);
         }
       }
       bulk_commit_group();
     }
   }
 
-  // Whether the copy engine may store the piece that begins with the row: below the last row of a sequence are those of
-  // others.
-  static __device__ __forceinline__ bool is_whole(const WorkTile& tile, i64 row) {
-    return !kRowsOfSequences<Config> || row + kPieceRows <= tile.rows_end;
-  }
-
-  // Those rows of a piece that are the sequence's. Lanes exchange pairs, so that each stores eight neighbours.
+  // Those rows of a piece that are the sequence's, where the copy engine would store those of the next one, too.
   __device__ __forceinline__ void store_rows(const WorkTile& tile, i64 row, int column,
-                                             const u32 (&words)[2 * kGroupsOfPiece]) const {
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const i64 own = row + lane / 4 + half * 8;
-#pragma unroll
-      for (int group = 0; group < kGroupsOfPiece; group += 4) {
-        u32 quad[4] = {words[2 * group + half], words[2 * group + 2 + half], words[2 * group + 4 + half],
-                       words[2 * group + 6 + half]};
-        transpose_quad(quad);
-        const int stored = column + (group + lane % 4) * 8;
-        if (own < tile.rows_end && stored < Config::kColumns)
-          st_stream<16>(params_.out + own * params_.out_stride + stored, quad);
+                                             const unsigned char* piece) const {
+    constexpr int kChunk = 16, kChunks = kSwizzleBytes / kChunk;
+#pragma unroll 1
+    for (int i = threadIdx.x % 32; i < kPieceRows * kChunks; i += 32) {
+      const int line = i / kChunks, chunk = i % kChunks, stored = column + chunk * 8;
+      const auto* const from = piece + line * kSwizzleBytes + (chunk ^ line % 8) * kChunk;
+      if (row + line < tile.rows_end && stored < Config::kColumns) {
+        *reinterpret_cast<uint4*>(params_.out + (row + line) * params_.out_stride + stored) =
+            *reinterpret_cast<const uint4*>(from);
       }
     }
   }
