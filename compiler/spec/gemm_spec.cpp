@@ -235,7 +235,8 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
     std::vector<double> operands(gemm.operands.size());
     for (int64_t column = 0; column < n; ++column) {
       for (size_t i = 0; i < operands.size(); ++i) operands[i] = operand_at(gemm.operands[i], product, row, column);
-      out.reals[place_in(out, product, row, column)] = reference_epilogue(sums[static_cast<size_t>(column)], column, operands);
+      out.reals[place_in(out, product, row, column)] =
+          reference_epilogue(sums[static_cast<size_t>(column)], column, operands);
     }
   };
   for (const Product& product : products_of(gemm, lengths)) {

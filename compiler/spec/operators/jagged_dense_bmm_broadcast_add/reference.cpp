@@ -3,7 +3,8 @@
 
 namespace hstujit {
 
-double JaggedDenseBmmBroadcastAddSpec::reference_epilogue(double sum, const std::vector<double>& operands) const {
+double JaggedDenseBmmBroadcastAddSpec::reference_epilogue(double sum, int64_t,
+                                                          const std::vector<double>& operands) const {
   return operands.empty() ? sum : sum + operands[0];
 }
 

@@ -35,7 +35,7 @@ class JaggedDenseBmmBroadcastAddSpec final : public GemmOperator<JaggedDenseBmmB
 
  protected:
   // Stands first: the vtable is where it is defined, so that spec.cpp, which the digest has, refers to no reference.
-  double reference_epilogue(double sum, const std::vector<double>& operands) const override;
+  double reference_epilogue(double sum, int64_t, const std::vector<double>& operands) const override;
   std::optional<Limit> limit_of(Direction direction) const override;
 
  private:

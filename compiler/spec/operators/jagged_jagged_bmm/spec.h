@@ -24,7 +24,7 @@ class JaggedJaggedBmmSpec final : public GemmOperator<JaggedJaggedBmmParams> {
   explicit JaggedJaggedBmmSpec(const JaggedJaggedBmmParams& params);
 
  protected:
-  double reference_epilogue(double sum, const std::vector<double>&) const override { return sum; }
+  double reference_epilogue(double sum, int64_t, const std::vector<double>&) const override { return sum; }
 };
 
 }  // namespace hstujit
