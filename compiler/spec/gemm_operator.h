@@ -35,6 +35,7 @@ class GemmOperator : public WithGradientProgram<GemmSpec> {
   bool supports(Direction direction) const final { return direction == Direction::kForward || has_gradient(); }
   const GemmInterface& interface() const final { return interface_; }
   DataType dtype() const final { return params_.dtype; }
+  MatmulPrecision precision() const final { return params_.precision; }
   int64_t typical_rows() const final {
     if constexpr (requires(const P& params) { params.typical_rows; }) return params_.typical_rows;
     return 0;
@@ -53,6 +54,7 @@ template <typename Spec>
 OpSpecPtr parse_gemm_operator(const Json& json, const std::string& path, Mistakes& mistakes) {
   auto params = read_params<typename Spec::Params>(json, path, mistakes);
   if (!params) return nullptr;
+  if (params->dtype != DataType::kFp32) params->precision = MatmulPrecision::kTf32;
   auto spec = std::make_shared<Spec>(*std::move(params));
   if constexpr (requires { spec->gradient(); }) spec->set_gradient(spec->gradient());
   return spec;

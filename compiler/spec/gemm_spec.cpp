@@ -245,6 +245,15 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
   }
 }
 
-double GemmSpec::error_bound(Direction) const { return dtype() == DataType::kFp16 ? 2e-3 : 6e-3; }
+double GemmSpec::error_bound(Direction) const {
+  switch (dtype()) {
+    case DataType::kFp32:
+      return is_ieee() ? 1e-5 : 1e-3;
+    case DataType::kFp16:
+      return 2e-3;
+    default:
+      return 6e-3;
+  }
+}
 
 }  // namespace hstujit

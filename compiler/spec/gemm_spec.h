@@ -60,7 +60,8 @@ class GemmSpec : public OpSpec {
  public:
   Family family() const final { return Family::kGemm; }
   virtual const GemmInterface& interface() const = 0;
-  virtual DataType dtype() const = 0;  // of matrices
+  virtual DataType dtype() const = 0;             // of matrices
+  virtual MatmulPrecision precision() const = 0;  // of fp32 data, tf32 otherwise
   // L of a launch, about: what kernels are chosen for. 0 where sequences have products of their own: their lengths say.
   virtual int64_t typical_rows() const = 0;
   // Bytes that pointers and strides of matrices are multiples of, as the copy engine wants them.
@@ -72,6 +73,9 @@ class GemmSpec : public OpSpec {
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
   void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
   double error_bound(Direction direction) const override;
+
+  // fp32 data whose products are of fp32, too.
+  bool is_ieee() const { return dtype() == DataType::kFp32 && precision() == MatmulPrecision::kIeee; }
 
  protected:
   // An element of the result in float64, of one of the product; `operands` in the order of the interface.
@@ -85,6 +89,7 @@ struct GemmParams {
   int64_t k = 0;
   int64_t n = 0;
   DataType dtype = DataType::kBf16;
+  MatmulPrecision precision = MatmulPrecision::kTf32;  // fp32 data only, canonicalised to tf32 otherwise
   int64_t typical_rows = 131072;
 
   template <typename P>
@@ -92,7 +97,8 @@ struct GemmParams {
     return std::make_tuple(
         field("k", &P::k, k_help, kMinColumns, kMaxColumns).multiple_of(kMinColumns),
         field("n", &P::n, n_help, kMinColumns, kMaxColumns).multiple_of(kMinColumns),
-        field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
+        field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16 fp32"),
+        field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
         field("typical_rows", &P::typical_rows,
               "rows that a launch has, about: chooses the kernel, which is right for any number", 1, kMaxSeqLen));
   }
@@ -103,6 +109,7 @@ struct SequenceGemmParams {
   int64_t k = 0;
   int64_t n = 0;
   DataType dtype = DataType::kBf16;
+  MatmulPrecision precision = MatmulPrecision::kTf32;  // fp32 data only, canonicalised to tf32 otherwise
   DataType offsets_dtype = DataType::kInt64;
 
   template <typename P>
@@ -110,7 +117,8 @@ struct SequenceGemmParams {
     using G = GemmParams;
     return std::make_tuple(field("k", &P::k, k_help, G::kMinColumns, G::kMaxColumns).multiple_of(G::kMinColumns),
                            field("n", &P::n, n_help, G::kMinColumns, G::kMaxColumns).multiple_of(G::kMinColumns),
-                           field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16"),
+                           field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16 fp32"),
+                           field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
                            field("offsets_dtype", &P::offsets_dtype, "type of offsets").one_of("int32 int64"));
   }
 };

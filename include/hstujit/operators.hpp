@@ -178,8 +178,10 @@ struct Addmm {
   std::int64_t k = 0;
   // columns of the result; 8 to 65536, a multiple of 8; must be given
   std::int64_t n = 0;
-  // data type of matrices; bf16, fp16
+  // data type of matrices; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
   // rows that a launch has, about: chooses the kernel, which is right for any number; 1 to 268435456
   std::int64_t typical_rows = 131072;
   // what is added: nothing, a row (n) to all rows, or a matrix (L, n); none, vector, matrix
@@ -194,6 +196,7 @@ struct Addmm {
     text.add("k", k);
     text.add("n", n);
     text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
     text.add("typical_rows", typical_rows, 131072);
     text.add("input", input, Input::none);
     text.add("transpose_mat2", transpose_mat2, false);
@@ -208,8 +211,10 @@ struct AddmmWgrad {
   std::int64_t k = 0;
   // columns of dout; 8 to 65536, a multiple of 8; must be given
   std::int64_t n = 0;
-  // data type of matrices; bf16, fp16
+  // data type of matrices; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
   // rows that a launch has, about: chooses the kernel, which is right for any number; 1 to 268435456
   std::int64_t typical_rows = 131072;
   // the gradient is (n, k), as that of nn.Linear
@@ -220,6 +225,7 @@ struct AddmmWgrad {
     text.add("k", k);
     text.add("n", n);
     text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
     text.add("typical_rows", typical_rows, 131072);
     text.add("transpose_mat2", transpose_mat2, false);
     return text.str();
@@ -255,7 +261,7 @@ struct CachedStuLayer {
   std::int64_t attn_dim = 0;
   // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16
+  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
@@ -592,8 +598,10 @@ struct HstuComputeOutput {
   std::int64_t heads = 1;
   // head dimension of attn and u, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of rows and of the projection's weights; bf16, fp16
+  // data type of rows and of the projection's weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
   // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
   std::int64_t width = 0;
   // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
@@ -624,6 +632,7 @@ struct HstuComputeOutput {
     text.add("heads", heads, 1);
     text.add("hidden_dim", hidden_dim);
     text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
     text.add("width", width);
     text.add("norm", norm, Norm::layer_norm);
     text.add("weight_dtype", weight_dtype, DataType::fp32);
@@ -735,7 +744,7 @@ struct HstuPreprocessAndAttention {
   std::int64_t attn_dim = 0;
   // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16
+  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
@@ -1133,7 +1142,7 @@ struct StuLayer {
   std::int64_t attn_dim = 0;
   // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16
+  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;

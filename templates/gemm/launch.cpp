@@ -4,11 +4,14 @@
 
 namespace hstujit::gemm {
 
+std::string_view product_name(const GemmSpec& spec) {
+  return spec.dtype() == DataType::kFp32 ? to_string(spec.precision()) : to_string(spec.dtype());
+}
+
 std::string kernel_name(const GemmSpec& spec, const GemmConfig& config, std::string_view architecture) {
   const GemmInterface& gemm = spec.interface();
-  std::string name =
-      fmt::format("{}_{}_{}_n{}_k{}_m{}_n{}_s{}", spec.op(), architecture, to_string(spec.dtype()), gemm.n,
-                  gemm.sums_rows() ? gemm.m : gemm.k, config.block_m, config.block_n, config.stages);
+  std::string name = fmt::format("{}_{}_{}_n{}_k{}_m{}_n{}_s{}", spec.op(), architecture, product_name(spec), gemm.n,
+                                 gemm.sums_rows() ? gemm.m : gemm.k, config.block_m, config.block_n, config.stages);
   if (config.ping_pong) name += "_ping_pong";
   if (config.split_k > 1) name += fmt::format("_split{}", config.split_k);
   return name;

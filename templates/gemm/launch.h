@@ -12,6 +12,9 @@
 
 namespace hstujit::gemm {
 
+// What is multiplied: bf16, fp16, tf32 or ieee.
+std::string_view product_name(const GemmSpec& spec);
+
 // The name of the config's kernel, of a skeleton for the architecture: "gemm_sm90_bf16_n512_k512_m128_n256_s4".
 std::string kernel_name(const GemmSpec& spec, const GemmConfig& config, std::string_view architecture);
 

@@ -53,7 +53,7 @@ class TileFinder {
         tile.rows_end = tile.rows_begin + __shfl_sync(~0u, sequence.rows, lane);
         tile.row = tile.rows_begin + i64{within - first_tile} * Config::kBlockM;
         tile.column = static_cast<int>(number - row_tile * kColumnTiles<Config>) * Config::kBlockN;
-        tile.end = (params_.depth + kDepth - 1) / kDepth;
+        tile.end = (params_.depth + Config::kDepth - 1) / Config::kDepth;
         return true;
       }
       before_ += all;
@@ -88,7 +88,7 @@ class TileFinder<Config, Params, true> {
     tile.rows_end = rows.start + rows.rows;
     tile.row = i64{within % row_tiles_} * Config::kBlockM;
     tile.column = within / row_tiles_ * Config::kBlockN;
-    tile.end = rows.rows / kDepth + (rows.rows % kDepth != 0);
+    tile.end = rows.rows / Config::kDepth + (rows.rows % Config::kDepth != 0);
     return true;
   }
 

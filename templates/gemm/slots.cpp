@@ -10,6 +10,7 @@ namespace hstujit::gemm {
 namespace {
 
 constexpr int kLine = 64;  // elements of 16 bits in a line of the swizzle
+constexpr int64_t kLineBytes = 128;
 
 void add_tensor(const Signature& signature, const std::string& name, const std::string& member, const char* constant,
                 std::vector<ParamSlot>& slots) {
@@ -67,6 +68,8 @@ std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address) {
   return slots;
 }
 
+int64_t stage_depth(const GemmSpec& spec) { return kLineBytes / static_cast<int64_t>(size_of(spec.dtype())); }
+
 std::vector<GridFactor> tile_grid(const GemmSpec& spec, int64_t rows, int64_t columns) {
   const GemmInterface& gemm = spec.interface();
   const Signature signature = spec.signature(Direction::kForward);
@@ -85,6 +88,7 @@ void add_constants(const GemmSpec& spec, Constants& constants) {
   constants.emplace_back("b_transposed", gemm.b.transposed ? 1 : 0);
   constants.emplace_back("sequences", gemm.per_sequence() ? 1 : 0);
   constants.emplace_back("sums_rows", gemm.sums_rows() ? 1 : 0);
+  constants.emplace_back("depth", stage_depth(spec));
 }
 
 }  // namespace hstujit::gemm

@@ -22,12 +22,15 @@ std::vector<ParamSlot> factor_slots(const GemmSpec& spec);
 // result and `depth` of the sum; and seq_offsets, of so many `sequences`, where those have products of their own.
 std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address);
 
+// Elements of the sum that a stage has: a line of 128 bytes of shared memory.
+int64_t stage_depth(const GemmSpec& spec);
+
 // How many tiles of so many rows and columns there are. Of rows of sequences this is about as many, and not fewer than
 // there are sequences, or tiles of all rows together.
 std::vector<GridFactor> tile_grid(const GemmSpec& spec, int64_t rows, int64_t columns);
 
-// Constants of the generated source that say which product it is: columns, a_transposed, b_transposed, sequences and
-// sums_rows.
+// Constants of the generated source that say which product it is: columns, a_transposed, b_transposed, sequences,
+// sums_rows and depth.
 void add_constants(const GemmSpec& spec, Constants& constants);
 
 }  // namespace hstujit::gemm

@@ -24,7 +24,7 @@ __device__ __forceinline__ void add_partials(const Params& params) {
     }
     const i64 row = first / Config::kColumns;
     const int column = static_cast<int>(first - row * Config::kColumns);
-    u32 words[kElements / 2];
+    u32 words[kElements * Epilogue::Data::kBytes / 4];
 #pragma unroll
     for (int i = 0; i < kElements; i += 2) {
       EpilogueVectors<Epilogue> vectors;
@@ -34,6 +34,10 @@ __device__ __forceinline__ void add_partials(const Params& params) {
       Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], column + i, vectors[0].of, matrices[0].of),
                           Epilogue::apply(params, sums[i + 1], column + i + 1, vectors[1].of, matrices[1].of));
     }
-    st_stream<16>(params.out + row * params.out_stride + column, words);
+#pragma unroll
+    for (int word = 0; word < kElements * Epilogue::Data::kBytes / 4; word += 4) {
+      const u32 four[4] = {words[word], words[word + 1], words[word + 2], words[word + 3]};
+      st_stream<16>(params.out + row * params.out_stride + column + word * 4 / Epilogue::Data::kBytes, four);
+    }
   }
 }

@@ -4,14 +4,12 @@
 
 namespace gemm {
 
-constexpr int kDepth = 64;  // of a stage: elements of a line of shared memory
-
 // A part of the sum of a tile.
 struct WorkTile {
   i64 row;         // first row of the result
   int column;      // first column
   int split;       // of the sum
-  i64 first, end;  // stages of the sum, each kDepth deep
+  i64 first, end;  // stages of the sum
   // Where sequences have products of their own (sequence_tiles.cuh):
   int sequence;              // the tile's; below 0: there is no tile
   i64 rows_begin, rows_end;  // the sequence's
@@ -28,7 +26,7 @@ class TileScheduler {
       : first_of_share_(share * Config::kBlockM),
         row_tiles_((rows + kRows - 1) / kRows),
         column_tiles_(static_cast<int>((columns + Config::kBlockN - 1) / Config::kBlockN)),
-        stages_((depth + kDepth - 1) / kDepth) {}
+        stages_((depth + Config::kDepth - 1) / Config::kDepth) {}
 
   // The tiles of this CTA: numbers of tiles, or of a cluster's.
   __device__ __forceinline__ i64 first() const { return blockIdx.x / Config::kCluster; }

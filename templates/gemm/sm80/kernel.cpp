@@ -58,7 +58,8 @@ std::vector<GemmConfig> GemmSm80::space(const Spec& spec) {
 std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   std::vector<Rejection> reasons;
   if (device.capability() < kCapability)
-    reasons.push_back({"arch", fmt::format("{} has no cp.async and no mma.sync of bf16; sm_80 has", device.arch)});
+    reasons.push_back(
+        {"arch", fmt::format("{} has no cp.async and no mma.sync of bf16 and tf32; sm_80 has", device.arch)});
   if (!gemm_sm80::well_formed(config)) {
     reasons.push_back(
         {"tile", fmt::format("{} x {} of {} warpgroups in {} stages; allowed: multiples of 64, 64 columns "
@@ -71,7 +72,7 @@ std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, 
         {"cluster", fmt::format("a cluster of {} CTAs; allowed: 1, {} has none", config.cluster, device.arch)});
   gemm::reject_parts(spec, config, reasons);
   if (!reasons.empty()) return reasons;
-  const Resources resources(config);
+  const Resources resources(spec, config);
   gemm::reject_size(config, resources.shared_bytes, resources.threads, device, reasons);
   if (resources.registers_needed > kMaxRegisters) {
     reasons.push_back({"registers", fmt::format("a thread needs about {} registers; it has at most {}",
@@ -81,7 +82,7 @@ std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, 
 }
 
 LaunchPlan GemmSm80::launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
-  const Resources resources(config);
+  const Resources resources(spec, config);
   LaunchPlan plan;
   plan.kernel_name = gemm::kernel_name(spec, config, "sm80");
   const int64_t resident = std::max<int64_t>(1, resources.resident(device));
@@ -98,22 +99,33 @@ LaunchPlan GemmSm80::launch_plan(const Spec& spec, const Config& config, const D
 }
 
 Constants GemmSm80::constants(const Spec& spec, const Config& config) {
-  Constants constants = {{"shared_bytes", Resources(config).shared_bytes}};
+  Constants constants = {{"shared_bytes", Resources(spec, config).shared_bytes}, {"simt", spec.is_ieee() ? 1 : 0}};
   gemm::add_constants(spec, constants);
   constants.emplace_back("tile_counter", 0);
   return constants;
 }
 
 std::string GemmSm80::instruction_wrappers(const Spec& spec, const Config& config) {
+  if (spec.is_ieee()) {
+    return "// A product, and the sum of it and what is there, rounded once.\n"
+           "struct Simt {\n"
+           "  static __device__ __forceinline__ void add(float& sum, float x, float y) { sum = __fmaf_rn(x, y, sum); "
+           "}\n"
+           "};\n" +
+           gemm::print_split_k(config);
+  }
+  const bool tf32 = spec.dtype() == DataType::kFp32;
+  const char* const type = tf32 ? "tf32" : spec.dtype() == DataType::kBf16 ? "bf16" : "f16";
+  const int terms = tf32 ? 8 : 16;
   return fmt::format(
-             "// 16 x 8 products of 16 terms each.\n"
-             "struct Product {{\n"
+             "// 16 x 8 products of {0} terms each.\n"
+             "struct {2} {{\n"
              "  static __device__ __forceinline__ void add(float (&sums)[4], const u32 (&rows)[4], u32 low, u32 high) "
              "{{\n"
-             "    mma_m16n8k16_{}(sums, rows, low, high);\n"
+             "    mma_m16n8k{0}_{1}(sums, rows, low, high);\n"
              "  }}\n"
              "}};\n",
-             spec.dtype() == DataType::kBf16 ? "bf16" : "f16") +
+             terms, type, tf32 ? "MmaTf32" : "Mma16bit") +
          gemm::print_split_k(config);
 }
 

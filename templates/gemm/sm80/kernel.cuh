@@ -1,6 +1,6 @@
-// Products of the gemm family by mma.sync (Ampere, Ada, and whatever has no wgmma): cp.async into several stages of
-// shared memory, ldmatrix, persistent CTAs. bf16 and fp16, sums in fp32. Generated around it: see
-// docs/generated-source.md.
+// Products of the gemm family by mma.sync (Ampere, Ada, and what wgmma does not take): cp.async into several stages of
+// shared memory, persistent CTAs. bf16, fp16 and tf32 on tensor cores, fp32 by fused multiply-adds; sums in fp32.
+// Generated around it: see docs/generated-source.md.
 #pragma once
 #include "gemm/sm80/products.cuh"
 #include "gemm/sm80/store.cuh"

@@ -8,30 +8,36 @@ namespace hstujit::gemm_sm80 {
 
 namespace {
 
-constexpr int64_t kLineBytes = 128;
-constexpr int64_t kReservedBytes = 1024;                 // of shared memory, that the system keeps of each CTA
-constexpr int64_t kRegisters = 65536;                    // of a multiprocessor
-constexpr int64_t kRegisterUnit = 8;                     // registers come in multiples of it
-constexpr int64_t kBlockRows = 16, kBlockRegisters = 4;  // of rows of the first factor
-// Besides, of a thread: addresses of loads and of the epilogue, a block of columns. At least, and what the compiler
-// takes where there are more, of 14 kernels.
-constexpr int64_t kLeastRegisters = 56, kOtherRegisters = 100;
+constexpr int64_t kLineBytes = 128, kTileUnit = 64;
+constexpr int64_t kReservedBytes = 1024;  // of shared memory, that the system keeps of each CTA
+constexpr int64_t kRegisters = 65536;     // of a multiprocessor
+constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
+constexpr int64_t kBlockRows = 16;
+
+// Of a thread: a block of rows of the first factor; and besides, addresses of loads and of the epilogue, and a block of
+// columns: at least, and what the compiler takes where there are more.
+struct Registers {
+  int64_t block, least, other;
+};
+constexpr Registers kTensorCores = {4, 56, 100};  // of 42 kernels
+constexpr Registers kSimt = {8, 96, 120};         // of 28
 
 }  // namespace
 
 bool well_formed(const GemmConfig& config) {
   const int64_t warps_n = 4 * config.consumers / kWarpsM;
-  return config.block_m > 0 && config.block_n > 0 && config.block_m % kDepth == 0 && config.block_n % kDepth == 0 &&
-         config.block_n % (32 * warps_n) == 0 && config.stages >= 2;
+  return config.block_m > 0 && config.block_n > 0 && config.block_m % kTileUnit == 0 &&
+         config.block_n % kTileUnit == 0 && config.block_n % (32 * warps_n) == 0 && config.stages >= 2;
 }
 
-Resources::Resources(const GemmConfig& config) {
+Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
   threads = 128 * config.consumers;
   shared_bytes = config.stages * (config.block_m + config.block_n) * kLineBytes;
   const int64_t sums = config.block_m * config.block_n / threads;
-  const int64_t held = sums + config.block_m / kWarpsM / kBlockRows * kBlockRegisters;
-  registers_needed = held + kLeastRegisters;
-  registers_taken = std::min(kMaxRegisters, held + kOtherRegisters);
+  const Registers& registers = spec.is_ieee() ? kSimt : kTensorCores;
+  const int64_t held = sums + config.block_m / kWarpsM / kBlockRows * registers.block;
+  registers_needed = held + registers.least;
+  registers_taken = std::min(kMaxRegisters, held + registers.other);
 }
 
 int64_t Resources::resident(const DeviceSpec& device) const {

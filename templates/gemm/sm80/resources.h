@@ -3,10 +3,10 @@
 
 #include "compiler/plan/gemm_config.h"
 #include "compiler/spec/device_spec.h"
+#include "compiler/spec/gemm_spec.h"
 
 namespace hstujit::gemm_sm80 {
 
-inline constexpr int64_t kDepth = 64;          // of a stage
 inline constexpr int64_t kWarpsM = 2;          // warps that a tile's rows are split over, as in shared.cuh
 inline constexpr int64_t kMaxRegisters = 255;  // of a thread
 
@@ -14,7 +14,7 @@ inline constexpr int64_t kMaxRegisters = 255;  // of a thread
 bool well_formed(const GemmConfig& config);
 
 struct Resources {
-  explicit Resources(const GemmConfig& config);
+  Resources(const GemmSpec& spec, const GemmConfig& config);
 
   int64_t threads = 0;           // of a CTA
   int64_t shared_bytes = 0;      // of a CTA

@@ -1,72 +1,91 @@
-// The result of a tile, or a part of its sums, from the accumulators of mma.sync to global memory.
+// The result of a tile, or a part of its sums, from the accumulators to global memory.
 #pragma once
 #include "gemm/epilogue.cuh"
 #include "gemm/sm80/shared.cuh"
 
 namespace gemm {
 
-// A thread has pairs of neighbours in two rows of each block.
+constexpr int kPairs = 4;  // that a thread has of a row of four blocks of columns
+
 template <class Config, class Params>
 __device__ __forceinline__ void store_partials(const Params& params, const WorkTile& tile,
                                                const typename WarpTile<Config>::Sums& sums) {
   using Warp = WarpTile<Config>;
-  const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < Warp::kRowBlocks; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const i64 row = tile.row + Warp::row() + i * 16 + half * 8 + lane / 4;
+      const i64 row = Layout<Config>::row(tile.row + Warp::row(), i, half);
       if (row >= params.rows) continue;
       float* const partial = params.partials + (tile.split * params.rows + row) * Config::kColumns;
 #pragma unroll
-      for (int j = 0; j < Warp::kColumnBlocks; ++j) {
-        const int column = tile.column + Warp::column() + j * 8 + lane % 4 * 2;
-        if (column < Config::kColumns)
-          *reinterpret_cast<float2*>(partial + column) = make_float2(sums[i][j][half * 2], sums[i][j][half * 2 + 1]);
+      for (int at = 0; at < Warp::kColumnBlocks; ++at) {
+        const int first = at / kPairs * kPairs, pair = at % kPairs;
+        const int column = Layout<Config>::column(tile.column + Warp::column(), first, pair);
+        if (column < Config::kColumns) {
+          *reinterpret_cast<float2*>(partial + column) = make_float2(
+              Layout<Config>::sum(sums[i], first, half, pair, 0), Layout<Config>::sum(sums[i], first, half, pair, 1));
+        }
       }
     }
   }
 }
 
-// Four lanes exchange their pairs, so that each stores eight neighbours. For what lies outside of the result, which is
-// not stored, its last row and columns are read.
+// A thread's pairs of a row, which begins at `out`. 16-bit ones were exchanged among four lanes, so that each stores
+// eight neighbours.
+template <class Config, class Element>
+__device__ __forceinline__ void store_pairs(Element* out, int first_column, int first,
+                                            const u32 (&words)[kPairs * kElementBytes<Config> / 2]) {
+  if constexpr (kElementBytes<Config> == 2) {
+    const int column = first_column + (first + threadIdx.x % 4) * 8;
+    if (column < Config::kColumns) st_stream<16>(out + column, words);
+  } else {
+#pragma unroll
+    for (int pair = 0; pair < kPairs; pair += 2) {
+      const u32 four[4] = {words[pair * 2], words[pair * 2 + 1], words[pair * 2 + 2], words[pair * 2 + 3]};
+      const int column = Layout<Config>::column(first_column, first, pair);
+      if (column < Config::kColumns) st_stream<16>(out + column, four);
+    }
+  }
+}
+
+// For what lies outside of the result, which is not stored, its last row and columns are read.
 template <class Config, class Params>
 __device__ __forceinline__ void store_tile(const Params& params, const WorkTile& tile,
                                            const typename WarpTile<Config>::Sums& sums) {
   using Warp = WarpTile<Config>;
-  constexpr int kTogether = 4;  // blocks of columns
-  const int lane = threadIdx.x % 32, first_column = tile.column + Warp::column();
+  const int first_column = tile.column + Warp::column();
   const i64 end = kRowsOfSequences<Config> ? tile.rows_end : params.rows;
-  u16* out = params.out;
+  auto out = params.out;
   if constexpr (kSumsOfSequences<Config>) out += tile.sequence * params.out_sequence_stride;
 #pragma unroll
-  for (int first = 0; first < Warp::kColumnBlocks; first += kTogether) {
-    int columns[kTogether];
-    EpilogueVectors<Epilogue> vectors[kTogether];
+  for (int first = 0; first < Warp::kColumnBlocks; first += kPairs) {
+    int columns[kPairs];
+    EpilogueVectors<Epilogue> vectors[kPairs];
 #pragma unroll
-    for (int j = 0; j < kTogether; ++j) {
-      columns[j] = min(first_column + (first + j) * 8 + lane % 4 * 2, Config::kColumns - 2);
-      vectors[j].load(params, columns[j], tile.sequence);
+    for (int pair = 0; pair < kPairs; ++pair) {
+      columns[pair] = min(Layout<Config>::column(first_column, first, pair), Config::kColumns - 2);
+      vectors[pair].load(params, columns[pair], tile.sequence);
     }
-    const int stored = first_column + (first + lane % 4) * 8;
 #pragma unroll
     for (int i = 0; i < Warp::kRowBlocks; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const i64 row = tile.row + Warp::row() + i * 16 + half * 8 + lane / 4;
+        const i64 row = Layout<Config>::row(tile.row + Warp::row(), i, half);
         const i64 inside = min(row, params.rows - 1);
-        u32 words[kTogether];
+        u32 words[kPairs * kElementBytes<Config> / 2];
 #pragma unroll
-        for (int j = 0; j < kTogether; ++j) {
+        for (int pair = 0; pair < kPairs; ++pair) {
           EpilogueMatrices<Epilogue> matrices;
-          matrices.load(params, inside, columns[j]);
-          const float* const pair = sums[i][first + j] + half * 2;
-          Epilogue::Data::put(words, j * 2,
-                              Epilogue::apply(params, pair[0], columns[j], vectors[j][0].of, matrices[0].of),
-                              Epilogue::apply(params, pair[1], columns[j] + 1, vectors[j][1].of, matrices[1].of));
+          matrices.load(params, inside, columns[pair]);
+          const auto element = [&](int e) {
+            return Epilogue::apply(params, Layout<Config>::sum(sums[i], first, half, pair, e), columns[pair] + e,
+                                   vectors[pair][e].of, matrices[e].of);
+          };
+          Epilogue::Data::put(words, pair * 2, element(0), element(1));
         }
-        transpose_quad(words);
-        if (row < end && stored < Config::kColumns) st_stream<16>(out + row * params.out_stride + stored, words);
+        if constexpr (kElementBytes<Config> == 2) transpose_quad(words);
+        if (row < end) store_pairs<Config>(out + row * params.out_stride, first_column, first, words);
       }
     }
   }

@@ -56,6 +56,7 @@ std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
                                    {64, 256, {4}, true},     {64, 128, {6}, true},   {64, 64, {6}, true},
                                    {64, 128, {6}, false, 1}, {64, 64, {6}, false, 1}};
   std::vector<GemmConfig> configs;
+  if (spec.dtype() == DataType::kFp32) return configs;
   for (const Tile& tile : tiles) {
     for (const int64_t cluster : {1, 2}) {
       if (cluster > 1 && spec.interface().per_sequence()) continue;
@@ -78,6 +79,10 @@ std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, 
   std::vector<Rejection> reasons;
   if (device.arch != "sm_90a") {
     reasons.push_back({"arch", fmt::format("{} has no wgmma; allowed: sm_90a", device.arch)});
+    return reasons;
+  }
+  if (spec.dtype() == DataType::kFp32) {
+    reasons.push_back({"dtype", "dtype fp32 is not multiplied here: wgmma cannot transpose 32-bit operands"});
     return reasons;
   }
   if (config.block_m == 0 || gemm_sm90::row_blocks(config) == 0 || config.block_m > kMaxBox) {

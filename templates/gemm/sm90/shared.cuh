@@ -13,6 +13,7 @@
 
 namespace gemm {
 
+constexpr int kDepth = 64;  // of a stage: elements of a line of shared memory
 constexpr int kWarpgroup = 128;
 constexpr int kWarpgroupRows = 64;  // rows of one wgmma
 

@@ -5,7 +5,31 @@
 namespace hstujit {
 namespace {
 
-class GemmKernels : public CompiledKernels {};
+class GemmKernels : public CompiledKernels {
+ protected:
+  // By mma.sync, and by fused multiply-adds: with every input, layout and kind of sum.
+  void expect_tiles_fit(const nlohmann::ordered_json& data, std::initializer_list<const char*> archs, size_t least) {
+    for (const char* arch : archs) {
+      const DeviceSpec device = *known_device(arch);
+      std::set<std::string> tiles;
+      for (nlohmann::ordered_json json :
+           {nlohmann::ordered_json{{"op", "addmm"}, {"k", 512}, {"n", 2048}, {"input", "matrix"}},
+            nlohmann::ordered_json{{"op", "addmm"}, {"k", 2048}, {"n", 520}, {"transpose_mat2", true}},
+            nlohmann::ordered_json{{"op", "addmm_wgrad"}, {"k", 512}, {"n", 1024}}}) {
+        json.update(data);
+        const OpSpecPtr spec = *parse_op_spec(json, "");
+        for (const Candidate& candidate : search_space(*spec, Direction::kForward, device, {}).candidates) {
+          const auto& config = std::get<GemmConfig>(candidate.config.tunables);
+          EXPECT_EQ(candidate.config.skeleton, "gemm/sm80");
+          const std::string tile = fmt::format("{} {} {} {} {}", json.dump(), config.block_m, config.block_n,
+                                               config.consumers, config.split_k > 1);
+          if (tiles.insert(tile).second) expect_fits(*spec, Direction::kForward, candidate.config, device);
+        }
+      }
+      EXPECT_GE(tiles.size(), least) << arch;
+    }
+  }
+};
 
 TEST_F(GemmKernels, EveryTileFits) {
   const DeviceSpec device = *known_device("sm_90a");
@@ -25,26 +49,13 @@ TEST_F(GemmKernels, EveryTileFits) {
   EXPECT_EQ(space.candidates.back().config.skeleton, "gemm/sm80");
 }
 
-// By mma.sync: with every input, layout and kind of sum.
 TEST_F(GemmKernels, EveryTileFitsBeforeHopper) {
-  for (const char* arch : {"sm_80", "sm_89"}) {
-    const DeviceSpec device = *known_device(arch);
-    std::set<std::string> tiles;
-    for (const nlohmann::ordered_json& json :
-         {nlohmann::ordered_json{{"op", "addmm"}, {"k", 512}, {"n", 2048}, {"input", "matrix"}},
-          nlohmann::ordered_json{{"op", "addmm"}, {"k", 2048}, {"n", 520}, {"transpose_mat2", true}},
-          nlohmann::ordered_json{{"op", "addmm_wgrad"}, {"k", 512}, {"n", 1024}}}) {
-      const OpSpecPtr spec = *parse_op_spec(json, "");
-      for (const Candidate& candidate : search_space(*spec, Direction::kForward, device, {}).candidates) {
-        const auto& config = std::get<GemmConfig>(candidate.config.tunables);
-        EXPECT_EQ(candidate.config.skeleton, "gemm/sm80");
-        const std::string tile = fmt::format("{} {} {} {} {}", json.dump(), config.block_m, config.block_n,
-                                             config.consumers, config.split_k > 1);
-        if (tiles.insert(tile).second) expect_fits(*spec, Direction::kForward, candidate.config, device);
-      }
-    }
-    EXPECT_GE(tiles.size(), 15u) << arch;
-  }
+  expect_tiles_fit(nlohmann::ordered_json::object(), {"sm_80", "sm_89"}, 15);
+}
+
+TEST_F(GemmKernels, EveryTileOfFp32Fits) {
+  expect_tiles_fit({{"dtype", "fp32"}}, {"sm_80", "sm_89", "sm_90a"}, 15);
+  expect_tiles_fit({{"dtype", "fp32"}, {"precision", "ieee"}}, {"sm_80", "sm_89", "sm_90a"}, 12);
 }
 
 // The estimate of a cluster that has no room divided by zero.

@@ -143,6 +143,50 @@ TEST_P(EmulatedMma, SumsOverRows) {
   }
 }
 
+// fp32 by tf32 and by fused multiply-adds: lines of 32 elements.
+class EmulatedFp32 : public EmulatedMma {
+ protected:
+  static constexpr const char* kPrecisions[] = {"tf32", "ieee"};
+  static Json fp32(const char* precision, const Json& changes = Json::object()) {
+    Json json = {{"dtype", "fp32"}, {"precision", precision}};
+    json.update(changes);
+    return json;
+  }
+};
+
+TEST_P(EmulatedFp32, EveryLayoutAndInput) {
+  for (const char* precision : kPrecisions) {
+    for (const char* input : {"none", "vector", "matrix"}) {
+      for (const bool transpose : {false, true}) {
+        check_mma(addmm(136, 104, fp32(precision, {{"input", input}, {"transpose_mat2", transpose}})), GetParam(),
+                  {1, 150});
+      }
+    }
+  }
+}
+
+TEST_P(EmulatedFp32, EveryExtent) {
+  for (const char* precision : kPrecisions) {
+    check_mma(addmm(8, 8, fp32(precision)), GetParam(), {0, 1, 77});
+    check_mma(addmm(40, 264, fp32(precision)), GetParam(), {63, 64, 65, 127, 128, 129, 300});
+  }
+}
+
+TEST_P(EmulatedFp32, SumsOverRows) {
+  for (const char* precision : kPrecisions) {
+    for (const int64_t split : {1, 3}) {
+      GemmConfig config = GetParam();
+      config.split_k = split;
+      check_mma(wgrad(136, 72, fp32(precision)), config, {0, 1, 32, 33, 300});
+      check_mma(wgrad(72, 264, fp32(precision, {{"transpose_mat2", true}})), config, {200});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedFp32,
+                         testing::Values(GemmConfig{128, 128, 3, 2}, GemmConfig{128, 64, 2, 1},
+                                         GemmConfig{64, 128, 3, 1}, GemmConfig{64, 64, 4, 1}));
+
 INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedMma,
                          testing::Values(GemmConfig{128, 128, 3, 2}, GemmConfig{256, 128, 2, 2},
                                          GemmConfig{64, 128, 3, 1}, GemmConfig{64, 64, 4, 1}));

@@ -46,7 +46,8 @@ OpSpecPtr parse_cached_stu_layer(const Json& json, const std::string& path, Mist
   const auto params = read_attention_params<CachedStuLayerParams>(json, path, mistakes);
   if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
   const auto input = StuInputSteps::make(*params, *params, *params, path, mistakes);
-  const StuGate gate{params->heads, params->hidden_dim, params->dtype, /*silu_u=*/params->concat_u, "silu"};
+  const StuGate gate{params->heads,     params->hidden_dim,          params->dtype,
+                     params->precision, /*silu_u=*/params->concat_u, "silu"};
   const auto output = StuOutputSteps::make(gate, *params, *params, path, mistakes);
   if (!input || !output) return nullptr;
   const StuWidths& widths = input->widths();

@@ -33,10 +33,12 @@ Program output_backward(const StuOutputSteps& output) {
 }  // namespace
 
 OpSpecPtr parse_hstu_compute_output(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const auto read = read_params<HstuComputeOutputParams>(json, path, mistakes);
+  auto read = read_params<HstuComputeOutputParams>(json, path, mistakes);
   if (!read || !check_weight_dtype(read->weight_dtype, read->dtype, path, mistakes)) return nullptr;
+  if (read->dtype != DataType::kFp32) read->precision = MatmulPrecision::kTf32;
   const HstuComputeOutputParams& params = *read;
-  const StuGate gate{params.heads, params.hidden_dim, params.dtype, params.silu_u, params.mul_u_activation};
+  const StuGate gate{params.heads,     params.hidden_dim, params.dtype,
+                     params.precision, params.silu_u,     params.mul_u_activation};
   const auto output = StuOutputSteps::make(gate, params, params, path, mistakes);
   if (!output) return nullptr;
   std::optional<Program> backward;

@@ -12,6 +12,7 @@ struct HstuComputeOutputParams : StuParams, StuTraining, StuOutputParams {
   int64_t heads = 1;
   int64_t hidden_dim = 0;
   DataType dtype = DataType::kBf16;
+  MatmulPrecision precision = MatmulPrecision::kTf32;  // fp32 data only, canonicalised to tf32 otherwise
   bool silu_u = false;
   std::string mul_u_activation = "none";
 
@@ -21,7 +22,8 @@ struct HstuComputeOutputParams : StuParams, StuTraining, StuOutputParams {
         std::make_tuple(
             field("heads", &P::heads, "number of attention heads H", 1, 1024),
             field("hidden_dim", &P::hidden_dim, "head dimension of attn and u, a multiple of 8", 8, 256).multiple_of(8),
-            field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16")),
+            field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16 fp32"),
+            field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee")),
         StuParams::fields_of<P>(), StuTraining::fields_of<P>(), StuOutputParams::fields_of<P>(),
         std::make_tuple(
             field("silu_u", &P::silu_u, "applies silu to the u that y begins with, with group_norm to both"),

@@ -50,7 +50,7 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
   };
   const std::string dtype(to_string(params.dtype));
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
-    return product_of(params, op, k, n, params.dtype);
+    return product_of(params, op, k, n, params.dtype, params.precision);
   };
   steps.norm_ = spec({{"op", params.norm},
                       {"width", params.width},
@@ -166,7 +166,8 @@ Program UqvkSteps::backward() const {
 }  // namespace
 
 OpSpecPtr parse_hstu_compute_uqvk(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const auto params = read_params<HstuComputeUqvkParams>(json, path, mistakes);
+  auto params = read_params<HstuComputeUqvkParams>(json, path, mistakes);
+  if (params && params->dtype != DataType::kFp32) params->precision = MatmulPrecision::kTf32;
   if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
   const auto steps = UqvkSteps::make(*params, path, mistakes);
   if (!steps) return nullptr;

@@ -14,6 +14,7 @@ struct HstuComputeUqvkParams : StuParams, StuTraining {
   int64_t attn_dim = 0;
   int64_t hidden_dim = 0;
   DataType dtype = DataType::kBf16;
+  MatmulPrecision precision = MatmulPrecision::kTf32;  // fp32 data only, canonicalised to tf32 otherwise
   bool uvqk_bias = true;
   bool recompute_normed_x = true;
 
@@ -24,7 +25,8 @@ struct HstuComputeUqvkParams : StuParams, StuTraining {
             field("heads", &P::heads, "number of attention heads H", 1, 1024),
             field("attn_dim", &P::attn_dim, "head dimension of q and k, a multiple of 8", 8, 256).multiple_of(8),
             field("hidden_dim", &P::hidden_dim, "head dimension of v and u, a multiple of 8", 8, 256).multiple_of(8),
-            field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16")),
+            field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16 fp32"),
+            field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee")),
         StuParams::fields_of<P>(), StuTraining::fields_of<P>(), StuInputParams::bias_field<P>(),
         std::make_tuple(field("recompute_normed_x", &P::recompute_normed_x,
                               "backward normalises x again; forward gives normed_x where it does not")));

@@ -72,7 +72,7 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   norm["residual"] = true;
   steps.norm_of_residual_ = spec(norm);
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
-    return product_of(stu, op, k, n, attention.dtype);
+    return product_of(stu, op, k, n, attention.dtype, attention.precision);
   };
   const auto projection = [&](int64_t n) {
     Json json = product("addmm", stu.width, n);

@@ -60,7 +60,9 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
                       {"concat_u", output.concat_u},
                       {"concat_x", output.concat_x},
                       {"dropout", output.dropout}});
-  const auto product = [&](std::string_view op, int64_t k, int64_t n) { return product_of(stu, op, k, n, gate.dtype); };
+  const auto product = [&](std::string_view op, int64_t k, int64_t n) {
+    return product_of(stu, op, k, n, gate.dtype, gate.precision);
+  };
   Json projection = product("addmm", steps.y_columns_, stu.width),
        dgrad = product("addmm", stu.width, steps.y_columns_);
   projection["input"] = "matrix";

@@ -14,6 +14,7 @@ namespace hstujit {
 struct StuGate {
   int64_t heads = 1, hidden_dim = 0;
   DataType dtype = DataType::kBf16;
+  MatmulPrecision precision = MatmulPrecision::kTf32;
   bool silu_u = false;  // on the columns of u that y begins with
   std::string mul_u_activation = "none";
 };

@@ -18,7 +18,6 @@ constexpr auto attention_fields_with_products() {
   constexpr auto narrowed = [](auto field) {
     if (field.name == "dtype") {
       field.doc = "data type of rows, of q, k and v, and of the projections' weights";
-      field.choices = "bf16 fp16";
     }
     if (field.name == "alignment") field.choices = "16";  // GemmSpec::kAlignment
     return field;
@@ -164,8 +163,14 @@ struct StuWidths {
 };
 
 // A product among a layer's steps, addmm or addmm_wgrad, from k columns to n.
-inline Json product_of(const StuParams& stu, std::string_view op, int64_t k, int64_t n, DataType dtype) {
-  return {{"op", op}, {"k", k}, {"n", n}, {"dtype", to_string(dtype)}, {"typical_rows", stu.typical_rows}};
+inline Json product_of(const StuParams& stu, std::string_view op, int64_t k, int64_t n, DataType dtype,
+                       MatmulPrecision precision) {
+  return {{"op", op},
+          {"k", k},
+          {"n", n},
+          {"dtype", to_string(dtype)},
+          {"precision", to_string(precision)},
+          {"typical_rows", stu.typical_rows}};
 }
 
 }  // namespace hstujit
