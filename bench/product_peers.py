@@ -17,7 +17,7 @@ from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of, write_
 
 def product(op):
     """A launch of what the operator computes; a transposed factor is a view."""
-    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[op.get("dtype", "bf16")]
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[op.get("dtype", "bf16")]
     rows, k, n = op["rows"], op["k"], op["n"]
     mat1 = torch.randn(rows, k, dtype=dtype, device="cuda")
     if op["op"] == "addmm_wgrad":
@@ -32,6 +32,7 @@ def product(op):
 
 def time_instance(op, flush, repeats):
     launch, times = product(op), {}
+    torch.backends.cuda.matmul.allow_tf32 = op.get("precision", "tf32") == "tf32"  # of fp32 data alone
     for library in ("cublas", "cublaslt"):
         torch.backends.cuda.preferred_blas_library(library)
         times[library] = time_of(launch, flush, repeats)

@@ -216,14 +216,16 @@ LAYERS = {
     "layer_kept": {"recompute_normed_x": False, "recompute_uvqk": False, "recompute_y": False, "dropout": True},
     "layer_rms_group": {"norm": "rms_norm", "group_norm": True, "uvqk_bias": False, "concat_u": False},
     "layer_serving": {"training": False, "concat_x": False, "weight_dtype": "bf16"},
+    "layer_tf32": {"dtype": "fp32", "precision": "tf32", "recompute_uvqk": False},
+    "layer_fp32": {"dtype": "fp32", "precision": "ieee", "recompute_y": False},
 }
 LAYER_SHAPES = ((512, 4, 128, 128), (256, 2, 64, 64), (72, 3, 40, 72))  # width, heads, attn_dim, hidden_dim
 
 
 def layer_instances():
     """Whole layers and their halves: every flag, with causal masks and those of every part of a mask."""
-    of_output = ("heads", "hidden_dim", "width", "norm", "weight_dtype", "group_norm", "concat_u", "concat_x", "dropout", "recompute_y", "training")
-    of_uqvk = ("heads", "attn_dim", "hidden_dim", "width", "norm", "weight_dtype", "uvqk_bias", "recompute_normed_x", "training", "typical_rows")
+    of_output = ("dtype", "precision", "heads", "hidden_dim", "width", "norm", "weight_dtype", "group_norm", "concat_u", "concat_x", "dropout", "recompute_y", "training")
+    of_uqvk = ("dtype", "precision", "heads", "attn_dim", "hidden_dim", "width", "norm", "weight_dtype", "uvqk_bias", "recompute_normed_x", "training", "typical_rows")
     for number, (name, parameters) in enumerate(LAYERS.items()):
         for width, heads, attn_dim, hidden_dim in LAYER_SHAPES:
             for mask in ("causal", "context_window_groups"):
@@ -237,16 +239,16 @@ def layer_instances():
                     yield whole | {"name": f"{whole['name']}_stack", "op": "stu_stack", "layers": 2 + number % 2}
                     if name == "layer":
                         yield whole | {"name": f"{whole['name']}_stack_less_memory", "op": "stu_stack", "layers": 3, **less}
-                if mask == "causal" and name == "layer_rms_group":
-                    cached = {key: value for key, value in whole.items() if key not in ("training", "dropout")}
+                if mask == "causal" and name in ("layer_rms_group", "layer_tf32", "layer_fp32"):
+                    cached = {key: value for key, value in whole.items() if key not in ("training", "dropout", "recompute_normed_x", "recompute_uvqk", "recompute_y")}
                     yield cached | {"name": f"{whole['name']}_cached", "op": "cached_stu_layer"}
                 if mask == "causal":
                     first = {key: value for key, value in whole.items() if key not in ("group_norm", "concat_u", "concat_x", "dropout", "recompute_y")}
                     yield first | {"name": f"{whole['name']}_first", "op": "hstu_preprocess_and_attention"}
                     second = {key: value for key, value in whole.items() if key in of_output}
                     uqvk = {key: whole[key] for key in of_uqvk if key in whole}
-                    yield uqvk | {"name": f"{whole['name']}_uqvk", "op": "hstu_compute_uqvk", "rows": (1, 129, 4097, 0)[number]}
-                    yield second | {"name": f"{whole['name']}_second", "op": "hstu_compute_output", "rows": (0, 1, 129, 4097)[number]}
+                    yield uqvk | {"name": f"{whole['name']}_uqvk", "op": "hstu_compute_uqvk", "rows": (1, 129, 4097, 0, 300, 1000)[number]}
+                    yield second | {"name": f"{whole['name']}_second", "op": "hstu_compute_output", "rows": (0, 1, 129, 4097, 300, 1000)[number]}
 
 
 # Lengths of a scan: none, one, about a tile of any config, and more tiles than there are chunks.
@@ -276,8 +278,8 @@ PRODUCT_SIZES = ((8, 8), (64, 64), (72, 200), (128, 256), (136, 248), (512, 512)
 def product_instances():
     """Products of matrices: every size, form of the addend and layout of the weights, each with some numbers of rows in turn."""
     number = 0
-    for k, n in PRODUCT_SIZES:
-        for kind in ("bf16", "fp16"):
+    for kinds, (k, n) in itertools.product((("bf16", "fp16"), ("tf32", "fp32")), PRODUCT_SIZES):
+        for kind in kinds:
             for transposed in (False, True):
                 operators = [("addmm", {"input": addend}) for addend in ("none", "vector", "matrix")] + [("addmm_wgrad", {})]
                 for operator, parameters in operators:
@@ -285,9 +287,9 @@ def product_instances():
                     number += 3
                     name = f"product_{kind}-{operator}{''.join('_' + value for value in parameters.values())}{'_transposed' if transposed else ''}"
                     if operator == "addmm":
-                        yield {"name": f"{name}_silu_{rows}x{k}x{n}", "op": operator, "dtype": kind, "k": k, "n": n, "rows": rows,
+                        yield {"name": f"{name}_silu_{rows}x{k}x{n}", "op": operator, **TYPES[kind], "k": k, "n": n, "rows": rows,
                                "transpose_mat2": transposed, "silu_columns": n // 2 + 1, **parameters}
-                    yield {"name": f"{name}_{rows}x{k}x{n}", "op": operator, "dtype": kind, "k": k, "n": n, "rows": rows,
+                    yield {"name": f"{name}_{rows}x{k}x{n}", "op": operator, **TYPES[kind], "k": k, "n": n, "rows": rows,
                            "transpose_mat2": transposed, **parameters}
     yield from sequence_product_instances()
 
@@ -300,7 +302,7 @@ def sequence_product_instances():
     """Products of the rows of sequences: every size, kind of bias and layout, each with some lengths in turn."""
     number = 0
     for k, n in PRODUCT_SIZES:
-        for kind, offsets in (("bf16", "int64"), ("fp16", "int32")):
+        for kind, offsets in (("bf16", "int64"), ("fp16", "int32"), ("tf32", "int64"), ("fp32", "int32")):
             for transposed in (False, True):
                 biases = {"none": {"bias": False}, "sequence": {}, "elementwise": {"elementwise": True}}
                 operators = [("jagged_dense_bmm_broadcast_add", f"_{bias}", {"transpose_dense": transposed, **parameters})
@@ -310,7 +312,7 @@ def sequence_product_instances():
                     lengths = SEQUENCE_PRODUCT_LENGTHS[number % len(SEQUENCE_PRODUCT_LENGTHS)]
                     number += 1
                     name = f"product_{kind}-{operator}{suffix}{'_transposed' if transposed else ''}_{len(lengths)}x{k}x{n}"
-                    yield {"name": name, "op": operator, "dtype": kind, "offsets_dtype": offsets, "k": k, "n": n,
+                    yield {"name": name, "op": operator, **TYPES[kind], "offsets_dtype": offsets, "k": k, "n": n,
                            "max_seq_len": max(lengths) or 1, "lengths": lengths, **parameters}
 
 
@@ -369,7 +371,7 @@ def small_instances():
             yield {**chosen, "rows": 131}
         if name in ("serving_int32-complete_cumsum_8192", "serving_int64-complete_cumsum_100000"):
             yield chosen
-        if name.startswith("product_bf16-") and chosen["k"] in (72, 136) or chosen["op"] == "addmm_wgrad" and chosen["k"] == 512:
+        if name.startswith(("product_bf16-", "product_tf32-", "product_fp32-")) and chosen["k"] in (72, 136) or chosen["op"] == "addmm_wgrad" and chosen["k"] == 512:
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]} if "lengths" in chosen else {**chosen, "rows": 300}
         if name.startswith("serving_bf16-") and name.endswith("_4x64x128"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}

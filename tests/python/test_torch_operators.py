@@ -131,6 +131,15 @@ class Operators(unittest.TestCase):
             warnings.simplefilter("ignore")  # it would rather have float64
             passed = torch.autograd.gradcheck(attention, (q, k, v), eps=1e-2, atol=1e-2, rtol=1e-2, fast_mode=True)
         self.assertTrue(passed)
+        matrices = [torch_cases.tensor(*shape).requires_grad_() for shape in ((8, 16), (16, 24), (24,))]
+
+        def product(mat1, mat2, added):
+            return ops.addmm(mat1, mat2, 0.5, added, 2.0, precision="ieee")
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            passed = torch.autograd.gradcheck(product, matrices, eps=1e-2, atol=1e-2, rtol=1e-2, fast_mode=True)
+        self.assertTrue(passed)
 
     def test_only_gradients_that_are_wanted_are_computed(self):
         name, op, arguments, keywords = list(torch_cases.cases())[1]
@@ -314,9 +323,11 @@ class Use(unittest.TestCase):
         q.requires_grad_()
         with torch.autocast("cpu", torch.bfloat16):
             out = ops.hstu_attention(q, k, v.bfloat16(), torch_cases.offsets(), 8, 0.25)
+            product = ops.addmm(k.view(8, 32), torch.ones(32, 8), 1.0)
             norm = ops.layer_norm(k.view(8, 32))
             mixed = ops.jagged_dense_broadcast_add(k.view(8, 32).bfloat16(), torch.ones(3, 32), torch_cases.offsets())
-        self.assertEqual((out.dtype, norm.dtype, mixed.dtype), (torch.bfloat16, torch.float32, torch.float32))
+        self.assertEqual((out.dtype, product.dtype), (torch.bfloat16, torch.bfloat16))
+        self.assertEqual((norm.dtype, mixed.dtype), (torch.float32, torch.float32))
         out.float().sum().backward()
         self.assertEqual(q.grad.dtype, torch.float32)
 

@@ -141,10 +141,11 @@ class Patch(unittest.TestCase):
         matrices = [torch_cases.tensor(*shape).half() for shape in ((24,), (8, 16), (16, 24))]
         self.assertEqual(addmm.addmm(*matrices), "theirs")
         self.assertEqual(addmm.addmm(*matrices, addmm.Kernel.TRITON).shape, (8, 24))
-        self.assertEqual(addmm.addmm(*(m.float() for m in matrices), addmm.Kernel.TRITON), "theirs")
+        self.assertEqual(addmm.addmm(*(m.float() for m in matrices), addmm.Kernel.TRITON).dtype, torch.float32)
+        self.assertEqual(addmm.addmm(*(m.double() for m in matrices), addmm.Kernel.TRITON), "theirs")
         self.assertEqual(addmm.addmm(matrices[0][:9], matrices[1], matrices[2][:, :9], None), "theirs")
         calls = report.calls["generative_recommenders.ops.mm.addmm"]
-        self.assertEqual((calls.ours, calls.theirs["kernel PYTORCH is kept"]), (1, 1))
+        self.assertEqual((calls.ours, calls.theirs["kernel PYTORCH is kept"]), (2, 1))
         self.assertEqual(len(calls.theirs), 3)
 
     def test_rows_with_a_prefix(self):
@@ -300,11 +301,12 @@ class Layer(unittest.TestCase):
     """Functions of a layer, with their gradients, against plain PyTorch of the same data type."""
 
     HEADS = {"num_heads": 2, "attn_dim": 16, "hidden_dim": 8}
+    DTYPE, TOLERANCE = (torch.float16, 2e-2) if torch else (None, 0)
 
     def agree(self, ours, expected):
         for result, wanted in zip(ours, expected, strict=True):
             self.assertEqual(result.dtype, wanted.dtype)
-            torch.testing.assert_close(result, wanted, rtol=2e-2, atol=2e-2)
+            torch.testing.assert_close(result, wanted, rtol=self.TOLERANCE, atol=self.TOLERANCE)
 
     @staticmethod
     def uqvk(x, weight, bias, uvqk_weight, uvqk_bias):
@@ -315,17 +317,17 @@ class Layer(unittest.TestCase):
 
     def projection(self):
         tensors = (torch_cases.tensor(*s, seed=i) for i, s in enumerate(((8, 16), (16,), (16,), (16, 96), (96,))))
-        return [0.3 * tensor.half() for tensor in tensors]
+        return [0.3 * tensor.to(self.DTYPE) for tensor in tensors]
 
     def test_addmm_of_a_vector_a_matrix_and_a_transposed_one(self):
-        mat1, mat2 = torch_cases.tensor(8, 16).half(), torch_cases.tensor(24, 16, seed=1).half()
-        for added in (torch_cases.tensor(24, seed=2).half(), torch_cases.tensor(8, 24, seed=2).half()):
+        mat1, mat2 = torch_cases.tensor(8, 16).to(self.DTYPE), torch_cases.tensor(24, 16, seed=1).to(self.DTYPE)
+        for added in (torch_cases.tensor(24, seed=2).to(self.DTYPE), torch_cases.tensor(8, 24, seed=2).to(self.DTYPE)):
             for turned in (mat2.t(), mat2.t().contiguous()):
                 expected = plain(torch.addmm, added, mat1, turned)
                 self.agree(plain(functional_layer.addmm, added, mat1, turned), expected)
-        sliced = torch_cases.tensor(8, 32).half()[:, 3:19]
+        sliced = torch_cases.tensor(8, 32).to(self.DTYPE)[:, 3:19]
         expected = torch.addmm(added, sliced, mat2.t())
-        torch.testing.assert_close(functional_layer.addmm(added, sliced, mat2.t()), expected, rtol=1e-2, atol=1e-2)
+        torch.testing.assert_close(functional_layer.addmm(added, sliced, mat2.t()), expected, rtol=self.TOLERANCE, atol=self.TOLERANCE)
 
     def test_rows_times_a_matrix_of_their_sequence(self):
         jagged, offsets, rows = torch_cases.tensor(8, 16).half(), torch_cases.offsets(), torch.tensor([3, 0, 5])
@@ -388,7 +390,7 @@ class Layer(unittest.TestCase):
             )  # fmt: skip
 
     def test_compute_output(self):
-        attn, u, x = (0.3 * torch_cases.tensor(8, 16, seed=seed).half() for seed in range(3))
+        attn, u, x = (0.3 * torch_cases.tensor(8, 16, seed=seed).to(self.DTYPE) for seed in range(3))
 
         def expected(attn, u, x, weight, bias, output_weight, concat_u, concat_x, activation, group_norm):
             if group_norm:
@@ -400,7 +402,7 @@ class Layer(unittest.TestCase):
                 normed = torch.nn.functional.layer_norm(attn.float(), (16,), weight.float(), bias.float(), 1e-6)
             gate = {"none": lambda u: u, "silu": torch.nn.functional.silu, "sigmoid": torch.sigmoid}[activation]
             parts = [u.float()] * concat_u + [attn.float()] * concat_x + [gate(u.float()) * normed]
-            return torch.addmm(x, torch.cat(parts, 1).half(), output_weight)
+            return torch.addmm(x, torch.cat(parts, 1).to(x.dtype), output_weight)
 
         def ours(attn, u, x, weight, bias, output_weight, *how):
             return functional_layer.hstu_compute_output(
@@ -409,7 +411,7 @@ class Layer(unittest.TestCase):
 
         for how in ((True, True, "none", False), (False, True, "silu", False), (True, False, "sigmoid", True)):
             width, norm = 16 * (1 if how[3] else 1 + how[0] + how[1]), 2 if how[3] else 16
-            weights = (0.3 * torch_cases.tensor(*s, seed=4).half() for s in ((norm,), (norm,), (width, 16)))
+            weights = (0.3 * torch_cases.tensor(*s, seed=4).to(self.DTYPE) for s in ((norm,), (norm,), (width, 16)))
             tensors = [attn, u, x, *weights]
             with self.subTest(how):
                 wanted = plain(lambda *given, how=how: expected(*given, *how), *tensors)
@@ -424,3 +426,7 @@ class Layer(unittest.TestCase):
         x, weight = torch_cases.tensor(8, 16), torch_cases.tensor(16, seed=1)
         normed = torch.nn.functional.silu(functional.rms_norm(x, weight))
         torch.testing.assert_close(functional.rms_norm(x, weight, silu=True), normed)
+
+
+class LayerOfFp32(Layer):
+    DTYPE, TOLERANCE = (torch.float32, 1e-4) if torch else (None, 0)

@@ -84,12 +84,15 @@ def cases():
         half, tensor(3, 24, 16, seed=24).half(), offsets(), 8
     ), {"transpose_dense": True}  # fmt: skip
     yield "jagged_jagged", "jagged_jagged_bmm", (half, tensor(ROWS, 24, seed=11).half(), offsets(), 8), {}
+    of_fp32 = x, tensor(16, 24, seed=9), 2.0, tensor(24, seed=10), 0.5
+    yield "addmm_fp32", "addmm", of_fp32, {"precision": "ieee"}
+    yield "addmm_wgrad_fp32", "addmm_wgrad", (x, tensor(ROWS, 24, seed=11), 2.0), {"precision": "ieee"}
 
     yield from layers()
 
 
 def layers():
-    """A layer, its halves and what they are made of, in 16-bit types: (8, 16), 2 heads of 16 and 8 columns."""
+    """A layer, its halves and what they are made of, mostly in 16-bit types: (8, 16), 2 heads of 16 and 8 columns."""
     heads = {"heads": 2, "attn_dim": 16, "hidden_dim": 8}
     x, attn, gate = (tensor(ROWS, 16, seed=seed).half() for seed in range(12, 15))
     weights = tensor(16, seed=1), tensor(16, seed=2)
@@ -111,6 +114,8 @@ def layers():
     }  # fmt: skip
     layer = x, weights[0], uvqk, output, weights[0] + 1, offsets(), 8, 0.25, weights[1], None, weights[1]
     yield "layer", "stu_layer", layer, heads
+    of_fp32 = (value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value for value in layer)
+    yield "layer_fp32", "stu_layer", tuple(of_fp32), {**heads, "precision": "ieee"}
     yield "layer_kept", "stu_layer", layer, {
         **heads, "recompute_normed_x": False, "recompute_uvqk": False, "recompute_y": False
     }  # fmt: skip

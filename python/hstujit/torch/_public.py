@@ -144,8 +144,8 @@ def _products(given: Given, *names: str) -> str:
     tensors = _tensors(given, *names)
     if len(tensors) < len(names):
         return "a product while torch.fx traces"
-    if any(tensor.dtype not in (torch.bfloat16, torch.float16) for tensor in tensors):
-        return "a product of other types than bf16 and fp16"
+    if any(tensor.dtype not in (torch.bfloat16, torch.float16, torch.float32) for tensor in tensors):
+        return "a product of other types than bf16, fp16 and fp32"
     if any(tensor.dtype != tensors[0].dtype for tensor in tensors):
         return "a product of different types"
     if any(size % 8 != 0 or not 8 <= size <= 65536 for tensor in tensors for size in tensor.shape[1:]):

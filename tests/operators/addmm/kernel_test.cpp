@@ -191,6 +191,55 @@ INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedMma,
                          testing::Values(GemmConfig{128, 128, 3, 2}, GemmConfig{256, 128, 2, 2},
                                          GemmConfig{64, 128, 3, 1}, GemmConfig{64, 64, 4, 1}));
 
+// Halfway between two numbers of tf32, either factor in every layout: away from 0, where tensor cores would cut off.
+TEST(EmulatedTf32, RoundsToNearest) {
+  constexpr double kHalfway = 1 + 0x1p-11, kAway = 1 + 0x1p-10;
+  constexpr int64_t kSize = 8;
+  for (const char* precision : {"tf32", "ieee"}) {
+    for (const bool transpose : {false, true}) {
+      Json changes = {{"dtype", "fp32"}, {"precision", precision}, {"transpose_mat2", transpose}, {"input", "none"}};
+      for (const Json& json : {addmm(kSize, kSize, changes), wgrad(kSize, kSize, changes)}) {
+        const OpSpecPtr spec = make_spec(json);
+        const GemmConfig config = {64, 64, 2, 1};
+        const auto emitted = emit_kernel(*spec, Direction::kForward, {"gemm/sm80", config}, *known_device("sm_80"));
+        ASSERT_TRUE(emitted.ok()) << emitted.status().message();
+        const EmulatedKernel kernel(*emitted);
+        for (const size_t factor : {0, 1}) {
+          HostCall call(spec, of(kSize), 7);
+          std::vector<double>&halfway = call.inputs()[factor].tensor.reals,
+          &identity = call.inputs()[1 - factor].tensor.reals;
+          for (size_t i = 0; i < halfway.size(); ++i) {
+            halfway[i] = i % 3 == 0 ? -kHalfway : kHalfway;
+            identity[i] = i % (kSize + 1) == 0 ? 1 : 0;
+          }
+          call.pack_inputs();
+          kernel.launch(call.values(), 1);
+          const double wanted = std::string_view(precision) == "tf32" ? kAway : kHalfway;
+          for (const double element : call.read("out").reals) ASSERT_EQ(std::abs(element), wanted) << json.dump();
+        }
+      }
+    }
+  }
+}
+
+TEST(HostGemm, Fp32) {
+  for (const char* precision : {"tf32", "ieee"}) {
+    for (const bool transpose : {false, true}) {
+      Json changes = {{"dtype", "fp32"}, {"precision", precision}, {"transpose_mat2", transpose}};
+      for (const Json& json : {addmm(136, 264, changes), wgrad(136, 264, changes)}) {
+        const OpSpecPtr spec = make_spec(json);
+        const HostHandle handle(*spec, 2);
+        ASSERT_NE(handle.get(), nullptr) << handle.error();
+        for (const int64_t rows : {0, 1, 65, 200}) {
+          HostCall call(spec, of(rows), 7, /*row_padding=*/16);
+          ASSERT_EQ(call.launch(handle), 0) << call.error();
+          EXPECT_EQ(call.mistakes(), "") << json << rows;
+        }
+      }
+    }
+  }
+}
+
 TEST(HostGemm, SumsOverRows) {
   for (const bool transpose : {false, true}) {
     const OpSpecPtr spec = make_spec(wgrad(136, 264, {{"transpose_mat2", transpose}}));

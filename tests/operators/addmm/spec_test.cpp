@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "compiler/spec/config.h"
+#include "compiler/spec/program.h"
 
 namespace hstujit {
 namespace {
@@ -160,6 +161,21 @@ TEST(Addmm, GradientsAreTheSlopeOfTheReference) {
         }
       }
     }
+  }
+}
+
+// fp32 alone has a precision, and its gradient has the same.
+TEST(Addmm, Precision) {
+  const OpSpecPtr ieee = addmm({{"dtype", "fp32"}, {"precision", "ieee"}, {"input", "vector"}});
+  EXPECT_EQ(addmm({{"dtype", "fp16"}, {"precision", "ieee"}})->to_json(), addmm({{"dtype", "fp16"}})->to_json());
+  EXPECT_NE(ieee->to_json(), addmm({{"dtype", "fp32"}, {"input", "vector"}})->to_json());
+  EXPECT_EQ(key_text(*addmm(Json::object())), R"({"op":"addmm","k":8,"n":16})") << "keys of 16-bit products stay as they are";
+  EXPECT_EQ(ieee->error_bound(Direction::kForward), 1e-5);
+  EXPECT_EQ(addmm({{"dtype", "fp32"}})->error_bound(Direction::kForward), 1e-3);
+  for (const ProgramStep& step : ieee->program(Direction::kBackward)->steps) {
+    const Json json = step.spec->to_json();
+    EXPECT_EQ(json["dtype"], "fp32");
+    EXPECT_EQ(json.value("precision", "ieee"), "ieee") << json;
   }
 }
 

@@ -17,6 +17,7 @@ TEST(StuLayerGradient, IsThatOfForward) {
   again.update({{"recompute_attn", true}, {"backward_head_groups", 2}});
   wide.update({{"attn_dim", 16}});
   for (const Json& less_memory : {groups, again, wide}) expect_gradients(stu("stu_layer", less_memory), 8);
+  expect_gradients(stu("stu_layer", {{"dtype", "fp32"}}), 8);
 }
 
 TEST(StuLayerGradient, OfHalvesIsThatOfForward) {

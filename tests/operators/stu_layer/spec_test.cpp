@@ -154,6 +154,25 @@ TEST(StuLayer, WritesItselfAndReadsIt) {
   }
 }
 
+// Of fp32 data, every step that has a precision has that of the layer.
+TEST(StuLayer, EveryStepHasItsPrecision) {
+  for (const char* op : {"stu_layer", "hstu_preprocess_and_attention", "hstu_compute_output"}) {
+    EXPECT_EQ(key_text(*stu(op, {{"precision", "ieee"}})), key_text(*stu(op))) << "of bf16 it says nothing";
+    const OpSpecPtr spec = stu(op, {{"dtype", "fp32"}, {"precision", "ieee"}});
+    EXPECT_EQ(spec->to_json()["precision"], "ieee");
+    int products = 0;
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      for (const ProgramStep& step : spec->program(direction)->steps) {
+        const Json json = step.spec->to_json();
+        EXPECT_EQ(json["dtype"], "fp32") << json;
+        EXPECT_EQ(json.value("precision", "ieee"), "ieee") << json;
+        products += json.contains("precision") ? 1 : 0;
+      }
+    }
+    EXPECT_GE(products, 3) << op;
+  }
+}
+
 // The field that it stands for has no value: nothing follows from one.
 TEST(StuLayer, ANameThatIsUnknownIsTheOnlyMistake) {
   for (const char* op : {"stu_layer", "hstu_preprocess_and_attention", "norm_attention"}) {
@@ -172,7 +191,7 @@ TEST(StuLayer, MistakesAreSentences) {
     return std::string(parse_op_spec(stu_json(op, more), "ops[0]").status().message());
   };
   for (const char* op : {"stu_layer", "hstu_preprocess_and_attention"}) {
-    EXPECT_THAT(mistake(op, {{"dtype", "fp32"}}), HasSubstr("ops[0].dtype is \"fp32\"; allowed: bf16, fp16 "));
+    EXPECT_THAT(mistake(op, {{"dtype", "int32"}}), HasSubstr("ops[0].dtype is \"int32\"; allowed: bf16, fp16, fp32 "));
     EXPECT_THAT(mistake(op, {{"alignment", 8}}), HasSubstr("ops[0].alignment is 8; allowed: 16 "));
     EXPECT_EQ(mistake(op, {{"heads", 512}}),
               "ops[0].heads is 512, so the projection has 24576 columns u, v, q and k; allowed: at most 16384 with "
