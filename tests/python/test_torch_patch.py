@@ -327,7 +327,9 @@ class Layer(unittest.TestCase):
                 self.agree(plain(functional_layer.addmm, added, mat1, turned), expected)
         sliced = torch_cases.tensor(8, 32).to(self.DTYPE)[:, 3:19]
         expected = torch.addmm(added, sliced, mat2.t())
-        torch.testing.assert_close(functional_layer.addmm(added, sliced, mat2.t()), expected, rtol=self.TOLERANCE, atol=self.TOLERANCE)
+        torch.testing.assert_close(
+            functional_layer.addmm(added, sliced, mat2.t()), expected, rtol=self.TOLERANCE, atol=self.TOLERANCE
+        )
 
     def test_rows_times_a_matrix_of_their_sequence(self):
         jagged, offsets, rows = torch_cases.tensor(8, 16).half(), torch_cases.offsets(), torch.tensor([3, 0, 5])

@@ -114,8 +114,8 @@ def layers():
     }  # fmt: skip
     layer = x, weights[0], uvqk, output, weights[0] + 1, offsets(), 8, 0.25, weights[1], None, weights[1]
     yield "layer", "stu_layer", layer, heads
-    of_fp32 = (value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value for value in layer)
-    yield "layer_fp32", "stu_layer", tuple(of_fp32), {**heads, "precision": "ieee"}
+    wide = [v.float() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in layer]
+    yield "layer_fp32", "stu_layer", tuple(wide), {**heads, "precision": "ieee"}
     yield "layer_kept", "stu_layer", layer, {
         **heads, "recompute_normed_x": False, "recompute_uvqk": False, "recompute_y": False
     }  # fmt: skip

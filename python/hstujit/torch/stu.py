@@ -185,8 +185,8 @@ def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int,
 class STULayer(torch.nn.Module):
     """A layer in one call: ``stu_layer`` of docs/ops.md, and over a cache ``cached_stu_layer``.
 
-    x is bf16, fp16, or fp32, whose products are tf32 on a GPU. Parameters may be fp32: they are rounded to the type of x,
-    as in the public package.
+    x is bf16, fp16, or fp32, whose products are tf32 on a GPU. Parameters may be fp32: they are rounded to the type of
+    x, as in the public package.
     """
 
     def __init__(self, config: STULayerConfig, is_inference: bool = False) -> None:

@@ -14,25 +14,33 @@ namespace {
 
 // From data sheets, not from timings.
 constexpr double kClockKhz = 1.4e6;
-constexpr double kLineBytes = 128;             // of a row or column, of a stage
-constexpr double kSharedBytesPerCycle = 128;   // of a multiprocessor
-constexpr double kL2BytesPerCycle = 40;        // of a multiprocessor, from L2
-constexpr double kMemoryBytesPerCycle = 1000;  // of global memory, all multiprocessors
-constexpr double kLoadCycles = 900;            // of a stage, from the request to its arrival
-constexpr double kStepCycles = 60;             // of a stage besides: the barrier, addresses
-constexpr double kStoreCycles = 12;            // for a row of 64 columns of a tile
-constexpr double kStartCycles = 6000;          // of a launch
-constexpr double kAddCycles = 4000;            // of the kernel that adds up parts
-constexpr double kWithoutWgmma = 4;            // of the time, where gemm/sm90 is: for whoever asks for this one alone
+constexpr double kLineBytes = 128;            // of a row or column, of a stage
+constexpr double kSharedBytesPerCycle = 128;  // of a multiprocessor
+constexpr double kLoadCycles = 900;           // of a stage, from the request to its arrival
+constexpr double kStepCycles = 60;            // of a stage besides: the barrier, addresses
+constexpr double kStoreCycles = 12;           // for a row of 64 columns of a tile
+constexpr double kStartCycles = 6000;         // of a launch
+constexpr double kAddCycles = 4000;           // of the kernel that adds up parts
+constexpr double kWithoutWgmma = 4;           // of the time, where gemm/sm90 is: for whoever asks for this one alone
 
-// Multiplications of a multiprocessor and clock.
+// What a multiprocessor does in a clock, and, of global memory, all of them.
 struct Rates {
-  double tensor_16bit, fma;
+  double tensor_16bit;  // multiplications of mma.sync
+  double fma;           // of fp32
+  double l2_bytes, memory_bytes;
 };
 Rates rates_of(int capability) {
-  if (capability >= 90) return {1230, 128};  // mma.sync reaches about 60 % of what wgmma does
-  if (capability >= 86) return {512, 128};
-  return {1024, 64};
+  if (capability >= 90) return {1230, 128, 64, 2000};  // mma.sync reaches about 60 % of what wgmma does
+  if (capability >= 86) return {512, 128, 40, 1000};
+  return {1024, 64, 40, 1000};
+}
+
+// Loads of 16 bytes of shared memory for each fused multiply-add, which take issue slots as these do: a thread has four
+// rows of each 32 of its warp's, and eight columns.
+double loads_for_fma(const GemmConfig& config) {
+  const auto rows = static_cast<double>(config.block_m / kWarpsM) / 8;
+  const auto columns = static_cast<double>(config.block_n * kWarpsM / (4 * config.consumers)) / 4;
+  return (rows + columns) / (4 * rows * columns);
 }
 
 }  // namespace
@@ -48,7 +56,9 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   const auto depth = static_cast<double>(gemm::stage_depth(spec));
   const bool fp32 = spec.dtype() == DataType::kFp32;
   const Rates rates = rates_of(device.capability());
-  const double rate = spec.is_ieee() ? rates.fma : fp32 ? rates.tensor_16bit / 2 : rates.tensor_16bit;
+  const double rate = spec.is_ieee() ? rates.fma / (1 + loads_for_fma(config))
+                      : fp32         ? rates.tensor_16bit / 2
+                                     : rates.tensor_16bit;
 
   // CTAs of a multiprocessor share its units, and wait for loads side by side.
   const int64_t products = extents.products * ceil_div(m, config.block_m) * ceil_div(gemm.n, config.block_n);
@@ -62,7 +72,7 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   const double row_reads = spec.is_ieee() ? 2 : 1, column_reads = spec.is_ieee() ? 4 : 1;
   const double shared = (block_m * (1 + row_reads * warps_n) + block_n * (1 + column_reads * kWarpsM)) * kLineBytes /
                         kSharedBytesPerCycle;
-  const double load = (block_m + block_n) * kLineBytes / kL2BytesPerCycle;
+  const double load = (block_m + block_n) * kLineBytes / rates.l2_bytes;
   const double busy = resident * std::max({multiply, shared, load});
   const double stage = std::max(busy, kLoadCycles / static_cast<double>(config.stages - 1)) + kStepCycles;
   const double store = resident * block_m * block_n / 64 * kStoreCycles;
@@ -70,7 +80,7 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
 
   const double partials = splits > 1 ? 2 * splits * static_cast<double>(m * gemm.n) * 4 : 0;
   const double bytes = extents.bytes + partials;
-  const double all = std::max(cycles, bytes / kMemoryBytesPerCycle) + (splits > 1 ? kAddCycles : 0);
+  const double all = std::max(cycles, bytes / rates.memory_bytes) + (splits > 1 ? kAddCycles : 0);
   return all / kClockKhz * (device.arch == "sm_90a" && !fp32 ? kWithoutWgmma : 1);
 }
 
