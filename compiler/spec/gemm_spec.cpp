@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/spec/gemm_products.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/support/parallel.h"
@@ -53,43 +54,6 @@ HostValue random_tensor(const Argument& argument, const Lengths& lengths, double
       tensor.reals[i] = round_to(argument.dtype, usual + deviation * random_normal(seed, stream, i));
   });
   return value;
-}
-
-// One of the products of a call: its extents, the first of its rows, and its place on axes of sequences.
-struct Product {
-  int64_t m = 0, k = 0;
-  int64_t first_row = 0, sequence = 0;
-};
-
-std::vector<Product> products_of(const GemmInterface& gemm, const Lengths& lengths) {
-  std::vector<Product> products;
-  const auto add = [&](int64_t rows, int64_t first_row) {
-    const auto sequence = static_cast<int64_t>(products.size());
-    products.push_back({extent_in(gemm.m, rows), extent_in(gemm.k, rows), first_row, sequence});
-  };
-  if (!gemm.per_sequence()) {
-    add(lengths.total_rows(), 0);
-    return products;
-  }
-  int64_t first_row = 0;
-  for (const int64_t rows : lengths.rows) {
-    add(rows, first_row);
-    first_row += rows;
-  }
-  return products;
-}
-
-// Where element (row, column) of what a product has of a tensor lies.
-size_t place_in(const HostTensor& tensor, const Product& product, int64_t row, int64_t column) {
-  const size_t rank = tensor.shape.size();
-  const int64_t before = rank == 3 ? product.sequence * tensor.shape[1] : product.first_row;
-  return static_cast<size_t>((before + row) * tensor.shape[rank - 1] + column);
-}
-
-double element(const GemmFactor& factor, const HostTensor& tensor, const Product& product, int64_t row,
-               int64_t column) {
-  return tensor
-      .reals[factor.transposed ? place_in(tensor, product, column, row) : place_in(tensor, product, row, column)];
 }
 
 }  // namespace
@@ -213,33 +177,21 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
     elements *= out.shape.back();
   }
   out.reals.assign(static_cast<size_t>(elements), 0);
-  const auto operand_at = [&](const GemmOperand& operand, const Product& product, int64_t row, int64_t column) {
-    const HostValue& value = value_of(operand.name);
-    switch (operand.kind) {
-      case GemmOperandKind::kScalar:
-        return value.scalar;
-      case GemmOperandKind::kVector:
-        return value.tensor.reals[static_cast<size_t>(product.sequence * n + column)];
-      case GemmOperandKind::kMatrix:
-        return value.tensor.reals[place_in(value.tensor, product, row, column)];
-    }
-    return 0.0;
-  };
-  const auto compute_row = [&](const Product& product, int64_t row) {
+  const auto compute_row = [&](const GemmProduct& product, int64_t row) {
     std::vector<double> sums(static_cast<size_t>(n), 0);
     for (int64_t i = 0; i < product.k; ++i) {
-      const double factor = element(gemm.a, a, product, row, i);
+      const double factor = gemm_element(gemm.a, a, product, row, i);
       for (int64_t column = 0; column < n; ++column)
-        sums[static_cast<size_t>(column)] += factor * element(gemm.b, b, product, i, column);
+        sums[static_cast<size_t>(column)] += factor * gemm_element(gemm.b, b, product, i, column);
     }
-    std::vector<double> operands(gemm.operands.size());
     for (int64_t column = 0; column < n; ++column) {
-      for (size_t i = 0; i < operands.size(); ++i) operands[i] = operand_at(gemm.operands[i], product, row, column);
+      const std::vector<double> operands = gemm_operands(gemm, arguments, values, product, row, column);
       out.reals[place_in(out, product, row, column)] =
           reference_epilogue(sums[static_cast<size_t>(column)], column, operands);
     }
   };
-  for (const Product& product : products_of(gemm, lengths)) {
+  const std::vector<int64_t> rows = gemm.per_sequence() ? lengths.rows : std::vector<int64_t>{lengths.total_rows()};
+  for (const GemmProduct& product : gemm_products(gemm, rows)) {
     parallel_for(static_cast<size_t>(product.m), threads_for(product.m, 1),
                  [&](int, size_t row) { compute_row(product, static_cast<int64_t>(row)); });
   }

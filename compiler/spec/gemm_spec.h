@@ -73,6 +73,8 @@ class GemmSpec : public OpSpec {
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
   void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
   double error_bound(Direction direction) const override;
+  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
+                                                   const std::vector<bool>& sequences) const override;
 
   // fp32 data whose products are of fp32, too.
   bool is_ieee() const { return dtype() == DataType::kFp32 && precision() == MatmulPrecision::kIeee; }

@@ -30,6 +30,7 @@ constexpr Allowed kAllowed[] = {
     {"estimate", "cost.cpp", "an estimate is no part of a source"},
     {"Spec9reference", "/reference.cpp", "of the virtual table: no source has a reference"},
     {"AttentionSpec15error_variances", "/error_variances.cpp", "of the virtual table"},
+    {"GemmSpec15error_variances", "/gemm_variances.cpp", "of the virtual table"},
     {"ProgramSpec15error_variances", "/program_variances.cpp", "of the virtual table"},
     {"AttentionSpec11make_inputs", "/inputs.cpp", "of the virtual table"},
     {"AttentionSpec4work", "/work.cpp", "of the virtual table"},

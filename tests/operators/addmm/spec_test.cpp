@@ -169,13 +169,49 @@ TEST(Addmm, Precision) {
   const OpSpecPtr ieee = addmm({{"dtype", "fp32"}, {"precision", "ieee"}, {"input", "vector"}});
   EXPECT_EQ(addmm({{"dtype", "fp16"}, {"precision", "ieee"}})->to_json(), addmm({{"dtype", "fp16"}})->to_json());
   EXPECT_NE(ieee->to_json(), addmm({{"dtype", "fp32"}, {"input", "vector"}})->to_json());
-  EXPECT_EQ(key_text(*addmm(Json::object())), R"({"op":"addmm","k":8,"n":16})") << "keys of 16-bit products stay as they are";
+  EXPECT_EQ(key_text(*addmm(Json::object())), R"({"op":"addmm","k":8,"n":16})")
+      << "keys of 16-bit products stay as they are";
   EXPECT_EQ(ieee->error_bound(Direction::kForward), 1e-5);
   EXPECT_EQ(addmm({{"dtype", "fp32"}})->error_bound(Direction::kForward), 1e-3);
   for (const ProgramStep& step : ieee->program(Direction::kBackward)->steps) {
     const Json json = step.spec->to_json();
     EXPECT_EQ(json["dtype"], "fp32");
     EXPECT_EQ(json.value("precision", "ieee"), "ieee") << json;
+  }
+}
+
+// Factors rounded to tf32 are off by as much as the variance says; those of ieee are not rounded.
+TEST(Addmm, VariancesAreThoseOfRounding) {
+  for (const bool transpose : {false, true}) {
+    const Json json = {{"dtype", "fp32"}, {"input", "vector"}, {"transpose_mat2", transpose}};
+    const OpSpecPtr spec = addmm(json);
+    const Lengths lengths = {{200}, {}, 200, {}};
+    std::vector<HostValue> exact = spec->make_inputs(Direction::kForward, lengths, 5), rounded = exact;
+    exact[3].scalar = rounded[3].scalar = 0.5;
+    constexpr double kTf32 = 0x1p-11;
+    for (const size_t factor : {1, 2}) {
+      for (double& element : rounded[factor].tensor.reals) {
+        int exponent = 0;
+        const double mantissa = std::frexp(element, &exponent);
+        element = std::ldexp(std::nearbyint(mantissa / kTf32) * kTf32, exponent);
+      }
+    }
+    spec->reference(Direction::kForward, lengths, exact);
+    spec->reference(Direction::kForward, lengths, rounded);
+    const std::vector<double> variances = spec->error_variances(Direction::kForward, exact, {})[5];
+    ASSERT_EQ(variances.size(), exact[5].tensor.reals.size());
+    double squares = 0, expected = 0, of_ieee = 0;
+    for (size_t i = 0; i < variances.size(); ++i) {
+      const double error = rounded[5].tensor.reals[i] - exact[5].tensor.reals[i];
+      squares += error * error;
+      expected += variances[i];
+    }
+    EXPECT_NEAR(squares / expected, 1, 0.2);
+    Json ieee = json;
+    ieee["precision"] = "ieee";
+    for (const double variance : addmm(ieee)->error_variances(Direction::kForward, exact, {})[5]) of_ieee += variance;
+    EXPECT_LT(of_ieee, 1e-5 * expected);
+    EXPECT_GT(of_ieee, 0);
   }
 }
 

@@ -1,0 +1,41 @@
+// The products of one call of a gemm operator, in float64: one, or one of each sequence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "compiler/spec/gemm_spec.h"
+
+namespace hstujit {
+
+// Its extents, the first of its rows, and its place on axes of sequences.
+struct GemmProduct {
+  int64_t m = 0, k = 0;
+  int64_t first_row = 0, sequence = 0;
+};
+
+// `rows`: of each sequence where those have products of their own, else of all together.
+std::vector<GemmProduct> gemm_products(const GemmInterface& gemm, const std::vector<int64_t>& rows);
+
+// Where element (row, column) of what a product has of a tensor lies.
+inline size_t place_in(const HostTensor& tensor, const GemmProduct& product, int64_t row, int64_t column) {
+  const size_t rank = tensor.shape.size();
+  const int64_t before = rank == 3 ? product.sequence * tensor.shape[1] : product.first_row;
+  return static_cast<size_t>((before + row) * tensor.shape[rank - 1] + column);
+}
+
+// Element (row, column) of the matrix that a factor holds.
+inline double gemm_element(const GemmFactor& factor, const HostTensor& tensor, const GemmProduct& product, int64_t row,
+                           int64_t column) {
+  return tensor
+      .reals[factor.transposed ? place_in(tensor, product, column, row) : place_in(tensor, product, row, column)];
+}
+
+// What the epilogue reads for an element of the result, in the order of the interface.
+std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& arguments,
+                                  const std::vector<HostValue>& values, const GemmProduct& product, int64_t row,
+                                  int64_t column);
+
+}  // namespace hstujit

@@ -1,0 +1,102 @@
+// What rounding may do to the results of a product: the variance of each element's error, from the roundings that
+// docs/numerics.md lists, with its formulas of products and of running sums.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "compiler/spec/gemm_products.h"
+#include "compiler/spec/rounding.h"
+#include "compiler/support/parallel.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr double kFp32 = 0x1p-24, kTf32 = 0x1p-11;
+constexpr double kArithmetic = 4 * kFp32;  // of an expression of a few operations
+
+double square(double x) { return x * x; }
+
+// A term of a sum, and the sum so far.
+struct RunningSum {
+  double value = 0, variance = 0, squares = 0, largest = 0;
+
+  void add(double a, double variance_a, double b, double variance_b) {
+    const double term = a * b;
+    value += term;
+    variance += square(a) * variance_b + (square(b) + variance_b) * variance_a;
+    squares += square(term);
+    largest = std::max(largest, square(value));
+  }
+};
+
+}  // namespace
+
+std::vector<std::vector<double>> GemmSpec::error_variances(Direction direction, const std::vector<HostValue>& inputs,
+                                                           const std::vector<bool>&) const {
+  const GemmInterface& gemm = interface();
+  const Signature arguments = signature(direction);
+  const auto value_of = [&](std::string_view name) -> const HostValue& {
+    return inputs[static_cast<size_t>(find_argument(arguments, name))];
+  };
+  const HostTensor &a = value_of(gemm.a.name).tensor, &b = value_of(gemm.b.name).tensor;
+  const int64_t n = gemm.n;
+  // Of sequences that have products of their own, else of all together.
+  std::vector<int64_t> rows;
+  if (gemm.per_sequence()) {
+    const std::vector<int64_t>& offsets = value_of("seq_offsets").tensor.integers;
+    for (size_t i = 1; i < offsets.size(); ++i) rows.push_back(offsets[i] - offsets[i - 1]);
+  } else {
+    rows.push_back(a.shape[gemm.sums_rows() == gemm.a.transposed ? 0 : 1]);
+  }
+  const double operand = dtype() == DataType::kFp32 && !is_ieee() ? kTf32 : 0;
+  // Tensor cores cut sums off, which is off by up to two units.
+  const double sum_unit = is_ieee() ? kFp32 : 2 * kFp32;
+  HostTensor variances_b{b.shape, std::vector<double>(b.reals.size(), 0), {}};
+  if (operand > 0) {
+    std::transform(b.reals.begin(), b.reals.end(), variances_b.reals.begin(),
+                   [&](double y) { return rounding_variance(y, operand); });
+  }
+  const auto result = static_cast<size_t>(find_argument(arguments, "out"));
+  HostTensor out;
+  int64_t elements = 1;
+  for (const Dimension& dimension : arguments[result].shape) {
+    const int64_t all = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+    const auto sequences = static_cast<int64_t>(rows.size());
+    out.shape.push_back(dimension.is_constant() ? dimension.bias
+                                                : dimension.size(dimension.symbol == kSequenceAxis ? all : sequences));
+    elements *= out.shape.back();
+  }
+  out.reals.resize(static_cast<size_t>(elements));
+  const auto compute_row = [&](const GemmProduct& product, int64_t row) {
+    std::vector<RunningSum> sums(static_cast<size_t>(n));
+    for (int64_t i = 0; i < product.k; ++i) {
+      const double x = gemm_element(gemm.a, a, product, row, i), variance_x = rounding_variance(x, operand);
+      for (int64_t column = 0; column < n; ++column) {
+        sums[static_cast<size_t>(column)].add(x, variance_x, gemm_element(gemm.b, b, product, i, column),
+                                              gemm_element(gemm.b, variances_b, product, i, column));
+      }
+    }
+    for (int64_t column = 0; column < n; ++column) {
+      const RunningSum& sum = sums[static_cast<size_t>(column)];
+      const std::vector<double> operands = gemm_operands(gemm, arguments, inputs, product, row, column);
+      const auto epilogue = [&](double x) { return reference_epilogue(x, column, operands); };
+      constexpr double kStep = 0x1p-10;  // linear epilogues have this slope exactly, activations nearly
+      const double slope = (epilogue(sum.value + kStep) - epilogue(sum.value - kStep)) / (2 * kStep);
+      const double of_sum =
+          sum.variance + static_cast<double>(product.k) * square(sum_unit) * (sum.largest + sum.squares);
+      out.reals[place_in(out, product, row, column)] =
+          square(slope) * of_sum + square(kArithmetic) * (square(slope * sum.value) + square(epilogue(0)));
+    }
+  };
+  for (const GemmProduct& product : gemm_products(gemm, rows)) {
+    parallel_for(static_cast<size_t>(product.m), threads_for(product.m, 1),
+                 [&](int, size_t row) { compute_row(product, static_cast<int64_t>(row)); });
+  }
+  std::vector<std::vector<double>> variances(arguments.size());
+  variances[result] = std::move(out.reals);
+  return variances;
+}
+
+}  // namespace hstujit
