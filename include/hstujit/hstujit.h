@@ -109,6 +109,9 @@ HSTUJIT_API const char* hstujit_version(void);    /* "0.1.0" */
 HSTUJIT_API const char* hstujit_last_error(void); /* "" when nothing failed on this thread */
 HSTUJIT_API const char* hstujit_status_name(hstujit_status);
 HSTUJIT_API void hstujit_text_free(hstujit_text* text);
+/* Once it has returned, no log and no progress callback is called any more, by no thread and of no context; it waits
+ * for those that run, but for the caller's own. For a runtime that ends before the process does, as an interpreter. */
+HSTUJIT_API void hstujit_callbacks_stop(void);
 /* JSON list of operators, from which bindings can be generated: {"op", "parameters" (JSON Schema), "arguments",
  * "variants"}. "arguments" are those of the smallest instance, by direction: each parameter has its default, and one
  * that must be given has its smallest value, which the shapes show. "variants" lists the instances that differ from it

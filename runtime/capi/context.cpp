@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "runtime/capi/boundary.h"
+#include "runtime/capi/callbacks.h"
 #include "runtime/operations/operation.h"
 
 using namespace hstujit;
@@ -36,7 +37,8 @@ Status read_options(const hstujit_context_options* from, EngineOptions* options)
   options->deterministic = given.deterministic == 1;
   if (given.log != nullptr) {
     options->log = [log = given.log, user = given.log_user](LogCategory category, const std::string& line) {
-      log(user, std::string(to_string(category)).c_str(), line.c_str());
+      const Callback callback;
+      if (callback.is_open()) log(user, std::string(to_string(category)).c_str(), line.c_str());
     };
   }
   return {};

@@ -6,6 +6,7 @@
 #include "compiler/spec/limits.h"
 #include "compiler/support/run_limits.h"
 #include "runtime/capi/boundary.h"
+#include "runtime/capi/callbacks.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
 
@@ -59,7 +60,8 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   if (given.progress != nullptr) {
     options.progress = [progress = given.progress, user = given.progress_user](size_t done, size_t total,
                                                                                const std::string& what) {
-      progress(user, done, total, what.c_str());
+      const Callback callback;
+      if (callback.is_open()) progress(user, done, total, what.c_str());
     };
   }
   return options;

@@ -118,6 +118,28 @@ TEST_F(CapiTest, UnsetStructSizesAreRefused) {
   hstujit_context_destroy(context);
 }
 
+TEST_F(CapiTest, NoCallbackIsCalledOnceTheyAreStopped) {
+  // In a process of its own: there is no way back.
+  EXPECT_EXIT(
+      {
+        static int calls = 0;
+        auto options = HSTUJIT_INIT(hstujit_run_options);
+        options.arch = "H200";
+        options.check = 1;
+        options.progress = [](void*, size_t, size_t, const char*) {
+          if (++calls == 1) hstujit_callbacks_stop();  // of all but this one it would wait for
+        };
+        hstujit_config* config = nullptr;
+        hstujit_config_parse(R"([{"name": "a", "op": "silu", "width": 8, "rows": 3},
+                                 {"name": "b", "op": "silu", "width": 16, "rows": 3}])",
+                             "mine.json", &config);
+        hstujit_text report = {};
+        hstujit_prewarm(context_, config, &options, &report);
+        std::exit(calls);
+      },
+      testing::ExitedWithCode(1), "");
+}
+
 TEST_F(CapiTest, LastErrorIsTheThreads) {
   EXPECT_EQ(hstujit_config_parse("{", "mine.json", nullptr), HSTUJIT_INVALID_ARGUMENT);
   const std::string here = hstujit_last_error();
