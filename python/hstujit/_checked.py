@@ -20,7 +20,35 @@ def is_integer(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def as_integer(value: Any) -> int | None:
+    """An integer of any framework as Python's: also an array of rank 0. None of what is none."""
+    value = _scalar(value)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    try:
+        return int(value.__index__())
+    except TypeError:  # of an array with an axis
+        return None
+
+
+def as_real(value: Any) -> float | None:
+    """Likewise of a real number. A text is none, whatever it says."""
+    value = _scalar(value)
+    try:
+        return float(value) if is_number(value) else None
+    except OverflowError:
+        return None
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
+def is_flag(value: Any) -> bool:
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # numpy's, too
 
 
 def _is_shard(value: Any) -> bool:
@@ -31,7 +59,7 @@ def _is_shard(value: Any) -> bool:
 
 
 def _is_flag(value: Any) -> bool:
-    return isinstance(value, (bool, numbers.Integral)) or type(value).__name__ in ("bool", "bool_")  # numpy's, too
+    return is_flag(value) or (is_integer(value) and value in (0, 1))
 
 
 # By annotation: whether a value may be passed, and what is allowed.
@@ -131,7 +159,10 @@ def checked(function: Function) -> Function:
 
 def _check_tensors(bound: inspect.BoundArguments) -> None:
     for name, value in bound.arguments.items():
-        if bound.signature.parameters[name].annotation != "torch.Tensor":
+        annotation = bound.signature.parameters[name].annotation
+        if annotation == "torch.Tensor | None" and (value is None or hasattr(value, "stride")):
+            continue
+        if annotation not in ("torch.Tensor", "torch.Tensor | None"):
             continue
         if not hasattr(value, "stride"):
             raise InvalidArgumentError(f"{name} is {value!r:.100}; it must be a tensor") from None
@@ -156,4 +187,4 @@ def explained(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-__all__ = ["bind", "checked", "explained", "is_integer", "is_number", "named"]
+__all__ = ["as_integer", "as_real", "bind", "checked", "explained", "is_flag", "is_integer", "is_number", "named"]

@@ -66,14 +66,23 @@ def _capsule_of(name: str, array: Any, stream: int | None) -> Any:
         raise InvalidArgumentError(
             f"{name} is {kind}; it must be an array with __dlpack__: of numpy, PyTorch, CuPy or JAX"
         )
+    # PyTorch exports the memory of such a view as it is, and refuses that of a conjugate one itself.
+    if getattr(array, "is_neg", bool)():
+        raise InvalidArgumentError(f"{name} has the negative bit of PyTorch; it must have none: Tensor.resolve_neg()")
     options = {} if stream is None else {"stream": stream}
     try:
         try:
             return export(max_version=(1, 0), **options)
         except TypeError:  # of the protocol before 1.0
             return export(**options)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"{name} cannot be exchanged by DLPack: {error}") from error
+    except Exception as error:  # whatever the array's class raises
+        raise _not_exchanged(name, error) from error
+
+
+def _not_exchanged(name: str, error: Exception) -> Exception:
+    if isinstance(error, MemoryError):
+        return error
+    return InvalidArgumentError(f"{name} cannot be exchanged by DLPack: {type(error).__name__}: {error}")
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -84,13 +93,16 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def device_of(array: Any) -> tuple[int, int]:
+def device_of(name: str, array: Any) -> tuple[int, int]:
     """Type and number of the array's device; host memory for what is no array, which Tensor refuses."""
     find = getattr(array, "__dlpack_device__", None)
     if find is None:
         return CPU, 0
-    device_type, number = find()
-    return int(device_type), int(number)
+    try:
+        device_type, number = find()
+        return int(device_type), int(number)
+    except Exception as error:  # whatever the array's class raises, or gives that is no device
+        raise _not_exchanged(name, error) from error
 
 
 def backend_of(name: str, device: tuple[int, int]) -> str:

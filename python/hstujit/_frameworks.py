@@ -6,7 +6,7 @@ import contextlib
 import importlib
 from typing import Any
 
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, OutOfMemoryError
 
 _NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
@@ -18,6 +18,15 @@ def framework_of(array: Any) -> str:
 
 def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
     """A new array in the framework, and on the device, of another one. Its elements have no value yet."""
+    try:
+        return _empty(like, shape, dtype)
+    except InvalidArgumentError:
+        raise
+    except (MemoryError, RuntimeError) as error:  # PyTorch and JAX say it with the latter
+        raise OutOfMemoryError(f"there is no memory for an array of shape {shape} and data type {dtype}") from error
+
+
+def _empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
     framework, name = framework_of(like), _NAMES.get(dtype, dtype)
     if framework == "torch":
         torch = importlib.import_module("torch")

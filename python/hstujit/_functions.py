@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from . import _instances, _structs
 from ._checked import bind
 from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
-from ._interface import Interface, interface, interfaces
+from ._interface import USUAL, Interface, interface, interfaces
 from ._words import counted
 from .context import Context, context_of
 from .errors import InvalidArgumentError
 from .op import Op, set_number
 from .signature import Argument
 
-# Of numbers that an operator always takes, and that have a usual value.
-USUAL = {"eps": 1e-5, "scaling_seqlen": 0}
-
 _PYTHON_TYPES = {"tensor": "Array", "float": "float", "int": "int"}
 
 
-class OperatorFunction:
+class _Operator:
     """Computes an operator, and returns its output, or a tuple of them in the order of docs/ops.md."""
 
     def __init__(self, described: Interface) -> None:
         self.interface = described
-        self.__name__ = self.__qualname__ = described.name
-        self.__module__ = "hstujit"
-        self.__signature__ = signature_of(described)
-        self.__doc__ = docstring_of(described)
+        self.signature = signature_of(described)
         self._parameters = {parameter.name: parameter for parameter in described.parameters}
         self._rows = {keyword: symbol for symbol, keyword in described.rows}
 
-    def __repr__(self) -> str:
-        return f"<function hstujit.{self.__name__}>"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = bind(self.__signature__, self.__name__, args, kwargs)
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        bound = bind(self.signature, self.interface.name, args, kwargs)
         bound.apply_defaults()
         arguments = bound.arguments
         context = context_of(arguments.pop("context"))
@@ -57,8 +49,8 @@ class OperatorFunction:
         first = next((a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs), None)
         if first is None:
             wanted = next(a.name for a in self.interface.inputs if a.is_tensor)
-            raise InvalidArgumentError(f"{wanted} is missing; {self.__name__} is given no array at all")
-        device = device_of(inputs[first])
+            raise InvalidArgumentError(f"{wanted} is missing; {self.interface.name} is given no array at all")
+        device = device_of(first, inputs[first])
         call = _Call(self.interface, context, backend_of(first, device), inputs, chosen, rows, out)
         if device[0] in (CPU, CUDA_HOST):
             return call.run(inputs[first], 0)
@@ -99,7 +91,7 @@ class _Call:
                 self.interface,
                 op.signature,
                 _instances.bind(op.signature, {name: t.shape for name, t in tensors.items()}, {**numbers, **self.rows}),
-                lambda name: int(self.inputs[name][-1]),
+                lambda name: int(self.inputs[name][-1]) if tensors[name].shape[0] else 0,
             )
             arrays = tuple(empty(like, shape, a.dtype or "") for shape, a in zip(shapes, op.signature.outputs))
             outputs = [Tensor(a.name, array, dlpack_stream) for a, array in zip(op.signature.outputs, arrays)]
@@ -163,18 +155,13 @@ def _max_rows(op: Op, numbers: dict[str, Any]) -> int:
 
 
 def signature_of(described: Interface) -> inspect.Signature:
-    """Required inputs in launch order, then those that have a default, then parameters as keywords."""
+    """Inputs in the order of calls, then parameters as keywords."""
     kinds = inspect.Parameter
-    required, optional = [], []
-    for argument in described.inputs:
-        annotation = _PYTHON_TYPES[argument.kind]
-        if argument.name in described.optional:
-            optional.append(_parameter(argument.name, annotation + " | None", None, kinds.POSITIONAL_OR_KEYWORD))
-        elif argument.name in USUAL:
-            default = USUAL[argument.name]
-            optional.append(_parameter(argument.name, annotation, default, kinds.POSITIONAL_OR_KEYWORD))
-        else:
-            required.append(_parameter(argument.name, annotation, kinds.empty, kinds.POSITIONAL_OR_KEYWORD))
+    inputs = [
+        _parameter(argument.name, annotation, default, kinds.POSITIONAL_OR_KEYWORD)
+        for argument in described.call_order
+        for annotation, default in [_annotated(described, argument)]
+    ]
     keywords = [
         _parameter(p.name, p.type, kinds.empty if p.default is None else p.default, kinds.KEYWORD_ONLY)
         for p in described.parameters
@@ -182,10 +169,15 @@ def signature_of(described: Interface) -> inspect.Signature:
     keywords += [_parameter(name, "int | None", None, kinds.KEYWORD_ONLY) for _, name in described.rows]
     keywords.append(_parameter("out", "Array | tuple[Array, ...] | None", None, kinds.KEYWORD_ONLY))
     keywords.append(_parameter("context", "Context | None", None, kinds.KEYWORD_ONLY))
-    several = len(described.outputs) > 1
-    result = "Any" if several else "Array"
-    tensors_first = sorted(optional, key=lambda parameter: not parameter.annotation.startswith("Array"))
-    return inspect.Signature([*required, *tensors_first, *keywords], return_annotation=result)
+    result = "Any" if len(described.outputs) > 1 else "Array"
+    return inspect.Signature([*inputs, *keywords], return_annotation=result)
+
+
+def _annotated(described: Interface, argument: Argument) -> tuple[str, Any]:
+    annotation = _PYTHON_TYPES[argument.kind]
+    if argument.name in described.optional:
+        return annotation + " | None", None
+    return annotation, USUAL.get(argument.name, inspect.Parameter.empty)
 
 
 def _parameter(name: str, annotation: str, default: Any, kind: Any) -> inspect.Parameter:
@@ -196,7 +188,7 @@ def docstring_of(described: Interface) -> str:
     operator = described.op
     what = f"``{operator}``" if described.direction == "forward" else f"Backward of ``{operator}``"
     lines = [f"{what} (docs/ops.md#{operator}).", "", "Args:"]
-    lines += [f"    {a.name}: {_about(described, a)}" for a in described.inputs]
+    lines += [f"    {a.name}: {_about(described, a)}" for a in described.call_order]
     for parameter in described.parameters:
         allowed = f" One of {', '.join(parameter.allowed)}." if parameter.allowed else ""
         lines.append(f"    {parameter.name}: {parameter.doc}.{allowed}")
@@ -222,8 +214,20 @@ def _about(described: Interface, argument: Argument) -> str:
     return f"{argument.doc}; {kind}{'; optional' if optional else ''}."
 
 
-def function(name: str) -> OperatorFunction:
-    return OperatorFunction(interface(*interfaces()[name]))
+def function(name: str) -> Callable[..., Any]:
+    """The function of this name. It has the operator's description as ``interface``."""
+    described = interface(*interfaces()[name])
+    operator = _Operator(described)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return operator.call(args, kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = "hstujit"
+    call.__doc__ = docstring_of(described)
+    call.__signature__ = operator.signature  # type: ignore[attr-defined]
+    call.interface = described  # type: ignore[attr-defined]
+    return call
 
 
-__all__ = ["USUAL", "OperatorFunction", "function"]
+__all__ = ["function"]

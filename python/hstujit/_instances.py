@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ._checked import as_integer, is_flag
 from ._interface import LARGEST_PLAIN, Interface, Parameter
+from ._structs import check_width
 from ._words import either
 from .context import Context
 from .errors import InvalidArgumentError, InvalidConfigError
 from .op import Op
 from .signature import Argument, Signature
+
+LARGEST_COUNT = 2**28  # of rows of a sequence, and of sequences (compiler/spec/limits.h)
 
 Described = Mapping[str, tuple[tuple[int, ...], str]]  # shape and data type of each tensor that is given
 
@@ -97,20 +103,22 @@ def _size_of(interface: Interface, name: str, axis: int, shape: tuple[int, ...])
 
 def check_parameter(parameter: Parameter, value: Any) -> Any:
     """The library checks values; this checks that it is asked with what it can read."""
-    kinds = {"bool": bool, "int": int, "str": str}
-    kind = kinds[parameter.type]
-    if kind is int and not isinstance(value, bool) and hasattr(value, "__index__"):
-        return value.__index__()
-    if not isinstance(value, kind):
+    if parameter.type == "bool" and is_flag(value):
+        return bool(value)
+    if parameter.type == "int" and (integer := as_integer(value)) is not None:
+        return integer
+    if parameter.type != "str" or not isinstance(value, str):
         expected = ", ".join(parameter.allowed) or {"bool": "True or False", "int": "an integer"}[parameter.type]
         raise InvalidArgumentError(f"{parameter.name} is {value!r}; it must be {expected} ({parameter.doc})")
     return value
 
 
 def check_integer(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    integer = as_integer(value)
+    if integer is None:
         raise InvalidArgumentError(f"{name} is {value!r}; it must be an integer")
-    return value.__index__()
+    check_width(name, ctypes.c_int64, integer)
+    return integer
 
 
 def op_of(context: Context, interface: Interface, backend: str, parameters: Mapping[str, Any]) -> Op:
@@ -159,14 +167,14 @@ def check_arguments(interface: Interface, signature: Signature, given: set[str])
     names = {argument.name for argument in signature.inputs}
     if names == given:
         return
-    missing = [argument.name for argument in signature.inputs if argument.name not in given]
-    unused = [argument.name for argument in interface.inputs if argument.name in given - names - interface.deciding]
+    missing = [argument.name for argument in interface.call_order if argument.name in names - given]
+    unused = [argument.name for argument in interface.call_order if argument.name in given - names - interface.deciding]
     if not missing and not unused:
         return
     wrong = [f"{name} is missing" for name in missing] + [f"{name} is not used" for name in unused]
     raise InvalidArgumentError(
         f"{interface.name}: {'; '.join(wrong)}; with these parameters it takes "
-        + ", ".join(argument.name for argument in signature.inputs)
+        + ", ".join(argument.name for argument in interface.call_order if argument.name in names)
     )
 
 
@@ -194,25 +202,57 @@ def output_shapes(
 
     Args:
         values: of symbols; what is found out is added.
-        read_rows: the last element of a tensor of offsets.
+        read_rows: the last element of a tensor of offsets, 0 of one without elements.
     """
     for output in signature.outputs:
         for symbol in (symbol for dimension in output.shape for symbol in dimension.symbols):
             if symbol not in values:
                 values[symbol] = _rows(interface, signature, symbol, values, read_rows)
-    return [tuple(dimension.size(values) for dimension in output.shape) for output in signature.outputs]
+    shapes = [tuple(dimension.size(values) for dimension in output.shape) for output in signature.outputs]
+    check_memory(interface, signature, shapes)
+    return shapes
+
+
+def check_memory(interface: Interface, signature: Signature, shapes: list[tuple[Any, ...]]) -> None:
+    """The bytes of each output are a number of 64 bits. Sizes that are traced or programs are not known yet."""
+    for output, shape in zip(signature.outputs, shapes):
+        if all(isinstance(size, int) for size in shape) and math.prod(max(size, 1) for size in shape) >= 2**60:
+            raise InvalidArgumentError(
+                f"{interface.name}: {output.name} would have the shape {shape}, which no memory has room for"
+            )
+
+
+def size_limits(interface: Interface, signature: Signature) -> list[tuple[str, int, int]]:
+    """Numbers that sizes of tensors follow from, with the smallest and the largest value."""
+    symbols = {symbol for argument in signature for size in argument.shape for symbol in size.symbols}
+    return [
+        (argument.name, *limits_of(argument))
+        for argument in signature.inputs
+        if argument.kind == "int" and argument.name in symbols
+    ]
+
+
+def limits_of(count: Argument) -> tuple[int, int]:
+    return int(count.min or 0), LARGEST_COUNT if count.max is None else int(count.max)
 
 
 def check_sizes(
     interface: Interface, signature: Signature, numbers: Mapping[str, Any], rows: Mapping[str, Any]
 ) -> None:
-    """Numbers that sizes of outputs follow from are not negative. The library checks all others."""
-    symbols = {symbol for output in signature.outputs for size in output.shape for symbol in size.symbols}
-    given = {name: numbers[name] for name in symbols if name in numbers}
-    given.update((keyword, rows[symbol]) for symbol, keyword in interface.rows if symbol in rows)
-    for name, value in given.items():
-        if isinstance(value, int) and value < 0:
-            raise InvalidArgumentError(f"{name} is {value}; it must be at least 0")
+    """Numbers that sizes of tensors follow from are checked before there are outputs. The library checks all others."""
+    for name, least, most in size_limits(interface, signature):
+        check_limits(name, numbers[name], least, most)
+    for symbol, keyword in interface.rows:
+        if symbol in rows:
+            check_limits(keyword, rows[symbol], 0, 2**63 - 1)
+
+
+def check_limits(name: str, value: Any, least: int, most: int) -> None:
+    """Of a value that is known: none that PyTorch traces."""
+    if isinstance(value, int) and value < least:
+        raise InvalidArgumentError(f"{name} is {value}; it must be at least {least}")
+    if isinstance(value, int) and value > most:
+        raise InvalidArgumentError(f"{name} is {value}; it must be at most {most}")
 
 
 def _rows(
@@ -236,6 +276,30 @@ def _rows(
             )
         return rest
     if offsets is not None:
-        return read_rows(offsets)
+        most, text = _most_rows(signature, values)
+        return _bounded(offsets, read_rows(offsets), most, text, values)
     keyword = dict(interface.rows)[symbol]
     raise InvalidArgumentError(f"{interface.name}: {keyword} is missing; nothing else says how many rows it has")
+
+
+def _most_rows(signature: Signature, values: Mapping[str, Any]) -> tuple[Any, str]:
+    """The largest last element that offsets can have, and where it is from.
+
+    It is the rows of the inputs. Where all of these are dense, sequences may have been cut: each has its own limit.
+    """
+    sizes = {a.shape[0].text: a.shape[0] for a in signature.inputs if a.is_tensor and len(a.shape) > 1}
+    rows = {text: size for text, size in sizes.items() if not size.is_constant and size.symbols != ("B",)}
+    if any(len(size.symbols) == 1 for size in rows.values()):
+        return sum(size.size(values) or 0 for size in rows.values()), " + ".join(rows) + " = "
+    return (values["B"] + 1) * LARGEST_COUNT, ""
+
+
+def _bounded(offsets: str, rows: Any, most: Any, text: str, values: Mapping[str, Any]) -> Any:
+    if hasattr(rows, "bounded"):  # of a program
+        return rows.bounded(most)
+    if isinstance(rows, int) and isinstance(most, int):
+        if rows < 0:
+            raise InvalidArgumentError(f"{offsets}[{values['B']}] is {rows}; it must be at least 0")
+        if rows > most:
+            raise InvalidArgumentError(f"{offsets}[{values['B']}] is {rows}; it must be at most {text}{most}")
+    return rows

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._library import json_of, library
+from ._words import either
 from .errors import Error
 from .op import Op
 from .signature import Argument, Signature
@@ -20,6 +21,8 @@ from .signature import Argument, Signature
 DATA_TYPES = ("bf16", "fp16", "fp32", "int32", "int64")
 _SIZES = (6, 2, 3, 40, 56, 88, 104)  # tried for parameters that are numbers
 LARGEST_PLAIN = 2  # a size above it in a signature comes from parameters
+# Of numbers that an operator always takes, and that have a usual value.
+USUAL = {"eps": 1e-5, "scaling_seqlen": 0}
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,16 @@ class Interface:
     def deciding(self) -> frozenset[str]:
         """Inputs whose presence alone says what the instance is, wherever another one takes their place."""
         return frozenset(name for switch in self.switches if not switch.drops for name in switch.brings)
+
+    @functools.cached_property
+    def call_order(self) -> tuple[Argument, ...]:
+        """Inputs as calls in Python have them: what is required, in launch order, then tensors, then numbers."""
+        given = [argument for argument in self.inputs if self.is_required(argument)]
+        others = [argument for argument in self.inputs if not self.is_required(argument)]
+        return (*given, *sorted(others, key=lambda argument: not argument.is_tensor))
+
+    def is_required(self, argument: Argument) -> bool:
+        return argument.name not in self.optional and argument.name not in USUAL
 
     @property
     def name(self) -> str:
@@ -180,7 +193,7 @@ class _Search:
                 if name not in derived and not self.is_about_backward(name, arguments)
             ),
             rows=tuple(self.rows()),
-            shapes={argument.name: self.shape_text(argument) for argument in arguments if argument.is_tensor},
+            shapes={argument.name: self.shapes_text(argument, choices) for argument in arguments if argument.is_tensor},
             allowed=self.properties,
         )
 
@@ -310,6 +323,11 @@ class _Search:
 
     def largest_first(self, name: str) -> tuple[int, ...]:
         return tuple(sorted(self.properties[name]["enum"], reverse=True))
+
+    def shapes_text(self, argument: Argument, choices: Mapping[str, tuple[tuple[str, Argument], ...]]) -> str:
+        """Of all forms, the one of fewer axes first."""
+        forms = [form for _, form in choices.get(argument.name, ())] or [argument]
+        return either([self.shape_text(form) for form in sorted(forms, key=lambda form: len(form.shape))])
 
     def shape_text(self, argument: Argument) -> str:
         """Its shape with the names of parameters in place of their values; a size that is none of them is D."""

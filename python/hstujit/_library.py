@@ -6,6 +6,7 @@ through ctypes releases the GIL.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
@@ -14,6 +15,7 @@ import re
 from typing import Any
 
 from . import _structs, errors
+from ._words import in_python
 
 SONAME = f"libhstujit.so.{_structs.ABI_VERSION}"
 PREFIX = pathlib.Path(__file__).parent  # of an installation, in a wheel: it has lib, bin, libexec and share
@@ -57,6 +59,7 @@ _OTHERS: dict[str, tuple[Any, list[Any]]] = {
     "version": (_STRING, []),
     "last_error": (_STRING, []),
     "text_free": (None, [_TEXT]),
+    "callbacks_stop": (None, []),
     "context_destroy": (None, [_HANDLE]),
     "config_destroy": (None, [_HANDLE]),
     "op_destroy": (None, [_HANDLE]),
@@ -87,6 +90,8 @@ def _load() -> ctypes.CDLL:
 
 
 library = _load()
+# A thread of the library that called Python while the interpreter ends would end the process.
+atexit.register(library.hstujit_callbacks_stop)
 
 
 def path() -> pathlib.Path:
@@ -104,7 +109,7 @@ def path() -> pathlib.Path:
 
 def error_of(status: int) -> errors.Error:
     """The exception of a status, with the sentence of this thread's last failure."""
-    sentence = library.hstujit_last_error().decode(errors="replace")
+    sentence = in_python(library.hstujit_last_error().decode(errors="replace"))
     if "libhstujit_host.so" in sentence and "hstujit-host" not in sentence:
         sentence += "; the host backend is a wheel of its own: pip install hstujit-host"
     kind = errors.BY_STATUS.get(status, errors.Error)
@@ -122,7 +127,7 @@ def check(status: int) -> None:
 def take_text(text: _structs.Text) -> str:
     """The text, whose memory is given back."""
     try:
-        return ctypes.string_at(text.data, text.size).decode() if text.data else ""
+        return os.fsdecode(ctypes.string_at(text.data, text.size)) if text.data else ""  # a path may be no UTF-8
     finally:
         library.hstujit_text_free(ctypes.byref(text))
 
@@ -148,7 +153,11 @@ def encode(value: str | os.PathLike[str] | None) -> bytes | None:
     """A path or a name for the C library; a NUL would end it early."""
     if value is None:
         return None
-    encoded = os.fsencode(value)
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:
+        sentence = f"{value!r} holds a character that has no encoding, a lone surrogate"
+        raise errors.InvalidArgumentError(sentence) from None
     if b"\0" in encoded:
         raise errors.InvalidArgumentError(f"{value!r} holds a NUL character; no path or name has one")
     return encoded

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
+
+from .errors import InvalidArgumentError
 
 ABI_VERSION = 2
 
@@ -16,10 +19,28 @@ LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_
 ProgressCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p)
 
 
+_INTEGERS = {ctypes.c_int: (True, 32), ctypes.c_int64: (True, 64), ctypes.c_uint64: (False, 64)}  # signed, bits
+ADDRESS = ctypes.c_uint64
+
+
+def check_width(name: str, kind: Any, value: Any) -> None:
+    """ctypes cuts an integer that its type has no room for; this refuses it."""
+    if not isinstance(value, int) or kind not in _INTEGERS:
+        return
+    is_signed, bits = _INTEGERS[kind]
+    lowest = -(2 ** (bits - 1)) if is_signed else 0
+    if not 0 <= value - lowest < 2**bits:
+        least = "" if is_signed else ", at least 0"
+        raise InvalidArgumentError(f"{name} is {value}; it must be an integer of {bits} bits{least}")
+
+
 class Sized(ctypes.Structure):
     """A struct that begins with its size."""
 
     def __init__(self, **values: object) -> None:
+        kinds = {field[0]: field[1] for field in self._fields_}
+        for name, value in values.items():
+            check_width(name, kinds[name], value)
         super().__init__(size=ctypes.sizeof(self), **values)
 
 

@@ -9,10 +9,10 @@ import inspect
 import pathlib
 import sys
 import textwrap
+from typing import Any
 
 import hstujit
 
-from ._functions import OperatorFunction
 from .operators import names as operator_names
 
 _HEAD = '''"""Written by hstujit._stubs from the operators of hstu-jit {version}."""
@@ -29,12 +29,12 @@ _A = TypeVar("_A", bound=Array)
 def operators_stub() -> str:
     parts = [_HEAD.format(version=hstujit.__version__)]
     for short, name in sorted(operator_names().items(), key=lambda entry: (entry[0] != entry[1], entry)):
-        function: OperatorFunction = getattr(hstujit, name)
+        function = getattr(hstujit, name)
         parts.append(f"{short} = {name}\n" if short != name else _definition(function))
     return "\n".join(parts)
 
 
-def _definition(function: OperatorFunction) -> str:
+def _definition(function: Any) -> str:
     """The result is of the framework of the first array."""
     lines, keyword_only = [], False
     for index, parameter in enumerate(function.__signature__.parameters.values()):

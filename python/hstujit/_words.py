@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 
@@ -62,6 +63,42 @@ def not_allowed(argument: str, value: object, allowed: Iterable[str]) -> str:
     return f"{argument} is {value!r}{nearest}; allowed: {', '.join(map(repr, names))}"
 
 
+# What Python calls a function of the C API.
+PYTHON_NAMES = {
+    "context_create": "Context",
+    "doctor": "Context.doctor",
+    "diagnose": "Context.doctor",
+    "config_load": "Config",
+    "config_parse": "Config.parse",
+    "config_load_recording": "Config.recording",
+    "config_describe": "Config.describe",
+    "config_schema": "config_schema",
+    "op_create": "Op",
+    "op_from_config": "Op.from_config",
+    **{
+        f"op_{name}": "Op.signature"
+        for name in ("signature", "argument", "find_argument", "argument_count", "argument_at")
+    },
+    **{name: f"Op.{name}" for name in ("prepare", "launch", "workspace_size")},
+    **{name: name for name in ("prewarm", "tune", "run", "bench", "emit", "freeze", "explain")},
+    "check": "check_config",
+    **{f"cache_{name}": f"Cache.{name}" for name in ("list", "verify", "prune", "path", "export")},
+    "cache_prune_nvrtc": "Cache.prune",
+    "cache_import": "Cache.import_",
+    "operators": "operators",
+    "environment": "environment",
+}
+
+
+def in_python(sentence: str) -> str:
+    """A sentence of the C library with the names of this package. Files, and names in quotes, stay as they are."""
+    return re.sub(
+        r"(?<![\w/.\"'-])hstujit_(\w+)(?![\w/.-]*[\w/])",
+        lambda found: PYTHON_NAMES.get(found[1], found[0]),
+        sentence,
+    )
+
+
 def counted(count: int, noun: str) -> str:
     """``"1 array"``, ``"2 arrays"``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
@@ -72,4 +109,4 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-__all__ = ["counted", "did_you_mean", "either", "not_allowed", "with_article"]
+__all__ = ["PYTHON_NAMES", "counted", "did_you_mean", "either", "in_python", "not_allowed", "with_article"]

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._checked import checked
+from ._handles import Owner
 from ._library import check, encode, json_of, library
 from .errors import Error, InvalidArgumentError, InvalidConfigError
 
 _ORIGIN = "config"  # of a config that is no file
 
 
-class Config:
+class Config(Owner, destroy=library.hstujit_config_destroy):
     """A parsed config. ``Config(source)`` takes a path, the config itself as a dict, or a list of its instances.
 
     Raises:
@@ -62,10 +63,6 @@ class Config:
         config._handle = ctypes.c_void_p()
         check(function(*arguments, ctypes.byref(config._handle)))
         return config
-
-    def __del__(self) -> None:
-        if handle := self.__dict__.pop("_handle", None):
-            library.hstujit_config_destroy(handle)
 
     def describe(self) -> dict[str, Any]:
         """The device, the tuning options, and each instance with its parameters and lengths."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _structs
 from ._checked import checked
+from ._handles import Owner
 from ._library import check, encode, json_of, library
 from ._words import not_allowed
 from .errors import InvalidArgumentError
@@ -17,7 +18,7 @@ from .errors import InvalidArgumentError
 Log = Callable[[str, str], None]
 
 
-class Context:
+class Context(Owner, destroy=library.hstujit_context_destroy):
     """Cache layers, policy and compiled kernels. Any thread may use it.
 
     Args:
@@ -57,10 +58,6 @@ class Context:
         self._ops: dict[tuple[Any, ...], Any] = {}  # of functions, by instance
         self._handle = ctypes.c_void_p()
         check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
-
-    def __del__(self) -> None:
-        if handle := self.__dict__.pop("_handle", None):
-            library.hstujit_context_destroy(handle)
 
     def doctor(self) -> dict[str, Any]:
         """What the machine has and lacks: driver, NVRTC, libraries, caches, GPUs (docs/reports.md)."""

@@ -77,6 +77,10 @@ class CacheError(Error, OSError):
     """A file or a folder could not be read or written."""
 
 
+class NotCopyableError(Error, TypeError):
+    """A context, a config or an op was to be copied or pickled."""
+
+
 class InternalError(Error):
     """A fault of the library itself."""
 

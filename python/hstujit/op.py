@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _structs
-from ._checked import checked
+from ._checked import as_integer, as_real, checked, is_integer
 from ._dlpack import CUDA, Tensor, device_of
+from ._handles import Owner
 from ._library import check, encode, json_of, library
 from ._words import did_you_mean, not_allowed
 from .config import Config, json_text
@@ -18,7 +19,7 @@ from .errors import InvalidArgumentError
 from .signature import Signature
 
 
-class Op:
+class Op(Owner, destroy=library.hstujit_op_destroy):
     """An operator instance. Any thread may use it.
 
     Args:
@@ -79,10 +80,6 @@ class Op:
         where = _structs.DIRECTIONS[direction], _structs.BACKENDS[backend]
         check(function(self._context._handle, *source, *where, ctypes.byref(self._handle)))
 
-    def __del__(self) -> None:
-        if handle := self.__dict__.pop("_handle", None):
-            library.hstujit_op_destroy(handle)
-
     @functools.cached_property
     def signature(self) -> Signature:
         """The arguments of a launch, in launch order."""
@@ -119,11 +116,15 @@ class Op:
             hstujit.errors.NotPreparedError: there was no :meth:`prepare` for this ``max_seq_len`` and device.
             hstujit.errors.InvalidArgumentError: an argument that is missing, unknown, or not allowed.
         """
+        if not is_integer(stream):
+            raise InvalidArgumentError(f"stream is {stream!r}; it must be an integer, the address of a CUstream")
+        _structs.check_width("stream", _structs.ADDRESS, int(stream))
         values, tensors = self._values(arguments, stream)
-        borrowed = None if workspace is None else Tensor("workspace", workspace, _dlpack_stream(workspace, stream))
+        name = "workspace"
+        borrowed = None if workspace is None else Tensor(name, workspace, _dlpack_stream(name, workspace, stream))
         bytes_ = 0 if borrowed is None else _bytes_of(borrowed)
         address = None if borrowed is None else (borrowed.dl_tensor.data or 0) + borrowed.dl_tensor.byte_offset
-        self._launch(values, address, bytes_, stream)
+        self._launch(values, address, bytes_, int(stream))
         del tensors, borrowed  # until here nothing of them may be given back
 
     def _workspace_size(self, values: Any) -> int:
@@ -152,7 +153,7 @@ class Op:
             if argument.is_tensor:
                 tensor = given
                 if not isinstance(tensor, Tensor):
-                    tensor = Tensor(argument.name, given, _dlpack_stream(given, stream))
+                    tensor = Tensor(argument.name, given, _dlpack_stream(argument.name, given, stream))
                 if argument.is_output and tensor.read_only:
                     raise InvalidArgumentError(f"{argument.name} is read-only; an output must be writable")
                 tensors.append(tensor)
@@ -163,23 +164,22 @@ class Op:
 
 
 def set_number(value: _structs.Value, name: str, kind: str, given: Any) -> None:
-    try:
-        if kind == "float":
-            value.real = float(given)
-        elif -(2**63) <= given.__index__() < 2**63:
-            value.integer = given.__index__()
-        else:
-            raise InvalidArgumentError(f"{name} is {given}; it must be an integer of 64 bits")
-    except (AttributeError, TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, InvalidArgumentError):
-            raise
-        expected = "a real number" if kind == "float" else "an integer"
-        raise InvalidArgumentError(f"{name} is {given!r}; it must be {expected}") from None
+    if kind == "float":
+        real = as_real(given)
+        if real is None:
+            raise InvalidArgumentError(f"{name} is {given!r}; it must be a real number")
+        value.real = real
+        return
+    integer = as_integer(given)
+    if integer is None:
+        raise InvalidArgumentError(f"{name} is {given!r}; it must be an integer")
+    _structs.check_width(name, ctypes.c_int64, integer)
+    value.integer = integer
 
 
-def _dlpack_stream(array: Any, stream: int | None) -> int | None:
+def _dlpack_stream(name: str, array: Any, stream: int | None) -> int | None:
     """As the DLPack protocol names the stream that the array is used on: 1 is the legacy default stream."""
-    if stream is None or device_of(array)[0] != CUDA:
+    if stream is None or device_of(name, array)[0] != CUDA:
         return None
     return stream or 1
 

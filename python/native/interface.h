@@ -95,7 +95,8 @@ enum hstujit_torch_operation : std::int64_t {
   HSTUJIT_TORCH_ADD = 6,
   HSTUJIT_TORCH_SUBTRACT = 7,
   HSTUJIT_TORCH_MULTIPLY = 8,
-  HSTUJIT_TORCH_DIVIDE = 9,  // rounded down
+  HSTUJIT_TORCH_DIVIDE = 9,    // rounded down
+  HSTUJIT_TORCH_BOUNDED = 10,  // the first one, where it is from 0 to the second one
 };
 
 // What follows from the data types, sizes and parameters of a call.
@@ -120,8 +121,9 @@ struct hstujit_torch_callbacks {
   std::int32_t (*align)(std::int32_t op, const hstujit_torch_call* call, void* plan, std::int64_t owner,
                         const std::uint64_t* bits);
   // The others say what is wrong: a size of an output that cannot be, a status of the library, memory that PyTorch has
-  // not, a launch that a capture of a CUDA graph does not allow.
-  std::int32_t (*explain)(std::int32_t op, const hstujit_torch_call* call);
+  // not, a launch that a capture of a CUDA graph does not allow. `last` is the last element of the offsets `input`, the
+  // ones that were read last; -1: none were.
+  std::int32_t (*explain)(std::int32_t op, const hstujit_torch_call* call, std::int32_t input, std::int64_t last);
   std::int32_t (*failed)(std::int32_t status);
   std::int32_t (*allocate)(std::int32_t rank, const std::int64_t* sizes, std::int32_t dtype, std::int32_t device);
   std::int32_t (*capturing)(std::int64_t max_seq_len);

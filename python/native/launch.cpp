@@ -45,8 +45,7 @@ OwnedTensor empty(std::span<const std::int64_t> sizes, std::int32_t dtype, std::
   std::int64_t elements = 1;
   for (std::size_t axis = sizes.size(); axis-- > 0;) {
     strides[axis] = elements;
-    // A number of elements that is too large is PyTorch's to refuse.
-    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(sizes[axis], 1), &elements)) elements = 0;
+    elements *= std::max<std::int64_t>(sizes[axis], 1);
   }
   AtenTensorHandle made = nullptr;
   const auto rank = static_cast<std::int32_t>(sizes.size());
@@ -81,6 +80,8 @@ class Launch {
  private:
   std::int32_t device() const { return arguments_.call().device; }
   std::size_t first_output() const;
+  // Whether the bytes of each output are a number of 64 bits.
+  bool has_room(std::span<const std::int64_t> sizes) const;
   AlignedOp& aligned_op();
 
   const std::int32_t index_;
@@ -99,10 +100,23 @@ std::size_t Launch::first_output() const {
   return at;
 }
 
+bool Launch::has_room(std::span<const std::int64_t> sizes) const {
+  constexpr std::int64_t kLargestElement = 8;
+  for (const hstujit_torch_argument& argument : plan_.arguments) {
+    if (argument.source >= 0) continue;
+    std::int64_t bytes = kLargestElement;
+    for (const std::int64_t size : sizes.first(static_cast<std::size_t>(argument.rank)))
+      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) return false;
+    sizes = sizes.subspan(static_cast<std::size_t>(argument.rank));
+  }
+  return true;
+}
+
 void Launch::allocate() {
   std::array<std::int64_t, kMaxArguments * kMaxRank> packed;
-  if (!evaluate(plan_.program, arguments_, packed)) {
-    check_callback(callbacks().explain(index_, &arguments_.call()));
+  Last last;
+  if (!evaluate(plan_.program, arguments_, packed, last) || !has_room(packed)) {
+    check_callback(callbacks().explain(index_, &arguments_.call(), last.input, last.value));
     throw std::runtime_error("the size of an output is more than 64 bits");
   }
   std::size_t used = 0;

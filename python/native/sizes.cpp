@@ -52,7 +52,8 @@ std::int64_t rounded_down(std::int64_t dividend, std::int64_t divisor) {
 
 }  // namespace
 
-bool evaluate(std::span<const std::int64_t> program, const Arguments& arguments, std::span<std::int64_t> sizes) {
+bool evaluate(std::span<const std::int64_t> program, const Arguments& arguments, std::span<std::int64_t> sizes,
+              Last& last) {
   Stack stack;
   std::size_t done = 0;
   for (auto word = program.begin(); word != program.end();) {
@@ -77,9 +78,18 @@ bool evaluate(std::span<const std::int64_t> program, const Arguments& arguments,
       case HSTUJIT_TORCH_GIVEN:
         stack.push(arguments.given_rows(static_cast<int>(*word++)));
         break;
-      case HSTUJIT_TORCH_LAST:
-        stack.push(last_of(arguments, static_cast<int>(*word++)));
+      case HSTUJIT_TORCH_LAST: {
+        const auto input = static_cast<std::int32_t>(*word++);
+        last = {input, last_of(arguments, input)};
+        stack.push(last.value);
         break;
+      }
+      case HSTUJIT_TORCH_BOUNDED: {
+        const std::int64_t most = stack.pop(), value = stack.pop();
+        if (value < 0 || value > most) return false;
+        stack.push(value);
+        break;
+      }
       default: {
         const std::int64_t right = stack.pop(), left = stack.pop();
         std::int64_t result = 0;

@@ -31,6 +31,22 @@ class Frameworks(unittest.TestCase):
             hstujit.attention(q.requires_grad_(), k, v, torch.from_numpy(OFFSETS), 8, 0.125)
 
     @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_views_of_torch_whose_memory_holds_something_else(self):
+        x = torch.from_numpy(self.arrays[0][:, 0])
+        pairs = torch.complex(torch.zeros(ROWS, 1), x[:, :1])
+        for view in (torch._neg_view(x), pairs.conj().imag):
+            self.assertTrue(view.is_neg())
+            with self.assertRaisesRegex(
+                errors.InvalidArgumentError, "^x has the negative bit of PyTorch; it must have"
+            ):
+                hstujit.silu(view)
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "^out.0. has the negative bit of PyTorch"):
+                hstujit.silu(x, out=view)
+            torch.testing.assert_close(hstujit.silu(view.resolve_neg()), torch.nn.functional.silu(view.resolve_neg()))
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "x cannot be exchanged by DLPack: .*conj"):
+            hstujit.silu(pairs.conj())
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_frameworks_may_be_mixed(self):
         q, k, v = self.arrays
         out = hstujit.attention(q, torch.from_numpy(k), v, torch.from_numpy(OFFSETS), 8, 0.125)

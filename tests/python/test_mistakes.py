@@ -1,6 +1,9 @@
 """Bad input: an exception with a sentence that names the argument, its value and what is allowed."""
 
+import fractions
+import pathlib
 import re
+import tempfile
 import unittest
 
 import numpy
@@ -8,6 +11,8 @@ from support import OFFSETS, ROWS, random
 
 import hstujit
 from hstujit import errors
+
+CONFIG = [{"name": "a", "op": "silu", "width": 512, "rows": 30}]
 
 
 class Wrong:
@@ -23,6 +28,21 @@ class Wrong:
 class Elsewhere(Wrong):
     def __dlpack_device__(self):
         return 10, 0  # a ROCm device
+
+
+class Raising:
+    """An array whose device, or whose data, is an error."""
+
+    def __init__(self, device, key):
+        self.device, self.key = device, key
+
+    def __dlpack_device__(self):
+        if isinstance(self.device, Exception):
+            raise self.device
+        return self.device
+
+    def __dlpack__(self, **options):
+        raise KeyError(self.key)
 
 
 class Mistakes(unittest.TestCase):
@@ -107,9 +127,50 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "max_seq_len is '8'", "an integer", max_seq_len="8")
         self.refused(errors.InvalidArgumentError, "max_seq_len is 8.5", "an integer", max_seq_len=8.5)
         self.refused(errors.InvalidArgumentError, "64 bits", max_seq_len=2**70)
+        for length in (True, numpy.bool_(True), numpy.array([8]), b"8", numpy.array("8")):
+            self.refused(errors.InvalidArgumentError, "max_seq_len is ", "; it must be an integer", max_seq_len=length)
+        for factor in ("0.5", b"0.5", bytearray(b"1_0"), numpy.array("0.5"), numpy.array([0.5]), True, 1j, 10**400):
+            self.refused(errors.InvalidArgumentError, "alpha is ", "; it must be a real number", alpha=factor)
         self.refused(errors.InvalidArgumentError, "268435456", max_seq_len=2**40)
         self.refused(errors.InvalidArgumentError, "alpha is 'x'", "a real number", alpha="x")
         self.refused(errors.InvalidArgumentError, "finite", alpha=float("nan"))
+
+    def test_numbers_of_other_kinds_are_taken(self):
+        expected = hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.5)
+        for length, factor in ((numpy.int32(8), numpy.float32(0.5)), (numpy.array(8), numpy.array(0.5)),
+                               (numpy.uint64(8), fractions.Fraction(1, 2))):  # fmt: skip
+            out = hstujit.attention(self.q, self.k, self.v, OFFSETS, length, factor, causal=numpy.bool_(True))
+            self.assertTrue((out == expected).all())
+
+    def test_offsets_that_say_how_many_rows_an_output_has(self):
+        x = random(ROWS, 16)
+        calls = {
+            "seq_offsets": lambda offsets: hstujit.dense_to_jagged(x, offsets, max_len=ROWS),
+            "offsets_left": lambda offsets: hstujit.split_2d_jagged(x, offsets, numpy.array([0, 0])),
+            "kv_caching_offsets": lambda offsets: hstujit.update_kv_cache(
+                x, offsets, numpy.array([0, 0]), x, attn_dim=16, hidden_dim=16
+            ),
+        }
+        for name, call in calls.items():
+            for last, words in ((-5, "it must be at least 0"), (2**40, "it must be at most "), (2**62, "at most ")):
+                with self.assertRaisesRegex(errors.InvalidArgumentError, rf"^{name}\[1\] is {last}; .*{words}"):
+                    call(numpy.array([0, last]))
+            with self.assertRaisesRegex(errors.InvalidArgumentError, rf"^{name}.shape\[0\] is 0; it must be B\+1"):
+                call(numpy.zeros(0, numpy.int64))
+
+    def test_sizes_that_are_too_large(self):
+        x, one = random(ROWS, 16), numpy.array([0, ROWS])
+        for rows, words in ((2**64, "out_rows is 18446744073709551616; it must be an integer of 64 bits"),
+                            (2**62, "dense_to_jagged: out would have the shape")):  # fmt: skip
+            with self.assertRaisesRegex(errors.InvalidArgumentError, words):
+                hstujit.dense_to_jagged(x, one, ROWS, out_rows=rows)
+        for length in (2**28 + 1, 2**62):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "max_len is .*; it must be at most 268435456"):
+                hstujit.jagged_to_padded_dense(x, one, length)
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "delta_size is .*; it must be at most 268435456"):
+                hstujit.construct_full_kv(x, x, one, length, x, x, attn_dim=16, hidden_dim=16)
+        with self.assertRaisesRegex(errors.OutOfMemoryError, "no memory for an array of shape .*, 16.* fp32"):
+            hstujit.dense_to_jagged(x, one, ROWS, out_rows=2**50)
 
     def test_sizes_of_outputs(self):
         x = random(ROWS, 16)
@@ -139,6 +200,11 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "q is missing", q=None, k=None, v=None, seq_offsets=None)
         self.refused(errors.InvalidArgumentError, "q is on a device of DLPack type 10", q=Elsewhere())
         self.refused(errors.InvalidArgumentError, "k cannot be exchanged", k=Wrong())
+        for device in (None, ("x", "y"), (1,), KeyError("device")):
+            words = "q cannot be exchanged by DLPack: "
+            self.refused(errors.InvalidArgumentError, words, q=Raising(device, None))
+        words = "k cannot be exchanged by DLPack: KeyError: 'k'"
+        self.refused(errors.InvalidArgumentError, words, k=Raising((1, 0), "k"))
 
     def test_outputs(self):
         self.refused(errors.InvalidArgumentError, "out.shape[2] is 64", "32", out=numpy.empty_like(self.q))
@@ -159,3 +225,53 @@ class Mistakes(unittest.TestCase):
             hstujit.attentoin  # noqa: B018
         with self.assertRaisesRegex(AttributeError, "hstu_attention"):
             hstujit.operators.attentoin  # noqa: B018
+
+
+class Widths(unittest.TestCase):
+    """Integers that the library's structs have no room for."""
+
+    def refused(self, name, call):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, f"^{name} is -?[0-9]+; it must be an integer of "):
+            call()
+
+    def test_of_commands(self):
+        for value in (2**32 + 1, -(2**32)):
+            self.refused("jobs", lambda value=value: hstujit.prewarm(CONFIG, arch="H200", jobs=value))
+            self.refused("device", lambda value=value: hstujit.run(CONFIG, backend="host", device=value))
+            self.refused("repeats", lambda value=value: hstujit.run(CONFIG, backend="host", repeats=value))
+        self.refused("shard_index", lambda: hstujit.prewarm(CONFIG, arch="H200", shard=(2**32, 2**32 + 1)))
+        self.refused("max_rows", lambda: hstujit.run(CONFIG, backend="host", max_rows=2**64 + 5))
+        for seed in (-1, 2**64 + 7):
+            self.refused("seed", lambda seed=seed: hstujit.run(CONFIG, backend="host", seed=seed))
+        self.assertEqual(hstujit.run(CONFIG, backend="host", seed=2**64 - 1)["seed"], 2**64 - 1)
+
+    def test_of_an_op(self):
+        op = hstujit.Op({"op": "silu", "width": 8, "dtype": "fp32"}, backend="host")
+        self.refused("max_seq_len", lambda: op.prepare(2**64 + 16))
+        self.refused("device", lambda: op.prepare(16, device=2**32))
+        op.prepare()
+        x = random(1, 8)
+        for stream in (-1, 2**70):
+            self.refused("stream", lambda stream=stream: op.launch(x=x, out=x.copy(), stream=stream))
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "stream is 'a'; it must be an integer"):
+            op.launch(x=x, out=x.copy(), stream="a")
+
+
+class Texts(unittest.TestCase):
+    def test_lone_surrogates(self):
+        for call in (
+            lambda text: hstujit.Context(cache_dir=text),
+            lambda text: hstujit.prewarm(CONFIG, arch=text),
+            lambda text: hstujit.explain(CONFIG, arch="H200", op=text),
+            lambda text: hstujit.Cache().export(text),
+            lambda text: hstujit.Config.parse(text),
+        ):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, r"'H\\ud800' holds a character that has no encod"):
+                call("H\ud800")
+        with self.assertRaises(errors.InvalidConfigError):
+            hstujit.check_config([{**CONFIG[0], "name": "H\ud800"}])
+
+    def test_a_path_that_is_no_utf8(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "\udcff"
+            self.assertEqual(hstujit.Cache(hstujit.Context(cache_dir=path)).path, path)

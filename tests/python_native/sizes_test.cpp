@@ -48,7 +48,8 @@ struct Call {
     arguments.describe();
     program.push_back(HSTUJIT_TORCH_END);
     std::int64_t size = 0;
-    return evaluate(program, arguments, {&size, 1}) ? size : -1;
+    Last last;
+    return evaluate(program, arguments, {&size, 1}, last) ? size : -1;
   }
 
   static inline std::int64_t kSizes[2] = {6, 40};
@@ -80,6 +81,12 @@ TEST(Sizes, BelowZeroOrTooLargeAreNone) {
   EXPECT_EQ(Call(-3, 0).run({HSTUJIT_TORCH_NUMBER, 1}), -1);
   for (const std::int64_t operation : {HSTUJIT_TORCH_ADD, HSTUJIT_TORCH_MULTIPLY})
     EXPECT_EQ(Call(kLargest, 0).run({HSTUJIT_TORCH_NUMBER, 1, HSTUJIT_TORCH_SIZE, 0, 1, operation}), -1);
+}
+
+TEST(Sizes, OutOfBoundsAreNone) {
+  const std::vector<std::int64_t> program = {HSTUJIT_TORCH_NUMBER, 1, HSTUJIT_TORCH_SIZE, 0, 1, HSTUJIT_TORCH_BOUNDED};
+  for (const auto& [number, size] : {std::pair{0, 0}, {40, 40}, {41, -1}, {-1, -1}})
+    EXPECT_EQ(Call(number, 0).run(program), size) << number;
 }
 
 TEST(Sizes, AProgramThatIsNoExpressionIsRefused) {

@@ -88,6 +88,8 @@ class LaunchPlan(Plan):
         super().__init__(launcher.interface, launcher.positions, context, described, set(given), chosen)
         self.aligned: dict[Any, AlignedPlan] = {}  # by backend, and by alignments where they are less than 16
         self.tensor_inputs = tuple(launcher.positions[a.name] for a in self.signature.inputs if a.is_tensor)
+        limits = _instances.size_limits(self.interface, self.signature)
+        self.limits = tuple((launcher.positions[name], name, least, most) for name, least, most in limits)
         self.output_bits = self.find_output_bits()
         self.shapes_of = self.compile_shapes()
         self.bits_of = self.compile_bits()
@@ -205,16 +207,19 @@ class Launcher:
     ) -> tuple[torch.Tensor, ...]:
         """New outputs on the device of the first tensor."""
         new = inputs[self.first].new_empty
-        try:
-            if plan.shapes_of is not None:
-                return tuple([new(size, dtype=dtype) for size, dtype in zip(plan.shapes_of(inputs), plan.dtypes)])
+        for index, name, least, most in plan.limits:
+            _instances.check_limits(name, inputs[index], least, most)
+        if plan.shapes_of is not None:
+            shapes = plan.shapes_of(inputs)
+        else:
+            for (_, keyword), value in zip(self.interface.rows, rows):
+                _instances.check_limits(keyword, value, 0, 2**63 - 1)
             given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
             shapes = plan.output_shapes(lambda source: _value(source, inputs), given, read_rows)
+        try:
             return tuple([new(shape, dtype=dtype) for shape, dtype in zip(shapes, plan.dtypes)])
         except RuntimeError:
-            numbers = {n: v for n, v, is_tensor in zip(self.positions, inputs, self.is_tensor) if not is_tensor}
-            given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
-            _instances.check_sizes(self.interface, plan.signature, numbers, given)
+            _instances.check_memory(self.interface, plan.signature, shapes)
             raise
 
     def run(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...], rows: tuple[Any, ...]) -> Any:

@@ -139,8 +139,8 @@ class Library:
     def call_align(self, index: int, call: Any, plan: int, owner: int, bits: Any) -> None:
         self.operators[index].align(self.owners[owner], call.contents, plan, bits)
 
-    def call_explain(self, index: int, call: Any) -> None:
-        self.operators[index].explain(call.contents)
+    def call_explain(self, index: int, call: Any, input_: int, last: int) -> None:
+        self.operators[index].explain(call.contents, input_, last)
 
     def call_failed(self, status: int) -> None:
         raise error_of(status)
@@ -225,7 +225,7 @@ class _Operator:
         plan = self.found(context, call)
         positions = self.launcher.positions
         shapes = plan.output_shapes(
-            size_of,
+            lambda source: size_of(source, _instances.limits_of(self.interface.inputs[source[0]])[1]),
             {symbol: given_rows(index) for symbol, index in self.rows(call).items()},
             lambda name: last_of(positions[name]),
         )
@@ -269,7 +269,8 @@ class _Operator:
             values = structs.array(ctypes.c_int32, alignments)
             self.library._add_op(to, place, op._handle, values, len(alignments), is_last)
 
-    def explain(self, call: structs.Call) -> None:
+    def explain(self, call: structs.Call, input_: int, last: int) -> None:
+        """``last`` is what was read last, of offsets that are ``input_``."""
         inputs = self.inputs(call)
         given = {symbol: call.rows[index].integer for symbol, index in self.rows(call).items()}
         plan = self.found(default_context(), call)
@@ -280,11 +281,9 @@ class _Operator:
             value = call.inputs[index].python()
             return value if axis is None else (value.sizes[axis] - bias) // factor
 
-        plan.output_shapes(value_of, given, lambda name: 0)
         _instances.check_sizes(self.interface, plan.signature, numbers, given)
-        raise InvalidArgumentError(
-            f"{self.interface.name}: an output would have a size below 0, or of more than 64 bits"
-        )
+        plan.output_shapes(value_of, given, lambda name: last if self.launcher.positions[name] == input_ else 0)
+        raise InvalidArgumentError(f"{self.interface.name}: an output would have a size below 0")
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from typing import Any
 
 NONE, TENSOR, REAL, INTEGER, BOOLEAN, TEXT = range(-1, 5)
 INPUT, PARAMETER, ROWS = range(3)
-END, CONSTANT, SIZE, NUMBER, GIVEN, LAST, ADD, SUBTRACT, MULTIPLY, DIVIDE = range(10)
+END, CONSTANT, SIZE, NUMBER, GIVEN, LAST, ADD, SUBTRACT, MULTIPLY, DIVIDE, BOUNDED = range(11)
 
 
 class Slot(ctypes.Structure):
@@ -104,7 +104,7 @@ _CALL = POINTER(Call)
 CALLBACKS = {
     "plan": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL, c_void_p),
     "align": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL, c_void_p, c_int64, POINTER(c_uint64)),
-    "explain": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL),
+    "explain": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL, c_int32, c_int64),
     "failed": ctypes.CFUNCTYPE(c_int32, c_int32),
     "allocate": ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(c_int64), c_int32, c_int32),
     "capturing": ctypes.CFUNCTYPE(c_int32, c_int64),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._functions import USUAL
-from .._interface import Interface
+from .._interface import USUAL, Interface
+from ..signature import Argument
 
 NAMESPACE = "hstujit"
 _TYPES = {"tensor": "Tensor", "float": "float", "int": "SymInt"}
@@ -17,18 +17,14 @@ Entry = tuple[str, str, Any]
 
 def positional(described: Interface) -> list[Entry]:
     """In the order of the function for arrays."""
-    required: list[Entry] = []
-    tensors: list[Entry] = []
-    numbers: list[Entry] = []
-    for argument in described.inputs:
+
+    def entry(argument: Argument) -> Entry:
         type_ = _TYPES[argument.kind]
         if argument.name in described.optional:
-            (tensors if argument.is_tensor else numbers).append((argument.name, type_ + "?", None))
-        elif argument.name in USUAL:
-            numbers.append((argument.name, type_, USUAL[argument.name]))
-        else:
-            required.append((argument.name, type_, ...))
-    return [*required, *tensors, *numbers]
+            return argument.name, type_ + "?", None
+        return argument.name, type_, USUAL.get(argument.name, ...)
+
+    return [entry(argument) for argument in described.call_order]
 
 
 def keywords(described: Interface) -> list[Entry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._native_structs import ADD, CONSTANT, DIVIDE, GIVEN, LAST, MULTIPLY, NUMBER, SIZE, SUBTRACT
+from ._native_structs import ADD, BOUNDED, CONSTANT, DIVIDE, GIVEN, LAST, MULTIPLY, NUMBER, SIZE, SUBTRACT
 from ._plan import Source
 
 
@@ -30,6 +30,10 @@ class Size:
     def __floordiv__(self, other: Size | int) -> Size:
         return self if other == 1 else self.operated(other, DIVIDE)
 
+    def bounded(self, most: Size | int) -> Size:
+        """The same, where it is from 0 to ``most``; there is no size otherwise."""
+        return self.operated(most, BOUNDED)
+
     def operated(self, other: Size | int, operation: int) -> Size:
         return Size((*self.program, *program_of(other), operation))
 
@@ -38,10 +42,11 @@ def program_of(size: Size | int) -> tuple[int, ...]:
     return size.program if isinstance(size, Size) else (CONSTANT, size)
 
 
-def size_of(source: Source) -> Size:
+def size_of(source: Source, most: int) -> Size:
+    """``most`` is the largest value of a number."""
     index, axis, factor, bias = source
     if axis is None:
-        return Size((NUMBER, index))
+        return Size((NUMBER, index)).bounded(most)
     return (Size((SIZE, index, axis)) - bias) // factor
 
 

@@ -1,0 +1,78 @@
+"""What is named in sentences, signatures and docstrings: names of Python, in the order of a call."""
+
+import copy
+import inspect
+import pathlib
+import pickle
+import pydoc
+import re
+import unittest
+
+import numpy
+
+import hstujit
+from hstujit import _interface, errors
+from hstujit._words import PYTHON_NAMES, in_python
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADER = ROOT / "include" / "hstujit" / "hstujit.h"
+# They cannot fail.
+SILENT = {"abi_version", "version", "last_error", "status_name", "text_free", "callbacks_stop"} | {
+    f"{what}_destroy" for what in ("context", "config", "op")
+}
+
+
+class NamesOfC(unittest.TestCase):
+    def functions(self):
+        return set(re.findall(r"^HSTUJIT_API .*?\bhstujit_(\w+)\(", HEADER.read_text(), re.M))
+
+    def test_every_function_has_a_name_in_python(self):
+        self.assertEqual(self.functions() - SILENT, set(PYTHON_NAMES))
+        for name in set(PYTHON_NAMES.values()) - {"environment"}:  # which the tool prints
+            found = hstujit
+            for part in name.split("."):
+                found = getattr(found, part)
+
+    def test_no_sentence_of_the_library_has_a_function_of_c(self):
+        seen = set()
+        for path in sorted((*ROOT.glob("runtime/**/*.cpp"), *ROOT.glob("compiler/**/*.cpp"))):
+            for text in re.findall(r'"((?:[^"\\\n]|\\.)* (?:[^"\\\n]|\\.)*)"', path.read_text()):
+                seen.update(re.findall(r"hstujit_(\w+)", text))
+                for function in re.findall(r"\bhstujit_(\w+)", in_python(text)):
+                    self.assertNotIn(function, self.functions(), text)
+        self.assertLessEqual({"prepare", "launch", "op_create"}, seen)
+
+    def test_files_and_names_in_quotes_stay_as_they_are(self):
+        for text in ("/tmp/hstujit_launch/x", 'op is "hstujit_launch"', "libhstujit_host.so", "hstujit_launch.txt"):
+            self.assertEqual(in_python(text), text)
+        self.assertEqual(in_python("call hstujit_prepare before hstujit_launch."), "call Op.prepare before Op.launch.")
+
+    def test_a_launch_that_is_not_prepared(self):
+        op = hstujit.Op({"op": "silu", "width": 8, "dtype": "fp32"}, backend="host")
+        x = numpy.ones((1, 8), numpy.float32)
+        with self.assertRaisesRegex(errors.NotPreparedError, "; call Op.prepare before Op.launch$"):
+            op.launch(x=x, out=numpy.empty_like(x))
+
+
+class Functions(unittest.TestCase):
+    def test_they_are_functions_for_help_and_pickle(self):
+        text = pydoc.render_doc(hstujit.addmm, renderer=pydoc.plaintext)
+        self.assertIn("\naddmm(mat1: 'Array', mat2: 'Array', alpha: 'float', input: 'Array | None' = None, beta:", text)
+        self.assertTrue(inspect.isfunction(hstujit.addmm))
+        self.assertIs(pickle.loads(pickle.dumps(hstujit.addmm)), hstujit.addmm)
+        self.assertIs(copy.deepcopy(hstujit.addmm), hstujit.addmm)
+
+    def test_arguments_are_described_in_the_order_of_a_call(self):
+        for name in _interface.interfaces():
+            function = getattr(hstujit, name)
+            described = re.findall(r"^    (\w+):", function.__doc__.partition("\nReturns:")[0], re.M)
+            self.assertEqual(described, list(inspect.signature(function).parameters), name)
+
+    def test_sentences_list_them_in_that_order(self):
+        x = numpy.ones((3, 16), numpy.float16)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "it takes mat1, mat2, alpha, input, beta$"):
+            hstujit.addmm(x, numpy.ones((16, 8), numpy.float16), 1.0, input=x[0, :8])
+
+    def test_every_form_of_an_argument_is_described(self):
+        self.assertIn("input: what is added; (n) or (L, n), dtype; optional.", hstujit.addmm.__doc__)
+        self.assertIn("(1) or (L)", hstujit.attention.__doc__.replace("(L) or (1)", "(1) or (L)"))
