@@ -8,7 +8,7 @@ from torch_support import torch
 if torch:
     import torch_cases
 
-    import hstujit.torch  # noqa: F401  registers the operators
+    from hstujit.torch import STULayer, STULayerConfig, STUStack, functional, functional_layer
 
     ops = torch.ops.hstujit
 
@@ -68,6 +68,34 @@ class Compile(unittest.TestCase):
         with torch.no_grad():
             x, offsets = batch(4, 7)
             torch.testing.assert_close(compiled(x, offsets, 16), self.layer(x, offsets, 16))
+
+    def test_dropout_is_drawn_anew_and_follows_from_the_seed(self):
+        config = STULayerConfig(32, 2, 8, 16, output_dropout_ratio=0.5)
+        stack = STUStack([STULayer(config), STULayer(config)])
+        x, offsets = batch(3, 0, 5)
+        x, weights = x.bfloat16(), (torch.ones(32), torch.zeros(32), torch.eye(96, 32).bfloat16())
+
+        def functions(x):
+            normed = functional.hstu_norm_mul_dropout(x, x, *weights[:2], 1e-5, 0.5, True)
+            return functional_layer.hstu_compute_output(
+                normed, x, x, *weights[:2], 1e-5, weights[2], 2, 16, 0.5, True, True, True, "none", False, True
+            )
+
+        for call in (lambda x: stack(x, offsets.diff(), offsets, 8), functions):
+            for backend in ("aot_eager", "inductor"):
+                torch._dynamo.reset()
+                compiled = torch.compile(call, fullgraph=True, backend=backend)
+                outs = []
+                for seed in (7, None, 7):
+                    if seed is not None:
+                        torch.manual_seed(seed)
+                    outs.append(compiled(x.clone().requires_grad_()))
+                    outs[-1].float().sum().backward()
+                self.assertFalse(torch.equal(outs[0], outs[1]))
+                self.assertTrue(torch.equal(outs[0], outs[2]))
+                if backend == "aot_eager":  # inductor draws other numbers
+                    torch.manual_seed(7)
+                    self.assertTrue(torch.equal(outs[0], call(x)))
 
     def test_no_operator_mutates_so_that_cuda_graphs_are_kept(self):
         for name in dir(ops):

@@ -91,8 +91,23 @@ def _derivative_of(launcher: Launcher, backward: Launcher | None) -> Derivative 
     return Derivative(launcher, backward)
 
 
+def _define_seed() -> None:
+    """An integer that a tensor holds. torch.compile traces it, where Tensor.item would break the graph."""
+    name = "_seed_of"
+    library.define(f"{name}(Tensor drawn) -> SymInt", tags=(torch.Tag.pt2_compliant_tag,))
+    library.impl(name, lambda drawn: int(drawn.item()), "CPU")
+
+    def fake(drawn: torch.Tensor) -> Any:
+        context = torch.library.get_ctx()
+        shapes = context._shape_env
+        return context.new_dynamic_size() if shapes is None else shapes.create_unbacked_symint()
+
+    torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
+
+
 def register_all() -> str:
     """``"native"`` where kernels are in C++, else ``"python"``."""
+    _define_seed()
     native = native_library()
     made = {name: _register(interface(*where), native) for name, where in interfaces().items()}
     for name, (launcher, compute) in made.items():

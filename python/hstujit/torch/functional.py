@@ -12,6 +12,7 @@ import torch
 
 from .._checked import explained
 from ..errors import InvalidArgumentError, UnsupportedError
+from ._plan import dtype_name
 
 _ops = torch.ops.hstujit
 
@@ -43,8 +44,44 @@ def _check_heads(x: torch.Tensor, num_heads: int, linear_dim: int) -> None:
         raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[1] // num_heads}, D / num_heads")
 
 
-def _like_offsets(counts: torch.Tensor | None, offsets: torch.Tensor) -> torch.Tensor | None:
-    return None if counts is None else counts.to(offsets.dtype)
+def _like_offsets(counts: torch.Tensor | None, offsets: torch.Tensor, name: str = "num_targets") -> torch.Tensor | None:
+    return None if counts is None else _integers(name, counts, offsets.dtype)
+
+
+def _integers(name: str, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Integers as ``dtype``. One that it has no room for is refused where it can be read without waiting for a GPU.
+
+    Elsewhere it becomes the largest or the smallest one, so that it is as wrong as it was.
+    """
+    if tensor.dtype == dtype:
+        return tensor
+    if tensor.dtype not in _INTEGERS:
+        raise InvalidArgumentError(f"{name} has dtype {dtype_name(tensor.dtype)}; it must be int32 or int64")
+    if dtype not in (torch.int32, torch.int64) or tensor.dtype.itemsize <= dtype.itemsize:
+        return tensor.to(dtype)
+    limits = torch.iinfo(dtype)
+    if _is_readable(tensor) and tensor.device.type == "cpu":
+        wrong = ((tensor < limits.min) | (tensor > limits.max)).nonzero()
+        if wrong.numel():
+            index = tuple(wrong[0].tolist())
+            where = ", ".join(map(str, index))
+            raise InvalidArgumentError(f"{name}[{where}] is {tensor[index].item()}; it must be an integer of 32 bits")
+    return tensor.clamp(limits.min, limits.max).to(dtype)
+
+
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def _is_readable(*tensors: torch.Tensor) -> bool:
+    """Whether there are values, and nothing traces what is done with them."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
+        return False
+    return all(type(tensor) is torch.Tensor and not tensor.is_meta for tensor in tensors)
+
+
+def _drawn_seed() -> int:
+    """Of dropout, from PyTorch's generator of the CPU."""
+    return _ops._seed_of(torch.randint(2**62, (), device="cpu"))
 
 
 def _weight(weight: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None:
@@ -65,6 +102,7 @@ torch.fx.wrap("_padded_rows")
 torch.fx.wrap("_check_heads")
 torch.fx.wrap("_delta_len")
 torch.fx.wrap("_like_offsets")
+torch.fx.wrap("_integers")
 torch.fx.wrap("_weight")
 
 
@@ -216,7 +254,7 @@ def hstu_norm_mul_dropout(
         _check_heads(x, num_heads, linear_dim)
     drops = _drops(dropout_ratio, training)
     if drops and seed is None:
-        seed = int(torch.randint(2**62, ()).item())
+        seed = _drawn_seed()
     return _ops.hstu_norm_mul_dropout(
         _rows(x),
         _rows(u),
@@ -285,10 +323,10 @@ def add_timestamp_positional_embeddings(
         alpha,
         time_bucket_increments,
         seq_offsets,
-        timestamps.long(),
+        _integers("timestamps", timestamps, torch.int64),
         max_contextual_seq_len,
         num_targets=_like_offsets(num_targets, seq_offsets),
-        query_time=None if query_time is None else query_time.long(),
+        query_time=None if query_time is None else _integers("query_time", query_time, torch.int64),
         interleave_targets=interleave_targets and num_targets is not None,
         time_bucket_fn=time_bucket_fn,
     )

@@ -11,7 +11,7 @@ import torch
 
 from .._checked import explained
 from ..errors import UnsupportedError
-from .functional import _drops, _like_offsets, _weight, hstu_mha
+from .functional import _drawn_seed, _drops, _like_offsets, _weight, hstu_mha
 
 _ops = torch.ops.hstujit
 
@@ -212,7 +212,7 @@ def hstu_compute_output(
             ``group_norm``.
     """
     drops = _drops(dropout_ratio, training)
-    seed = int(torch.randint(2**62, ()).item()) if drops else None
+    seed = _drawn_seed() if drops else None
     both = concat_u and concat_x
     _, out = _ops.hstu_compute_output(
         _matrix(attn),

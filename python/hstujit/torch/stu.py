@@ -10,11 +10,12 @@ from typing import Any
 import torch
 
 from .._checked import explained, is_integer, is_number, named
+from .._instances import LARGEST_COUNT
 from .._interface import operators
 from .._words import counted
 from ..errors import InvalidArgumentError
 from ._plan import dtype_name
-from .functional import complete_cumsum, split_2D_jagged
+from .functional import _drawn_seed, _integers, _is_readable, complete_cumsum, split_2D_jagged
 
 _ops = torch.ops.hstujit
 _EPS = 1e-6
@@ -122,6 +123,10 @@ class _Kept:
             of_offsets: what a caller knows ``seq_offsets`` as.
         """
         batch = seq_offsets.numel() - 1
+        if not torch.compiler.is_compiling() and not (is_integer(max_len) and 0 <= max_len < LARGEST_COUNT):
+            raise InvalidArgumentError(
+                f"max_kv_caching_len is {max_len!r}; it must be an integer from 0 to {LARGEST_COUNT - 1}"
+            )
         if lengths.dtype not in (torch.int32, torch.int64):
             raise InvalidArgumentError(
                 f"kv_caching_lengths has dtype {dtype_name(lengths.dtype)}; it must be int32 or int64"
@@ -143,7 +148,7 @@ class _Kept:
             longest, rows = _read(lengths, max_len, seq_offsets.diff())
         elif not max_len:
             longest = int(lengths.max().item())
-        offsets = complete_cumsum(lengths.to(seq_offsets.dtype))
+        offsets = complete_cumsum(_integers("kv_caching_lengths", lengths, seq_offsets.dtype))
         return cls(offsets, seq_offsets - offsets, longest, rows)
 
     def first_rows(self, values: torch.Tensor) -> torch.Tensor:
@@ -151,13 +156,6 @@ class _Kept:
             self.longest, values, total_len_left=self.rows, offsets_left=self.offsets, offsets_right=self.rest
         )
         return left
-
-
-def _is_readable(*tensors: torch.Tensor) -> bool:
-    """Whether there are values, and nothing traces what is done with them."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
-        return False
-    return all(type(tensor) is torch.Tensor and not tensor.is_meta for tensor in tensors)
 
 
 def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int, int]:
@@ -195,7 +193,7 @@ class STULayer(torch.nn.Module):
         self.config, self.is_inference = config, is_inference
         v, qk = config.num_heads * config.hidden_dim, config.num_heads * config.attention_dim
         self._columns = v, qk
-        self._alpha = config.attn_alpha or config.attention_dim**-0.5
+        self._alpha = config.attention_dim**-0.5 if config.attn_alpha is None else config.attn_alpha
         normed = config.num_heads if config.use_group_norm else v
         self._uvqk_weight = torch.nn.Parameter(torch.empty(config.embedding_dim, 2 * (v + qk)))
         self._uvqk_beta = torch.nn.Parameter(torch.zeros(2 * (v + qk)))
@@ -282,7 +280,7 @@ class STULayer(torch.nn.Module):
         ratio = config.output_dropout_ratio if self.training else 0.0
         dropout = {}
         if ratio > 0:
-            dropout = {"dropout_ratio": ratio, "seed": int(torch.randint(2**62, (1,)).item()), "offset": 0}
+            dropout = {"dropout_ratio": ratio, "seed": _drawn_seed(), "offset": 0}
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         out, *for_backward = _ops.stu_layer(
             x=x,
@@ -327,6 +325,11 @@ class STULayer(torch.nn.Module):
         batch = offsets.numel() - 1
         self._check_new_rows(delta_x, self.k_cache, batch)
         new_rows = delta_x.size(0) // max(batch, 1)
+        if not torch.compiler.is_compiling() and new_rows > (most := LARGEST_COUNT - self.max_kv_caching_len):
+            raise InvalidArgumentError(
+                f"delta_x has {new_rows} new rows of each sequence; behind a cache with max_kv_caching_len = "
+                f"{self.max_kv_caching_len} there may be {most}"
+            )
         seq_offsets = offsets + new_rows * torch.arange(batch + 1, device=offsets.device, dtype=offsets.dtype)
         kept = None
         if kv_caching_lengths is not None:
@@ -350,7 +353,7 @@ class STULayer(torch.nn.Module):
         """What both operators take of the layer. Weights of norms are rounded, too, as the public layer's are."""
         config = self.config
         if num_targets is not None:
-            num_targets = num_targets.to(offsets.dtype) if config.target_aware else None
+            num_targets = _integers("num_targets", num_targets, offsets.dtype) if config.target_aware else None
         return {
             "input_norm_weight": self._input_norm_weight.to(x.dtype),
             "input_norm_bias": self._input_norm_bias.to(x.dtype),
