@@ -290,7 +290,7 @@ def _most_rows(signature: Signature, values: Mapping[str, Any]) -> tuple[Any, st
     sizes = {a.shape[0].text: a.shape[0] for a in signature.inputs if a.is_tensor and len(a.shape) > 1}
     rows = {text: size for text, size in sizes.items() if not size.is_constant and size.symbols != ("B",)}
     if any(len(size.symbols) == 1 for size in rows.values()):
-        return sum(size.size(values) or 0 for size in rows.values()), " + ".join(rows) + " = "
+        return sum(size.size(values) for size in rows.values()), " + ".join(rows) + " = "
     return (values["B"] + 1) * LARGEST_COUNT, ""
 
 
