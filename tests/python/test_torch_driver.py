@@ -36,7 +36,10 @@ class PythonWay:
         self.current, self.stream, self.entered, self.workspaces = 0, 0, [], []
         empty = torch.empty
 
-        def on_the_cpu(size, *, dtype, device):
+        def on_the_cpu(*sizes, **options):
+            if torch.device(options.get("device") or "cpu").type != "cuda":
+                return empty(*sizes, **options)  # such as a parameter
+            (size,), dtype = sizes, options["dtype"]
             self.workspaces.append(size)
             memory = empty(size + 256, dtype=dtype)
             return memory[-memory.data_ptr() % 256 :]
