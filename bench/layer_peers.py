@@ -18,6 +18,7 @@ import types
 import torch
 from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of, write_report
 
+OWN_FIELDS = ("backward_head_groups", "recompute_attn")  # of a config, that the public layer lacks
 HOST_CYCLES = 8_000_000  # of the GPU: longer than the host needs to enqueue a training step
 
 
@@ -38,7 +39,8 @@ def layer(module, op):
     """A layer of either package, which have the same configuration."""
     config = module.STULayerConfig(
         embedding_dim=op["width"], num_heads=op["heads"], hidden_dim=op["hidden_dim"], attention_dim=op["attn_dim"],
-        output_dropout_ratio=0.1, **{flag: op.get(flag, True) for flag in ("recompute_normed_x", "recompute_uvqk", "recompute_y")})
+        output_dropout_ratio=0.1, **{flag: op.get(flag, True) for flag in ("recompute_normed_x", "recompute_uvqk", "recompute_y")},
+        **{field: op[field] for field in OWN_FIELDS if field in op and module.__name__.startswith("hstujit")})
     torch.manual_seed(1)
     return module.STULayer(config).cuda().train()
 

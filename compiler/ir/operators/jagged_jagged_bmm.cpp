@@ -6,7 +6,7 @@ namespace hstujit {
 
 Result<Module> build_jagged_jagged_bmm(mlir::MLIRContext& context, const OpSpec& spec) {
   return build_gemm(context, static_cast<const JaggedJaggedBmmSpec&>(spec),
-                    [](Ops&, mlir::Value sum, const std::vector<mlir::Value>&) { return sum; });
+                    [](Ops&, mlir::Value sum, mlir::Value, const std::vector<mlir::Value>&) { return sum; });
 }
 
 }  // namespace hstujit
