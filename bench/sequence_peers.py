@@ -106,7 +106,7 @@ def instances(batch):
     yield ("dense-bmm", 2 * L + BATCH * (WIDTH + 1), 3 * L + BATCH * (2 * WIDTH + 1),
            (batch.tensor(L, WIDTH), batch.tensor(BATCH, WIDTH, WIDTH), batch.tensor(BATCH, WIDTH)),
            lambda x, dense, bias: torch.baddbmm(bias[:, None], padded(x), dense)[batch.sequence, batch.position],
-           ("triton_jagged", lambda module: lambda x, dense, bias: module.triton_jagged_dense_bmm_broadcast_add(
+           ("triton_jagged", lambda module: lambda x, dense, bias: module.triton_jagged_dense_bmm_add(
                LONGEST, batch.offsets, x, dense, bias)))
     yield "to-padded", L + BATCH * LONGEST, 2 * L, (batch.tensor(L, WIDTH),), padded, None
     yield ("to-jagged", 2 * L, L + BATCH * LONGEST, (batch.tensor(BATCH, LONGEST, WIDTH),),

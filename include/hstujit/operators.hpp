@@ -657,8 +657,10 @@ struct HstuComputeUqvk {
   std::int64_t attn_dim = 0;
   // head dimension of v and u, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of rows and of the projection's weights; bf16, fp16
+  // data type of rows and of the projection's weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
   // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
   std::int64_t width = 0;
   // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
@@ -680,6 +682,7 @@ struct HstuComputeUqvk {
     text.add("attn_dim", attn_dim);
     text.add("hidden_dim", hidden_dim);
     text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
     text.add("width", width);
     text.add("norm", norm, Norm::layer_norm);
     text.add("weight_dtype", weight_dtype, DataType::fp32);
@@ -842,8 +845,10 @@ struct JaggedDenseBmmBroadcastAdd {
   std::int64_t k = 0;
   // columns of the result; 8 to 65536, a multiple of 8; must be given
   std::int64_t n = 0;
-  // data type of matrices; bf16, fp16
+  // data type of matrices; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
   // type of offsets; int32, int64
   DataType offsets_dtype = DataType::int64;
   // there is a bias
@@ -858,6 +863,7 @@ struct JaggedDenseBmmBroadcastAdd {
     text.add("k", k);
     text.add("n", n);
     text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
     text.add("offsets_dtype", offsets_dtype, DataType::int64);
     text.add("bias", bias, true);
     text.add("elementwise", elementwise, false);
@@ -893,8 +899,10 @@ struct JaggedJaggedBmm {
   std::int64_t k = 0;
   // columns of right; 8 to 65536, a multiple of 8; must be given
   std::int64_t n = 0;
-  // data type of matrices; bf16, fp16
+  // data type of matrices; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
+  // matrix products of fp32 data; tf32, ieee
+  Precision precision = Precision::tf32;
   // type of offsets; int32, int64
   DataType offsets_dtype = DataType::int64;
   // the result is (B, n, k)
@@ -905,6 +913,7 @@ struct JaggedJaggedBmm {
     text.add("k", k);
     text.add("n", n);
     text.add("dtype", dtype, DataType::bf16);
+    text.add("precision", precision, Precision::tf32);
     text.add("offsets_dtype", offsets_dtype, DataType::int64);
     text.add("transpose_out", transpose_out, false);
     return text.str();
@@ -1266,7 +1275,7 @@ struct StuStack {
   std::int64_t attn_dim = 0;
   // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
-  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16
+  // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;

@@ -52,7 +52,7 @@ TEST(Schema, OnlyOperatorsOnLastRowsTakeADeltaLen) {
     const Json entry = entry_of(schema, op);
     Json parameters = {{"op", op}};
     const Json own = operator_schema(op);
-    for (const Json& required : own["required"]) parameters[required.get<std::string>()] = 64;
+    for (const Json& required : own["required"]) parameters[required.get<std::string>()] = 32;
     const auto spec = parse_op_spec(parameters, "");
     ASSERT_TRUE(spec.ok()) << spec.status().message();
     const bool takes = find_argument((*spec)->signature(Direction::kForward), "max_delta_len") >= 0;

@@ -104,7 +104,7 @@ TEST(HstuComputeUqvk, MistakesAreSentences) {
   const auto mistake = [](const Json& more) {
     return std::string(parse_op_spec(stu_json(kUqvk, more), "ops[0]").status().message());
   };
-  EXPECT_THAT(mistake({{"dtype", "fp32"}}), HasSubstr("ops[0].dtype is \"fp32\"; allowed: bf16, fp16 "));
+  EXPECT_THAT(mistake({{"dtype", "fp64"}}), HasSubstr("ops[0].dtype is \"fp64\"; allowed: bf16, fp16, fp32 "));
   EXPECT_THAT(mistake({{"hidden_dim", 12}}), HasSubstr("ops[0].hidden_dim is 12; allowed:"));
   EXPECT_EQ(mistake({{"weight_dtype", "fp16"}}),
             "ops[0].weight_dtype is fp16, but rows are bf16; allowed: fp32, or the type of rows");

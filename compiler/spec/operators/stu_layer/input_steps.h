@@ -36,14 +36,14 @@ class StuInputSteps {
 
   // A backward direction begins: what of `normed_x` and u is computed again. The former lies in `dx` until that is
   // written, at the end.
-  void begin_backward(ProgramBuilder& program, const ProgramValue& x = {"x"}, const ProgramValue& dx = {"dx"},
-                      const StuNames& names = {}) const;
+  void begin_backward(ProgramBuilder& program, const ProgramValue& x = {"x"},
+                      const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
   // `dattn` to v, q and k of the temporary `duvqk`, whose columns of u are somebody else's.
-  void attend_backward(ProgramBuilder& program, const StuMatrix& dattn, const ProgramValue& dx = {"dx"},
-                       const StuNames& names = {}) const;
+  void attend_backward(ProgramBuilder& program, const StuMatrix& dattn,
+                       const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
   // `duvqk` to the gradients of x and of all weights. `dresidual`: the gradient of x around the layer, if it has one.
   void project_backward(ProgramBuilder& program, const std::optional<ProgramValue>& dresidual,
-                        const ProgramValue& x = {"x"}, const ProgramValue& dx = {"dx"},
+                        const ProgramValue& x = {"x"}, const ProgramValue& dx = {"dx", -1, "gradient of x"},
                         const StuNames& names = {}) const;
 
   // u before its silu, and uvqk where all of it is there.
