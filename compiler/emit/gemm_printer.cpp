@@ -42,8 +42,9 @@ std::string print_tensors(const char* name, const std::vector<GemmOperand>& oper
 
 }  // namespace
 
-Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& spec, Activation activation) {
+Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& spec) {
   const GemmInterface& gemm = spec.interface();
+  const Activation activation = spec.dtype() == DataType::kFp32 ? Activation::kAccurate : Activation::kMufu;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string function, print_region(epilogue, activation));
   std::string arguments = gemm.takes_column ? "sum, column" : "sum";
   int vectors = 0, matrices = 0;
@@ -63,7 +64,10 @@ Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& 
   return "// An element of the result, of one of the product.\n" + function + "\n" +
          "// What the epilogue reads beside the product: vectors of columns, and matrices as large as the result.\n"
          "struct Epilogue {\n" +
-         fmt::format("  using Data = {};  // of the result\n", element_struct(spec.dtype())) +
+         fmt::format(
+             "  using Data = {};  // of the result\n"
+             "  static constexpr int kAlikeFrom = {};  // column from which on all have the same formula\n",
+             element_struct(spec.dtype()), gemm.alike_from) +
          print_tensors("Vectors", of_kind(gemm, GemmOperandKind::kVector), gemm.per_sequence()) +
          print_tensors("Matrices", of_kind(gemm, GemmOperandKind::kMatrix), true) +
          fmt::format(

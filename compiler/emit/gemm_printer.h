@@ -9,7 +9,8 @@
 
 namespace hstujit {
 
-// `epilogue`: the function of that name which the passes leave.
-Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& spec, Activation activation);
+// `epilogue`: the function of that name which the passes leave. Its functions are those of the special function unit,
+// but for fp32 results, which they are not precise enough for.
+Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& spec);
 
 }  // namespace hstujit

@@ -106,7 +106,7 @@ Result<EmittedKernel> emit(mlir::ModuleOp module, const Skeleton& skeleton,
     const auto& row_spec = static_cast<const RowSpec&>(spec);
     HSTUJIT_ASSIGN_OR_RETURN(body, print_row(functions, row_spec.interface(direction), activation));
   } else if (auto epilogue = module.lookupSymbol<mlir::func::FuncOp>(kEpilogue)) {
-    HSTUJIT_ASSIGN_OR_RETURN(body, print_epilogue(epilogue, static_cast<const GemmSpec&>(spec), activation));
+    HSTUJIT_ASSIGN_OR_RETURN(body, print_epilogue(epilogue, static_cast<const GemmSpec&>(spec)));
   }
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},

@@ -46,6 +46,7 @@ struct GemmInterface {
   GemmFactor a, b;                    // (m, k) and (k, n)
   std::vector<GemmOperand> operands;  // of the epilogue, in the order of its arguments
   bool takes_column = false;          // the epilogue is told the element's column
+  int64_t alike_from = 0;             // column from which on that makes no difference
   std::string_view doc;               // of the result
   // Where each sequence has a product of its own, the type of their offsets. Tensors without rows have a leading axis
   // of sequences then.

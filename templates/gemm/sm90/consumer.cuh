@@ -284,11 +284,21 @@ class Consumer {
     return Epilogue::apply(params, sum, column + i, inputs.vectors[group][i].of, inputs.matrices[group][half][i].of);
   }
 
+  // Columns that all have one formula are computed as the last one, which is a constant.
+  __device__ __forceinline__ void round_piece(const PieceInputs& inputs, int column, const float* sums,
+                                              u32 (&words)[2 * kGroupsOfPiece]) const {
+    if (Epilogue::kAlikeFrom == 0 || column >= Epilogue::kAlikeFrom) {
+      round_piece<true>(inputs, column, sums, words);
+    } else {
+      round_piece<false>(inputs, column, sums, words);
+    }
+  }
+  template <bool kAlike>
   __device__ __forceinline__ void round_piece(const PieceInputs& inputs, int column, const float* sums,
                                               u32 (&words)[2 * kGroupsOfPiece]) const {
 #pragma unroll
     for (int group = 0; group < kGroupsOfPiece; ++group) {
-      const int own = column + threadIdx.x % 4 * 2 + group * 8;
+      const int own = kAlike ? Config::kColumns : column + threadIdx.x % 4 * 2 + group * 8;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float* const pair = sums + group * 4 + half * 2;

@@ -18,6 +18,7 @@ GemmInterface interface_of(const AddmmParams& params) {
   gemm.b = {"mat2", params.transpose_mat2, "weights"};
   gemm.doc = "result";
   gemm.takes_column = params.silu_columns > 0;
+  gemm.alike_from = params.silu_columns;
   gemm.operands.push_back({"alpha", GemmOperandKind::kScalar, DataType::kFp32, "factor of the product", 1});
   if (params.input == "none") return gemm;
   const auto kind = params.input == "vector" ? GemmOperandKind::kVector : GemmOperandKind::kMatrix;
