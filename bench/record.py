@@ -15,7 +15,7 @@ import statistics
 import sys
 
 # Steps whose input is a report of `hstujit bench`, and those with what others take beside it.
-BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products", "layers")
+BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products", "layers", "halves")
 WITH_PEERS = ("rows", "sequences", "products", "layers")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Five more steps: "layers", whole ones through PyTorch beside the public ones; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Six more steps: "layers", whole ones through PyTorch beside the public ones; "halves", those of layers; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
 # and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
 #
 #     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
@@ -312,6 +312,11 @@ if step programs; then
 fi
 
 # Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.
+if step halves; then
+  $hstujit bench --config "$here/halves.json" --json --cache-dir "$work/halves" > "$work/halves.out" 2> "$work/log" || failed=1
+  record halves "$work/halves.out" "$output/halves_$day.json" || failed=1
+fi
+
 if step layers; then
   tuned layers 300s
   HSTUJIT_CACHE_DIR=$work/layers python3 "$here/layer_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/layer_peers.json" 2> "$work/log" || failed=1

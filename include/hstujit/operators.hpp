@@ -1267,7 +1267,7 @@ struct StuLayer {
 
 // docs/ops.md, "stu_stack".
 struct StuStack {
-  // number of layers N; 1 to 32; must be given
+  // number of layers S; 1 to 32; must be given
   std::int64_t layers = 0;
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;

@@ -119,7 +119,7 @@ class DataChecker {
     const int index = find_argument(signature_, name);
     if (index < 0 || checked_.contains(name)) return {};
     JaggedAxis axis{name, symbol, total_rows, {}};
-    axis.all_rows = every_row_counts(signature_);
+    axis.all_rows = total_rows < std::numeric_limits<int64_t>::max() && every_row_counts(signature_);
     if (const int max = find_argument(signature_, Semantic::kMaxRows, symbol); max >= 0) {
       axis.max_rows_name = signature_[static_cast<size_t>(max)].name;
       axis.max_rows = values_[max].integer;

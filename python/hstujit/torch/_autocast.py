@@ -14,12 +14,11 @@ from ._schema import function_of, keywords, positional
 def autocast_of(described: Interface, op: Any, key: str) -> Callable[..., Any]:
     """Operators with matrix products compute in the data type of autocast, others in the widest one of their inputs.
 
-    What has products says so: it has the precision of those in fp32, or takes no fp32 at all.
+    What has products has the precision of those in fp32 among its parameters.
     """
     names = dict(described.dtypes).get("dtype", ())
     weights = dict(described.dtypes).get("weight_dtype", ())
-    has_precision = any(parameter.name == "precision" for parameter in described.parameters)
-    lowers = has_precision or (bool(names) and "fp32" not in described.allowed["dtype"]["enum"])
+    lowers = any(parameter.name == "precision" for parameter in described.parameters)
     device = "cuda" if key == "AutocastCUDA" else "cpu"
     excluded = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
     indices = {argument.name: index for index, argument in enumerate(described.inputs)}

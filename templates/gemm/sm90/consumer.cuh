@@ -205,7 +205,10 @@ class Consumer {
     const auto column_of = [column](int piece) { return column + piece % kPieces * kPieceColumns; };
 #pragma unroll
     for (int first = 0; first < kAll; first += kTogether) {
-      if (kRowsOfSequences<Config> && row_of(first) >= tile.rows_end) break;  // and so are all that follow
+      if (kRowsOfSequences<Config> && row_of(first) >= tile.rows_end) {  // and so are all that follow
+        bulk_wait_groups_read<0>();  // the next tile begins with the first buffer, whichever was the last one here
+        return;
+      }
       bulk_wait_groups_read<kBefore>();
       __syncwarp();
 #pragma unroll

@@ -112,6 +112,11 @@ TEST(HstuComputeUqvk, MistakesAreSentences) {
             "ops[0].heads is 512, so the projection has 24576 columns u, v, q and k; allowed: at most 16384 with "
             "uvqk_bias");
   EXPECT_EQ(mistake({{"heads", 512}, {"uvqk_bias", false}}), "");
+  const Json wide = {{"heads", 100}, {"hidden_dim", 256}, {"attn_dim", 8}, {"uvqk_bias", false}};
+  EXPECT_EQ(mistake(wide), "ops[0].heads is 100, so u has 25600 columns; allowed: at most 16384 with training");
+  Json serving = wide;
+  serving["training"] = false;
+  EXPECT_EQ(mistake(serving), "");
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "compiler/spec/operators/hstu_compute_uqvk/spec.h"
 
+#include <fmt/format.h>
+
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/stu_layer/input_steps.h"
 #include "compiler/spec/read_params.h"
+#include "compiler/spec/row_spec.h"
 
 namespace hstujit {
 
@@ -42,6 +45,13 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
   UqvkSteps steps(params);
   const int64_t v = steps.widths_.v, columns = steps.widths_.uvqk();
   if (!check_projection_columns(params.heads, columns, params.uvqk_bias, path, mistakes)) return std::nullopt;
+  if (params.training && v > RowParams::kMaxWidth) {
+    const std::string place = join_path(path, "heads");
+    mistakes.check(place, Status(Code::kInvalidConfig,
+                                 fmt::format("{} is {}, so u has {} columns; allowed: at most {} with training", place,
+                                             params.heads, v, RowParams::kMaxWidth)));
+    return std::nullopt;
+  }
   bool whole = true;
   const auto spec = [&](const Json& json) {
     OpSpecPtr made = parse_op_spec(json, path, mistakes);
@@ -60,18 +70,20 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
   projection["input"] = of_u["input"] = params.uvqk_bias ? "vector" : "none";
   projection["silu_columns"] = v;
   steps.projection_ = spec(projection);
-  steps.projection_of_u_ = spec(of_u);
-  steps.silu_ = spec({{"op", "silu"}, {"width", v}, {"dtype", dtype}});
-  steps.u_ = {0, v, nullptr, nullptr, nullptr};
-  steps.rest_ = {v, columns - v, nullptr, nullptr, nullptr};
-  for (Part* const part : {&steps.u_, &steps.rest_}) {
-    Json dgrad = product("addmm", part->count, params.width);
-    dgrad["transpose_mat2"] = true;
-    if (part == &steps.rest_) dgrad["input"] = "matrix";
-    part->dgrad = spec(dgrad);
-    part->wgrad = spec(product("addmm_wgrad", params.width, part->count));
-    if (params.uvqk_bias)
-      part->bias = spec({{"op", "bias_add"}, {"width", part->count}, {"dtype", dtype}, {"weight_dtype", dtype}});
+  if (params.training) {
+    steps.projection_of_u_ = spec(of_u);
+    steps.silu_ = spec({{"op", "silu"}, {"width", v}, {"dtype", dtype}});
+    steps.u_ = {0, v, nullptr, nullptr, nullptr};
+    steps.rest_ = {v, columns - v, nullptr, nullptr, nullptr};
+    for (Part* const part : {&steps.u_, &steps.rest_}) {
+      Json dgrad = product("addmm", part->count, params.width);
+      dgrad["transpose_mat2"] = true;
+      if (part == &steps.rest_) dgrad["input"] = "matrix";
+      part->dgrad = spec(dgrad);
+      part->wgrad = spec(product("addmm_wgrad", params.width, part->count));
+      if (params.uvqk_bias)
+        part->bias = spec({{"op", "bias_add"}, {"width", part->count}, {"dtype", dtype}, {"weight_dtype", dtype}});
+    }
   }
   if (!whole) return std::nullopt;
   return steps;

@@ -14,16 +14,16 @@ struct StuStackParams : HstuAttentionParams, StuParams, StuTraining, StuInputPar
 
   static constexpr auto fields() {
     using P = StuStackParams;
-    return std::tuple_cat(std::make_tuple(field("layers", &P::layers, "number of layers N", 1, kMaxLayers)),
+    return std::tuple_cat(std::make_tuple(field("layers", &P::layers, "number of layers S", 1, kMaxLayers)),
                           attention_fields_with_products(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
                           StuInputParams::fields_of<P>(), StuOutputParams::fields_of<P>(),
                           StuMemoryParams::fields_of<P>());
   }
 };
 
-// Forward: x (L,D), the weights of all layers, stacked (N,...), what hstu_attention takes besides q, k and v, eps,
+// Forward: x (L,D), the weights of all layers, stacked (S,...), what hstu_attention takes besides q, k and v, eps,
 // [dropout_ratio, seed, offset], out (L,D), and with training the inputs of the layers behind the first one,
-// hidden_states (L,(N-1)*D), and what each layer gives for backward, side by side. Backward: the same with dout, dx and
+// hidden_states (L,(S-1)*D), and what each layer gives for backward, side by side. Backward: the same with dout, dx and
 // a gradient of each weight.
 class StuStackSpec final : public ProgramSpec {
  public:
