@@ -48,6 +48,7 @@ KINDS = {
     "products_mma": "a third of them, matrix and compute-sanitizer, by mma.sync",
     "products_ping_pong": "the same by ping-pong",
     "products_ping_pong_matrix": "the same by ping-pong",
+    "products_jagged_matrix": "products of sequences, every size, layout and bias, against float64",
     "products_silu_matrix": "those with silu of their first columns, and not: sizes, layouts, data types, against float64",
     "products_sanitizer": "memcheck and racecheck over some of them",
     "programs_backward_matrix": "a norm and attention in one call, backward, against float64",

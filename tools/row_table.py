@@ -68,6 +68,8 @@ def render_layers(path, report):
         "|---|" + "--:|" * 8,
     ]
     for row in report["peers"]["times"]:
+        if "triton" not in row:  # was timed alone
+            continue
         ours, other = row["hstujit"], row["triton"]
         cells = [row["name"]]
         for key in ("forward", "training"):
