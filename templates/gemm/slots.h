@@ -25,8 +25,8 @@ std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address);
 // Elements of the sum that a stage has: a line of 128 bytes of shared memory.
 int64_t stage_depth(const GemmSpec& spec);
 
-// No fewer than there are tiles of so many rows and columns. Of rows of sequences that is up to as many times too many as
-// there are sequences: LaunchPlan::persistent_blocks bounds the grid.
+// No fewer than there are tiles of so many rows and columns. Of rows of sequences that is up to as many times too many
+// as there are sequences: LaunchPlan::persistent_blocks bounds the grid.
 std::vector<GridFactor> tile_grid(const GemmSpec& spec, int64_t rows, int64_t columns);
 
 // Constants of the generated source that say which product it is: columns, a_transposed, b_transposed, sequences,
