@@ -61,13 +61,9 @@ def write_package(folder):
     for init in (operators.parent, operators):
         (init / "__init__.py").write_text("")
     for module, signatures in OPERATORS.items():
-        text = "".join(
-            f"def {signature}:\n    return 'theirs'\n\n\n" for signature in signatures
-        )
+        text = "".join(f"def {signature}:\n    return 'theirs'\n\n\n" for signature in signatures)
         (operators / f"{module}.py").write_text(KERNELS + text)
-    (operators.parent / "model.py").write_text(
-        "from generative_recommenders.ops.hstu_attention import hstu_mha\n"
-    )
+    (operators.parent / "model.py").write_text("from generative_recommenders.ops.hstu_attention import hstu_mha\n")
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")
@@ -81,12 +77,8 @@ class Patch(unittest.TestCase):
         self.addCleanup(self.forget)
         self.addCleanup(hstujit.torch.unpatch)
         self.model = importlib.import_module("generative_recommenders.model")
-        self.attention = importlib.import_module(
-            "generative_recommenders.ops.hstu_attention"
-        )
-        self.jagged = importlib.import_module(
-            "generative_recommenders.ops.jagged_tensors"
-        )
+        self.attention = importlib.import_module("generative_recommenders.ops.hstu_attention")
+        self.jagged = importlib.import_module("generative_recommenders.ops.jagged_tensors")
         q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
         self.arguments = {
             "max_seq_len": length,
@@ -99,22 +91,14 @@ class Patch(unittest.TestCase):
 
     @staticmethod
     def forget():
-        for name in [
-            name
-            for name in sys.modules
-            if name.split(".")[0] == "generative_recommenders"
-        ]:
+        for name in [name for name in sys.modules if name.split(".")[0] == "generative_recommenders"]:
             del sys.modules[name]
 
     def test_what_is_replaced_what_is_left_and_why(self):
         report = hstujit.torch.patch("generative_recommenders")
         self.assertEqual(len(report.replaced), 8)
-        self.assertIn(
-            "generative_recommenders.ops.hstu_attention.hstu_mha", report.replaced
-        )
-        reasons = {
-            name.rpartition(".")[2]: reason for name, reason in report.left.items()
-        }
+        self.assertIn("generative_recommenders.ops.hstu_attention.hstu_mha", report.replaced)
+        reasons = {name.rpartition(".")[2]: reason for name, reason in report.left.items()}
         self.assertIn("no such operator", reasons["bmm"])
         self.assertIn("does not take norm_bias", reasons["hstu_compute_uqvk"])
         self.assertIn("another order", reasons["layer_norm"])
@@ -137,12 +121,8 @@ class Patch(unittest.TestCase):
 
     def test_twice_is_once_and_unpatch_puts_all_back(self):
         first = hstujit.torch.patch("generative_recommenders")
-        self.assertEqual(
-            hstujit.torch.patch("generative_recommenders").replaced, first.replaced
-        )
-        self.assertEqual(
-            set(hstujit.torch.unpatch("generative_recommenders")), set(first.replaced)
-        )
+        self.assertEqual(hstujit.torch.patch("generative_recommenders").replaced, first.replaced)
+        self.assertEqual(set(hstujit.torch.unpatch("generative_recommenders")), set(first.replaced))
         self.assertEqual(self.model.hstu_mha(**self.arguments), "theirs")
         self.assertEqual(self.attention.hstu_mha(**self.arguments), "theirs")
         self.assertEqual(hstujit.torch.unpatch(), ())
@@ -157,12 +137,8 @@ class Patch(unittest.TestCase):
             {"q": q.double()},
             {"q": q.to("meta")},
         ):
-            self.assertEqual(
-                self.model.hstu_mha(**{**self.arguments, **change}), "theirs"
-            )
-        inference = self.model.hstu_mha(
-            **self.arguments, dropout_pr=0.1, training=False
-        )
+            self.assertEqual(self.model.hstu_mha(**{**self.arguments, **change}), "theirs")
+        inference = self.model.hstu_mha(**self.arguments, dropout_pr=0.1, training=False)
         self.assertEqual(inference.shape, (8, 2, 8))
 
     def test_calls_are_counted_with_the_reason_why_they_went_to_the_package(self):
@@ -174,25 +150,19 @@ class Patch(unittest.TestCase):
         self.assertEqual(calls.ours, 2)
         self.assertEqual(calls.theirs, {"dropout of attention": 1, "fp64": 1})
         again = hstujit.torch.patch("generative_recommenders")
-        self.assertIs(
-            again.calls["generative_recommenders.ops.hstu_attention.hstu_mha"], calls
-        )
+        self.assertIs(again.calls["generative_recommenders.ops.hstu_attention.hstu_mha"], calls)
 
     def test_a_kernel_that_is_kept_stays_with_the_package(self):
         report = hstujit.torch.patch("generative_recommenders", keep=("PYTORCH",))
         addmm = importlib.import_module("generative_recommenders.ops.mm")
-        matrices = [
-            torch_cases.tensor(*shape).half() for shape in ((24,), (8, 16), (16, 24))
-        ]
+        matrices = [torch_cases.tensor(*shape).half() for shape in ((24,), (8, 16), (16, 24))]
         self.assertEqual(addmm.addmm(*matrices), "theirs")
         self.assertEqual(addmm.addmm(*matrices, addmm.Kernel.TRITON).shape, (8, 24))
         self.assertEqual(
             addmm.addmm(*(m.float() for m in matrices), addmm.Kernel.TRITON).dtype,
             torch.float32,
         )
-        self.assertEqual(
-            addmm.addmm(*(m.double() for m in matrices), addmm.Kernel.TRITON), "theirs"
-        )
+        self.assertEqual(addmm.addmm(*(m.double() for m in matrices), addmm.Kernel.TRITON), "theirs")
         self.assertEqual(
             addmm.addmm(matrices[0][:9], matrices[1], matrices[2][:, :9], None),
             "theirs",
@@ -213,18 +183,14 @@ class Patch(unittest.TestCase):
         self.assertTrue(torch.equal(rest[:2], x[[0, 4]]))
         self.assertTrue(
             torch.equal(
-                self.jagged.hstu_concat_l2_embeddings(
-                    5, prefix, offsets, 3, rest, others, 1
-                ),
+                self.jagged.hstu_concat_l2_embeddings(5, prefix, offsets, 3, rest, others, 1),
                 x,
             )
         )
         together = self.jagged.concat_2D_jagged(9, prefix, rest, 5, 3, offsets, others)
         self.assertTrue(
             torch.equal(
-                self.jagged.split_2D_jagged(9, together, 8, 6, 5, 3, offsets, others)[
-                    0
-                ],
+                self.jagged.split_2D_jagged(9, together, 8, 6, 5, 3, offsets, others)[0],
                 prefix,
             )
         )
@@ -242,18 +208,12 @@ class Patch(unittest.TestCase):
         torch._dynamo.reset()
         compiled = torch.compile(Model(), fullgraph=True, backend="eager")
         self.assertTrue(torch.equal(compiled(*inputs), expected))
-        self.assertTrue(
-            torch.equal(torch.fx.symbolic_trace(Model())(*inputs), expected)
-        )
+        self.assertTrue(torch.equal(torch.fx.symbolic_trace(Model())(*inputs), expected))
 
     def test_mistakes(self):
-        with self.assertRaisesRegex(
-            errors.InvalidArgumentError, "package is 'recsys'.*'tzrec'"
-        ):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "package is 'recsys'.*'tzrec'"):
             hstujit.torch.patch("recsys")
-        with self.assertRaisesRegex(
-            errors.InvalidArgumentError, "package is 'tzrecs', did you mean 'tzrec'"
-        ):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "package is 'tzrecs', did you mean 'tzrec'"):
             hstujit.torch.patch("tzrecs")
         with self.assertRaisesRegex(ModuleNotFoundError, "tzrec"):
             hstujit.torch.patch("tzrec")
@@ -263,14 +223,10 @@ class Patch(unittest.TestCase):
 class Functions(unittest.TestCase):
     def test_arguments_of_other_types_and_layouts(self):
         q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
-        expected = functional.hstu_mha(
-            length, alpha, q, k, v, offsets, num_targets=torch.tensor([1, 0, 2])
-        )
+        expected = functional.hstu_mha(length, alpha, q, k, v, offsets, num_targets=torch.tensor([1, 0, 2]))
         apart = q.repeat_interleave(2, -1)[..., ::2]
         targets = torch.tensor([1, 0, 2], dtype=torch.int32)
-        out = functional.hstu_mha(
-            length, alpha, apart, k, v, offsets, num_targets=targets
-        )
+        out = functional.hstu_mha(length, alpha, apart, k, v, offsets, num_targets=targets)
         self.assertTrue(torch.equal(out, expected))
 
     def test_what_is_not_there_is_refused(self):
@@ -307,9 +263,7 @@ class Functions(unittest.TestCase):
                 call()
             self.assertIn(words, str(raised.exception))
         q, k, v, *_ = next(torch_cases.cases())[2]
-        none = functional.delta_hstu_mha(
-            8, 0.25, q[:0], k[:0], v[:0], torch.tensor([0])
-        )
+        none = functional.delta_hstu_mha(8, 0.25, q[:0], k[:0], v[:0], torch.tensor([0]))
         self.assertEqual(none.shape[0], 0)
 
     def test_the_last_rows_are_those_of_all(self):
@@ -326,9 +280,7 @@ class Functions(unittest.TestCase):
             torch_cases.tensor(16, seed=2),
         )
         norm = torch.nn.functional.layer_norm(x, (16,), weight, bias)
-        torch.testing.assert_close(
-            functional.layer_norm(x, weight, bias), norm, rtol=1e-4, atol=1e-5
-        )
+        torch.testing.assert_close(functional.layer_norm(x, weight, bias), norm, rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(
             functional.swish_layer_norm(x, weight, bias),
             x * norm.sigmoid(),
@@ -336,9 +288,7 @@ class Functions(unittest.TestCase):
             atol=1e-5,
         )
         root = torch.nn.functional.rms_norm(x, (16,), weight, 1e-5)
-        torch.testing.assert_close(
-            functional.rms_norm(x, weight), root, rtol=1e-4, atol=1e-5
-        )
+        torch.testing.assert_close(functional.rms_norm(x, weight), root, rtol=1e-4, atol=1e-5)
         self.assertEqual(
             functional.layer_norm(x.bfloat16(), weight.half(), bias.half()).dtype,
             torch.bfloat16,
@@ -354,18 +304,13 @@ class Functions(unittest.TestCase):
     def test_dropout_follows_from_the_seed_and_from_training(self):
         x, u = torch_cases.tensor(64, 16), torch_cases.tensor(64, 16, seed=1)
         norm = (torch.ones(16), torch.zeros(16), 1e-5)
-        outs = [
-            functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, True, seed=seed)
-            for seed in (1, 1, 2)
-        ]
+        outs = [functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, True, seed=seed) for seed in (1, 1, 2)]
         self.assertTrue(torch.equal(outs[0], outs[1]))
         self.assertFalse(torch.equal(outs[0], outs[2]))
         torch.manual_seed(3)
         drawn = functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, True)
         self.assertAlmostEqual((drawn == 0).float().mean().item(), 0.5, delta=0.1)
-        self.assertFalse(
-            (functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, False) == 0).any()
-        )
+        self.assertFalse((functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, False) == 0).any())
         for ratio in (-0.5, 1.5, float("nan")):
             with self.assertRaisesRegex(
                 errors.InvalidArgumentError,
@@ -373,18 +318,12 @@ class Functions(unittest.TestCase):
             ):
                 functional.hstu_norm_mul_dropout(x, u, *norm, ratio, True)
         self.assertEqual(
-            functional.hstu_norm_mul_dropout(
-                x, u, *norm, 0.0, True, concat_ux=True
-            ).shape,
+            functional.hstu_norm_mul_dropout(x, u, *norm, 0.0, True, concat_ux=True).shape,
             (64, 48),
         )
-        with self.assertRaisesRegex(
-            errors.InvalidArgumentError, "linear_dim is 3; it must be 8"
-        ):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "linear_dim is 3; it must be 8"):
             heads = torch.ones(2), torch.zeros(2), 1e-5
-            functional.hstu_norm_mul_dropout(
-                x, u, *heads, 0, False, group_norm=True, num_heads=2, linear_dim=3
-            )
+            functional.hstu_norm_mul_dropout(x, u, *heads, 0, False, group_norm=True, num_heads=2, linear_dim=3)
 
     def test_padded_and_back(self):
         values, offsets = (
@@ -398,21 +337,15 @@ class Functions(unittest.TestCase):
         self.assertTrue(torch.equal(back, values))
         back.sum().backward()
         self.assertTrue(torch.equal(values.grad, torch.ones(8, 4)))
-        self.assertEqual(
-            functional.complete_cumsum(torch.tensor([3, 0, 5])).tolist(), [0, 3, 3, 8]
-        )
+        self.assertEqual(functional.complete_cumsum(torch.tensor([3, 0, 5])).tolist(), [0, 3, 3, 8])
 
     def test_one_row_for_all_of_a_sequence(self):
         jagged, dense = (
             torch_cases.tensor(8, 4).requires_grad_(),
             torch_cases.tensor(3, 4).requires_grad_(),
         )
-        out = functional.jagged_dense_broadcast_add(
-            8, torch_cases.offsets(), jagged, dense
-        )
-        torch.testing.assert_close(
-            out, jagged + dense.repeat_interleave(torch.tensor([3, 0, 5]), 0)
-        )
+        out = functional.jagged_dense_broadcast_add(8, torch_cases.offsets(), jagged, dense)
+        torch.testing.assert_close(out, jagged + dense.repeat_interleave(torch.tensor([3, 0, 5]), 0))
         out.sum().backward()
         self.assertTrue(torch.equal(jagged.grad, torch.ones(8, 4)))
         self.assertEqual(dense.grad[:, 0].tolist(), [3, 0, 5])
@@ -422,15 +355,8 @@ def plain(function, *tensors, **more):
     """A result and the gradients of all tensors."""
     leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
     results = function(*leaves, **more)
-    results = [
-        r
-        for r in (results if isinstance(results, tuple) else (results,))
-        if r is not None
-    ]
-    sum(
-        (result.float() * torch_cases.tensor(*result.shape, seed=9)).sum()
-        for result in results
-    ).backward()
+    results = [r for r in (results if isinstance(results, tuple) else (results,)) if r is not None]
+    sum((result.float() * torch_cases.tensor(*result.shape, seed=9)).sum() for result in results).backward()
     return [*results, *(leaf.grad for leaf in leaves)]
 
 
@@ -444,26 +370,17 @@ class Layer(unittest.TestCase):
     def agree(self, ours, expected):
         for result, wanted in zip(ours, expected, strict=True):
             self.assertEqual(result.dtype, wanted.dtype)
-            torch.testing.assert_close(
-                result, wanted, rtol=self.TOLERANCE, atol=self.TOLERANCE
-            )
+            torch.testing.assert_close(result, wanted, rtol=self.TOLERANCE, atol=self.TOLERANCE)
 
     @staticmethod
     def uqvk(x, weight, bias, uvqk_weight, uvqk_bias):
-        normed = torch.nn.functional.layer_norm(
-            x.float(), x.shape[1:], weight.float(), bias.float(), 1e-6
-        )
-        u, v, q, k = torch.addmm(uvqk_bias, normed.to(x.dtype), uvqk_weight).split(
-            [16, 16, 32, 32], 1
-        )
+        normed = torch.nn.functional.layer_norm(x.float(), x.shape[1:], weight.float(), bias.float(), 1e-6)
+        u, v, q, k = torch.addmm(uvqk_bias, normed.to(x.dtype), uvqk_weight).split([16, 16, 32, 32], 1)
         heads = q.view(-1, 2, 16), k.view(-1, 2, 16), v.view(-1, 2, 8)
         return torch.nn.functional.silu(u), *heads
 
     def projection(self):
-        tensors = (
-            torch_cases.tensor(*s, seed=i)
-            for i, s in enumerate(((8, 16), (16,), (16,), (16, 96), (96,)))
-        )
+        tensors = (torch_cases.tensor(*s, seed=i) for i, s in enumerate(((8, 16), (16,), (16,), (16, 96), (96,))))
         return [0.3 * tensor.to(self.DTYPE) for tensor in tensors]
 
     def test_addmm_of_a_vector_a_matrix_and_a_transposed_one(self):
@@ -496,21 +413,14 @@ class Layer(unittest.TestCase):
         dense = 0.3 * torch_cases.tensor(3, 24, 16, seed=1).to(self.DTYPE)
 
         def expected(jagged, dense, bias):
-            products = [
-                part @ matrix
-                for part, matrix in zip(jagged.split(rows.tolist()), dense, strict=True)
-            ]
-            return torch.cat(products) + (
-                bias if bias.shape[0] == 8 else bias.repeat_interleave(rows, 0)
-            )
+            products = [part @ matrix for part, matrix in zip(jagged.split(rows.tolist()), dense, strict=True)]
+            return torch.cat(products) + (bias if bias.shape[0] == 8 else bias.repeat_interleave(rows, 0))
 
         for elementwise in (False, True):
-            bias = torch_cases.tensor(8 if elementwise else 3, 24, seed=2).to(
-                self.DTYPE
-            )
+            bias = torch_cases.tensor(8 if elementwise else 3, 24, seed=2).to(self.DTYPE)
             for turned in (dense.mT, dense.mT.contiguous()):
                 ours = plain(
-                    lambda *tensors: functional_layer.jagged_dense_bmm_broadcast_add(
+                    lambda *tensors, elementwise=elementwise: functional_layer.jagged_dense_bmm_broadcast_add(
                         8, offsets, *tensors, elementwise=elementwise
                     ),
                     jagged, turned, bias,
@@ -523,9 +433,7 @@ class Layer(unittest.TestCase):
 
         def ours(x, weight, bias, uvqk_weight, uvqk_bias, **more):
             heads = self.HEADS.values()
-            return functional_layer.hstu_compute_uqvk(
-                x, weight, bias, 1e-6, *heads, uvqk_weight, uvqk_bias, **more
-            )
+            return functional_layer.hstu_compute_uqvk(x, weight, bias, 1e-6, *heads, uvqk_weight, uvqk_bias, **more)
 
         self.agree(plain(ours, x, weight, bias, uvqk_weight, uvqk_bias), expected)
         again = plain(
@@ -550,13 +458,9 @@ class Layer(unittest.TestCase):
 
         def expected(*tensors):
             u, q, k, v = self.uqvk(*tensors)
-            return u, functional.hstu_mha(8, 0.25, q, k, v, offsets, **masks).view(
-                8, 16
-            )
+            return u, functional.hstu_mha(8, 0.25, q, k, v, offsets, **masks).view(8, 16)
 
-        def ours(
-            x, weight, bias, uvqk_weight, uvqk_bias, prefill=False, recompute=True
-        ):
+        def ours(x, weight, bias, uvqk_weight, uvqk_bias, prefill=False, recompute=True):
             return functional_layer.hstu_preprocess_and_attention(
                 x, weight, bias, 1e-6, *self.HEADS.values(), uvqk_weight, uvqk_bias, 8, offsets, 0.25, True,
                 *masks.values(), recompute, recompute, False, prefill,
@@ -580,10 +484,7 @@ class Layer(unittest.TestCase):
             )  # fmt: skip
 
     def test_compute_output(self):
-        attn, u, x = (
-            0.3 * torch_cases.tensor(8, 16, seed=seed).to(self.DTYPE)
-            for seed in range(3)
-        )
+        attn, u, x = (0.3 * torch_cases.tensor(8, 16, seed=seed).to(self.DTYPE) for seed in range(3))
 
         def expected(
             attn,
@@ -599,25 +500,17 @@ class Layer(unittest.TestCase):
         ):
             if group_norm:
                 heads = attn.float().view(8, 2, 8)
-                normed = torch.nn.functional.group_norm(
-                    heads, 2, weight.float(), bias.float(), 1e-6
-                ).view(8, 16)
+                normed = torch.nn.functional.group_norm(heads, 2, weight.float(), bias.float(), 1e-6).view(8, 16)
                 concat_u = concat_x = concat_u and concat_x
                 activation = "none"
             else:
-                normed = torch.nn.functional.layer_norm(
-                    attn.float(), (16,), weight.float(), bias.float(), 1e-6
-                )
+                normed = torch.nn.functional.layer_norm(attn.float(), (16,), weight.float(), bias.float(), 1e-6)
             gate = {
                 "none": lambda u: u,
                 "silu": torch.nn.functional.silu,
                 "sigmoid": torch.sigmoid,
             }[activation]
-            parts = (
-                [u.float()] * concat_u
-                + [attn.float()] * concat_x
-                + [gate(u.float()) * normed]
-            )
+            parts = [u.float()] * concat_u + [attn.float()] * concat_x + [gate(u.float()) * normed]
             return torch.addmm(x, torch.cat(parts, 1).to(x.dtype), output_weight)
 
         def ours(attn, u, x, weight, bias, output_weight, *how):
@@ -646,24 +539,17 @@ class Layer(unittest.TestCase):
                 16 * (1 if how[3] else 1 + how[0] + how[1]),
                 2 if how[3] else 16,
             )
-            weights = (
-                0.3 * torch_cases.tensor(*s, seed=4).to(self.DTYPE)
-                for s in ((norm,), (norm,), (width, 16))
-            )
+            weights = (0.3 * torch_cases.tensor(*s, seed=4).to(self.DTYPE) for s in ((norm,), (norm,), (width, 16)))
             tensors = [attn, u, x, *weights]
             with self.subTest(how):
                 wanted = plain(lambda *given, how=how: expected(*given, *how), *tensors)
-                self.agree(
-                    plain(lambda *given, how=how: ours(*given, *how), *tensors), wanted
-                )
+                self.agree(plain(lambda *given, how=how: ours(*given, *how), *tensors), wanted)
 
     def test_scales_of_scores_and_silu_of_a_norm(self):
         q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
         plainly = functional.hstu_mha(length, alpha, q, k, v, offsets)
         for scale in (torch.tensor(1 / length), torch.full((8,), 1 / length)):
-            scaled = functional.hstu_mha(
-                length, alpha, q, k, v, offsets, attn_scale=scale
-            )
+            scaled = functional.hstu_mha(length, alpha, q, k, v, offsets, attn_scale=scale)
             torch.testing.assert_close(scaled, plainly)
         x, weight = torch_cases.tensor(8, 16), torch_cases.tensor(16, seed=1)
         normed = torch.nn.functional.silu(functional.rms_norm(x, weight))

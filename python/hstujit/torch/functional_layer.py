@@ -1,4 +1,4 @@
-"""The products of a layer, its two halves, and products of sequences, by names and arguments of the public HSTU packages.
+"""The products of a layer, its two halves, and products of sequences, by names and arguments of the public packages.
 
 They take bf16, fp16 and fp32, whose products are tf32 on a GPU. Sizes of products are multiples of 8.
 """
