@@ -80,14 +80,7 @@ class Patch(unittest.TestCase):
         self.attention = importlib.import_module("generative_recommenders.ops.hstu_attention")
         self.jagged = importlib.import_module("generative_recommenders.ops.jagged_tensors")
         q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
-        self.arguments = {
-            "max_seq_len": length,
-            "alpha": alpha,
-            "q": q,
-            "k": k,
-            "v": v,
-            "seq_offsets": offsets,
-        }
+        self.arguments = {"max_seq_len": length, "alpha": alpha, "q": q, "k": k, "v": v, "seq_offsets": offsets}
 
     @staticmethod
     def forget():
@@ -111,12 +104,7 @@ class Patch(unittest.TestCase):
         hstujit.torch.patch("generative_recommenders")
         expected = functional.hstu_mha(**self.arguments)
         self.assertTrue(torch.equal(self.model.hstu_mha(**self.arguments), expected))
-        self.assertTrue(
-            torch.equal(
-                self.model.hstu_mha(*self.arguments.values(), True, kernel=None),
-                expected,
-            )
-        )
+        self.assertTrue(torch.equal(self.model.hstu_mha(*self.arguments.values(), True, kernel=None), expected))
         self.assertIs(self.model.hstu_mha, self.attention.hstu_mha)
 
     def test_twice_is_once_and_unpatch_puts_all_back(self):
@@ -131,12 +119,7 @@ class Patch(unittest.TestCase):
         hstujit.torch.patch("generative_recommenders")
         q = self.arguments["q"]
         narrow = {"q": q[..., :12], "k": q[..., :12]}
-        for change in (
-            {"dropout_pr": 0.1},
-            narrow,
-            {"q": q.double()},
-            {"q": q.to("meta")},
-        ):
+        for change in ({"dropout_pr": 0.1}, narrow, {"q": q.double()}, {"q": q.to("meta")}):
             self.assertEqual(self.model.hstu_mha(**{**self.arguments, **change}), "theirs")
         inference = self.model.hstu_mha(**self.arguments, dropout_pr=0.1, training=False)
         self.assertEqual(inference.shape, (8, 2, 8))
@@ -158,42 +141,22 @@ class Patch(unittest.TestCase):
         matrices = [torch_cases.tensor(*shape).half() for shape in ((24,), (8, 16), (16, 24))]
         self.assertEqual(addmm.addmm(*matrices), "theirs")
         self.assertEqual(addmm.addmm(*matrices, addmm.Kernel.TRITON).shape, (8, 24))
-        self.assertEqual(
-            addmm.addmm(*(m.float() for m in matrices), addmm.Kernel.TRITON).dtype,
-            torch.float32,
-        )
+        self.assertEqual(addmm.addmm(*(m.float() for m in matrices), addmm.Kernel.TRITON).dtype, torch.float32)
         self.assertEqual(addmm.addmm(*(m.double() for m in matrices), addmm.Kernel.TRITON), "theirs")
-        self.assertEqual(
-            addmm.addmm(matrices[0][:9], matrices[1], matrices[2][:, :9], None),
-            "theirs",
-        )
+        self.assertEqual(addmm.addmm(matrices[0][:9], matrices[1], matrices[2][:, :9], None), "theirs")
         calls = report.calls["generative_recommenders.ops.mm.addmm"]
         self.assertEqual((calls.ours, calls.theirs["kernel PYTORCH is kept"]), (2, 1))
         self.assertEqual(len(calls.theirs), 3)
 
     def test_rows_with_a_prefix(self):
         hstujit.torch.patch("generative_recommenders")
-        x, offsets, others = (
-            torch_cases.tensor(14, 4),
-            torch_cases.offsets(),
-            torch_cases.offsets(0, 2, 5, 6),
-        )
+        x, offsets, others = torch_cases.tensor(14, 4), torch_cases.offsets(), torch_cases.offsets(0, 2, 5, 6)
         prefix, rest = self.jagged.hstu_split_l2_embeddings(9, x, offsets, others, 1)
         self.assertTrue(torch.equal(prefix[:3], x[1:4]))
         self.assertTrue(torch.equal(rest[:2], x[[0, 4]]))
-        self.assertTrue(
-            torch.equal(
-                self.jagged.hstu_concat_l2_embeddings(5, prefix, offsets, 3, rest, others, 1),
-                x,
-            )
-        )
+        self.assertTrue(torch.equal(self.jagged.hstu_concat_l2_embeddings(5, prefix, offsets, 3, rest, others, 1), x))
         together = self.jagged.concat_2D_jagged(9, prefix, rest, 5, 3, offsets, others)
-        self.assertTrue(
-            torch.equal(
-                self.jagged.split_2D_jagged(9, together, 8, 6, 5, 3, offsets, others)[0],
-                prefix,
-            )
-        )
+        self.assertTrue(torch.equal(self.jagged.split_2D_jagged(9, together, 8, 6, 5, 3, offsets, others)[0], prefix))
 
     def test_compiled_and_traced(self):
         hstujit.torch.patch("generative_recommenders")
@@ -230,12 +193,7 @@ class Functions(unittest.TestCase):
         self.assertTrue(torch.equal(out, expected))
 
     def test_what_is_not_there_is_refused(self):
-        arguments = dict(
-            zip(
-                ("q", "k", "v", "seq_offsets", "max_seq_len", "alpha"),
-                next(torch_cases.cases())[2],
-            )
-        )
+        arguments = dict(zip(("q", "k", "v", "seq_offsets", "max_seq_len", "alpha"), next(torch_cases.cases())[2]))
         with self.assertRaisesRegex(errors.UnsupportedError, "dropout_pr is 0.5"):
             functional.hstu_mha(**arguments, dropout_pr=0.5)
         with self.assertRaisesRegex(errors.UnsupportedError, "attn_func"):
@@ -274,25 +232,15 @@ class Functions(unittest.TestCase):
         torch.testing.assert_close(last, every[[1, 2, 6, 7]])
 
     def test_norms_agree_with_pytorch_also_of_more_dimensions(self):
-        x, weight, bias = (
-            torch_cases.tensor(2, 3, 16),
-            torch_cases.tensor(16, seed=1),
-            torch_cases.tensor(16, seed=2),
-        )
+        x, weight, bias = torch_cases.tensor(2, 3, 16), torch_cases.tensor(16, seed=1), torch_cases.tensor(16, seed=2)
         norm = torch.nn.functional.layer_norm(x, (16,), weight, bias)
         torch.testing.assert_close(functional.layer_norm(x, weight, bias), norm, rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(
-            functional.swish_layer_norm(x, weight, bias),
-            x * norm.sigmoid(),
-            rtol=1e-4,
-            atol=1e-5,
+            functional.swish_layer_norm(x, weight, bias), x * norm.sigmoid(), rtol=1e-4, atol=1e-5
         )
         root = torch.nn.functional.rms_norm(x, (16,), weight, 1e-5)
         torch.testing.assert_close(functional.rms_norm(x, weight), root, rtol=1e-4, atol=1e-5)
-        self.assertEqual(
-            functional.layer_norm(x.bfloat16(), weight.half(), bias.half()).dtype,
-            torch.bfloat16,
-        )
+        self.assertEqual(functional.layer_norm(x.bfloat16(), weight.half(), bias.half()).dtype, torch.bfloat16)
 
     def test_two_dense_sides(self):
         left, right = torch_cases.tensor(6, 4), torch_cases.tensor(3, 4)
@@ -312,24 +260,15 @@ class Functions(unittest.TestCase):
         self.assertAlmostEqual((drawn == 0).float().mean().item(), 0.5, delta=0.1)
         self.assertFalse((functional.hstu_norm_mul_dropout(x, u, *norm, 0.5, False) == 0).any())
         for ratio in (-0.5, 1.5, float("nan")):
-            with self.assertRaisesRegex(
-                errors.InvalidArgumentError,
-                f"dropout_ratio is {ratio}; it must be a number",
-            ):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"dropout_ratio is {ratio}; it must be a number"):
                 functional.hstu_norm_mul_dropout(x, u, *norm, ratio, True)
-        self.assertEqual(
-            functional.hstu_norm_mul_dropout(x, u, *norm, 0.0, True, concat_ux=True).shape,
-            (64, 48),
-        )
+        self.assertEqual(functional.hstu_norm_mul_dropout(x, u, *norm, 0.0, True, concat_ux=True).shape, (64, 48))
         with self.assertRaisesRegex(errors.InvalidArgumentError, "linear_dim is 3; it must be 8"):
             heads = torch.ones(2), torch.zeros(2), 1e-5
             functional.hstu_norm_mul_dropout(x, u, *heads, 0, False, group_norm=True, num_heads=2, linear_dim=3)
 
     def test_padded_and_back(self):
-        values, offsets = (
-            torch_cases.tensor(8, 4).requires_grad_(),
-            torch_cases.offsets(),
-        )
+        values, offsets = torch_cases.tensor(8, 4).requires_grad_(), torch_cases.offsets()
         dense = functional.jagged_to_padded_dense(values, offsets, 5, 2.0)
         self.assertEqual(dense.shape, (3, 5, 4))
         self.assertTrue((dense[1] == 2).all())
@@ -340,10 +279,7 @@ class Functions(unittest.TestCase):
         self.assertEqual(functional.complete_cumsum(torch.tensor([3, 0, 5])).tolist(), [0, 3, 3, 8])
 
     def test_one_row_for_all_of_a_sequence(self):
-        jagged, dense = (
-            torch_cases.tensor(8, 4).requires_grad_(),
-            torch_cases.tensor(3, 4).requires_grad_(),
-        )
+        jagged, dense = torch_cases.tensor(8, 4).requires_grad_(), torch_cases.tensor(3, 4).requires_grad_()
         out = functional.jagged_dense_broadcast_add(8, torch_cases.offsets(), jagged, dense)
         torch.testing.assert_close(out, jagged + dense.repeat_interleave(torch.tensor([3, 0, 5]), 0))
         out.sum().backward()
@@ -384,32 +320,19 @@ class Layer(unittest.TestCase):
         return [0.3 * tensor.to(self.DTYPE) for tensor in tensors]
 
     def test_addmm_of_a_vector_a_matrix_and_a_transposed_one(self):
-        mat1, mat2 = (
-            torch_cases.tensor(8, 16).to(self.DTYPE),
-            torch_cases.tensor(24, 16, seed=1).to(self.DTYPE),
-        )
-        for added in (
-            torch_cases.tensor(24, seed=2).to(self.DTYPE),
-            torch_cases.tensor(8, 24, seed=2).to(self.DTYPE),
-        ):
+        mat1, mat2 = torch_cases.tensor(8, 16).to(self.DTYPE), torch_cases.tensor(24, 16, seed=1).to(self.DTYPE)
+        for added in (torch_cases.tensor(24, seed=2).to(self.DTYPE), torch_cases.tensor(8, 24, seed=2).to(self.DTYPE)):
             for turned in (mat2.t(), mat2.t().contiguous()):
                 expected = plain(torch.addmm, added, mat1, turned)
                 self.agree(plain(functional_layer.addmm, added, mat1, turned), expected)
         sliced = torch_cases.tensor(8, 32).to(self.DTYPE)[:, 3:19]
         expected = torch.addmm(added, sliced, mat2.t())
         torch.testing.assert_close(
-            functional_layer.addmm(added, sliced, mat2.t()),
-            expected,
-            rtol=self.TOLERANCE,
-            atol=self.TOLERANCE,
+            functional_layer.addmm(added, sliced, mat2.t()), expected, rtol=self.TOLERANCE, atol=self.TOLERANCE
         )
 
     def test_rows_times_a_matrix_of_their_sequence(self):
-        jagged, offsets, rows = (
-            torch_cases.tensor(8, 16).to(self.DTYPE),
-            torch_cases.offsets(),
-            torch.tensor([3, 0, 5]),
-        )
+        jagged, offsets, rows = torch_cases.tensor(8, 16).to(self.DTYPE), torch_cases.offsets(), torch.tensor([3, 0, 5])
         dense = 0.3 * torch_cases.tensor(3, 24, 16, seed=1).to(self.DTYPE)
 
         def expected(jagged, dense, bias):
@@ -436,24 +359,12 @@ class Layer(unittest.TestCase):
             return functional_layer.hstu_compute_uqvk(x, weight, bias, 1e-6, *heads, uvqk_weight, uvqk_bias, **more)
 
         self.agree(plain(ours, x, weight, bias, uvqk_weight, uvqk_bias), expected)
-        again = plain(
-            ours,
-            x,
-            weight,
-            bias,
-            uvqk_weight,
-            uvqk_bias,
-            recompute_uvqk_in_backward=True,
-        )
+        again = plain(ours, x, weight, bias, uvqk_weight, uvqk_bias, recompute_uvqk_in_backward=True)
         self.agree(again, expected)
 
     def test_preprocess_and_attention(self):
         x, weight, bias, uvqk_weight, uvqk_bias = self.projection()
-        masks = {
-            "num_targets": torch.tensor([1, 0, 2]),
-            "max_attn_len": 3,
-            "contextual_seq_len": 1,
-        }
+        masks = {"num_targets": torch.tensor([1, 0, 2]), "max_attn_len": 3, "contextual_seq_len": 1}
         offsets = torch_cases.offsets()
 
         def expected(*tensors):
@@ -468,10 +379,7 @@ class Layer(unittest.TestCase):
 
         wanted = plain(expected, x, weight, bias, uvqk_weight, uvqk_bias)
         self.agree(plain(ours, x, weight, bias, uvqk_weight, uvqk_bias), wanted)
-        self.agree(
-            plain(ours, x, weight, bias, uvqk_weight, uvqk_bias, recompute=False),
-            wanted,
-        )
+        self.agree(plain(ours, x, weight, bias, uvqk_weight, uvqk_bias, recompute=False), wanted)
         with torch.no_grad():
             _, attn, k, v = ours(x, weight, bias, uvqk_weight, uvqk_bias, prefill=True)
             self.assertEqual((k.shape, v.shape), ((8, 2, 16), (8, 2, 8)))
@@ -486,18 +394,7 @@ class Layer(unittest.TestCase):
     def test_compute_output(self):
         attn, u, x = (0.3 * torch_cases.tensor(8, 16, seed=seed).to(self.DTYPE) for seed in range(3))
 
-        def expected(
-            attn,
-            u,
-            x,
-            weight,
-            bias,
-            output_weight,
-            concat_u,
-            concat_x,
-            activation,
-            group_norm,
-        ):
+        def expected(attn, u, x, weight, bias, output_weight, concat_u, concat_x, activation, group_norm):
             if group_norm:
                 heads = attn.float().view(8, 2, 8)
                 normed = torch.nn.functional.group_norm(heads, 2, weight.float(), bias.float(), 1e-6).view(8, 16)
@@ -505,40 +402,17 @@ class Layer(unittest.TestCase):
                 activation = "none"
             else:
                 normed = torch.nn.functional.layer_norm(attn.float(), (16,), weight.float(), bias.float(), 1e-6)
-            gate = {
-                "none": lambda u: u,
-                "silu": torch.nn.functional.silu,
-                "sigmoid": torch.sigmoid,
-            }[activation]
+            gate = {"none": lambda u: u, "silu": torch.nn.functional.silu, "sigmoid": torch.sigmoid}[activation]
             parts = [u.float()] * concat_u + [attn.float()] * concat_x + [gate(u.float()) * normed]
             return torch.addmm(x, torch.cat(parts, 1).to(x.dtype), output_weight)
 
         def ours(attn, u, x, weight, bias, output_weight, *how):
             return functional_layer.hstu_compute_output(
-                attn,
-                u,
-                x,
-                weight,
-                bias,
-                1e-6,
-                output_weight,
-                2,
-                8,
-                0.5,
-                False,
-                *how,
-                True,
+                attn, u, x, weight, bias, 1e-6, output_weight, 2, 8, 0.5, False, *how, True
             )
 
-        for how in (
-            (True, True, "none", False),
-            (False, True, "silu", False),
-            (True, False, "sigmoid", True),
-        ):
-            width, norm = (
-                16 * (1 if how[3] else 1 + how[0] + how[1]),
-                2 if how[3] else 16,
-            )
+        for how in ((True, True, "none", False), (False, True, "silu", False), (True, False, "sigmoid", True)):
+            width, norm = 16 * (1 if how[3] else 1 + how[0] + how[1]), 2 if how[3] else 16
             weights = (0.3 * torch_cases.tensor(*s, seed=4).to(self.DTYPE) for s in ((norm,), (norm,), (width, 16)))
             tensors = [attn, u, x, *weights]
             with self.subTest(how):
