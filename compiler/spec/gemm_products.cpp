@@ -1,5 +1,7 @@
 #include "compiler/spec/gemm_products.h"
 
+#include <numeric>
+
 namespace hstujit {
 
 std::vector<GemmProduct> gemm_products(const GemmInterface& gemm, const std::vector<int64_t>& rows) {
@@ -11,6 +13,23 @@ std::vector<GemmProduct> gemm_products(const GemmInterface& gemm, const std::vec
     first_row += count;
   }
   return products;
+}
+
+int64_t gemm_size(const Dimension& dimension, const std::vector<int64_t>& rows) {
+  if (dimension.is_constant()) return dimension.bias;
+  if (dimension.symbol == kSequenceAxis) return dimension.size(std::accumulate(rows.begin(), rows.end(), int64_t{0}));
+  return dimension.size(static_cast<int64_t>(rows.size()));
+}
+
+HostTensor gemm_tensor(const Argument& argument, const std::vector<int64_t>& rows) {
+  HostTensor tensor;
+  int64_t elements = 1;
+  for (const Dimension& dimension : argument.shape) {
+    tensor.shape.push_back(gemm_size(dimension, rows));
+    elements *= tensor.shape.back();
+  }
+  tensor.reals.resize(static_cast<size_t>(elements));
+  return tensor;
 }
 
 std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& arguments,

@@ -19,6 +19,12 @@ struct GemmProduct {
 // `rows`: of each sequence where those have products of their own, else of all together.
 std::vector<GemmProduct> gemm_products(const GemmInterface& gemm, const std::vector<int64_t>& rows);
 
+// How long an axis of a tensor is in such a call.
+int64_t gemm_size(const Dimension& dimension, const std::vector<int64_t>& rows);
+
+// The tensor of an argument in such a call, all of its elements 0.
+HostTensor gemm_tensor(const Argument& argument, const std::vector<int64_t>& rows);
+
 // Where element (row, column) of what a product has of a tensor lies.
 inline size_t place_in(const HostTensor& tensor, const GemmProduct& product, int64_t row, int64_t column) {
   const size_t rank = tensor.shape.size();

@@ -31,24 +31,13 @@ std::vector<Dimension> shape_of(const GemmInterface& gemm, const GemmFactor& fac
   return factor.transposed ? shape_of(gemm, columns, rows) : shape_of(gemm, rows, columns);
 }
 
-int64_t size_in(const Dimension& dimension, const Lengths& lengths) {
-  if (dimension.is_constant()) return dimension.bias;
-  const auto sequences = static_cast<int64_t>(lengths.rows.size());
-  return dimension.size(dimension.symbol == kSequenceAxis ? lengths.total_rows() : sequences);
-}
-
 // Elements vary around `usual`, with this deviation.
 HostValue random_tensor(const Argument& argument, const Lengths& lengths, double usual, double deviation, uint64_t seed,
                         uint64_t stream) {
   HostValue value;
   HostTensor& tensor = value.tensor;
-  int64_t count = 1;
-  for (const Dimension& dimension : argument.shape) {
-    tensor.shape.push_back(size_in(dimension, lengths));
-    count *= tensor.shape.back();
-  }
+  tensor = gemm_tensor(argument, lengths.rows);
   constexpr size_t kBlock = 1 << 14;
-  tensor.reals.resize(static_cast<size_t>(count));
   parallel_blocks(tensor.reals.size(), kBlock, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i)
       tensor.reals[i] = round_to(argument.dtype, usual + deviation * random_normal(seed, stream, i));
@@ -120,7 +109,8 @@ Work GemmSpec::work(Direction direction, const Lengths& lengths) const {
   for (const Argument& argument : signature(direction)) {
     if (argument.kind != ArgumentKind::kTensor) continue;
     double elements = 1;
-    for (const Dimension& dimension : argument.shape) elements *= static_cast<double>(size_in(dimension, lengths));
+    for (const Dimension& dimension : argument.shape)
+      elements *= static_cast<double>(gemm_size(dimension, lengths.rows));
     work.bytes += elements * static_cast<double>(size_of(argument.dtype));
   }
   return work;
@@ -170,13 +160,8 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
   const int64_t n = gemm.n;
   const HostTensor &a = value_of(gemm.a.name).tensor, &b = value_of(gemm.b.name).tensor;
   HostTensor& out = value_of("out").tensor;
-  out.shape.clear();
-  int64_t elements = 1;
-  for (const Dimension& dimension : arguments.back().shape) {
-    out.shape.push_back(size_in(dimension, lengths));
-    elements *= out.shape.back();
-  }
-  out.reals.assign(static_cast<size_t>(elements), 0);
+  const std::vector<int64_t> rows = gemm.per_sequence() ? lengths.rows : std::vector<int64_t>{lengths.total_rows()};
+  out = gemm_tensor(arguments.back(), rows);
   const auto compute_row = [&](const GemmProduct& product, int64_t row) {
     std::vector<double> sums(static_cast<size_t>(n), 0);
     for (int64_t i = 0; i < product.k; ++i) {
@@ -190,7 +175,6 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
           reference_epilogue(sums[static_cast<size_t>(column)], column, operands);
     }
   };
-  const std::vector<int64_t> rows = gemm.per_sequence() ? lengths.rows : std::vector<int64_t>{lengths.total_rows()};
   for (const GemmProduct& product : gemm_products(gemm, rows)) {
     parallel_for(static_cast<size_t>(product.m), threads_for(product.m, 1),
                  [&](int, size_t row) { compute_row(product, static_cast<int64_t>(row)); });

@@ -2,7 +2,6 @@
 // docs/numerics.md lists, with its formulas of products and of running sums.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "compiler/spec/gemm_products.h"
@@ -59,16 +58,7 @@ std::vector<std::vector<double>> GemmSpec::error_variances(Direction direction, 
                    [&](double y) { return rounding_variance(y, operand); });
   }
   const auto result = static_cast<size_t>(find_argument(arguments, "out"));
-  HostTensor out;
-  int64_t elements = 1;
-  for (const Dimension& dimension : arguments[result].shape) {
-    const int64_t all = std::accumulate(rows.begin(), rows.end(), int64_t{0});
-    const auto sequences = static_cast<int64_t>(rows.size());
-    out.shape.push_back(dimension.is_constant() ? dimension.bias
-                                                : dimension.size(dimension.symbol == kSequenceAxis ? all : sequences));
-    elements *= out.shape.back();
-  }
-  out.reals.resize(static_cast<size_t>(elements));
+  HostTensor out = gemm_tensor(arguments[result], rows);
   const auto compute_row = [&](const GemmProduct& product, int64_t row) {
     std::vector<RunningSum> sums(static_cast<size_t>(n));
     for (int64_t i = 0; i < product.k; ++i) {

@@ -9,8 +9,7 @@ namespace hstujit::gemm {
 
 namespace {
 
-constexpr int kLine = 64;  // elements of 16 bits in a line of the swizzle
-constexpr int64_t kLineBytes = 128;
+constexpr int kLine = kLineBytes / 2;  // elements of 16 bits in a line of the swizzle
 
 void add_tensor(const Signature& signature, const std::string& name, const std::string& member, const char* constant,
                 std::vector<ParamSlot>& slots) {
@@ -30,7 +29,7 @@ ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& ar
   const Signature signature = spec.signature(Direction::kForward);
   ParamSlot result = argument_slot(signature, std::move(name), ParamSlot::Kind::kTensorMap, argument);
   const auto rank = static_cast<int>(signature[static_cast<size_t>(result.argument)].shape.size());
-  result.map = {{{rank - 1, kLine}, {rank - 2, static_cast<int>(box)}}, 2 * kLine};
+  result.map = {{{rank - 1, kLine}, {rank - 2, static_cast<int>(box)}}, kLineBytes};
   if (rank == 3) result.map.axes.push_back({0, 1});
   return result;
 }

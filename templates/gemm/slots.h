@@ -22,7 +22,9 @@ std::vector<ParamSlot> factor_slots(const GemmSpec& spec);
 // result and `depth` of the sum; and seq_offsets, of so many `sequences`, where those have products of their own.
 std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address);
 
-// Elements of the sum that a stage has: a line of 128 bytes of shared memory.
+inline constexpr int64_t kLineBytes = 128;  // of shared memory, of a row or column in a stage
+
+// Elements of the sum that a stage has: a line of shared memory.
 int64_t stage_depth(const GemmSpec& spec);
 
 // No fewer than there are tiles of so many rows and columns. Of rows of sequences that is up to as many times too many

@@ -14,7 +14,6 @@ namespace {
 
 // From data sheets, not from timings.
 constexpr double kClockKhz = 1.4e6;
-constexpr double kLineBytes = 128;            // of a row or column, of a stage
 constexpr double kSharedBytesPerCycle = 128;  // of a multiprocessor
 constexpr double kLoadCycles = 900;           // of a stage, from the request to its arrival
 constexpr double kStepCycles = 60;            // of a stage besides: the barrier, addresses
@@ -70,9 +69,9 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   // A warp reads its rows and columns for itself; without ldmatrix, several lanes read the same ones.
   const auto warps_n = static_cast<double>(4 * config.consumers / kWarpsM);
   const double row_reads = spec.is_ieee() ? 2 : 1, column_reads = spec.is_ieee() ? 4 : 1;
-  const double shared = (block_m * (1 + row_reads * warps_n) + block_n * (1 + column_reads * kWarpsM)) * kLineBytes /
-                        kSharedBytesPerCycle;
-  const double load = (block_m + block_n) * kLineBytes / rates.l2_bytes;
+  const double shared = (block_m * (1 + row_reads * warps_n) + block_n * (1 + column_reads * kWarpsM)) *
+                        gemm::kLineBytes / kSharedBytesPerCycle;
+  const double load = (block_m + block_n) * gemm::kLineBytes / rates.l2_bytes;
   const double busy = resident * std::max({multiply, shared, load});
   const double stage = std::max(busy, kLoadCycles / static_cast<double>(config.stages - 1)) + kStepCycles;
   const double store = resident * block_m * block_n / 64 * kStoreCycles;

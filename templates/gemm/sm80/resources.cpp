@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "compiler/support/integers.h"
+#include "templates/gemm/slots.h"
 
 namespace hstujit::gemm_sm80 {
 
 namespace {
 
-constexpr int64_t kLineBytes = 128, kTileUnit = 64;
+constexpr int64_t kTileUnit = 64;
 constexpr int64_t kReservedBytes = 1024;  // of shared memory, that the system keeps of each CTA
 constexpr int64_t kRegisters = 65536;     // of a multiprocessor
 constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
@@ -32,7 +33,7 @@ bool well_formed(const GemmConfig& config) {
 
 Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
   threads = 128 * config.consumers;
-  shared_bytes = config.stages * (config.block_m + config.block_n) * kLineBytes;
+  shared_bytes = config.stages * (config.block_m + config.block_n) * gemm::kLineBytes;
   const int64_t sums = config.block_m * config.block_n / threads;
   const Registers& registers = spec.is_ieee() ? kSimt : kTensorCores;
   const int64_t held = sums + config.block_m / kWarpsM / kBlockRows * registers.block;

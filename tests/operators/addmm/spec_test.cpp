@@ -7,6 +7,7 @@
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/program.h"
+#include "tests/operators/signature_text.h"
 
 namespace hstujit {
 namespace {
@@ -15,15 +16,6 @@ OpSpecPtr addmm(Json changes) {
   Json json = {{"op", "addmm"}, {"k", 8}, {"n", 16}};
   json.update(changes);
   return *parse_op_spec(json, "");
-}
-
-std::string signature_text(const OpSpec& spec, Direction direction = Direction::kForward) {
-  std::string text;
-  for (const Argument& argument : spec.signature(direction)) {
-    text += (text.empty() ? "" : " ") + argument.name;
-    if (argument.kind == ArgumentKind::kTensor) text += shape_text(argument);
-  }
-  return text;
 }
 
 TEST(Addmm, Signature) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "compiler/spec/config.h"
+#include "tests/operators/signature_text.h"
 
 namespace hstujit {
 namespace {
@@ -21,15 +22,6 @@ OpSpecPtr jagged_jagged(const Json& changes = Json::object()) {
   Json json = {{"op", "jagged_jagged_bmm"}, {"k", 8}, {"n", 16}};
   json.update(changes);
   return *parse_op_spec(json, "");
-}
-
-std::string signature_text(const OpSpec& spec, Direction direction = Direction::kForward) {
-  std::string text;
-  for (const Argument& argument : spec.signature(direction)) {
-    text += (text.empty() ? "" : " ") + argument.name;
-    if (argument.kind == ArgumentKind::kTensor) text += shape_text(argument);
-  }
-  return text;
 }
 
 // The values of a call by the names of its arguments.

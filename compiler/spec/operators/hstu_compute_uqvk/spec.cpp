@@ -46,10 +46,8 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
   const int64_t v = steps.widths_.v, columns = steps.widths_.uvqk();
   if (!check_projection_columns(params.heads, columns, params.uvqk_bias, path, mistakes)) return std::nullopt;
   if (params.training && v > RowParams::kMaxWidth) {
-    const std::string place = join_path(path, "heads");
-    mistakes.check(place, Status(Code::kInvalidConfig,
-                                 fmt::format("{} is {}, so u has {} columns; allowed: at most {} with training", place,
-                                             params.heads, v, RowParams::kMaxWidth)));
+    refuse_heads(params.heads, fmt::format("u has {} columns", v),
+                 fmt::format("at most {} with training", RowParams::kMaxWidth), path, mistakes);
     return std::nullopt;
   }
   bool whole = true;

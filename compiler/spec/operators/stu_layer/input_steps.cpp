@@ -15,11 +15,8 @@ ProgramValues input_norm_operands(const StuNames& names) {
 bool check_projection_columns(int64_t heads, int64_t columns, bool bias, const std::string& path, Mistakes& mistakes) {
   const int64_t most = bias ? RowParams::kMaxWidth : GemmParams::kMaxColumns;
   if (columns <= most) return true;
-  const std::string place = join_path(path, "heads");
-  mistakes.check(place,
-                 Status(Code::kInvalidConfig,
-                        fmt::format("{} is {}, so the projection has {} columns u, v, q and k; allowed: at most {}{}",
-                                    place, heads, columns, most, bias ? " with uvqk_bias" : "")));
+  refuse_heads(heads, fmt::format("the projection has {} columns u, v, q and k", columns),
+               fmt::format("at most {}{}", most, bias ? " with uvqk_bias" : ""), path, mistakes);
   return false;
 }
 

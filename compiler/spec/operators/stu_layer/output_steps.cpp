@@ -29,15 +29,10 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
   steps.y_columns_ = steps.v_ * (1 + (output.concat_u ? 1 : 0) + (output.concat_x ? 1 : 0));
   steps.dtype_ = gate.dtype;
   steps.output_ = output;
-  const auto refuse_heads = [&](std::string_view what, int64_t columns, int64_t most) {
-    const std::string place = join_path(path, "heads");
-    mistakes.check(
-        place, Status(Code::kInvalidConfig, fmt::format("{} is {}, so {} has {} columns; allowed: at most {}", place,
-                                                        gate.heads, what, columns, most)));
-  };
   constexpr int64_t kMaxGroups = 64;
   if (steps.v_ > RowParams::kMaxWidth) {
-    refuse_heads("the attention output", steps.v_, RowParams::kMaxWidth);
+    refuse_heads(gate.heads, fmt::format("the attention output has {} columns", steps.v_),
+                 fmt::format("at most {}", RowParams::kMaxWidth), path, mistakes);
     return std::nullopt;
   }
   if (output.group_norm && gate.heads > kMaxGroups) {

@@ -1,12 +1,15 @@
 // Parameters of stu_layer and of its halves, hstu_preprocess_and_attention and hstu_compute_output.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "compiler/spec/gemm_spec.h"
+#include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/hstu_attention/params.h"
 #include "compiler/spec/program.h"
 #include "compiler/spec/row_spec.h"
@@ -161,6 +164,14 @@ struct StuWidths {
   int64_t first_q() const { return 2 * v; }
   int64_t first_k() const { return 2 * v + qk; }
 };
+
+// `what` has so many columns because there are so many heads: more than `allowed`, "at most 16384".
+inline void refuse_heads(int64_t heads, std::string_view what, std::string_view allowed, const std::string& path,
+                         Mistakes& mistakes) {
+  const std::string place = join_path(path, "heads");
+  mistakes.check(
+      place, Status(Code::kInvalidConfig, fmt::format("{} is {}, so {}; allowed: {}", place, heads, what, allowed)));
+}
 
 // A product among a layer's steps, addmm or addmm_wgrad, from k columns to n.
 inline Json product_of(const StuParams& stu, std::string_view op, int64_t k, int64_t n, DataType dtype,
